@@ -1,0 +1,559 @@
+/*
+ * turnlock: a lock service that is nothing but a memory-mapped file.
+ *
+ * Open a file, open a mutex in it by name, lock and unlock it. Every program that does the same with the same file
+ * takes turns with all the others, first come first served, whatever it is written in. Link with -lturnlock.
+ *
+ * The contract, in short:
+ * - A function returns a status: TURNLOCK_OK, a positive number with news, a negative one for failure: `rc < 0` is
+ *   always the failure test. turnlock_status_text(rc) is a sentence for it, turnlock_last_error_message() the whole
+ *   story of this thread's last failure.
+ * - Inputs come first, outputs last. Outputs are written on success only. Options and `acquired` may be NULL.
+ * - Handles may be used from any thread. A handle that was closed answers TURNLOCK_ERROR_CLOSED for a long while.
+ * - A lock belongs to the thread that took it, or to the participant that the _as functions name. A forked child is
+ *   another participant without doing anything; it does not have its parent's locks.
+ * - TURNLOCK_OWNER_DEAD (1) means that you have the lock, and that its last holder died inside.
+ *
+ * Made from the Rust sources by `TURNLOCK_BLESS=1 cargo test --test header`; do not edit.
+ */
+
+#ifndef TURNLOCK_H
+#define TURNLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Done.
+ */
+#define TURNLOCK_OK 0
+
+/**
+ * The lock is yours, and the previous holder died inside: look at what it left before you trust the data.
+ */
+#define TURNLOCK_OWNER_DEAD 1
+
+/**
+ * An argument is NULL, out of range or contradicts another.
+ */
+#define TURNLOCK_ERROR_INVALID_ARGUMENT (-1)
+
+/**
+ * Somebody has the lock, and the call was asked not to wait.
+ */
+#define TURNLOCK_ERROR_WOULD_BLOCK (-2)
+
+/**
+ * The time limit passed before the turn came. The place in the line was given up.
+ */
+#define TURNLOCK_ERROR_TIMED_OUT (-3)
+
+/**
+ * Another thread cancelled the wait. The place in the line was given up.
+ */
+#define TURNLOCK_ERROR_CANCELLED (-4)
+
+/**
+ * The caller already has the lock, so waiting for it would never end.
+ */
+#define TURNLOCK_ERROR_DEADLOCK (-5)
+
+/**
+ * The caller does not have the lock.
+ */
+#define TURNLOCK_ERROR_NOT_OWNER (-6)
+
+/**
+ * A holder died and the next one unlocked without `mark_consistent`: the lock stays closed until a reset.
+ */
+#define TURNLOCK_ERROR_NOT_RECOVERABLE (-7)
+
+/**
+ * The handle was closed before.
+ */
+#define TURNLOCK_ERROR_CLOSED (-8)
+
+/**
+ * Every participant slot of the file is taken.
+ */
+#define TURNLOCK_ERROR_PARTICIPANTS_FULL (-9)
+
+/**
+ * Every named lock of the file is taken.
+ */
+#define TURNLOCK_ERROR_LOCKS_FULL (-10)
+
+/**
+ * A lock's name is empty, longer than 63 bytes, not UTF-8, or has a NUL in it.
+ */
+#define TURNLOCK_ERROR_BAD_NAME (-11)
+
+/**
+ * The path names something that is not a turnlock file. It was left as it is.
+ */
+#define TURNLOCK_ERROR_NOT_A_LOCK_FILE (-12)
+
+/**
+ * The file has another format version, byte order or layout. It was left as it is.
+ */
+#define TURNLOCK_ERROR_VERSION (-13)
+
+/**
+ * The file is damaged: truncated, overwritten, or it holds an impossible value.
+ */
+#define TURNLOCK_ERROR_DAMAGED (-14)
+
+/**
+ * The path now names another file than the one that is open.
+ */
+#define TURNLOCK_ERROR_REPLACED (-15)
+
+/**
+ * The operating system does not allow it, or the file's permissions are unsafe.
+ */
+#define TURNLOCK_ERROR_PERMISSION (-16)
+
+/**
+ * The file, or the lock in it, does not exist and was not to be created.
+ */
+#define TURNLOCK_ERROR_NOT_FOUND (-17)
+
+/**
+ * The file lies on a file system that cannot carry a lock file, a network one for example.
+ */
+#define TURNLOCK_ERROR_FILESYSTEM (-18)
+
+/**
+ * No room on the disk.
+ */
+#define TURNLOCK_ERROR_NO_SPACE (-19)
+
+/**
+ * A call to the operating system failed in a way that has no number of its own.
+ */
+#define TURNLOCK_ERROR_SYSTEM (-20)
+
+/**
+ * The name belongs to a lock of another kind or algorithm.
+ */
+#define TURNLOCK_ERROR_KIND (-21)
+
+/**
+ * The participant handle is in use by another thread at this moment.
+ */
+#define TURNLOCK_ERROR_PARTICIPANT_BUSY (-22)
+
+/**
+ * A defect of turnlock itself, caught before it could reach the caller.
+ */
+#define TURNLOCK_ERROR_INTERNAL (-23)
+
+/**
+ * The handle cannot be closed while a lock is held through it.
+ */
+#define TURNLOCK_ERROR_STILL_HELD (-24)
+
+/**
+ * `mark_consistent` on a lock whose previous holder did not die.
+ */
+#define TURNLOCK_ERROR_NOT_INCONSISTENT (-25)
+
+/**
+ * The file exists and is smaller than the capacities asked for.
+ */
+#define TURNLOCK_ERROR_CAPACITY (-26)
+
+/**
+ * The kernel lacks what turnlock needs (Linux 4.14 or newer).
+ */
+#define TURNLOCK_ERROR_UNSUPPORTED (-27)
+
+/**
+ * The ABI version that this header describes. It changes only when a program compiled against an older header could
+ * break; the shared library's soname carries the same number.
+ */
+#define TURNLOCK_ABI_VERSION 1
+
+/**
+ * `turnlock_file_options.flags`: share a file that is created with `group`, and give it mode 0660 if `mode` is 0.
+ */
+#define TURNLOCK_FILE_GROUP 1
+
+/**
+ * `turnlock_file_options.flags`: do not create the file.
+ */
+#define TURNLOCK_FILE_MUST_EXIST 2
+
+/**
+ * `turnlock_mutex_options.algorithm`: Lamport's bakery, first come first served.
+ */
+#define TURNLOCK_ALGORITHM_BAKERY 1
+
+/**
+ * `turnlock_mutex_options.flags`: do not create the lock.
+ */
+#define TURNLOCK_MUTEX_MUST_EXIST 1
+
+/**
+ * A lock file that is open. Any thread may use it.
+ */
+typedef struct turnlock_file turnlock_file;
+
+/**
+ * A mutex in a lock file: one at a time, first come first served. Any thread may use the handle; the lock belongs to
+ * the thread (or participant) that took it.
+ */
+typedef struct turnlock_mutex turnlock_mutex;
+
+/**
+ * A participant: a slot of its own in a lock file, for work that moves between threads (goroutines, promises, tasks).
+ * What is locked with the `_as` functions belongs to it, whichever thread makes the call. It takes one lock at a time.
+ */
+typedef struct turnlock_participant turnlock_participant;
+
+/**
+ * How to open, or create, a lock file. Set `size` to `sizeof(struct turnlock_file_options)` and everything else that
+ * you do not care about to 0.
+ */
+typedef struct turnlock_file_options {
+  /**
+   * `sizeof(struct turnlock_file_options)`.
+   */
+  size_t size;
+  /**
+   * How many participants may take part at once, 1 to 1024; 0 = 128. A file that exists must have at least as many
+   * as a number given here.
+   */
+  uint32_t participants;
+  /**
+   * How many named locks, 1 to 1024; 0 = 64. A file that exists must have at least as many as a number given here.
+   */
+  uint32_t locks;
+  /**
+   * The permission bits of a file that is created; 0 = 0600 (0660 with a group). None for others.
+   */
+  uint32_t mode;
+  /**
+   * With TURNLOCK_FILE_GROUP: the number of the group that a file that is created is given to.
+   */
+  uint32_t group;
+  /**
+   * TURNLOCK_FILE_... or'ed together.
+   */
+  uint32_t flags;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+  /**
+   * What this process calls itself in `turnlock status` and in the news of its death, up to 63 bytes of UTF-8;
+   * NULL = the program's name.
+   */
+  const char *label;
+} turnlock_file_options;
+
+/**
+ * How to open, or create, a mutex. Set `size` to `sizeof(struct turnlock_mutex_options)` and everything else that you
+ * do not care about to 0.
+ */
+typedef struct turnlock_mutex_options {
+  /**
+   * `sizeof(struct turnlock_mutex_options)`.
+   */
+  size_t size;
+  /**
+   * TURNLOCK_ALGORITHM_...; 0 = TURNLOCK_ALGORITHM_BAKERY.
+   */
+  uint32_t algorithm;
+  /**
+   * TURNLOCK_MUTEX_... or'ed together.
+   */
+  uint32_t flags;
+} turnlock_mutex_options;
+
+/**
+ * What came with an acquisition.
+ */
+typedef struct turnlock_acquired {
+  /**
+   * Larger than that of every acquisition of this lock before.
+   */
+  uint64_t fencing_token;
+  /**
+   * If the previous holder died: the fencing token it had. Else 0.
+   */
+  uint64_t previous_owner_fencing_token;
+  /**
+   * If the previous holder died: its process. Else 0.
+   */
+  uint32_t previous_owner_pid;
+  /**
+   * 1 if the previous holder died inside (the call returned TURNLOCK_OWNER_DEAD), else 0.
+   */
+  uint32_t previous_owner_died;
+} turnlock_acquired;
+
+/**
+ * Who died holding a lock, last.
+ */
+typedef struct turnlock_previous_owner {
+  /**
+   * The fencing token it held.
+   */
+  uint64_t fencing_token;
+  /**
+   * Its process, as its own PID namespace numbered it.
+   */
+  uint32_t pid;
+  /**
+   * Its thread, likewise.
+   */
+  uint32_t thread;
+  /**
+   * What it called itself: UTF-8, NUL-terminated.
+   */
+  char label[64];
+} turnlock_previous_owner;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The ABI version of the library that is loaded: compare it with TURNLOCK_ABI_VERSION.
+ */
+uint32_t turnlock_abi_version(void);
+
+/**
+ * The version of the library that is loaded, as text, such as "0.1.0". Valid for ever.
+ */
+const char *turnlock_version(void);
+
+/**
+ * A one-line sentence for any status, known or not. Valid for ever, never NULL.
+ */
+const char *turnlock_status_text(int32_t status);
+
+/**
+ * What was wrong in the calling thread's last failed turnlock call, in full: which path, what was expected, what to
+ * do. Valid until this thread calls turnlock again. Never NULL.
+ */
+const char *turnlock_last_error_message(void);
+
+/**
+ * Opens the lock file at `path`, or creates it, and puts a handle into `file`. `options` may be NULL. A file that is
+ * open already in this process gives another handle of the same; close each.
+ *
+ * TURNLOCK_ERROR_NOT_A_LOCK_FILE, _VERSION, _DAMAGED: something else lies there, and was left as it is. _FILESYSTEM,
+ * _PERMISSION, _NOT_FOUND, _NO_SPACE, _CAPACITY, _INVALID_ARGUMENT, _UNSUPPORTED, _SYSTEM: as they say.
+ *
+ * The caller promises:
+ * `path` is a NUL-terminated string, `options` NULL or a struct whose `size` is right, `file` NULL or writable.
+ */
+int32_t turnlock_file_open(const char *path,
+                           const struct turnlock_file_options *options,
+                           struct turnlock_file **file);
+
+/**
+ * Closes a file handle. Mutexes and participants opened from it stay open. With the last of all these the calling
+ * thread gives its slot back; other threads do when they end.
+ *
+ * The caller promises:
+ * `file` is NULL or a handle of `turnlock_file_open`; no other thread is inside a call with it.
+ */
+int32_t turnlock_file_close(struct turnlock_file *file);
+
+/**
+ * Opens the mutex called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
+ * handle into `mutex`. `options` may be NULL.
+ *
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `mutex`
+ * NULL or writable.
+ */
+int32_t turnlock_mutex_open(const struct turnlock_file *file,
+                            const char *name,
+                            const struct turnlock_mutex_options *options,
+                            struct turnlock_mutex **mutex);
+
+/**
+ * Closes a mutex handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
+ *
+ * The caller promises:
+ * `mutex` is NULL or a mutex handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_mutex_close(struct turnlock_mutex *mutex);
+
+/**
+ * Takes the lock, waiting for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: the lock is yours and the
+ * previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
+ *
+ * TURNLOCK_ERROR_DEADLOCK if this thread has it already; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a
+ * thread's first lock; _DAMAGED, _REPLACED if something happened to the file.
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle; `acquired` is NULL or writable.
+ */
+int32_t turnlock_mutex_lock(const struct turnlock_mutex *mutex,
+                            struct turnlock_acquired *acquired);
+
+/**
+ * Takes the lock if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK. Otherwise as `turnlock_mutex_lock`.
+ *
+ * The caller promises:
+ * As `turnlock_mutex_lock`.
+ */
+int32_t turnlock_mutex_try_lock(const struct turnlock_mutex *mutex,
+                                struct turnlock_acquired *acquired);
+
+/**
+ * Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the line is given
+ * up. Otherwise as `turnlock_mutex_lock`.
+ *
+ * The caller promises:
+ * As `turnlock_mutex_lock`.
+ */
+int32_t turnlock_mutex_lock_for(const struct turnlock_mutex *mutex,
+                                uint64_t nanoseconds,
+                                struct turnlock_acquired *acquired);
+
+/**
+ * Gives the lock back. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock for
+ * everyone until a reset.
+ *
+ * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if the file was overwritten meanwhile (it is given
+ * back all the same).
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle.
+ */
+int32_t turnlock_mutex_unlock(const struct turnlock_mutex *mutex);
+
+/**
+ * Says, while holding the lock after TURNLOCK_OWNER_DEAD, that the data are well again.
+ * TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_OWNER.
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle.
+ */
+int32_t turnlock_mutex_mark_consistent(const struct turnlock_mutex *mutex);
+
+/**
+ * Opens a lock that is not recoverable again, in its turn, after the data were repaired or given up. Errors as
+ * `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle.
+ */
+int32_t turnlock_mutex_reset(const struct turnlock_mutex *mutex);
+
+/**
+ * Who died holding this lock, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle; `owner` is NULL or writable.
+ */
+int32_t turnlock_mutex_previous_owner(const struct turnlock_mutex *mutex,
+                                      struct turnlock_previous_owner *owner);
+
+/**
+ * `turnlock_mutex_lock`, as `participant`. TURNLOCK_ERROR_PARTICIPANT_BUSY while it takes a lock on another thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_mutex_lock`.
+ */
+int32_t turnlock_mutex_lock_as(const struct turnlock_participant *participant,
+                               const struct turnlock_mutex *mutex,
+                               struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_mutex_try_lock`, as `participant`.
+ *
+ * The caller promises:
+ * As `turnlock_mutex_lock_as`.
+ */
+int32_t turnlock_mutex_try_lock_as(const struct turnlock_participant *participant,
+                                   const struct turnlock_mutex *mutex,
+                                   struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_mutex_lock_for`, as `participant`.
+ *
+ * The caller promises:
+ * As `turnlock_mutex_lock_as`.
+ */
+int32_t turnlock_mutex_lock_for_as(const struct turnlock_participant *participant,
+                                   const struct turnlock_mutex *mutex,
+                                   uint64_t nanoseconds,
+                                   struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_mutex_unlock`, as `participant`, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `mutex` a mutex handle.
+ */
+int32_t turnlock_mutex_unlock_as(const struct turnlock_participant *participant,
+                                 const struct turnlock_mutex *mutex);
+
+/**
+ * `turnlock_mutex_mark_consistent`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `mutex` a mutex handle.
+ */
+int32_t turnlock_mutex_mark_consistent_as(const struct turnlock_participant *participant,
+                                          const struct turnlock_mutex *mutex);
+
+/**
+ * Takes a slot in the file and puts its handle into `participant`. TURNLOCK_ERROR_PARTICIPANTS_FULL if there is none;
+ * `turnlock_last_error_message` says who has them.
+ *
+ * The caller promises:
+ * `file` is a file handle; `participant` is NULL or writable.
+ */
+int32_t turnlock_participant_open(const struct turnlock_file *file,
+                                  struct turnlock_participant **participant);
+
+/**
+ * The calling thread's own participant (which it is given now, if it has none yet), for another thread to cancel.
+ *
+ * The caller promises:
+ * As `turnlock_participant_open`.
+ */
+int32_t turnlock_participant_current(const struct turnlock_file *file,
+                                     struct turnlock_participant **participant);
+
+/**
+ * Closes a participant handle; that of `turnlock_participant_open` gives its slot back.
+ * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while it holds a lock.
+ *
+ * The caller promises:
+ * `participant` is NULL or a participant handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_participant_close(struct turnlock_participant *participant);
+
+/**
+ * Ends this participant's wait for a lock with TURNLOCK_ERROR_CANCELLED, from any thread: the present wait, or else
+ * the next call that would have to wait. Never lost; never disturbs a call that need not wait.
+ *
+ * The caller promises:
+ * `participant` is a participant handle.
+ */
+int32_t turnlock_participant_cancel(const struct turnlock_participant *participant);
+
+/**
+ * Takes back a cancel that no wait has taken yet, if there is one.
+ *
+ * The caller promises:
+ * `participant` is a participant handle.
+ */
+int32_t turnlock_participant_clear_cancel(const struct turnlock_participant *participant);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TURNLOCK_H */

@@ -1,0 +1,71 @@
+//! The protocols, over registers that each have one writer. No operating system, no clock, no allocation.
+//!
+//! Whichever the algorithm, it answers the same few questions ([`Protocol`]); waiting, time limits, parking, death
+//! checks and introspection are then written once, for all of them. What a holder is (the fencing token, the news of
+//! a death) is the same for all too and stands in [`ownership`].
+
+pub mod bakery;
+pub mod ownership;
+
+/// Mutual exclusion among numbered slots, as questions and answers that never wait.
+///
+/// A slot is used by one participant at a time. The order of calls for a slot is
+/// `doorway`, then `blocker` until it says nobody, then the critical section, then `leave`;
+/// or `doorway`, then `withdraw`. `forget` is for one who acts for a dead participant.
+pub trait Protocol {
+    /// Announces that slot `me` wants its turn; gives the ticket that [`Protocol::blocker`] wants. Wait-free.
+    fn doorway(&self, me: usize) -> Result<u64, Corrupt>;
+
+    /// Who must go before `me`, now? `None`: nobody, and `me` is in the critical section from here on.
+    ///
+    /// Of several, the one to wait for is named: with first come first served, the one right before me.
+    fn blocker(&self, me: usize, ticket: u64) -> Result<Option<Blocker>, Corrupt>;
+
+    /// Does `blocker` look exactly as when it was named? One load; when not, ask [`Protocol::blocker`] again.
+    fn still_blocks(&self, blocker: &Blocker) -> bool;
+
+    /// Leaves the critical section.
+    fn leave(&self, me: usize);
+
+    /// Gives up while waiting; nothing of the wait remains.
+    fn withdraw(&self, me: usize);
+
+    /// Clears what a dead participant left, so that it blocks nobody. Repeatable; only with its byte lock in hand.
+    fn forget(&self, dead: usize);
+
+    /// Where slot `slot` stands, for those who look on. May be out of date by the time it is read.
+    fn place(&self, slot: usize) -> Place;
+}
+
+/// Whom to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// Its slot.
+    pub slot: usize,
+    /// What its register said.
+    pub seen: u64,
+    /// How many are before me, as far as could be seen: 1 = only this one.
+    pub ahead: usize,
+}
+
+/// Where a slot stands in one lock's line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Not in the line.
+    Idle,
+    /// In the doorway.
+    Choosing,
+    /// In the line or in the critical section, with this number.
+    Numbered(u64),
+    /// The register holds a value that no participant writes.
+    Corrupt(u64),
+}
+
+/// A register holds a value that no participant writes: the file was overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corrupt {
+    /// Whose register.
+    pub slot: usize,
+    /// What it holds.
+    pub value: u64,
+}

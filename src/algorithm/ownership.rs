@@ -1,0 +1,112 @@
+//! What a holder is, whichever algorithm let it in: a fencing token, and the news of a death.
+//!
+//! | word | who writes it | when |
+//! |---|---|---|
+//! | `token` | the holder | on entering: last token + 1 |
+//! | `held[i]` | participant i; or whoever holds its byte lock after its death | its token while inside, else 0 |
+//! | `state` | the holder; or the reaper of a dead holder | see [`Health`] |
+//!
+//! Death between winning and `held` is clean: the algorithm's register still blocks everyone, and nothing was touched.
+//! The claim, the place in the line and the owner record are one slot with one writer, so there is no moment at which
+//! the lock is taken and nobody is written down.
+
+use super::bakery::NUMBER_LIMIT;
+use crate::seeded::{Bug, planted};
+use crate::sync::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    compiler_fence,
+};
+
+/// Whether the data that the lock protects can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Health {
+    /// No holder died inside, or the data were repaired since.
+    Consistent = 0,
+    /// A holder died inside; the next one has the news and is expected to repair the data.
+    Inconsistent = 1,
+    /// A holder that had the news unlocked without repairing: closed for everyone until a reset.
+    NotRecoverable = 2,
+}
+
+impl Health {
+    /// What the word says; a value that nobody writes is taken for the state that lets nobody in.
+    pub fn of(word: u32) -> Self {
+        match word {
+            0 => Health::Consistent,
+            1 => Health::Inconsistent,
+            _ => Health::NotRecoverable,
+        }
+    }
+}
+
+/// A lock's own words.
+#[derive(Clone, Copy)]
+pub struct Ownership<'a> {
+    /// The last fencing token given out.
+    pub token: &'a AtomicU64,
+    /// A [`Health`].
+    pub state: &'a AtomicU32,
+}
+
+impl Ownership<'_> {
+    /// The critical section begins: takes the next fencing token and writes the owner down.
+    ///
+    /// `None` if the token word holds a value that nobody reached; nothing was written then.
+    #[inline]
+    pub fn enter(&self, held: &AtomicU64) -> Option<(u64, Health)> {
+        // Relaxed: only holders write it, and the algorithm orders one holder after another.
+        let token = self.token.load(Relaxed) + 1;
+        if token >= NUMBER_LIMIT {
+            return None;
+        }
+        self.token.store(token, Relaxed);
+        if !planted(Bug::NoHeld) {
+            // Release. Partner: the acquire load in `forget`. What matters after a death is that this store is there
+            // before any store of the section, and the compiler must not move one of those up: the fence below.
+            held.store(token, Release);
+        }
+        compiler_fence(SeqCst);
+        Some((token, self.health()))
+    }
+
+    /// What the lock's state says.
+    #[inline]
+    pub fn health(&self) -> Health {
+        // Relaxed: its last writer, a holder or the reaper of one, wrote before clearing the register that let us in.
+        Health::of(self.state.load(Relaxed))
+    }
+
+    /// The critical section ends; the algorithm's `leave` comes right after. A holder that had the news and did not
+    /// repair closes the lock for good.
+    #[inline]
+    pub fn exit(&self, held: &AtomicU64) {
+        if self.health() == Health::Inconsistent {
+            self.state.store(Health::NotRecoverable as u32, Relaxed);
+        }
+        // The section's stores stay before `held = 0`: after a death in between, the section counts as done.
+        held.store(0, Release);
+    }
+
+    /// The data were repaired. Only the holder calls it.
+    pub fn mark_consistent(&self) {
+        // Release: should we die right after, the repair is there before the word that claims it.
+        self.state.store(Health::Consistent as u32, Release);
+    }
+
+    /// Acts for a dead holder, if `held` says that it was one: `news` is told its token before the state changes.
+    /// Repeatable; the algorithm's `forget` comes after. Only with the dead one's byte lock in hand.
+    pub fn forget(&self, held: &AtomicU64, news: impl FnOnce(u64)) {
+        // Acquire. Partner: the release store in `enter`.
+        let token = held.load(Acquire);
+        if token == 0 {
+            return;
+        }
+        news(token);
+        if self.health() == Health::Consistent {
+            self.state.store(Health::Inconsistent as u32, Release);
+        }
+        held.store(0, Release);
+    }
+}

@@ -1,0 +1,111 @@
+//! Lock files, from C.
+
+use super::{
+    boundary::{bytes, invalid, options, status, text},
+    handle::Handle,
+};
+use crate::error::status::TURNLOCK_OK;
+use crate::lock::LockFile;
+use std::{
+    ffi::{OsStr, c_char},
+    mem::offset_of,
+    os::unix::ffi::OsStrExt,
+};
+
+/// A lock file that is open. Any thread may use it.
+#[allow(non_camel_case_types)]
+pub struct turnlock_file(pub(super) Handle<LockFile>);
+
+/// `turnlock_file_options.flags`: share a file that is created with `group`, and give it mode 0660 if `mode` is 0.
+pub const TURNLOCK_FILE_GROUP: u32 = 1;
+/// `turnlock_file_options.flags`: do not create the file.
+pub const TURNLOCK_FILE_MUST_EXIST: u32 = 2;
+
+/// How to open, or create, a lock file. Set `size` to `sizeof(struct turnlock_file_options)` and everything else that
+/// you do not care about to 0.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct turnlock_file_options {
+    /// `sizeof(struct turnlock_file_options)`.
+    pub size: usize,
+    /// How many participants may take part at once, 1 to 1024; 0 = 128. A file that exists must have at least as many
+    /// as a number given here.
+    pub participants: u32,
+    /// How many named locks, 1 to 1024; 0 = 64. A file that exists must have at least as many as a number given here.
+    pub locks: u32,
+    /// The permission bits of a file that is created; 0 = 0600 (0660 with a group). None for others.
+    pub mode: u32,
+    /// With TURNLOCK_FILE_GROUP: the number of the group that a file that is created is given to.
+    pub group: u32,
+    /// TURNLOCK_FILE_... or'ed together.
+    pub flags: u32,
+    /// 0.
+    pub reserved: u32,
+    /// What this process calls itself in `turnlock status` and in the news of its death, up to 63 bytes of UTF-8;
+    /// NULL = the program's name.
+    pub label: *const c_char,
+}
+
+/// Opens the lock file at `path`, or creates it, and puts a handle into `file`. `options` may be NULL. A file that is
+/// open already in this process gives another handle of the same; close each.
+///
+/// TURNLOCK_ERROR_NOT_A_LOCK_FILE, _VERSION, _DAMAGED: something else lies there, and was left as it is. _FILESYSTEM,
+/// _PERMISSION, _NOT_FOUND, _NO_SPACE, _CAPACITY, _INVALID_ARGUMENT, _UNSUPPORTED, _SYSTEM: as they say.
+///
+/// # Safety
+/// `path` is a NUL-terminated string, `options` NULL or a struct whose `size` is right, `file` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_file_open(
+    path: *const c_char,
+    options: *const turnlock_file_options,
+    file: *mut *mut turnlock_file,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let path = OsStr::from_bytes(unsafe { bytes(path, "the path") }?.to_bytes());
+        // SAFETY: the caller's promise.
+        let given = unsafe { self::options(options, offset_of!(turnlock_file_options, label) + size_of::<usize>()) }?;
+        if file.is_null() {
+            return Err(invalid("the place for the file handle is NULL"));
+        }
+        if given.flags & !(TURNLOCK_FILE_GROUP | TURNLOCK_FILE_MUST_EXIST) != 0 || given.reserved != 0 {
+            return Err(invalid("a flag is set that this version of turnlock does not know"));
+        }
+        let mut wanted = LockFile::options();
+        wanted.participants(given.participants).locks(given.locks);
+        wanted.must_exist(given.flags & TURNLOCK_FILE_MUST_EXIST != 0);
+        if given.mode != 0 {
+            wanted.mode(given.mode);
+        }
+        if given.flags & TURNLOCK_FILE_GROUP != 0 {
+            wanted.group(given.group);
+        }
+        if !given.label.is_null() {
+            // SAFETY: the caller's promise.
+            wanted.label(unsafe { text(given.label, "the label") }?);
+        }
+        let opened = Handle::open(wanted.open(path)?);
+        // SAFETY: not NULL, and the caller's promise.
+        unsafe { file.write(opened.cast()) };
+        Ok(TURNLOCK_OK)
+    })
+}
+
+/// Closes a file handle. Mutexes and participants opened from it stay open. With the last of all these the calling
+/// thread gives its slot back; other threads do when they end.
+///
+/// # Safety
+/// `file` is NULL or a handle of `turnlock_file_open`; no other thread is inside a call with it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_file_close(file: *mut turnlock_file) -> i32 {
+    // SAFETY: the caller's promise; turnlock_file is its handle.
+    status(|| unsafe { Handle::close(file.cast::<Handle<LockFile>>()) }.map(|()| TURNLOCK_OK))
+}
+
+/// # Safety
+/// As every function that takes a file.
+pub(super) unsafe fn lock_file<'a>(file: *const turnlock_file) -> crate::Result<&'a LockFile> {
+    // SAFETY: the caller's promise; turnlock_file is its handle.
+    unsafe { Handle::get(file.cast::<Handle<LockFile>>(), "file") }
+}

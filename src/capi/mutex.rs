@@ -1,0 +1,355 @@
+//! Mutexes, from C.
+
+use super::{
+    boundary::{invalid, options, status, text},
+    file::{lock_file, turnlock_file},
+    handle::Handle,
+    participant::{participant, turnlock_participant},
+};
+use crate::error::{
+    Error, Result,
+    status::{TURNLOCK_OK, TURNLOCK_OWNER_DEAD},
+};
+use crate::lock::{Acquired, Mutex};
+use crate::wait::Limit;
+use std::{ffi::c_char, time::Duration};
+
+/// A mutex in a lock file: one at a time, first come first served. Any thread may use the handle; the lock belongs to
+/// the thread (or participant) that took it.
+#[allow(non_camel_case_types)]
+pub struct turnlock_mutex(Handle<Mutex>);
+
+/// `turnlock_mutex_options.algorithm`: Lamport's bakery, first come first served.
+pub const TURNLOCK_ALGORITHM_BAKERY: u32 = 1;
+/// `turnlock_mutex_options.flags`: do not create the lock.
+pub const TURNLOCK_MUTEX_MUST_EXIST: u32 = 1;
+
+/// How to open, or create, a mutex. Set `size` to `sizeof(struct turnlock_mutex_options)` and everything else that you
+/// do not care about to 0.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct turnlock_mutex_options {
+    /// `sizeof(struct turnlock_mutex_options)`.
+    pub size: usize,
+    /// TURNLOCK_ALGORITHM_...; 0 = TURNLOCK_ALGORITHM_BAKERY.
+    pub algorithm: u32,
+    /// TURNLOCK_MUTEX_... or'ed together.
+    pub flags: u32,
+}
+
+/// What came with an acquisition.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+pub struct turnlock_acquired {
+    /// Larger than that of every acquisition of this lock before.
+    pub fencing_token: u64,
+    /// If the previous holder died: the fencing token it had. Else 0.
+    pub previous_owner_fencing_token: u64,
+    /// If the previous holder died: its process. Else 0.
+    pub previous_owner_pid: u32,
+    /// 1 if the previous holder died inside (the call returned TURNLOCK_OWNER_DEAD), else 0.
+    pub previous_owner_died: u32,
+}
+
+/// Who died holding a lock, last.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+pub struct turnlock_previous_owner {
+    /// The fencing token it held.
+    pub fencing_token: u64,
+    /// Its process, as its own PID namespace numbered it.
+    pub pid: u32,
+    /// Its thread, likewise.
+    pub thread: u32,
+    /// What it called itself: UTF-8, NUL-terminated.
+    pub label: [c_char; 64],
+}
+
+/// Opens the mutex called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
+/// handle into `mutex`. `options` may be NULL.
+///
+/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+///
+/// # Safety
+/// `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `mutex`
+/// NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_open(
+    file: *const turnlock_file,
+    name: *const c_char,
+    options: *const turnlock_mutex_options,
+    mutex: *mut *mut turnlock_mutex,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (file, name) = unsafe { (lock_file(file)?, text(name, "the name")?) };
+        // SAFETY: the caller's promise.
+        let given = unsafe { self::options(options, size_of::<turnlock_mutex_options>()) }?;
+        if mutex.is_null() {
+            return Err(invalid("the place for the mutex handle is NULL"));
+        }
+        if !matches!(given.algorithm, 0 | TURNLOCK_ALGORITHM_BAKERY) || given.flags & !TURNLOCK_MUTEX_MUST_EXIST != 0 {
+            return Err(invalid("the algorithm or a flag is one that this version of turnlock does not know"));
+        }
+        let opened = if given.flags & TURNLOCK_MUTEX_MUST_EXIST != 0 {
+            file.existing_mutex(name)?
+        } else {
+            file.mutex(name)?
+        };
+        // SAFETY: not NULL, and the caller's promise.
+        unsafe { mutex.write(Handle::open(opened).cast()) };
+        Ok(TURNLOCK_OK)
+    })
+}
+
+/// Closes a mutex handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
+///
+/// # Safety
+/// `mutex` is NULL or a mutex handle; no other thread is inside a call with it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_close(mutex: *mut turnlock_mutex) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        if unsafe { self::mutex(mutex) }?.is_held_by_this_thread() {
+            return Err(Error::StillHeld);
+        }
+        // SAFETY: the caller's promise; turnlock_mutex is its handle.
+        unsafe { Handle::close(mutex.cast::<Handle<Mutex>>()) }.map(|()| TURNLOCK_OK)
+    })
+}
+
+/// Takes the lock, waiting for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: the lock is yours and the
+/// previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
+///
+/// TURNLOCK_ERROR_DEADLOCK if this thread has it already; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a
+/// thread's first lock; _DAMAGED, _REPLACED if something happened to the file.
+///
+/// # Safety
+/// `mutex` is a mutex handle; `acquired` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_lock(mutex: *const turnlock_mutex, acquired: *mut turnlock_acquired) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take(mutex, Limit::Forever, acquired) }
+}
+
+/// Takes the lock if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK. Otherwise as `turnlock_mutex_lock`.
+///
+/// # Safety
+/// As `turnlock_mutex_lock`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_try_lock(
+    mutex: *const turnlock_mutex,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take(mutex, Limit::Never, acquired) }
+}
+
+/// Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the line is given
+/// up. Otherwise as `turnlock_mutex_lock`.
+///
+/// # Safety
+/// As `turnlock_mutex_lock`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_lock_for(
+    mutex: *const turnlock_mutex,
+    nanoseconds: u64,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take(mutex, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
+}
+
+/// Gives the lock back. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock for
+/// everyone until a reset.
+///
+/// TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if the file was overwritten meanwhile (it is given
+/// back all the same).
+///
+/// # Safety
+/// `mutex` is a mutex handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { self::mutex(mutex) }?.unlock(None).map(|()| TURNLOCK_OK))
+}
+
+/// Says, while holding the lock after TURNLOCK_OWNER_DEAD, that the data are well again.
+/// TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_OWNER.
+///
+/// # Safety
+/// `mutex` is a mutex handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_mark_consistent(mutex: *const turnlock_mutex) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { self::mutex(mutex) }?.mark_consistent().map(|()| TURNLOCK_OK))
+}
+
+/// Opens a lock that is not recoverable again, in its turn, after the data were repaired or given up. Errors as
+/// `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
+///
+/// # Safety
+/// `mutex` is a mutex handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_reset(mutex: *const turnlock_mutex) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { self::mutex(mutex) }?.reset().map(|()| TURNLOCK_OK))
+}
+
+/// Who died holding this lock, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
+///
+/// # Safety
+/// `mutex` is a mutex handle; `owner` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_previous_owner(
+    mutex: *const turnlock_mutex,
+    owner: *mut turnlock_previous_owner,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let mutex = unsafe { self::mutex(mutex) }?;
+        if owner.is_null() {
+            return Err(invalid("the place for the previous owner is NULL"));
+        }
+        let previous = mutex.previous_owner().ok_or_else(|| mutex.nobody_died())?;
+        let mut label = [0; 64];
+        for (to, from) in label.iter_mut().zip(previous.label.bytes().take(63)) {
+            *to = from as c_char;
+        }
+        let previous = turnlock_previous_owner {
+            fencing_token: previous.fencing_token,
+            pid: previous.pid,
+            thread: previous.thread,
+            label,
+        };
+        // SAFETY: not NULL, and the caller's promise.
+        unsafe { owner.write(previous) };
+        Ok(TURNLOCK_OK)
+    })
+}
+
+/// `turnlock_mutex_lock`, as `participant`. TURNLOCK_ERROR_PARTICIPANT_BUSY while it takes a lock on another thread.
+///
+/// # Safety
+/// `participant` is a participant handle; the rest as `turnlock_mutex_lock`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_lock_as(
+    participant: *const turnlock_participant,
+    mutex: *const turnlock_mutex,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take_as(participant, mutex, Limit::Forever, acquired) }
+}
+
+/// `turnlock_mutex_try_lock`, as `participant`.
+///
+/// # Safety
+/// As `turnlock_mutex_lock_as`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_try_lock_as(
+    participant: *const turnlock_participant,
+    mutex: *const turnlock_mutex,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take_as(participant, mutex, Limit::Never, acquired) }
+}
+
+/// `turnlock_mutex_lock_for`, as `participant`.
+///
+/// # Safety
+/// As `turnlock_mutex_lock_as`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_lock_for_as(
+    participant: *const turnlock_participant,
+    mutex: *const turnlock_mutex,
+    nanoseconds: u64,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take_as(participant, mutex, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
+}
+
+/// `turnlock_mutex_unlock`, as `participant`, from any thread.
+///
+/// # Safety
+/// `participant` is a participant handle and `mutex` a mutex handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_unlock_as(
+    participant: *const turnlock_participant,
+    mutex: *const turnlock_mutex,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { self::mutex(mutex)?.unlock_as(self::participant(participant)?, None) }.map(|()| TURNLOCK_OK))
+}
+
+/// `turnlock_mutex_mark_consistent`, as `participant`.
+///
+/// # Safety
+/// `participant` is a participant handle and `mutex` a mutex handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_mark_consistent_as(
+    participant: *const turnlock_participant,
+    mutex: *const turnlock_mutex,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { self::mutex(mutex)?.mark_consistent_as(self::participant(participant)?) }.map(|()| TURNLOCK_OK))
+}
+
+/// # Safety
+/// As every function that takes a mutex.
+#[inline]
+unsafe fn mutex<'a>(mutex: *const turnlock_mutex) -> Result<&'a Mutex> {
+    // SAFETY: the caller's promise; turnlock_mutex is its handle.
+    unsafe { Handle::get(mutex.cast::<Handle<Mutex>>(), "mutex") }
+}
+
+/// # Safety
+/// As `turnlock_mutex_lock`.
+#[inline]
+unsafe fn take(mutex: *const turnlock_mutex, limit: Limit, acquired: *mut turnlock_acquired) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let mutex = unsafe { self::mutex(mutex) }?;
+        let taken = mutex.take(limit)?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { tell(mutex, taken, acquired) })
+    })
+}
+
+/// # Safety
+/// As `turnlock_mutex_lock_as`.
+unsafe fn take_as(
+    participant: *const turnlock_participant,
+    mutex: *const turnlock_mutex,
+    limit: Limit,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (participant, mutex) = unsafe { (self::participant(participant)?, self::mutex(mutex)?) };
+        let taken = mutex.take_as(participant, limit)?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { tell(mutex, taken, acquired) })
+    })
+}
+
+/// # Safety
+/// `acquired` is NULL or writable.
+#[inline]
+unsafe fn tell(mutex: &Mutex, taken: Acquired, acquired: *mut turnlock_acquired) -> i32 {
+    if !acquired.is_null() {
+        let dead = if taken.previous_owner_died { mutex.previous_owner() } else { None };
+        let told = turnlock_acquired {
+            fencing_token: taken.fencing_token,
+            previous_owner_fencing_token: dead.as_ref().map_or(0, |dead| dead.fencing_token),
+            previous_owner_pid: dead.as_ref().map_or(0, |dead| dead.pid),
+            previous_owner_died: u32::from(taken.previous_owner_died),
+        };
+        // SAFETY: not NULL, and the caller's promise.
+        unsafe { acquired.write(told) };
+    }
+    if taken.previous_owner_died { TURNLOCK_OWNER_DEAD } else { TURNLOCK_OK }
+}

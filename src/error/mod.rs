@@ -1,0 +1,252 @@
+//! The errors: what was wrong, what was expected, what to do.
+
+pub mod status;
+
+use status::*;
+use std::path::PathBuf;
+
+/// What every fallible turnlock call gives.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call failed. Each variant has a stable number, [`Error::code`], shared with the C ABI.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument is out of range or contradicts another.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// Somebody has the lock, and the call was asked not to wait.
+    #[error("the lock is taken")]
+    WouldBlock,
+    /// The time limit passed. The place in the line was given up.
+    #[error("the time limit passed before the turn came")]
+    TimedOut,
+    /// Another thread cancelled the wait. The place in the line was given up.
+    #[error("the wait was cancelled by another thread")]
+    Cancelled,
+    /// The caller already has or awaits the lock.
+    #[error(
+        "this participant already has or awaits the lock, so waiting would never end: unlock it first, or lock as \
+         another participant"
+    )]
+    Deadlock,
+    /// The caller does not have the lock.
+    #[error(
+        "this participant does not have the lock: a lock belongs to the thread (or participant handle) that locked \
+         it, and not to a forked child"
+    )]
+    NotOwner,
+    /// A holder died and the next one unlocked without marking the data consistent.
+    #[error(
+        "the lock is not recoverable: a holder died and the next one unlocked without mark_consistent; repair the \
+         data, then run `turnlock reset`"
+    )]
+    NotRecoverable,
+    /// The handle was closed before.
+    #[error("the handle was closed before")]
+    Closed,
+    /// Every participant slot is taken. The message names who has them.
+    #[error("{}: all {slots} participant slots are taken, by {holders}; end one of them, or create a file with more \
+         participants", path.display())]
+    ParticipantsFull {
+        /// The lock file.
+        path: PathBuf,
+        /// Its capacity, in slots.
+        slots: usize,
+        /// Who has them: program, pid and count, for people to read.
+        holders: String,
+    },
+    /// Every named lock is taken.
+    #[error("{}: all {locks} named locks are taken; use one of them, or create a file with more locks", path.display())]
+    LocksFull {
+        /// The lock file.
+        path: PathBuf,
+        /// Its capacity, in locks.
+        locks: usize,
+    },
+    /// A lock's name cannot be stored.
+    #[error("the lock name {name:?} {why}: a name is 1 to 63 bytes of UTF-8 without NUL")]
+    BadName {
+        /// The name as given.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The path names something else than a turnlock file; it was left as it is.
+    #[error("{}: {why}", path.display())]
+    NotALockFile {
+        /// The path as given.
+        path: PathBuf,
+        /// What it is, and what to do.
+        why: String,
+    },
+    /// The file has another version, byte order or layout; it was left as it is.
+    #[error("{}: {why}", path.display())]
+    Version {
+        /// The lock file.
+        path: PathBuf,
+        /// What was found, what was expected, what to do.
+        why: String,
+    },
+    /// The file is damaged: truncated, overwritten, or it holds an impossible value.
+    #[error("{}: {why}", path.display())]
+    Damaged {
+        /// The lock file.
+        path: PathBuf,
+        /// What was found, and what to do.
+        why: String,
+    },
+    /// The path names another file than the one that is open.
+    #[error(
+        "{}: the file was unlinked or replaced while it was open; locks in the old and the new file do not exclude \
+         each other, so close it and open the path again", path.display()
+    )]
+    Replaced {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The operating system does not allow it, or the file's permissions are unsafe.
+    #[error("{}: {why}", path.display())]
+    Permission {
+        /// The path as given.
+        path: PathBuf,
+        /// What is missing, and what to do.
+        why: String,
+    },
+    /// The file or the lock does not exist and was not to be created.
+    #[error("{}: {why}", path.display())]
+    NotFound {
+        /// The path as given.
+        path: PathBuf,
+        /// What is missing, and what to do.
+        why: String,
+    },
+    /// The file system cannot carry a lock file.
+    #[error("{}: {why}", path.display())]
+    FileSystem {
+        /// The path as given.
+        path: PathBuf,
+        /// Which file system, why it cannot, and what to do.
+        why: String,
+    },
+    /// No room on the disk.
+    #[error("{}: no room for a lock file of {bytes} bytes; make room, or ask for fewer participants or locks", path.display())]
+    NoSpace {
+        /// The path as given.
+        path: PathBuf,
+        /// How many bytes the file needs.
+        bytes: u64,
+    },
+    /// A call to the operating system failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried, on which path.
+        what: String,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The name belongs to a lock of another kind or algorithm.
+    #[error("{}: {why}", path.display())]
+    Kind {
+        /// The lock file.
+        path: PathBuf,
+        /// Which lock, which kind it is, which was asked for.
+        why: String,
+    },
+    /// The participant handle is in use by another thread at this moment.
+    #[error("the participant is in a call on another thread: a participant does one thing at a time, open one for each worker")]
+    ParticipantBusy,
+    /// A defect of turnlock itself, caught before it could reach the caller.
+    #[error("a defect in turnlock, please report it: {0}")]
+    Internal(String),
+    /// The handle cannot be closed while a lock is held through it.
+    #[error("the lock is still held: unlock it before closing")]
+    StillHeld,
+    /// There is nothing to mark consistent.
+    #[error("the lock is not inconsistent, so there is nothing to mark")]
+    NotInconsistent,
+    /// The file exists and is smaller than the capacities asked for.
+    #[error(
+        "{}: the file has room for {has} {what} and {wanted} were asked for: capacities are fixed when the file is \
+         created, so ask for fewer or recreate it while nobody uses it", path.display()
+    )]
+    Capacity {
+        /// The lock file.
+        path: PathBuf,
+        /// "participants" or "locks".
+        what: &'static str,
+        /// What the file has.
+        has: u32,
+        /// What was asked for.
+        wanted: u32,
+    },
+    /// The kernel lacks something turnlock needs.
+    #[error("the kernel lacks {0}: turnlock needs Linux 4.14 or newer")]
+    Unsupported(&'static str),
+}
+
+impl Error {
+    /// The stable number of this error, the same as the C ABI returns: always negative.
+    ///
+    /// ```
+    /// assert_eq!(turnlock::Error::TimedOut.code(), turnlock::status::TURNLOCK_ERROR_TIMED_OUT);
+    /// ```
+    pub fn code(&self) -> i32 {
+        match self {
+            Error::InvalidArgument(_) => TURNLOCK_ERROR_INVALID_ARGUMENT,
+            Error::WouldBlock => TURNLOCK_ERROR_WOULD_BLOCK,
+            Error::TimedOut => TURNLOCK_ERROR_TIMED_OUT,
+            Error::Cancelled => TURNLOCK_ERROR_CANCELLED,
+            Error::Deadlock => TURNLOCK_ERROR_DEADLOCK,
+            Error::NotOwner => TURNLOCK_ERROR_NOT_OWNER,
+            Error::NotRecoverable => TURNLOCK_ERROR_NOT_RECOVERABLE,
+            Error::Closed => TURNLOCK_ERROR_CLOSED,
+            Error::ParticipantsFull { .. } => TURNLOCK_ERROR_PARTICIPANTS_FULL,
+            Error::LocksFull { .. } => TURNLOCK_ERROR_LOCKS_FULL,
+            Error::BadName { .. } => TURNLOCK_ERROR_BAD_NAME,
+            Error::NotALockFile { .. } => TURNLOCK_ERROR_NOT_A_LOCK_FILE,
+            Error::Version { .. } => TURNLOCK_ERROR_VERSION,
+            Error::Damaged { .. } => TURNLOCK_ERROR_DAMAGED,
+            Error::Replaced { .. } => TURNLOCK_ERROR_REPLACED,
+            Error::Permission { .. } => TURNLOCK_ERROR_PERMISSION,
+            Error::NotFound { .. } => TURNLOCK_ERROR_NOT_FOUND,
+            Error::FileSystem { .. } => TURNLOCK_ERROR_FILESYSTEM,
+            Error::NoSpace { .. } => TURNLOCK_ERROR_NO_SPACE,
+            Error::System { .. } => TURNLOCK_ERROR_SYSTEM,
+            Error::Kind { .. } => TURNLOCK_ERROR_KIND,
+            Error::ParticipantBusy => TURNLOCK_ERROR_PARTICIPANT_BUSY,
+            Error::Internal(_) => TURNLOCK_ERROR_INTERNAL,
+            Error::StillHeld => TURNLOCK_ERROR_STILL_HELD,
+            Error::NotInconsistent => TURNLOCK_ERROR_NOT_INCONSISTENT,
+            Error::Capacity { .. } => TURNLOCK_ERROR_CAPACITY,
+            Error::Unsupported(_) => TURNLOCK_ERROR_UNSUPPORTED,
+        }
+    }
+}
+
+/// The one-line sentence for a status number of the C ABI. Total: an unknown number has a sentence too.
+///
+/// ```
+/// assert_eq!(turnlock::status_text(0), "done");
+/// assert_eq!(turnlock::status_text(-9999), "unknown turnlock status");
+/// ```
+pub fn status_text(status: i32) -> &'static str {
+    status::text_with_nul(status).to_str().unwrap_or("unknown turnlock status")
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_has_a_sentence_of_its_own() {
+        let texts: Vec<_> = (-27..=1).map(status_text).collect();
+        let mut distinct = texts.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(texts.len(), distinct.len());
+        assert!(!texts.contains(&"unknown turnlock status"));
+        assert_eq!(status_text(-28), "unknown turnlock status");
+        assert_eq!(status_text(2), "unknown turnlock status");
+    }
+}

@@ -1,0 +1,38 @@
+//! The directory: which named lock is which.
+
+use super::Text;
+use crate::sync::{AtomicU32, AtomicU64};
+use std::mem::{offset_of, size_of};
+
+/// The longest name of a lock, in bytes.
+pub const MAX_NAME_BYTES: usize = Text::<8>::MAX_BYTES;
+
+/// One named lock. Written only under the directory's own lock (region 0), `state` last; read by anyone.
+#[repr(C, align(128))]
+pub struct DirectoryEntry {
+    /// An [`EntryState`].
+    pub state: AtomicU32,
+    /// What kind of lock; the numbers belong to the `lock` room.
+    pub kind: AtomicU32,
+    /// Which algorithm; the numbers belong to the `lock` room.
+    pub algorithm: AtomicU32,
+    reserved: [AtomicU32; 13],
+    /// The name, at most [`MAX_NAME_BYTES`].
+    pub name: Text<8>,
+}
+
+/// The values of [`DirectoryEntry::state`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum EntryState {
+    /// Nothing there (what any other value is read as too): the directory ends here.
+    Free = 0,
+    /// Complete, and so for the life of the file.
+    Ready = 1,
+}
+
+const _: () = {
+    assert!(size_of::<DirectoryEntry>() == 128);
+    assert!(offset_of!(DirectoryEntry, name) == 64);
+    assert!(size_of::<AtomicU64>() == 8);
+};

@@ -1,0 +1,104 @@
+//! Where everything lies, computed from two capacities and never read from the file again.
+
+use super::{Cell, DirectoryEntry, LockWords, SlotRecord};
+use crate::sync::AtomicU64;
+use std::mem::size_of;
+
+/// The most participants a file can be created for.
+pub const MAX_PARTICIPANTS: u32 = 1024;
+/// The most named locks a file can be created for.
+pub const MAX_LOCKS: u32 = 1024;
+
+/// The shape of a file: how many participants and named locks, and where their parts begin.
+///
+/// ```text
+/// header | directory: locks x 128 | slots: participants x 256 | lock regions: (1 + locks) x region
+/// region: lock words 512 | number[participants] x 8, rounded up to 128 | cell[participants] x 64
+/// ```
+/// Lock region 0 is the directory's own lock; named lock k has region k + 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    participants: u32,
+    locks: u32,
+}
+
+impl Geometry {
+    /// The header page, in bytes.
+    pub const HEADER_BYTES: usize = 4096;
+
+    /// `None` where a capacity is 0 or above [`MAX_PARTICIPANTS`], [`MAX_LOCKS`].
+    pub const fn new(participants: u32, locks: u32) -> Option<Self> {
+        if participants == 0 || participants > MAX_PARTICIPANTS || locks == 0 || locks > MAX_LOCKS {
+            return None;
+        }
+        Some(Self { participants, locks })
+    }
+
+    /// How many participant slots.
+    pub const fn participants(&self) -> u32 {
+        self.participants
+    }
+
+    /// How many named locks.
+    pub const fn locks(&self) -> u32 {
+        self.locks
+    }
+
+    /// The size of the whole file, in bytes.
+    pub const fn file_size(&self) -> u64 {
+        (self.lock_region(self.locks as usize) + self.region_bytes()) as u64
+    }
+
+    pub(super) const fn directory(&self) -> usize {
+        Self::HEADER_BYTES
+    }
+
+    pub(super) const fn slots(&self) -> usize {
+        self.directory() + self.locks as usize * size_of::<DirectoryEntry>()
+    }
+
+    /// Where region `region` begins; 0 is the directory's own lock.
+    pub(super) const fn lock_region(&self, region: usize) -> usize {
+        // The slot table ends at a multiple of 128, since its records and everything before are multiples of 128.
+        self.slots() + self.participants as usize * size_of::<SlotRecord>() + region * self.region_bytes()
+    }
+
+    pub(super) const fn numbers_in_region(&self) -> usize {
+        size_of::<LockWords>()
+    }
+
+    pub(super) const fn cells_in_region(&self) -> usize {
+        self.numbers_in_region() + (self.participants as usize * size_of::<AtomicU64>()).next_multiple_of(128)
+    }
+
+    const fn region_bytes(&self) -> usize {
+        (self.cells_in_region() + self.participants as usize * size_of::<Cell>()).next_multiple_of(128)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_aligned_and_inside() {
+        for participants in [1, 2, 7, 8, 127, 128, MAX_PARTICIPANTS] {
+            for locks in [1, 3, 64, MAX_LOCKS] {
+                let geometry = Geometry::new(participants, locks).unwrap();
+                for region in [0, 1, locks as usize] {
+                    let start = geometry.lock_region(region);
+                    assert_eq!(start % 128, 0);
+                    assert_eq!((start + geometry.cells_in_region()) % 128, 0);
+                    assert!((start + geometry.region_bytes()) as u64 <= geometry.file_size());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_capacities_are_refused() {
+        for (participants, locks) in [(0, 1), (1, 0), (MAX_PARTICIPANTS + 1, 1), (1, MAX_LOCKS + 1)] {
+            assert_eq!(Geometry::new(participants, locks), None);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The header page: what never changes once the file is published, and the few words that do.
+
+use super::{Cell, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords, PreviousOwner, SlotRecord};
+use crate::sync::{AtomicU32, AtomicU64};
+use std::mem::{offset_of, size_of};
+
+const MAGIC: [u8; 8] = *b"turnlock";
+/// Reads as another number on a machine of the other byte order.
+const BYTE_ORDER: u32 = 0x0A0B_0C0D;
+/// How many bytes of the file never change: what [`HeaderPrefix::decode`] wants.
+pub const PREFIX_BYTES: usize = 64;
+
+/// The constant part of the header, in private memory: read once with `pread`, checked, then believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderPrefix {
+    /// How many participants and locks the file has room for.
+    pub geometry: Geometry,
+    /// A random number, never 0, that no other creation of a file has: a file truncated and regrown has lost it.
+    pub incarnation: u64,
+    /// When the file was created, in nanoseconds since 1970.
+    pub created_realtime_ns: u64,
+}
+
+/// Why a file is not taken for a turnlock file of this format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeaderFault {
+    /// The magic bytes are not there: some other file.
+    Foreign,
+    /// A turnlock file of another format version, byte order or layout; the sentence says which.
+    Version(String),
+    /// A turnlock file whose header was overwritten; the sentence says how it was noticed.
+    Damaged(String),
+}
+
+impl HeaderPrefix {
+    /// The bytes as they stand at the start of the file.
+    ///
+    /// | offset | bytes | what |
+    /// |---|---|---|
+    /// | 0 | 8 | magic `turnlock` |
+    /// | 8 | 2 + 2 | format major, minor |
+    /// | 12 | 4 | byte order tag |
+    /// | 16 | 8 | layout fingerprint |
+    /// | 24 | 4 + 4 | participants, locks |
+    /// | 32 | 8 | file size |
+    /// | 40 | 8 | incarnation |
+    /// | 48 | 8 | creation time |
+    /// | 56 | 8 | checksum of bytes 0..56 |
+    pub fn encode(&self) -> [u8; PREFIX_BYTES] {
+        let mut bytes = [0; PREFIX_BYTES];
+        bytes[0..8].copy_from_slice(&MAGIC);
+        bytes[8..10].copy_from_slice(&FORMAT_MAJOR.to_ne_bytes());
+        bytes[10..12].copy_from_slice(&FORMAT_MINOR.to_ne_bytes());
+        bytes[12..16].copy_from_slice(&BYTE_ORDER.to_ne_bytes());
+        bytes[16..24].copy_from_slice(&layout_fingerprint().to_ne_bytes());
+        bytes[24..28].copy_from_slice(&self.geometry.participants().to_ne_bytes());
+        bytes[28..32].copy_from_slice(&self.geometry.locks().to_ne_bytes());
+        bytes[32..40].copy_from_slice(&self.geometry.file_size().to_ne_bytes());
+        bytes[40..48].copy_from_slice(&self.incarnation.to_ne_bytes());
+        bytes[48..56].copy_from_slice(&self.created_realtime_ns.to_ne_bytes());
+        let checksum = fnv1a(&bytes[..56]);
+        bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
+        bytes
+    }
+
+    /// Checks the first bytes of a file of `file_size` bytes, in the order in which the questions make sense: is it
+    /// ours, is it this version, is it whole.
+    pub fn decode(bytes: &[u8; PREFIX_BYTES], file_size: u64) -> Result<Self, HeaderFault> {
+        let u16_at = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        let u32_at = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let u64_at = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        if bytes[0..8] != MAGIC {
+            return Err(HeaderFault::Foreign);
+        }
+        if u32_at(12) == BYTE_ORDER.swap_bytes() {
+            return Err(HeaderFault::Version("it was created on a machine of the other byte order".into()));
+        }
+        let (major, minor) = (u16_at(8), u16_at(10));
+        if u64_at(56) != fnv1a(&bytes[..56]) {
+            // A checksum that fails says nothing about which byte is wrong, the version's own included.
+            return Err(HeaderFault::Damaged("its header checksum is wrong".into()));
+        }
+        if major != FORMAT_MAJOR {
+            return Err(HeaderFault::Version(format!(
+                "its format is version {major}.{minor} and this turnlock reads version {FORMAT_MAJOR}.x"
+            )));
+        }
+        if u32_at(12) != BYTE_ORDER {
+            return Err(HeaderFault::Damaged("its byte order tag is impossible".into()));
+        }
+        if u64_at(16) != layout_fingerprint() {
+            return Err(HeaderFault::Version(format!(
+                "its layout fingerprint is {:#018x} and this turnlock's is {:#018x}",
+                u64_at(16),
+                layout_fingerprint()
+            )));
+        }
+        let Some(geometry) = Geometry::new(u32_at(24), u32_at(28)) else {
+            return Err(HeaderFault::Damaged(format!(
+                "it claims room for {} participants and {} locks, which no turnlock file has",
+                u32_at(24),
+                u32_at(28)
+            )));
+        };
+        if u64_at(32) != geometry.file_size() || file_size != geometry.file_size() {
+            return Err(HeaderFault::Damaged(format!(
+                "it is {file_size} bytes long and should be {}: it was truncated or grown",
+                geometry.file_size()
+            )));
+        }
+        if u64_at(40) == 0 {
+            return Err(HeaderFault::Damaged("its incarnation is 0".into()));
+        }
+        Ok(Self { geometry, incarnation: u64_at(40), created_realtime_ns: u64_at(48) })
+    }
+}
+
+/// The header as it is mapped: the constant part again (for the incarnation check) and the words that change.
+#[repr(C, align(64))]
+pub struct LiveHeader {
+    constant_start: [u8; 40],
+    /// The incarnation, compared at the doorway, after the wait and at unlock. Written once, before publication.
+    pub incarnation: AtomicU64,
+    constant_end: [u8; 16],
+    /// The boot during which the registers below were last valid; written by whoever holds every slot's byte lock.
+    pub boot_id: [AtomicU64; 2],
+    boot_reserved: [AtomicU64; 6],
+    /// One more than the highest slot in use; scans of the registers stop here. Raised (fetch_max) by a newcomer
+    /// before its first doorway; lowered only by one who holds the byte locks of every slot from the new value up.
+    pub slots_in_use: AtomicU32,
+    slots_reserved: [AtomicU32; 15],
+    rest: [AtomicU64; 488],
+}
+
+const _: () = {
+    assert!(offset_of!(LiveHeader, incarnation) == 40);
+    assert!(offset_of!(LiveHeader, boot_id) == 64);
+    assert!(offset_of!(LiveHeader, slots_in_use) == 128);
+    assert!(size_of::<LiveHeader>() == Geometry::HEADER_BYTES);
+};
+
+/// A number that differs whenever a size or an offset in the file differs: two builds that disagree about the
+/// layout refuse each other's files instead of corrupting them.
+pub(super) const fn layout_fingerprint() -> u64 {
+    let facts = [
+        Geometry::HEADER_BYTES,
+        offset_of!(LiveHeader, incarnation),
+        offset_of!(LiveHeader, boot_id),
+        offset_of!(LiveHeader, slots_in_use),
+        size_of::<DirectoryEntry>(),
+        offset_of!(DirectoryEntry, name),
+        size_of::<SlotRecord>(),
+        offset_of!(SlotRecord, label),
+        offset_of!(SlotRecord, program),
+        size_of::<LockWords>(),
+        offset_of!(LockWords, token),
+        offset_of!(LockWords, state),
+        offset_of!(LockWords, previous_owner),
+        size_of::<PreviousOwner>(),
+        offset_of!(PreviousOwner, label),
+        size_of::<AtomicU64>(),
+        size_of::<Cell>(),
+        offset_of!(Cell, held),
+        offset_of!(Cell, wake),
+        offset_of!(Cell, sleepers),
+        super::SLOT_BYTES_START as usize,
+    ];
+    let mut hash = FNV_START;
+    let mut i = 0;
+    while i < facts.len() {
+        hash = fnv1a_step(hash, facts[i] as u64);
+        i += 1;
+    }
+    hash
+}
+
+// FNV-1a, 64 bits (Fowler, Noll, Vo): a check against accidents, not against forgers.
+const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+const fn fnv1a_step(hash: u64, value: u64) -> u64 {
+    (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3)
+}
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(FNV_START, |hash, byte| fnv1a_step(hash, u64::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> HeaderPrefix {
+        HeaderPrefix { geometry: Geometry::new(128, 64).unwrap(), incarnation: 7, created_realtime_ns: 9 }
+    }
+
+    #[test]
+    fn comes_back_as_it_was() {
+        let prefix = sample();
+        assert_eq!(HeaderPrefix::decode(&prefix.encode(), prefix.geometry.file_size()), Ok(prefix));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let prefix = sample();
+        for bit in 0..PREFIX_BYTES * 8 {
+            let mut bytes = prefix.encode();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(HeaderPrefix::decode(&bytes, prefix.geometry.file_size()).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn another_major_version_is_named() {
+        let mut bytes = sample().encode();
+        bytes[8..10].copy_from_slice(&2u16.to_ne_bytes());
+        let checksum = fnv1a(&bytes[..56]);
+        bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
+        match HeaderPrefix::decode(&bytes, 0) {
+            Err(HeaderFault::Version(why)) => assert!(why.contains("2.0") && why.contains("1.x"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The slot table: who takes part. For people to read; liveness is the slot's byte lock and nothing here.
+
+use super::Text;
+use crate::sync::{AtomicU32, AtomicU64};
+use std::mem::{offset_of, size_of};
+
+/// One participant. Written only by whoever holds the slot's byte lock.
+#[repr(C, align(128))]
+pub struct SlotRecord {
+    /// A [`SlotState`].
+    pub state: AtomicU32,
+    /// A [`DeathNoticeKind`].
+    pub death_notice: AtomicU32,
+    /// Goes up by one whenever the slot changes hands or is reaped.
+    pub generation: AtomicU64,
+    /// The process, as its own PID namespace numbers it.
+    pub pid: AtomicU32,
+    /// The thread, likewise.
+    pub tid: AtomicU32,
+    /// Which PID namespace `pid` belongs to (its inode number).
+    pub pid_namespace: AtomicU64,
+    /// When the slot was taken, in nanoseconds since 1970.
+    pub attached_realtime_ns: AtomicU64,
+    reserved: [AtomicU64; 3],
+    /// What the participant calls itself.
+    pub label: Text<8>,
+    /// The name of its program.
+    pub program: Text<8>,
+    reserved_end: [AtomicU64; 8],
+}
+
+/// The values of [`SlotRecord::state`]. A hint for a quick choice of slot; the byte lock decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum SlotState {
+    /// Given back, every register cleared.
+    Free = 0,
+    /// Taken (what any other value is read as too).
+    InUse = 1,
+}
+
+/// The values of [`SlotRecord::death_notice`]: what keeps the slot's byte lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum DeathNoticeKind {
+    /// A mapping: gone with the address space, and with nothing else.
+    Mapping = 1,
+    /// An open descriptor: where mappings do not pin byte locks (overlay file systems), and for `turnlock run`,
+    /// whose child inherits it. A stray `close` of it would be taken for a death.
+    Descriptor = 2,
+}
+
+const _: () = {
+    assert!(size_of::<SlotRecord>() == 256);
+    assert!(offset_of!(SlotRecord, generation) == 8);
+    assert!(offset_of!(SlotRecord, label) == 64);
+    assert!(offset_of!(SlotRecord, program) == 128);
+};

@@ -1,0 +1,96 @@
+//! The mapped file as references: the only code that turns offsets into memory.
+
+use super::{Cell, DirectoryEntry, Geometry, LiveHeader, LockWords, SlotRecord};
+use crate::sync::AtomicU64;
+use std::ptr::NonNull;
+
+/// A mapped file, seen through its geometry.
+#[derive(Clone, Copy)]
+pub struct View<'map> {
+    base: NonNull<u8>,
+    geometry: Geometry,
+    _map: std::marker::PhantomData<&'map [AtomicU64]>,
+}
+
+// SAFETY: a View only hands out shared references to atomics, which any thread may use.
+unsafe impl Send for View<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for View<'_> {}
+
+/// One lock's region.
+#[derive(Clone, Copy)]
+pub struct LockView<'map> {
+    /// The lock's own words.
+    pub words: &'map LockWords,
+    /// `number[slot]`: the bakery's register, one for each participant.
+    pub numbers: &'map [AtomicU64],
+    /// What else each slot says, one for each participant.
+    pub cells: &'map [Cell],
+    /// The header, for `slots_in_use` and the incarnation.
+    pub header: &'map LiveHeader,
+}
+
+impl<'map> View<'map> {
+    /// A view of `geometry.file_size()` bytes at `base`.
+    ///
+    /// # Safety
+    /// `base` is aligned to 4096, and for all of `'map` that many bytes from it are mapped shared, readable, and (if
+    /// anything is stored through the view) writable. Nobody makes other references to them than through views.
+    pub unsafe fn new(base: NonNull<u8>, geometry: Geometry) -> Self {
+        debug_assert_eq!(base.addr().get() % 4096, 0);
+        Self { base, geometry, _map: std::marker::PhantomData }
+    }
+
+    /// The shape of the file.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// The header page.
+    pub fn header(&self) -> &'map LiveHeader {
+        // SAFETY: offset 0 with HEADER_BYTES is inside every geometry; see `array`.
+        unsafe { &*self.base.cast().as_ptr() }
+    }
+
+    /// The directory, one entry for each named lock.
+    pub fn directory(&self) -> &'map [DirectoryEntry] {
+        // SAFETY: `directory()` is where `locks` entries lie in this geometry.
+        unsafe { self.array(self.geometry.directory(), self.geometry.locks() as usize) }
+    }
+
+    /// The slot table, one record for each participant.
+    pub fn slots(&self) -> &'map [SlotRecord] {
+        // SAFETY: `slots()` is where `participants` records lie in this geometry.
+        unsafe { self.array(self.geometry.slots(), self.geometry.participants() as usize) }
+    }
+
+    /// The region of a lock: 0 for the directory's own, k + 1 for named lock k.
+    ///
+    /// # Panics
+    /// Where the file has no such region: the caller counts from its own geometry, never from what the file says.
+    pub fn lock(&self, region: usize) -> LockView<'map> {
+        assert!(region <= self.geometry.locks() as usize);
+        let start = self.geometry.lock_region(region);
+        let participants = self.geometry.participants() as usize;
+        // SAFETY: region <= locks, so the words, the registers and the cells lie where this geometry says.
+        unsafe {
+            LockView {
+                words: &self.array::<LockWords>(start, 1)[0],
+                numbers: self.array(start + self.geometry.numbers_in_region(), participants),
+                cells: self.array(start + self.geometry.cells_in_region(), participants),
+                header: self.header(),
+            }
+        }
+    }
+
+    /// # Safety
+    /// `offset` is where this geometry has `count` consecutive `T`, and every field of `T` is an atomic (or is never
+    /// read), so that other processes may write while this one reads.
+    unsafe fn array<T>(&self, offset: usize, count: usize) -> &'map [T] {
+        debug_assert!(offset + count * size_of::<T>() <= self.geometry.file_size() as usize);
+        debug_assert_eq!(offset % align_of::<T>(), 0);
+        // SAFETY: inside the mapping by the caller's promise and `new`'s; aligned, since `base` is aligned to 4096
+        // and every offset of a geometry is a multiple of 128; any bit pattern is a valid atomic integer.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset).cast(), count) }
+    }
+}

@@ -1,0 +1,26 @@
+#![doc = "A cross-process lock service that is nothing but a memory-mapped file."]
+
+pub mod algorithm;
+pub mod error;
+pub mod seeded;
+#[doc(hidden)]
+pub mod sync;
+
+#[cfg(not(any(loom, shuttle)))]
+pub mod capi;
+#[cfg(not(any(loom, shuttle)))]
+mod layout;
+#[cfg(not(any(loom, shuttle)))]
+mod lock;
+#[cfg(not(any(loom, shuttle)))]
+mod os;
+#[cfg(not(any(loom, shuttle)))]
+mod participant;
+#[cfg(not(any(loom, shuttle)))]
+mod recovery;
+#[cfg(not(any(loom, shuttle)))]
+mod wait;
+
+pub use error::{Error, Result, status, status_text};
+#[cfg(not(any(loom, shuttle)))]
+pub use lock::*;

@@ -1,0 +1,140 @@
+//! The directory: finding a lock by its name, and naming a new one.
+
+use super::{
+    engine::At,
+    open_file::OpenFile,
+    seat::{Seat, with_thread_seat},
+};
+use crate::error::{Error, Result};
+use crate::layout::{EntryState, MAX_NAME_BYTES};
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::wait::Limit;
+use std::sync::Arc;
+
+/// The region of the directory's own lock.
+const DIRECTORY_LOCK: usize = 0;
+
+/// What kind of lock a name stands for. The numbers stand in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// One at a time.
+    Mutex = 1,
+}
+
+/// Which algorithm a lock runs. The numbers stand in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Algorithm {
+    /// Lamport's bakery.
+    Bakery = 1,
+}
+
+impl Kind {
+    /// The name for people.
+    pub fn name(number: u32) -> &'static str {
+        match number {
+            1 => "mutex",
+            _ => "unknown",
+        }
+    }
+}
+
+impl Algorithm {
+    /// The name for people.
+    pub fn name(number: u32) -> &'static str {
+        match number {
+            1 => "bakery",
+            _ => "unknown",
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let why = match name {
+        "" => "is empty",
+        name if name.len() > MAX_NAME_BYTES => "is too long",
+        name if name.contains('\0') => "has a NUL in it",
+        _ => return Ok(()),
+    };
+    Err(Error::BadName { name: name.into(), why })
+}
+
+/// The region of the lock called `name`; named now if it is not there and `may_create`.
+pub fn find_or_name(
+    file: &Arc<OpenFile>,
+    name: &str,
+    kind: Kind,
+    algorithm: Algorithm,
+    may_create: bool,
+) -> Result<usize> {
+    check_name(name)?;
+    if !file.is_whole() {
+        return Err(file.not_whole());
+    }
+    if let Some(region) = find(file, name, kind, algorithm)? {
+        return Ok(region);
+    }
+    if !may_create {
+        return Err(Error::NotFound {
+            path: file.reopen().path().into(),
+            why: format!("it has no lock called {name:?}: `turnlock status` lists them"),
+        });
+    }
+    with_thread_seat(file, |seat| name_it(seat, name, kind, algorithm))
+}
+
+fn name_it(seat: &Seat, name: &str, kind: Kind, algorithm: Algorithm) -> Result<usize> {
+    let file = &seat.file;
+    let directory_lock = At::new(seat, DIRECTORY_LOCK);
+    let taken = directory_lock.take(Limit::Forever)?;
+    if taken.owner_dead {
+        // Whoever died here left an entry that is not ready, which is as good as none: nothing to repair.
+        directory_lock.mark_consistent()?;
+    }
+    let named = find(file, name, kind, algorithm).and_then(|found| match found {
+        Some(region) => Ok(region),
+        None => {
+            let view = file.view();
+            let free = view.directory().iter().position(|entry| entry.state.load(Relaxed) == EntryState::Free as u32);
+            let at = free.ok_or_else(|| Error::LocksFull {
+                path: file.reopen().path().into(),
+                locks: view.directory().len(),
+            })?;
+            let entry = &view.directory()[at];
+            entry.kind.store(kind as u32, Relaxed);
+            entry.algorithm.store(algorithm as u32, Relaxed);
+            entry.name.set(name);
+            // Release. Partner: the acquire load in `find`. Ready is never seen half-made.
+            entry.state.store(EntryState::Ready as u32, Release);
+            Ok(at + 1)
+        }
+    });
+    directory_lock.unlock(Some(taken.token))?;
+    named
+}
+
+fn find(file: &OpenFile, name: &str, kind: Kind, algorithm: Algorithm) -> Result<Option<usize>> {
+    let view = file.view();
+    for (at, entry) in view.directory().iter().enumerate() {
+        // Acquire. Partner: the release store in `name_it`.
+        if entry.state.load(Acquire) != EntryState::Ready as u32 || entry.name.get() != name {
+            continue;
+        }
+        let (has_kind, has_algorithm) = (entry.kind.load(Relaxed), entry.algorithm.load(Relaxed));
+        if (has_kind, has_algorithm) != (kind as u32, algorithm as u32) {
+            return Err(Error::Kind {
+                path: file.reopen().path().into(),
+                why: format!(
+                    "its lock {name:?} is a {} ({}), and a {} ({}) was asked for: use another name",
+                    Kind::name(has_kind),
+                    Algorithm::name(has_algorithm),
+                    Kind::name(kind as u32),
+                    Algorithm::name(algorithm as u32)
+                ),
+            });
+        }
+        return Ok(Some(at + 1));
+    }
+    Ok(None)
+}

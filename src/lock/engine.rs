@@ -1,0 +1,273 @@
+//! Taking and giving back, written once for every kind of lock and every algorithm.
+//!
+//! Steps, by the names that the models in `spec/` use: doorway, wait, won, token, held, section, exit, leave, wake.
+
+use super::seat::Seat;
+use crate::algorithm::{Blocker, Corrupt, Place, Protocol, ownership::Health};
+use crate::error::{Error, Result};
+use crate::layout::LockView;
+use crate::os::{clock, death_notice::Probe};
+use crate::recovery::{self, bakery, bed, ownership};
+use crate::sync::{
+    Ordering::{Acquire, Relaxed},
+    spin_hint,
+};
+use crate::wait::{Ladder, Limit, Step};
+
+/// A lock that was just taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// The fencing token.
+    pub token: u64,
+    /// The previous holder died inside.
+    pub owner_dead: bool,
+}
+
+/// One participant at one lock.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    seat: &'a Seat,
+    region: usize,
+    lock: LockView<'a>,
+}
+
+impl<'a> At<'a> {
+    /// Participant `seat` at the lock in `region`.
+    #[inline]
+    pub fn new(seat: &'a Seat, region: usize) -> Self {
+        Self { seat, region, lock: seat.file.view().lock(region) }
+    }
+
+    /// Takes the lock, or waits for it as long as `limit` says.
+    #[inline]
+    pub fn take(&self, limit: Limit) -> Result<Taken> {
+        if self.health() == Health::NotRecoverable {
+            return Err(Error::NotRecoverable);
+        }
+        let taken = self.take_whatever_its_health(limit)?;
+        match self.health() {
+            Health::NotRecoverable => {
+                self.give_back();
+                Err(Error::NotRecoverable)
+            }
+            health => Ok(Taken { token: taken, owner_dead: health == Health::Inconsistent }),
+        }
+    }
+
+    /// Opens a lock that is not recoverable (or inconsistent) again, in our turn.
+    pub fn reset(&self, limit: Limit) -> Result<()> {
+        self.take_whatever_its_health(limit)?;
+        ownership(&self.lock).mark_consistent();
+        self.give_back();
+        Ok(())
+    }
+
+    #[inline]
+    fn take_whatever_its_health(&self, limit: Limit) -> Result<u64> {
+        let me = self.seat.slot;
+        let protocol = bakery(&self.lock);
+        if !self.seat.file.is_whole() {
+            return Err(self.seat.file.not_whole());
+        }
+        if protocol.place(me) != Place::Idle {
+            return Err(Error::Deadlock);
+        }
+        if limit == Limit::Never {
+            self.look_before_trying()?;
+        }
+        let ticket = self.doorway()?;
+        match protocol.blocker(me, ticket) {
+            Ok(None) => {}
+            _ => self.wait(ticket, limit).inspect_err(|_| self.withdraw())?,
+        }
+        if !self.seat.file.is_whole() {
+            self.withdraw();
+            return Err(self.seat.file.not_whole());
+        }
+        let cell = &self.lock.cells[me];
+        cell.since.store(clock::coarse_monotonic_ns(), Relaxed);
+        let Some((token, _)) = ownership(&self.lock).enter(&cell.held) else {
+            self.withdraw();
+            return Err(self.seat.file.damaged(format!(
+                "the fencing token of its lock {} is impossible: the file was overwritten; delete it while nobody \
+                 uses it and let it be created anew",
+                self.region
+            )));
+        };
+        Ok(token)
+    }
+
+    /// Gives the lock back, if we have it (with this very token, where one is named).
+    #[inline]
+    pub fn unlock(&self, token: Option<u64>) -> Result<()> {
+        self.check_owner(token)?;
+        if !self.seat.file.is_whole() {
+            self.give_back();
+            return Err(self.seat.file.not_whole());
+        }
+        self.give_back();
+        Ok(())
+    }
+
+    /// Gives the lock back as a dying owner does: the next holder has the news.
+    pub fn abandon(&self, token: u64) {
+        if self.check_owner(Some(token)).is_ok() {
+            recovery::recover_in_lock(self.seat.file.view(), self.region, self.seat.slot);
+        }
+    }
+
+    /// The data that a dead owner left are well again.
+    pub fn mark_consistent(&self) -> Result<()> {
+        self.check_owner(None)?;
+        if self.health() != Health::Inconsistent {
+            return Err(Error::NotInconsistent);
+        }
+        ownership(&self.lock).mark_consistent();
+        Ok(())
+    }
+
+    /// Do we have the lock?
+    #[inline]
+    pub fn check_owner(&self, token: Option<u64>) -> Result<()> {
+        match self.lock.cells[self.seat.slot].held.load(Relaxed) {
+            0 => Err(Error::NotOwner),
+            held if token.is_some_and(|token| token != held) => Err(Error::NotOwner),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn health(&self) -> Health {
+        ownership(&self.lock).health()
+    }
+
+    #[inline]
+    fn give_back(&self) {
+        let cell = &self.lock.cells[self.seat.slot];
+        ownership(&self.lock).exit(&cell.held);
+        bakery(&self.lock).leave(self.seat.slot);
+        bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+    }
+
+    #[cold]
+    fn withdraw(&self) {
+        bakery(&self.lock).withdraw(self.seat.slot);
+        self.lock.cells[self.seat.slot].since.store(0, Relaxed);
+        bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+    }
+
+    #[inline]
+    fn doorway(&self) -> Result<u64> {
+        loop {
+            match bakery(&self.lock).doorway(self.seat.slot) {
+                Ok(ticket) => return Ok(ticket),
+                Err(corrupt) => self.repair(corrupt)?,
+            }
+        }
+    }
+
+    /// An impossible number: of a dead slot, it is cleared like anything a dead one leaves; of a live one, an error.
+    #[cold]
+    fn repair(&self, Corrupt { slot, value }: Corrupt) -> Result<()> {
+        let file = &self.seat.file;
+        let probe = Probe::open(file.reopen(), self.seat.slot)?;
+        if recovery::reap(file.view(), &probe, slot)? {
+            return Ok(());
+        }
+        Err(file.damaged(format!(
+            "slot {slot} of its lock {} holds the impossible number {value:#x} while its participant is alive: \
+             something else than turnlock writes to the file; stop its users, delete it and let it be created anew",
+            self.region
+        )))
+    }
+
+    /// A try that will fail should not disturb the line: look first, and bury the dead.
+    fn look_before_trying(&self) -> Result<()> {
+        // As if I had come last: everybody who is numbered is before me.
+        while let Ok(Some(blocker)) = bakery(&self.lock).blocker(self.seat.slot, u64::MAX) {
+            if bakery(&self.lock).place(blocker.slot) == Place::Choosing {
+                return Ok(());
+            }
+            let probe = Probe::open(self.seat.file.reopen(), self.seat.slot)?;
+            if !self.reap_if_dead(&probe, &blocker)? && bakery(&self.lock).still_blocks(&blocker) {
+                return Err(Error::WouldBlock);
+            }
+        }
+        Ok(())
+    }
+
+    /// `true`: it was dead and is removed now.
+    fn reap_if_dead(&self, probe: &Probe, blocker: &Blocker) -> Result<bool> {
+        if probe.is_alive(blocker.slot)? {
+            return Ok(false);
+        }
+        recovery::reap(self.seat.file.view(), probe, blocker.slot)
+    }
+
+    #[cold]
+    fn wait(&self, ticket: u64, limit: Limit) -> Result<()> {
+        let protocol = bakery(&self.lock);
+        let me = self.seat.slot;
+        let mut ladder = Ladder::new(limit, &self.seat.cancel);
+        let mut probe = None;
+        loop {
+            let blocker = match protocol.blocker(me, ticket) {
+                Ok(None) => return Ok(()),
+                Ok(Some(blocker)) => blocker,
+                Err(corrupt) => {
+                    self.repair(corrupt)?;
+                    continue;
+                }
+            };
+            let unchanged = || protocol.still_blocks(&blocker);
+            let step = match limit {
+                Limit::Never => try_once(&protocol, &blocker),
+                _ => ladder.step(unchanged, bed(&self.lock, self.region, blocker.slot), blocker.ahead),
+            };
+            match step {
+                Step::LookAgain => {}
+                Step::Cancelled => return Err(Error::Cancelled),
+                Step::TimedOut | Step::AskWhetherAlive => {
+                    if let Some(began) = ladder.began() {
+                        self.lock.cells[me].since.store(began, Relaxed);
+                    }
+                    let probe = match &mut probe {
+                        Some(probe) => probe,
+                        none => none.insert(Probe::open(self.seat.file.reopen(), me)?),
+                    };
+                    if probe.is_replaced() {
+                        return Err(Error::Replaced { path: self.seat.file.reopen().path().into() });
+                    }
+                    if !self.seat.file.is_whole() {
+                        return Err(self.seat.file.not_whole());
+                    }
+                    // Also when the time is up: a dead one must not outlive everybody's patience.
+                    let reaped = self.reap_if_dead(probe, &blocker)?;
+                    if step == Step::TimedOut && !reaped && unchanged() {
+                        return Err(if limit == Limit::Never { Error::WouldBlock } else { Error::TimedOut });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Without waiting, except for somebody who is in its doorway: that takes some hundred instructions.
+fn try_once(protocol: &impl Protocol, blocker: &Blocker) -> Step {
+    for _ in 0..1000 {
+        if !protocol.still_blocks(blocker) {
+            return Step::LookAgain;
+        }
+        if protocol.place(blocker.slot) != Place::Choosing {
+            break;
+        }
+        spin_hint();
+    }
+    Step::TimedOut
+}
+
+/// What the lock's words say of a dead holder.
+pub fn previous_owner(lock: &LockView) -> (u64, u32, u32, String) {
+    let news = &lock.words.previous_owner;
+    (news.token.load(Acquire), news.pid.load(Relaxed), news.tid.load(Relaxed), news.label.get())
+}

@@ -1,0 +1,217 @@
+//! A slot that this process has, and the thread it belongs to.
+
+use super::open_file::OpenFile;
+use crate::error::{Error, Result};
+use crate::os::{
+    death_notice::DeathNotice,
+    fork::{Gate, Gated, process_mark},
+};
+use crate::participant;
+use crate::recovery;
+use crate::layout::DeathNoticeKind;
+use crate::sync::{
+    AtomicBool,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use crate::wait::Cancel;
+use std::{cell::RefCell, sync::Arc};
+
+/// A slot in a file, ours until it is retired.
+pub struct Seat {
+    /// The file.
+    pub file: Arc<OpenFile>,
+    /// Which slot.
+    pub slot: usize,
+    /// Lets another thread end a wait.
+    pub cancel: Cancel,
+    process: u64,
+    retired: AtomicBool,
+    busy: AtomicBool,
+    giving_back: AtomicBool,
+    notice: Gated<Option<DeathNotice>>,
+}
+
+/// What is asked for when a slot is taken.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// What the participant calls itself; empty: as the file was opened.
+    pub label: String,
+    /// A child started by this process keeps the slot alive.
+    pub inherited: bool,
+    /// Keep a descriptor even where a mapping would do.
+    pub descriptor: bool,
+}
+
+impl Seat {
+    /// Takes a slot, finishes what a dead one left in it, and writes down who we are.
+    pub fn take(file: &Arc<OpenFile>, wish: &Wish) -> Result<Self> {
+        if !file.is_whole() {
+            return Err(file.not_whole());
+        }
+        let kind =
+            if wish.inherited || wish.descriptor { DeathNoticeKind::Descriptor } else { file.pinning() };
+        let notice = participant::claim(file.reopen(), file.view(), kind, wish.inherited)?;
+        let slot = notice.slot();
+        recovery::recover(file.view(), slot);
+        let label = if wish.label.is_empty() { file.label() } else { wish.label.clone() };
+        participant::occupy(file.view(), slot, kind, &label);
+        file.lower_bound();
+        Ok(Self {
+            file: file.clone(),
+            slot,
+            cancel: Cancel::default(),
+            process: process_mark(),
+            retired: AtomicBool::new(false),
+            busy: AtomicBool::new(false),
+            giving_back: AtomicBool::new(false),
+            notice: Gated::new(Some(notice)),
+        })
+    }
+
+    /// Is it this process's, and not one that a forked child only remembers?
+    #[inline]
+    pub fn is_ours(&self) -> bool {
+        self.process == process_mark()
+    }
+
+    /// Is it usable?
+    pub fn check(&self) -> Result<()> {
+        // Acquire. Partner: the release in `retire`.
+        if self.retired.load(Acquire) || !self.is_ours() { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Gives the slot back. A lock that it still has passes on as from a dead owner; nothing else can be said for it.
+    pub fn retire(&self) {
+        if !self.is_ours() || self.retired.swap(true, Release) {
+            return;
+        }
+        recovery::recover(self.file.view(), self.slot);
+        participant::vacate(self.file.view(), self.slot);
+        let notice = self.notice.with(&Gate::enter(), Option::take);
+        drop(notice);
+        self.file.lower_bound();
+    }
+
+    /// Does it have any lock?
+    pub fn holds_any(&self) -> bool {
+        let view = self.file.view();
+        (0..=view.geometry().locks() as usize)
+            .any(|region| view.lock(region).cells[self.slot].held.load(Relaxed) != 0)
+    }
+
+    /// Taking a lock: one thread at a time, for participants that threads share.
+    pub fn begin_taking(&self) -> Result<Call<'_>> {
+        self.check()?;
+        // Acquire. Partner: the release in `Call::drop`.
+        if self.busy.swap(true, Acquire) { Err(Error::ParticipantBusy) } else { Ok(Call(&self.busy)) }
+    }
+
+    /// Giving a lock back, which may be while another thread waits for another lock as this participant. Two that give
+    /// the same lock back must come one after the other, so that the second finds it given back.
+    pub fn begin_giving_back(&self) -> Result<Call<'_>> {
+        self.check()?;
+        // Acquire. Partner: the release in `Call::drop`.
+        while self.giving_back.swap(true, Acquire) {
+            std::thread::yield_now();
+        }
+        Ok(Call(&self.giving_back))
+    }
+
+    /// Ends a wait of this participant, the present one or else the next.
+    pub fn request_cancel(&self) {
+        if let Some(bed) = self.cancel.request().and_then(|name| recovery::bed_named(self.file.view(), name)) {
+            bed.shake();
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.retire();
+    }
+}
+
+/// A call in progress on a shared participant.
+pub struct Call<'a>(&'a AtomicBool);
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Release);
+    }
+}
+
+thread_local! {
+    static SEATS: ThreadSeats = const { ThreadSeats(RefCell::new(Vec::new())) };
+}
+
+/// The slots of one thread, one for each file. A thread that ends gives them back.
+struct ThreadSeats(RefCell<Vec<Arc<Seat>>>);
+
+impl Drop for ThreadSeats {
+    fn drop(&mut self) {
+        for seat in self.0.get_mut() {
+            seat.retire();
+        }
+    }
+}
+
+const THREAD_ENDS: &str = "the calling thread is ending and has given its slots back";
+
+/// Runs `act` with this thread's slot in `file`, taken now if there is none.
+#[inline]
+pub fn with_thread_seat<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) -> Result<R>) -> Result<R> {
+    SEATS
+        .try_with(|seats| {
+            if let Some(seat) = find(&seats.0.borrow(), file) {
+                return act(seat);
+            }
+            attach_thread(seats, file)?;
+            let seats = seats.0.borrow();
+            act(find(&seats, file).ok_or_else(|| Error::Internal("a slot just taken is gone".into()))?)
+        })
+        .map_err(|_| Error::InvalidArgument(THREAD_ENDS.into()))?
+}
+
+/// Runs `act` with this thread's slot in `file`; without one the thread owns nothing there.
+#[inline]
+pub fn with_thread_seat_if_any<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) -> Result<R>) -> Result<R> {
+    SEATS
+        .try_with(|seats| find(&seats.0.borrow(), file).map_or(Err(Error::NotOwner), act))
+        .map_err(|_| Error::InvalidArgument(THREAD_ENDS.into()))?
+}
+
+/// This thread's slot in `file`, to be kept by others too.
+pub fn thread_seat(file: &Arc<OpenFile>) -> Result<Arc<Seat>> {
+    with_thread_seat(file, |_| Ok(()))?;
+    SEATS
+        .try_with(|seats| seats.0.borrow().iter().find(|seat| Arc::ptr_eq(&seat.file, file)).cloned())
+        .ok()
+        .flatten()
+        .ok_or_else(|| Error::InvalidArgument(THREAD_ENDS.into()))
+}
+
+/// Gives this thread's slot in `file` back, if it holds no lock with it.
+pub fn leave_thread_seat(file: &Arc<OpenFile>) {
+    let _ = SEATS.try_with(|seats| {
+        let Ok(mut seats) = seats.0.try_borrow_mut() else { return };
+        let at = seats.iter().position(|seat| Arc::ptr_eq(&seat.file, file) && !seat.holds_any());
+        if let Some(seat) = at.map(|at| seats.swap_remove(at)) {
+            seat.retire();
+        }
+    });
+}
+
+#[inline]
+fn find<'a>(seats: &'a [Arc<Seat>], file: &Arc<OpenFile>) -> Option<&'a Seat> {
+    seats.iter().find(|seat| Arc::ptr_eq(&seat.file, file) && seat.is_ours()).map(|seat| &**seat)
+}
+
+#[cold]
+fn attach_thread(seats: &ThreadSeats, file: &Arc<OpenFile>) -> Result<()> {
+    let seat = Seat::take(file, &Wish::default())?;
+    let mut seats = seats.0.borrow_mut();
+    // Those of a parent process, and those in files that the program has closed, are of no more use.
+    seats.retain(|seat| seat.is_ours() && (seat.file.handles.load(Relaxed) > 0 || seat.holds_any()));
+    seats.push(Arc::new(seat));
+    Ok(())
+}

@@ -1,0 +1,334 @@
+//! Opening, checking, creating and publishing the file. Nothing here ever changes a file that exists already.
+
+use super::system;
+use crate::error::{Error, Result};
+use nix::{
+    errno::Errno,
+    fcntl::{AT_FDCWD, AtFlags, OFlag, open, posix_fallocate},
+    sys::stat::Mode,
+    unistd::linkat,
+};
+use std::{
+    fs::File,
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileExt, MetadataExt, PermissionsExt},
+    },
+    path::{Path, PathBuf},
+};
+
+/// Which file it is, whatever its path says by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+/// A file by path and identity: opens the same file again, or says that the path names another one.
+#[derive(Clone, Debug)]
+pub struct Reopen {
+    path: PathBuf,
+    identity: Identity,
+}
+
+impl Reopen {
+    /// Remembers `file`, opened at the absolute `path`.
+    pub fn new(path: PathBuf, file: &File) -> Result<Self> {
+        let identity = identity(file, &path)?;
+        Ok(Self { path, identity })
+    }
+
+    /// The absolute path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Which file it is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// A fresh descriptor of the same file.
+    pub fn open(&self, access: Access) -> Result<File> {
+        let file = open(&self.path, access.flags(), Mode::empty()).map_err(|errno| match errno {
+            Errno::ENOENT | Errno::ELOOP => Error::Replaced { path: self.path.clone() },
+            errno => open_error(errno, &self.path),
+        })?;
+        let file = File::from(file);
+        if identity(&file, &self.path)? != self.identity {
+            return Err(Error::Replaced { path: self.path.clone() });
+        }
+        Ok(file)
+    }
+
+    /// Has an open descriptor's file lost its last name?
+    pub fn is_unlinked(&self, file: &File) -> bool {
+        file.metadata().is_ok_and(|meta| meta.nlink() == 0)
+    }
+}
+
+/// What a descriptor may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Look on.
+    Read,
+    /// Take part.
+    ReadWrite,
+}
+
+impl Access {
+    fn flags(self) -> OFlag {
+        let access = match self {
+            Access::Read => OFlag::O_RDONLY,
+            Access::ReadWrite => OFlag::O_RDWR,
+        };
+        // Non-blocking, so that a FIFO put in the file's place cannot hang us.
+        access | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NOCTTY | OFlag::O_NONBLOCK
+    }
+}
+
+fn identity(file: &File, path: &Path) -> Result<Identity> {
+    let meta = metadata(file, path)?;
+    Ok(Identity { device: meta.dev(), inode: meta.ino() })
+}
+
+fn metadata(file: &File, path: &Path) -> Result<std::fs::Metadata> {
+    file.metadata().map_err(|source| Error::System { what: format!("{}: fstat", path.display()), source })
+}
+
+/// The path with its folder resolved, so that a later `chdir` does not matter. The last part is not followed.
+pub fn absolute(path: &Path) -> Result<PathBuf> {
+    let invalid = || Error::InvalidArgument(format!("the path {path:?} names no file: give the path of a lock file"));
+    let name = path.file_name().ok_or_else(invalid)?;
+    let folder = match path.parent() {
+        None => return Err(invalid()),
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+    };
+    let folder = folder.canonicalize().map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound {
+            path: path.into(),
+            why: format!("the folder {} does not exist: create it first", folder.display()),
+        },
+        std::io::ErrorKind::PermissionDenied => Error::Permission {
+            path: path.into(),
+            why: format!("no permission to enter the folder {}", folder.display()),
+        },
+        _ => Error::System { what: format!("{}: resolving its folder", path.display()), source },
+    })?;
+    Ok(folder.join(name))
+}
+
+fn open_error(errno: Errno, path: &Path) -> Error {
+    let path = path.to_owned();
+    match errno {
+        Errno::ENOENT => Error::NotFound { path, why: "it does not exist".into() },
+        Errno::ELOOP => Error::NotALockFile {
+            path,
+            why: "it is a symbolic link, and those are not followed, so that nobody can redirect a lock: give the \
+                  path it points to"
+                .into(),
+        },
+        Errno::EISDIR => Error::NotALockFile {
+            path,
+            why: "it is a directory: give the path of a lock file, in this directory for example".into(),
+        },
+        Errno::ENXIO | Errno::ENODEV | Errno::ETXTBSY => not_regular(path),
+        Errno::EACCES | Errno::EPERM => Error::Permission {
+            path,
+            why: "no permission to open it for reading and writing: run as its owner, or let the owner create it \
+                  with a group that you are in"
+                .into(),
+        },
+        Errno::EROFS => Error::FileSystem {
+            path,
+            why: "it lies on a read-only file system, and taking part means writing: put it elsewhere".into(),
+        },
+        errno => system(format!("{}: cannot open it", path.display()))(errno),
+    }
+}
+
+fn not_regular(path: PathBuf) -> Error {
+    Error::NotALockFile {
+        path,
+        why: "it is not a regular file (a device, a FIFO or a socket): give another path".into(),
+    }
+}
+
+/// Opens a file that exists, if it is of the kind that can be a lock file; changes nothing.
+pub fn open_existing(path: &Path, access: Access) -> Result<File> {
+    // Look before opening: opening a device can do something by itself.
+    let meta = path.symlink_metadata().map_err(|source| match Errno::from_raw(source.raw_os_error().unwrap_or(0)) {
+        Errno::UnknownErrno => Error::System { what: format!("{}: lstat", path.display()), source },
+        errno => open_error(errno, path),
+    })?;
+    let kind = meta.file_type();
+    if kind.is_symlink() {
+        return Err(open_error(Errno::ELOOP, path));
+    } else if kind.is_dir() {
+        return Err(open_error(Errno::EISDIR, path));
+    } else if !kind.is_file() {
+        return Err(not_regular(path.into()));
+    }
+    let file = File::from(open(path, access.flags(), Mode::empty()).map_err(|errno| open_error(errno, path))?);
+    let meta = metadata(&file, path)?;
+    if !meta.is_file() {
+        return Err(not_regular(path.into()));
+    }
+    if meta.mode() & 0o007 != 0 {
+        return Err(Error::Permission {
+            path: path.into(),
+            why: format!(
+                "everyone on this machine may open it (mode {:03o}), and whoever can open a lock file can block the \
+                 clean-up after a death: chmod o= it, and share it through a group",
+                meta.mode() & 0o777
+            ),
+        });
+    }
+    refuse_unsuitable_file_system(&file, path)?;
+    Ok(file)
+}
+
+/// The first bytes and the size of a file, by `pread`: a private copy that nobody changes under us.
+pub fn read_start<const N: usize>(file: &File, path: &Path) -> Result<(usize, [u8; N], u64)> {
+    let size = metadata(file, path)?.len();
+    let mut bytes = [0; N];
+    let mut got = 0;
+    while got < N {
+        match file.read_at(&mut bytes[got..], got as u64) {
+            Ok(0) => break,
+            Ok(more) => got += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(Error::System { what: format!("{}: reading it", path.display()), source }),
+        }
+    }
+    Ok((got, bytes, size))
+}
+
+/// File systems on which two computers, or a computer and a helper process, may see different bytes or locks.
+fn refuse_unsuitable_file_system(file: &File, path: &Path) -> Result<()> {
+    let kind = nix::sys::statfs::fstatfs(file).map_err(system(format!("{}: fstatfs", path.display())))?;
+    match unsuitable_name(kind.filesystem_type().0 as u32) {
+        None => Ok(()),
+        Some(name) => Err(Error::FileSystem {
+            path: path.into(),
+            why: format!(
+                "it lies on {name}, a network or user-space file system, where mapped memory is not the same for \
+                 everyone: put it on a local one, /dev/shm or /run for example"
+            ),
+        }),
+    }
+}
+
+/// The name of an unsuitable file system by its magic number (statfs(2), linux/magic.h).
+fn unsuitable_name(magic: u32) -> Option<&'static str> {
+    Some(match magic {
+        0x0000_6969 => "NFS",
+        0x0000_517B | 0xFE53_4D42 | 0xFF53_4D42 => "SMB/CIFS",
+        0x5346_414F | 0x6B41_4653 => "AFS",
+        0x7375_7245 => "Coda",
+        0x0102_1997 => "9P",
+        0x00C3_6400 => "Ceph",
+        0x0BD0_0BD0 => "Lustre",
+        0x6573_5546 => "FUSE",
+        0x0116_1970 => "GFS2",
+        0x7461_636F => "OCFS2",
+        0x4750_4653 => "GPFS",
+        0x1983_0326 => "BeeGFS",
+        0x2003_0528 => "OrangeFS",
+        0x0000_564C => "NCP",
+        _ => return None,
+    })
+}
+
+/// Who may open a file that we create.
+#[derive(Clone, Copy, Debug)]
+pub struct Permissions {
+    /// The mode bits; none for others.
+    pub mode: u32,
+    /// The group it is given to, if any.
+    pub group: Option<u32>,
+}
+
+/// Makes a file of `bytes` bytes, has `fill` write it, and only then gives it the name `path`. `None`: somebody else
+/// gave that name to another file first. Nobody ever sees it half-made.
+pub fn create_whole(
+    path: &Path,
+    bytes: u64,
+    permissions: Permissions,
+    fill: impl FnOnce(&File) -> std::io::Result<()>,
+) -> Result<Option<File>> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let mode = Mode::from_bits_truncate(permissions.mode);
+    let flags = OFlag::O_RDWR | OFlag::O_CLOEXEC;
+    let cannot = |errno: Errno| match errno {
+        Errno::EACCES | Errno::EPERM => Error::Permission {
+            path: path.into(),
+            why: format!("no permission to create a file in {}", folder.display()),
+        },
+        Errno::EROFS => Error::FileSystem { path: path.into(), why: "it would lie on a read-only file system".into() },
+        Errno::ENOSPC | Errno::EDQUOT => Error::NoSpace { path: path.into(), bytes },
+        errno => system(format!("{}: cannot create it", path.display()))(errno),
+    };
+    // Unnamed where the file system can; else with a name of its own, removed again below.
+    let (file, temporary) = match open(folder, flags | OFlag::O_TMPFILE, mode) {
+        Ok(file) => (File::from(file), None),
+        Err(Errno::EOPNOTSUPP | Errno::EISDIR | Errno::EINVAL) => {
+            let name = folder.join(format!(".turnlock-{:016x}", super::process::random()));
+            let file = open(&name, flags | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW, mode).map_err(cannot)?;
+            (File::from(file), Some(Temporary(name)))
+        }
+        Err(errno) => return Err(cannot(errno)),
+    };
+    refuse_unsuitable_file_system(&file, path)?;
+    // All the room now: a sparse file on a full disk would kill with SIGBUS later.
+    posix_fallocate(&file, 0, bytes as libc::off_t).map_err(cannot)?;
+    if let Some(group) = permissions.group {
+        std::os::unix::fs::fchown(&file, None, Some(group)).map_err(|source| Error::Permission {
+            path: path.into(),
+            why: format!("cannot give it to group {group} ({source}): you can only share with a group you are in"),
+        })?;
+    }
+    // Whatever the umask was: a group that was asked for must be able to take part.
+    file.set_permissions(std::fs::Permissions::from_mode(permissions.mode))
+        .and_then(|()| fill(&file))
+        .map_err(|source| Error::System { what: format!("{}: preparing it", path.display()), source })?;
+    let linked = match &temporary {
+        None => {
+            let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+            linkat(AT_FDCWD, own.as_str(), AT_FDCWD, path, AtFlags::AT_SYMLINK_FOLLOW)
+        }
+        Some(Temporary(name)) => linkat(AT_FDCWD, name, AT_FDCWD, path, AtFlags::empty()),
+    };
+    match linked {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::EEXIST) => Ok(None),
+        Err(errno) => Err(cannot(errno)),
+    }
+}
+
+/// The name of a file under construction, removed whatever happens.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Nothing to do about a failure: the name is random and the file is small.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_known_by_their_numbers_and_local_ones_pass() {
+        for (magic, name) in [(0x6969, "NFS"), (0xFF53_4D42, "SMB/CIFS"), (0x0102_1997, "9P"), (0x6573_5546, "FUSE")] {
+            assert_eq!(unsuitable_name(magic), Some(name));
+        }
+        // ext4, tmpfs, btrfs, xfs, overlayfs, zfs, f2fs
+        for magic in [0xEF53, 0x0102_1994, 0x9123_683E, 0x5846_5342, 0x794C_7630, 0x2FC1_2FC1, 0xF2F5_2010] {
+            assert_eq!(unsuitable_name(magic), None);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Sleeping on a word of the file until somebody wakes us or the time is up.
+//!
+//! Never with FUTEX_PRIVATE_FLAG: the sleepers are in other processes. Every sleep has an end, since a process can
+//! die between its unlock and its wake.
+
+use crate::sync::AtomicU32;
+use std::time::Duration;
+
+/// Sleeps while `word` is `seen`, at most for `at_most`. May return early for no reason.
+pub fn wait(word: &AtomicU32, seen: u32, at_most: Duration) {
+    let timeout = libc::timespec {
+        tv_sec: at_most.as_secs().min(i32::MAX as u64) as libc::time_t,
+        tv_nsec: at_most.subsec_nanos() as libc::c_long,
+    };
+    // SAFETY: `word` is an aligned 32-bit word that lives through the call, and `timeout` a relative timespec of our
+    // own. Every outcome (woken, value changed, timed out, interrupted) means the same to the caller: look again.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &timeout, 0usize, 0u32);
+    }
+}
+
+/// Wakes everyone who sleeps on `word`, in any process.
+pub fn wake_all(word: &AtomicU32) {
+    // SAFETY: only the address of `word` is used.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX, 0usize, 0usize, 0u32);
+    }
+}

@@ -1,0 +1,21 @@
+//! Everything that asks the kernel; the only home of libc, nix and memmap2.
+//!
+//! The kernel is asked whether a participant is still alive and to let somebody sleep for a while; never for
+//! exclusion. Safety never depends on a clock, a pid or a wake-up.
+
+mod byte_lock;
+pub mod clock;
+pub mod death_notice;
+pub mod file;
+pub mod fork;
+pub mod futex;
+pub mod map;
+pub mod process;
+
+use crate::error::Error;
+
+/// An error of the operating system, with what was tried.
+fn system(what: impl Into<String>) -> impl FnOnce(nix::errno::Errno) -> Error {
+    let what = what.into();
+    move |errno| Error::System { what, source: errno.into() }
+}

@@ -1,0 +1,131 @@
+//! Acting for a dead participant: whoever holds its slot's byte lock is that slot.
+//!
+//! ```text
+//! recover(q), for each lock, every step repeatable by the next reaper should this one die:
+//!   1 if held[q] != 0: write down who died; if state == consistent: state = inconsistent
+//!   2 held[q] = 0
+//!   3 number[q] = 0, choosing[q] = 0
+//!   4 wake who waited for q
+//! ```
+//! Only then is the slot's record freed, and only then its byte lock given back.
+
+use crate::algorithm::{
+    Protocol,
+    bakery::{Bakery, Line, NUMBER_LIMIT},
+    ownership::Ownership,
+};
+use crate::error::Result;
+use crate::layout::{LockView, SlotState, View};
+use crate::os::{death_notice::Probe, process};
+use crate::participant;
+use crate::seeded::{Bug, planted};
+use crate::sync::Ordering::{Relaxed, Release};
+use crate::wait::Bed;
+
+/// The bakery over one lock's registers in the file.
+#[inline]
+pub fn bakery<'a>(lock: &LockView<'a>) -> Bakery<Line<'a>> {
+    Bakery(Line { words: lock.numbers, bound: &lock.header.slots_in_use })
+}
+
+/// One lock's owner words in the file.
+#[inline]
+pub fn ownership<'a>(lock: &LockView<'a>) -> Ownership<'a> {
+    Ownership { token: &lock.words.token, state: &lock.words.state }
+}
+
+/// Where those who wait for `slot` in lock region `region` sleep.
+#[inline]
+pub fn bed<'a>(lock: &LockView<'a>, region: usize, slot: usize) -> Bed<'a> {
+    let cell = &lock.cells[slot];
+    Bed { wake: &cell.wake, sleepers: &cell.sleepers, name: ((region as u64) << 32) | (slot as u64 + 1) }
+}
+
+/// The bed of this name, if the file has it.
+pub fn bed_named<'a>(view: View<'a>, name: u64) -> Option<Bed<'a>> {
+    let (region, slot) = ((name >> 32) as usize, (name as u32 as usize).checked_sub(1)?);
+    let known = region <= view.geometry().locks() as usize && slot < view.slots().len();
+    known.then(|| bed(&view.lock(region), region, slot))
+}
+
+/// Clears what `slot` left in every lock, so that it blocks nobody and the next holder of what it held has the news.
+/// With the slot's byte lock in hand.
+pub fn recover(view: View, slot: usize) {
+    for region in 0..=view.geometry().locks() as usize {
+        recover_in_lock(view, region, slot);
+    }
+}
+
+/// [`recover`], in one lock.
+pub fn recover_in_lock(view: View, region: usize, slot: usize) {
+    let lock = view.lock(region);
+    let cell = &lock.cells[slot];
+    if planted(Bug::ForgetBeforeNews) {
+        bakery(&lock).forget(slot);
+    }
+    ownership(&lock).forget(&cell.held, |token| {
+        let (news, record) = (&lock.words.previous_owner, &view.slots()[slot]);
+        news.token.store(token, Relaxed);
+        news.pid.store(record.pid.load(Relaxed), Relaxed);
+        news.tid.store(record.tid.load(Relaxed), Relaxed);
+        news.label.copy_from(&record.label);
+    });
+    cell.since.store(0, Relaxed);
+    bakery(&lock).forget(slot);
+    bed(&lock, region, slot).wake_sleepers();
+}
+
+/// Removes `slot` from the file if it is dead. `false`: it is alive, or somebody else is removing it.
+pub fn reap(view: View, probe: &Probe, slot: usize) -> Result<bool> {
+    let remove = || {
+        recover(view, slot);
+        participant::vacate(view, slot);
+    };
+    if planted(Bug::ReapWithoutByteLock) && !probe.is_alive(slot)? {
+        remove();
+        return Ok(true);
+    }
+    Ok(probe.act_for(slot..slot + 1, remove)?.is_some())
+}
+
+/// The lowest fencing token that a lock may have at this wall-clock time, in seconds since 1970.
+///
+/// 2^28 tokens for each second: no lock gives out more than 268 million a second, so a file that is deleted and
+/// created again begins above every token of the old one (as long as the wall clock does not go back).
+pub fn token_floor(realtime_seconds: u64) -> u64 {
+    (realtime_seconds << 28).min(NUMBER_LIMIT >> 1)
+}
+
+/// After a boot nobody of before is alive: clears every slot, and has every fencing token jump, since the last ones
+/// given out may never have reached the disk. With every slot's byte lock in hand; the boot id is written last.
+pub fn renew_after_boot(view: View, boot_id: [u64; 2], realtime_seconds: u64) {
+    const BOOT_JUMP: u64 = 1 << 40;
+    for slot in 0..view.slots().len() {
+        recover(view, slot);
+        if view.slots()[slot].state.load(Relaxed) != SlotState::Free as u32 {
+            participant::vacate(view, slot);
+        }
+    }
+    for region in 0..=view.geometry().locks() as usize {
+        let token = &view.lock(region).words.token;
+        // A value that no holder reaches is rubbish from an unclean shutdown.
+        let last = Some(token.load(Relaxed)).filter(|last| *last < NUMBER_LIMIT - BOOT_JUMP).unwrap_or(0);
+        token.store((last + BOOT_JUMP).max(token_floor(realtime_seconds)), Relaxed);
+    }
+    view.header().slots_in_use.store(0, Relaxed);
+    write_boot_id(view, boot_id);
+}
+
+/// Writes down during which boot the registers are valid.
+pub fn write_boot_id(view: View, boot_id: [u64; 2]) {
+    // Release. Partner: the acquire loads in `is_of_this_boot`.
+    view.header().boot_id[0].store(boot_id[0], Relaxed);
+    view.header().boot_id[1].store(boot_id[1], Release);
+}
+
+/// Are the registers of this boot? Where the kernel does not tell its boot id, they are taken for it.
+pub fn is_of_this_boot(view: View) -> bool {
+    let now = process::boot_id();
+    let then = [0, 1].map(|half: usize| view.header().boot_id[half].load(crate::sync::Ordering::Acquire));
+    now == [0, 0] || now == then
+}

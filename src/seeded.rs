@@ -1,0 +1,77 @@
+//! Bugs that a test may plant, each of which some rung of the verification ladder must catch.
+//!
+//! Without the feature `seeded-bugs` the question [`planted`] is the constant `false` and costs nothing. With it,
+//! a test names one bug by [`plant`], or a child process by the environment variable `TURNLOCK_SEEDED_BUG`.
+
+/// A bug that can be planted. The name says what is left out or done wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Bug {
+    /// The doorway does not say that it is choosing (the seeds' own example of what goes wrong without `choosing`).
+    NoChoosing = 1,
+    /// No full fence between "I am choosing" and the reading of the others' numbers.
+    NoFenceAfterChoosing,
+    /// No full fence between my number and the reading of the others' numbers in the wait.
+    NoFenceBeforeWait,
+    /// Equal numbers both pass: the slot does not break the tie.
+    NoTieBreak,
+    /// The number is given up without release order, so the section's writes may come after it.
+    RelaxedLeave,
+    /// A dead owner's number is cleared before the death is written down, so the next holder gets no news.
+    ForgetBeforeNews,
+    /// `held` is never written, so a death in the critical section passes for a clean one.
+    NoHeld,
+    /// A dead participant is cleaned up without holding its slot's byte lock.
+    ReapWithoutByteLock,
+}
+
+impl Bug {
+    /// Every bug, in the order of the table in `docs/reliability.md`.
+    pub const ALL: [Bug; 8] = [
+        Bug::NoChoosing,
+        Bug::NoFenceAfterChoosing,
+        Bug::NoFenceBeforeWait,
+        Bug::NoTieBreak,
+        Bug::RelaxedLeave,
+        Bug::ForgetBeforeNews,
+        Bug::NoHeld,
+        Bug::ReapWithoutByteLock,
+    ];
+}
+
+/// Is this bug planted? Constantly `false` in every build that is shipped.
+#[cfg(not(feature = "seeded-bugs"))]
+#[inline(always)]
+pub(crate) const fn planted(_: Bug) -> bool {
+    false
+}
+
+#[cfg(feature = "seeded-bugs")]
+pub use planting::plant;
+#[cfg(feature = "seeded-bugs")]
+pub(crate) use planting::planted;
+
+#[cfg(feature = "seeded-bugs")]
+mod planting {
+    use super::Bug;
+    use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+    const UNREAD: u8 = 255;
+    // Not through `sync`: this switch is the test's own and must not be a step of the model.
+    static PLANTED: AtomicU8 = AtomicU8::new(UNREAD);
+
+    /// Plants one bug (or none) in this process from now on.
+    pub fn plant(bug: Option<Bug>) {
+        PLANTED.store(bug.map_or(0, |bug| bug as u8), Relaxed);
+    }
+
+    pub(crate) fn planted(bug: Bug) -> bool {
+        let mut now = PLANTED.load(Relaxed);
+        if now == UNREAD {
+            let name = std::env::var("TURNLOCK_SEEDED_BUG").unwrap_or_default();
+            now = Bug::ALL.iter().find(|bug| format!("{bug:?}") == name).map_or(0, |bug| *bug as u8);
+            PLANTED.store(now, Relaxed);
+        }
+        now == bug as u8
+    }
+}

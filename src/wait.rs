@@ -1,0 +1,193 @@
+//! The ladder: spin, yield, sleep. Safety never depends on it; only who burns how much while it waits.
+//!
+//! A waiter sleeps on the wake word of the slot right before it in the line, so that a hand-over wakes one process.
+//! Every sleep has an end, since the one waited for may die, or die between its unlock and its wake: then the waiter
+//! asks whether it is alive. How often it asks:
+//!
+//! | waiting | the one next in line asks every | the others ask every |
+//! |---|---|---|
+//! | up to 0.1 s | 0.8 ms | 1 ms, doubling to 50 ms |
+//! | longer | 1/128 of the time waited, at most 50 ms | 50 ms |
+
+use crate::os::{clock, futex};
+use crate::sync::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    fence, spin_hint,
+};
+use std::time::Duration;
+
+// A hand-over between two running processes takes about 0.2 microseconds, a wake-up about 5, a pause about 0.04.
+const SPINS_NEXT_IN_LINE: u32 = 100;
+const SPINS_FURTHER_BACK: u32 = 20;
+const YIELDS: u32 = 2;
+
+const ASK_NEXT: u64 = 800_000;
+const ASK_NEXT_SHARE: u64 = 128;
+const ASK_BACK: u64 = 1_000_000;
+const ASK_AT_MOST: u64 = 50_000_000;
+
+/// How long a call may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Not at all.
+    Never,
+    /// This long, from when waiting begins.
+    For(Duration),
+    /// Until the turn comes.
+    Forever,
+}
+
+/// The futex words of one slot in one lock: whoever waits for that slot sleeps here.
+#[derive(Clone, Copy)]
+pub struct Bed<'a> {
+    /// Changes whenever the sleepers should look again.
+    pub wake: &'a AtomicU32,
+    /// Not 0 while somebody may sleep.
+    pub sleepers: &'a AtomicU32,
+    /// A number for the bed, never 0, by which [`Cancel`] names it.
+    pub name: u64,
+}
+
+impl Bed<'_> {
+    /// Has everyone who sleeps here look again, if anyone does. Comes after the store that they wait for.
+    #[inline]
+    pub fn wake_sleepers(&self) {
+        // Partner: the fence in `Ladder::sleep`. If ours comes first, the sleeper's last look sees what we stored and
+        // it does not sleep; if theirs comes first, we see `sleepers`.
+        fence(SeqCst);
+        if self.sleepers.load(Relaxed) != 0 {
+            self.sleepers.store(0, Relaxed);
+            self.shake();
+        }
+    }
+
+    /// Has everyone who sleeps here, or is about to, look again.
+    pub fn shake(&self) {
+        self.wake.fetch_add(1, Release);
+        futex::wake_all(self.wake);
+    }
+}
+
+/// Another thread's wish that a wait should end. Once requested it stays until a wait takes it, so that it is never
+/// lost; it does not disturb a call that need not wait.
+#[derive(Debug, Default)]
+pub struct Cancel {
+    requested: AtomicBool,
+    bed: AtomicU64,
+}
+
+impl Cancel {
+    /// Requests it; gives the name of the bed that must be shaken, if the waiter may be asleep.
+    pub fn request(&self) -> Option<u64> {
+        self.requested.store(true, Relaxed);
+        // Partner: the fence in `Ladder::sleep`. If ours comes first, the waiter sees the request before it sleeps; if
+        // theirs comes first, we see its bed.
+        fence(SeqCst);
+        match self.bed.load(Relaxed) {
+            0 => None,
+            bed => Some(bed),
+        }
+    }
+
+    /// Takes a request back that no wait has taken. Was there one?
+    pub fn clear(&self) -> bool {
+        self.requested.swap(false, Relaxed)
+    }
+}
+
+/// What a step on the ladder came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The register changed, or may have: ask who blocks now.
+    LookAgain,
+    /// Nothing changed for a while: ask whether the one waited for is alive.
+    AskWhetherAlive,
+    /// The time limit passed.
+    TimedOut,
+    /// Another thread cancelled the wait.
+    Cancelled,
+}
+
+/// One wait, from the first look to the turn.
+pub struct Ladder<'a> {
+    limit: Limit,
+    cancel: &'a Cancel,
+    began: Option<u64>,
+    asked: bool,
+    ask_back: u64,
+}
+
+impl<'a> Ladder<'a> {
+    /// At the foot.
+    pub fn new(limit: Limit, cancel: &'a Cancel) -> Self {
+        Self { limit, cancel, began: None, asked: false, ask_back: ASK_BACK }
+    }
+
+    /// When this wait left the spinning (`CLOCK_MONOTONIC`, nanoseconds), if it has.
+    pub fn began(&self) -> Option<u64> {
+        self.began
+    }
+
+    /// Waits a little for `unchanged` to become false. `ahead` is how many are before me in the line.
+    pub fn step(&mut self, unchanged: impl Fn() -> bool, bed: Bed, ahead: usize) -> Step {
+        for _ in 0..if ahead > 1 { SPINS_FURTHER_BACK } else { SPINS_NEXT_IN_LINE } {
+            if !unchanged() {
+                return Step::LookAgain;
+            }
+            spin_hint();
+        }
+        for _ in 0..YIELDS {
+            std::thread::yield_now();
+            if !unchanged() {
+                return Step::LookAgain;
+            }
+        }
+        let now = clock::monotonic_ns();
+        let waited = now - *self.began.get_or_insert(now);
+        let left = match self.limit {
+            Limit::Never => return Step::TimedOut,
+            Limit::For(limit) => {
+                let left = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).saturating_sub(waited);
+                if left == 0 {
+                    return Step::TimedOut;
+                }
+                left
+            }
+            Limit::Forever => u64::MAX,
+        };
+        // Once before the first sleep, so that a death that happened before we came costs no sleep at all.
+        if !std::mem::replace(&mut self.asked, true) {
+            return Step::AskWhetherAlive;
+        }
+        let nap = if ahead > 1 {
+            let nap = self.ask_back;
+            self.ask_back = (nap * 2).min(ASK_AT_MOST);
+            nap
+        } else {
+            (waited / ASK_NEXT_SHARE).clamp(ASK_NEXT, ASK_AT_MOST)
+        };
+        self.sleep(unchanged, bed, Duration::from_nanos(nap.min(left)))
+    }
+
+    fn sleep(&self, unchanged: impl Fn() -> bool, bed: Bed, nap: Duration) -> Step {
+        // Acquire. Partner: the release in `Bed::shake`; read before the last look, so that a wake after it counts.
+        let seen = bed.wake.load(Acquire);
+        bed.sleepers.store(1, Relaxed);
+        self.cancel.bed.store(bed.name, Relaxed);
+        // Partners: the fences in `Bed::wake_sleepers` and `Cancel::request`, as said there.
+        fence(SeqCst);
+        let cancelled = self.cancel.requested.load(Relaxed);
+        if !cancelled && unchanged() {
+            futex::wait(bed.wake, seen, nap);
+        }
+        self.cancel.bed.store(0, Relaxed);
+        if self.cancel.clear() {
+            Step::Cancelled
+        } else if unchanged() {
+            Step::AskWhetherAlive
+        } else {
+            Step::LookAgain
+        }
+    }
+}
