@@ -9,6 +9,8 @@ pub mod sync;
 #[cfg(not(any(loom, shuttle)))]
 pub mod capi;
 #[cfg(not(any(loom, shuttle)))]
+pub mod inspect;
+#[cfg(not(any(loom, shuttle)))]
 mod layout;
 #[cfg(not(any(loom, shuttle)))]
 mod lock;

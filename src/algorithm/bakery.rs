@@ -98,7 +98,9 @@ impl<R: Registers> Protocol for Bakery<R> {
         // Somebody who leaves and returns between this scan and the read below only makes `still_blocks` say no
         // a little later, never wrongly yes: its word differs from then on.
         Ok(match (latest, chooser) {
-            (Some((theirs, slot)), _) => Some(Blocker { slot, seen: word_of(Place::Numbered(theirs)), ahead }),
+            (Some((theirs, slot)), _) => {
+                Some(Blocker { slot, seen: word_of(Place::Numbered(theirs)), ahead })
+            }
             (None, Some(slot)) => Some(Blocker { slot, seen: word_of(Place::Choosing), ahead: 1 }),
             (None, None) => None,
         })
@@ -202,8 +204,9 @@ mod tests {
 
     fn line(words: &[AtomicU64], bound: &AtomicU32) -> Bakery<Line<'static>> {
         // SAFETY: not needed; leaked for the test.
-        let words: &'static [AtomicU64] =
-            Box::leak(words.iter().map(|w| AtomicU64::new(w.load(Relaxed))).collect::<Vec<_>>().into_boxed_slice());
+        let words: &'static [AtomicU64] = Box::leak(
+            words.iter().map(|w| AtomicU64::new(w.load(Relaxed))).collect::<Vec<_>>().into_boxed_slice(),
+        );
         let bound: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(bound.load(Relaxed))));
         Bakery(Line { words, bound })
     }

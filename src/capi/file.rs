@@ -14,7 +14,9 @@ use std::{
 
 /// A lock file that is open. Any thread may use it.
 #[allow(non_camel_case_types)]
-pub struct turnlock_file(pub(super) Handle<LockFile>);
+pub struct turnlock_file {
+    _opaque: [u8; 0],
+}
 
 /// `turnlock_file_options.flags`: share a file that is created with `group`, and give it mode 0660 if `mode` is 0.
 pub const TURNLOCK_FILE_GROUP: u32 = 1;
@@ -65,7 +67,8 @@ pub unsafe extern "C" fn turnlock_file_open(
         // SAFETY: the caller's promise.
         let path = OsStr::from_bytes(unsafe { bytes(path, "the path") }?.to_bytes());
         // SAFETY: the caller's promise.
-        let given = unsafe { self::options(options, offset_of!(turnlock_file_options, label) + size_of::<usize>()) }?;
+        let given =
+            unsafe { self::options(options, offset_of!(turnlock_file_options, label) + size_of::<usize>()) }?;
         if file.is_null() {
             return Err(invalid("the place for the file handle is NULL"));
         }
@@ -99,13 +102,13 @@ pub unsafe extern "C" fn turnlock_file_open(
 /// `file` is NULL or a handle of `turnlock_file_open`; no other thread is inside a call with it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_file_close(file: *mut turnlock_file) -> i32 {
-    // SAFETY: the caller's promise; turnlock_file is its handle.
+    // SAFETY: the caller's promise; turnlock_file stands for it.
     status(|| unsafe { Handle::close(file.cast::<Handle<LockFile>>()) }.map(|()| TURNLOCK_OK))
 }
 
 /// # Safety
 /// As every function that takes a file.
 pub(super) unsafe fn lock_file<'a>(file: *const turnlock_file) -> crate::Result<&'a LockFile> {
-    // SAFETY: the caller's promise; turnlock_file is its handle.
+    // SAFETY: the caller's promise; turnlock_file stands for it.
     unsafe { Handle::get(file.cast::<Handle<LockFile>>(), "file") }
 }

@@ -17,7 +17,9 @@ use std::{ffi::c_char, time::Duration};
 /// A mutex in a lock file: one at a time, first come first served. Any thread may use the handle; the lock belongs to
 /// the thread (or participant) that took it.
 #[allow(non_camel_case_types)]
-pub struct turnlock_mutex(Handle<Mutex>);
+pub struct turnlock_mutex {
+    _opaque: [u8; 0],
+}
 
 /// `turnlock_mutex_options.algorithm`: Lamport's bakery, first come first served.
 pub const TURNLOCK_ALGORITHM_BAKERY: u32 = 1;
@@ -89,8 +91,12 @@ pub unsafe extern "C" fn turnlock_mutex_open(
         if mutex.is_null() {
             return Err(invalid("the place for the mutex handle is NULL"));
         }
-        if !matches!(given.algorithm, 0 | TURNLOCK_ALGORITHM_BAKERY) || given.flags & !TURNLOCK_MUTEX_MUST_EXIST != 0 {
-            return Err(invalid("the algorithm or a flag is one that this version of turnlock does not know"));
+        if !matches!(given.algorithm, 0 | TURNLOCK_ALGORITHM_BAKERY)
+            || given.flags & !TURNLOCK_MUTEX_MUST_EXIST != 0
+        {
+            return Err(invalid(
+                "the algorithm or a flag is one that this version of turnlock does not know",
+            ));
         }
         let opened = if given.flags & TURNLOCK_MUTEX_MUST_EXIST != 0 {
             file.existing_mutex(name)?
@@ -114,7 +120,7 @@ pub unsafe extern "C" fn turnlock_mutex_close(mutex: *mut turnlock_mutex) -> i32
         if unsafe { self::mutex(mutex) }?.is_held_by_this_thread() {
             return Err(Error::StillHeld);
         }
-        // SAFETY: the caller's promise; turnlock_mutex is its handle.
+        // SAFETY: the caller's promise; turnlock_mutex stands for it.
         unsafe { Handle::close(mutex.cast::<Handle<Mutex>>()) }.map(|()| TURNLOCK_OK)
     })
 }
@@ -128,7 +134,10 @@ pub unsafe extern "C" fn turnlock_mutex_close(mutex: *mut turnlock_mutex) -> i32
 /// # Safety
 /// `mutex` is a mutex handle; `acquired` is NULL or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_lock(mutex: *const turnlock_mutex, acquired: *mut turnlock_acquired) -> i32 {
+pub unsafe extern "C" fn turnlock_mutex_lock(
+    mutex: *const turnlock_mutex,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { take(mutex, Limit::Forever, acquired) }
 }
@@ -281,8 +290,11 @@ pub unsafe extern "C" fn turnlock_mutex_unlock_as(
     participant: *const turnlock_participant,
     mutex: *const turnlock_mutex,
 ) -> i32 {
-    // SAFETY: the caller's promise.
-    status(|| unsafe { self::mutex(mutex)?.unlock_as(self::participant(participant)?, None) }.map(|()| TURNLOCK_OK))
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (participant, mutex) = unsafe { (self::participant(participant)?, self::mutex(mutex)?) };
+        mutex.unlock_as(participant, None).map(|()| TURNLOCK_OK)
+    })
 }
 
 /// `turnlock_mutex_mark_consistent`, as `participant`.
@@ -294,15 +306,18 @@ pub unsafe extern "C" fn turnlock_mutex_mark_consistent_as(
     participant: *const turnlock_participant,
     mutex: *const turnlock_mutex,
 ) -> i32 {
-    // SAFETY: the caller's promise.
-    status(|| unsafe { self::mutex(mutex)?.mark_consistent_as(self::participant(participant)?) }.map(|()| TURNLOCK_OK))
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (participant, mutex) = unsafe { (self::participant(participant)?, self::mutex(mutex)?) };
+        mutex.mark_consistent_as(participant).map(|()| TURNLOCK_OK)
+    })
 }
 
 /// # Safety
 /// As every function that takes a mutex.
 #[inline]
 unsafe fn mutex<'a>(mutex: *const turnlock_mutex) -> Result<&'a Mutex> {
-    // SAFETY: the caller's promise; turnlock_mutex is its handle.
+    // SAFETY: the caller's promise; turnlock_mutex stands for it.
     unsafe { Handle::get(mutex.cast::<Handle<Mutex>>(), "mutex") }
 }
 

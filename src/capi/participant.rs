@@ -11,7 +11,9 @@ use crate::lock::Participant;
 /// A participant: a slot of its own in a lock file, for work that moves between threads (goroutines, promises, tasks).
 /// What is locked with the `_as` functions belongs to it, whichever thread makes the call. It takes one lock at a time.
 #[allow(non_camel_case_types)]
-pub struct turnlock_participant(Handle<Participant>);
+pub struct turnlock_participant {
+    _opaque: [u8; 0],
+}
 
 /// Takes a slot in the file and puts its handle into `participant`. TURNLOCK_ERROR_PARTICIPANTS_FULL if there is none;
 /// `turnlock_last_error_message` says who has them.
@@ -60,7 +62,7 @@ pub unsafe extern "C" fn turnlock_participant_close(participant: *mut turnlock_p
         if unsafe { self::participant(participant) }?.is_last_handle_and_holds() {
             return Err(Error::StillHeld);
         }
-        // SAFETY: the caller's promise; turnlock_participant is its handle.
+        // SAFETY: the caller's promise; turnlock_participant stands for it.
         unsafe { Handle::close(participant.cast::<Handle<Participant>>()) }.map(|()| TURNLOCK_OK)
     })
 }
@@ -95,13 +97,16 @@ pub unsafe extern "C" fn turnlock_participant_clear_cancel(participant: *const t
 /// # Safety
 /// As every function that takes a participant.
 pub(super) unsafe fn participant<'a>(participant: *const turnlock_participant) -> Result<&'a Participant> {
-    // SAFETY: the caller's promise; turnlock_participant is its handle.
+    // SAFETY: the caller's promise; turnlock_participant stands for it.
     unsafe { Handle::get(participant.cast::<Handle<Participant>>(), "participant") }
 }
 
 /// # Safety
 /// `place` is NULL or writable.
-unsafe fn give(place: *mut *mut turnlock_participant, open: impl FnOnce() -> Result<Participant>) -> Result<i32> {
+unsafe fn give(
+    place: *mut *mut turnlock_participant,
+    open: impl FnOnce() -> Result<Participant>,
+) -> Result<i32> {
     if place.is_null() {
         return Err(invalid("the place for the participant handle is NULL"));
     }

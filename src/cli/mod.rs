@@ -1,24 +1,38 @@
 //! The command line: what each word means, and how each command ends. It uses the library's public surface only.
 
 mod demo;
+mod reset;
+mod run;
+mod status;
 
+use anstream::eprintln;
+use anstyle::AnsiColor;
 use clap::{Parser, Subcommand};
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
-/// Exit codes of sysexits.h, as flock(1) uses them.
+/// Exit codes: those of sysexits.h that flock(1) uses, and a few more of the same list.
 pub mod exit {
-    /// Something failed that has no code of its own.
+    /// Something was not as asked for.
     pub const FAILED: u8 = 1;
     /// The command line is wrong.
     pub const USAGE: u8 = 64;
+    /// The data under the lock are not consistent, and it is closed.
+    pub const NOT_CONSISTENT: u8 = 65;
     /// The lock file cannot be opened or created.
     pub const NO_FILE: u8 = 66;
     /// The command could not be started.
     pub const CANNOT_RUN: u8 = 69;
+    /// The operating system, or the file under us, failed.
+    pub const OS: u8 = 71;
 }
 
+/// Locks in a file: first come first served, safe against kill -9, no daemon
+///
+/// A lock file is created by whoever opens it first, and holds any number of named locks. Every program that opens the
+/// same file takes turns with the others, whatever language it is written in. When a holder dies, the next one gets the
+/// lock and is told.
 #[derive(Parser)]
-#[command(name = "turnlock", version, about = "Locks in a file: first come first served, safe against kill -9, no daemon")]
+#[command(name = "turnlock", version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -26,6 +40,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(run::Run),
+    Status(status::Status),
+    Reset(reset::Reset),
     Demo(demo::Demo),
 }
 
@@ -34,11 +51,39 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            // Nothing to do about a closed terminal.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 });
         }
     };
     match cli.command {
+        Command::Run(run) => run.run(),
+        Command::Status(status) => status.run(),
+        Command::Reset(reset) => reset.run(),
         Command::Demo(demo) => demo.run(),
     }
+}
+
+/// Says what went wrong, and ends with this exit code.
+pub fn fail(code: u8, error: &dyn std::fmt::Display) -> ExitCode {
+    let bad = AnsiColor::Red.on_default().bold();
+    eprintln!("{bad}turnlock:{bad:#} {error}");
+    ExitCode::from(code)
+}
+
+/// Prints something for machines.
+pub fn print_json(value: &impl serde::Serialize) -> ExitCode {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(exit::FAILED, &error),
+    }
+}
+
+/// A time in seconds, with fractions.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| format!("{text} seconds is not a time to wait"))
 }

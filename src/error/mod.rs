@@ -154,7 +154,9 @@ pub enum Error {
         why: String,
     },
     /// The participant handle is in use by another thread at this moment.
-    #[error("the participant is in a call on another thread: a participant does one thing at a time, open one for each worker")]
+    #[error(
+        "the participant is in a call on another thread: a participant does one thing at a time, open one for each worker"
+    )]
     ParticipantBusy,
     /// A defect of turnlock itself, caught before it could reach the caller.
     #[error("a defect in turnlock, please report it: {0}")]

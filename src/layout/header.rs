@@ -1,6 +1,8 @@
 //! The header page: what never changes once the file is published, and the few words that do.
 
-use super::{Cell, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords, PreviousOwner, SlotRecord};
+use super::{
+    Cell, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords, PreviousOwner, SlotRecord,
+};
 use crate::sync::{AtomicU32, AtomicU64};
 use std::mem::{offset_of, size_of};
 

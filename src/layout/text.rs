@@ -25,8 +25,7 @@ impl<const WORDS: usize> Text<WORDS> {
 
     /// The text as it stands; what is not UTF-8 is shown as U+FFFD.
     pub fn get(&self) -> String {
-        let bytes: Vec<u8> =
-            self.words.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).collect();
+        let bytes: Vec<u8> = self.words.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).collect();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(Self::MAX_BYTES).min(Self::MAX_BYTES);
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     }

@@ -6,7 +6,7 @@ use super::{
     seat::{Seat, with_thread_seat},
 };
 use crate::error::{Error, Result};
-use crate::layout::{EntryState, MAX_NAME_BYTES};
+use crate::layout::{EntryState, MAX_NAME_BYTES, View};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::Limit;
 use std::sync::Arc;
@@ -96,7 +96,10 @@ fn name_it(seat: &Seat, name: &str, kind: Kind, algorithm: Algorithm) -> Result<
         Some(region) => Ok(region),
         None => {
             let view = file.view();
-            let free = view.directory().iter().position(|entry| entry.state.load(Relaxed) == EntryState::Free as u32);
+            let free = view
+                .directory()
+                .iter()
+                .position(|entry| entry.state.load(Relaxed) == EntryState::Free as u32);
             let at = free.ok_or_else(|| Error::LocksFull {
                 path: file.reopen().path().into(),
                 locks: view.directory().len(),
@@ -137,4 +140,18 @@ fn find(file: &OpenFile, name: &str, kind: Kind, algorithm: Algorithm) -> Result
         return Ok(Some(at + 1));
     }
     Ok(None)
+}
+
+/// Every named lock: its region, name, kind and algorithm.
+pub(crate) fn names_of(view: View<'_>) -> impl Iterator<Item = (usize, String, &'static str, &'static str)> {
+    // Acquire. Partner: the release store in `name_it`.
+    let ready = view
+        .directory()
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| entry.state.load(Acquire) == EntryState::Ready as u32);
+    ready.map(|(at, entry)| {
+        let kind = Kind::name(entry.kind.load(Relaxed));
+        (at + 1, entry.name.get(), kind, Algorithm::name(entry.algorithm.load(Relaxed)))
+    })
 }

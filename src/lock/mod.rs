@@ -11,3 +11,6 @@ mod seat;
 pub use file::{LockFile, LockFileOptions};
 pub use mutex::{Acquired, Mutex, MutexGuard, ParticipantGuard, PreviousOwner};
 pub use participant::{Participant, ParticipantOptions};
+
+pub(crate) use directory::names_of;
+pub(crate) use open_file::header_of;

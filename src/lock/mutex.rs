@@ -149,7 +149,8 @@ impl Mutex {
 
     /// Who died holding this lock, last; `None` if nobody ever did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
-        let (fencing_token, pid, thread, label) = engine::previous_owner(&self.file.0.view().lock(self.region));
+        let (fencing_token, pid, thread, label) =
+            engine::previous_owner(&self.file.0.view().lock(self.region));
         (fencing_token != 0).then_some(PreviousOwner { fencing_token, pid, thread, label })
     }
 
@@ -159,15 +160,14 @@ impl Mutex {
 
     fn lock_thread(&self, limit: Limit) -> Result<MutexGuard<'_>> {
         let acquired = self.take(limit)?;
-        Ok(MutexGuard {
-            mutex: self,
-            acquired,
-            panicking: std::thread::panicking(),
-            _not_send: PhantomData,
-        })
+        Ok(MutexGuard { mutex: self, acquired, panicking: std::thread::panicking(), _not_send: PhantomData })
     }
 
-    fn lock_participant<'a>(&'a self, participant: &'a Participant, limit: Limit) -> Result<ParticipantGuard<'a>> {
+    fn lock_participant<'a>(
+        &'a self,
+        participant: &'a Participant,
+        limit: Limit,
+    ) -> Result<ParticipantGuard<'a>> {
         let acquired = self.take_as(participant, limit)?;
         Ok(ParticipantGuard { mutex: self, participant, acquired, panicking: std::thread::panicking() })
     }
@@ -208,7 +208,10 @@ impl Mutex {
 
     /// The error for asking who died where nobody did.
     pub(crate) fn nobody_died(&self) -> Error {
-        Error::NotFound { path: self.file.0.reopen().path().into(), why: "nobody died holding this lock".into() }
+        Error::NotFound {
+            path: self.file.0.reopen().path().into(),
+            why: "nobody died holding this lock".into(),
+        }
     }
 
     /// Has this thread the lock?

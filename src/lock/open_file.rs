@@ -69,7 +69,8 @@ impl OpenFile {
             }
             return Ok(known);
         }
-        let prefix = read_prefix(&opened, path)?;
+        let prefix = header_of(&opened, path)?;
+        file::refuse_if_open_to_all(&opened, path)?;
         let mapping = Mapping::read_write(&opened, prefix.geometry.file_size(), path)?;
         drop(opened);
         let new = Arc::new(Self {
@@ -212,13 +213,14 @@ fn create(path: &Path, geometry: Geometry, permissions: Permissions) -> Result<O
 }
 
 /// Reads and checks the constant part of the header.
-pub fn read_prefix(opened: &File, path: &Path) -> Result<HeaderPrefix> {
+pub(crate) fn header_of(opened: &File, path: &Path) -> Result<HeaderPrefix> {
     let (got, bytes, size) = file::read_start::<PREFIX_BYTES>(opened, path)?;
     let path = path.to_owned();
     if size == 0 {
         return Err(Error::NotALockFile {
             path,
-            why: "it is an empty file and not a turnlock file: delete it, and turnlock will create it whole".into(),
+            why: "it is an empty file and not a turnlock file: delete it, and turnlock will create it whole"
+                .into(),
         });
     }
     if got < PREFIX_BYTES {

@@ -2,13 +2,13 @@
 
 use super::open_file::OpenFile;
 use crate::error::{Error, Result};
+use crate::layout::DeathNoticeKind;
 use crate::os::{
     death_notice::DeathNotice,
     fork::{Gate, Gated, process_mark},
 };
 use crate::participant;
 use crate::recovery;
-use crate::layout::DeathNoticeKind;
 use crate::sync::{
     AtomicBool,
     Ordering::{Acquire, Relaxed, Release},
@@ -119,7 +119,8 @@ impl Seat {
 
     /// Ends a wait of this participant, the present one or else the next.
     pub fn request_cancel(&self) {
-        if let Some(bed) = self.cancel.request().and_then(|name| recovery::bed_named(self.file.view(), name)) {
+        if let Some(bed) = self.cancel.request().and_then(|name| recovery::bed_named(self.file.view(), name))
+        {
             bed.shake();
         }
     }

@@ -38,6 +38,7 @@ pub fn unlock(file: &File, bytes: Range<u64>) -> Result<()> {
 /// Has some other open file a lock on `byte`? Changes nothing; 0.2 microseconds.
 pub fn is_locked_by_another(file: &File, byte: u64) -> Result<bool> {
     let mut question = request(libc::F_WRLCK, &(byte..byte + 1));
-    fcntl(file, FcntlArg::F_OFD_GETLK(&mut question)).map_err(system("asking for a byte lock of the lock file"))?;
+    fcntl(file, FcntlArg::F_OFD_GETLK(&mut question))
+        .map_err(system("asking for a byte lock of the lock file"))?;
     Ok(i32::from(question.l_type) != libc::F_UNLCK)
 }

@@ -89,7 +89,8 @@ impl DeathNotice {
         let notice = Self { slot, process: fork::process_mark(), hold: ManuallyDrop::new(hold) };
         // The canary: in the mapping's case the descriptor is closed by now.
         drop(gate);
-        if !byte_lock::is_locked_by_another(&file.open(Access::ReadWrite)?, slot_bytes(slot..slot + 1).start)? {
+        if !byte_lock::is_locked_by_another(&file.open(Access::ReadWrite)?, slot_bytes(slot..slot + 1).start)?
+        {
             return Err(byte_locks_do_not_hold(file));
         }
         Ok(Some(notice))
@@ -178,7 +179,11 @@ pub fn is_alive_seen_from_outside(descriptor: &File, slot: usize) -> Result<bool
 /// Runs `act` if not one of `slots` is alive, holding all their byte locks meanwhile.
 ///
 /// Without a canary, since the caller may have no slot: not for acting on a death.
-pub fn if_slots_are_free<T>(file: &Reopen, slots: Range<usize>, act: impl FnOnce() -> T) -> Result<Option<T>> {
+pub fn if_slots_are_free<T>(
+    file: &Reopen,
+    slots: Range<usize>,
+    act: impl FnOnce() -> T,
+) -> Result<Option<T>> {
     let _gate = fork::Gate::enter();
     let descriptor = file.open(Access::ReadWrite)?;
     if !byte_lock::try_lock(&descriptor, slot_bytes(slots.clone()))? {

@@ -98,7 +98,8 @@ fn metadata(file: &File, path: &Path) -> Result<std::fs::Metadata> {
 
 /// The path with its folder resolved, so that a later `chdir` does not matter. The last part is not followed.
 pub fn absolute(path: &Path) -> Result<PathBuf> {
-    let invalid = || Error::InvalidArgument(format!("the path {path:?} names no file: give the path of a lock file"));
+    let invalid =
+        || Error::InvalidArgument(format!("the path {path:?} names no file: give the path of a lock file"));
     let name = path.file_name().ok_or_else(invalid)?;
     let folder = match path.parent() {
         None => return Err(invalid()),
@@ -158,9 +159,11 @@ fn not_regular(path: PathBuf) -> Error {
 /// Opens a file that exists, if it is of the kind that can be a lock file; changes nothing.
 pub fn open_existing(path: &Path, access: Access) -> Result<File> {
     // Look before opening: opening a device can do something by itself.
-    let meta = path.symlink_metadata().map_err(|source| match Errno::from_raw(source.raw_os_error().unwrap_or(0)) {
-        Errno::UnknownErrno => Error::System { what: format!("{}: lstat", path.display()), source },
-        errno => open_error(errno, path),
+    let meta = path.symlink_metadata().map_err(|source| {
+        match Errno::from_raw(source.raw_os_error().unwrap_or(0)) {
+            Errno::UnknownErrno => Error::System { what: format!("{}: lstat", path.display()), source },
+            errno => open_error(errno, path),
+        }
     })?;
     let kind = meta.file_type();
     if kind.is_symlink() {
@@ -170,11 +173,19 @@ pub fn open_existing(path: &Path, access: Access) -> Result<File> {
     } else if !kind.is_file() {
         return Err(not_regular(path.into()));
     }
-    let file = File::from(open(path, access.flags(), Mode::empty()).map_err(|errno| open_error(errno, path))?);
+    let file =
+        File::from(open(path, access.flags(), Mode::empty()).map_err(|errno| open_error(errno, path))?);
     let meta = metadata(&file, path)?;
     if !meta.is_file() {
         return Err(not_regular(path.into()));
     }
+    refuse_unsuitable_file_system(&file, path)?;
+    Ok(file)
+}
+
+/// Refuses a lock file that everyone on this machine may open.
+pub fn refuse_if_open_to_all(file: &File, path: &Path) -> Result<()> {
+    let meta = metadata(file, path)?;
     if meta.mode() & 0o007 != 0 {
         return Err(Error::Permission {
             path: path.into(),
@@ -185,8 +196,7 @@ pub fn open_existing(path: &Path, access: Access) -> Result<File> {
             ),
         });
     }
-    refuse_unsuitable_file_system(&file, path)?;
-    Ok(file)
+    Ok(())
 }
 
 /// The first bytes and the size of a file, by `pread`: a private copy that nobody changes under us.
@@ -199,7 +209,9 @@ pub fn read_start<const N: usize>(file: &File, path: &Path) -> Result<(usize, [u
             Ok(0) => break,
             Ok(more) => got += more,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(source) => return Err(Error::System { what: format!("{}: reading it", path.display()), source }),
+            Err(source) => {
+                return Err(Error::System { what: format!("{}: reading it", path.display()), source });
+            }
         }
     }
     Ok((got, bytes, size))
@@ -266,7 +278,9 @@ pub fn create_whole(
             path: path.into(),
             why: format!("no permission to create a file in {}", folder.display()),
         },
-        Errno::EROFS => Error::FileSystem { path: path.into(), why: "it would lie on a read-only file system".into() },
+        Errno::EROFS => {
+            Error::FileSystem { path: path.into(), why: "it would lie on a read-only file system".into() }
+        }
         Errno::ENOSPC | Errno::EDQUOT => Error::NoSpace { path: path.into(), bytes },
         errno => system(format!("{}: cannot create it", path.display()))(errno),
     };
@@ -275,7 +289,8 @@ pub fn create_whole(
         Ok(file) => (File::from(file), None),
         Err(Errno::EOPNOTSUPP | Errno::EISDIR | Errno::EINVAL) => {
             let name = folder.join(format!(".turnlock-{:016x}", super::process::random()));
-            let file = open(&name, flags | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW, mode).map_err(cannot)?;
+            let file = open(&name, flags | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW, mode)
+                .map_err(cannot)?;
             (File::from(file), Some(Temporary(name)))
         }
         Err(errno) => return Err(cannot(errno)),
@@ -286,7 +301,9 @@ pub fn create_whole(
     if let Some(group) = permissions.group {
         std::os::unix::fs::fchown(&file, None, Some(group)).map_err(|source| Error::Permission {
             path: path.into(),
-            why: format!("cannot give it to group {group} ({source}): you can only share with a group you are in"),
+            why: format!(
+                "cannot give it to group {group} ({source}): you can only share with a group you are in"
+            ),
         })?;
     }
     // Whatever the umask was: a group that was asked for must be able to take part.
@@ -323,7 +340,9 @@ mod tests {
 
     #[test]
     fn network_file_systems_are_known_by_their_numbers_and_local_ones_pass() {
-        for (magic, name) in [(0x6969, "NFS"), (0xFF53_4D42, "SMB/CIFS"), (0x0102_1997, "9P"), (0x6573_5546, "FUSE")] {
+        for (magic, name) in
+            [(0x6969, "NFS"), (0xFF53_4D42, "SMB/CIFS"), (0x0102_1997, "9P"), (0x6573_5546, "FUSE")]
+        {
             assert_eq!(unsuitable_name(magic), Some(name));
         }
         // ext4, tmpfs, btrfs, xfs, overlayfs, zfs, f2fs

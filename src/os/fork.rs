@@ -54,7 +54,9 @@ pub fn prepare() -> Result<()> {
     ONCE.call_once(|| {
         // SAFETY: the three handlers only touch atomics and close descriptors. Registered once; where that fails for
         // want of memory, a fork in the wrong microsecond may keep a dead slot alive, which is not a safety matter.
-        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) };
+        unsafe {
+            libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
+        };
     });
     MARK.store(page.cast(), Release);
     Ok(())

@@ -21,7 +21,8 @@ impl Mapping {
     }
 
     fn wrap(raw: std::io::Result<MmapRaw>, path: &Path) -> Result<Self> {
-        let raw = raw.map_err(|source| Error::System { what: format!("{}: cannot map it", path.display()), source })?;
+        let raw = raw
+            .map_err(|source| Error::System { what: format!("{}: cannot map it", path.display()), source })?;
         Ok(Self { raw })
     }
 

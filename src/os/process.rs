@@ -23,7 +23,8 @@ pub fn program_name() -> String {
     let first = std::env::args_os().next().unwrap_or_default();
     let name = std::path::Path::new(&first).file_name().map(|name| name.to_string_lossy().into_owned());
     // A library in somebody else's program may find no arguments; the kernel's name for it is always there.
-    name.or_else(|| Some(std::fs::read_to_string("/proc/self/comm").ok()?.trim_end().to_owned())).unwrap_or_default()
+    name.or_else(|| Some(std::fs::read_to_string("/proc/self/comm").ok()?.trim_end().to_owned()))
+        .unwrap_or_default()
 }
 
 /// What the kernel says of a process of our own PID namespace.
@@ -53,7 +54,8 @@ pub fn state_of(pid: u32, tid: u32) -> ProcessState {
 pub fn boot_id() -> [u64; 2] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let hex: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-    let half = |range| hex.get(range).and_then(|digits: &str| u64::from_str_radix(digits, 16).ok()).unwrap_or(0);
+    let half =
+        |range| hex.get(range).and_then(|digits: &str| u64::from_str_radix(digits, 16).ok()).unwrap_or(0);
     [half(0..16), half(16..32)]
 }
 

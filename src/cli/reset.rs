@@ -1,0 +1,50 @@
+//! `turnlock reset`: opens a lock that is not recoverable.
+
+use super::exit;
+use anstream::println;
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+use turnlock::{Error, LockFile, Result};
+
+/// Open a lock again that is closed because a holder died and nobody repaired its data
+///
+/// Repair the data first, or give them up. Waits for its turn like everyone else; a lock that is well is left as it is.
+#[derive(clap::Args)]
+#[command(after_help = "\
+EXIT CODES
+  0  the lock is open
+  1  the time limit passed
+  64  the command line is wrong
+  66  no such file or lock
+  71  something else went wrong")]
+pub struct Reset {
+    /// The name of the lock in the file
+    #[arg(long, short = 'l', value_name = "NAME", default_value = "default")]
+    lock: String,
+    /// Wait at most so long for the turn, in seconds; fractions allowed
+    #[arg(long, short = 'w', value_name = "SECONDS", value_parser = super::seconds, default_value = "10")]
+    timeout: Duration,
+    /// The lock file
+    file: PathBuf,
+}
+
+impl Reset {
+    /// Runs it.
+    pub fn run(&self) -> ExitCode {
+        match self.try_run() {
+            Ok(()) => {
+                println!("{:?} in {} is open", self.lock, self.file.display());
+                ExitCode::SUCCESS
+            }
+            Err(error @ Error::TimedOut) => super::fail(exit::FAILED, &error),
+            Err(error @ (Error::WouldBlock | Error::System { .. } | Error::ParticipantsFull { .. })) => {
+                super::fail(exit::OS, &error)
+            }
+            Err(error) => super::fail(exit::NO_FILE, &error),
+        }
+    }
+
+    fn try_run(&self) -> Result<()> {
+        let file = LockFile::options().must_exist(true).label("turnlock reset").open(&self.file)?;
+        file.existing_mutex(&self.lock)?.reset_for(self.timeout)
+    }
+}

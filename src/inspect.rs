@@ -1,0 +1,312 @@
+//! Who holds, who waits, since when: a snapshot of a lock file by one who only looks on. Never writes.
+//!
+//! The file is mapped for reading only, so looking cannot disturb; and what is seen may be out of date by the time it
+//! is printed.
+
+use crate::algorithm::{Place, Protocol, ownership::Health};
+use crate::error::Result;
+use crate::layout::{DeathNoticeKind, FORMAT_MAJOR, FORMAT_MINOR, LockView, SlotRecord, SlotState, View};
+use crate::lock::{header_of, names_of};
+use crate::os::{
+    clock, death_notice,
+    file::{self, Access},
+    map::Mapping,
+    process::{self, ProcessState},
+};
+use crate::recovery::{self, bakery, ownership};
+use crate::sync::Ordering::{Acquire, Relaxed};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
+
+/// A lock file, as it was at one moment.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+pub struct FileStatus {
+    /// The path, with its folder resolved.
+    pub path: PathBuf,
+    /// The format version, "major.minor".
+    pub format: String,
+    /// Room for so many participants.
+    pub participant_capacity: u32,
+    /// Room for so many named locks.
+    pub lock_capacity: u32,
+    /// When it was created, in seconds since 1970.
+    pub created_unix_seconds: u64,
+    /// `false`: nobody opened it since this computer booted; the next one to open it clears what stands in it.
+    pub of_this_boot: bool,
+    /// Everyone who takes part.
+    pub participants: Vec<ParticipantStatus>,
+    /// Every named lock.
+    pub locks: Vec<LockStatus>,
+}
+
+/// Is a participant alive?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+pub enum Life {
+    /// Its byte lock is held.
+    Alive,
+    /// Alive, and stopped by SIGSTOP or a debugger: it holds what it holds until it is continued.
+    Stopped,
+    /// Its byte lock is gone; the next one who has to wait for it cleans up.
+    Dead,
+}
+
+/// One who takes part.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+pub struct ParticipantStatus {
+    /// Its slot.
+    pub slot: usize,
+    /// What it calls itself.
+    pub label: String,
+    /// Its program.
+    pub program: String,
+    /// Its process, as its own PID namespace numbers it.
+    pub pid: u32,
+    /// Its thread, likewise.
+    pub thread: u32,
+    /// Is that the PID namespace of the one who asks?
+    pub same_pid_namespace: bool,
+    /// Is it alive?
+    pub life: Life,
+    /// When it took the slot, in seconds since 1970.
+    pub attached_unix_seconds: u64,
+    /// What keeps its slot: "mapping" or "descriptor".
+    pub kept_by: &'static str,
+}
+
+/// One named lock.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+pub struct LockStatus {
+    /// Its name.
+    pub name: String,
+    /// "mutex".
+    pub kind: &'static str,
+    /// "bakery".
+    pub algorithm: &'static str,
+    /// "consistent", "inconsistent" (a holder died; the next one is told) or "not_recoverable" (closed until a reset).
+    pub state: &'static str,
+    /// The last fencing token given out. A decimal string in JSON, since it is larger than 2^53.
+    #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+    pub fencing_token: u64,
+    /// Who has it.
+    pub holder: Option<Entry>,
+    /// Who waits for it, first the one who is next.
+    pub queue: Vec<Entry>,
+    /// Who died holding it, last.
+    pub previous_owner: Option<DeadOwner>,
+}
+
+/// Somebody at a lock.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+pub struct Entry {
+    /// Who.
+    #[cfg_attr(feature = "cli", serde(flatten))]
+    pub participant: ParticipantStatus,
+    /// Its fencing token, if it is the holder.
+    #[cfg_attr(feature = "cli", serde(serialize_with = "as_text_if_any"))]
+    pub fencing_token: Option<u64>,
+    /// For how long it has held or waited, in seconds, to a few milliseconds; nothing if it came just now.
+    pub for_seconds: Option<f64>,
+}
+
+/// Who died holding a lock.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+pub struct DeadOwner {
+    /// What it called itself.
+    pub label: String,
+    /// Its process, as its own PID namespace numbered it.
+    pub pid: u32,
+    /// Its thread, likewise.
+    pub thread: u32,
+    /// The fencing token it held.
+    #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+    pub fencing_token: u64,
+}
+
+#[cfg(feature = "cli")]
+fn as_text<S: serde::Serializer>(number: &u64, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(number)
+}
+
+#[cfg(feature = "cli")]
+fn as_text_if_any<S: serde::Serializer>(number: &Option<u64>, to: S) -> std::result::Result<S::Ok, S::Error> {
+    match number {
+        Some(number) => to.collect_str(number),
+        None => to.serialize_none(),
+    }
+}
+
+/// Looks at the lock file at `path`. Needs permission to read it, and no slot.
+///
+/// # Errors
+/// As opening it: [`crate::Error::NotFound`], [`crate::Error::NotALockFile`], [`crate::Error::Version`],
+/// [`crate::Error::Damaged`], [`crate::Error::Permission`], [`crate::Error::FileSystem`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("app.lock");
+/// let file = turnlock::LockFile::open(&path)?;
+/// let mutex = file.mutex("accounts")?;
+/// let guard = mutex.lock()?;
+/// let status = turnlock::inspect::snapshot(&path)?;
+/// assert_eq!(status.locks[0].name, "accounts");
+/// assert_eq!(status.locks[0].holder.as_ref().unwrap().pid(), std::process::id());
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn snapshot(path: impl AsRef<Path>) -> Result<FileStatus> {
+    let path = file::absolute(path.as_ref())?;
+    let opened = file::open_existing(&path, Access::Read)?;
+    let prefix = header_of(&opened, &path)?;
+    let mapping = Mapping::read_only(&opened, prefix.geometry.file_size(), &path)?;
+    // SAFETY: mapped as long as the geometry says, at a page boundary, until the end of this function; nothing below
+    // stores through the view.
+    let view = unsafe { View::new(mapping.base(), prefix.geometry) };
+    let onlooker = Onlooker { view, opened: &opened, namespace: process::pid_namespace() };
+    Ok(FileStatus {
+        format: format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),
+        participant_capacity: prefix.geometry.participants(),
+        lock_capacity: prefix.geometry.locks(),
+        created_unix_seconds: prefix.created_realtime_ns / 1_000_000_000,
+        of_this_boot: recovery::is_of_this_boot(view),
+        participants: onlooker.participants()?,
+        locks: onlooker.locks()?,
+        path,
+    })
+}
+
+impl Entry {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.participant.pid
+    }
+}
+
+struct Onlooker<'a> {
+    view: View<'a>,
+    opened: &'a File,
+    namespace: u64,
+}
+
+/// The registers of one slot that takes part in a lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    slot: usize,
+    place: Place,
+    held: u64,
+}
+
+impl Onlooker<'_> {
+    fn participants(&self) -> Result<Vec<ParticipantStatus>> {
+        let records = self.view.slots().iter().enumerate();
+        let taken = records.filter(|(_, record)| record.state.load(Acquire) != SlotState::Free as u32);
+        taken.map(|(slot, record)| self.participant(slot, record)).collect()
+    }
+
+    fn participant(&self, slot: usize, record: &SlotRecord) -> Result<ParticipantStatus> {
+        let (pid, thread) = (record.pid.load(Relaxed), record.tid.load(Relaxed));
+        let same_pid_namespace = record.pid_namespace.load(Relaxed) == self.namespace;
+        let life = if !death_notice::is_alive_seen_from_outside(self.opened, slot)? {
+            Life::Dead
+        } else if same_pid_namespace && process::state_of(pid, thread) == ProcessState::Stopped {
+            Life::Stopped
+        } else {
+            Life::Alive
+        };
+        Ok(ParticipantStatus {
+            slot,
+            label: record.label.get(),
+            program: record.program.get(),
+            pid,
+            thread,
+            same_pid_namespace,
+            life,
+            attached_unix_seconds: record.attached_realtime_ns.load(Relaxed) / 1_000_000_000,
+            kept_by: if record.death_notice.load(Relaxed) == DeathNoticeKind::Descriptor as u32 {
+                "descriptor"
+            } else {
+                "mapping"
+            },
+        })
+    }
+
+    fn locks(&self) -> Result<Vec<LockStatus>> {
+        names_of(self.view)
+            .map(|(region, name, kind, algorithm)| self.lock(region, name, kind, algorithm))
+            .collect()
+    }
+
+    fn lock(
+        &self,
+        region: usize,
+        name: String,
+        kind: &'static str,
+        algorithm: &'static str,
+    ) -> Result<LockStatus> {
+        let lock = self.view.lock(region);
+        let seen = steady_look(&lock);
+        let now = clock::monotonic_ns();
+        let entry = |seen: &Seen| -> Result<Entry> {
+            let since = lock.cells[seen.slot].since.load(Relaxed);
+            Ok(Entry {
+                participant: self.participant(seen.slot, &self.view.slots()[seen.slot])?,
+                fencing_token: (seen.held != 0).then_some(seen.held),
+                for_seconds: (since != 0).then(|| now.saturating_sub(since) as f64 / 1e9),
+            })
+        };
+        let holder = seen.iter().find(|seen| seen.held != 0).map(entry).transpose()?;
+        let mut queue: Vec<Seen> = seen.into_iter().filter(|seen| seen.held == 0).collect();
+        // Those in the doorway have no number yet and come last.
+        queue.sort_by_key(|seen| (seen.place == Place::Choosing, seen.place, seen.slot));
+        let news = &lock.words.previous_owner;
+        let dead_token = news.token.load(Acquire);
+        Ok(LockStatus {
+            name,
+            kind,
+            algorithm,
+            state: match ownership(&lock).health() {
+                Health::Consistent => "consistent",
+                Health::Inconsistent => "inconsistent",
+                Health::NotRecoverable => "not_recoverable",
+            },
+            fencing_token: lock.words.token.load(Relaxed),
+            holder,
+            queue: queue.iter().map(entry).collect::<Result<_>>()?,
+            previous_owner: (dead_token != 0).then(|| DeadOwner {
+                label: news.label.get(),
+                pid: news.pid.load(Relaxed),
+                thread: news.tid.load(Relaxed),
+                fencing_token: dead_token,
+            }),
+        })
+    }
+}
+
+/// Everyone in one lock's line. Looks again until two looks agree, so that nobody appears twice or in a place that was
+/// never theirs; where the line moves too fast for that, the last look stands.
+fn steady_look(lock: &LockView) -> Vec<Seen> {
+    let look = || -> Vec<Seen> {
+        let all = (0..lock.cells.len()).map(|slot| Seen {
+            slot,
+            place: bakery(lock).place(slot),
+            held: lock.cells[slot].held.load(Acquire),
+        });
+        all.filter(|seen| seen.place != Place::Idle || seen.held != 0).collect()
+    };
+    let mut before = look();
+    for _ in 0..20 {
+        let now = look();
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    before
+}
