@@ -5,8 +5,7 @@
 
 #[cfg(not(any(loom, shuttle)))]
 pub use core::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence,
-    fence,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
 };
 
 #[cfg(loom)]
@@ -20,6 +19,29 @@ pub use shuttle::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 /// Under a model checker nothing is moved by a compiler, so nothing is done.
 #[cfg(any(loom, shuttle))]
 pub fn compiler_fence(_: Ordering) {}
+
+/// A full fence: no memory access moves across it, in the compiler or in the processor; `fence(SeqCst)` in C11 terms.
+///
+/// On x86-64 a locked read-modify-write of the stack does what `mfence` does in less than half the time (6 ns against
+/// 16 ns on a Xeon at 2.5 GHz); Linux's `smp_mb` is the same instruction.
+#[cfg(not(any(loom, shuttle)))]
+#[inline(always)]
+pub fn full_fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: ORs 0 into the word at the top of our own stack, which changes nothing; not `nomem`, so the compiler
+    // moves no access across it.
+    unsafe {
+        core::arch::asm!("lock or dword ptr [rsp], 0");
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    fence(Ordering::SeqCst);
+}
+
+/// See the real one.
+#[cfg(any(loom, shuttle))]
+pub fn full_fence() {
+    fence(Ordering::SeqCst);
+}
 
 /// Tells the processor that this is a spin loop.
 #[cfg(not(any(loom, shuttle)))]

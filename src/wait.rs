@@ -12,8 +12,8 @@
 use crate::os::{clock, futex};
 use crate::sync::{
     AtomicBool, AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release, SeqCst},
-    fence, spin_hint,
+    Ordering::{Acquire, Relaxed, Release},
+    full_fence, spin_hint,
 };
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Bed<'_> {
     pub fn wake_sleepers(&self) {
         // Partner: the fence in `Ladder::sleep`. If ours comes first, the sleeper's last look sees what we stored and
         // it does not sleep; if theirs comes first, we see `sleepers`.
-        fence(SeqCst);
+        full_fence();
         if self.sleepers.load(Relaxed) != 0 {
             self.sleepers.store(0, Relaxed);
             self.shake();
@@ -83,7 +83,7 @@ impl Cancel {
         self.requested.store(true, Relaxed);
         // Partner: the fence in `Ladder::sleep`. If ours comes first, the waiter sees the request before it sleeps; if
         // theirs comes first, we see its bed.
-        fence(SeqCst);
+        full_fence();
         match self.bed.load(Relaxed) {
             0 => None,
             bed => Some(bed),
@@ -176,7 +176,7 @@ impl<'a> Ladder<'a> {
         bed.sleepers.store(1, Relaxed);
         self.cancel.bed.store(bed.name, Relaxed);
         // Partners: the fences in `Bed::wake_sleepers` and `Cancel::request`, as said there.
-        fence(SeqCst);
+        full_fence();
         let cancelled = self.cancel.requested.load(Relaxed);
         if !cancelled && unchanged() {
             futex::wait(bed.wake, seen, nap);

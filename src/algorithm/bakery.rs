@@ -16,8 +16,8 @@ use super::{Blocker, Corrupt, Place, Protocol};
 use crate::seeded::{Bug, planted};
 use crate::sync::{
     AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release, SeqCst},
-    fence,
+    Ordering::{Acquire, Relaxed, Release},
+    full_fence,
 };
 
 /// A number of 2^62 or more is not one that anybody took: at 10^9 entries a second that takes 146 years.
@@ -52,7 +52,7 @@ impl<R: Registers> Protocol for Bakery<R> {
         // FENCE A. Partner: the other's fence B. If their fence B comes first, the scan below sees their number and
         // mine gets larger; if ours comes first, their wait sees that I am choosing and waits for my number.
         if !planted(Bug::NoFenceAfterChoosing) {
-            fence(SeqCst);
+            full_fence();
         }
         let mut largest = 0;
         for slot in (0..self.0.bound()).filter(|slot| *slot != me) {
@@ -69,7 +69,7 @@ impl<R: Registers> Protocol for Bakery<R> {
         self.0.set_number(me, number);
         // FENCE B. Partner: the other's fence A, as above.
         if !planted(Bug::NoFenceBeforeWait) {
-            fence(SeqCst);
+            full_fence();
         }
         Ok(number)
     }

@@ -28,3 +28,67 @@ pub const FORMAT_MINOR: u16 = 0;
 pub const SLOT_BYTES_START: u64 = 1 << 40;
 /// Bytes from here on are used for an instant to try out what this file system's byte locks do.
 pub const CANARY_BYTES_START: u64 = 1 << 41;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    const DOCUMENT: &str = include_str!("../../docs/format.md");
+
+    /// The rows of the table under a heading: offset, bytes, field.
+    fn rows(heading: &str) -> Vec<(usize, usize, String)> {
+        let section =
+            DOCUMENT.split("\n#").find(|section| section.trim_start_matches('#').trim().starts_with(heading));
+        let section = section.unwrap_or_else(|| panic!("no heading {heading:?}"));
+        let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+        let row = |cells: Vec<String>| {
+            let field = cells.get(3)?.trim_matches('`').to_owned();
+            Some((cells.get(1)?.parse().ok()?, cells.get(2)?.parse().ok()?, field))
+        };
+        section.lines().filter_map(|line| row(cells(line))).collect()
+    }
+
+    macro_rules! offsets {
+        ($part:ty: $($field:ident)*) => { [$((stringify!($field), offset_of!($part, $field))),*] };
+    }
+
+    fn compare<const N: usize>(heading: &str, in_code: [(&str, usize); N]) {
+        let in_document: Vec<_> =
+            rows(heading).into_iter().map(|(offset, _, field)| (field, offset)).collect();
+        let in_code: Vec<_> = in_code.into_iter().map(|(field, offset)| (field.to_owned(), offset)).collect();
+        assert_eq!(in_document, in_code, "docs/format.md, {heading}");
+    }
+
+    #[test]
+    fn the_document_says_what_the_code_does() {
+        compare("Directory entry", offsets!(DirectoryEntry: state kind algorithm name));
+        compare(
+            "Slot",
+            offsets!(SlotRecord: state death_notice generation pid tid pid_namespace attached_realtime_ns label program),
+        );
+        compare("Lock words", offsets!(LockWords: token state previous_owner));
+        compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
+        compare("Cell", offsets!(Cell: held since wake sleepers));
+        let header = rows("Header");
+        assert_eq!(header.len(), 13);
+        for (field, offset) in offsets!(LiveHeader: incarnation boot_id slots_in_use) {
+            assert!(header.iter().any(|row| (row.2.as_str(), row.0) == (field, offset)), "{field}");
+        }
+        for pair in header.windows(2) {
+            assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?} overlap");
+        }
+        assert!(DOCUMENT.contains(&format!("Format {FORMAT_MAJOR}.{FORMAT_MINOR}.")));
+        let default_size = Geometry::new(128, 64).unwrap().file_size();
+        let written = format!("{},{:03}", default_size / 1000, default_size % 1000);
+        assert!(DOCUMENT.contains(&written), "the default file has {written} bytes");
+        for (part, size) in [
+            ("Directory entry", size_of::<DirectoryEntry>()),
+            ("Slot", size_of::<SlotRecord>()),
+            ("Lock words", size_of::<LockWords>()),
+            ("Cell", size_of::<Cell>()),
+        ] {
+            assert!(DOCUMENT.contains(&format!("## {part}\n\n{size} bytes")), "{part} has {size} bytes");
+        }
+    }
+}
