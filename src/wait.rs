@@ -9,6 +9,7 @@
 //! | up to 0.1 s | 0.8 ms | 1 ms, doubling to 50 ms |
 //! | longer | 1/128 of the time waited, at most 50 ms | 50 ms |
 
+use crate::algorithm::Blocker;
 use crate::os::{clock, futex};
 use crate::sync::{
     AtomicBool, AtomicU32, AtomicU64,
@@ -114,14 +115,15 @@ pub struct Ladder<'a> {
     limit: Limit,
     cancel: &'a Cancel,
     began: Option<u64>,
-    asked: bool,
+    /// The slot whose life was asked for last.
+    asked: Option<usize>,
     ask_back: u64,
 }
 
 impl<'a> Ladder<'a> {
     /// At the foot.
     pub fn new(limit: Limit, cancel: &'a Cancel) -> Self {
-        Self { limit, cancel, began: None, asked: false, ask_back: ASK_BACK }
+        Self { limit, cancel, began: None, asked: None, ask_back: ASK_BACK }
     }
 
     /// When this wait left the spinning (`CLOCK_MONOTONIC`, nanoseconds), if it has.
@@ -129,9 +131,9 @@ impl<'a> Ladder<'a> {
         self.began
     }
 
-    /// Waits a little for `unchanged` to become false. `ahead` is how many are before me in the line.
-    pub fn step(&mut self, unchanged: impl Fn() -> bool, bed: Bed, ahead: usize) -> Step {
-        for _ in 0..if ahead > 1 { SPINS_FURTHER_BACK } else { SPINS_NEXT_IN_LINE } {
+    /// Waits a little for `unchanged` to become false, which `blocker` brings about; `bed` is its bed.
+    pub fn step(&mut self, unchanged: impl Fn() -> bool, bed: Bed, blocker: &Blocker) -> Step {
+        for _ in 0..if blocker.ahead > 1 { SPINS_FURTHER_BACK } else { SPINS_NEXT_IN_LINE } {
             if !unchanged() {
                 return Step::LookAgain;
             }
@@ -156,11 +158,11 @@ impl<'a> Ladder<'a> {
             }
             Limit::Forever => u64::MAX,
         };
-        // Once before the first sleep, so that a death that happened before we came costs no sleep at all.
-        if !std::mem::replace(&mut self.asked, true) {
+        // Once before sleeping on anybody, so that a death that happened before we came costs no sleep at all.
+        if self.asked.replace(blocker.slot) != Some(blocker.slot) {
             return Step::AskWhetherAlive;
         }
-        let nap = if ahead > 1 {
+        let nap = if blocker.ahead > 1 {
             let nap = self.ask_back;
             self.ask_back = (nap * 2).min(ASK_AT_MOST);
             nap

@@ -10,7 +10,8 @@ use crate::sync::{
     AtomicU32,
     Ordering::{Acquire, Relaxed},
 };
-use std::{cell::UnsafeCell, collections::VecDeque, ffi::c_void, sync::Mutex};
+use crate::os::fork::{Gate, Gated};
+use std::{cell::UnsafeCell, collections::VecDeque, ffi::c_void};
 
 const OPEN: u32 = 0x7475_726e;
 const CLOSED: u32 = 0x6c6f_636b;
@@ -30,7 +31,7 @@ struct Closed {
 // SAFETY: nobody but the list uses the memory of a closed handle.
 unsafe impl Send for Closed {}
 
-static ASIDE: Mutex<VecDeque<Closed>> = Mutex::new(VecDeque::new());
+static ASIDE: Gated<VecDeque<Closed>> = Gated::new(VecDeque::new());
 
 impl<T> Handle<T> {
     /// Puts `value` behind a new handle.
@@ -70,11 +71,10 @@ impl<T> Handle<T> {
         // SAFETY: the exchange made us the only one to come here.
         drop(unsafe { (*open.value.get()).take() });
         let closed = Closed { memory: handle.cast(), free: Self::free };
-        let oldest = {
-            let mut aside = ASIDE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let oldest = ASIDE.with(&Gate::enter(), |aside| {
             aside.push_back(closed);
             if aside.len() > SET_ASIDE { aside.pop_front() } else { None }
-        };
+        });
         if let Some(oldest) = oldest {
             // SAFETY: made by `open` of the type that `free` stands for, closed long ago, and off the list.
             unsafe { (oldest.free)(oldest.memory) };

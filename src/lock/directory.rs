@@ -87,11 +87,8 @@ pub fn find_or_name(
 fn name_it(seat: &Seat, name: &str, kind: Kind, algorithm: Algorithm) -> Result<usize> {
     let file = &seat.file;
     let directory_lock = At::new(seat, DIRECTORY_LOCK);
-    let taken = directory_lock.take(Limit::Forever)?;
-    if taken.owner_dead {
-        // Whoever died here left an entry that is not ready, which is as good as none: nothing to repair.
-        directory_lock.mark_consistent()?;
-    }
+    // Whoever died here left an entry that is not ready, which is as good as none: nothing to repair.
+    let taken = directory_lock.take_and_reset(Limit::Forever)?;
     let named = find(file, name, kind, algorithm).and_then(|found| match found {
         Some(region) => Ok(region),
         None => {

@@ -54,12 +54,11 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Opens a lock that is not recoverable (or inconsistent) again, in our turn.
-    pub fn reset(&self, limit: Limit) -> Result<()> {
-        self.take_whatever_its_health(limit)?;
+    /// Takes the lock, and opens it again if it was not recoverable (or inconsistent).
+    pub fn take_and_reset(&self, limit: Limit) -> Result<Taken> {
+        let token = self.take_whatever_its_health(limit)?;
         ownership(&self.lock).mark_consistent();
-        self.give_back();
-        Ok(())
+        Ok(Taken { token, owner_dead: false })
     }
 
     #[inline]
@@ -222,7 +221,7 @@ impl<'a> At<'a> {
             let unchanged = || protocol.still_blocks(&blocker);
             let step = match limit {
                 Limit::Never => try_once(&protocol, &blocker),
-                _ => ladder.step(unchanged, bed(&self.lock, self.region, blocker.slot), blocker.ahead),
+                _ => ladder.step(unchanged, bed(&self.lock, self.region, blocker.slot), &blocker),
             };
             match step {
                 Step::LookAgain => {}

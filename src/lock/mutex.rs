@@ -155,7 +155,10 @@ impl Mutex {
     }
 
     fn reset_within(&self, limit: Limit) -> Result<()> {
-        with_thread_seat(&self.file.0, |seat| At::new(seat, self.region).reset(limit))
+        with_thread_seat(&self.file.0, |seat| {
+            let taken = self.at(seat).take_and_reset(limit)?;
+            self.at(seat).unlock(Some(taken.token))
+        })
     }
 
     fn lock_thread(&self, limit: Limit) -> Result<MutexGuard<'_>> {

@@ -46,7 +46,7 @@ impl Participant {
 
     /// Would closing this handle give up a slot that holds a lock?
     pub(crate) fn is_last_handle_and_holds(&self) -> bool {
-        Arc::strong_count(&self.seat) == 1 && self.seat.is_ours() && self.seat.holds_any()
+        Arc::strong_count(&self.seat) == 1 && self.seat.check().is_ok() && self.seat.holds_any()
     }
 
     /// Which slot of the file it has: the number that `status` shows.
