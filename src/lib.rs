@@ -3,6 +3,7 @@
 pub mod algorithm;
 pub mod error;
 pub mod seeded;
+pub mod steps;
 #[doc(hidden)]
 pub mod sync;
 

@@ -19,6 +19,7 @@ use crate::layout::{LockView, SlotState, View};
 use crate::os::{death_notice::Probe, process};
 use crate::participant;
 use crate::seeded::{Bug, planted};
+use crate::steps::{self, Step};
 use crate::sync::Ordering::{Relaxed, Release};
 use crate::wait::Bed;
 
@@ -63,6 +64,7 @@ pub fn recover_in_lock(view: View, region: usize, slot: usize) {
     if planted(Bug::ForgetBeforeNews) {
         bakery(&lock).forget(slot);
     }
+    steps::at(Step::Reap);
     ownership(&lock).forget(&cell.held, |token| {
         let (news, record) = (&lock.words.previous_owner, &view.slots()[slot]);
         news.token.store(token, Relaxed);
@@ -71,7 +73,9 @@ pub fn recover_in_lock(view: View, region: usize, slot: usize) {
         news.label.copy_from(&record.label);
     });
     cell.since.store(0, Relaxed);
+    steps::at(Step::ReapNews);
     bakery(&lock).forget(slot);
+    steps::at(Step::ReapForgotten);
     bed(&lock, region, slot).wake_sleepers();
 }
 

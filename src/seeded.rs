@@ -19,7 +19,7 @@ pub enum Bug {
     RelaxedLeave,
     /// A dead owner's number is cleared before the death is written down, so the next holder gets no news.
     ForgetBeforeNews,
-    /// `held` is never written, so a death in the critical section passes for a clean one.
+    /// `held` is not looked at after a death, so one in the critical section passes for a clean one.
     NoHeld,
     /// A dead participant is cleaned up without holding its slot's byte lock.
     ReapWithoutByteLock,

@@ -14,6 +14,7 @@
 
 use super::{Blocker, Corrupt, Place, Protocol};
 use crate::seeded::{Bug, planted};
+use crate::steps::{self, Step};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -49,6 +50,7 @@ impl<R: Registers> Protocol for Bakery<R> {
         if !planted(Bug::NoChoosing) {
             self.0.set_choosing(me);
         }
+        steps::at(Step::Doorway);
         // FENCE A. Partner: the other's fence B. If their fence B comes first, the scan below sees their number and
         // mine gets larger; if ours comes first, their wait sees that I am choosing and waits for my number.
         if !planted(Bug::NoFenceAfterChoosing) {

@@ -62,11 +62,9 @@ impl Ownership<'_> {
             return None;
         }
         self.token.store(token, Relaxed);
-        if !planted(Bug::NoHeld) {
-            // Release. Partner: the acquire load in `forget`. What matters after a death is that this store is there
-            // before any store of the section, and the compiler must not move one of those up: the fence below.
-            held.store(token, Release);
-        }
+        // Release. Partner: the acquire load in `forget`. What matters after a death is that this store is there before
+        // any store of the section, and the compiler must not move one of those up: the fence below.
+        held.store(token, Release);
         compiler_fence(SeqCst);
         Some((token, self.health()))
     }
@@ -101,6 +99,10 @@ impl Ownership<'_> {
         // Acquire. Partner: the release store in `enter`.
         let token = held.load(Acquire);
         if token == 0 {
+            return;
+        }
+        if planted(Bug::NoHeld) {
+            held.store(0, Release);
             return;
         }
         news(token);

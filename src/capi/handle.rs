@@ -6,11 +6,11 @@
 
 use super::boundary::invalid;
 use crate::error::{Error, Result};
+use crate::os::fork::{Gate, Gated};
 use crate::sync::{
     AtomicU32,
     Ordering::{Acquire, Relaxed},
 };
-use crate::os::fork::{Gate, Gated};
 use std::{cell::UnsafeCell, collections::VecDeque, ffi::c_void};
 
 const OPEN: u32 = 0x7475_726e;

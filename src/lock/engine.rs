@@ -1,6 +1,6 @@
 //! Taking and giving back, written once for every kind of lock and every algorithm.
 //!
-//! Steps, by the names that the models in `spec/` use: doorway, wait, won, token, held, section, exit, leave, wake.
+//! The steps have the names of [`crate::steps::Step`], which the models in `spec/` use too.
 
 use super::seat::Seat;
 use crate::algorithm::{Blocker, Corrupt, Place, Protocol, ownership::Health};
@@ -8,11 +8,12 @@ use crate::error::{Error, Result};
 use crate::layout::LockView;
 use crate::os::{clock, death_notice::Probe};
 use crate::recovery::{self, bakery, bed, ownership};
+use crate::steps::{self, Step};
 use crate::sync::{
     Ordering::{Acquire, Relaxed},
     spin_hint,
 };
-use crate::wait::{Ladder, Limit, Step};
+use crate::wait::{Ladder, Limit, Outcome};
 
 /// A lock that was just taken.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +76,7 @@ impl<'a> At<'a> {
             self.look_before_trying()?;
         }
         let ticket = self.doorway()?;
+        steps::at(Step::Wait);
         match protocol.blocker(me, ticket) {
             Ok(None) => {}
             _ => self.wait(ticket, limit).inspect_err(|_| self.withdraw())?,
@@ -83,6 +85,7 @@ impl<'a> At<'a> {
             self.withdraw();
             return Err(self.seat.file.not_whole());
         }
+        steps::at(Step::Won);
         let cell = &self.lock.cells[me];
         cell.since.store(clock::coarse_monotonic_ns(), Relaxed);
         let Some((token, _)) = ownership(&self.lock).enter(&cell.held) else {
@@ -93,6 +96,7 @@ impl<'a> At<'a> {
                 self.region
             )));
         };
+        steps::at(Step::Section);
         Ok(token)
     }
 
@@ -143,13 +147,17 @@ impl<'a> At<'a> {
     #[inline]
     fn give_back(&self) {
         let cell = &self.lock.cells[self.seat.slot];
+        steps::at(Step::Exit);
         ownership(&self.lock).exit(&cell.held);
+        steps::at(Step::Leave);
         bakery(&self.lock).leave(self.seat.slot);
+        steps::at(Step::Wake);
         bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
     }
 
     #[cold]
     fn withdraw(&self) {
+        steps::at(Step::Withdraw);
         bakery(&self.lock).withdraw(self.seat.slot);
         self.lock.cells[self.seat.slot].since.store(0, Relaxed);
         bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
@@ -224,9 +232,9 @@ impl<'a> At<'a> {
                 _ => ladder.step(unchanged, bed(&self.lock, self.region, blocker.slot), &blocker),
             };
             match step {
-                Step::LookAgain => {}
-                Step::Cancelled => return Err(Error::Cancelled),
-                Step::TimedOut | Step::AskWhetherAlive => {
+                Outcome::LookAgain => {}
+                Outcome::Cancelled => return Err(Error::Cancelled),
+                Outcome::TimedOut | Outcome::AskWhetherAlive => {
                     if let Some(began) = ladder.began() {
                         self.lock.cells[me].since.store(began, Relaxed);
                     }
@@ -242,7 +250,7 @@ impl<'a> At<'a> {
                     }
                     // Also when the time is up: a dead one must not outlive everybody's patience.
                     let reaped = self.reap_if_dead(probe, &blocker)?;
-                    if step == Step::TimedOut && !reaped && unchanged() {
+                    if step == Outcome::TimedOut && !reaped && unchanged() {
                         return Err(if limit == Limit::Never { Error::WouldBlock } else { Error::TimedOut });
                     }
                 }
@@ -252,17 +260,17 @@ impl<'a> At<'a> {
 }
 
 /// Without waiting, except for somebody who is in its doorway: that takes some hundred instructions.
-fn try_once(protocol: &impl Protocol, blocker: &Blocker) -> Step {
+fn try_once(protocol: &impl Protocol, blocker: &Blocker) -> Outcome {
     for _ in 0..1000 {
         if !protocol.still_blocks(blocker) {
-            return Step::LookAgain;
+            return Outcome::LookAgain;
         }
         if protocol.place(blocker.slot) != Place::Choosing {
             break;
         }
         spin_hint();
     }
-    Step::TimedOut
+    Outcome::TimedOut
 }
 
 /// What the lock's words say of a dead holder.

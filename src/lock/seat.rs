@@ -9,6 +9,7 @@ use crate::os::{
 };
 use crate::participant;
 use crate::recovery;
+use crate::steps::{self, Step};
 use crate::sync::{
     AtomicBool,
     Ordering::{Acquire, Relaxed, Release},
@@ -52,6 +53,7 @@ impl Seat {
             if wish.inherited || wish.descriptor { DeathNoticeKind::Descriptor } else { file.pinning() };
         let notice = participant::claim(file.reopen(), file.view(), kind, wish.inherited)?;
         let slot = notice.slot();
+        steps::at(Step::Attach);
         recovery::recover(file.view(), slot);
         let label = if wish.label.is_empty() { file.label() } else { wish.label.clone() };
         participant::occupy(file.view(), slot, kind, &label);
@@ -86,6 +88,7 @@ impl Seat {
             return;
         }
         recovery::recover(self.file.view(), self.slot);
+        steps::at(Step::Detach);
         participant::vacate(self.file.view(), self.slot);
         let notice = self.notice.with(&Gate::enter(), Option::take);
         drop(notice);

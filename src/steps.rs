@@ -1,0 +1,84 @@
+//! The steps of taking and giving back, by name: where the verification ladder looks on, stops or kills.
+//!
+//! Without the feature `named-steps`, [`at`] is nothing and costs nothing. With it, a test process can have a function
+//! called at each step, which may well never return. The models in `spec/` and the tables in `docs/` use these names.
+
+/// A step. What a participant does from this point to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Step {
+    /// The slot's byte lock is ours: finishing what a dead one left in it, writing down who we are.
+    Attach = 1,
+    /// Said that we are choosing; no number yet.
+    Doorway,
+    /// In the line with a number; looking who is before us.
+    Wait,
+    /// Nobody is before us; not yet written down as the holder.
+    Won,
+    /// Written down as the holder: the critical section.
+    Section,
+    /// Giving back: still the holder.
+    Exit,
+    /// No longer the holder; the number not yet given up.
+    Leave,
+    /// The number is given up; the next one not yet woken.
+    Wake,
+    /// Giving up while waiting.
+    Withdraw,
+    /// Acting for a dead one: its byte lock is ours, nothing done yet.
+    Reap,
+    /// Acting for a dead holder: its death is written down, its number still stands.
+    ReapNews,
+    /// Acting for a dead one: its number is cleared, its record not yet.
+    ReapForgotten,
+    /// Giving the slot back: every register cleared, the byte lock still ours.
+    Detach,
+}
+
+impl Step {
+    /// Every step, in order.
+    pub const ALL: [Step; 13] = [
+        Step::Attach,
+        Step::Doorway,
+        Step::Wait,
+        Step::Won,
+        Step::Section,
+        Step::Exit,
+        Step::Leave,
+        Step::Wake,
+        Step::Withdraw,
+        Step::Reap,
+        Step::ReapNews,
+        Step::ReapForgotten,
+        Step::Detach,
+    ];
+}
+
+/// This is step `step`.
+#[cfg(not(feature = "named-steps"))]
+#[inline(always)]
+pub(crate) const fn at(_: Step) {}
+
+#[cfg(feature = "named-steps")]
+pub(crate) use watching::at;
+#[cfg(feature = "named-steps")]
+pub use watching::watch;
+
+#[cfg(feature = "named-steps")]
+mod watching {
+    use super::Step;
+    use std::sync::OnceLock;
+
+    static WATCHER: OnceLock<fn(Step)> = OnceLock::new();
+
+    /// Has `watcher` called at every step of this process from now on. Once.
+    pub fn watch(watcher: fn(Step)) {
+        let _ = WATCHER.set(watcher);
+    }
+
+    pub(crate) fn at(step: Step) {
+        if let Some(watcher) = WATCHER.get() {
+            watcher(step);
+        }
+    }
+}

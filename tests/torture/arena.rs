@@ -1,0 +1,121 @@
+//! What workers and killer share: the protected data, the oracle's words, and a note on each worker.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// What can go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Fault {
+    /// Two in the critical section at once, or a dead owner without news.
+    DoubleEntry,
+    /// The two words disagree, and no news came.
+    Torn,
+    /// A fencing token that is not larger than the last.
+    Token,
+    /// A call failed that must not.
+    Error,
+    /// Nobody came in for ten seconds.
+    Hang,
+}
+
+pub const FAULTS: [Fault; 5] = [Fault::DoubleEntry, Fault::Torn, Fault::Token, Fault::Error, Fault::Hang];
+pub const MAX_WORKERS: usize = 16;
+const LATENCIES: usize = 1 << 17;
+const KILLS_NOTED: usize = 256;
+
+#[repr(C)]
+pub struct Arena {
+    /// The protected data: outside the critical section they agree.
+    pub a: AtomicU64,
+    pub b: AtomicU64,
+    /// The worker that is inside, plus 1.
+    pub owner: AtomicU32,
+    pub last_token: AtomicU64,
+    pub progress: AtomicU64,
+    pub news: AtomicU64,
+    pub faults: [AtomicU64; FAULTS.len()],
+    pub last_error: AtomicU32,
+    pub workers: [Note; MAX_WORKERS],
+    kills_noted: AtomicU64,
+    killed: [Killed; KILLS_NOTED],
+    latency_count: AtomicU64,
+    latencies: [AtomicU32; LATENCIES],
+}
+
+/// One worker, as it writes itself down.
+#[repr(C, align(128))]
+pub struct Note {
+    /// The last [`turnlock::steps::Step`] it came to; 0 = outside.
+    pub step: AtomicU32,
+    /// The step at which it is to kill itself; 0 = none.
+    pub armed: AtomicU32,
+    /// How many times it may pass that step before.
+    pub skip: AtomicU32,
+}
+
+#[repr(C)]
+struct Killed {
+    pid: AtomicU32,
+    at: AtomicU64,
+}
+
+impl Arena {
+    /// In memory that forked children share; never unmapped.
+    pub fn new() -> &'static Self {
+        // SAFETY: a fresh, zeroed, shared mapping of the right size, leaked; all zeros is an Arena, since it has only
+        // atomic integers.
+        unsafe {
+            let memory = libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<Self>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            assert_ne!(memory, libc::MAP_FAILED);
+            &*memory.cast::<Self>()
+        }
+    }
+
+    pub fn fault(&self, fault: Fault) {
+        self.faults[fault as usize].fetch_add(1, Relaxed);
+    }
+
+    pub fn faults(&self) -> u64 {
+        self.faults.iter().map(|count| count.load(Relaxed)).sum()
+    }
+
+    /// Called right before process `pid` is killed.
+    pub fn note_kill(&self, pid: u32) {
+        let at = self.kills_noted.fetch_add(1, Relaxed) as usize % KILLS_NOTED;
+        self.killed[at].at.store(monotonic_ns(), Relaxed);
+        self.killed[at].pid.store(pid, Relaxed);
+    }
+
+    /// The news of `pid`'s death came to one who had begun to wait at `began`.
+    pub fn note_news(&self, pid: u32, began: u64) {
+        self.news.fetch_add(1, Relaxed);
+        let Some(killed) = self.killed.iter().find(|killed| killed.pid.load(Relaxed) == pid) else { return };
+        // Told again of one who had died before somebody repaired half and died too: not a delivery of this death.
+        let now = monotonic_ns();
+        let waited = now.saturating_sub(killed.at.load(Relaxed).max(began));
+        let at = self.latency_count.fetch_add(1, Relaxed) as usize;
+        if let Some(place) = self.latencies.get(at) {
+            place.store(waited.min(u64::from(u32::MAX)) as u32, Relaxed);
+        }
+    }
+
+    /// From death (or from beginning to wait, if later) to the next holder's news, in nanoseconds.
+    pub fn latencies(&self) -> impl Iterator<Item = u64> + '_ {
+        let count = (self.latency_count.load(Relaxed) as usize).min(LATENCIES);
+        self.latencies[..count].iter().map(|latency| u64::from(latency.load(Relaxed)))
+    }
+}
+
+pub fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a timespec of our own.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

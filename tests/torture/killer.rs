@@ -1,0 +1,209 @@
+//! The killer: keeps so many workers alive, has each of them killed or stopped, and counts where it found them.
+
+use super::{
+    arena::{Arena, Fault, MAX_WORKERS, monotonic_ns},
+    random::Random,
+    worker,
+};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::Ordering::Relaxed,
+    time::{Duration, Instant},
+};
+use turnlock::{
+    LockFile, Mutex,
+    seeded::{self, Bug},
+    steps::Step,
+};
+
+pub struct Round {
+    pub name: &'static str,
+    pub workers: usize,
+    /// Workers are also stopped for up to three milliseconds.
+    pub stops: bool,
+    pub bug: Option<Bug>,
+    /// Most kills are at this step, rather than at any.
+    pub mostly_at: Option<Step>,
+}
+
+pub struct Outcome {
+    pub name: &'static str,
+    pub seconds: f64,
+    /// Where a worker was when it died, by [`Step`] number; 0 = outside.
+    pub deaths: BTreeMap<u32, u64>,
+    pub entries: u64,
+    pub stops: u64,
+    pub news: u64,
+    pub latencies: Vec<u64>,
+    pub faults: Vec<(Fault, u64)>,
+    pub last_error: i32,
+}
+
+impl Outcome {
+    pub fn kills(&self) -> u64 {
+        self.deaths.values().sum()
+    }
+
+    pub fn count(&self, fault: Fault) -> u64 {
+        self.faults.iter().find(|(other, _)| *other == fault).map_or(0, |(_, count)| *count)
+    }
+}
+
+/// What is to happen to a worker.
+struct Plan {
+    pid: i32,
+    /// When it is killed, unless it killed itself at a step before.
+    kill_at: u64,
+    stop_at: Option<u64>,
+    continue_at: Option<u64>,
+}
+
+struct Killer<'a> {
+    arena: &'static Arena,
+    file: &'a LockFile,
+    mutex: &'a Mutex,
+    round: &'a Round,
+    random: Random,
+    seed: u64,
+    forked: u64,
+    stops: u64,
+}
+
+/// Kills `kills` workers in one round.
+pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
+    assert!(round.workers <= MAX_WORKERS);
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let participants = 2 * round.workers as u32 + 2;
+    let file = LockFile::options()
+        .participants(participants)
+        .locks(1)
+        .open(folder.path().join("torture.lock"))
+        .unwrap();
+    let mutex = file.mutex("torture").unwrap();
+    let mut killer = Killer {
+        arena: Arena::new(),
+        file: &file,
+        mutex: &mutex,
+        round,
+        random: Random::new(seed, round.workers as u64),
+        seed,
+        forked: 0,
+        stops: 0,
+    };
+    let began = Instant::now();
+    let deaths = killer.run(kills);
+    let arena = killer.arena;
+    Outcome {
+        name: round.name,
+        seconds: began.elapsed().as_secs_f64(),
+        deaths,
+        entries: arena.progress.load(Relaxed),
+        stops: killer.stops,
+        news: arena.news.load(Relaxed),
+        latencies: arena.latencies().collect(),
+        faults: super::arena::FAULTS
+            .map(|fault| (fault, arena.faults[fault as usize].load(Relaxed)))
+            .to_vec(),
+        last_error: arena.last_error.load(Relaxed) as i32,
+    }
+}
+
+impl Killer<'_> {
+    fn run(&mut self, kills: u64) -> BTreeMap<u32, u64> {
+        let mut deaths = BTreeMap::new();
+        let mut plans: Vec<Plan> = (0..self.round.workers).map(|worker| self.start(worker)).collect();
+        let mut killed = 0;
+        let mut last = (0, Instant::now());
+        // A seeded bug has shown itself at the first fault; a real one should be seen in full.
+        while killed < kills && (self.round.bug.is_none() || self.arena.faults() == 0) {
+            for plan in &mut plans {
+                self.act(plan);
+            }
+            let mut died = false;
+            while let Some(worker) = any_dead(&plans) {
+                *deaths.entry(self.arena.workers[worker].step.load(Relaxed)).or_default() += 1;
+                killed += 1;
+                died = true;
+                plans[worker] = self.start(worker);
+            }
+            let progress = self.arena.progress.load(Relaxed);
+            if progress != last.0 {
+                last = (progress, Instant::now());
+            } else if last.1.elapsed() > Duration::from_secs(10) {
+                self.arena.fault(Fault::Hang);
+                println!(
+                    "nobody came in for ten seconds: {:#?}",
+                    turnlock::inspect::snapshot(self.file.path())
+                );
+                break;
+            }
+            if !died {
+                std::thread::sleep(Duration::from_micros(30));
+            }
+        }
+        for plan in &plans {
+            // SAFETY: our own child; waited for, so that none outlives the round.
+            unsafe {
+                libc::kill(plan.pid, libc::SIGKILL);
+                libc::waitpid(plan.pid, std::ptr::null_mut(), 0);
+            }
+        }
+        deaths
+    }
+
+    /// Forks a worker with a plan: half die at a named step, half at a random moment.
+    fn start(&mut self, worker: usize) -> Plan {
+        let note = &self.arena.workers[worker];
+        let armed =
+            if self.random.in_hundred(50) { Step::ALL[self.random.below(13) as usize] as u32 } else { 0 };
+        note.skip.store(self.random.below(12) as u32, Relaxed);
+        note.step.store(0, Relaxed);
+        note.armed.store(armed, Relaxed);
+        self.forked += 1;
+        let random = Random::new(self.seed, 1_000 + self.forked);
+        // SAFETY: the child only runs the worker, which never returns; it allocates, which glibc allows after a fork.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
+        if pid == 0 {
+            // SAFETY: should the killer die, so does the worker.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            seeded::plant(self.round.bug);
+            worker::work(self.arena, worker, self.file, self.mutex, random);
+        }
+        let now = monotonic_ns();
+        let stops = self.round.stops && self.random.in_hundred(20);
+        let stop_at = stops.then(|| now + self.random.below(1_500_000));
+        Plan {
+            pid,
+            kill_at: now + if armed != 0 { 4_000_000 } else { 100_000 + self.random.below(1_500_000) },
+            stop_at,
+            continue_at: stop_at.map(|at| at + self.random.below(3_000_000)),
+        }
+    }
+
+    fn act(&mut self, plan: &mut Plan) {
+        let now = monotonic_ns();
+        // SAFETY: signals to a child of our own that was not waited for.
+        let send = |signal| unsafe { libc::kill(plan.pid, signal) };
+        if plan.stop_at.take_if(|at| *at <= now).is_some() {
+            send(libc::SIGSTOP);
+            self.stops += 1;
+        }
+        if plan.continue_at.take_if(|at| *at <= now).is_some() {
+            send(libc::SIGCONT);
+        }
+        if plan.kill_at <= now {
+            plan.kill_at = u64::MAX;
+            self.arena.note_kill(plan.pid as u32);
+            send(libc::SIGKILL);
+        }
+    }
+}
+
+/// A worker that has died, if any has.
+fn any_dead(plans: &[Plan]) -> Option<usize> {
+    plans.iter().position(|plan| {
+        // SAFETY: a child of our own; not waiting.
+        unsafe { libc::waitpid(plan.pid, std::ptr::null_mut(), libc::WNOHANG) == plan.pid }
+    })
+}

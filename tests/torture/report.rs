@@ -1,0 +1,53 @@
+//! The table of a torture run.
+
+use super::killer::Outcome;
+use hdrhistogram::Histogram;
+use turnlock::steps::Step;
+
+/// Prints it; gives the faults, if there are any.
+pub fn print(outcomes: &[Outcome]) -> Option<String> {
+    println!("\n| round | kills | seconds | entries | stops | owner-dead news |");
+    println!("|---|---|---|---|---|---|");
+    for outcome in outcomes {
+        println!(
+            "| {} | {} | {:.1} | {} | {} | {} |",
+            outcome.name,
+            outcome.kills(),
+            outcome.seconds,
+            outcome.entries,
+            outcome.stops,
+            outcome.news
+        );
+    }
+    println!("\n| killed at step | kills |\n|---|---|");
+    let killed_at = |step: u32| outcomes.iter().filter_map(|outcome| outcome.deaths.get(&step)).sum::<u64>();
+    println!("| outside | {} |", killed_at(0));
+    for step in Step::ALL {
+        println!("| {step:?} | {} |", killed_at(step as u32));
+    }
+    println!(
+        "\n| news after a death, microseconds | count | p50 | p90 | p99 | p99.9 | max |\n|---|---|---|---|---|---|---|"
+    );
+    for outcome in outcomes {
+        let mut histogram = Histogram::<u64>::new(3).expect("3 digits");
+        outcome.latencies.iter().for_each(|latency| histogram.record(*latency).expect("it grows"));
+        let at = |share| histogram.value_at_quantile(share) as f64 / 1e3;
+        println!(
+            "| {} | {} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} |",
+            outcome.name,
+            histogram.len(),
+            at(0.5),
+            at(0.9),
+            at(0.99),
+            at(0.999),
+            histogram.max() as f64 / 1e3
+        );
+    }
+    let mut faults = Vec::new();
+    for outcome in outcomes {
+        for (fault, count) in outcome.faults.iter().filter(|(_, count)| *count > 0) {
+            faults.push(format!("{}: {count} x {fault:?} (last error {})", outcome.name, outcome.last_error));
+        }
+    }
+    (!faults.is_empty()).then(|| faults.join("; "))
+}

@@ -1,0 +1,136 @@
+//! A worker: takes the lock in every way there is, checks what it finds, and dies where it is told to.
+
+use super::{
+    arena::{Arena, Fault, monotonic_ns},
+    random::Random,
+};
+use std::{
+    sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed},
+    time::Duration,
+};
+use turnlock::{Acquired, Error, LockFile, Mutex, PreviousOwner, steps, steps::Step};
+
+static ARENA: AtomicPtr<Arena> = AtomicPtr::new(std::ptr::null_mut());
+static ME: AtomicUsize = AtomicUsize::new(0);
+
+/// What a forked child does until it is killed.
+pub fn work(arena: &'static Arena, me: usize, file: &LockFile, mutex: &Mutex, mut random: Random) -> ! {
+    ARENA.store(std::ptr::from_ref(arena).cast_mut(), Relaxed);
+    ME.store(me, Relaxed);
+    steps::watch(watch);
+    loop {
+        if let Err(error) = one_turn(arena, me, file, mutex, &mut random) {
+            arena.last_error.store(error.code() as u32, Relaxed);
+            arena.fault(Fault::Error);
+        }
+        arena.workers[me].step.store(0, Relaxed);
+        match random.below(8) {
+            0 => std::thread::yield_now(),
+            1..3 => pause(random.below(2_000)),
+            _ => {}
+        }
+    }
+}
+
+/// Called at every named step.
+fn watch(step: Step) {
+    // SAFETY: set to the leaked arena before anything is watched.
+    let arena = unsafe { &*ARENA.load(Relaxed) };
+    let note = &arena.workers[ME.load(Relaxed)];
+    note.step.store(step as u32, Relaxed);
+    if note.armed.load(Relaxed) == step as u32 {
+        match note.skip.load(Relaxed) {
+            0 => {
+                arena.note_kill(std::process::id());
+                // SAFETY: kills this process.
+                unsafe { libc::kill(std::process::id() as i32, libc::SIGKILL) };
+            }
+            skip => note.skip.store(skip - 1, Relaxed),
+        }
+    }
+}
+
+fn one_turn(
+    arena: &Arena,
+    me: usize,
+    file: &LockFile,
+    mutex: &Mutex,
+    random: &mut Random,
+) -> turnlock::Result<()> {
+    let began = monotonic_ns();
+    match random.below(20) {
+        0 => {
+            let participant = file.participant()?;
+            let mut guard = mutex.lock_as(&participant)?;
+            let (acquired, dead) = (guard.acquired(), guard.previous_owner());
+            section(arena, me, acquired, dead, began, random, || guard.mark_consistent());
+            guard.unlock()
+        }
+        way => {
+            let taken = match way {
+                1 => mutex.try_lock(),
+                // One who is to die while giving up has to give up first.
+                _ if arena.workers[me].armed.load(Relaxed) == Step::Withdraw as u32 => {
+                    mutex.lock_for(Duration::ZERO)
+                }
+                2..4 => mutex.lock_for(Duration::from_nanos(random.below(20_000))),
+                _ => mutex.lock(),
+            };
+            let mut guard = match taken {
+                Err(Error::WouldBlock | Error::TimedOut) => return Ok(()),
+                taken => taken?,
+            };
+            let (acquired, dead) = (guard.acquired(), guard.previous_owner());
+            section(arena, me, acquired, dead, began, random, || guard.mark_consistent());
+            guard.unlock()
+        }
+    }
+}
+
+fn section(
+    arena: &Arena,
+    me: usize,
+    acquired: Acquired,
+    dead: Option<PreviousOwner>,
+    began: u64,
+    random: &mut Random,
+    mark_consistent: impl FnOnce() -> turnlock::Result<()>,
+) {
+    let owner = me as u32 + 1;
+    if let Some(dead) = dead {
+        arena.note_news(dead.pid, began);
+        arena.b.store(arena.a.load(Relaxed), Relaxed);
+        arena.owner.store(0, Relaxed);
+        if mark_consistent().is_err() {
+            arena.fault(Fault::Error);
+        }
+    }
+    if arena.owner.swap(owner, Relaxed) != 0 {
+        arena.fault(Fault::DoubleEntry);
+    }
+    let (a, b) = (arena.a.load(Relaxed), arena.b.load(Relaxed));
+    if a != b {
+        arena.fault(Fault::Torn);
+    }
+    if arena.last_token.swap(acquired.fencing_token, Relaxed) >= acquired.fencing_token {
+        arena.fault(Fault::Token);
+    }
+    arena.a.store(a + 1, Relaxed);
+    if random.in_hundred(20) {
+        pause(random.below(400));
+    }
+    if random.in_hundred(2) {
+        std::thread::yield_now();
+    }
+    arena.b.store(a + 1, Relaxed);
+    if arena.owner.swap(0, Relaxed) != owner {
+        arena.fault(Fault::DoubleEntry);
+    }
+    arena.progress.fetch_add(1, Relaxed);
+}
+
+fn pause(times: u64) {
+    for _ in 0..times {
+        std::hint::spin_loop();
+    }
+}
