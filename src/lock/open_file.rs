@@ -63,14 +63,14 @@ impl OpenFile {
 
     fn open(path: &Path, opened: File, label: &str) -> Result<Arc<Self>> {
         let reopen = Reopen::new(path.into(), &opened)?;
-        if let Some(known) = Self::known(reopen.identity()) {
+        let prefix = header_of(&opened, path)?;
+        file::refuse_if_open_to_all(&opened, path)?;
+        if let Some(known) = OPEN_FILES.with(&Gate::enter(), |files| find(files, reopen.identity(), prefix)) {
             if !label.is_empty() {
                 known.label.with(&Gate::enter(), |own| label.clone_into(own));
             }
             return Ok(known);
         }
-        let prefix = header_of(&opened, path)?;
-        file::refuse_if_open_to_all(&opened, path)?;
         let mapping = Mapping::read_write(&opened, prefix.geometry.file_size(), path)?;
         drop(opened);
         let new = Arc::new(Self {
@@ -85,14 +85,10 @@ impl OpenFile {
         Ok(new.register())
     }
 
-    fn known(identity: Identity) -> Option<Arc<Self>> {
-        OPEN_FILES.with(&Gate::enter(), |files| find(files, identity))
-    }
-
     /// Another thread may have opened the same file meanwhile: then its mapping serves both.
     fn register(self: Arc<Self>) -> Arc<Self> {
         OPEN_FILES.with(&Gate::enter(), |files| {
-            find(files, self.reopen.identity()).unwrap_or_else(|| {
+            find(files, self.reopen.identity(), self.prefix).unwrap_or_else(|| {
                 files.retain(|file| file.strong_count() > 0);
                 files.push(Arc::downgrade(&self));
                 self
@@ -191,9 +187,12 @@ impl OpenFile {
     }
 }
 
-fn find(files: &[Weak<OpenFile>], identity: Identity) -> Option<Arc<OpenFile>> {
-    // A file that is gone by name but still mapped keeps its inode, so the number cannot be another file's.
-    files.iter().filter_map(Weak::upgrade).find(|file| file.reopen.identity() == identity)
+fn find(files: &[Weak<OpenFile>], identity: Identity, prefix: HeaderPrefix) -> Option<Arc<OpenFile>> {
+    // A file that is gone by name but still mapped keeps its inode, so the number cannot be another file's; but it may
+    // have been truncated and written anew.
+    let same =
+        |file: &Arc<OpenFile>| file.reopen.identity() == identity && file.prefix == prefix && file.is_whole();
+    files.iter().filter_map(Weak::upgrade).find(same)
 }
 
 fn create(path: &Path, geometry: Geometry, permissions: Permissions) -> Result<Option<File>> {

@@ -11,6 +11,7 @@ pub mod fork;
 pub mod futex;
 pub mod map;
 pub mod process;
+mod truncation;
 
 use crate::error::Error;
 
