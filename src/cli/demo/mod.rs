@@ -1,0 +1,186 @@
+//! `turnlock demo`: programs in five languages share a counter; one of them is killed inside; a verdict.
+//!
+//! | room | what lives there |
+//! |---|---|
+//! | `programs` | the programs of `examples/`: their sources, how each is built and started, or why it is left out |
+//! | `library` | where libturnlock.so is |
+//! | `stage` | the counter, the journal and the lock |
+//! | `player` | a program that runs |
+//! | `play` | the run itself: start them, watch, kill one, see how it ends |
+//! | `journal` | the journal that they write: whose turn it was, with which fencing token |
+//! | `evidence` | what should be, and what was seen |
+//! | `verdict` | the one against the other: a pure function |
+//! | `narrator` | what is printed |
+
+#[path = "../../../examples/counter.rs"]
+mod counter;
+mod evidence;
+mod journal;
+mod library;
+mod narrator;
+mod play;
+mod player;
+mod programs;
+mod stage;
+mod verdict;
+
+use super::exit;
+use evidence::Expected;
+use narrator::Narrator;
+use programs::{Built, Language, LeftOut};
+use std::{path::PathBuf, process::ExitCode, sync::mpsc};
+
+/// See it work: programs in five languages share a lock, and one of them is killed inside
+///
+/// Compiles and starts a C, a C++, a Python and a shell program, and one in Rust that is inside this command: those of
+/// the examples folder. All add to one counter in a plain file, thousands of times, as fast as they can. Only the lock
+/// keeps them from losing each other's updates. Half-way through one of its turns a program is killed with kill -9; the
+/// next one in line gets the lock, is told who died, and repairs the counter. Then everything is checked.
+///
+/// Takes a few seconds. A program whose compiler or interpreter is missing is left out, and the demo says so.
+/// Everything happens in a temporary folder (TMPDIR says where, CC and CXX name the compilers).
+#[derive(clap::Args)]
+#[command(after_help = "\
+EXIT CODES
+  0  everything was in order
+  1  something was off, or the demo could not be run
+  64  the command line is wrong
+  128 + N  signal N ended it
+
+EXAMPLES
+  turnlock demo
+  turnlock demo --kill python --keep   look at the journal and the sources afterwards
+  turnlock demo --separate-locks       what happens without a common lock: expect a bad verdict")]
+pub struct Demo {
+    /// How many turns each program takes; the shell, which starts two processes for each, takes an eighth
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1000,
+        value_parser = clap::value_parser!(u64).range(100..=10_000_000)
+    )]
+    turns: u64,
+    /// Which program to kill; if not said, the first of these that can be run
+    #[arg(long, value_name = "PROGRAM")]
+    kill: Option<Victim>,
+    /// Give each program a lock of its own, so that nothing keeps them apart: the verdict must find the damage
+    #[arg(long)]
+    separate_locks: bool,
+    /// The libturnlock.so to use, or the folder it is in; if not said, the one that came with this command
+    #[arg(long, value_name = "PATH")]
+    library: Option<PathBuf>,
+    /// Keep the folder with the sources, the programs, the counter and the journal
+    #[arg(long)]
+    keep: bool,
+    /// Print the verdict as JSON (fencing tokens as decimal strings, since they exceed 2^53)
+    #[arg(long)]
+    json: bool,
+    /// Be the Rust program: how the demo starts this command as one of the five.
+    #[arg(long, hide = true, num_args = 1.., allow_hyphen_values = true)]
+    take_part: Vec<String>,
+}
+
+/// Who can be killed. Not the shell program, whose turn is several processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Victim {
+    C,
+    #[value(name = "c++", alias = "cpp")]
+    Cpp,
+    Python,
+    Rust,
+}
+
+/// Why there is no verdict.
+enum NoVerdict {
+    /// In a sentence.
+    Failed(String),
+    /// A signal came.
+    Interrupted(i32),
+}
+
+impl From<String> for NoVerdict {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+impl Demo {
+    /// Runs the demo.
+    pub fn run(&self) -> ExitCode {
+        if !self.take_part.is_empty() {
+            return counter::take_part(&self.take_part);
+        }
+        match self.try_run() {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(exit::FAILED),
+            Err(NoVerdict::Failed(why)) => super::fail(exit::FAILED, &why),
+            Err(NoVerdict::Interrupted(signal)) => {
+                let code = u8::try_from(128 + signal).unwrap_or(exit::FAILED);
+                super::fail(code, &format!("ended by signal {signal}; every program was killed"))
+            }
+        }
+    }
+
+    /// `true`: all in order.
+    fn try_run(&self) -> Result<bool, NoVerdict> {
+        let (sender, events) = mpsc::channel();
+        player::listen_for_signals(&sender)?;
+        let library = library::find(self.library.as_deref())?;
+        let mut folder = tempfile::Builder::new()
+            .prefix("turnlock-demo-")
+            .tempdir()
+            .map_err(|error| format!("cannot make a temporary folder (TMPDIR says where): {error}"))?;
+        folder.disable_cleanup(self.keep);
+
+        let narrator = Narrator::new(self.json);
+        narrator.opening(folder.path(), &library);
+        narrator.busy("compiling");
+        let built = programs::build_all(folder.path(), &library);
+        if let Ok(player::Event::Signal(signal)) = events.try_recv() {
+            return Err(NoVerdict::Interrupted(signal));
+        }
+        let (programs, left_out) = built?;
+        if programs.len() < 2 {
+            narrator.cast(&[], &left_out);
+            return Err("a demo needs two programs at least".to_string().into());
+        }
+        let victim = self.victim(&programs, &left_out)?;
+        let expected: Vec<Expected> = programs.iter().map(|program| self.expected(program, victim)).collect();
+        narrator.cast(&programs.iter().zip(&expected).collect::<Vec<_>>(), &left_out);
+
+        let stage = stage::Stage::set(folder.path(), &programs, self.separate_locks)?;
+        let seen = play::play(&stage, &programs, &expected, (sender, events), &narrator)?;
+        let verdict = verdict::verify(&expected, &left_out, &seen);
+        narrator.verdict(&verdict, self.keep.then(|| folder.path()), self.separate_locks)?;
+        Ok(verdict.in_order)
+    }
+
+    fn victim(&self, programs: &[Built], left_out: &[LeftOut]) -> Result<Language, String> {
+        let language = |victim| match victim {
+            Victim::C => Language::C,
+            Victim::Cpp => Language::Cpp,
+            Victim::Python => Language::Python,
+            Victim::Rust => Language::Rust,
+        };
+        let runs = |wanted: &Language| programs.iter().any(|program| program.language == *wanted);
+        match self.kill.map(language) {
+            None => {
+                let mut candidates =
+                    [Victim::C, Victim::Cpp, Victim::Python, Victim::Rust].map(language).into_iter();
+                candidates.find(runs).ok_or_else(|| "there is no program to kill".into())
+            }
+            Some(wanted) if runs(&wanted) => Ok(wanted),
+            Some(wanted) => {
+                let why = left_out.iter().find(|out| out.language == wanted).map_or("", |out| &out.why);
+                Err(format!("cannot kill {}, since it is left out: {why}", wanted.file()))
+            }
+        }
+    }
+
+    /// What a program should have done at the end. The victim dies in the middle of its turns.
+    fn expected(&self, program: &Built, victim: Language) -> Expected {
+        let turns = if program.language == Language::Shell { self.turns / 8 } else { self.turns };
+        let die_at = (program.language == victim).then_some(turns / 2);
+        Expected { language: program.language, turns: die_at.unwrap_or(turns), asked: turns, die_at }
+    }
+}
