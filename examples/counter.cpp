@@ -68,12 +68,14 @@ public:
         owner_dead_ = check(turnlock_mutex_lock(mutex_, &acquired_)) == TURNLOCK_OWNER_DEAD;
     }
 
-    // An exception inside may leave half a turn in the files. Then the lock is not given back: the program ends with
-    // it, and the next holder is told.
+    // An exception inside may leave half a turn in the files. Then the lock is given back as a dying owner does, and the
+    // next holder is told.
     ~Guard()
     {
         if (std::uncaught_exceptions() == exceptions_)
             turnlock_mutex_unlock(mutex_);
+        else
+            turnlock_mutex_abandon(mutex_);
     }
 
     Guard(const Guard &) = delete;

@@ -81,6 +81,7 @@ def load_library():
         "turnlock_mutex_close": [c_void_p],
         "turnlock_mutex_lock": [c_void_p, POINTER(Acquired)],
         "turnlock_mutex_unlock": [c_void_p],
+        "turnlock_mutex_abandon": [c_void_p],
         "turnlock_mutex_mark_consistent": [c_void_p],
         "turnlock_mutex_previous_owner": [c_void_p, POINTER(PreviousOwner)],
     }.items():
@@ -109,9 +110,12 @@ def locked(library, mutex):
     """Waits for our turn; gives the fencing token, and whether the previous holder died inside."""
     acquired = Acquired()
     status = library.turnlock_mutex_lock(mutex, byref(acquired))
-    yield acquired.fencing_token, status == OWNER_DEAD
-    # Not in a `finally`: an exception inside may leave half a turn in the files. Then the lock is not given back; the
-    # program ends with it, and the next holder is told.
+    try:
+        yield acquired.fencing_token, status == OWNER_DEAD
+    except BaseException:
+        # Half a turn may stand in the files: the lock is given back as a dying owner does, and the next one is told.
+        library.turnlock_mutex_abandon(mutex)
+        raise
     library.turnlock_mutex_unlock(mutex)
 
 

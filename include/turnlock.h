@@ -432,6 +432,15 @@ int32_t turnlock_mutex_lock_for(const struct turnlock_mutex *mutex,
 int32_t turnlock_mutex_unlock(const struct turnlock_mutex *mutex);
 
 /**
+ * Gives the lock back as a dying owner does, since the data were left half-done (an exception, say): the next holder is
+ * told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle.
+ */
+int32_t turnlock_mutex_abandon(const struct turnlock_mutex *mutex);
+
+/**
  * Says, while holding the lock after TURNLOCK_OWNER_DEAD, that the data are well again.
  * TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_OWNER.
  *
@@ -497,6 +506,15 @@ int32_t turnlock_mutex_lock_for_as(const struct turnlock_participant *participan
  */
 int32_t turnlock_mutex_unlock_as(const struct turnlock_participant *participant,
                                  const struct turnlock_mutex *mutex);
+
+/**
+ * `turnlock_mutex_abandon`, as `participant`, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `mutex` a mutex handle.
+ */
+int32_t turnlock_mutex_abandon_as(const struct turnlock_participant *participant,
+                                  const struct turnlock_mutex *mutex);
 
 /**
  * `turnlock_mutex_mark_consistent`, as `participant`.

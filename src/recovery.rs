@@ -92,17 +92,17 @@ pub fn reap(view: View, probe: &Probe, slot: usize) -> Result<bool> {
     Ok(probe.act_for(slot..slot + 1, remove)?.is_some())
 }
 
-/// The lowest fencing token that a lock may have at this wall-clock time, in seconds since 1970.
+/// The lowest fencing token that a lock may have at this wall-clock time, in nanoseconds since 1970.
 ///
-/// 2^28 tokens for each second: no lock gives out more than 268 million a second, so a file that is deleted and
-/// created again begins above every token of the old one (as long as the wall clock does not go back).
-pub fn token_floor(realtime_seconds: u64) -> u64 {
-    (realtime_seconds << 28).min(NUMBER_LIMIT >> 1)
+/// One for every 4 ns: no lock gives out more than 250 million a second, so a file that is deleted and created again
+/// begins above every token of the old one (as long as the wall clock does not go back).
+pub fn token_floor(realtime_ns: u64) -> u64 {
+    (realtime_ns >> 2).min(NUMBER_LIMIT >> 1)
 }
 
 /// After a boot nobody of before is alive: clears every slot, and has every fencing token jump, since the last ones
 /// given out may never have reached the disk. With every slot's byte lock in hand; the boot id is written last.
-pub fn renew_after_boot(view: View, boot_id: [u64; 2], realtime_seconds: u64) {
+pub fn renew_after_boot(view: View, boot_id: [u64; 2], realtime_ns: u64) {
     const BOOT_JUMP: u64 = 1 << 40;
     for slot in 0..view.slots().len() {
         recover(view, slot);
@@ -114,7 +114,7 @@ pub fn renew_after_boot(view: View, boot_id: [u64; 2], realtime_seconds: u64) {
         let token = &view.lock(region).words.token;
         // A value that no holder reaches is rubbish from an unclean shutdown.
         let last = Some(token.load(Relaxed)).filter(|last| *last < NUMBER_LIMIT - BOOT_JUMP).unwrap_or(0);
-        token.store((last + BOOT_JUMP).max(token_floor(realtime_seconds)), Relaxed);
+        token.store((last + BOOT_JUMP).max(token_floor(realtime_ns)), Relaxed);
     }
     view.header().slots_in_use.store(0, Relaxed);
     write_boot_id(view, boot_id);

@@ -184,6 +184,17 @@ pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> 
     status(|| unsafe { self::mutex(mutex) }?.unlock(None).map(|()| TURNLOCK_OK))
 }
 
+/// Gives the lock back as a dying owner does, since the data were left half-done (an exception, say): the next holder is
+/// told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
+///
+/// # Safety
+/// `mutex` is a mutex handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_abandon(mutex: *const turnlock_mutex) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { self::mutex(mutex) }?.abandon(None).map(|()| TURNLOCK_OK))
+}
+
 /// Says, while holding the lock after TURNLOCK_OWNER_DEAD, that the data are well again.
 /// TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_OWNER.
 ///
@@ -294,6 +305,22 @@ pub unsafe extern "C" fn turnlock_mutex_unlock_as(
         // SAFETY: the caller's promise.
         let (participant, mutex) = unsafe { (self::participant(participant)?, self::mutex(mutex)?) };
         mutex.unlock_as(participant, None).map(|()| TURNLOCK_OK)
+    })
+}
+
+/// `turnlock_mutex_abandon`, as `participant`, from any thread.
+///
+/// # Safety
+/// `participant` is a participant handle and `mutex` a mutex handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_abandon_as(
+    participant: *const turnlock_participant,
+    mutex: *const turnlock_mutex,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (participant, mutex) = unsafe { (self::participant(participant)?, self::mutex(mutex)?) };
+        mutex.abandon_as(participant, None).map(|()| TURNLOCK_OK)
     })
 }
 

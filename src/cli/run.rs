@@ -141,11 +141,8 @@ impl Run {
         let status = match SharedChild::spawn(&mut command) {
             Ok(child) => wait_passing_signals_on(child, signals),
             Err(source) => {
-                if previous_owner_died {
-                    pass_on_as_dead(guard);
-                } else {
-                    guard.unlock().map_err(os)?;
-                }
+                // Not started, not repaired: the one after us is told of the death again.
+                if previous_owner_died { guard.abandon() } else { guard.unlock() }.map_err(os)?;
                 let what = format!("cannot start {:?}", self.command[0]);
                 return Err((exit::CANNOT_RUN, Error::System { what, source }));
             }
@@ -153,7 +150,7 @@ impl Run {
         let status =
             status.map_err(|source| os(Error::System { what: "waiting for the command".into(), source }))?;
         if status.signal().is_some() || (previous_owner_died && !status.success()) {
-            pass_on_as_dead(guard);
+            guard.abandon().map_err(os)?;
         } else {
             if previous_owner_died {
                 guard.mark_consistent().map_err(os)?;
@@ -162,11 +159,6 @@ impl Run {
         }
         Ok(exit_code(status))
     }
-}
-
-/// The next holder is told: the participant ends without unlocking, when `run` returns.
-fn pass_on_as_dead(guard: ParticipantGuard) {
-    std::mem::forget(guard);
 }
 
 fn exit_code(status: ExitStatus) -> ExitCode {

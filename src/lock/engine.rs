@@ -114,10 +114,10 @@ impl<'a> At<'a> {
     }
 
     /// Gives the lock back as a dying owner does: the next holder has the news.
-    pub fn abandon(&self, token: u64) {
-        if self.check_owner(Some(token)).is_ok() {
-            recovery::recover_in_lock(self.seat.file.view(), self.region, self.seat.slot);
-        }
+    pub fn abandon(&self, token: Option<u64>) -> Result<()> {
+        self.check_owner(token)?;
+        recovery::recover_in_lock(self.seat.file.view(), self.region, self.seat.slot);
+        Ok(())
     }
 
     /// The data that a dead owner left are well again.
@@ -134,6 +134,8 @@ impl<'a> At<'a> {
     #[inline]
     pub fn check_owner(&self, token: Option<u64>) -> Result<()> {
         match self.lock.cells[self.seat.slot].held.load(Relaxed) {
+            // The very look may have found out that the file was truncated.
+            0 if !self.seat.file.is_whole() => Err(self.seat.file.not_whole()),
             0 => Err(Error::NotOwner),
             held if token.is_some_and(|token| token != held) => Err(Error::NotOwner),
             _ => Ok(()),

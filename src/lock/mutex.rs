@@ -199,6 +199,16 @@ impl Mutex {
         self.at(seat).unlock(token)
     }
 
+    pub(crate) fn abandon(&self, token: Option<u64>) -> Result<()> {
+        with_thread_seat_if_any(&self.file.0, |seat| self.at(seat).abandon(token))
+    }
+
+    pub(crate) fn abandon_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
+        let seat = self.seat_of(participant)?;
+        let _call = seat.begin_giving_back()?;
+        self.at(seat).abandon(token)
+    }
+
     pub(crate) fn mark_consistent(&self) -> Result<()> {
         with_thread_seat_if_any(&self.file.0, |seat| self.at(seat).mark_consistent())
     }
@@ -299,6 +309,14 @@ impl MutexGuard<'_> {
         std::mem::forget(self);
         mutex.unlock(Some(token))
     }
+
+    /// Gives the lock back as a dying owner does, since the data were left half-done: the next holder has the news. What
+    /// a panic does by itself.
+    pub fn abandon(self) -> Result<()> {
+        let (mutex, token) = (self.mutex, self.acquired.fencing_token);
+        std::mem::forget(self);
+        mutex.abandon(Some(token))
+    }
 }
 
 impl ParticipantGuard<'_> {
@@ -314,6 +332,13 @@ impl ParticipantGuard<'_> {
         std::mem::forget(self);
         mutex.unlock_as(participant, Some(token))
     }
+
+    /// Gives the lock back as a dying owner does, as [`MutexGuard::abandon`].
+    pub fn abandon(self) -> Result<()> {
+        let (mutex, participant, token) = (self.mutex, self.participant, self.acquired.fencing_token);
+        std::mem::forget(self);
+        mutex.abandon_as(participant, Some(token))
+    }
 }
 
 // In both: a guard that a forked child only remembers is not the owner, and the error that says so needs no hearing.
@@ -321,10 +346,7 @@ impl Drop for MutexGuard<'_> {
     fn drop(&mut self) {
         let token = self.acquired.fencing_token;
         let _ = if std::thread::panicking() && !self.panicking {
-            with_thread_seat_if_any(&self.mutex.file.0, |seat| {
-                self.mutex.at(seat).abandon(token);
-                Ok(())
-            })
+            self.mutex.abandon(Some(token))
         } else {
             self.mutex.unlock(Some(token))
         };
@@ -335,8 +357,7 @@ impl Drop for ParticipantGuard<'_> {
     fn drop(&mut self) {
         let token = self.acquired.fencing_token;
         let _ = if std::thread::panicking() && !self.panicking {
-            let seat = &self.participant.seat;
-            seat.begin_giving_back().map(|_call| self.mutex.at(seat).abandon(token))
+            self.mutex.abandon_as(self.participant, Some(token))
         } else {
             self.mutex.unlock_as(self.participant, Some(token))
         };

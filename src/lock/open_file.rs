@@ -105,8 +105,7 @@ impl OpenFile {
             death_notice::if_slots_are_free(&self.reopen, slots.clone(), || {
                 // Somebody else may have done it between our look and our locks.
                 if !recovery::is_of_this_boot(self.view()) {
-                    let seconds = clock::realtime_ns() / 1_000_000_000;
-                    recovery::renew_after_boot(self.view(), process::boot_id(), seconds);
+                    recovery::renew_after_boot(self.view(), process::boot_id(), clock::realtime_ns());
                 }
             })?;
             std::thread::sleep(Duration::from_millis(1));
@@ -204,7 +203,7 @@ fn create(path: &Path, geometry: Geometry, permissions: Permissions) -> Result<O
         // SAFETY: as in `OpenFile::view`; the file was allocated at this size and has no name yet.
         let view = unsafe { View::new(mapping.base(), geometry) };
         for region in 0..=geometry.locks() as usize {
-            view.lock(region).words.token.store(recovery::token_floor(now / 1_000_000_000), Relaxed);
+            view.lock(region).words.token.store(recovery::token_floor(now), Relaxed);
         }
         recovery::write_boot_id(view, process::boot_id());
         Ok(())
