@@ -113,6 +113,13 @@ impl<R: Registers> Protocol for Bakery<R> {
         self.0.read_word(blocker.slot) == blocker.seen
     }
 
+    fn insist(&self, me: usize, number: u64) {
+        if self.0.read(me) != Place::Numbered(number) {
+            self.0.set_number(me, number);
+            full_fence();
+        }
+    }
+
     #[inline]
     fn leave(&self, me: usize) {
         self.0.clear(me);

@@ -57,7 +57,7 @@ impl Ownership<'_> {
     #[inline]
     pub fn enter(&self, held: &AtomicU64) -> Option<(u64, Health)> {
         // Relaxed: only holders write it, and the algorithm orders one holder after another.
-        let token = self.token.load(Relaxed) + 1;
+        let token = self.token.load(Relaxed).saturating_add(1);
         if token >= NUMBER_LIMIT {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Mutexes, from C.
 
 use super::{
-    boundary::{invalid, options, status, text},
+    boundary::{bytes, invalid, options, status},
     file::{lock_file, turnlock_file},
     handle::Handle,
     participant::{participant, turnlock_participant},
@@ -85,7 +85,9 @@ pub unsafe extern "C" fn turnlock_mutex_open(
 ) -> i32 {
     status(|| {
         // SAFETY: the caller's promise.
-        let (file, name) = unsafe { (lock_file(file)?, text(name, "the name")?) };
+        let (file, name) = unsafe { (lock_file(file)?, bytes(name, "the name")?) };
+        let bad_name = || Error::BadName { name: name.to_string_lossy().into_owned(), why: "is not UTF-8" };
+        let name = name.to_str().map_err(|_| bad_name())?;
         // SAFETY: the caller's promise.
         let given = unsafe { self::options(options, size_of::<turnlock_mutex_options>()) }?;
         if mutex.is_null() {

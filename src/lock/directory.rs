@@ -9,10 +9,12 @@ use crate::error::{Error, Result};
 use crate::layout::{EntryState, MAX_NAME_BYTES, View};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::Limit;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 /// The region of the directory's own lock.
 const DIRECTORY_LOCK: usize = 0;
+/// How long naming a new lock may wait for others who do.
+const NAMING_LIMIT: Duration = Duration::from_secs(5);
 
 /// What kind of lock a name stands for. The numbers stand in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +90,13 @@ fn name_it(seat: &Seat, name: &str, kind: Kind, algorithm: Algorithm) -> Result<
     let file = &seat.file;
     let directory_lock = At::new(seat, DIRECTORY_LOCK);
     // Whoever died here left an entry that is not ready, which is as good as none: nothing to repair.
-    let taken = directory_lock.take_and_reset(Limit::Forever)?;
+    let taken = directory_lock.take_and_reset(Limit::For(NAMING_LIMIT)).map_err(|error| match error {
+        Error::TimedOut => file.damaged(format!(
+            "its directory has been locked for {NAMING_LIMIT:?}, which takes microseconds otherwise: somebody is stopped \
+             while naming a lock, or the file was overwritten"
+        )),
+        error => error,
+    })?;
     let named = find(file, name, kind, algorithm).and_then(|found| match found {
         Some(region) => Ok(region),
         None => {

@@ -62,16 +62,22 @@ impl<'a> At<'a> {
         Ok(Taken { token, owner_dead: false })
     }
 
-    #[inline]
     fn take_whatever_its_health(&self, limit: Limit) -> Result<u64> {
-        let me = self.seat.slot;
-        let protocol = bakery(&self.lock);
         if !self.seat.file.is_whole() {
             return Err(self.seat.file.not_whole());
         }
-        if protocol.place(me) != Place::Idle {
+        if !self.seat.begin(self.region) {
             return Err(Error::Deadlock);
         }
+        let taken = self.enter(limit);
+        self.seat.note(self.region, *taken.as_ref().unwrap_or(&0));
+        taken
+    }
+
+    #[inline]
+    fn enter(&self, limit: Limit) -> Result<u64> {
+        let me = self.seat.slot;
+        let protocol = bakery(&self.lock);
         if limit == Limit::Never {
             self.look_before_trying()?;
         }
@@ -103,20 +109,17 @@ impl<'a> At<'a> {
     /// Gives the lock back, if we have it (with this very token, where one is named).
     #[inline]
     pub fn unlock(&self, token: Option<u64>) -> Result<()> {
-        // First: in a file that is not whole nobody is written down as owner.
-        if !self.seat.file.is_whole() {
-            self.give_back();
-            return Err(self.seat.file.not_whole());
-        }
         self.check_owner(token)?;
         self.give_back();
-        Ok(())
+        // After: giving back may be the first to touch what a truncated file has no more.
+        if self.seat.file.is_whole() { Ok(()) } else { Err(self.seat.file.not_whole()) }
     }
 
     /// Gives the lock back as a dying owner does: the next holder has the news.
     pub fn abandon(&self, token: Option<u64>) -> Result<()> {
         self.check_owner(token)?;
         recovery::recover_in_lock(self.seat.file.view(), self.region, self.seat.slot);
+        self.seat.note(self.region, 0);
         Ok(())
     }
 
@@ -130,15 +133,13 @@ impl<'a> At<'a> {
         Ok(())
     }
 
-    /// Do we have the lock?
+    /// Do we have the lock (with this very token, where one is named)?
     #[inline]
     pub fn check_owner(&self, token: Option<u64>) -> Result<()> {
-        match self.lock.cells[self.seat.slot].held.load(Relaxed) {
-            // The very look may have found out that the file was truncated.
-            0 if !self.seat.file.is_whole() => Err(self.seat.file.not_whole()),
-            0 => Err(Error::NotOwner),
-            held if token.is_some_and(|token| token != held) => Err(Error::NotOwner),
-            _ => Ok(()),
+        match self.seat.token(self.region) {
+            None => Err(Error::NotOwner),
+            Some(held) if token.is_some_and(|token| token != held) => Err(Error::NotOwner),
+            Some(_) => Ok(()),
         }
     }
 
@@ -150,6 +151,7 @@ impl<'a> At<'a> {
     #[inline]
     fn give_back(&self) {
         let cell = &self.lock.cells[self.seat.slot];
+        self.seat.note(self.region, 0);
         steps::at(Step::Exit);
         ownership(&self.lock).exit(&cell.held);
         steps::at(Step::Leave);
@@ -241,6 +243,8 @@ impl<'a> At<'a> {
                     if let Some(began) = ladder.began() {
                         self.lock.cells[me].since.store(began, Relaxed);
                     }
+                    // Whatever somebody else wrote over our number: those behind us look at it.
+                    protocol.insist(me, ticket);
                     let probe = match &mut probe {
                         Some(probe) => probe,
                         none => none.insert(Probe::open(self.seat.file.reopen(), me)?),

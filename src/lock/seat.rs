@@ -11,7 +11,7 @@ use crate::participant;
 use crate::recovery;
 use crate::steps::{self, Step};
 use crate::sync::{
-    AtomicBool,
+    AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 use crate::wait::Cancel;
@@ -30,7 +30,13 @@ pub struct Seat {
     busy: AtomicBool,
     giving_back: AtomicBool,
     notice: Gated<Option<DeathNotice>>,
+    /// For each lock region: 0, TAKING, or the fencing token that this seat holds it with. Private, so that what others
+    /// write into the file never decides what we believe to have.
+    mine: Box<[AtomicU64]>,
 }
+
+/// In [`Seat::mine`]: on the way in. No token is that large.
+const TAKING: u64 = u64::MAX;
 
 /// What is asked for when a slot is taken.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +73,7 @@ impl Seat {
             busy: AtomicBool::new(false),
             giving_back: AtomicBool::new(false),
             notice: Gated::new(Some(notice)),
+            mine: (0..=file.geometry().locks()).map(|_| AtomicU64::new(0)).collect(),
         })
     }
 
@@ -95,11 +102,32 @@ impl Seat {
         self.file.lower_bound();
     }
 
+    /// Begins to take the lock of `region`. `false`: it has it, or is on the way in.
+    #[inline]
+    pub fn begin(&self, region: usize) -> bool {
+        // Relaxed here and below: a seat takes one lock at a time, and gives back one at a time.
+        let idle = self.mine[region].load(Relaxed) == 0;
+        if idle {
+            self.mine[region].store(TAKING, Relaxed);
+        }
+        idle
+    }
+
+    /// Has the lock of `region` from now on, with `token`; with 0, it has it no more.
+    #[inline]
+    pub fn note(&self, region: usize, token: u64) {
+        self.mine[region].store(token, Relaxed);
+    }
+
+    /// The fencing token with which it has the lock of `region`; `None`: it has not.
+    #[inline]
+    pub fn token(&self, region: usize) -> Option<u64> {
+        Some(self.mine[region].load(Relaxed)).filter(|token| !matches!(*token, 0 | TAKING))
+    }
+
     /// Does it have any lock?
     pub fn holds_any(&self) -> bool {
-        let view = self.file.view();
-        (0..=view.geometry().locks() as usize)
-            .any(|region| view.lock(region).cells[self.slot].held.load(Relaxed) != 0)
+        (0..self.mine.len()).any(|region| self.token(region).is_some())
     }
 
     /// Taking a lock: one thread at a time, for participants that threads share.

@@ -312,7 +312,8 @@ pub fn create_whole(
         .map_err(|source| Error::System { what: format!("{}: preparing it", path.display()), source })?;
     let linked = match &temporary {
         None => {
-            let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+            // The thread's: the process's own is empty once its main thread has ended.
+            let own = format!("/proc/thread-self/fd/{}", file.as_raw_fd());
             linkat(AT_FDCWD, own.as_str(), AT_FDCWD, path, AtFlags::AT_SYMLINK_FOLLOW)
         }
         Some(Temporary(name)) => linkat(AT_FDCWD, name, AT_FDCWD, path, AtFlags::empty()),

@@ -15,7 +15,7 @@ pub fn tid() -> u32 {
 
 /// Which PID namespace our pids belong to, by inode number; 0 where /proc is not mounted.
 pub fn pid_namespace() -> u64 {
-    std::fs::metadata("/proc/self/ns/pid").map_or(0, |ns| ns.ino())
+    std::fs::metadata("/proc/thread-self/ns/pid").map_or(0, |ns| ns.ino())
 }
 
 /// The name of the program that runs here.

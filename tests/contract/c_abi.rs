@@ -1,0 +1,308 @@
+//! What only the C ABI can be asked: handles that were closed, owners that are none, arguments that make no sense.
+
+use crate::{
+    c::{AtMutex, current_participant, last_message, open_file, open_mutex, open_participant},
+    stage::Stage,
+    support::{NoHang, Place, elsewhere, join},
+    way::{Held, Party, Wait, Way, WithoutGuards},
+};
+use std::{ffi::CStr, ptr, sync::mpsc, thread};
+use turnlock::{capi::*, status::*};
+
+pub fn who_does_not_have_it_cannot_give_it_back_or_heal_it<W: Way>()
+where
+    W::Party: WithoutGuards,
+{
+    let stage = Stage::<W>::new();
+    let party = stage.party("a");
+    for _ in 0..2 {
+        assert_eq!(party.unlock_without_asking().err(), Some(TURNLOCK_ERROR_NOT_OWNER));
+        assert_eq!(party.mark_consistent_without_asking().err(), Some(TURNLOCK_ERROR_NOT_OWNER));
+        let held = party.lock(Wait::Never).unwrap();
+        elsewhere(|| {
+            let other = stage.party("a");
+            assert_eq!(other.unlock_without_asking().err(), Some(TURNLOCK_ERROR_NOT_OWNER));
+            assert_eq!(other.mark_consistent_without_asking().err(), Some(TURNLOCK_ERROR_NOT_OWNER));
+        });
+        assert_eq!(party.at("b").unlock_without_asking().err(), Some(TURNLOCK_ERROR_NOT_OWNER));
+        assert_eq!(stage.somebody_else_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+        held.unlock().unwrap();
+    }
+}
+
+pub fn a_mutex_handle_is_not_closed_while_its_thread_holds_it() {
+    let stage = Stage::<crate::c::BakeryByThreads>::new();
+    let party = stage.party("a");
+    let held = party.lock(Wait::Never).unwrap();
+    // SAFETY: an open handle that nobody else uses.
+    assert_eq!(unsafe { turnlock_mutex_close(party.mutex.handle) }, TURNLOCK_ERROR_STILL_HELD);
+    held.unlock().unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { turnlock_mutex_close(party.mutex.handle) }, TURNLOCK_OK);
+}
+
+pub fn a_participant_is_not_closed_while_it_holds() {
+    let stage = Stage::<crate::c::BakeryByParticipants>::new();
+    let party = stage.party("a");
+    let participant = party.participant.as_ref().unwrap().handle;
+    let held = party.lock(Wait::Never).unwrap();
+    // SAFETY: an open handle that nobody else uses.
+    assert_eq!(unsafe { turnlock_participant_close(participant) }, TURNLOCK_ERROR_STILL_HELD);
+    held.unlock().unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { turnlock_participant_close(participant) }, TURNLOCK_OK);
+}
+
+pub fn a_threads_participant_can_be_closed_after_the_thread_ended() {
+    let _no_hang = NoHang::for_seconds(20);
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 1, 1).unwrap();
+    // There is one slot: who comes later has the same.
+    let of_ended_thread = elsewhere(|| {
+        open_mutex(&file, c"a").unwrap();
+        current_participant(&file).unwrap()
+    });
+    let mutex = open_mutex(&file, c"a").unwrap();
+    // SAFETY: open handles.
+    unsafe {
+        assert_eq!(turnlock_mutex_lock(mutex.handle, ptr::null_mut()), TURNLOCK_OK);
+        assert_eq!(turnlock_participant_close(of_ended_thread.handle), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_unlock(mutex.handle), TURNLOCK_OK);
+    }
+}
+
+pub fn every_call_with_a_closed_handle_says_so() {
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 2).unwrap();
+    let mutex = open_mutex(&file, c"a").unwrap();
+    let participant = open_participant(&file).unwrap();
+    let (f, m, p) = (file.handle, mutex.handle, participant.handle);
+    let (mut other_mutex, mut other_participant) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: handles that were opened once; closed ones among the last 1024 are answered.
+    unsafe {
+        assert_eq!(turnlock_participant_close(p), TURNLOCK_OK);
+        for told in [
+            turnlock_participant_close(p),
+            turnlock_participant_cancel(p),
+            turnlock_participant_clear_cancel(p),
+            turnlock_mutex_lock_as(p, m, ptr::null_mut()),
+            turnlock_mutex_try_lock_as(p, m, ptr::null_mut()),
+            turnlock_mutex_lock_for_as(p, m, 1, ptr::null_mut()),
+            turnlock_mutex_unlock_as(p, m),
+            turnlock_mutex_mark_consistent_as(p, m),
+        ] {
+            assert_eq!(told, TURNLOCK_ERROR_CLOSED);
+        }
+        assert_eq!(turnlock_file_close(f), TURNLOCK_OK);
+        for told in [
+            turnlock_file_close(f),
+            turnlock_mutex_open(f, c"b".as_ptr(), ptr::null(), &mut other_mutex),
+            turnlock_participant_open(f, &mut other_participant),
+            turnlock_participant_current(f, &mut other_participant),
+        ] {
+            assert_eq!(told, TURNLOCK_ERROR_CLOSED);
+        }
+        assert!(other_mutex.is_null() && other_participant.is_null());
+        // The file's mutexes live on.
+        assert_eq!(turnlock_mutex_lock(m, ptr::null_mut()), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_unlock(m), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_close(m), TURNLOCK_OK);
+        let mut owner = std::mem::zeroed();
+        for told in [
+            turnlock_mutex_close(m),
+            turnlock_mutex_lock(m, ptr::null_mut()),
+            turnlock_mutex_try_lock(m, ptr::null_mut()),
+            turnlock_mutex_lock_for(m, 1, ptr::null_mut()),
+            turnlock_mutex_unlock(m),
+            turnlock_mutex_mark_consistent(m),
+            turnlock_mutex_reset(m),
+            turnlock_mutex_previous_owner(m, &mut owner),
+        ] {
+            assert_eq!(told, TURNLOCK_ERROR_CLOSED);
+        }
+    }
+}
+
+pub fn null_is_an_invalid_argument() {
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 2).unwrap();
+    let mutex = open_mutex(&file, c"a").unwrap();
+    let (m, null_p) = (mutex.handle, ptr::null_mut::<turnlock_participant>());
+    // SAFETY: NULL is what these functions promise to check; the other arguments are open handles and C strings.
+    unsafe {
+        let mut f = ptr::null_mut();
+        for told in [
+            turnlock_file_open(ptr::null(), ptr::null(), &mut f),
+            turnlock_file_open(c"/x".as_ptr(), ptr::null(), ptr::null_mut()),
+            turnlock_file_close(ptr::null_mut()),
+            turnlock_mutex_open(ptr::null(), c"a".as_ptr(), ptr::null(), ptr::null_mut()),
+            turnlock_mutex_open(file.handle, ptr::null(), ptr::null(), ptr::null_mut()),
+            turnlock_mutex_open(file.handle, c"a".as_ptr(), ptr::null(), ptr::null_mut()),
+            turnlock_mutex_close(ptr::null_mut()),
+            turnlock_mutex_lock(ptr::null(), ptr::null_mut()),
+            turnlock_mutex_unlock(ptr::null()),
+            turnlock_mutex_previous_owner(m, ptr::null_mut()),
+            turnlock_mutex_lock_as(null_p, m, ptr::null_mut()),
+            turnlock_mutex_unlock_as(null_p, m),
+            turnlock_participant_open(ptr::null(), ptr::null_mut()),
+            turnlock_participant_open(file.handle, ptr::null_mut()),
+            turnlock_participant_current(file.handle, ptr::null_mut()),
+            turnlock_participant_close(null_p),
+            turnlock_participant_cancel(null_p),
+        ] {
+            assert_eq!(told, TURNLOCK_ERROR_INVALID_ARGUMENT);
+            assert!(last_message().contains("NULL"), "{}", last_message());
+        }
+        assert!(f.is_null());
+    }
+}
+
+pub fn a_name_that_is_not_utf_8_is_a_bad_name() {
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 2).unwrap();
+    assert_eq!(open_mutex(&file, c"\xff").err(), Some(TURNLOCK_ERROR_BAD_NAME));
+}
+
+pub fn options_of_another_version_are_taken_or_refused_but_never_misread() {
+    let place = Place::new();
+    let path = std::ffi::CString::new(place.lock_file().to_str().unwrap()).unwrap();
+    /// What a newer header might have.
+    #[repr(C)]
+    struct Newer {
+        known: turnlock_file_options,
+        new: u64,
+    }
+    // SAFETY: plain data; all zeros are a value.
+    let mut newer: Newer = unsafe { std::mem::zeroed() };
+    newer.known.participants = 7;
+    let mut file = ptr::null_mut();
+    let mut open = |newer: &Newer| {
+        // SAFETY: a C string, as many bytes as `size` says (or a size that is refused), a place for the handle.
+        unsafe { turnlock_file_open(path.as_ptr(), (&raw const *newer).cast(), &mut file) }
+    };
+    for size in [0, 1, size_of::<turnlock_file_options>() - 1, 1 << 20] {
+        newer.known.size = size;
+        assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT);
+        assert!(last_message().contains(&size.to_string()), "{}", last_message());
+    }
+    newer.known.size = size_of::<Newer>();
+    newer.new = 1;
+    assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT, "a wish that is not understood is not ignored");
+    newer.new = 0;
+    newer.known.flags = 1 << 31;
+    assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT);
+    newer.known.flags = 0;
+    newer.known.reserved = 1;
+    assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT);
+    newer.known.reserved = 0;
+    newer.known.flags = TURNLOCK_FILE_MUST_EXIST;
+    assert_eq!(open(&newer), TURNLOCK_ERROR_NOT_FOUND);
+    newer.known.flags = 0;
+    assert_eq!(open(&newer), TURNLOCK_OK);
+    // SAFETY: opened just now.
+    assert_eq!(unsafe { turnlock_file_close(file) }, TURNLOCK_OK);
+    assert_eq!(turnlock::inspect::snapshot(place.lock_file()).unwrap().participant_capacity, 7);
+}
+
+pub fn a_mutex_that_must_exist_is_not_created() {
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 2).unwrap();
+    let options = turnlock_mutex_options {
+        size: size_of::<turnlock_mutex_options>(),
+        algorithm: TURNLOCK_ALGORITHM_BAKERY,
+        flags: TURNLOCK_MUTEX_MUST_EXIST,
+    };
+    let mut mutex = ptr::null_mut();
+    // SAFETY: an open handle, a C string, options of the right size, a place for the handle.
+    let mut open = || unsafe { turnlock_mutex_open(file.handle, c"a".as_ptr(), &options, &mut mutex) };
+    assert_eq!(open(), TURNLOCK_ERROR_NOT_FOUND);
+    let _created = open_mutex(&file, c"a").unwrap();
+    assert_eq!(open(), TURNLOCK_OK);
+    // SAFETY: opened just now.
+    assert_eq!(unsafe { turnlock_mutex_close(mutex) }, TURNLOCK_OK);
+}
+
+pub fn the_last_message_is_the_calling_threads_own() {
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 1).unwrap();
+    let _a = open_mutex(&file, c"a").unwrap();
+    assert_eq!(open_mutex(&file, c"b").err(), Some(TURNLOCK_ERROR_LOCKS_FULL));
+    elsewhere(|| {
+        assert_eq!(last_message(), "");
+        assert_eq!(open_mutex(&file, c"").err(), Some(TURNLOCK_ERROR_BAD_NAME));
+        assert!(last_message().contains("1 to 63 bytes"), "{}", last_message());
+    });
+    let told = last_message();
+    assert!(told.contains(place.lock_file().to_str().unwrap()), "{told}");
+    assert!(told.contains("all 1 named locks"), "{told}");
+    assert_eq!(told, last_message(), "asking does not use it up");
+    // SAFETY: never NULL, valid for ever.
+    let short = unsafe { CStr::from_ptr(turnlock_status_text(TURNLOCK_ERROR_LOCKS_FULL)) };
+    assert_eq!(short, c"every named lock of the file is taken");
+}
+
+pub fn a_participant_and_a_mutex_of_two_files_do_not_go_together() {
+    let (here, there) = (Place::new(), Place::new());
+    let file_here = open_file(&here.lock_file(), 8, 1).unwrap();
+    let file_there = open_file(&there.lock_file(), 8, 1).unwrap();
+    let mutex = open_mutex(&file_here, c"a").unwrap();
+    let participant = open_participant(&file_there).unwrap();
+    // SAFETY: open handles.
+    let told = unsafe { turnlock_mutex_try_lock_as(participant.handle, mutex.handle, ptr::null_mut()) };
+    assert_eq!(told, TURNLOCK_ERROR_INVALID_ARGUMENT);
+    for path in [here.lock_file(), there.lock_file()] {
+        assert!(last_message().contains(path.to_str().unwrap()), "{}", last_message());
+    }
+}
+
+pub fn a_label_stands_in_the_news() {
+    let _no_hang = NoHang::for_seconds(20);
+    let place = Place::new();
+    let path = std::ffi::CString::new(place.lock_file().to_str().unwrap()).unwrap();
+    let label = std::ffi::CString::new("é".repeat(40)).unwrap();
+    // SAFETY: plain data; all zeros are a value.
+    let mut options: turnlock_file_options = unsafe { std::mem::zeroed() };
+    options.size = size_of::<turnlock_file_options>();
+    options.label = label.as_ptr();
+    let mut file = ptr::null_mut();
+    // SAFETY: C strings, options of the right size, a place for the handle.
+    assert_eq!(unsafe { turnlock_file_open(path.as_ptr(), &options, &mut file) }, TURNLOCK_OK);
+    let at = || {
+        let opened = open_file(&place.lock_file(), 0, 0).unwrap();
+        AtMutex { participant: None, mutex: open_mutex(&opened, c"a").unwrap(), file: opened.into() }
+    };
+    elsewhere(|| {
+        // Held, and never given back.
+        at().lock(Wait::Never).unwrap().fencing_token()
+    });
+    let party = at();
+    let held = party.lock(Wait::Never).unwrap();
+    assert!(held.previous_owner_died());
+    assert_eq!(party.previous_owner().unwrap().3, "é".repeat(31), "cut between two characters");
+    held.unlock().unwrap();
+    // SAFETY: opened above.
+    assert_eq!(unsafe { turnlock_file_close(file) }, TURNLOCK_OK);
+}
+
+pub fn a_cancelled_participant_may_be_closed_from_another_thread() {
+    let stage = Stage::<crate::c::BakeryByThreads>::new();
+    let holder = stage.party("a");
+    let held = holder.lock(Wait::Never).unwrap();
+    let (told, waiter) = mpsc::channel();
+    thread::scope(|threads| {
+        let waits = threads.spawn(|| {
+            let party = stage.party("a");
+            told.send(current_participant(&party.file).unwrap()).unwrap();
+            party.lock(Wait::Forever).err()
+        });
+        let waiter = waiter.recv().unwrap();
+        stage.until_waiting("a", 1);
+        // SAFETY: an open handle, used by this thread alone: the waiting thread never sees it.
+        unsafe {
+            assert_eq!(turnlock_participant_cancel(waiter.handle), TURNLOCK_OK);
+            assert_eq!(turnlock_participant_close(waiter.handle), TURNLOCK_OK);
+        }
+        assert_eq!(join(waits), Some(TURNLOCK_ERROR_CANCELLED));
+    });
+    held.unlock().unwrap();
+}

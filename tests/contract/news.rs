@@ -1,0 +1,206 @@
+//! What happens after a holder died inside.
+
+use crate::{
+    stage::{Stage, take_and_give_back},
+    support::{elsewhere, join},
+    way::{Held, Party, Wait, Way},
+};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+use turnlock::{LockFile, status::*};
+
+struct Dead {
+    fencing_token: u64,
+    thread: u32,
+}
+
+/// A thread takes the lock and ends inside. Through the Rust API, since somebody who dies inside is the same for all.
+fn somebody_dies_inside<W: Way>(stage: &Stage<W>, name: &str) -> Dead {
+    stage.party(name);
+    elsewhere(|| {
+        let mutex = LockFile::open(stage.path()).unwrap().existing_mutex(name).unwrap();
+        let guard = mutex.lock().unwrap();
+        let dead =
+            Dead { fencing_token: guard.fencing_token(), thread: nix::unistd::gettid().as_raw() as u32 };
+        std::mem::forget(guard);
+        dead
+    })
+}
+
+pub fn the_next_holder_is_told_who_died<W: Way>() {
+    let stage = Stage::<W>::new();
+    assert_eq!(stage.party("a").previous_owner(), None);
+    let dead = somebody_dies_inside(&stage, "a");
+    let party = stage.party("a");
+    let mut held = party.lock(Wait::Never).unwrap();
+    assert!(held.previous_owner_died());
+    assert!(held.fencing_token() > dead.fencing_token);
+    let (token, pid, thread, label) = party.previous_owner().unwrap();
+    assert_eq!((token, pid, thread), (dead.fencing_token, std::process::id(), dead.thread));
+    assert!(label.starts_with("contract"), "{label}");
+    held.mark_consistent().unwrap();
+    held.unlock().unwrap();
+    assert_eq!(
+        party.previous_owner().map(|(token, ..)| token),
+        Some(dead.fencing_token),
+        "it stays on record"
+    );
+    assert_eq!(stage.party("b").previous_owner(), None, "and is of this lock only");
+}
+
+pub fn marked_consistent_the_lock_is_well_again<W: Way>() {
+    let stage = Stage::<W>::new();
+    somebody_dies_inside(&stage, "a");
+    let party = stage.party("a");
+    let mut held = party.lock(Wait::Never).unwrap();
+    assert!(held.previous_owner_died());
+    held.mark_consistent().unwrap();
+    assert_eq!(held.mark_consistent().err(), Some(TURNLOCK_ERROR_NOT_INCONSISTENT), "once is enough");
+    held.unlock().unwrap();
+    stage.somebody_else_can_take("a");
+    take_and_give_back(&party);
+}
+
+pub fn nothing_is_to_be_marked_where_nobody_died<W: Way>() {
+    let stage = Stage::<W>::new();
+    let party = stage.party("a");
+    let mut held = party.lock(Wait::Never).unwrap();
+    assert_eq!(held.mark_consistent().err(), Some(TURNLOCK_ERROR_NOT_INCONSISTENT));
+    held.unlock().unwrap();
+    stage.somebody_else_can_take("a");
+}
+
+pub fn unlocked_without_a_word_it_is_closed_for_everyone_until_a_reset<W: Way>() {
+    let stage = Stage::<W>::new();
+    let dead = somebody_dies_inside(&stage, "a");
+    let party = stage.party("a");
+    let held = party.lock(Wait::Never).unwrap();
+    assert!(held.previous_owner_died());
+    thread::scope(|threads| {
+        // Those who wait in the line already, too.
+        let waiters = [1, 2].map(|waiting| {
+            let waiter = threads.spawn(|| stage.party("a").lock(Wait::Forever).err());
+            stage.until_waiting("a", waiting);
+            waiter
+        });
+        held.unlock().unwrap();
+        for waiter in waiters {
+            assert_eq!(join(waiter), Some(TURNLOCK_ERROR_NOT_RECOVERABLE));
+        }
+    });
+    for wait in [Wait::Never, Wait::For(Duration::from_secs(9)), Wait::Forever] {
+        assert_eq!(party.lock(wait).err(), Some(TURNLOCK_ERROR_NOT_RECOVERABLE));
+        assert_eq!(stage.somebody_else_is_told("a", wait), Some(TURNLOCK_ERROR_NOT_RECOVERABLE));
+    }
+    stage.somebody_else_can_take("b");
+    party.reset().unwrap();
+    assert!(stage.somebody_else_can_take("a") > dead.fencing_token);
+    take_and_give_back(&party);
+}
+
+pub fn a_reset_waits_its_turn<W: Way>() {
+    let stage = Stage::<W>::new();
+    let party = stage.party("a");
+    let held = party.lock(Wait::Never).unwrap();
+    thread::scope(|threads| {
+        let reset = threads.spawn(|| stage.party("a").reset());
+        stage.until_waiting("a", 1);
+        held.unlock().unwrap();
+        join(reset).unwrap();
+    });
+    take_and_give_back(&party);
+}
+
+pub fn a_second_death_before_the_repair_is_news_again<W: Way>() {
+    let stage = Stage::<W>::new();
+    let first = somebody_dies_inside(&stage, "a");
+    let second = somebody_dies_inside(&stage, "a");
+    assert!(second.fencing_token > first.fencing_token);
+    let party = stage.party("a");
+    let mut held = party.lock(Wait::Never).unwrap();
+    assert!(held.previous_owner_died());
+    assert_eq!(party.previous_owner().map(|(token, ..)| token), Some(second.fencing_token));
+    held.mark_consistent().unwrap();
+    held.unlock().unwrap();
+    stage.somebody_else_can_take("a");
+}
+
+pub fn one_who_waits_already_is_told<W: Way>() {
+    let stage = Stage::<W>::new();
+    let (holds, it_holds) = mpsc::channel();
+    thread::scope(|threads| {
+        let dead = threads.spawn(|| {
+            let mutex = LockFile::open(stage.path()).unwrap().mutex("a").unwrap();
+            let guard = mutex.lock().unwrap();
+            holds.send(()).unwrap();
+            stage.until_waiting("a", 2);
+            std::mem::forget(guard);
+        });
+        it_holds.recv().unwrap();
+        // The first in the line is told and heals; the second hears nothing of it.
+        let waiters = [1, 2].map(|_| {
+            threads.spawn(|| {
+                let party = stage.party("a");
+                let mut held = party.lock(Wait::Forever).unwrap();
+                let told = held.previous_owner_died();
+                if told {
+                    held.mark_consistent().unwrap();
+                }
+                held.unlock().unwrap();
+                told
+            })
+        });
+        join(dead);
+        assert_eq!(waiters.map(join).into_iter().filter(|told| *told).count(), 1);
+    });
+}
+
+pub fn a_thread_that_ends_inside_is_news<W: Way>() {
+    let stage = Stage::<W>::new();
+    elsewhere(|| {
+        let party = stage.party("a");
+        std::mem::forget(party.lock(Wait::Never).unwrap());
+    });
+    let party = stage.party("a");
+    let mut held = party.lock(Wait::Never).unwrap();
+    assert!(held.previous_owner_died());
+    held.mark_consistent().unwrap();
+    held.unlock().unwrap();
+}
+
+pub fn a_guard_dropped_by_a_panic_is_news<W: Way>() {
+    let stage = Stage::<W>::new();
+    let party = stage.party("a");
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _guard = party.lock(Wait::Never).unwrap();
+        // Without the hook: the report of a panic that is meant would only worry a reader.
+        std::panic::resume_unwind(Box::new("meant"));
+    }));
+    assert!(panicked.is_err());
+    // The one who panicked is still there, and is told like anybody else.
+    let mut held = party.lock(Wait::Never).unwrap();
+    assert!(held.previous_owner_died());
+    held.mark_consistent().unwrap();
+    held.unlock().unwrap();
+    stage.somebody_else_can_take("a");
+}
+
+pub fn a_guard_taken_and_dropped_while_a_panic_unwinds_is_no_news<W: Way>() {
+    struct CleanUp<'a, W: Way>(&'a Stage<W>);
+    impl<W: Way> Drop for CleanUp<'_, W> {
+        fn drop(&mut self) {
+            drop(self.0.party("a").lock(Wait::Never).unwrap());
+        }
+    }
+    let stage = Stage::<W>::new();
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _clean_up = CleanUp(&stage);
+        std::panic::resume_unwind(Box::new("meant"));
+    }));
+    assert!(panicked.is_err());
+    stage.somebody_else_can_take("a");
+}

@@ -1,0 +1,84 @@
+//! What explicit participants promise: the slot is theirs, whichever thread makes the call.
+
+use crate::{
+    stage::Stage,
+    support::{elsewhere, join},
+    way::{Held, Party, Wait, Way},
+};
+use std::thread;
+use turnlock::{LockFile, status::*};
+
+pub fn taken_in_one_thread_it_is_given_back_in_another<W: Way>()
+where
+    W::Party: Sync,
+    for<'a> <W::Party as Party>::Held<'a>: Send,
+{
+    let stage = Stage::<W>::new();
+    let party = stage.party("a");
+    let held = elsewhere(|| party.lock(Wait::Never).unwrap());
+    assert_eq!(stage.somebody_else_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+    held.unlock().unwrap();
+    stage.somebody_else_can_take("a");
+    // And the other way round.
+    let held = party.lock(Wait::Never).unwrap();
+    elsewhere(move || held.unlock().unwrap());
+    stage.somebody_else_can_take("a");
+}
+
+pub fn two_threads_at_once_are_one_too_many<W: Way>()
+where
+    W::Party: Sync,
+    for<'a> <W::Party as Party>::Held<'a>: Send,
+{
+    let stage = Stage::<W>::new();
+    let holder = stage.party("a");
+    let held = holder.lock(Wait::Never).unwrap();
+    let party = stage.party("a");
+    let (same_elsewhere, its_own) = (party.at("b"), party.at("c"));
+    let own = its_own.lock(Wait::Never).unwrap();
+    thread::scope(|threads| {
+        let waiter = threads.spawn(|| party.lock(Wait::Forever).unwrap().unlock());
+        stage.until_waiting("a", 1);
+        for wait in [Wait::Never, Wait::Forever] {
+            assert_eq!(same_elsewhere.lock(wait).err(), Some(TURNLOCK_ERROR_PARTICIPANT_BUSY));
+            assert_eq!(party.lock(wait).err(), Some(TURNLOCK_ERROR_PARTICIPANT_BUSY));
+        }
+        // Giving back is allowed, or two who wait for each other's lock could not be helped.
+        own.unlock().unwrap();
+        stage.somebody_else_can_take("c");
+        held.unlock().unwrap();
+        join(waiter).unwrap();
+    });
+    same_elsewhere.lock(Wait::Never).unwrap().unlock().unwrap();
+}
+
+pub fn a_thread_and_its_participants_are_each_their_own<W: Way>() {
+    let stage = Stage::<W>::new();
+    let (one, two) = (stage.party("a"), stage.party("a"));
+    let held = one.lock(Wait::Never).unwrap();
+    assert_eq!(two.lock(Wait::Never).err(), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+    let by_thread = LockFile::open(stage.path()).unwrap().mutex("a").unwrap();
+    assert_eq!(by_thread.try_lock().err().map(|error| error.code()), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+    held.unlock().unwrap();
+    by_thread.try_lock().unwrap().unlock().unwrap();
+    two.lock(Wait::Never).unwrap().unlock().unwrap();
+}
+
+pub fn each_participant_has_a_slot_until_it_is_closed<W: Way>() {
+    let stage = Stage::<W>::with_room_for(4, 1);
+    let slots = || turnlock::inspect::snapshot(stage.path()).unwrap().participants.len();
+    let first = stage.party("a");
+    // The thread that named the lock has one too.
+    assert_eq!(slots(), 2);
+    let (second, third) = (stage.party("a"), stage.party("a"));
+    assert_eq!(slots(), 4);
+    assert_eq!(stage.way.party("a").err(), Some(TURNLOCK_ERROR_PARTICIPANTS_FULL));
+    drop(second);
+    assert_eq!(slots(), 3);
+    let held = third.lock(Wait::Never).unwrap();
+    let fourth = stage.party("a");
+    assert_eq!(fourth.lock(Wait::Never).err(), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+    held.unlock().unwrap();
+    drop((first, third, fourth));
+    assert_eq!(slots(), 1);
+}

@@ -1,0 +1,155 @@
+//! The bakery mutex through the Rust API: by threads, and by explicit participants.
+
+use crate::way::{Cancel, Held, Party, Wait, Way};
+use std::{path::Path, sync::Arc};
+use turnlock::{Error, LockFile, Mutex, MutexGuard, Participant, ParticipantGuard};
+
+fn open(path: &Path, participants: u32, locks: u32) -> Result<Arc<LockFile>, i32> {
+    LockFile::options().participants(participants).locks(locks).open(path).map(Arc::new).map_err(code)
+}
+
+fn code(error: Error) -> i32 {
+    error.code()
+}
+
+fn previous_owner(mutex: &Mutex) -> Option<(u64, u32, u32, String)> {
+    mutex.previous_owner().map(|dead| (dead.fencing_token, dead.pid, dead.thread, dead.label))
+}
+
+macro_rules! held_by_guard {
+    ($guard:ident) => {
+        impl Held for $guard<'_> {
+            fn fencing_token(&self) -> u64 {
+                $guard::fencing_token(self)
+            }
+
+            fn previous_owner_died(&self) -> bool {
+                self.acquired().previous_owner_died
+            }
+
+            fn mark_consistent(&mut self) -> Result<(), i32> {
+                $guard::mark_consistent(self).map_err(code)
+            }
+
+            fn unlock(self) -> Result<(), i32> {
+                $guard::unlock(self).map_err(code)
+            }
+        }
+    };
+}
+held_by_guard!(MutexGuard);
+held_by_guard!(ParticipantGuard);
+
+impl Cancel for Participant {
+    fn cancel(&self) {
+        Participant::cancel(self);
+    }
+
+    fn take_back(&self) {
+        self.clear_cancel();
+    }
+}
+
+/// The bakery mutex, by threads.
+pub struct BakeryByThreads(Arc<LockFile>);
+
+pub struct ThreadAtMutex {
+    file: Arc<LockFile>,
+    mutex: Mutex,
+}
+
+impl Way for BakeryByThreads {
+    type Party = ThreadAtMutex;
+
+    fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
+        open(path, participants, locks).map(Self)
+    }
+
+    fn party(&self, name: &str) -> Result<ThreadAtMutex, i32> {
+        Ok(ThreadAtMutex { mutex: self.0.mutex(name).map_err(code)?, file: self.0.clone() })
+    }
+}
+
+impl Party for ThreadAtMutex {
+    type Held<'a> = MutexGuard<'a>;
+    type Canceller = Participant;
+
+    fn at(&self, name: &str) -> Self {
+        Self { mutex: self.file.mutex(name).unwrap(), file: self.file.clone() }
+    }
+
+    fn lock(&self, wait: Wait) -> Result<MutexGuard<'_>, i32> {
+        match wait {
+            Wait::Never => self.mutex.try_lock(),
+            Wait::For(limit) => self.mutex.lock_for(limit),
+            Wait::Forever => self.mutex.lock(),
+        }
+        .map_err(code)
+    }
+
+    fn canceller(&self) -> Participant {
+        self.file.current_participant().unwrap()
+    }
+
+    fn reset(&self) -> Result<(), i32> {
+        self.mutex.reset().map_err(code)
+    }
+
+    fn previous_owner(&self) -> Option<(u64, u32, u32, String)> {
+        previous_owner(&self.mutex)
+    }
+}
+
+/// The bakery mutex, by explicit participants.
+pub struct BakeryByParticipants(Arc<LockFile>);
+
+pub struct ParticipantAtMutex {
+    pub participant: Participant,
+    file: Arc<LockFile>,
+    mutex: Mutex,
+}
+
+impl Way for BakeryByParticipants {
+    type Party = ParticipantAtMutex;
+
+    fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
+        open(path, participants, locks).map(Self)
+    }
+
+    fn party(&self, name: &str) -> Result<ParticipantAtMutex, i32> {
+        let mutex = self.0.mutex(name).map_err(code)?;
+        let participant = self.0.participant().map_err(code)?;
+        Ok(ParticipantAtMutex { participant, mutex, file: self.0.clone() })
+    }
+}
+
+impl Party for ParticipantAtMutex {
+    type Held<'a> = ParticipantGuard<'a>;
+    type Canceller = Participant;
+
+    fn at(&self, name: &str) -> Self {
+        let mutex = self.file.mutex(name).unwrap();
+        Self { participant: self.participant.clone(), mutex, file: self.file.clone() }
+    }
+
+    fn lock(&self, wait: Wait) -> Result<ParticipantGuard<'_>, i32> {
+        match wait {
+            Wait::Never => self.mutex.try_lock_as(&self.participant),
+            Wait::For(limit) => self.mutex.lock_for_as(&self.participant, limit),
+            Wait::Forever => self.mutex.lock_as(&self.participant),
+        }
+        .map_err(code)
+    }
+
+    fn canceller(&self) -> Participant {
+        self.participant.clone()
+    }
+
+    fn reset(&self) -> Result<(), i32> {
+        self.mutex.reset().map_err(code)
+    }
+
+    fn previous_owner(&self) -> Option<(u64, u32, u32, String)> {
+        previous_owner(&self.mutex)
+    }
+}

@@ -1,0 +1,67 @@
+//! What every case begins with.
+
+use crate::{
+    support::{self, NoHang, Place},
+    way::{Party, Wait, Way},
+};
+use std::path::PathBuf;
+
+/// A new lock file, opened in one way.
+pub struct Stage<W> {
+    // Dropped in this order: the file is closed before its folder goes.
+    pub way: W,
+    pub place: Place,
+    _no_hang: NoHang,
+}
+
+impl<W: Way> Stage<W> {
+    pub fn new() -> Self {
+        Self::with_room_for(64, 8)
+    }
+
+    pub fn with_room_for(participants: u32, locks: u32) -> Self {
+        let place = Place::new();
+        let way = W::open(&place.lock_file(), participants, locks).unwrap();
+        Self { way, place, _no_hang: NoHang::for_seconds(60) }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.place.lock_file()
+    }
+
+    /// The calling thread, or a new participant, at the lock called `name`.
+    pub fn party(&self, name: &str) -> W::Party {
+        self.way.party(name).unwrap()
+    }
+
+    pub fn until_waiting(&self, name: &str, how_many: usize) {
+        support::until_waiting(&self.path(), name, how_many);
+    }
+
+    pub fn how_many_wait(&self, name: &str) -> usize {
+        support::line_at(&self.path(), name).len()
+    }
+
+    /// Somebody else takes the lock at once, without news, and gives it back: its fencing token.
+    pub fn somebody_else_can_take(&self, name: &str) -> u64 {
+        support::elsewhere(|| {
+            let party = self.party(name);
+            take_and_give_back(&party)
+        })
+    }
+
+    /// What somebody else is told who tries the lock and does not get it.
+    pub fn somebody_else_is_told(&self, name: &str, wait: Wait) -> Option<i32> {
+        support::elsewhere(|| self.party(name).lock(wait).err())
+    }
+}
+
+/// Takes the lock, which must be free and well, and gives it back: the fencing token.
+pub fn take_and_give_back(party: &impl Party) -> u64 {
+    use crate::way::Held;
+    let held = party.lock(Wait::Never).unwrap();
+    assert!(!held.previous_owner_died());
+    let token = held.fencing_token();
+    held.unlock().unwrap();
+    token
+}

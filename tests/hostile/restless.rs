@@ -1,0 +1,104 @@
+//! A register that somebody changes faster than anybody can look: the limit of a wait holds all the same.
+
+use crate::{
+    scene::{NOBODY, OTHER, REGION, SHAPE, Scene},
+    support::NoHang,
+    watch::{AT_ONCE, Watch},
+};
+use memmap2::MmapRaw;
+use std::{
+    fs::OpenOptions,
+    sync::{
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use turnlock::inspect;
+
+/// For calls that would never come to an end on their own: then the hostile one stops, and they are seen to be late.
+const AT_MOST: Duration = Duration::from_secs(4);
+const LIMIT: Duration = Duration::from_millis(20);
+
+/// Has `at` changed from one of `values` to the next without end, while `act` runs.
+fn restless(scene: &Scene, at: u64, values: &[u64], act: impl FnOnce()) -> u64 {
+    // Mapped, which is faster than a call to the kernel for each change.
+    let map =
+        MmapRaw::map_raw(&OpenOptions::new().read(true).write(true).open(&scene.path).unwrap()).unwrap();
+    assert!(at as usize + 8 <= map.len() && at % 8 == 0);
+    // SAFETY: inside the mapping and aligned, as was just asserted; the mapping is shared, lives until the end of this
+    // function and is used through this reference alone; the library's own mapping has atomics there too.
+    let register = unsafe { AtomicU64::from_ptr(map.as_mut_ptr().add(at as usize).cast()) };
+    let (done, changes) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            let began = Instant::now();
+            while !done.load(Relaxed) && began.elapsed() < AT_MOST {
+                for value in values {
+                    register.store(*value, Relaxed);
+                    changes.fetch_add(1, Relaxed);
+                }
+            }
+            register.store(0, Relaxed);
+        });
+        // Not before the first change.
+        while changes.load(Relaxed) == 0 {
+            thread::yield_now();
+        }
+        act();
+        done.store(true, Relaxed);
+    });
+    changes.into_inner()
+}
+
+#[test]
+fn a_register_that_never_stands_still_keeps_nobody_beyond_the_limit() {
+    let _no_hang = NoHang::for_seconds(120);
+    let scene = Scene::set();
+    // Keeps the slot of nobody's among those that are scanned.
+    scene.poke(crate::support::format::SLOTS_IN_USE, SHAPE.participants);
+    let (mut watch, mut changes) = (Watch::default(), 0);
+    for slot in [OTHER, NOBODY] {
+        for values in
+            [&[2, 3][..], &[1, 2], &[0, 2], &[u64::MAX, 2], &[u64::MAX, u64::MAX - 1], &[1, 0, 3, u64::MAX]]
+        {
+            changes += restless(&scene, SHAPE.number(REGION, slot), values, || {
+                for _ in 0..3 {
+                    let _ = watch.call("try_lock", AT_ONCE, || scene.mutex.try_lock().map(drop));
+                    let _ = watch.call("lock_for", LIMIT, || scene.mutex.lock_for(LIMIT).map(drop));
+                    let _ = watch.call("reset_for", LIMIT, || scene.mutex.reset_for(LIMIT));
+                    let _ = watch.call("status", AT_ONCE, || inspect::snapshot(&scene.path));
+                }
+            });
+        }
+    }
+    println!("{changes} changes: {watch}");
+    scene.restore();
+    scene.mutex.try_lock().unwrap().unlock().unwrap();
+}
+
+#[test]
+fn a_directory_lock_that_looks_taken_keeps_nobody_who_names_a_lock_for_ever() {
+    const NAMING: Duration = Duration::from_secs(5);
+    let _no_hang = NoHang::for_seconds(60);
+    let scene = Scene::set();
+    let mut watch = Watch::default();
+    for value in [u64::MAX, 2] {
+        let register = SHAPE.number(0, OTHER);
+        scene.poke(register, value);
+        let (returned, waits) = mpsc::channel();
+        thread::scope(|threads| {
+            let scene = &scene;
+            threads.spawn(move || {
+                // So that a call that would never end does: somebody corrects the register.
+                if waits.recv_timeout(NAMING + AT_MOST) == Err(RecvTimeoutError::Timeout) {
+                    scene.poke(register, 0);
+                }
+            });
+            let _ = watch.call("mutex", NAMING, || scene.file.mutex("b"));
+            returned.send(()).unwrap();
+        });
+        scene.restore();
+    }
+}

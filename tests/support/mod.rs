@@ -1,0 +1,115 @@
+//! What the integration tests share. Each test file uses its part of it.
+#![allow(dead_code)]
+
+pub mod actor;
+pub mod format;
+pub mod namespace;
+pub mod puppet;
+pub mod shared;
+pub mod torture;
+pub mod user_space_file_system;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::mpsc::{self, RecvTimeoutError, Sender},
+    thread,
+    time::{Duration, Instant},
+};
+use turnlock::inspect::{self, Entry};
+
+/// How long an event may take that usually takes microseconds: only against hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A folder of its own for a test, removed at the end, and the path of a lock file in it.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// One in this folder rather than in the one for temporary files.
+    pub fn inside(folder: &Path) -> Self {
+        Self { folder: tempfile::tempdir_in(folder).unwrap() }
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn lock_file(&self) -> PathBuf {
+        self.at("test.lock")
+    }
+
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// Ends the whole test program, with a report, if it is not dropped in time: a wait that never ends can be neither
+/// caught nor joined.
+pub struct NoHang {
+    _alive: Sender<()>,
+}
+
+impl NoHang {
+    pub fn for_seconds(seconds: u64) -> Self {
+        let (alive, dropped) = mpsc::channel();
+        let test = thread::current().name().unwrap_or("a test").to_owned();
+        thread::spawn(move || {
+            if dropped.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("HANG: {test} has not ended after {seconds} s");
+                std::process::abort();
+            }
+        });
+        Self { _alive: alive }
+    }
+}
+
+/// Waits until `done` says so.
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < PATIENCE, "after {PATIENCE:?} still not so: {what}");
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Who waits for the lock called `name`, the next one first; nobody, where there is no such file or lock.
+pub fn line_at(path: &Path, name: &str) -> Vec<Entry> {
+    let Ok(status) = inspect::snapshot(path) else { return Vec::new() };
+    status.locks.into_iter().find(|lock| lock.name == name).map(|lock| lock.queue).unwrap_or_default()
+}
+
+/// Waits until exactly `how_many` wait for the lock called `name`, all of them past the doorway and about to sleep.
+pub fn until_waiting(path: &Path, name: &str, how_many: usize) {
+    until(&format!("{how_many} wait for {name}"), || {
+        let line = line_at(path, name);
+        line.len() == how_many && line.iter().all(|entry| entry.for_seconds.is_some())
+    });
+}
+
+/// Runs `act` on a thread of its own and waits for the thread's very end, thread-local destructors included.
+pub fn elsewhere<R: Send>(act: impl FnOnce() -> R + Send) -> R {
+    thread::scope(|threads| join(threads.spawn(act)))
+}
+
+/// The result of a thread; its panic becomes ours.
+pub fn join<R>(thread: thread::ScopedJoinHandle<R>) -> R {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// A small generator of random numbers (SplitMix64, S. Vigna), seeded by the test, so that a failure can be repeated.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % sides
+    }
+}

@@ -1,0 +1,42 @@
+//! File systems of a test's own, in a private mount namespace: nobody else sees them, and they go with the thread.
+
+use nix::{
+    mount::{MsFlags, mount},
+    sched::{CloneFlags, unshare},
+};
+use std::path::Path;
+
+/// From here on the mounts of this thread, and of the processes that it starts, are its own. Only for root: where that
+/// is not allowed, the reason.
+fn have_private_mounts() -> Result<(), String> {
+    unshare(CloneFlags::CLONE_NEWNS).map_err(|errno| format!("no mount namespace of my own: {errno}"))?;
+    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
+        .map_err(|errno| format!("no private mounts: {errno}"))
+}
+
+/// Mounts a file system in memory, with room for `bytes` bytes.
+pub fn mount_memory(at: &Path, bytes: u64) -> Result<(), String> {
+    mount(Some("none"), at, Some("tmpfs"), MsFlags::empty(), Some(format!("size={bytes}").as_str()))
+        .map_err(|errno| format!("tmpfs at {}: {errno}", at.display()))
+}
+
+/// Makes a mounted file system read-only.
+pub fn make_read_only(at: &Path) {
+    mount(None::<&str>, at, None::<&str>, MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY, None::<&str>).unwrap();
+}
+
+/// Mounts an overlay of `lower`, with `upper` and `work` taking what is written.
+pub fn mount_overlay(at: &Path, lower: &Path, upper: &Path, work: &Path) -> Result<(), String> {
+    let layers =
+        format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
+    mount(Some("overlay"), at, Some("overlay"), MsFlags::empty(), Some(layers.as_str()))
+        .map_err(|errno| format!("overlay at {}: {errno}", at.display()))
+}
+
+/// Runs `act` on a thread whose mounts are its own; where that cannot be, says so and leaves it out.
+pub fn in_private_mounts(act: impl FnOnce() -> Result<(), String> + Send) {
+    let done = super::elsewhere(|| have_private_mounts().and_then(|()| act()));
+    if let Err(reason) = done {
+        println!("LEFT OUT, since this machine does not allow it: {reason}");
+    }
+}

@@ -1,0 +1,89 @@
+//! A process that does what it is told with one lock, and says what came of it.
+
+use super::actor::{Actor, hear, say};
+use std::{path::Path, time::Duration};
+use turnlock::{LockFile, MutexGuard};
+
+/// The role, to be named in `roles!`. Words: the lock file, the lock's name.
+///
+/// It hears `lock`, `try`, `for <milliseconds>`, `mark`, `unlock`, and says `taken <fencing token> <news or well>`,
+/// `done` or `error <number>`.
+pub fn puppet(words: &[String]) {
+    let file = LockFile::open(&words[0]).unwrap();
+    let mutex = file.mutex(&words[1]).unwrap();
+    let mut guard: Option<MutexGuard> = None;
+    say("ready");
+    loop {
+        let order = hear();
+        let (order, milliseconds) = order.split_once(' ').unwrap_or((&order, ""));
+        let taken = match order {
+            "lock" => mutex.lock(),
+            "try" => mutex.try_lock(),
+            "for" => mutex.lock_for(Duration::from_millis(milliseconds.parse().unwrap())),
+            "mark" | "unlock" => {
+                let done = match order {
+                    "mark" => guard.as_mut().unwrap().mark_consistent(),
+                    _ => guard.take().unwrap().unlock(),
+                };
+                say(&done.map_or_else(|error| format!("error {}", error.code()), |()| "done".into()));
+                continue;
+            }
+            other => panic!("{other}: no order that a puppet knows"),
+        };
+        match taken {
+            Ok(got) => {
+                let news = if got.acquired().previous_owner_died { "news" } else { "well" };
+                say(&format!("taken {} {news}", got.fencing_token()));
+                guard = Some(got);
+            }
+            Err(error) => say(&format!("error {}", error.code())),
+        }
+    }
+}
+
+/// What a puppet said of its lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It has it, with this fencing token; did its previous owner die?
+    Taken(u64, bool),
+    Done,
+    Error(i32),
+}
+
+/// The string to pull.
+pub struct Puppet(pub Actor);
+
+impl Puppet {
+    /// A process at the lock called `name` in the file at `path`, ready to hear.
+    pub fn at(path: &Path, name: &str) -> Self {
+        let mut actor = Actor::start("puppet", &[path.to_str().unwrap(), name]);
+        actor.expect("ready");
+        Self(actor)
+    }
+
+    /// One that has the lock.
+    pub fn that_holds(path: &Path, name: &str) -> Self {
+        let mut puppet = Self::at(path, name);
+        let said = puppet.ask("try");
+        assert!(matches!(said, Said::Taken(_, false)), "{said:?}");
+        puppet
+    }
+
+    /// Gives it an order and waits until it is carried out.
+    pub fn ask(&mut self, order: &str) -> Said {
+        self.0.tell(order);
+        self.hear()
+    }
+
+    /// What came of the last order.
+    pub fn hear(&mut self) -> Said {
+        let line = self.0.hear();
+        let words: Vec<_> = line.split(' ').collect();
+        match words[..] {
+            ["taken", token, news] => Said::Taken(token.parse().unwrap(), news == "news"),
+            ["error", number] => Said::Error(number.parse().unwrap()),
+            ["done"] => Said::Done,
+            _ => panic!("a puppet said {line:?}"),
+        }
+    }
+}
