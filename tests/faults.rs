@@ -64,6 +64,8 @@ fn assert_news_of(path: &Path, pid: u32) {
 
 // --- what a program does ---
 
+// The child is to outlive us.
+#[expect(clippy::zombie_processes)]
 fn spawns_and_waits(words: &[String]) {
     let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
     let _guard = mutex.lock().unwrap();
