@@ -358,7 +358,12 @@ impl World {
     fn wait(&self, me: usize, number: u64, tally: &Tally) {
         let bakery = self.bakery();
         while let Some(blocker) = bakery.blocker(me, number).unwrap() {
-            if !bakery.still_blocks(&blocker) || self.act_for(blocker.slot, me) {
+            if !bakery.still_blocks(&blocker) {
+                continue;
+            }
+            // As the waiting loop of `lock` does before it asks for deaths.
+            bakery.insist(me, number);
+            if self.act_for(blocker.slot, me) {
                 continue;
             }
             tally.waits.fetch_add(1, SeqCst);
@@ -512,8 +517,11 @@ fn explore(plan: &Plan, tally: &Arc<Tally>) {
     });
 }
 
+#[expect(
+    clippy::explicit_write,
+    reason = "the test harness keeps what `eprintln!` says to itself if a test passes"
+)]
 fn say(sentence: std::fmt::Arguments) {
-    // Not `println!`, which the test harness keeps to itself as long as a test passes.
     writeln!(std::io::stderr(), "loom: {sentence}").unwrap();
 }
 

@@ -106,6 +106,8 @@ fn vandalise(hand: &File, sound: &[u8], end: Instant, dice: &mut Dice) -> u64 {
         if dice.roll(64) == 0 {
             hand.write_all_at(&sound[..START], 0).unwrap();
             hand.write_all_at(&sound[4096..registers as usize], 4096).unwrap();
+            let (token, state) = (SHAPE.token(1) as usize, SHAPE.state(1) as usize);
+            hand.write_all_at(&sound[token..state + 4], token as u64).unwrap();
         }
         if dice.roll(4) == 0 {
             thread::sleep(Duration::from_micros(dice.roll(100)));

@@ -1,8 +1,8 @@
 //! A register that somebody changes faster than anybody can look: the limit of a wait holds all the same.
 
 use crate::{
-    scene::{NOBODY, OTHER, REGION, SHAPE, Scene},
-    support::NoHang,
+    scene::{GUEST, NOBODY, OTHER, REGION, SHAPE, Scene},
+    support::{NoHang, format::SLOTS_IN_USE},
     watch::{AT_ONCE, Watch},
 };
 use memmap2::MmapRaw;
@@ -26,7 +26,7 @@ fn restless(scene: &Scene, at: u64, values: &[u64], act: impl FnOnce()) -> u64 {
     // Mapped, which is faster than a call to the kernel for each change.
     let map =
         MmapRaw::map_raw(&OpenOptions::new().read(true).write(true).open(&scene.path).unwrap()).unwrap();
-    assert!(at as usize + 8 <= map.len() && at % 8 == 0);
+    assert!(at as usize + 8 <= map.len() && at.is_multiple_of(8));
     // SAFETY: inside the mapping and aligned, as was just asserted; the mapping is shared, lives until the end of this
     // function and is used through this reference alone; the library's own mapping has atomics there too.
     let register = unsafe { AtomicU64::from_ptr(map.as_mut_ptr().add(at as usize).cast()) };
@@ -56,25 +56,39 @@ fn restless(scene: &Scene, at: u64, values: &[u64], act: impl FnOnce()) -> u64 {
 fn a_register_that_never_stands_still_keeps_nobody_beyond_the_limit() {
     let _no_hang = NoHang::for_seconds(120);
     let scene = Scene::set();
-    // Keeps the slot of nobody's among those that are scanned.
-    scene.poke(crate::support::format::SLOTS_IN_USE, SHAPE.participants);
     let (mut watch, mut changes) = (Watch::default(), 0);
     for slot in [OTHER, NOBODY] {
         for values in
             [&[2, 3][..], &[1, 2], &[0, 2], &[u64::MAX, 2], &[u64::MAX, u64::MAX - 1], &[1, 0, 3, u64::MAX]]
         {
+            let guest = scene.file.participant().unwrap();
+            assert_eq!(guest.slot() as u64, GUEST);
+            // Has that slot scanned, whoever has it or not.
+            scene.poke(SLOTS_IN_USE, SHAPE.participants);
             changes += restless(&scene, SHAPE.number(REGION, slot), values, || {
-                for _ in 0..3 {
-                    let _ = watch.call("try_lock", AT_ONCE, || scene.mutex.try_lock().map(drop));
-                    let _ = watch.call("lock_for", LIMIT, || scene.mutex.lock_for(LIMIT).map(drop));
-                    let _ = watch.call("reset_for", LIMIT, || scene.mutex.reset_for(LIMIT));
-                    let _ = watch.call("status", AT_ONCE, || inspect::snapshot(&scene.path));
-                }
+                let _ = watch.call("try_lock", AT_ONCE, || scene.mutex.try_lock().map(drop));
+                let _ = watch.call("lock_for", LIMIT, || scene.mutex.lock_for(LIMIT).map(drop));
+                let _ = watch.call("reset_for", LIMIT, || scene.mutex.reset_for(LIMIT));
+                let _ = watch.call("status", AT_ONCE, || inspect::snapshot(&scene.path));
             });
+            // Behind somebody with a large number, whatever the register says is before us.
+            scene.mutex.try_lock().unwrap().unlock().unwrap();
+            let guard = scene.mutex.try_lock_as(&guest).unwrap();
+            scene.poke(SHAPE.number(REGION, GUEST), 1_000);
+            changes += restless(&scene, SHAPE.number(REGION, slot), values, || {
+                thread::scope(|threads| {
+                    threads.spawn(|| {
+                        thread::sleep(LIMIT / 4);
+                        let _ = guard.unlock();
+                    });
+                    let _ = watch.call("lock_for", LIMIT, || scene.mutex.lock_for(LIMIT).map(drop));
+                });
+            });
+            drop(guest);
+            scene.restore();
         }
     }
     println!("{changes} changes: {watch}");
-    scene.restore();
     scene.mutex.try_lock().unwrap().unlock().unwrap();
 }
 

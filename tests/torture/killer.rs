@@ -154,8 +154,8 @@ impl Killer<'_> {
     /// Forks a worker with a plan: half die at a named step, half at a random moment.
     fn start(&mut self, worker: usize) -> Plan {
         let note = &self.arena.workers[worker];
-        let armed =
-            if self.random.in_hundred(50) { Step::ALL[self.random.below(13) as usize] as u32 } else { 0 };
+        let any = Step::ALL[self.random.below(Step::ALL.len() as u64) as usize];
+        let armed = if self.random.in_hundred(50) { self.round.mostly_at.unwrap_or(any) as u32 } else { 0 };
         note.skip.store(self.random.below(12) as u32, Relaxed);
         note.step.store(0, Relaxed);
         note.armed.store(armed, Relaxed);
