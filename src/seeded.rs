@@ -1,7 +1,7 @@
 //! Bugs that a test may plant, each of which some rung of the verification ladder must catch.
 //!
-//! Without the feature `seeded-bugs` the question [`planted`] is the constant `false` and costs nothing. With it,
-//! a test names one bug by [`plant`], or a child process by the environment variable `TURNLOCK_SEEDED_BUG`.
+//! Without the feature `seeded-bugs` the question `planted` is the constant `false` and costs nothing. With it,
+//! a test names one bug by `plant`, or a child process by the environment variable `TURNLOCK_SEEDED_BUG`.
 
 /// A bug that can be planted. The name says what is left out or done wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

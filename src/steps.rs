@@ -1,6 +1,6 @@
 //! The steps of taking and giving back, by name: where the verification ladder looks on, stops or kills.
 //!
-//! Without the feature `named-steps`, [`at`] is nothing and costs nothing. With it, a test process can have a function
+//! Without the feature `named-steps`, `at` is nothing and costs nothing. With it, a test process can have a function
 //! called at each step, which may well never return. The models in `spec/` and the tables in `docs/` use these names.
 
 /// A step. What a participant does from this point to the next.
