@@ -1,0 +1,430 @@
+/* The bakery in the lock file, with death in it, where every access is seen by everyone at once (sequential consistency).
+ *
+ * MODELLED: one lock of one file, and N slots. A participant takes its slot by the byte lock, finishes what a dead one left
+ * there, has `slots_in_use` reach it, takes the lock ROUNDS times and gives the slot back. It may be killed before every step,
+ * whatever it is doing (DEATHS times in all); the kernel then drops its byte locks, and a new participant takes the slot, or
+ * nobody ever does. Whoever waits for a dead one reaps it, and may be killed at that too. A waiter may give up (time limit,
+ * cancel; WITHDRAWALS times in all), or only try (TRIES). A holder repairs the data of a dead one or does not, and may leave
+ * by a panic (ABANDONS). Whoever finds the lock closed may reset it (RESETS).
+ *
+ * LEFT OUT: store buffers (bakery_tso.pml), registers that are not atomic (bakery_safe.pml), compilers (loom's part); the
+ * directory and other locks; sleeping and waking, on which safety never depends: a wait is a guard here, and whether the one
+ * waited for is alive may be asked at any time; numbers near 2^62 and other garbage; pids, labels and times, which are for
+ * people; the truncated or replaced file. That two newcomers cannot both get one byte lock is the kernel's word.
+ *
+ * THE LABELS are the code's steps (src/steps.rs). A STEP has at most one access to a word that somebody else may write.
+ *   attach, detach              Seat::take, Seat::retire in src/lock/seat.rs; participant::occupy and vacate
+ *   doorway, wait               Bakery::doorway, Bakery::blocker in src/algorithm/bakery.rs; At::wait in src/lock/engine.rs
+ *   won, token, held            Ownership::enter in src/algorithm/ownership.rs
+ *   section                     from the end of At::take to At::unlock
+ *   exit, leave, wake           At::give_back: Ownership::exit, Bakery::leave, Bed::wake_sleepers
+ *   withdraw                    At::withdraw
+ *   reap, reap_news, reap_forgotten    recovery::recover: steps 1 and 2, step 3, step 4
+ * Labels beside those: claim (DeathNotice::claim), take (At::take looks whether the lock is closed), choose and scan (set
+ * choosing, read one number), look (read one register), blocked (At::wait, while Protocol::still_blocks), occupy, retire,
+ * lower and its parts (participant::lower_bound), dead, gone.
+ *
+ * ASSERTED, each named where it stands:
+ *   EXCLUSION  one at a time, from `won` to the end of `leave`
+ *   ORDER      who finished its doorway before another began its own goes first, unless it died or withdrew
+ *   TOKEN      fencing tokens strictly increase
+ *   NEWS       who is told nothing finds the data whole, and nobody died at work since the last repair; who is told of a
+ *              death gets the dead holder's token; nobody closes the lock who was not told
+ *   CLOSED     not recoverable is for ever, until a reset
+ * and by Spin itself NO DEADLOCK: no invalid end state, so nobody waits for ever.
+ *
+ * SEEDED BUGS: -DBUG_name, each at the place where it leaves something out or does it wrongly. README.md says what they are.
+ */
+#ifndef N
+#define N 3                 /* slots */
+#endif
+#ifndef ROUNDS
+#define ROUNDS 1            /* how often a participant takes the lock */
+#endif
+#ifndef SESSIONS
+#define SESSIONS 1          /* how often a slot is taken by one who lived to give it back */
+#endif
+#ifndef DEATHS
+#define DEATHS 0
+#endif
+#ifndef WITHDRAWALS
+#define WITHDRAWALS 0
+#endif
+#ifndef ABANDONS
+#define ABANDONS 0
+#endif
+#ifndef RESETS
+#define RESETS 0
+#endif
+#ifndef TRIES
+#define TRIES 0
+#endif
+#ifndef NEWCOMERS           /* 1: the file is new, everybody comes by `attach` and goes by `detach`, `slots_in_use` moves; */
+#define NEWCOMERS 0         /* 0: everybody is there from the start and stays; only who comes after a death attaches */
+#endif
+
+/* ---- The file ------------------------------------------------------------------------------------------------------ */
+#define IDLE 0              /* the packed word: 0, 1 = choosing, n + 1 = number n */
+#define CHOOSING 1
+#define CONSISTENT 0        /* Health */
+#define INCONSISTENT 1
+#define NOT_RECOVERABLE 2
+byte word[N];               /* LockView::numbers */
+byte cell_held[N];          /* Cell::held */
+byte lock_token;            /* LockWords::token */
+byte lock_state;            /* LockWords::state */
+byte lock_news;             /* LockWords::previous_owner */
+bit in_use[N];              /* SlotRecord::state */
+byte slots_in_use;          /* HeaderPage::slots_in_use, the bound of every scan */
+bit left, right;            /* what the lock protects: equal, except while a holder is at work */
+
+/* ---- The kernel ---------------------------------------------------------------------------------------------------- */
+byte byte_lock[N];          /* 0 = free, p + 1 = participant p has it */
+
+/* ---- What only the checker knows ------------------------------------------------------------------------------------ */
+#define BIT(p) (1 << (p))
+byte inside;                /* between won and leave */
+byte working;               /* told that the lock is its own, and not yet giving it back */
+byte line;                  /* doorway finished; not yet won, withdrawn or dead */
+byte before[N];             /* those of the line who had finished their doorway when this one began its own */
+byte last_token;            /* the largest fencing token that anybody got */
+byte dead_token;            /* of the last holder that died written down as such, since the last repair; else 0 */
+bit torn;                   /* somebody died at work since the last repair */
+bit closed;                 /* somebody left without the repair it was asked for, and nobody has reset the lock since */
+byte deaths, withdrawals, tries, abandons, resets, mistakes;
+
+#define MAY_DIE atomic { deaths < DEATHS -> deaths++; goto dead }
+#if DEATHS > 0
+#define STEP(...) if :: atomic { __VA_ARGS__ } :: MAY_DIE fi
+#else
+#define STEP(...) atomic { __VA_ARGS__ }
+#endif
+
+#define NEXT(j) j = (j + 1 == i -> j + 2 : j + 1)      /* the next slot that is not our own */
+#define FIRST (i == 0 -> 1 : 0)
+#define OUT_OF_LINE(p) line = line & ~BIT(p); k = 0; \
+    do :: k < N -> before[k] = before[k] & ~BIT(p); k++ :: else -> k = 0; break od
+
+#define LAST 255                                       /* later than every number: how a try looks before its doorway */
+
+/* Where `reap` and `lower` go on when they are done. */
+#define FOR_ATTACH 0
+#define FOR_WAIT 1
+#define FOR_DETACH 2
+#define FOR_ABANDON 3
+
+proctype Participant(byte i) {
+    byte j, end, word_of_mine, seen, q, my_token, health, rounds, sessions, after, k;
+    bit resetting, trying;
+
+#if NEWCOMERS == 0
+    atomic { rounds = ROUNDS; goto take };
+#endif
+
+claim:  /* Whoever has the byte lock is the slot. First it finishes what a dead one left. */
+    atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ROUNDS; q = i; after = FOR_ATTACH };
+attach:
+#ifndef BUG_NoRecoverAtAttach
+    goto reap;
+#endif
+occupy:
+    STEP(in_use[i] = 1);
+#if NEWCOMERS && !defined(BUG_BoundRaisedAfterDoorway)
+    STEP(slots_in_use = (slots_in_use > i + 1 -> slots_in_use : i + 1));
+    goto lower;
+#endif
+
+take:   /* One more entry, or done? A closed lock is not waited for, except in order to reset it. */
+    if
+    :: atomic { rounds == 0 -> health = 0; goto retire }
+    :: atomic { rounds > 0 -> rounds--; health = lock_state;
+                if
+                :: health == NOT_RECOVERABLE && resets < RESETS -> resets++; resetting = 1
+                :: health == NOT_RECOVERABLE -> goto take
+                :: health != NOT_RECOVERABLE
+                fi }
+#if DEATHS > 0
+    :: MAY_DIE
+#endif
+    fi;
+#if TRIES > 0
+    if                                                          /* look_before_trying */
+    :: atomic { tries < TRIES -> tries++; trying = 1; health = 0; word_of_mine = LAST; goto wait }
+    :: skip
+    fi;
+#endif
+
+choose:
+    STEP(before[i] = line; health = 0
+#ifndef BUG_NoChoosing
+         ; word[i] = CHOOSING
+#endif
+        );
+doorway:
+    STEP(word_of_mine = CHOOSING; end = slots_in_use; j = FIRST);
+    do
+    :: j < end ->
+scan:   STEP(word_of_mine = (word[j] > word_of_mine -> word[j] : word_of_mine); NEXT(j))
+    :: else -> break
+    od;
+    STEP(word_of_mine++; word[i] = word_of_mine; line = line | BIT(i); j = 0; end = 0);
+#if NEWCOMERS && defined(BUG_BoundRaisedAfterDoorway)
+    STEP(slots_in_use = (slots_in_use > i + 1 -> slots_in_use : i + 1));
+#endif
+
+wait:   /* Of those before us, the latest is the one to wait for; one who is choosing, if there is nobody else. */
+    STEP(end = slots_in_use; j = FIRST; seen = 0; q = 0);
+    do
+    :: j < end ->
+look:   STEP(if
+             :: word[j] != IDLE && word[j] >= seen &&
+#ifdef BUG_NoTieBreak
+                word[j] < word_of_mine -> seen = word[j]; q = j
+#else
+                (word[j] < word_of_mine || (word[j] == word_of_mine && j < i)) -> seen = word[j]; q = j
+#endif
+             :: else
+             fi;
+             NEXT(j))
+    :: else -> break
+    od;
+    if
+#if TRIES > 0
+    :: atomic { seen == 0 && word_of_mine == LAST -> j = 0; end = 0; goto choose }
+#endif
+    :: atomic { seen == 0 && word_of_mine != LAST -> j = 0; end = 0; goto won }
+    :: atomic { seen != 0 -> j = 0; end = 0 }
+    fi;
+blocked:
+    if
+    :: atomic { word[q] != seen ->
+#ifdef BUG_LosesItsPlace
+       goto choose
+#else
+       goto wait
+#endif
+       }
+    :: atomic { byte_lock[q] == 0 ->
+#ifndef BUG_ReapWithoutByteLock
+       byte_lock[q] = i + 1;
+#endif
+       seen = 0; after = FOR_WAIT; goto reap }
+#ifdef BUG_FalseDeath
+    :: atomic { byte_lock[q] != 0 && mistakes == 0 -> mistakes++; seen = 0; after = FOR_WAIT; goto reap }
+#endif
+#if TRIES > 0
+    :: atomic { trying && word_of_mine == LAST && word[q] == CHOOSING -> seen = 0; q = 0; goto choose }
+    :: atomic { trying && word_of_mine == LAST && word[q] != CHOOSING && word[q] == seen && byte_lock[q] != 0 ->
+                seen = 0; q = 0; word_of_mine = 0; trying = 0; resetting = 0; goto take }       /* would block */
+    :: atomic { trying && word_of_mine != LAST && word[q] == seen && byte_lock[q] != 0 -> seen = 0; q = 0; goto withdraw }
+#endif
+#if WITHDRAWALS > 0
+    :: atomic { word_of_mine != LAST && withdrawals < WITHDRAWALS -> withdrawals++; seen = 0; q = 0; goto withdraw }
+#endif
+#if DEATHS > 0
+    :: MAY_DIE
+#endif
+    fi;
+
+won:
+    STEP(assert(inside == 0);    /* EXCLUSION */
+         assert(before[i] == 0);    /* ORDER */
+         inside = inside | BIT(i); OUT_OF_LINE(i);
+         word_of_mine = 0; trying = 0; my_token = lock_token + 1);
+token:
+#ifdef BUG_TokenAfterHeld
+    STEP(cell_held[i] = my_token; assert(my_token > last_token); last_token = my_token);
+    STEP(lock_token = my_token);
+#else
+    STEP(lock_token = my_token);
+held:
+#if defined(BUG_NoHeld) || defined(BUG_HeldAfterSection)
+    STEP(assert(my_token > last_token); last_token = my_token);
+#else
+    STEP(cell_held[i] = my_token; assert(my_token > last_token); last_token = my_token);    /* TOKEN */
+#endif
+#endif
+
+section:
+    STEP(health = lock_state;
+         if
+         :: health == NOT_RECOVERABLE && !resetting -> goto exit
+         :: else -> working = working | BIT(i)
+         fi;
+         assert(!closed || resetting);    /* CLOSED */
+         assert(health != CONSISTENT || (left == right && !torn));    /* NEWS */
+         assert(health != INCONSISTENT || (dead_token != 0 && lock_news == dead_token)));    /* NEWS */
+    if
+    :: atomic { health == CONSISTENT -> skip }
+    :: atomic { health == INCONSISTENT && !resetting -> goto exit }         /* a holder that repairs nothing */
+#if ABANDONS > 0
+    :: atomic { health == INCONSISTENT && !resetting && abandons < ABANDONS -> goto abandon }
+#endif
+    :: atomic { health != CONSISTENT -> skip };
+       STEP(right = left);
+       STEP(lock_state = CONSISTENT; health = CONSISTENT; torn = 0; dead_token = 0; closed = 0)     /* mark_consistent */
+    fi;
+    STEP(left = 1 - left);
+#ifdef BUG_HeldAfterSection
+    STEP(cell_held[i] = my_token);
+#endif
+#if ABANDONS > 0
+    if
+    :: atomic { abandons < ABANDONS -> goto abandon }
+    :: skip
+    fi;
+#endif
+    STEP(right = left);
+
+exit:
+    STEP(if
+         :: lock_state == INCONSISTENT ->
+            assert(health == INCONSISTENT);    /* NEWS */
+            lock_state = NOT_RECOVERABLE; closed = 1
+         :: else
+         fi;
+         health = 0; resetting = 0; my_token = 0; working = working & ~BIT(i));
+#ifdef BUG_LeaveBeforeHeld
+    STEP(word[i] = IDLE; inside = inside & ~BIT(i));
+    STEP(cell_held[i] = 0);
+#else
+    STEP(cell_held[i] = 0);
+leave:
+    STEP(word[i] = IDLE; inside = inside & ~BIT(i));
+#endif
+wake:
+    goto take;
+
+#if ABANDONS > 0
+abandon: /* A guard dropped by a panic: the lock is given back as by a dead holder. */
+    atomic { abandons++; dead_token = cell_held[i]; torn = 1; working = working & ~BIT(i); q = i; after = FOR_ABANDON; goto reap };
+#endif
+
+withdraw:
+    STEP(
+#ifndef BUG_WithdrawKeepsNumber
+         word[i] = IDLE;
+#endif
+         word_of_mine = 0; resetting = 0; trying = 0; before[i] = 0; OUT_OF_LINE(i));
+    goto take;
+
+    /* ---- recovery::recover(q), with q's byte lock in hand. Every step may be repeated by the next reaper. ---- */
+reap:
+#ifdef BUG_ForgetBeforeNews
+    STEP(word[q] = IDLE);
+#endif
+    if
+    :: atomic { cell_held[q] == 0 -> goto reap_news }
+    :: atomic { cell_held[q] != 0 -> lock_news = cell_held[q] }
+#if DEATHS > 0
+    :: MAY_DIE
+#endif
+    fi;
+#ifdef BUG_HeldBeforeNews
+    STEP(cell_held[q] = 0);
+#endif
+#ifdef BUG_ClobberNotRecoverable
+    STEP(lock_state = INCONSISTENT);
+#else
+    STEP(if :: lock_state == CONSISTENT -> lock_state = INCONSISTENT :: else fi);
+#endif
+    STEP(cell_held[q] = 0);
+reap_news:
+    STEP(word[q] = IDLE; if :: q == i -> inside = inside & ~BIT(i) :: else fi);
+reap_forgotten:
+    if
+    :: atomic { after == FOR_ATTACH -> q = 0; goto occupy }
+#if ABANDONS > 0
+    :: atomic { after == FOR_ABANDON -> q = 0; after = 0; health = 0; my_token = 0; goto take }
+#endif
+#if NEWCOMERS
+    :: atomic { after == FOR_DETACH -> goto detach }
+#endif
+    :: atomic { after == FOR_WAIT -> skip }
+    fi;
+#ifdef BUG_VacateAfterRelease
+    STEP(byte_lock[q] = (byte_lock[q] == i + 1 -> 0 : byte_lock[q]));
+#endif
+    STEP(in_use[q] = 0);                                        /* participant::vacate */
+    STEP(byte_lock[q] = (byte_lock[q] == i + 1 -> 0 : byte_lock[q]); q = 0; after = 0);
+    goto wait;
+
+retire: /* The slot is given back; the byte lock last. */
+#if NEWCOMERS == 0
+    goto gone;
+#else
+    atomic { q = i; after = FOR_DETACH; goto reap };
+detach:
+    STEP(in_use[i] = 0);
+    STEP(byte_lock[i] = 0; q = 0);
+#endif
+
+lower:  /* participant::lower_bound: after attaching, with the slot; after detaching, without. */
+    STEP(j = N);
+    do
+    :: j > 0 ->
+highest:STEP(if :: in_use[j - 1] -> goto compare :: else -> j-- fi)
+    :: else -> break
+    od;
+compare:
+    STEP(if :: j < slots_in_use -> end = j :: else -> goto lowered fi);
+#ifndef BUG_LowerWithoutByteLocks
+    STEP(k = end;                                               /* every byte lock from `end` up, or none */
+         do :: k < N && byte_lock[k] == 0 -> k++ :: else -> break od;
+         if
+         :: k < N -> goto lowered
+         :: else -> k = end; do :: k < N -> byte_lock[k] = i + 1; k++ :: else -> break od
+         fi;
+         k = 0);
+#endif
+#ifndef BUG_LowerWithoutSecondLook
+    do
+    :: j < N ->
+again:  STEP(if :: in_use[j] -> goto unlock :: else -> j++ fi)
+    :: else -> break
+    od;
+#endif
+    STEP(slots_in_use = end);
+unlock:
+    STEP(k = end;
+         do :: k < N -> byte_lock[k] = (byte_lock[k] == i + 1 -> 0 : byte_lock[k]); k++ :: else -> break od;
+         k = 0);
+lowered:
+    atomic {
+        j = 0; end = 0; k = 0;
+        if
+        :: after == FOR_ATTACH -> goto take
+#if SESSIONS > 1
+        :: after == FOR_DETACH && sessions + 1 < SESSIONS -> sessions++; after = 0; goto claim
+#endif
+        :: after == FOR_DETACH && sessions + 1 >= SESSIONS -> goto gone
+        fi
+    };
+
+dead:   /* kill -9: memory stays as it is, the kernel drops the byte locks. A newcomer takes the slot, or nobody does. */
+    atomic {
+        if :: cell_held[i] != 0 -> dead_token = cell_held[i] :: else fi;
+        if :: working & BIT(i) -> torn = 1 :: else fi;
+        inside = inside & ~BIT(i); working = working & ~BIT(i); before[i] = 0; OUT_OF_LINE(i);
+        do :: k < N -> byte_lock[k] = (byte_lock[k] == i + 1 -> 0 : byte_lock[k]); k++ :: else -> break od;
+        j = 0; end = 0; word_of_mine = 0; seen = 0; q = 0; my_token = 0; health = 0; rounds = 0;
+        after = 0; k = 0; resetting = 0; trying = 0;
+        if :: goto claim :: goto gone fi
+    };
+gone:
+    skip
+}
+
+init {
+    atomic {
+        byte p = 0;
+        do
+        :: p < N ->
+#if NEWCOMERS == 0
+           byte_lock[p] = p + 1; in_use[p] = 1; slots_in_use = N;
+#endif
+           run Participant(p); p++
+        :: else -> break
+        od
+    }
+}
