@@ -1,0 +1,123 @@
+//! What a trial's processes share: the protected data, what the victim says of itself on its way, and the order to the
+//! trial and its result.
+
+use super::order::{Order, Result};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+    compiler_fence,
+};
+
+#[repr(C)]
+pub struct Arena {
+    /// The protected data: two plain words that agree whenever nobody is inside.
+    pub a: AtomicU64,
+    pub b: AtomicU64,
+    /// The largest fencing token that anybody was given.
+    pub token: AtomicU64,
+    /// 1 from the first to the last instruction of the victim's critical section.
+    pub inside: AtomicU32,
+    /// 1 from before the victim's `lock` to after its `unlock` (or its failure).
+    pub busy: AtomicU32,
+    /// Must the news of an earlier death still come? A [`Debt`].
+    pub owed: AtomicU32,
+    /// Is the lock closed until a reset? A [`Closed`].
+    pub closed: AtomicU32,
+    /// 1: the victim came to the end of what it was to do.
+    pub ended: AtomicU32,
+    pub order: Order,
+    pub result: Result,
+}
+
+/// Must the news of an earlier death still come?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Debt {
+    /// There is none, or it was paid.
+    None = 0,
+    /// It must.
+    Owed = 1,
+    /// It may: somebody who had it is calling `mark_consistent`.
+    BeingPaid = 2,
+}
+
+/// Is the lock closed, since somebody had the news of a death and did not repair?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Closed {
+    No = 0,
+    /// The victim is closing it, or opening it again.
+    Perhaps = 1,
+    Yes = 2,
+}
+
+impl Arena {
+    /// In memory that forked children share; never unmapped.
+    pub fn new() -> &'static Self {
+        // SAFETY: a fresh, zeroed, shared mapping of the right size, leaked; all zeros is an Arena, since it has only
+        // atomic integers.
+        unsafe {
+            let memory = libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<Self>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            );
+            assert_ne!(memory, libc::MAP_FAILED);
+            &*memory.cast::<Self>()
+        }
+    }
+
+    /// As at the beginning of a trial.
+    pub fn clear(&self) {
+        for word in [&self.a, &self.b, &self.token] {
+            word.store(0, SeqCst);
+        }
+        for word in [&self.inside, &self.busy, &self.owed, &self.closed, &self.ended] {
+            word.store(0, SeqCst);
+        }
+        self.result.clear();
+    }
+
+    /// The critical section: the two words disagree for some instructions.
+    #[inline]
+    pub fn section(&self, token: u64) {
+        mark(&self.inside, 1);
+        self.token.fetch_max(token, Relaxed);
+        self.a.store(self.a.load(Relaxed) + 1, Relaxed);
+        compiler_fence(SeqCst);
+        self.b.store(self.b.load(Relaxed) + 1, Relaxed);
+        mark(&self.inside, 0);
+    }
+
+    /// The victim's marks, each where it stands in the program.
+    #[inline]
+    pub fn is_busy(&self, busy: bool) {
+        mark(&self.busy, busy.into());
+    }
+
+    #[inline]
+    pub fn owes(&self, debt: Debt) {
+        mark(&self.owed, debt as u32);
+    }
+
+    #[inline]
+    pub fn is_closed(&self, closed: Closed) {
+        mark(&self.closed, closed as u32);
+    }
+
+    #[inline]
+    pub fn ends(&self) {
+        mark(&self.ended, 1);
+    }
+}
+
+/// Stores a word before everything that comes after, and after everything that comes before: a death does not reorder.
+#[inline]
+fn mark(word: &AtomicU32, value: u32) {
+    compiler_fence(SeqCst);
+    word.store(value, Relaxed);
+    compiler_fence(SeqCst);
+}

@@ -1,0 +1,215 @@
+//! Has a scenario played once for each point of its victim's way, on every processor at once.
+//!
+//! The way is gone stretch by stretch, from one system call to the next. First a stretch is learnt; then every point of
+//! it is gone to, and the victim killed there; that it was there is checked by the address of the next instruction.
+//! Where the clock makes a victim stray from its way, the trial is repeated; where it made one stray while the stretch
+//! was learnt, the stretch is learnt again.
+
+use super::{
+    order::{Point, Result},
+    trial::Trial,
+    way::{Lesson, Place, Stretch},
+    worker::Worker,
+};
+use std::{
+    io::{PipeReader, Read, pipe},
+    sync::atomic::Ordering::SeqCst,
+    time::Instant,
+};
+
+/// How often a point is tried for before its stretch is learnt again.
+const ATTEMPTS: u32 = 10;
+/// How often a stretch is learnt.
+const LESSONS: u32 = 10;
+/// How many faults are reported in full.
+const FAULTS_TOLD: usize = 5;
+
+/// Something a victim does, who else is there, and what must be true afterwards.
+pub struct Scenario {
+    pub name: &'static str,
+    pub play: fn(&Trial),
+    /// The victim has threads that run on while another is stepped, and would fall over breakpoints.
+    pub threads: bool,
+}
+
+/// What came of playing it at every point.
+#[derive(Default)]
+pub struct Outcome {
+    pub name: &'static str,
+    /// One for each instruction of the way, one after the last, and one for each sleep.
+    pub points: usize,
+    pub calls: usize,
+    pub sleeps: usize,
+    /// Kills that found the victim in its critical section.
+    pub inside: usize,
+    /// Kills after which somebody had the news of a death.
+    pub news: usize,
+    /// Trials whose victim went another way than it was to.
+    pub strayed: usize,
+    /// Every point of the whole way was come to.
+    pub is_complete: bool,
+    /// Trials that went wrong.
+    pub faulty: usize,
+    /// What they complained of; the first of them.
+    pub faults: Vec<String>,
+    pub seconds: f64,
+}
+
+/// Plays `scenario` at every point. With `one_fault_is_enough`, only until the first fault.
+pub fn kill_everywhere(scenario: &Scenario, one_fault_is_enough: bool) -> Outcome {
+    let began = Instant::now();
+    let mut crew = Crew::new(scenario, one_fault_is_enough);
+    for calls in 0.. {
+        match (0..LESSONS).find_map(|_| crew.kill_along_stretch(calls)) {
+            Some(stretch) if !stretch.is_last => crew.outcome.calls += 1,
+            last => {
+                crew.outcome.is_complete = last.is_some();
+                break;
+            }
+        }
+    }
+    crew.outcome.seconds = began.elapsed().as_secs_f64();
+    crew.outcome
+}
+
+pub struct Crew {
+    workers: Vec<(Worker, Option<Job>)>,
+    reports: PipeReader,
+    outcome: Outcome,
+    one_fault_is_enough: bool,
+    pub short_cuts: bool,
+}
+
+/// What a worker is at.
+#[derive(Clone, Copy)]
+struct Job {
+    place: Place,
+    attempt: u32,
+}
+
+impl Crew {
+    fn new(scenario: &Scenario, one_fault_is_enough: bool) -> Self {
+        let (reports, to_reports) = pipe().unwrap();
+        let worker = |(name, processor)| (Worker::new(processor, name, &to_reports, scenario.play), None);
+        Self {
+            workers: (0..=u8::MAX).zip(processors()).map(worker).collect(),
+            reports,
+            outcome: Outcome { name: scenario.name, ..Outcome::default() },
+            one_fault_is_enough,
+            short_cuts: !scenario.threads,
+        }
+    }
+
+    /// Learns the stretch after so many system calls, and kills a victim at each point of it. `None`: not at each.
+    fn kill_along_stretch(&mut self, calls: u32) -> Option<Stretch> {
+        if self.has_seen_enough() {
+            return None;
+        }
+        let stretch = Stretch::learn(self, calls)?;
+        let places = stretch.points(self.short_cuts);
+        let (inside, news) = self.kill_at(&places)?;
+        self.outcome.inside += inside;
+        self.outcome.news += news;
+        self.outcome.points += places.len();
+        self.outcome.sleeps += usize::from(stretch.sleeps);
+        Some(stretch)
+    }
+
+    /// How many were killed inside, and how many deaths were news? `None`: some point was not come to.
+    fn kill_at(&mut self, places: &[Place]) -> Option<(usize, usize)> {
+        let mut jobs: Vec<Job> = places.iter().rev().map(|place| Job { place: *place, attempt: 1 }).collect();
+        let (mut inside, mut news, mut lost) = (0, 0, false);
+        loop {
+            let go_on = !lost && !self.has_seen_enough();
+            while let Some(idle) = self.workers.iter().position(|worker| worker.1.is_none() && go_on) {
+                let Some(job) = jobs.pop() else { break };
+                self.start(idle, job, 0);
+            }
+            let Some((worker, job)) = self.wait() else { break };
+            let result = &self.workers[worker].0.arena.result;
+            let address = result.address.load(SeqCst);
+            if !self.outcome.judge(result, &job.place.point) {
+                continue;
+            } else if job.place.address.is_none_or(|expected| expected == address) {
+                inside += result.inside.load(SeqCst) as usize;
+                news += result.news.load(SeqCst) as usize;
+                continue;
+            }
+            self.outcome.strayed += 1;
+            lost |= job.attempt == ATTEMPTS;
+            jobs.push(Job { attempt: job.attempt + 1, ..job });
+        }
+        (!lost && !self.has_seen_enough()).then_some((inside, news))
+    }
+
+    /// Two trials that note the next instructions from a point on, at the same time if there are two workers. `None`:
+    /// one went wrong.
+    pub fn two_lessons(&mut self, from: Point, instructions: u32) -> Option<[Lesson; 2]> {
+        let mut lessons = Vec::new();
+        while lessons.len() < 2 {
+            for worker in 0..self.workers.len().min(2) {
+                let place = Place { point: from, address: None };
+                self.start(worker, Job { place, attempt: 1 }, instructions);
+            }
+            while let Some((worker, _)) = self.wait() {
+                let result = &self.workers[worker].0.arena.result;
+                lessons.push(self.outcome.judge(result, &from).then(|| Lesson::of(result)));
+            }
+        }
+        let mut lessons = lessons.into_iter();
+        Some([lessons.next()??, lessons.next()??])
+    }
+
+    fn start(&mut self, worker: usize, job: Job, instructions_to_note: u32) {
+        self.workers[worker].0.start(job.place.point, instructions_to_note);
+        self.workers[worker].1 = Some(job);
+    }
+
+    /// Waits for a trial to end, if any is on. Gives its worker.
+    fn wait(&mut self) -> Option<(usize, Job)> {
+        self.workers.iter().find(|worker| worker.1.is_some())?;
+        let mut name = [0];
+        self.reports.read_exact(&mut name).unwrap();
+        let (worker, job) = &mut self.workers[usize::from(name[0])];
+        if worker.arena.result.status.load(SeqCst) != 0 {
+            worker.sweep();
+        }
+        Some((name[0].into(), job.take()?))
+    }
+
+    fn has_seen_enough(&self) -> bool {
+        self.one_fault_is_enough && self.outcome.faulty > 0
+    }
+}
+
+impl Outcome {
+    /// Went the trial well?
+    fn judge(&mut self, result: &Result, point: &Point) -> bool {
+        let status = result.status.load(SeqCst) as i32;
+        let fault = match (result.complaint(), status) {
+            (None, 0) => return true,
+            (Some(complaint), _) => complaint,
+            (None, status) if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM => {
+                "the survivors hang".into()
+            }
+            (None, status) => format!("the trial ended with status {status:#x}"),
+        };
+        self.faulty += 1;
+        if self.faults.len() < FAULTS_TOLD {
+            let address = result.address.load(SeqCst);
+            self.faults.push(format!("{}: victim killed at {address:#x}, {point:?}: {fault}", self.name));
+        }
+        false
+    }
+}
+
+fn processors() -> Vec<usize> {
+    // SAFETY: a set of processors is plain data, ours, and as long as we say.
+    unsafe {
+        let mut all: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut all) != 0 {
+            return vec![0];
+        }
+        (0..libc::CPU_SETSIZE as usize).filter(|processor| libc::CPU_ISSET(*processor, &all)).collect()
+    }
+}

@@ -1,0 +1,80 @@
+//! Step kill: a victim is killed after every machine instruction in turn, of everything that a participant does, and
+//! the survivors must lack nothing. All kill points, none left out.
+//!
+//! In optimised code only (`cargo test --release --test step_kill`), which is what people run: without optimisation
+//! the way is some ten times as long. Every trial is a child process ([`trial`]) with the victim as its own child
+//! ([`tracee`]); the [`crew`] has one for each point of the way ([`mod@way`]); what must be true afterwards is in
+//! [`oracle`], and what victims do in [`scenarios`].
+//!
+//! `TURNLOCK_STEP_KILL` names the scenarios to play (those whose name has it as a part); all if not said.
+#![cfg(all(target_arch = "x86_64", target_os = "linux", not(debug_assertions), not(any(loom, shuttle))))]
+
+mod arena;
+mod crew;
+#[allow(dead_code)]
+#[path = "../support/format.rs"]
+mod format;
+mod oracle;
+mod order;
+mod report;
+mod scenarios;
+mod tracee;
+mod trial;
+mod way;
+mod worker;
+
+use crew::{Outcome, kill_everywhere};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One test at a time: they would take each other's processors.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// `None`: the kernel does not let us.
+fn alone() -> Option<MutexGuard<'static, ()>> {
+    let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    match trial::stepping_is_forbidden() {
+        None => Some(alone),
+        Some(why) => {
+            println!("SKIPPED, NOTHING WAS TESTED: this process may not step its children: {why}");
+            None
+        }
+    }
+}
+
+#[test]
+fn killed_at_any_instruction_the_others_go_on_and_are_told() {
+    let Some(_alone) = alone() else { return };
+    let only = std::env::var("TURNLOCK_STEP_KILL").unwrap_or_default();
+    let chosen = scenarios::ALL.iter().filter(|scenario| scenario.name.contains(&only));
+    let outcomes: Vec<Outcome> = chosen.map(|scenario| kill_everywhere(scenario, false)).collect();
+    let fault = report::print(&outcomes);
+    assert!(fault.is_none(), "{}", fault.unwrap());
+}
+
+/// That the oracle can see bugs is what makes its silence worth something.
+#[cfg(feature = "seeded-bugs")]
+mod seeded_bugs {
+    use super::{alone, crew::Scenario, kill_everywhere, scenarios};
+    use turnlock::seeded::{self, Bug};
+
+    fn is_caught(bug: Bug, scenario: &Scenario) {
+        let Some(_alone) = alone() else { return };
+        seeded::plant(Some(bug));
+        let outcome = kill_everywhere(scenario, true);
+        seeded::plant(None);
+        let fault =
+            outcome.faults.first().unwrap_or_else(|| panic!("{bug:?} was planted and nothing was seen"));
+        println!("{bug:?}: seen after {} points. {fault}", outcome.points);
+        assert!(fault.contains("told"), "another fault than the one that was planted: {fault}");
+    }
+
+    #[test]
+    fn an_owner_that_is_not_looked_for_after_its_death_is_caught() {
+        is_caught(Bug::NoHeld, &scenarios::LOCK_FREE);
+    }
+
+    #[test]
+    fn a_death_that_is_forgotten_before_it_is_written_down_is_caught() {
+        is_caught(Bug::ForgetBeforeNews, &scenarios::TAKE_A_DEAD_ONES_PLACE);
+    }
+}

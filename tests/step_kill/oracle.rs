@@ -1,0 +1,166 @@
+//! What must be true for the survivors, whichever instruction the victim died at.
+
+use super::{
+    arena::{Arena, Closed, Debt},
+    trial::Trial,
+};
+use std::{sync::atomic::Ordering::SeqCst, time::Duration};
+use turnlock::{
+    Error, LockFile, LockFileOptions, Mutex, Participant,
+    inspect::{self, Entry, Life},
+};
+
+/// Far more than anybody ever waits for here.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+/// Room for so many in the file of a trial, if not said otherwise: the first survivor, the victim, and one more.
+pub const PARTICIPANTS: u32 = 3;
+/// The lock that everything is about.
+pub const LOCK: &str = "m";
+
+/// A lock file as a trial's own process has it open.
+pub struct Stage {
+    pub file: LockFile,
+    pub mutex: Mutex,
+    /// The first survivor.
+    pub own: Participant,
+}
+
+impl Stage {
+    /// In a new file, or in the one that is there.
+    pub fn new(trial: &Trial) -> Self {
+        Self::for_participants(trial, PARTICIPANTS)
+    }
+
+    pub fn for_participants(trial: &Trial, participants: u32) -> Self {
+        let file = options().participants(participants).open(trial.lock_file()).unwrap();
+        let own = file.current_participant().unwrap();
+        let mutex = file.mutex(LOCK).unwrap();
+        Self { file, mutex, own }
+    }
+}
+
+/// As small as can be, since a dead one's traces are looked for in every lock and at every slot.
+pub fn options() -> LockFileOptions {
+    let mut options = LockFile::options();
+    options.participants(PARTICIPANTS).locks(1);
+    options
+}
+
+/// While the victim stands still in its section, alive, nobody else gets in.
+pub fn nobody_robs_the_living(arena: &Arena, stage: &Stage) {
+    if arena.inside.load(SeqCst) != 0 {
+        let robbed = stage.mutex.try_lock_as(&stage.own).err();
+        assert!(matches!(robbed, Some(Error::WouldBlock)), "a living holder was robbed: {robbed:?}");
+    }
+}
+
+/// The victim is dead (and whoever else was to die): the survivors lack nothing, and the file is as good as new.
+pub fn the_living_go_on(trial: &Trial, stage: Stage) {
+    let arena = trial.arena;
+    let path = trial.lock_file();
+    let status = inspect::snapshot(&path).unwrap();
+    let lock = status.locks.iter().find(|lock| lock.name == LOCK).unwrap();
+    arena.token.fetch_max(lock.fencing_token, SeqCst);
+    let alive = status.participants.iter().filter(|participant| participant.life != Life::Dead).count();
+    assert_eq!(alive, 1, "the living and the dead are mixed up: {status:?}");
+
+    let dead_holder = lock.holder.as_ref().filter(|holder| holder.participant.life == Life::Dead);
+    let news = enter(trial, &stage.mutex, &stage.own);
+    let expected = lock.state == "inconsistent" || (lock.state == "consistent" && dead_holder.is_some());
+    assert_eq!(news, expected, "told of a death, against what the file said: {status:?}");
+    let (told, found) = (stage.mutex.previous_owner(), lock.previous_owner.as_ref());
+    let dead = dead_holder.map(Entry::pid).or(found.map(|owner| owner.pid));
+    assert_eq!(told.map(|owner| owner.pid), dead, "told who died, against what the file said: {status:?}");
+
+    // The dead one's slot comes back: there is room for as many newcomers as if nobody had died.
+    let newcomers: Vec<_> = (1..stage.file.participants())
+        .map(|newcomer| {
+            let newcomer =
+                stage.file.participant().unwrap_or_else(|error| panic!("newcomer {newcomer}: {error}"));
+            assert!(!enter(trial, &stage.mutex, &newcomer), "news of a death that was told before");
+            newcomer
+        })
+        .collect();
+    let full = stage.file.participant().err();
+    assert!(matches!(full, Some(Error::ParticipantsFull { .. })), "room for one too many: {full:?}");
+    drop(newcomers);
+    let status = inspect::snapshot(&path).unwrap();
+    assert_eq!(status.participants.len(), 1, "a dead one's slot is still taken: {status:?}");
+
+    let Stage { file, mutex, own } = stage;
+    drop((own, mutex, file));
+    the_file_is_whole(trial);
+}
+
+/// Whoever opens it now finds nothing amiss, and nothing else lies in its folder. Nobody has it open before or after.
+pub fn the_file_is_whole(trial: &Trial) {
+    let path = trial.lock_file();
+    let stage = Stage::new(trial);
+    assert!(!enter(trial, &stage.mutex, &stage.own), "news of a death that was told before");
+    drop(stage);
+    let status = inspect::snapshot(&path).unwrap();
+    assert!(status.participants.is_empty(), "{status:?}");
+    let [lock] = &status.locks[..] else { panic!("{status:?}") };
+    assert!(lock.name == LOCK && lock.state == "consistent", "{status:?}");
+    assert!(lock.holder.is_none() && lock.queue.is_empty(), "{status:?}");
+    nothing_else_lies_here(trial);
+    std::fs::remove_file(path).unwrap();
+}
+
+/// In the folder there is the lock file, or nothing.
+pub fn nothing_else_lies_here(trial: &Trial) {
+    for entry in std::fs::read_dir(&trial.folder).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(path, trial.lock_file(), "left behind");
+    }
+}
+
+/// Takes the lock as `me`, checks all that an acquisition promises, repairs, and gives it back. Was there news?
+///
+/// Also while the victim is alive: then it is outside.
+pub fn enter(trial: &Trial, mutex: &Mutex, me: &Participant) -> bool {
+    let arena = trial.arena;
+    let closed = arena.closed.load(SeqCst);
+    let mut guard = match mutex.lock_for_as(me, PATIENCE) {
+        Err(Error::NotRecoverable) if closed != Closed::No as u32 => {
+            reset(trial, mutex);
+            return enter(trial, mutex, me);
+        }
+        Ok(_) if closed == Closed::Yes as u32 => panic!("a closed lock let somebody in"),
+        Err(error) => panic!("a survivor does not get in: {error}"),
+        Ok(guard) => guard,
+    };
+    let news = guard.acquired().previous_owner_died;
+    let [inside, busy, owed] = [&arena.inside, &arena.busy, &arena.owed].map(|word| word.load(SeqCst));
+    assert!(news || inside == 0, "the victim was inside, and the next one was not told");
+    assert!(news || owed != Debt::Owed as u32, "an earlier death inside was never told");
+    assert!(!news || busy != 0 || owed != Debt::None as u32, "news of a death, and nobody died inside");
+    let last_token = arena.token.swap(guard.fencing_token(), SeqCst);
+    assert!(guard.fencing_token() > last_token, "the fencing token did not rise");
+    let (a, b) = (arena.a.load(SeqCst), arena.b.load(SeqCst));
+    assert!(news || a == b, "the data are torn ({a}, {b}), and there was no news");
+    let consistent = guard.mark_consistent();
+    if news {
+        arena.result.news.store(1, SeqCst);
+        consistent.unwrap();
+        for word in [&arena.inside, &arena.busy, &arena.owed, &arena.closed] {
+            word.store(0, SeqCst);
+        }
+    } else {
+        assert!(matches!(consistent, Err(Error::NotInconsistent)), "{consistent:?}");
+    }
+    arena.a.store(a + 1, SeqCst);
+    arena.b.store(a + 1, SeqCst);
+    guard.unlock().unwrap();
+    news
+}
+
+/// Somebody from outside, `turnlock reset` for example, repairs the data and opens the lock again.
+fn reset(trial: &Trial, mutex: &Mutex) {
+    let arena = trial.arena;
+    trial.bystander(|| mutex.reset_for(PATIENCE).unwrap()).join();
+    arena.b.store(arena.a.load(SeqCst), SeqCst);
+    for word in [&arena.inside, &arena.busy, &arena.owed, &arena.closed] {
+        word.store(0, SeqCst);
+    }
+}

@@ -1,0 +1,131 @@
+//! What a trial is told to do, and what it tells.
+
+use std::sync::atomic::{
+    AtomicU8, AtomicU32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
+
+/// A point of the victim's way: after so many system calls, and so many more instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    pub calls: u32,
+    /// First, the way to the neighbourhood, if there is a shorter one than step by step.
+    pub short_cut: Option<ShortCut>,
+    pub steps: u32,
+    /// Then into the next system call, which sleeps, and killed in its sleep.
+    pub asleep: bool,
+}
+
+/// Run on to the instruction at `address`, for the `visits`th time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortCut {
+    pub address: u64,
+    pub visits: u32,
+}
+
+impl Point {
+    /// Right after so many system calls.
+    pub fn after_calls(calls: u32) -> Self {
+        Self { calls, short_cut: None, steps: 0, asleep: false }
+    }
+}
+
+/// A [`Point`], in memory that processes share.
+#[repr(C)]
+pub struct Order {
+    address: AtomicU64,
+    visits: AtomicU32,
+    calls: AtomicU32,
+    steps: AtomicU32,
+    asleep: AtomicU32,
+    instructions_to_note: AtomicU32,
+}
+
+impl Order {
+    /// Kill the victim at `point`; or go on from there by so many instructions, and note them.
+    pub fn write(&self, point: Point, instructions_to_note: u32) {
+        let short_cut = point.short_cut.unwrap_or(ShortCut { address: 0, visits: 0 });
+        self.address.store(short_cut.address, SeqCst);
+        self.visits.store(short_cut.visits, SeqCst);
+        self.calls.store(point.calls, SeqCst);
+        self.steps.store(point.steps, SeqCst);
+        self.asleep.store(point.asleep.into(), SeqCst);
+        self.instructions_to_note.store(instructions_to_note, SeqCst);
+    }
+
+    pub fn read(&self) -> (Point, u32) {
+        let short_cut = ShortCut { address: self.address.load(SeqCst), visits: self.visits.load(SeqCst) };
+        let point = Point {
+            calls: self.calls.load(SeqCst),
+            short_cut: Some(short_cut).filter(|short_cut| short_cut.visits > 0),
+            steps: self.steps.load(SeqCst),
+            asleep: self.asleep.load(SeqCst) != 0,
+        };
+        (point, self.instructions_to_note.load(SeqCst))
+    }
+}
+
+const MOST_NOTED: usize = 1 << 12;
+const LONGEST_MESSAGE: usize = 4096;
+
+/// What came of a trial.
+#[repr(C)]
+pub struct Result {
+    /// What the trial's process ended with, as `waitpid` says.
+    pub status: AtomicU32,
+    /// Where the victim was when it was killed.
+    pub address: AtomicU64,
+    /// 1: it came to its end (or could go no further) before it was killed.
+    pub at_end: AtomicU32,
+    /// 1: the instruction that was next is a system call.
+    pub at_call: AtomicU32,
+    /// 1: one that sleeps.
+    pub at_sleep: AtomicU32,
+    /// 1: it was in its critical section.
+    pub inside: AtomicU32,
+    /// 1: somebody had the news of a death inside.
+    pub news: AtomicU32,
+    message_bytes: AtomicU32,
+    message: [AtomicU8; LONGEST_MESSAGE],
+    count_noted: AtomicU32,
+    noted: [AtomicU64; MOST_NOTED],
+}
+
+impl Result {
+    /// As before a trial.
+    pub fn clear(&self) {
+        self.address.store(0, SeqCst);
+        for word in [&self.status, &self.at_end, &self.at_call, &self.at_sleep, &self.inside, &self.news] {
+            word.store(0, SeqCst);
+        }
+        self.message_bytes.store(0, SeqCst);
+        self.count_noted.store(0, SeqCst);
+    }
+
+    /// The victim came by this address.
+    pub fn note_address(&self, address: u64) {
+        let at = self.count_noted.fetch_add(1, Relaxed) as usize;
+        self.noted[at].store(address, Relaxed);
+    }
+
+    pub fn noted(&self) -> impl Iterator<Item = u64> + '_ {
+        let count = self.count_noted.load(SeqCst) as usize;
+        self.noted[..count].iter().map(|address| address.load(Relaxed))
+    }
+
+    /// Says what went wrong. The first to say something is heard.
+    pub fn complain(&self, what: &str) {
+        if self.message_bytes.load(SeqCst) == 0 {
+            for (to, from) in self.message.iter().zip(what.as_bytes()) {
+                to.store(*from, Relaxed);
+            }
+            self.message_bytes.store(what.len().min(LONGEST_MESSAGE) as u32, SeqCst);
+        }
+    }
+
+    pub fn complaint(&self) -> Option<String> {
+        let bytes = self.message_bytes.load(SeqCst) as usize;
+        let text: Vec<u8> = self.message[..bytes].iter().map(|byte| byte.load(Relaxed)).collect();
+        (bytes > 0).then(|| String::from_utf8_lossy(&text).into_owned())
+    }
+}

@@ -1,0 +1,81 @@
+//! Victims that give the lock back, and one that opens a closed lock again.
+
+use super::{has_its_turn, one_dies_inside, until_asleep, usual};
+use crate::{
+    arena::{Closed, Debt},
+    oracle::{Stage, enter, the_living_go_on},
+    tracee::{begin, end},
+    trial::Trial,
+};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Somebody sleeps who waits for the victim, and must get in whatever becomes of it.
+pub fn wakes(trial: &Trial) {
+    let stage = Stage::new(trial);
+    let mut victim = trial.victim(|| {
+        trial.arena.is_busy(true);
+        let guard = stage.mutex.lock().unwrap();
+        begin();
+        has_its_turn(trial.arena, guard);
+        end(trial.arena)
+    });
+    let other = trial.bystander(|| {
+        enter(trial, &stage.mutex, &stage.file.participant().unwrap());
+    });
+    until_asleep(trial, 1);
+    victim.go(|_| {});
+    victim.kill();
+    other.join();
+    the_living_go_on(trial, stage);
+}
+
+/// With the news of a death.
+pub fn repairs(trial: &Trial) {
+    let stage = Stage::new(trial);
+    one_dies_inside(trial, &stage);
+    usual(trial, stage, (), |stage| {
+        trial.arena.is_busy(true);
+        let guard = stage.mutex.lock().unwrap();
+        begin();
+        has_its_turn(trial.arena, guard);
+        end(trial.arena)
+    });
+}
+
+/// Likewise, and it closes the lock for everyone.
+pub fn does_not_repair(trial: &Trial) {
+    let stage = Stage::new(trial);
+    one_dies_inside(trial, &stage);
+    usual(trial, stage, (), |stage| {
+        trial.arena.is_busy(true);
+        let guard = stage.mutex.lock().unwrap();
+        begin();
+        trial.arena.owes(Debt::BeingPaid);
+        trial.arena.is_closed(Closed::Perhaps);
+        guard.unlock().unwrap();
+        trial.arena.is_closed(Closed::Yes);
+        trial.arena.owes(Debt::None);
+        trial.arena.is_busy(false);
+        end(trial.arena)
+    });
+}
+
+pub fn resets(trial: &Trial) {
+    let stage = Stage::new(trial);
+    one_dies_inside(trial, &stage);
+    // News, and no repair.
+    stage.mutex.lock_as(&stage.own).unwrap().unlock().unwrap();
+    trial.arena.owes(Debt::None);
+    trial.arena.is_closed(Closed::Yes);
+    usual(trial, stage, (), |stage| {
+        let _attached = stage.file.current_participant().unwrap();
+        begin();
+        trial.arena.is_busy(true);
+        trial.arena.b.store(trial.arena.a.load(Relaxed), Relaxed);
+        trial.arena.is_closed(Closed::Perhaps);
+        stage.mutex.reset().unwrap();
+        trial.arena.is_closed(Closed::No);
+        trial.arena.is_busy(false);
+        end(trial.arena)
+    });
+}

@@ -1,0 +1,110 @@
+//! What victims do, and who else is there.
+//!
+//! Each scenario is one function, played from its beginning for every point of the victim's way: it sets the scene,
+//! has the victim go, kills it, and has the survivors go on. What the victim writes into the arena on its way tells
+//! them what they may expect.
+
+mod close;
+mod enter;
+mod leave;
+mod names;
+mod open;
+mod wait;
+
+use super::{
+    arena::{Arena, Debt},
+    crew::Scenario,
+    oracle::{Stage, nobody_robs_the_living, the_living_go_on},
+    trial::Trial,
+};
+use std::sync::atomic::Ordering::Relaxed;
+use turnlock::{MutexGuard, inspect};
+
+pub const ALL: &[Scenario] = &[
+    alone("open: create the file", open::creates),
+    alone("open: a file that is there", open::opens),
+    alone("open: clear a file of another boot", open::clears_after_a_boot),
+    alone("attach: a participant", enter::attaches),
+    alone("attach: in an idle dead one's slot", enter::attaches_in_an_idle_dead_ones_slot),
+    alone("attach: in a dead holder's slot", enter::attaches_in_a_dead_holders_slot),
+    alone("name: a new lock", names::a_new_lock),
+    alone("lock: a thread's first", enter::locks_for_the_first_time),
+    LOCK_FREE,
+    TAKE_A_DEAD_ONES_PLACE,
+    alone("lock: one died in the doorway", enter::buries_one_in_the_doorway),
+    alone("lock: queued behind a living one", wait::queues),
+    alone("try: nobody there", enter::tries),
+    alone("try: a dead holder's place", enter::tries_a_dead_ones_place),
+    alone("try: a living one there", wait::tries_in_vain),
+    alone("timed lock: no time", wait::times_out_at_once),
+    alone("timed lock: after a sleep", wait::times_out),
+    alone("timed lock: one asleep behind", wait::times_out_before_another),
+    alone("cancel: the one who waits", wait::is_cancelled),
+    Scenario { threads: true, ..alone("cancel: the one who cancels", wait::cancels) },
+    alone("unlock: one asleep behind", leave::wakes),
+    alone("unlock: repaired", leave::repairs),
+    alone("unlock: not repaired", leave::does_not_repair),
+    alone("reset: a closed lock", leave::resets),
+    alone("detach: a participant", close::closes_a_participant),
+    alone("detach: a participant that holds", close::closes_a_participant_that_holds),
+    alone("detach: the last handle", close::closes_the_file),
+    alone("detach: the end of a thread", close::ends_a_thread),
+];
+
+pub const LOCK_FREE: Scenario = alone("lock: free", enter::locks);
+
+pub const TAKE_A_DEAD_ONES_PLACE: Scenario =
+    alone("lock: a dead holder's place", enter::takes_a_dead_ones_place);
+
+/// One whose victim has one thread that runs.
+const fn alone(name: &'static str, play: fn(&Trial)) -> Scenario {
+    Scenario { name, play, threads: false }
+}
+
+/// The usual course. `others` are dropped before the survivors go on.
+fn usual<T>(trial: &Trial, stage: Stage, others: T, life: impl FnOnce(&Stage)) {
+    let mut victim = trial.victim(|| life(&stage));
+    victim.go(|_| {});
+    nobody_robs_the_living(trial.arena, &stage);
+    victim.kill();
+    drop(others);
+    the_living_go_on(trial, stage);
+}
+
+/// What a victim does that has the lock: repairs, if that is needed, its section, `unlock`.
+fn has_its_turn(arena: &Arena, mut guard: MutexGuard) {
+    if guard.acquired().previous_owner_died {
+        arena.b.store(arena.a.load(Relaxed), Relaxed);
+        arena.owes(Debt::BeingPaid);
+        guard.mark_consistent().unwrap();
+        arena.owes(Debt::None);
+    }
+    arena.section(guard.fencing_token());
+    guard.unlock().unwrap();
+    arena.is_busy(false);
+}
+
+/// Somebody dies in its section, with the data torn.
+fn one_dies_inside(trial: &Trial, stage: &Stage) {
+    trial.dead_one(|| dies_inside(trial.arena, stage));
+    trial.arena.owes(Debt::Owed);
+}
+
+fn dies_inside(arena: &Arena, stage: &Stage) {
+    let guard = stage.mutex.lock().unwrap();
+    arena.token.fetch_max(guard.fencing_token(), Relaxed);
+    arena.a.fetch_add(1, Relaxed);
+    std::mem::forget(guard);
+}
+
+/// Waits until so many wait for the lock and are asleep, or about to be.
+fn until_asleep(trial: &Trial, how_many: usize) {
+    let path = trial.lock_file();
+    let asleep = || {
+        let status = inspect::snapshot(&path).unwrap();
+        status.locks[0].queue.iter().filter(|waiter| waiter.for_seconds.is_some()).count()
+    };
+    while asleep() < how_many {
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+}

@@ -1,0 +1,134 @@
+//! Victims that find one who is alive before them.
+
+use super::{has_its_turn, until_asleep};
+use crate::{
+    arena::Arena,
+    oracle::{Stage, enter, nobody_robs_the_living, the_living_go_on},
+    tracee::{begin, end},
+    trial::{Bystander, Trial},
+};
+use std::{
+    thread::{self, sleep},
+    time::Duration,
+};
+use turnlock::{Error, Participant, Result};
+
+/// Longer than a victim takes from the beginning of its wait to its first sleep, even on a busy machine.
+const LIMIT: Duration = Duration::from_millis(20);
+
+/// What happens while the victim stands right before its first sleep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meanwhile {
+    /// It is not to come to that.
+    Nothing,
+    /// The holder gives the lock back.
+    Unlock,
+    /// The victim's time passes, so that it sleeps once. It is the second in the line: those look at the clock sooner.
+    TimePasses,
+    /// Likewise; and somebody comes, who waits for the victim and falls asleep.
+    AnotherComes,
+}
+
+pub fn queues(trial: &Trial) {
+    behind_a_holder(trial, Meanwhile::Unlock, |stage, _| {
+        begin();
+        trial.arena.is_busy(true);
+        has_its_turn(trial.arena, stage.mutex.lock().unwrap());
+    });
+}
+
+pub fn tries_in_vain(trial: &Trial) {
+    behind_a_holder(trial, Meanwhile::Nothing, |stage, _| {
+        begin();
+        gives_up(trial.arena, || stage.mutex.try_lock(), |error| matches!(error, Error::WouldBlock));
+    });
+}
+
+pub fn times_out_at_once(trial: &Trial) {
+    behind_a_holder(trial, Meanwhile::Nothing, |stage, _| {
+        times_out_after(trial.arena, stage, Duration::ZERO)
+    });
+}
+
+pub fn times_out(trial: &Trial) {
+    behind_a_holder(trial, Meanwhile::TimePasses, |stage, _| times_out_after(trial.arena, stage, LIMIT));
+}
+
+pub fn times_out_before_another(trial: &Trial) {
+    behind_a_holder(trial, Meanwhile::AnotherComes, |stage, _| times_out_after(trial.arena, stage, LIMIT));
+}
+
+/// The request is there before the wait.
+pub fn is_cancelled(trial: &Trial) {
+    behind_a_holder(trial, Meanwhile::Nothing, |stage, me| {
+        me.cancel();
+        begin();
+        gives_up(trial.arena, || stage.mutex.lock_as(me), |error| matches!(error, Error::Cancelled));
+    });
+}
+
+/// The one who waits is asleep, in another thread of the victim.
+pub fn cancels(trial: &Trial) {
+    behind_a_holder(trial, Meanwhile::Nothing, |stage, me| {
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                gives_up(trial.arena, || stage.mutex.lock_as(me), |error| matches!(error, Error::Cancelled));
+            });
+            until_asleep(trial, 1);
+            begin();
+            me.cancel();
+            end(trial.arena)
+        })
+    });
+}
+
+fn times_out_after(arena: &Arena, stage: &Stage, limit: Duration) {
+    begin();
+    gives_up(arena, || stage.mutex.lock_for(limit), |error| matches!(error, Error::TimedOut));
+}
+
+fn gives_up<G>(arena: &Arena, take: impl FnOnce() -> Result<G>, as_expected: impl FnOnce(&Error) -> bool) {
+    arena.is_busy(true);
+    let error = take().err().expect("the holder is alive");
+    assert!(as_expected(&error), "{error}");
+    arena.is_busy(false);
+}
+
+fn behind_a_holder(trial: &Trial, meanwhile: Meanwhile, life: impl FnOnce(&Stage, &Participant)) {
+    let stage = Stage::for_participants(trial, 4);
+    let enters = || {
+        enter(trial, &stage.mutex, &stage.file.participant().unwrap());
+    };
+    let mut held = Some(stage.mutex.lock_as(&stage.own).unwrap());
+    let mut others = Vec::new();
+    if matches!(meanwhile, Meanwhile::TimePasses | Meanwhile::AnotherComes) {
+        others.push(trial.bystander(enters));
+        until_asleep(trial, 1);
+    }
+    let mut victim = trial.victim(|| {
+        let me = stage.file.current_participant().unwrap();
+        life(&stage, &me);
+        end(trial.arena)
+    });
+    victim.go(|call| {
+        if !call.is_futex_wait() {
+            return;
+        }
+        match meanwhile {
+            Meanwhile::Nothing => {}
+            Meanwhile::Unlock => drop(held.take()),
+            Meanwhile::TimePasses => sleep(LIMIT),
+            Meanwhile::AnotherComes if others.len() > 1 => {}
+            Meanwhile::AnotherComes => {
+                others.push(trial.bystander(enters));
+                until_asleep(trial, 3);
+                sleep(LIMIT);
+            }
+        }
+    });
+    nobody_robs_the_living(trial.arena, &stage);
+    victim.kill();
+    drop(held);
+    others.into_iter().for_each(Bystander::join);
+    the_living_go_on(trial, stage);
+}

@@ -1,0 +1,174 @@
+//! One trial: a process that sets a scene, has a victim go to one point of its way, kills it there, and looks on with
+//! the survivors. It plays a survivor itself; others are its children.
+
+use super::{
+    arena::Arena,
+    order::Point,
+    tracee::{Call, Tracee},
+};
+use std::{
+    io, panic,
+    path::{Path, PathBuf},
+    sync::atomic::Ordering::SeqCst,
+};
+
+/// No trial takes longer than this, in seconds.
+const LONGEST: u32 = 30;
+
+pub struct Trial {
+    pub arena: &'static Arena,
+    /// An empty folder.
+    pub folder: PathBuf,
+    pub point: Point,
+    /// Go on from the point by so many instructions, and note them.
+    pub instructions_to_note: u32,
+}
+
+impl Trial {
+    /// Runs `play` in a new process, a child of this one; gives its pid. It ends with 0 if all went well.
+    pub fn start(arena: &'static Arena, folder: &Path, play: fn(&Trial)) -> i32 {
+        in_child(arena, || {
+            // SAFETY: has this process ended by a signal, should it hang.
+            unsafe { libc::alarm(LONGEST) };
+            let (point, instructions_to_note) = arena.order.read();
+            play(&Trial { arena, folder: folder.to_owned(), point, instructions_to_note });
+        })
+    }
+
+    pub fn lock_file(&self) -> PathBuf {
+        self.folder.join("step.lock")
+    }
+
+    /// Starts the victim; gives it back at its beginning. `life` must come to `begin`, and then to `end` or to the end
+    /// of a thread.
+    pub fn victim(&self, life: impl FnOnce()) -> Victim<'_> {
+        let pid = in_child(self.arena, life);
+        Victim { trial: self, pid, tracee: Tracee::at_its_beginning(self.arena) }
+    }
+
+    /// Somebody else, who does something and ends.
+    pub fn bystander(&self, life: impl FnOnce()) -> Bystander {
+        Bystander { pid: in_child(self.arena, life) }
+    }
+
+    /// Somebody who does something and is killed at the end of it.
+    pub fn dead_one(&self, life: impl FnOnce()) {
+        let pid = in_child(self.arena, || {
+            life();
+            // SAFETY: kills this process.
+            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        });
+        let status = wait_for(pid);
+        assert!(libc::WIFSIGNALED(status), "the one who was to die has status {status:#x}");
+    }
+}
+
+/// A victim on its way.
+pub struct Victim<'a> {
+    trial: &'a Trial,
+    pid: i32,
+    tracee: Tracee,
+}
+
+impl Victim<'_> {
+    /// Goes to the point. `at_call` is told of every system call on the way, right before it.
+    pub fn go(&mut self, at_call: impl FnMut(&Call)) {
+        self.tracee.go_to(&self.trial.point, at_call);
+        if self.trial.instructions_to_note > 0 {
+            self.tracee.note(self.trial.instructions_to_note);
+        }
+        let (result, point) = (&self.trial.arena.result, &self.trial.point);
+        if !point.asleep {
+            let at_call = self.tracee.is_at_call();
+            let at_sleep = at_call && self.tracee.call().is_futex_wait();
+            result.address.store(self.tracee.address(), SeqCst);
+            result.at_end.store(self.tracee.is_at_end().into(), SeqCst);
+            result.at_call.store(at_call.into(), SeqCst);
+            result.at_sleep.store(at_sleep.into(), SeqCst);
+        }
+        result.inside.store(self.trial.arena.inside.load(SeqCst), SeqCst);
+    }
+
+    /// Kills it.
+    pub fn kill(self) {
+        self.tracee.kill(self.pid);
+    }
+
+    /// Does not go to the point: it is another one's. It goes on until `then`, and dies there.
+    pub fn dies_when(mut self, then: impl FnMut() -> bool) {
+        self.tracee.step_until(then);
+        self.kill();
+    }
+}
+
+/// A process that ends by itself.
+#[must_use]
+pub struct Bystander {
+    pid: i32,
+}
+
+impl Bystander {
+    /// Waits for its end, which must be a good one.
+    pub fn join(self) {
+        let status = wait_for(self.pid);
+        assert_eq!(status, 0, "another survivor ended with status {status:#x}");
+    }
+}
+
+/// What a process, a child of this one, has ended with.
+pub fn wait_for(pid: i32) -> i32 {
+    let mut status = 0;
+    // SAFETY: the status is ours.
+    let ended = unsafe { libc::waitpid(pid, &mut status, 0) };
+    assert_eq!(ended, pid, "{}", io::Error::last_os_error());
+    status
+}
+
+/// Forks. The child dies with its parent, writes the message of a panic into the arena, and never returns.
+pub fn in_child(arena: &'static Arena, life: impl FnOnce()) -> i32 {
+    // SAFETY: the child runs on with a copy of this thread; it allocates, which glibc allows after a fork, and takes
+    // no lock that another thread might have had.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0, "fork: {}", io::Error::last_os_error());
+    if pid > 0 {
+        return pid;
+    }
+    // SAFETY: only sets a signal.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    panic::set_hook(Box::new(move |panic| {
+        arena.result.complain(&panic.to_string());
+        // SAFETY: ends the process at once; what it leaves behind is what a dead one leaves.
+        unsafe { libc::_exit(101) };
+    }));
+    life();
+    // SAFETY: as above. Thread-local destructors do not run: slots are given back where a trial says so.
+    unsafe { libc::_exit(0) }
+}
+
+/// Is it possible to step a child here at all? If not, why.
+pub fn stepping_is_forbidden() -> Option<String> {
+    // SAFETY: the child asks to be traced, says by its status whether it may, and is killed or ends.
+    unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            if libc::ptrace(libc::PTRACE_TRACEME) != 0 {
+                libc::_exit(*libc::__errno_location());
+            }
+            libc::raise(libc::SIGSTOP);
+            libc::_exit(0);
+        }
+        let mut status = 0;
+        libc::waitpid(pid, &mut status, 0);
+        if libc::WIFEXITED(status) {
+            return Some(io::Error::from_raw_os_error(libc::WEXITSTATUS(status)).to_string());
+        } else if libc::WIFSIGNALED(status) {
+            return Some(format!("asking for it is punished by signal {}", libc::WTERMSIG(status)));
+        }
+        let stepped = libc::ptrace(libc::PTRACE_SINGLESTEP, pid, 0, 0) == 0
+            && libc::waitpid(pid, &mut status, 0) == pid
+            && libc::WIFSTOPPED(status);
+        libc::kill(pid, libc::SIGKILL);
+        libc::waitpid(pid, &mut status, 0);
+        (!stepped).then(|| "PTRACE_SINGLESTEP does not work".into())
+    }
+}

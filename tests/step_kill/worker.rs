@@ -1,0 +1,82 @@
+//! A worker: a process that starts one trial after the other, and does nothing else. Each trial is a fresh child of it
+//! and so finds the same memory as every other, to the last byte of the heap: its victim goes the same way.
+
+use super::{
+    arena::Arena,
+    order::Point,
+    trial::{Trial, in_child, wait_for},
+};
+use std::{
+    io::{PipeReader, PipeWriter, Read, Write, pipe},
+    sync::atomic::Ordering::SeqCst,
+};
+
+pub struct Worker {
+    pub arena: &'static Arena,
+    folder: tempfile::TempDir,
+    pid: i32,
+    orders: PipeWriter,
+}
+
+impl Worker {
+    /// On `processor`. After each trial it writes `name` into `reports`.
+    pub fn new(processor: usize, name: u8, reports: &PipeWriter, play: fn(&Trial)) -> Self {
+        let arena = Arena::new();
+        // Where files are fastest, and where a mapping keeps a byte lock.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let (incoming, orders) = pipe().unwrap();
+        let pid = in_child(arena, || {
+            stay_on(processor);
+            works(arena, &folder, incoming, name, reports, play);
+        });
+        Self { arena, folder, pid, orders }
+    }
+
+    /// Has it run a trial.
+    pub fn start(&mut self, point: Point, instructions_to_note: u32) {
+        self.arena.clear();
+        self.arena.order.write(point, instructions_to_note);
+        self.orders.write_all(&[1]).unwrap();
+    }
+
+    /// Cleans up after a trial that ended before it did so itself.
+    pub fn sweep(&self) {
+        for entry in std::fs::read_dir(self.folder.path()).unwrap() {
+            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // SAFETY: a child of our own that nobody has waited for; its own children die with it.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        wait_for(self.pid);
+    }
+}
+
+/// A worker's life. No allocation in it.
+fn works(
+    arena: &'static Arena,
+    folder: &tempfile::TempDir,
+    mut orders: PipeReader,
+    name: u8,
+    mut reports: &PipeWriter,
+    play: fn(&Trial),
+) {
+    while orders.read(&mut [0]).unwrap() > 0 {
+        let status = wait_for(Trial::start(arena, folder.path(), play));
+        arena.result.status.store(status as u32, SeqCst);
+        reports.write_all(&[name]).unwrap();
+    }
+}
+
+/// The victim and the one who steps it on one processor: half the price of a step. Nothing depends on it.
+fn stay_on(processor: usize) {
+    // SAFETY: a set of processors is plain data, ours, and as long as we say.
+    unsafe {
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut one);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &one);
+    }
+}
