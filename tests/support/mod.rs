@@ -10,6 +10,7 @@ pub mod torture;
 pub mod user_space_file_system;
 
 use std::{
+    io::Write,
     path::{Path, PathBuf},
     sync::mpsc::{self, RecvTimeoutError, Sender},
     thread,
@@ -60,12 +61,18 @@ impl NoHang {
         let test = thread::current().name().unwrap_or("a test").to_owned();
         thread::spawn(move || {
             if dropped.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("HANG: {test} has not ended after {seconds} s");
-                std::process::abort();
+                give_up(&format!("{test} has not ended after {seconds} s"));
             }
         });
         Self { _alive: alive }
     }
+}
+
+/// Ends the whole test program with a report: not by a panic, which would wait for threads that never end, and past the
+/// test harness, which keeps what is printed until a test ends.
+pub fn give_up(report: &str) -> ! {
+    let _ = writeln!(std::io::stderr(), "\nHANG: {report}");
+    std::process::abort();
 }
 
 /// Waits until `done` says so.

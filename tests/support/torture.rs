@@ -4,6 +4,7 @@
 use super::{
     Dice, Place,
     actor::Actor,
+    give_up,
     shared::{Plain, Shareable, Shared},
     until,
 };
@@ -11,7 +12,6 @@ use std::{
     collections::BTreeMap,
     fmt,
     path::Path,
-    process,
     sync::atomic::{
         AtomicU8, AtomicU32, AtomicU64,
         Ordering::{Acquire, Relaxed, Release, SeqCst},
@@ -286,8 +286,7 @@ fn is_going_on(trail: &Trail, lock_file: &Path, kill: usize) -> bool {
         }
         if began.elapsed() > NO_PROGRESS {
             let status = inspect::snapshot(lock_file);
-            eprintln!("HANG: nobody entered for {NO_PROGRESS:?} after kill {kill}: {status:#?}");
-            process::abort();
+            give_up(&format!("nobody entered for {NO_PROGRESS:?} after kill {kill}: {status:#?}"));
         }
         thread::sleep(Duration::from_micros(20));
     }
