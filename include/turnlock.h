@@ -164,7 +164,7 @@
 #define TURNLOCK_ERROR_CAPACITY (-26)
 
 /**
- * The kernel lacks what turnlock needs (Linux 4.14 or newer).
+ * The kernel refuses what turnlock needs: the message says what.
  */
 #define TURNLOCK_ERROR_UNSUPPORTED (-27)
 
@@ -195,12 +195,17 @@
 #define TURNLOCK_MUTEX_MUST_EXIST 1
 
 /**
+ * `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served.
+ */
+#define TURNLOCK_MUTEX_STRICT 2
+
+/**
  * A lock file that is open. Any thread may use it.
  */
 typedef struct turnlock_file turnlock_file;
 
 /**
- * A mutex in a lock file: one at a time, first come first served. Any thread may use the handle; the lock belongs to
+ * A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the handle; the lock belongs to
  * the thread (or participant) that took it.
  */
 typedef struct turnlock_mutex turnlock_mutex;
@@ -269,6 +274,11 @@ typedef struct turnlock_mutex_options {
    * TURNLOCK_MUTEX_... or'ed together.
    */
   uint32_t flags;
+  /**
+   * How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now: nobody
+   * waits longer than this plus, for each one ahead, a section and a hand-over. 0 = the default (200 microseconds).
+   */
+  uint64_t patience_ns;
 } turnlock_mutex_options;
 
 /**

@@ -3,17 +3,22 @@
 //! The file is mapped for reading only, so looking cannot disturb; and what is seen may be out of date by the time it
 //! is printed.
 
-use crate::algorithm::{Place, Protocol, ownership::Health};
+use crate::algorithm::{
+    Place, Protocol,
+    ownership::{Health, token_in},
+};
 use crate::error::Result;
-use crate::layout::{DeathNoticeKind, FORMAT_MAJOR, FORMAT_MINOR, LockView, SlotRecord, SlotState, View};
-use crate::lock::{header_of, names_of};
+use crate::layout::{
+    DeathNoticeKind, FORMAT_MAJOR, FORMAT_MINOR, Fences, LockView, SlotRecord, SlotState, View,
+};
+use crate::lock::{Named, header_of, names_of};
 use crate::os::{
     clock, death_notice,
     file::{self, Access},
     map::Mapping,
     process::{self, ProcessState},
 };
-use crate::recovery::{self, bakery, ownership};
+use crate::recovery::{self, bakery, ownership, privilege};
 use crate::sync::Ordering::{Acquire, Relaxed};
 use std::{
     fs::File,
@@ -36,6 +41,8 @@ pub struct FileStatus {
     pub created_unix_seconds: u64,
     /// `false`: nobody opened it since this computer booted; the next one to open it clears what stands in it.
     pub of_this_boot: bool,
+    /// How a retained privilege is taken back: by "membarrier", or by "full" fences on both sides.
+    pub fences: &'static str,
     /// Everyone who takes part.
     pub participants: Vec<ParticipantStatus>,
     /// Every named lock.
@@ -93,6 +100,10 @@ pub struct LockStatus {
     /// The last fencing token given out. A decimal string in JSON, since it is larger than 2^53.
     #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
     pub fencing_token: u64,
+    /// How long a waiter lets others pass before it insists on its place, in seconds; 0 is strict first come first served.
+    pub patience_seconds: f64,
+    /// The slot that may enter again without asking anyone, if there is one.
+    pub retained_by: Option<usize>,
     /// Who has it.
     pub holder: Option<Entry>,
     /// Who waits for it, first the one who is next.
@@ -111,7 +122,8 @@ pub struct Entry {
     /// Its fencing token, if it is the holder.
     #[cfg_attr(feature = "cli", serde(serialize_with = "as_text_if_any"))]
     pub fencing_token: Option<u64>,
-    /// For how long it has held or waited, in seconds, to a few milliseconds; nothing if it came just now.
+    /// For how long it has held or waited, in seconds, to a few milliseconds; nothing if it came just now. Of a holder that
+    /// entered without asking anyone nothing is known until somebody waits: then it is for how long somebody has.
     pub for_seconds: Option<f64>,
 }
 
@@ -176,6 +188,10 @@ pub fn snapshot(path: impl AsRef<Path>) -> Result<FileStatus> {
         lock_capacity: prefix.geometry.locks(),
         created_unix_seconds: prefix.created_realtime_ns / 1_000_000_000,
         of_this_boot: recovery::is_of_this_boot(view),
+        fences: match Fences::of(view.header().fences.load(Relaxed)) {
+            Fences::Membarrier => "membarrier",
+            Fences::Full => "full",
+        },
         participants: onlooker.participants()?,
         locks: onlooker.locks()?,
         path,
@@ -200,7 +216,8 @@ struct Onlooker<'a> {
 struct Seen {
     slot: usize,
     place: Place,
-    held: u64,
+    /// Its fencing token, if it is the holder.
+    held: Option<u64>,
 }
 
 impl Onlooker<'_> {
@@ -238,31 +255,27 @@ impl Onlooker<'_> {
     }
 
     fn locks(&self) -> Result<Vec<LockStatus>> {
-        names_of(self.view)
-            .map(|(region, name, kind, algorithm)| self.lock(region, name, kind, algorithm))
-            .collect()
+        names_of(self.view).map(|named| self.lock(named)).collect()
     }
 
-    fn lock(
-        &self,
-        region: usize,
-        name: String,
-        kind: &'static str,
-        algorithm: &'static str,
-    ) -> Result<LockStatus> {
+    fn lock(&self, Named { region, name, kind, algorithm, patience }: Named) -> Result<LockStatus> {
         let lock = self.view.lock(region);
         let seen = steady_look(&lock);
         let now = clock::monotonic_ns();
         let entry = |seen: &Seen| -> Result<Entry> {
-            let since = lock.cells[seen.slot].since.load(Relaxed);
+            let since = match lock.cells[seen.slot].since.load(Relaxed) {
+                // Of a retained entry nobody wrote down since when; but since when it has been asked for.
+                0 if seen.held.is_some() => lock.words.asked_since.load(Relaxed),
+                since => since,
+            };
             Ok(Entry {
                 participant: self.participant(seen.slot, &self.view.slots()[seen.slot])?,
-                fencing_token: (seen.held != 0).then_some(seen.held),
+                fencing_token: seen.held,
                 for_seconds: (since != 0).then(|| now.saturating_sub(since) as f64 / 1e9),
             })
         };
-        let holder = seen.iter().find(|seen| seen.held != 0).map(entry).transpose()?;
-        let mut queue: Vec<Seen> = seen.into_iter().filter(|seen| seen.held == 0).collect();
+        let holder = seen.iter().find(|seen| seen.held.is_some()).map(entry).transpose()?;
+        let mut queue: Vec<Seen> = seen.into_iter().filter(|seen| seen.held.is_none()).collect();
         // Those in the doorway have no number yet and come last.
         queue.sort_by_key(|seen| (seen.place == Place::Choosing, seen.place, seen.slot));
         let news = &lock.words.previous_owner;
@@ -271,12 +284,14 @@ impl Onlooker<'_> {
             name,
             kind,
             algorithm,
-            state: match ownership(&lock).health() {
+            state: match ownership(lock.words).health() {
                 Health::Consistent => "consistent",
                 Health::Inconsistent => "inconsistent",
                 Health::NotRecoverable => "not_recoverable",
             },
             fencing_token: lock.words.token.load(Relaxed),
+            patience_seconds: patience as f64 / 1e9,
+            retained_by: privilege(lock.words).seen(),
             holder,
             queue: queue.iter().map(entry).collect::<Result<_>>()?,
             previous_owner: (dead_token != 0).then(|| DeadOwner {
@@ -296,9 +311,9 @@ fn steady_look(lock: &LockView) -> Vec<Seen> {
         let all = (0..lock.cells.len()).map(|slot| Seen {
             slot,
             place: bakery(lock).place(slot),
-            held: lock.cells[slot].held.load(Acquire),
+            held: token_in(lock.cells[slot].held.load(Acquire)),
         });
-        all.filter(|seen| seen.place != Place::Idle || seen.held != 0).collect()
+        all.filter(|seen| seen.place != Place::Idle || seen.held.is_some()).collect()
     };
     let mut before = look();
     for _ in 0..20 {

@@ -3,25 +3,27 @@
 //! ```text
 //! recover(q), for each lock, every step repeatable by the next reaper should this one die:
 //!   1 if held[q] != 0: write down who died; if state == consistent: state = inconsistent
-//!   2 held[q] = 0
+//!   2 held[q] = 0 (also where q was only trying to enter: that is no news)
 //!   3 number[q] = 0, choosing[q] = 0
 //!   4 wake who waited for q
 //! ```
+//! `control` is left alone: only the candidate writes it, and it may go on naming a slot that nobody has.
 //! Only then is the slot's record freed, and only then its byte lock given back.
 
 use crate::algorithm::{
     Protocol,
     bakery::{Bakery, Line, NUMBER_LIMIT},
     ownership::Ownership,
+    retained::Privilege,
 };
 use crate::error::Result;
-use crate::layout::{LockView, SlotState, View};
+use crate::layout::{Fences, LockView, LockWords, SlotState, View};
 use crate::os::{death_notice::Probe, process};
 use crate::participant;
 use crate::seeded::{Bug, planted};
 use crate::steps::{self, Step};
 use crate::sync::Ordering::{Relaxed, Release};
-use crate::wait::Bed;
+use crate::wait::{Bed, Lobby};
 
 /// The bakery over one lock's registers in the file.
 #[inline]
@@ -31,8 +33,26 @@ pub fn bakery<'a>(lock: &LockView<'a>) -> Bakery<Line<'a>> {
 
 /// One lock's owner words in the file.
 #[inline]
-pub fn ownership<'a>(lock: &LockView<'a>) -> Ownership<'a> {
-    Ownership { token: &lock.words.token, state: &lock.words.state }
+pub fn ownership(words: &LockWords) -> Ownership<'_> {
+    Ownership { token: &words.token, state: &words.state }
+}
+
+/// One lock's words about the retained privilege in the file.
+#[inline]
+pub fn privilege(words: &LockWords) -> Privilege<'_> {
+    Privilege {
+        control: &words.control,
+        began_at: &words.retained_at,
+        back_off: &words.back_off,
+        plain_entries: &words.plain_entries,
+        last: &words.last_plain,
+    }
+}
+
+/// Where those who stepped out of the line of one lock sleep.
+#[inline]
+pub fn lobby<'a>(lock: &LockView<'a>) -> Lobby<'a> {
+    Lobby { event: &lock.words.event, polite: &lock.words.polite }
 }
 
 /// Where those who wait for `slot` in lock region `region` sleep.
@@ -65,7 +85,7 @@ pub fn recover_in_lock(view: View, region: usize, slot: usize) {
         bakery(&lock).forget(slot);
     }
     steps::at(Step::Reap);
-    ownership(&lock).forget(&cell.held, |token| {
+    ownership(lock.words).forget(&cell.held, |token| {
         let (news, record) = (&lock.words.previous_owner, &view.slots()[slot]);
         news.token.store(token, Relaxed);
         news.pid.store(record.pid.load(Relaxed), Relaxed);
@@ -102,7 +122,7 @@ pub fn token_floor(realtime_ns: u64) -> u64 {
 
 /// After a boot nobody of before is alive: clears every slot, and has every fencing token jump, since the last ones
 /// given out may never have reached the disk. With every slot's byte lock in hand; the boot id is written last.
-pub fn renew_after_boot(view: View, boot_id: [u64; 2], realtime_ns: u64) {
+pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64) {
     const BOOT_JUMP: u64 = 1 << 40;
     for slot in 0..view.slots().len() {
         recover(view, slot);
@@ -116,8 +136,17 @@ pub fn renew_after_boot(view: View, boot_id: [u64; 2], realtime_ns: u64) {
         let last = Some(token.load(Relaxed)).filter(|last| *last < NUMBER_LIMIT - BOOT_JUMP).unwrap_or(0);
         token.store((last + BOOT_JUMP).max(token_floor(realtime_ns)), Relaxed);
     }
+    clear_retentions(view);
     view.header().slots_in_use.store(0, Relaxed);
+    view.header().fences.store(fences as u32, Relaxed);
     write_boot_id(view, boot_id);
+}
+
+/// Nobody retains any lock's privilege. With every slot's byte lock in hand.
+pub fn clear_retentions(view: View) {
+    for region in 0..=view.geometry().locks() as usize {
+        privilege(view.lock(region).words).clear();
+    }
 }
 
 /// Writes down during which boot the registers are valid.

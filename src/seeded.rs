@@ -23,11 +23,25 @@ pub enum Bug {
     NoHeld,
     /// A dead participant is cleaned up without holding its slot's byte lock.
     ReapWithoutByteLock,
+    /// The candidate does not wait for the barrier in the retainer's process after asking.
+    NoMembarrier,
+    /// The retainer looks whether it is asked, and only then says that it tries.
+    FlagAfterCheck,
+    /// The candidate gives its number up before `control` says that it retains the privilege.
+    LeaveBeforeControl,
+    /// A retainer that is asked takes its own mark out of `control`, though it is not the candidate.
+    ControlByNonCandidate,
+    /// A process that is not registered for membarrier retains the privilege without fences.
+    UnregisteredRetainer,
+    /// No full fence in a retained entry where membarrier is missing.
+    NoFenceInFencedMode,
+    /// One who died trying to enter passes for a dead owner.
+    OwnerDeadByTrying,
 }
 
 impl Bug {
     /// Every bug, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Bug; 8] = [
+    pub const ALL: [Bug; 15] = [
         Bug::NoChoosing,
         Bug::NoFenceAfterChoosing,
         Bug::NoFenceBeforeWait,
@@ -36,6 +50,13 @@ impl Bug {
         Bug::ForgetBeforeNews,
         Bug::NoHeld,
         Bug::ReapWithoutByteLock,
+        Bug::NoMembarrier,
+        Bug::FlagAfterCheck,
+        Bug::LeaveBeforeControl,
+        Bug::ControlByNonCandidate,
+        Bug::UnregisteredRetainer,
+        Bug::NoFenceInFencedMode,
+        Bug::OwnerDeadByTrying,
     ];
 }
 

@@ -33,11 +33,23 @@ pub enum Step {
     ReapForgotten,
     /// Giving the slot back: every register cleared, the byte lock still ours.
     Detach,
+    /// As the one who retains the privilege: said that we go in; not yet sure that we may.
+    Try,
+    /// At the head of the line: asked the retainer for the privilege; not yet behind the barrier.
+    Ask,
+    /// Behind the barrier: waiting for the retainer to be outside.
+    AskWait,
+    /// The privilege is ours and we are not yet written down as the holder.
+    Settle,
+    /// `control` says that we retain the privilege; our number still stands.
+    Retain,
+    /// Stepped out of the line to let others pass; not yet asleep.
+    Polite,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Step; 13] = [
+    pub const ALL: [Step; 19] = [
         Step::Attach,
         Step::Doorway,
         Step::Wait,
@@ -51,6 +63,12 @@ impl Step {
         Step::ReapNews,
         Step::ReapForgotten,
         Step::Detach,
+        Step::Try,
+        Step::Ask,
+        Step::AskWait,
+        Step::Settle,
+        Step::Retain,
+        Step::Polite,
     ];
 }
 

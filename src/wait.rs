@@ -34,6 +34,8 @@ const ASK_NEXT: u64 = 800_000;
 const ASK_NEXT_SHARE: u64 = 32;
 const ASK_BACK: u64 = 1_000_000;
 const ASK_AT_MOST: u64 = 50_000_000;
+// Somebody who retains the privilege calls nobody back, so one who stepped aside looks by itself.
+const ASIDE_AT_MOST: u64 = 200_000;
 
 /// How long a call may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +79,29 @@ impl Bed<'_> {
     }
 }
 
+/// Where those sleep who stepped out of the line of a lock, to let others pass.
+#[derive(Clone, Copy)]
+pub struct Lobby<'a> {
+    /// Changes when one of them should come back.
+    pub event: &'a AtomicU32,
+    /// Not 0 while somebody may sleep there.
+    pub polite: &'a AtomicU32,
+}
+
+impl Lobby<'_> {
+    /// Has the one who has slept longest come back, if anyone sleeps. After a full fence that comes after the store which
+    /// let the next one in.
+    #[inline]
+    pub fn call_one(&self) {
+        // Partner: the fence in `Ladder::step_aside`.
+        if self.polite.load(Relaxed) != 0 {
+            self.polite.store(0, Relaxed);
+            self.event.fetch_add(1, Release);
+            futex::wake_one(self.event);
+        }
+    }
+}
+
 /// Another thread's wish that a wait should end. Once requested it stays until a wait takes it, so that it is never
 /// lost; it does not disturb a call that need not wait.
 #[derive(Debug, Default)]
@@ -115,27 +140,57 @@ pub enum Outcome {
     TimedOut,
     /// Another thread cancelled the wait.
     Cancelled,
+    /// Not to insist yet: step out of the line, [`Ladder::step_aside`], and come back.
+    StepAside,
 }
 
 /// One wait, from the first look to the turn.
 pub struct Ladder<'a> {
     limit: Limit,
+    patience: u64,
     cancel: &'a Cancel,
     began: Option<u64>,
-    /// The slot whose life was asked for last.
-    asked: Option<usize>,
     ask_back: u64,
+    /// Where those who look on find since when it waits, once it sleeps in the line.
+    since: &'a AtomicU64,
 }
 
 impl<'a> Ladder<'a> {
-    /// At the foot.
-    pub fn new(limit: Limit, cancel: &'a Cancel) -> Self {
-        Self { limit, cancel, began: None, asked: None, ask_back: ASK_BACK }
+    /// At the foot. For `patience` nanoseconds it lets others pass.
+    pub fn new(limit: Limit, patience: u64, cancel: &'a Cancel, since: &'a AtomicU64) -> Self {
+        Self { limit, patience, cancel, began: None, ask_back: ASK_BACK, since }
     }
 
-    /// When this wait left the spinning (`CLOCK_MONOTONIC`, nanoseconds), if it has.
-    pub fn began(&self) -> Option<u64> {
-        self.began
+    /// How long a call may wait in all.
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Does it still let others pass?
+    pub fn is_polite(&mut self) -> bool {
+        self.patience != 0 && self.limit != Limit::Never && self.waited() < self.patience
+    }
+
+    /// From now on it insists on its place.
+    pub fn insist(&mut self) {
+        self.patience = 0;
+    }
+
+    fn waited(&mut self) -> u64 {
+        let now = clock::monotonic_ns();
+        now - *self.began.get_or_insert(now)
+    }
+
+    /// How much of the limit is left after `waited`; `None`: nothing.
+    fn left(&self, waited: u64) -> Option<u64> {
+        match self.limit {
+            Limit::Never => None,
+            Limit::For(limit) => {
+                let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+                Some(limit.saturating_sub(waited)).filter(|left| *left > 0)
+            }
+            Limit::Forever => Some(u64::MAX),
+        }
     }
 
     /// Waits a little for `unchanged` to become false, which `blocker` brings about; `bed` is its bed.
@@ -146,23 +201,13 @@ impl<'a> Ladder<'a> {
             }
             spin_hint();
         }
-        let now = clock::monotonic_ns();
-        let waited = now - *self.began.get_or_insert(now);
-        let left = match self.limit {
-            Limit::Never => return Outcome::TimedOut,
-            Limit::For(limit) => {
-                let left = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).saturating_sub(waited);
-                if left == 0 {
-                    return Outcome::TimedOut;
-                }
-                left
-            }
-            Limit::Forever => u64::MAX,
-        };
-        // Once before sleeping on anybody, so that a death that happened before we came costs no sleep at all.
-        if self.asked.replace(blocker.slot) != Some(blocker.slot) {
-            return Outcome::AskWhetherAlive;
+        let waited = self.waited();
+        let Some(left) = self.left(waited) else { return Outcome::TimedOut };
+        if waited < self.patience {
+            return Outcome::StepAside;
         }
+        // Not 0: that would say that nothing is known.
+        self.since.store(self.began.unwrap_or(0).max(1), Relaxed);
         let nap = if blocker.ahead > 1 {
             let nap = self.ask_back;
             self.ask_back = (nap * 2).min(ASK_AT_MOST);
@@ -172,6 +217,29 @@ impl<'a> Ladder<'a> {
             early.max(waited / ASK_NEXT_SHARE).min(ASK_AT_MOST)
         };
         self.sleep(unchanged, bed, Duration::from_nanos(nap.min(left)))
+    }
+
+    /// Out of the line: sleeps until somebody calls, `unchanged` is false, or a short time is over.
+    pub fn step_aside(&mut self, lobby: Lobby, unchanged: impl Fn() -> bool) -> Outcome {
+        let waited = self.waited();
+        let left =
+            self.left(waited).unwrap_or(0).min(self.patience.saturating_sub(waited)).min(ASIDE_AT_MOST);
+        // Acquire. Partner: the release in `Lobby::call_one`; read before the last look, so that a call after it counts.
+        let seen = lobby.event.load(Acquire);
+        lobby.polite.store(1, Relaxed);
+        // Partners: the fence before `Lobby::call_one`, and that in `Cancel::request`.
+        full_fence();
+        // A request that comes after this look is seen at the next one: naps are short.
+        if self.cancel.clear() {
+            return Outcome::Cancelled;
+        }
+        if left > 0 && unchanged() {
+            futex::wait(lobby.event, seen, Duration::from_nanos(left));
+            if lobby.event.load(Relaxed) == seen && unchanged() {
+                return Outcome::AskWhetherAlive;
+            }
+        }
+        Outcome::LookAgain
     }
 
     fn sleep(&self, unchanged: impl Fn() -> bool, bed: Bed, nap: Duration) -> Outcome {

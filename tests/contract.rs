@@ -114,6 +114,8 @@ macro_rules! contract {
 
 contract! {
     bakery_by_threads = crate::rust::BakeryByThreads: every fair threads guards;
+    bakery_strict = crate::rust::BakeryByThreads<crate::rust::Strict>: every fair;
+    bakery_with_full_fences = crate::rust::BakeryByThreads<crate::rust::Fenced>: every fair threads guards;
     bakery_by_participants = crate::rust::BakeryByParticipants: every fair participants guards;
     bakery_by_threads_in_c = crate::c::BakeryByThreads: every fair threads without_guards;
     bakery_by_participants_in_c = crate::c::BakeryByParticipants: every fair participants without_guards;

@@ -6,6 +6,7 @@
 
 pub mod bakery;
 pub mod ownership;
+pub mod retained;
 
 /// Mutual exclusion among numbered slots, as questions and answers that never wait.
 ///

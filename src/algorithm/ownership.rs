@@ -3,7 +3,8 @@
 //! | word | who writes it | when |
 //! |---|---|---|
 //! | `token` | the holder | on entering: last token + 1 |
-//! | `held[i]` | participant i; or whoever holds its byte lock after its death | its token while inside, else 0 |
+//! | `held[i]` | participant i; or whoever holds its byte lock after its death | its token while inside; [`TRYING`] in an entry
+//!   that may still fail ([`super::retained`]); else 0 |
 //! | `state` | the holder; or the reaper of a dead holder | see [`Health`] |
 //!
 //! Death between winning and `held` is clean: the algorithm's register still blocks everyone, and nothing was touched.
@@ -17,6 +18,15 @@ use crate::sync::{
     Ordering::{Acquire, Relaxed, Release, SeqCst},
     compiler_fence,
 };
+
+/// In `held`: on the way in, if it may. Not a holder: nothing was touched yet.
+pub const TRYING: u64 = u64::MAX;
+
+/// The fencing token in a `held` word; `None`: not a holder.
+#[inline]
+pub fn token_in(held: u64) -> Option<u64> {
+    Some(held).filter(|held| !matches!(*held, 0 | TRYING))
+}
 
 /// Whether the data that the lock protects can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,10 +107,18 @@ impl Ownership<'_> {
     /// Repeatable; the algorithm's `forget` comes after. Only with the dead one's byte lock in hand.
     pub fn forget(&self, held: &AtomicU64, news: impl FnOnce(u64)) {
         // Acquire. Partner: the release store in `enter`.
-        let token = held.load(Acquire);
-        if token == 0 {
+        let found = held.load(Acquire);
+        let token = if planted(Bug::OwnerDeadByTrying) {
+            Some(found).filter(|found| *found != 0)
+        } else {
+            token_in(found)
+        };
+        let Some(token) = token else {
+            if found != 0 {
+                held.store(0, Release);
+            }
             return;
-        }
+        };
         if planted(Bug::NoHeld) {
             held.store(0, Release);
             return;

@@ -10,11 +10,11 @@ use crate::error::{
     Error, Result,
     status::{TURNLOCK_OK, TURNLOCK_OWNER_DEAD},
 };
-use crate::lock::{Acquired, Mutex};
+use crate::lock::{Acquired, DEFAULT_PATIENCE, Mutex};
 use crate::wait::Limit;
-use std::{ffi::c_char, time::Duration};
+use std::{ffi::c_char, mem::offset_of, time::Duration};
 
-/// A mutex in a lock file: one at a time, first come first served. Any thread may use the handle; the lock belongs to
+/// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the handle; the lock belongs to
 /// the thread (or participant) that took it.
 #[allow(non_camel_case_types)]
 pub struct turnlock_mutex {
@@ -25,6 +25,8 @@ pub struct turnlock_mutex {
 pub const TURNLOCK_ALGORITHM_BAKERY: u32 = 1;
 /// `turnlock_mutex_options.flags`: do not create the lock.
 pub const TURNLOCK_MUTEX_MUST_EXIST: u32 = 1;
+/// `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served.
+pub const TURNLOCK_MUTEX_STRICT: u32 = 2;
 
 /// How to open, or create, a mutex. Set `size` to `sizeof(struct turnlock_mutex_options)` and everything else that you
 /// do not care about to 0.
@@ -38,6 +40,9 @@ pub struct turnlock_mutex_options {
     pub algorithm: u32,
     /// TURNLOCK_MUTEX_... or'ed together.
     pub flags: u32,
+    /// How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now: nobody
+    /// waits longer than this plus, for each one ahead, a section and a hand-over. 0 = the default (200 microseconds).
+    pub patience_ns: u64,
 }
 
 /// What came with an acquisition.
@@ -89,22 +94,24 @@ pub unsafe extern "C" fn turnlock_mutex_open(
         let bad_name = || Error::BadName { name: name.to_string_lossy().into_owned(), why: "is not UTF-8" };
         let name = name.to_str().map_err(|_| bad_name())?;
         // SAFETY: the caller's promise.
-        let given = unsafe { self::options(options, size_of::<turnlock_mutex_options>()) }?;
+        let given = unsafe { self::options(options, offset_of!(turnlock_mutex_options, patience_ns)) }?;
         if mutex.is_null() {
             return Err(invalid("the place for the mutex handle is NULL"));
         }
         if !matches!(given.algorithm, 0 | TURNLOCK_ALGORITHM_BAKERY)
-            || given.flags & !TURNLOCK_MUTEX_MUST_EXIST != 0
+            || given.flags & !(TURNLOCK_MUTEX_MUST_EXIST | TURNLOCK_MUTEX_STRICT) != 0
         {
             return Err(invalid(
                 "the algorithm or a flag is one that this version of turnlock does not know",
             ));
         }
-        let opened = if given.flags & TURNLOCK_MUTEX_MUST_EXIST != 0 {
-            file.existing_mutex(name)?
-        } else {
-            file.mutex(name)?
+        let patience = match given.patience_ns {
+            _ if given.flags & TURNLOCK_MUTEX_STRICT != 0 => Duration::ZERO,
+            0 => DEFAULT_PATIENCE,
+            patience => Duration::from_nanos(patience),
         };
+        let must_exist = given.flags & TURNLOCK_MUTEX_MUST_EXIST != 0;
+        let opened = file.mutex_options().patience(patience).must_exist(must_exist).open(name)?;
         // SAFETY: not NULL, and the caller's promise.
         unsafe { mutex.write(Handle::open(opened).cast()) };
         Ok(TURNLOCK_OK)

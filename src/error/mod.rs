@@ -182,8 +182,8 @@ pub enum Error {
         /// What was asked for.
         wanted: u32,
     },
-    /// The kernel lacks something turnlock needs.
-    #[error("the kernel lacks {0}: turnlock needs Linux 4.14 or newer")]
+    /// The kernel refuses something turnlock needs.
+    #[error("the kernel refuses {0}")]
     Unsupported(&'static str),
 }
 

@@ -61,7 +61,7 @@ pub const TURNLOCK_ERROR_STILL_HELD: i32 = -24;
 pub const TURNLOCK_ERROR_NOT_INCONSISTENT: i32 = -25;
 /// The file exists and is smaller than the capacities asked for.
 pub const TURNLOCK_ERROR_CAPACITY: i32 = -26;
-/// The kernel lacks what turnlock needs (Linux 4.14 or newer).
+/// The kernel refuses what turnlock needs: the message says what.
 pub const TURNLOCK_ERROR_UNSUPPORTED: i32 = -27;
 
 /// The sentence for a status number. Total: an unknown number has a sentence too.
@@ -99,7 +99,7 @@ pub(crate) fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_ERROR_STILL_HELD => c"a lock is still held through this handle",
         TURNLOCK_ERROR_NOT_INCONSISTENT => c"the lock is not inconsistent, so there is nothing to mark",
         TURNLOCK_ERROR_CAPACITY => c"the file is smaller than the capacities asked for",
-        TURNLOCK_ERROR_UNSUPPORTED => c"the kernel lacks what turnlock needs (Linux 4.14 or newer)",
+        TURNLOCK_ERROR_UNSUPPORTED => c"the kernel refuses what turnlock needs",
         _ => c"unknown turnlock status",
     }
 }

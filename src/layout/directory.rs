@@ -16,7 +16,10 @@ pub struct DirectoryEntry {
     pub kind: AtomicU32,
     /// Which algorithm; the numbers belong to the `lock` room.
     pub algorithm: AtomicU32,
-    reserved: [AtomicU32; 13],
+    reserved: AtomicU32,
+    /// How long a waiter lets others pass before it insists on its place, in nanoseconds.
+    pub patience_ns: AtomicU64,
+    more_reserved: [AtomicU64; 5],
     /// The name, at most [`MAX_NAME_BYTES`].
     pub name: Text<8>,
 }
@@ -33,6 +36,7 @@ pub enum EntryState {
 
 const _: () = {
     assert!(size_of::<DirectoryEntry>() == 128);
+    assert!(offset_of!(DirectoryEntry, patience_ns) == 16);
     assert!(offset_of!(DirectoryEntry, name) == 64);
     assert!(size_of::<AtomicU64>() == 8);
 };

@@ -131,10 +131,30 @@ pub struct LiveHeader {
     /// before its first doorway; lowered only by one who holds the byte locks of every slot from the new value up.
     pub slots_in_use: AtomicU32,
     slots_reserved: [AtomicU32; 15],
-    rest: [AtomicU64; 488],
+    /// A [`Fences`]; written by whoever holds every slot's byte lock.
+    pub fences: AtomicU32,
+    rest: [AtomicU32; 975],
+}
+
+/// The values of [`LiveHeader::fences`]: how the privilege of a lock is taken from one who retains it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Fences {
+    /// By membarrier: retained entries have no fence. Everybody who takes part is registered for it.
+    Membarrier = 1,
+    /// By full fences on both sides (what any other value is read as too).
+    Full = 2,
+}
+
+impl Fences {
+    /// What the word says.
+    pub fn of(word: u32) -> Self {
+        if word == Fences::Membarrier as u32 { Fences::Membarrier } else { Fences::Full }
+    }
 }
 
 const _: () = {
+    assert!(offset_of!(LiveHeader, fences) == 192);
     assert!(offset_of!(LiveHeader, incarnation) == 40);
     assert!(offset_of!(LiveHeader, boot_id) == 64);
     assert!(offset_of!(LiveHeader, slots_in_use) == 128);
@@ -149,15 +169,19 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LiveHeader, incarnation),
         offset_of!(LiveHeader, boot_id),
         offset_of!(LiveHeader, slots_in_use),
+        offset_of!(LiveHeader, fences),
         size_of::<DirectoryEntry>(),
+        offset_of!(DirectoryEntry, patience_ns),
         offset_of!(DirectoryEntry, name),
         size_of::<SlotRecord>(),
         offset_of!(SlotRecord, label),
         offset_of!(SlotRecord, program),
         size_of::<LockWords>(),
+        offset_of!(LockWords, control),
         offset_of!(LockWords, token),
         offset_of!(LockWords, state),
         offset_of!(LockWords, previous_owner),
+        offset_of!(LockWords, event),
         size_of::<PreviousOwner>(),
         offset_of!(PreviousOwner, label),
         size_of::<AtomicU64>(),

@@ -8,13 +8,26 @@ use std::mem::{offset_of, size_of};
 ///
 /// | word | who writes it | when |
 /// |---|---|---|
+/// | `control`, `asked_since` | the candidate: the head of the line | asking for the privilege, and having it |
+/// | `retained_at`, `back_off`, `plain_entries`, `last_plain` | the holder | when its entry was no retained one |
 /// | `token` | the holder | on entering |
 /// | `state` | the holder; or the reaper of a dead holder | consistent again or given up; owner-dead |
 /// | `previous_owner` | the reaper of a dead holder | before `state` |
 #[repr(C, align(128))]
 pub struct LockWords {
-    /// Room for the retained privilege.
-    control_reserved: [AtomicU64; 8],
+    /// Who retains the privilege: the `algorithm` room's `retained`.
+    pub control: AtomicU64,
+    /// The fencing token with which the present retention began.
+    pub retained_at: AtomicU64,
+    /// So many plain entries must come before the next retention.
+    pub back_off: AtomicU64,
+    /// So many have come.
+    pub plain_entries: AtomicU64,
+    /// The slot of the last of them, plus 1.
+    pub last_plain: AtomicU64,
+    /// Since when the retainer has been asked for the privilege (`CLOCK_MONOTONIC`, nanoseconds); 0 = it is not.
+    pub asked_since: AtomicU64,
+    control_reserved: [AtomicU64; 2],
     /// The last fencing token given out.
     pub token: AtomicU64,
     /// The `algorithm` room's `Health`, as a number.
@@ -22,7 +35,11 @@ pub struct LockWords {
     state_reserved: [AtomicU32; 13],
     /// Who died holding the lock, last.
     pub previous_owner: PreviousOwner,
-    reserved: [AtomicU64; 32],
+    /// Futex word: changes when one who stepped out of the line should come back.
+    pub event: AtomicU32,
+    /// Not 0 while somebody may sleep on `event`.
+    pub polite: AtomicU32,
+    reserved: [AtomicU64; 31],
 }
 
 /// The news about a dead holder: for people to read, and the fencing token for programs to compare.
@@ -43,7 +60,7 @@ pub struct PreviousOwner {
 /// holds the slot's byte lock after its death; `wake` and `sleepers` also by those who wait for the slot.
 #[repr(C, align(64))]
 pub struct Cell {
-    /// 0, or the fencing token with which this slot is in the critical section.
+    /// 0, or the fencing token with which this slot is in the critical section; all ones while it tries to enter.
     pub held: AtomicU64,
     /// When it entered, or began to sleep in the line (`CLOCK_MONOTONIC`, nanoseconds); 0 = not known.
     pub since: AtomicU64,
@@ -56,9 +73,11 @@ pub struct Cell {
 
 const _: () = {
     assert!(size_of::<LockWords>() == 512);
+    assert!(offset_of!(LockWords, control) == 0);
     assert!(offset_of!(LockWords, token) == 64);
     assert!(offset_of!(LockWords, state) == 72);
     assert!(offset_of!(LockWords, previous_owner) == 128);
+    assert!(offset_of!(LockWords, event) == 256);
     assert!(size_of::<PreviousOwner>() == 128);
     assert!(offset_of!(PreviousOwner, label) == 64);
     assert!(size_of::<Cell>() == 64);

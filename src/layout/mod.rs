@@ -13,11 +13,11 @@ mod view;
 
 pub use directory::{DirectoryEntry, EntryState, MAX_NAME_BYTES};
 pub use geometry::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
-pub use header::{HeaderFault, HeaderPrefix, LiveHeader, PREFIX_BYTES};
+pub use header::{Fences, HeaderFault, HeaderPrefix, LiveHeader, PREFIX_BYTES};
 pub use lock::{Cell, LockWords, PreviousOwner};
 pub use slot::{DeathNoticeKind, SlotRecord, SlotState};
 pub use text::Text;
-pub use view::{LockView, View};
+pub use view::{CellOffset, Entrance, LockView, View};
 
 /// Format version: another major number cannot be read; a larger minor number adds only what may be ignored.
 pub const FORMAT_MAJOR: u16 = 1;
@@ -62,17 +62,20 @@ mod tests {
 
     #[test]
     fn the_document_says_what_the_code_does() {
-        compare("Directory entry", offsets!(DirectoryEntry: state kind algorithm name));
+        compare("Directory entry", offsets!(DirectoryEntry: state kind algorithm patience_ns name));
         compare(
             "Slot",
             offsets!(SlotRecord: state death_notice generation pid tid pid_namespace attached_realtime_ns label program),
         );
-        compare("Lock words", offsets!(LockWords: token state previous_owner));
+        compare(
+            "Lock words",
+            offsets!(LockWords: control retained_at back_off plain_entries last_plain asked_since token state previous_owner event polite),
+        );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
         compare("Cell", offsets!(Cell: held since wake sleepers));
         let header = rows("Header");
-        assert_eq!(header.len(), 13);
-        for (field, offset) in offsets!(LiveHeader: incarnation boot_id slots_in_use) {
+        assert_eq!(header.len(), 14);
+        for (field, offset) in offsets!(LiveHeader: incarnation boot_id slots_in_use fences) {
             assert!(header.iter().any(|row| (row.2.as_str(), row.0) == (field, offset)), "{field}");
         }
         for pair in header.windows(2) {

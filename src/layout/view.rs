@@ -30,6 +30,32 @@ pub struct LockView<'map> {
     pub header: &'map LiveHeader,
 }
 
+/// Where one lock's region lies, computed once for a handle that enters it often.
+#[derive(Clone, Copy, Debug)]
+pub struct Entrance(NonNull<LockWords>);
+
+// SAFETY: only an address; `Entrance::words` says when it may be used.
+unsafe impl Send for Entrance {}
+// SAFETY: as above.
+unsafe impl Sync for Entrance {}
+
+/// How far a slot's cell lies from the start of each region of a file, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct CellOffset(usize);
+
+impl Entrance {
+    /// The lock's words, and the cell at `offset`.
+    ///
+    /// # Safety
+    /// `self` and `offset` come from views of the same mapping, which exists for all of `'map`.
+    #[inline(always)]
+    pub unsafe fn words<'map>(self, offset: CellOffset) -> (&'map LockWords, &'map Cell) {
+        // SAFETY: both addresses lie in the mapping, since `View::entrance` and `View::cell_offset` checked region and
+        // slot against its geometry; all fields are atomics.
+        unsafe { (self.0.as_ref(), self.0.byte_add(offset.0).cast().as_ref()) }
+    }
+}
+
 impl<'map> View<'map> {
     /// A view of `geometry.file_size()` bytes at `base`.
     ///
@@ -81,6 +107,20 @@ impl<'map> View<'map> {
                 header: self.header(),
             }
         }
+    }
+
+    /// Where region `region` lies. Panics as [`View::lock`].
+    pub fn entrance(&self, region: usize) -> Entrance {
+        Entrance(self.lock(region).words.into())
+    }
+
+    /// How far the cell of `slot` lies from the start of a region.
+    ///
+    /// # Panics
+    /// Where the file has no such slot.
+    pub fn cell_offset(&self, slot: usize) -> CellOffset {
+        assert!(slot < self.geometry.participants() as usize);
+        CellOffset(self.geometry.cells_in_region() + slot * size_of::<Cell>())
     }
 
     /// # Safety

@@ -1,7 +1,7 @@
 //! The directory: finding a lock by its name, and naming a new one.
 
 use super::{
-    engine::At,
+    engine::{At, Manner},
     open_file::OpenFile,
     seat::{Seat, with_thread_seat},
 };
@@ -13,6 +13,8 @@ use std::{sync::Arc, time::Duration};
 
 /// The region of the directory's own lock.
 const DIRECTORY_LOCK: usize = 0;
+/// It is taken for microseconds, and never often.
+const DIRECTORY_MANNER: Manner = Manner { patience: 0, retains: false };
 /// How long naming a new lock may wait for others who do.
 const NAMING_LIMIT: Duration = Duration::from_secs(5);
 
@@ -52,6 +54,28 @@ impl Algorithm {
     }
 }
 
+/// What is asked for when a lock is named.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// What kind it must be.
+    pub kind: Kind,
+    /// Which algorithm it must run.
+    pub algorithm: Algorithm,
+    /// How long a waiter lets others pass, in nanoseconds, if the lock is created now.
+    pub patience: u64,
+    /// May it be created?
+    pub may_create: bool,
+}
+
+/// A lock that was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Its region.
+    pub region: usize,
+    /// How long a waiter lets others pass, in nanoseconds.
+    pub patience: u64,
+}
+
 fn check_name(name: &str) -> Result<()> {
     let why = match name {
         "" => "is empty",
@@ -62,33 +86,27 @@ fn check_name(name: &str) -> Result<()> {
     Err(Error::BadName { name: name.into(), why })
 }
 
-/// The region of the lock called `name`; named now if it is not there and `may_create`.
-pub fn find_or_name(
-    file: &Arc<OpenFile>,
-    name: &str,
-    kind: Kind,
-    algorithm: Algorithm,
-    may_create: bool,
-) -> Result<usize> {
+/// The lock called `name`; named now if it is not there and the plan allows it.
+pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Found> {
     check_name(name)?;
     if !file.is_whole() {
         return Err(file.not_whole());
     }
-    if let Some(region) = find(file, name, kind, algorithm)? {
-        return Ok(region);
+    if let Some(found) = find(file, name, plan)? {
+        return Ok(found);
     }
-    if !may_create {
+    if !plan.may_create {
         return Err(Error::NotFound {
             path: file.reopen().path().into(),
             why: format!("it has no lock called {name:?}: `turnlock status` lists them"),
         });
     }
-    with_thread_seat(file, |seat| name_it(seat, name, kind, algorithm))
+    with_thread_seat(file, |seat| name_it(seat, name, plan))
 }
 
-fn name_it(seat: &Seat, name: &str, kind: Kind, algorithm: Algorithm) -> Result<usize> {
+fn name_it(seat: &Seat, name: &str, plan: &Plan) -> Result<Found> {
     let file = &seat.file;
-    let directory_lock = At::new(seat, DIRECTORY_LOCK);
+    let directory_lock = At::new(seat, DIRECTORY_LOCK, DIRECTORY_MANNER);
     // Whoever died here left an entry that is not ready, which is as good as none: nothing to repair.
     let taken = directory_lock.take_and_reset(Limit::For(NAMING_LIMIT)).map_err(|error| match error {
         Error::TimedOut => file.damaged(format!(
@@ -97,8 +115,8 @@ fn name_it(seat: &Seat, name: &str, kind: Kind, algorithm: Algorithm) -> Result<
         )),
         error => error,
     })?;
-    let named = find(file, name, kind, algorithm).and_then(|found| match found {
-        Some(region) => Ok(region),
+    let named = find(file, name, plan).and_then(|found| match found {
+        Some(found) => Ok(found),
         None => {
             let view = file.view();
             let free = view
@@ -110,19 +128,21 @@ fn name_it(seat: &Seat, name: &str, kind: Kind, algorithm: Algorithm) -> Result<
                 locks: view.directory().len(),
             })?;
             let entry = &view.directory()[at];
-            entry.kind.store(kind as u32, Relaxed);
-            entry.algorithm.store(algorithm as u32, Relaxed);
+            entry.kind.store(plan.kind as u32, Relaxed);
+            entry.algorithm.store(plan.algorithm as u32, Relaxed);
+            entry.patience_ns.store(plan.patience, Relaxed);
             entry.name.set(name);
             // Release. Partner: the acquire load in `find`. Ready is never seen half-made.
             entry.state.store(EntryState::Ready as u32, Release);
-            Ok(at + 1)
+            Ok(Found { region: at + 1, patience: plan.patience })
         }
     });
     directory_lock.unlock(Some(taken.token))?;
     named
 }
 
-fn find(file: &OpenFile, name: &str, kind: Kind, algorithm: Algorithm) -> Result<Option<usize>> {
+fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<Found>> {
+    let Plan { kind, algorithm, .. } = *plan;
     let view = file.view();
     for (at, entry) in view.directory().iter().enumerate() {
         // Acquire. Partner: the release store in `name_it`.
@@ -142,21 +162,38 @@ fn find(file: &OpenFile, name: &str, kind: Kind, algorithm: Algorithm) -> Result
                 ),
             });
         }
-        return Ok(Some(at + 1));
+        return Ok(Some(Found { region: at + 1, patience: entry.patience_ns.load(Relaxed) }));
     }
     Ok(None)
 }
 
-/// Every named lock: its region, name, kind and algorithm.
-pub(crate) fn names_of(view: View<'_>) -> impl Iterator<Item = (usize, String, &'static str, &'static str)> {
+/// A named lock, for those who look on.
+pub(crate) struct Named {
+    /// Its region.
+    pub region: usize,
+    /// Its name.
+    pub name: String,
+    /// Its kind, by name.
+    pub kind: &'static str,
+    /// Its algorithm, by name.
+    pub algorithm: &'static str,
+    /// How long a waiter lets others pass, in nanoseconds.
+    pub patience: u64,
+}
+
+/// Every named lock.
+pub(crate) fn names_of(view: View<'_>) -> impl Iterator<Item = Named> {
     // Acquire. Partner: the release store in `name_it`.
     let ready = view
         .directory()
         .iter()
         .enumerate()
         .filter(|(_, entry)| entry.state.load(Acquire) == EntryState::Ready as u32);
-    ready.map(|(at, entry)| {
-        let kind = Kind::name(entry.kind.load(Relaxed));
-        (at + 1, entry.name.get(), kind, Algorithm::name(entry.algorithm.load(Relaxed)))
+    ready.map(|(at, entry)| Named {
+        region: at + 1,
+        name: entry.name.get(),
+        kind: Kind::name(entry.kind.load(Relaxed)),
+        algorithm: Algorithm::name(entry.algorithm.load(Relaxed)),
+        patience: entry.patience_ns.load(Relaxed),
     })
 }

@@ -2,18 +2,19 @@
 //!
 //! The steps have the names of [`crate::steps::Step`], which the models in `spec/` use too.
 
-use super::seat::Seat;
-use crate::algorithm::{Blocker, Corrupt, Place, Protocol, ownership::Health};
+use super::{
+    seat::{Have, Seat},
+    turn::Turn,
+};
+use crate::algorithm::{Place, Protocol, ownership::Health};
 use crate::error::{Error, Result};
 use crate::layout::LockView;
 use crate::os::{clock, death_notice::Probe};
-use crate::recovery::{self, bakery, bed, ownership};
+use crate::recovery::{self, bakery, bed, lobby, ownership, privilege};
+use crate::seeded::{Bug, planted};
 use crate::steps::{self, Step};
-use crate::sync::{
-    Ordering::{Acquire, Relaxed},
-    spin_hint,
-};
-use crate::wait::{Ladder, Limit, Outcome};
+use crate::sync::Ordering::{Acquire, Relaxed};
+use crate::wait::Limit;
 
 /// A lock that was just taken.
 #[derive(Clone, Copy, Debug)]
@@ -24,19 +25,29 @@ pub struct Taken {
     pub owner_dead: bool,
 }
 
+/// How a lock is to be taken, by everyone alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manner {
+    /// How long a waiter lets others pass, in nanoseconds.
+    pub patience: u64,
+    /// May the privilege be retained?
+    pub retains: bool,
+}
+
 /// One participant at one lock.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
-    seat: &'a Seat,
-    region: usize,
-    lock: LockView<'a>,
+    pub(super) seat: &'a Seat,
+    pub(super) region: usize,
+    pub(super) lock: LockView<'a>,
+    manner: Manner,
 }
 
 impl<'a> At<'a> {
     /// Participant `seat` at the lock in `region`.
     #[inline]
-    pub fn new(seat: &'a Seat, region: usize) -> Self {
-        Self { seat, region, lock: seat.file.view().lock(region) }
+    pub fn new(seat: &'a Seat, region: usize, manner: Manner) -> Self {
+        Self { seat, region, lock: seat.file.view().lock(region), manner }
     }
 
     /// Takes the lock, or waits for it as long as `limit` says.
@@ -58,7 +69,7 @@ impl<'a> At<'a> {
     /// Takes the lock, and opens it again if it was not recoverable (or inconsistent).
     pub fn take_and_reset(&self, limit: Limit) -> Result<Taken> {
         let token = self.take_whatever_its_health(limit)?;
-        ownership(&self.lock).mark_consistent();
+        ownership(self.lock.words).mark_consistent();
         Ok(Taken { token, owner_dead: false })
     }
 
@@ -70,31 +81,61 @@ impl<'a> At<'a> {
             return Err(Error::Deadlock);
         }
         let taken = self.enter(limit);
-        self.seat.note(self.region, *taken.as_ref().unwrap_or(&0));
-        taken
+        self.seat.note(self.region, taken.as_ref().ok().copied());
+        taken.map(|has| has.token)
     }
 
-    #[inline]
-    fn enter(&self, limit: Limit) -> Result<u64> {
-        let me = self.seat.slot;
-        let protocol = bakery(&self.lock);
+    fn enter(&self, limit: Limit) -> Result<Have> {
+        if let Some(token) = self.enter_retained() {
+            return Ok(Have { token, plainly: false });
+        }
         if limit == Limit::Never {
             self.look_before_trying()?;
         }
-        let ticket = self.doorway()?;
-        steps::at(Step::Wait);
-        match protocol.blocker(me, ticket) {
-            Ok(None) => {}
-            _ => self.wait(ticket, limit).inspect_err(|_| self.withdraw())?,
-        }
+        let in_demand = Turn::new(self, limit, self.manner.patience).come()?;
         if !self.seat.file.is_whole() {
             self.withdraw();
             return Err(self.seat.file.not_whole());
         }
         steps::at(Step::Won);
-        let cell = &self.lock.cells[me];
-        cell.since.store(clock::coarse_monotonic_ns(), Relaxed);
-        let Some((token, _)) = ownership(&self.lock).enter(&cell.held) else {
+        self.settle(in_demand)
+    }
+
+    /// As the one who retains the privilege, if we do.
+    fn enter_retained(&self) -> Option<u64> {
+        let (privilege, cell) = (privilege(self.lock.words), &self.lock.cells[self.seat.slot]);
+        if privilege.seen() != Some(self.seat.slot) {
+            return None;
+        }
+        let token = privilege.enter(&cell.held, self.seat.mark, &ownership(self.lock.words));
+        if token.is_none() {
+            if planted(Bug::ControlByNonCandidate) {
+                privilege.hold_plainly();
+            }
+            // The candidate may have seen us try.
+            bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+        } else {
+            steps::at(Step::Section);
+        }
+        token
+    }
+
+    /// The privilege is ours: written down as the holder, plainly or retaining it.
+    fn settle(&self, in_demand: bool) -> Result<Have> {
+        steps::at(Step::Settle);
+        let (privilege, cell) = (privilege(self.lock.words), &self.lock.cells[self.seat.slot]);
+        let retains = privilege.should_retain(self.seat.slot, in_demand)
+            && self.manner.retains
+            && self.health() == Health::Consistent;
+        if self.lock.words.asked_since.load(Relaxed) != 0 {
+            self.lock.words.asked_since.store(0, Relaxed);
+        }
+        // Of retained entries nobody writes down since when.
+        cell.since.store(if retains { 0 } else { clock::coarse_monotonic_ns() }, Relaxed);
+        if !retains {
+            privilege.hold_plainly();
+        }
+        let Some((token, _)) = ownership(self.lock.words).enter(&cell.held) else {
             self.withdraw();
             return Err(self.seat.file.damaged(format!(
                 "the fencing token of its lock {} is impossible: the file was overwritten; delete it while nobody \
@@ -102,8 +143,16 @@ impl<'a> At<'a> {
                 self.region
             )));
         };
+        if retains {
+            if planted(Bug::LeaveBeforeControl) {
+                bakery(&self.lock).leave(self.seat.slot);
+            }
+            privilege.retain(self.seat.mark, token);
+            bakery(&self.lock).leave(self.seat.slot);
+            bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+        }
         steps::at(Step::Section);
-        Ok(token)
+        Ok(Have { token, plainly: !retains })
     }
 
     /// Gives the lock back, if we have it (with this very token, where one is named).
@@ -111,6 +160,17 @@ impl<'a> At<'a> {
     pub fn unlock(&self, token: Option<u64>) -> Result<()> {
         self.check_owner(token)?;
         self.give_back();
+        self.after_leaving()
+    }
+
+    /// A retainer has left and is asked, or was: wakes who waits for that.
+    #[cold]
+    pub fn left_disturbed(&self) -> Result<()> {
+        bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+        self.after_leaving()
+    }
+
+    fn after_leaving(&self) -> Result<()> {
         // After: giving back may be the first to touch what a truncated file has no more.
         if self.seat.file.is_whole() { Ok(()) } else { Err(self.seat.file.not_whole()) }
     }
@@ -119,7 +179,7 @@ impl<'a> At<'a> {
     pub fn abandon(&self, token: Option<u64>) -> Result<()> {
         self.check_owner(token)?;
         recovery::recover_in_lock(self.seat.file.view(), self.region, self.seat.slot);
-        self.seat.note(self.region, 0);
+        self.seat.note(self.region, None);
         Ok(())
     }
 
@@ -129,68 +189,50 @@ impl<'a> At<'a> {
         if self.health() != Health::Inconsistent {
             return Err(Error::NotInconsistent);
         }
-        ownership(&self.lock).mark_consistent();
+        ownership(self.lock.words).mark_consistent();
         Ok(())
     }
 
     /// Do we have the lock (with this very token, where one is named)?
     #[inline]
     pub fn check_owner(&self, token: Option<u64>) -> Result<()> {
-        match self.seat.token(self.region) {
+        match self.seat.has(self.region) {
             None => Err(Error::NotOwner),
-            Some(held) if token.is_some_and(|token| token != held) => Err(Error::NotOwner),
+            Some(has) if token.is_some_and(|token| token != has.token) => Err(Error::NotOwner),
             Some(_) => Ok(()),
         }
     }
 
     #[inline]
     fn health(&self) -> Health {
-        ownership(&self.lock).health()
+        ownership(self.lock.words).health()
     }
 
-    #[inline]
     fn give_back(&self) {
+        let Some(has) = self.seat.has(self.region) else { return };
         let cell = &self.lock.cells[self.seat.slot];
-        self.seat.note(self.region, 0);
+        self.seat.note(self.region, None);
         steps::at(Step::Exit);
-        ownership(&self.lock).exit(&cell.held);
+        if !has.plainly {
+            if !privilege(self.lock.words).leave(&cell.held, self.seat.mark) {
+                bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+            }
+            return;
+        }
+        ownership(self.lock.words).exit(&cell.held);
         steps::at(Step::Leave);
         bakery(&self.lock).leave(self.seat.slot);
         steps::at(Step::Wake);
         bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+        lobby(&self.lock).call_one();
     }
 
     #[cold]
-    fn withdraw(&self) {
+    pub(super) fn withdraw(&self) {
         steps::at(Step::Withdraw);
         bakery(&self.lock).withdraw(self.seat.slot);
         self.lock.cells[self.seat.slot].since.store(0, Relaxed);
         bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
-    }
-
-    #[inline]
-    fn doorway(&self) -> Result<u64> {
-        loop {
-            match bakery(&self.lock).doorway(self.seat.slot) {
-                Ok(ticket) => return Ok(ticket),
-                Err(corrupt) => self.repair(corrupt)?,
-            }
-        }
-    }
-
-    /// An impossible number: of a dead slot, it is cleared like anything a dead one leaves; of a live one, an error.
-    #[cold]
-    fn repair(&self, Corrupt { slot, value }: Corrupt) -> Result<()> {
-        let file = &self.seat.file;
-        let probe = Probe::open(file.reopen(), self.seat.slot)?;
-        if recovery::reap(file.view(), &probe, slot)? {
-            return Ok(());
-        }
-        Err(file.damaged(format!(
-            "slot {slot} of its lock {} holds the impossible number {value:#x} while its participant is alive: \
-             something else than turnlock writes to the file; stop its users, delete it and let it be created anew",
-            self.region
-        )))
     }
 
     /// A try that will fail should not disturb the line: look first, and bury the dead.
@@ -201,7 +243,7 @@ impl<'a> At<'a> {
                 return Ok(());
             }
             let probe = Probe::open(self.seat.file.reopen(), self.seat.slot)?;
-            if !self.reap_if_dead(&probe, &blocker)? && bakery(&self.lock).still_blocks(&blocker) {
+            if !self.reap_if_dead(&probe, blocker.slot)? && bakery(&self.lock).still_blocks(&blocker) {
                 return Err(Error::WouldBlock);
             }
         }
@@ -209,75 +251,12 @@ impl<'a> At<'a> {
     }
 
     /// `true`: it was dead and is removed now.
-    fn reap_if_dead(&self, probe: &Probe, blocker: &Blocker) -> Result<bool> {
-        if probe.is_alive(blocker.slot)? {
+    pub(super) fn reap_if_dead(&self, probe: &Probe, slot: usize) -> Result<bool> {
+        if probe.is_alive(slot)? {
             return Ok(false);
         }
-        recovery::reap(self.seat.file.view(), probe, blocker.slot)
+        recovery::reap(self.seat.file.view(), probe, slot)
     }
-
-    #[cold]
-    fn wait(&self, ticket: u64, limit: Limit) -> Result<()> {
-        let protocol = bakery(&self.lock);
-        let me = self.seat.slot;
-        let mut ladder = Ladder::new(limit, &self.seat.cancel);
-        let mut probe = None;
-        loop {
-            let blocker = match protocol.blocker(me, ticket) {
-                Ok(None) => return Ok(()),
-                Ok(Some(blocker)) => blocker,
-                Err(corrupt) => {
-                    self.repair(corrupt)?;
-                    continue;
-                }
-            };
-            let unchanged = || protocol.still_blocks(&blocker);
-            let step = match limit {
-                Limit::Never => try_once(&protocol, &blocker),
-                _ => ladder.step(unchanged, bed(&self.lock, self.region, blocker.slot), &blocker),
-            };
-            match step {
-                Outcome::LookAgain => {}
-                Outcome::Cancelled => return Err(Error::Cancelled),
-                Outcome::TimedOut | Outcome::AskWhetherAlive => {
-                    if let Some(began) = ladder.began() {
-                        self.lock.cells[me].since.store(began, Relaxed);
-                    }
-                    // Whatever somebody else wrote over our number: those behind us look at it.
-                    protocol.insist(me, ticket);
-                    let probe = match &mut probe {
-                        Some(probe) => probe,
-                        none => none.insert(Probe::open(self.seat.file.reopen(), me)?),
-                    };
-                    if probe.is_replaced() {
-                        return Err(Error::Replaced { path: self.seat.file.reopen().path().into() });
-                    }
-                    if !self.seat.file.is_whole() {
-                        return Err(self.seat.file.not_whole());
-                    }
-                    // Also when the time is up: a dead one must not outlive everybody's patience.
-                    let reaped = self.reap_if_dead(probe, &blocker)?;
-                    if step == Outcome::TimedOut && !reaped && unchanged() {
-                        return Err(if limit == Limit::Never { Error::WouldBlock } else { Error::TimedOut });
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Without waiting, except for somebody who is in its doorway: that takes some hundred instructions.
-fn try_once(protocol: &impl Protocol, blocker: &Blocker) -> Outcome {
-    for _ in 0..1000 {
-        if !protocol.still_blocks(blocker) {
-            return Outcome::LookAgain;
-        }
-        if protocol.place(blocker.slot) != Place::Choosing {
-            break;
-        }
-        spin_hint();
-    }
-    Outcome::TimedOut
 }
 
 /// What the lock's words say of a dead holder.

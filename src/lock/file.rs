@@ -1,8 +1,7 @@
 //! The file, as a Rust user sees it.
 
 use super::{
-    directory::{self, Algorithm, Kind},
-    mutex::Mutex,
+    mutex::{Mutex, MutexOptions},
     open_file::OpenFile,
     participant::{Participant, ParticipantOptions},
     seat,
@@ -58,6 +57,7 @@ pub struct LockFileOptions {
     group: Option<u32>,
     label: String,
     must_exist: bool,
+    full_fences: bool,
 }
 
 impl LockFileOptions {
@@ -101,6 +101,14 @@ impl LockFileOptions {
         self
     }
 
+    /// Do without membarrier even where the kernel has it: entries of a lock that nobody else wants then cost two full
+    /// fences. The file keeps it until the next boot. Where membarrier is missing, it is so by itself. Nothing is changed
+    /// while others take part.
+    pub fn full_fences(&mut self, full_fences: bool) -> &mut Self {
+        self.full_fences = full_fences;
+        self
+    }
+
     /// Opens the file at `path`, or creates it.
     ///
     /// # Errors
@@ -129,6 +137,7 @@ impl LockFileOptions {
         let permissions = Permissions { mode, group: self.group };
         let file =
             OpenFile::open_or_create(path.as_ref(), geometry, !self.must_exist, permissions, &self.label)?;
+        file.settle_fences(self.full_fences)?;
         file.check_capacity(self.participants, self.locks)?;
         Ok(LockFile { file: Counted::new(file) })
     }
@@ -145,20 +154,19 @@ impl LockFile {
         LockFileOptions::default()
     }
 
-    /// The mutex called `name`, created if the file has no lock of that name. Names have 1 to 63 bytes.
-    ///
-    /// # Errors
-    /// [`Error::BadName`], [`Error::LocksFull`], [`Error::Kind`] if the name belongs to another kind of lock,
-    /// [`Error::ParticipantsFull`] (naming a lock takes a slot), [`Error::Damaged`].
+    /// The mutex called `name`, created if the file has no lock of that name. Errors as [`MutexOptions::open`].
     pub fn mutex(&self, name: &str) -> Result<Mutex> {
-        let region = directory::find_or_name(&self.file.0, name, Kind::Mutex, Algorithm::Bakery, true)?;
-        Ok(Mutex::new(self.file.clone(), region))
+        self.mutex_options().open(name)
     }
 
     /// The mutex called `name`, if there is one; else [`Error::NotFound`].
     pub fn existing_mutex(&self, name: &str) -> Result<Mutex> {
-        let region = directory::find_or_name(&self.file.0, name, Kind::Mutex, Algorithm::Bakery, false)?;
-        Ok(Mutex::new(self.file.clone(), region))
+        self.mutex_options().must_exist(true).open(name)
+    }
+
+    /// Options for a mutex.
+    pub fn mutex_options(&self) -> MutexOptions<'_> {
+        MutexOptions::new(&self.file)
     }
 
     /// A participant of its own, for work that moves between threads. See [`Participant`].

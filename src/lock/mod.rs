@@ -3,14 +3,18 @@
 mod directory;
 mod engine;
 mod file;
+mod guard;
 mod mutex;
 mod open_file;
 mod participant;
+mod retained;
 mod seat;
+mod turn;
 
 pub use file::{LockFile, LockFileOptions};
-pub use mutex::{Acquired, Mutex, MutexGuard, ParticipantGuard, PreviousOwner};
+pub use guard::{MutexGuard, ParticipantGuard};
+pub use mutex::{Acquired, DEFAULT_PATIENCE, Mutex, MutexOptions, PreviousOwner};
 pub use participant::{Participant, ParticipantOptions};
 
-pub(crate) use directory::names_of;
+pub(crate) use directory::{Named, names_of};
 pub(crate) use open_file::header_of;

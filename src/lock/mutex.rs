@@ -1,16 +1,20 @@
-//! The mutex: one at a time, first come first served.
+//! The mutex: one at a time; after its patience nobody overtakes a waiter.
 
 use super::{
-    engine::{self, At, Taken},
+    directory::{self, Algorithm, Found, Kind, Plan},
+    engine::{self, At, Manner, Taken},
     file::Counted,
+    guard::{MutexGuard, ParticipantGuard},
     participant::Participant,
+    retained::{self, Door, Left},
     seat::{Seat, with_thread_seat, with_thread_seat_if_any},
 };
 use crate::error::{Error, Result};
 use crate::wait::Limit;
-use std::{marker::PhantomData, time::Duration};
+use std::time::Duration;
 
-/// A mutual-exclusion lock in a lock file. First come first served; a holder's death is news for the next one.
+/// A mutual-exclusion lock in a lock file. First come first served, after a moment of patience ([`MutexOptions::patience`]);
+/// a holder's death is news for the next one.
 ///
 /// The lock belongs to the thread that took it (or to a [`Participant`]). Cloning gives another handle of the same
 /// lock. The data that it protects are the program's business: a file, shared memory, a device.
@@ -30,7 +34,66 @@ use std::{marker::PhantomData, time::Duration};
 #[derive(Clone)]
 pub struct Mutex {
     file: Counted,
-    region: usize,
+    door: Door,
+    manner: Manner,
+}
+
+/// How long a waiter lets others pass before it insists on its place, where the lock's creator did not say:
+/// `docs/performance.md` has the measurements behind it.
+pub const DEFAULT_PATIENCE: Duration = Duration::from_micros(200);
+
+/// How to open, or create, a mutex.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+/// // Strict order: nobody ever overtakes, at the price of a context switch for each hand-over.
+/// let mutex = file.mutex_options().patience(std::time::Duration::ZERO).open("queue")?;
+/// assert_eq!(mutex.patience(), std::time::Duration::ZERO);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct MutexOptions<'a> {
+    file: &'a Counted,
+    patience: Duration,
+    must_exist: bool,
+}
+
+impl<'a> MutexOptions<'a> {
+    pub(super) fn new(file: &'a Counted) -> Self {
+        Self { file, patience: DEFAULT_PATIENCE, must_exist: false }
+    }
+
+    /// How long a waiter lets others pass before it insists on its place, if the lock is created now: a lock that exists
+    /// keeps what its creator said. [`DEFAULT_PATIENCE`] if not said; zero is strict first come first served.
+    ///
+    /// Nobody waits longer than this plus, for each one ahead, a section and a hand-over; after it, nobody overtakes.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Do not create the lock.
+    pub fn must_exist(mut self, must_exist: bool) -> Self {
+        self.must_exist = must_exist;
+        self
+    }
+
+    /// Opens the mutex called `name`. Names have 1 to 63 bytes.
+    ///
+    /// # Errors
+    /// [`Error::BadName`], [`Error::LocksFull`], [`Error::Kind`] if the name belongs to another kind of lock,
+    /// [`Error::NotFound`], [`Error::ParticipantsFull`] (naming a lock takes a slot), [`Error::Damaged`].
+    pub fn open(self, name: &str) -> Result<Mutex> {
+        let plan = Plan {
+            kind: Kind::Mutex,
+            algorithm: Algorithm::Bakery,
+            patience: u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX),
+            may_create: !self.must_exist,
+        };
+        let found = directory::find_or_name(&self.file.0, name, &plan)?;
+        Ok(Mutex::new(self.file.clone(), found))
+    }
 }
 
 /// What came with an acquisition.
@@ -58,8 +121,14 @@ pub struct PreviousOwner {
 }
 
 impl Mutex {
-    pub(super) fn new(file: Counted, region: usize) -> Self {
-        Self { file, region }
+    fn new(file: Counted, found: Found) -> Self {
+        let door = Door { region: found.region, entrance: file.0.view().entrance(found.region) };
+        Self { file, door, manner: Manner { patience: found.patience, retains: true } }
+    }
+
+    /// How long a waiter lets others pass before it insists on its place.
+    pub fn patience(&self) -> Duration {
+        Duration::from_nanos(self.manner.patience)
     }
 
     /// Takes the lock, waiting for the turn as long as it takes.
@@ -68,6 +137,7 @@ impl Mutex {
     /// [`Error::Deadlock`] if this thread has it already; [`Error::NotRecoverable`]; [`Error::Cancelled`];
     /// [`Error::ParticipantsFull`] at a thread's first lock; [`Error::Damaged`], [`Error::Replaced`] if something
     /// happened to the file.
+    #[inline]
     pub fn lock(&self) -> Result<MutexGuard<'_>> {
         self.lock_thread(Limit::Forever)
     }
@@ -86,6 +156,7 @@ impl Mutex {
     /// # drop(guard);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn try_lock(&self) -> Result<MutexGuard<'_>> {
         self.lock_thread(Limit::Never)
     }
@@ -105,6 +176,7 @@ impl Mutex {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn lock_for(&self, limit: Duration) -> Result<MutexGuard<'_>> {
         self.lock_thread(Limit::For(limit))
     }
@@ -150,7 +222,7 @@ impl Mutex {
     /// Who died holding this lock, last; `None` if nobody ever did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         let (fencing_token, pid, thread, label) =
-            engine::previous_owner(&self.file.0.view().lock(self.region));
+            engine::previous_owner(&self.file.0.view().lock(self.door.region));
         (fencing_token != 0).then_some(PreviousOwner { fencing_token, pid, thread, label })
     }
 
@@ -161,9 +233,9 @@ impl Mutex {
         })
     }
 
+    #[inline]
     fn lock_thread(&self, limit: Limit) -> Result<MutexGuard<'_>> {
-        let acquired = self.take(limit)?;
-        Ok(MutexGuard { mutex: self, acquired, panicking: std::thread::panicking(), _not_send: PhantomData })
+        Ok(MutexGuard::new(self, self.take(limit)?))
     }
 
     fn lock_participant<'a>(
@@ -171,14 +243,21 @@ impl Mutex {
         participant: &'a Participant,
         limit: Limit,
     ) -> Result<ParticipantGuard<'a>> {
-        let acquired = self.take_as(participant, limit)?;
-        Ok(ParticipantGuard { mutex: self, participant, acquired, panicking: std::thread::panicking() })
+        Ok(ParticipantGuard::new(self, participant, self.take_as(participant, limit)?))
     }
 
     // Without guards, for the C ABI.
 
     #[inline]
     pub(crate) fn take(&self, limit: Limit) -> Result<Acquired> {
+        match retained::enter(&self.file.0, self.door) {
+            Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),
+            None => self.take_slowly(limit),
+        }
+    }
+
+    #[cold]
+    fn take_slowly(&self, limit: Limit) -> Result<Acquired> {
         with_thread_seat(&self.file.0, |seat| Ok(self.at(seat).take(limit)?.into()))
     }
 
@@ -190,7 +269,16 @@ impl Mutex {
 
     #[inline]
     pub(crate) fn unlock(&self, token: Option<u64>) -> Result<()> {
-        with_thread_seat_if_any(&self.file.0, |seat| self.at(seat).unlock(token))
+        match retained::leave(&self.file.0, self.door, token) {
+            Some(Left::Quietly) => Ok(()),
+            Some(Left::Disturbed) => self.unlock_slowly(|at| at.left_disturbed()),
+            None => self.unlock_slowly(|at| at.unlock(token)),
+        }
+    }
+
+    #[cold]
+    fn unlock_slowly(&self, act: impl FnOnce(&At) -> Result<()>) -> Result<()> {
+        with_thread_seat_if_any(&self.file.0, |seat| act(&self.at(seat)))
     }
 
     pub(crate) fn unlock_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
@@ -234,7 +322,7 @@ impl Mutex {
 
     #[inline]
     fn at<'a>(&self, seat: &'a Seat) -> At<'a> {
-        At::new(seat, self.region)
+        At::new(seat, self.door.region, self.manner)
     }
 
     fn seat_of<'a>(&self, participant: &'a Participant) -> Result<&'a Seat> {
@@ -253,113 +341,5 @@ impl From<Taken> for Acquired {
     #[inline]
     fn from(taken: Taken) -> Self {
         Self { fencing_token: taken.token, previous_owner_died: taken.owner_dead }
-    }
-}
-
-/// The lock is this thread's until the guard is dropped. Dropped by a panic, the lock passes on as from a dead owner.
-#[must_use = "the lock is given back as soon as the guard is dropped"]
-pub struct MutexGuard<'a> {
-    mutex: &'a Mutex,
-    acquired: Acquired,
-    panicking: bool,
-    _not_send: PhantomData<*const ()>,
-}
-
-/// The lock is a [`Participant`]'s until the guard is dropped, on whichever thread.
-#[must_use = "the lock is given back as soon as the guard is dropped"]
-pub struct ParticipantGuard<'a> {
-    mutex: &'a Mutex,
-    participant: &'a Participant,
-    acquired: Acquired,
-    panicking: bool,
-}
-
-macro_rules! guard_methods {
-    ($($guard:ident)*) => { $(impl $guard<'_> {
-        /// What came with the acquisition.
-        pub fn acquired(&self) -> Acquired {
-            self.acquired
-        }
-
-        /// This acquisition's fencing token.
-        pub fn fencing_token(&self) -> u64 {
-            self.acquired.fencing_token
-        }
-
-        /// Who died, if the previous holder did.
-        pub fn previous_owner(&self) -> Option<PreviousOwner> {
-            self.mutex.previous_owner().filter(|_| self.acquired.previous_owner_died)
-        }
-    })* };
-}
-guard_methods!(MutexGuard ParticipantGuard);
-
-impl MutexGuard<'_> {
-    /// Says that the data are well again after a holder's death. [`Error::NotInconsistent`] if nobody died.
-    pub fn mark_consistent(&mut self) -> Result<()> {
-        self.mutex.mark_consistent()
-    }
-
-    /// Gives the lock back and says whether all was well, which dropping the guard cannot.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`] if the file was overwritten meanwhile: the section may not have been alone.
-    pub fn unlock(self) -> Result<()> {
-        let (mutex, token) = (self.mutex, self.acquired.fencing_token);
-        std::mem::forget(self);
-        mutex.unlock(Some(token))
-    }
-
-    /// Gives the lock back as a dying owner does, since the data were left half-done: the next holder has the news. What
-    /// a panic does by itself.
-    pub fn abandon(self) -> Result<()> {
-        let (mutex, token) = (self.mutex, self.acquired.fencing_token);
-        std::mem::forget(self);
-        mutex.abandon(Some(token))
-    }
-}
-
-impl ParticipantGuard<'_> {
-    /// Says that the data are well again after a holder's death. [`Error::NotInconsistent`] if nobody died.
-    pub fn mark_consistent(&mut self) -> Result<()> {
-        self.mutex.mark_consistent_as(self.participant)
-    }
-
-    /// Gives the lock back and says whether all was well, which dropping the guard cannot. Errors as
-    /// [`MutexGuard::unlock`].
-    pub fn unlock(self) -> Result<()> {
-        let (mutex, participant, token) = (self.mutex, self.participant, self.acquired.fencing_token);
-        std::mem::forget(self);
-        mutex.unlock_as(participant, Some(token))
-    }
-
-    /// Gives the lock back as a dying owner does, as [`MutexGuard::abandon`].
-    pub fn abandon(self) -> Result<()> {
-        let (mutex, participant, token) = (self.mutex, self.participant, self.acquired.fencing_token);
-        std::mem::forget(self);
-        mutex.abandon_as(participant, Some(token))
-    }
-}
-
-// In both: a guard that a forked child only remembers is not the owner, and the error that says so needs no hearing.
-impl Drop for MutexGuard<'_> {
-    fn drop(&mut self) {
-        let token = self.acquired.fencing_token;
-        let _ = if std::thread::panicking() && !self.panicking {
-            self.mutex.abandon(Some(token))
-        } else {
-            self.mutex.unlock(Some(token))
-        };
-    }
-}
-
-impl Drop for ParticipantGuard<'_> {
-    fn drop(&mut self) {
-        let token = self.acquired.fencing_token;
-        let _ = if std::thread::panicking() && !self.panicking {
-            self.mutex.abandon_as(self.participant, Some(token))
-        } else {
-            self.mutex.unlock_as(self.participant, Some(token))
-        };
     }
 }

@@ -1,16 +1,17 @@
 //! One file, mapped once in a process, however often it is opened.
 
 use crate::error::{Error, Result};
-use crate::layout::{DeathNoticeKind, Geometry, HeaderFault, HeaderPrefix, PREFIX_BYTES, View};
+use crate::layout::{DeathNoticeKind, Fences, Geometry, HeaderFault, HeaderPrefix, PREFIX_BYTES, View};
 use crate::os::{
     clock, death_notice,
     file::{self, Access, Identity, Permissions, Reopen},
     fork::{self, Gate, Gated},
     map::Mapping,
-    process,
+    membarrier, process,
 };
 use crate::participant;
 use crate::recovery;
+use crate::seeded::{Bug, planted};
 use crate::sync::{AtomicUsize, Ordering::Relaxed};
 use std::{
     fs::File,
@@ -105,7 +106,12 @@ impl OpenFile {
             death_notice::if_slots_are_free(&self.reopen, slots.clone(), || {
                 // Somebody else may have done it between our look and our locks.
                 if !recovery::is_of_this_boot(self.view()) {
-                    recovery::renew_after_boot(self.view(), process::boot_id(), clock::realtime_ns());
+                    recovery::renew_after_boot(
+                        self.view(),
+                        possible_fences(),
+                        process::boot_id(),
+                        clock::realtime_ns(),
+                    );
                 }
             })?;
             std::thread::sleep(Duration::from_millis(1));
@@ -115,6 +121,48 @@ impl OpenFile {
              (a virtual machine and its host, for example), which cannot work"
                 .into(),
         ))
+    }
+
+    /// Sees to it that this process can take part in taking a retained privilege back. A file begins with membarrier where
+    /// the kernel has it, and goes over to full fences for good (until the next boot) when somebody without it opens it and
+    /// nobody takes part.
+    pub fn settle_fences(&self, full_fences: bool) -> Result<()> {
+        if self.fences() == Fences::Full || (!full_fences && membarrier::register()) {
+            return Ok(());
+        }
+        let slots = 0..self.geometry().participants() as usize;
+        death_notice::if_slots_are_free(&self.reopen, slots, || {
+            // Before the word: nobody takes part, so no retention of the other kind is left.
+            recovery::clear_retentions(self.view());
+            self.view().header().fences.store(Fences::Full as u32, Relaxed);
+        })?;
+        // Without membarrier, one cannot take anything back from those who rely on it.
+        if self.fences() == Fences::Membarrier { self.can_membarrier() } else { Ok(()) }
+    }
+
+    fn fences(&self) -> Fences {
+        Fences::of(self.view().header().fences.load(Relaxed))
+    }
+
+    fn can_membarrier(&self) -> Result<()> {
+        if membarrier::register() {
+            Ok(())
+        } else {
+            Err(Error::Unsupported(
+                "membarrier (before Linux 4.16, or by a filter), which those who use this file now rely on: open it first \
+                 from here, while nobody uses it, and everybody will do without",
+            ))
+        }
+    }
+
+    /// Do this process's retained entries have full fences? For one who has a slot's byte lock: nobody changes it then.
+    pub fn fences_of_participant(&self) -> Result<bool> {
+        let fenced = self.fences() == Fences::Full;
+        if !fenced && !planted(Bug::UnregisteredRetainer) {
+            // A forked child is not registered by its parent.
+            self.can_membarrier()?;
+        }
+        Ok(fenced)
     }
 
     /// The mapped file.
@@ -186,6 +234,10 @@ impl OpenFile {
     }
 }
 
+fn possible_fences() -> Fences {
+    if membarrier::register() { Fences::Membarrier } else { Fences::Full }
+}
+
 fn find(files: &[Weak<OpenFile>], identity: Identity, prefix: HeaderPrefix) -> Option<Arc<OpenFile>> {
     // A file that is gone by name but still mapped keeps its inode, so the number cannot be another file's; but it may
     // have been truncated and written anew.
@@ -205,6 +257,7 @@ fn create(path: &Path, geometry: Geometry, permissions: Permissions) -> Result<O
         for region in 0..=geometry.locks() as usize {
             view.lock(region).words.token.store(recovery::token_floor(now), Relaxed);
         }
+        view.header().fences.store(possible_fences() as u32, Relaxed);
         recovery::write_boot_id(view, process::boot_id());
         Ok(())
     })

@@ -1,8 +1,9 @@
 //! A slot that this process has, and the thread it belongs to.
 
 use super::open_file::OpenFile;
+use crate::algorithm::retained::Mark;
 use crate::error::{Error, Result};
-use crate::layout::DeathNoticeKind;
+use crate::layout::{CellOffset, DeathNoticeKind};
 use crate::os::{
     death_notice::DeathNotice,
     fork::{Gate, Gated, process_mark},
@@ -15,7 +16,11 @@ use crate::sync::{
     Ordering::{Acquire, Relaxed, Release},
 };
 use crate::wait::Cancel;
-use std::{cell::RefCell, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    ptr,
+    sync::Arc,
+};
 
 /// A slot in a file, ours until it is retired.
 pub struct Seat {
@@ -25,18 +30,33 @@ pub struct Seat {
     pub slot: usize,
     /// Lets another thread end a wait.
     pub cancel: Cancel,
+    /// How a lock's `control` reads while this seat retains the privilege.
+    pub mark: Mark,
+    /// Where its cell lies in each region.
+    pub cell: CellOffset,
     process: u64,
     retired: AtomicBool,
     busy: AtomicBool,
     giving_back: AtomicBool,
     notice: Gated<Option<DeathNotice>>,
-    /// For each lock region: 0, TAKING, or the fencing token that this seat holds it with. Private, so that what others
-    /// write into the file never decides what we believe to have.
+    /// For each lock region: 0, TAKING, or the fencing token that this seat holds it with, or'ed with PLAINLY. Private, so
+    /// that what others write into the file never decides what we believe to have.
     mine: Box<[AtomicU64]>,
 }
 
 /// In [`Seat::mine`]: on the way in. No token is that large.
 const TAKING: u64 = u64::MAX;
+/// In [`Seat::mine`]: its number stands in the line meanwhile, so that it is not a retained entry. No token is that large.
+const PLAINLY: u64 = 1 << 63;
+
+/// How a seat has a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Have {
+    /// The fencing token.
+    pub token: u64,
+    /// Its number stands in the line; else it retains the privilege.
+    pub plainly: bool,
+}
 
 /// What is asked for when a slot is taken.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +80,7 @@ impl Seat {
         let notice = participant::claim(file.reopen(), file.view(), kind, wish.inherited)?;
         let slot = notice.slot();
         steps::at(Step::Attach);
+        let fenced = file.fences_of_participant()?;
         recovery::recover(file.view(), slot);
         let label = if wish.label.is_empty() { file.label() } else { wish.label.clone() };
         participant::occupy(file.view(), slot, kind, &label);
@@ -68,6 +89,8 @@ impl Seat {
             file: file.clone(),
             slot,
             cancel: Cancel::default(),
+            mark: Mark::new(slot, fenced),
+            cell: file.view().cell_offset(slot),
             process: process_mark(),
             retired: AtomicBool::new(false),
             busy: AtomicBool::new(false),
@@ -102,6 +125,12 @@ impl Seat {
         self.file.lower_bound();
     }
 
+    /// Has it nothing to do with the lock of `region`?
+    #[inline(always)]
+    pub fn is_outside(&self, region: usize) -> bool {
+        self.mine[region].load(Relaxed) == 0
+    }
+
     /// Begins to take the lock of `region`. `false`: it has it, or is on the way in.
     #[inline]
     pub fn begin(&self, region: usize) -> bool {
@@ -113,21 +142,24 @@ impl Seat {
         idle
     }
 
-    /// Has the lock of `region` from now on, with `token`; with 0, it has it no more.
+    /// Has the lock of `region` from now on, so; or has it not.
     #[inline]
-    pub fn note(&self, region: usize, token: u64) {
-        self.mine[region].store(token, Relaxed);
+    pub fn note(&self, region: usize, has: Option<Have>) {
+        let word = has.map_or(0, |has| has.token | if has.plainly { PLAINLY } else { 0 });
+        self.mine[region].store(word, Relaxed);
     }
 
-    /// The fencing token with which it has the lock of `region`; `None`: it has not.
+    /// How it has the lock of `region`, if it has.
     #[inline]
-    pub fn token(&self, region: usize) -> Option<u64> {
-        Some(self.mine[region].load(Relaxed)).filter(|token| !matches!(*token, 0 | TAKING))
+    pub fn has(&self, region: usize) -> Option<Have> {
+        let word = self.mine[region].load(Relaxed);
+        let has = Have { token: word & !PLAINLY, plainly: word & PLAINLY != 0 };
+        (!matches!(word, 0 | TAKING)).then_some(has)
     }
 
     /// Does it have any lock?
     pub fn holds_any(&self) -> bool {
-        (0..self.mine.len()).any(|region| self.token(region).is_some())
+        (0..self.mine.len()).any(|region| self.has(region).is_some())
     }
 
     /// Taking a lock: one thread at a time, for participants that threads share.
@@ -174,6 +206,22 @@ impl Drop for Call<'_> {
 
 thread_local! {
     static SEATS: ThreadSeats = const { ThreadSeats(RefCell::new(Vec::new())) };
+    /// The one of them that was used last, for the fast path: no destructor, so no question whether it still exists.
+    /// NULL, or in SEATS; whoever takes one out of there comes by [`forget_latest`].
+    static LATEST: Cell<*const Seat> = const { Cell::new(ptr::null()) };
+}
+
+/// Runs `act` with the slot that this thread used last, if it is one in `file`.
+#[inline(always)]
+pub fn with_latest_seat<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) -> Option<R>) -> Option<R> {
+    // SAFETY: NULL or in SEATS, which keeps it alive: `act` is our own fast path and takes none out of there. A forked
+    // child has its parent's memory, and so the seat too; that it is not its own is asked here.
+    let seat = unsafe { LATEST.get().as_ref() }?;
+    if Arc::as_ptr(&seat.file) == Arc::as_ptr(file) && seat.is_ours() { act(seat) } else { None }
+}
+
+fn forget_latest() {
+    LATEST.set(ptr::null());
 }
 
 /// The slots of one thread, one for each file. A thread that ends gives them back.
@@ -181,6 +229,7 @@ struct ThreadSeats(RefCell<Vec<Arc<Seat>>>);
 
 impl Drop for ThreadSeats {
     fn drop(&mut self) {
+        forget_latest();
         for seat in self.0.get_mut() {
             seat.retire();
         }
@@ -195,6 +244,7 @@ pub fn with_thread_seat<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) -> Resu
     SEATS
         .try_with(|seats| {
             if let Some(seat) = find(&seats.0.borrow(), file) {
+                LATEST.set(seat);
                 return act(seat);
             }
             attach_thread(seats, file)?;
@@ -226,6 +276,7 @@ pub fn thread_seat(file: &Arc<OpenFile>) -> Result<Arc<Seat>> {
 pub fn leave_thread_seat(file: &Arc<OpenFile>) {
     let _ = SEATS.try_with(|seats| {
         let Ok(mut seats) = seats.0.try_borrow_mut() else { return };
+        forget_latest();
         let at = seats.iter().position(|seat| Arc::ptr_eq(&seat.file, file) && !seat.holds_any());
         if let Some(seat) = at.map(|at| seats.swap_remove(at)) {
             seat.retire();
@@ -241,6 +292,7 @@ fn find<'a>(seats: &'a [Arc<Seat>], file: &Arc<OpenFile>) -> Option<&'a Seat> {
 #[cold]
 fn attach_thread(seats: &ThreadSeats, file: &Arc<OpenFile>) -> Result<()> {
     let seat = Seat::take(file, &Wish::default())?;
+    forget_latest();
     let mut seats = seats.0.borrow_mut();
     // Those of a parent process, and those in files that the program has closed, are of no more use.
     seats.retain(|seat| seat.is_ours() && (seat.file.handles.load(Relaxed) > 0 || seat.holds_any()));

@@ -48,7 +48,7 @@ pub fn prepare() -> Result<()> {
     let page = Box::leak(Box::new(page)).as_mut_ptr();
     // SAFETY: the page is ours, whole, private and anonymous, and never unmapped.
     if unsafe { libc::madvise(page.cast(), 4096, libc::MADV_WIPEONFORK) } != 0 {
-        return Err(Error::Unsupported("MADV_WIPEONFORK"));
+        return Err(Error::Unsupported("MADV_WIPEONFORK: turnlock needs Linux 4.14 or newer"));
     }
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

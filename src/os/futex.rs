@@ -21,8 +21,17 @@ pub fn wait(word: &AtomicU32, seen: u32, at_most: Duration) {
 
 /// Wakes everyone who sleeps on `word`, in any process.
 pub fn wake_all(word: &AtomicU32) {
+    wake(word, i32::MAX);
+}
+
+/// Wakes the one who has slept on `word` longest, in whichever process.
+pub fn wake_one(word: &AtomicU32) {
+    wake(word, 1);
+}
+
+fn wake(word: &AtomicU32, how_many: i32) {
     // SAFETY: only the address of `word` is used.
     unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX, 0usize, 0usize, 0u32);
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, how_many, 0usize, 0usize, 0u32);
     }
 }

@@ -10,6 +10,7 @@ pub mod file;
 pub mod fork;
 pub mod futex;
 pub mod map;
+pub mod membarrier;
 pub mod process;
 mod truncation;
 

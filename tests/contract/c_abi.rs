@@ -211,6 +211,7 @@ pub fn a_mutex_that_must_exist_is_not_created() {
         size: size_of::<turnlock_mutex_options>(),
         algorithm: TURNLOCK_ALGORITHM_BAKERY,
         flags: TURNLOCK_MUTEX_MUST_EXIST,
+        patience_ns: 0,
     };
     let mut mutex = ptr::null_mut();
     // SAFETY: an open handle, a C string, options of the right size, a place for the handle.

@@ -1,8 +1,48 @@
 //! The bakery mutex through the Rust API: by threads, and by explicit participants.
 
 use crate::way::{Cancel, Held, Party, Wait, Way};
-use std::{path::Path, sync::Arc};
+use std::{marker::PhantomData, path::Path, sync::Arc, time::Duration};
 use turnlock::{Error, LockFile, Mutex, MutexGuard, Participant, ParticipantGuard};
+
+/// How the locks of a file are made.
+pub trait Make: Send + Sync + 'static {
+    /// Retained entries have full fences, as where membarrier is missing.
+    const FULL_FENCES: bool;
+    /// How long waiters let others pass; `None`: as if nothing were said.
+    const PATIENCE: Option<Duration>;
+}
+
+/// As if nothing were said.
+pub struct Default;
+
+impl Make for Default {
+    const FULL_FENCES: bool = false;
+    const PATIENCE: Option<Duration> = None;
+}
+
+/// Strict first come first served.
+pub struct Strict;
+
+impl Make for Strict {
+    const FULL_FENCES: bool = false;
+    const PATIENCE: Option<Duration> = Some(Duration::ZERO);
+}
+
+/// As where membarrier is missing.
+pub struct Fenced;
+
+impl Make for Fenced {
+    const FULL_FENCES: bool = true;
+    const PATIENCE: Option<Duration> = None;
+}
+
+fn mutex<M: Make>(file: &LockFile, name: &str) -> Result<Mutex, i32> {
+    match M::PATIENCE {
+        Some(patience) => file.mutex_options().patience(patience).open(name),
+        None => file.mutex(name),
+    }
+    .map_err(code)
+}
 
 fn open(path: &Path, participants: u32, locks: u32) -> Result<Arc<LockFile>, i32> {
     LockFile::options().participants(participants).locks(locks).open(path).map(Arc::new).map_err(code)
@@ -51,31 +91,35 @@ impl Cancel for Participant {
 }
 
 /// The bakery mutex, by threads.
-pub struct BakeryByThreads(Arc<LockFile>);
+pub struct BakeryByThreads<M = Default>(Arc<LockFile>, PhantomData<M>);
 
-pub struct ThreadAtMutex {
+pub struct ThreadAtMutex<M> {
     file: Arc<LockFile>,
     mutex: Mutex,
+    _made: PhantomData<M>,
 }
 
-impl Way for BakeryByThreads {
-    type Party = ThreadAtMutex;
+impl<M: Make> Way for BakeryByThreads<M> {
+    type Party = ThreadAtMutex<M>;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
-        open(path, participants, locks).map(Self)
+        let mut options = LockFile::options();
+        options.participants(participants).locks(locks).full_fences(M::FULL_FENCES);
+        let file = options.open(path).map_err(code)?;
+        Ok(Self(Arc::new(file), PhantomData))
     }
 
-    fn party(&self, name: &str) -> Result<ThreadAtMutex, i32> {
-        Ok(ThreadAtMutex { mutex: self.0.mutex(name).map_err(code)?, file: self.0.clone() })
+    fn party(&self, name: &str) -> Result<ThreadAtMutex<M>, i32> {
+        Ok(ThreadAtMutex { mutex: mutex::<M>(&self.0, name)?, file: self.0.clone(), _made: PhantomData })
     }
 }
 
-impl Party for ThreadAtMutex {
+impl<M: Make> Party for ThreadAtMutex<M> {
     type Held<'a> = MutexGuard<'a>;
     type Canceller = Participant;
 
     fn at(&self, name: &str) -> Self {
-        Self { mutex: self.file.mutex(name).unwrap(), file: self.file.clone() }
+        Self { mutex: mutex::<M>(&self.file, name).unwrap(), file: self.file.clone(), _made: PhantomData }
     }
 
     fn lock(&self, wait: Wait) -> Result<MutexGuard<'_>, i32> {

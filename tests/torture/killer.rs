@@ -21,6 +21,8 @@ pub struct Round {
     pub workers: usize,
     /// Workers are also stopped for up to three milliseconds.
     pub stops: bool,
+    /// How long waiters let others pass.
+    pub patience: Duration,
     pub bug: Option<Bug>,
     /// Most kills are at this step, rather than at any.
     pub mostly_at: Option<Step>,
@@ -79,7 +81,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         .locks(1)
         .open(folder.path().join("torture.lock"))
         .unwrap();
-    let mutex = file.mutex("torture").unwrap();
+    let mutex = file.mutex_options().patience(round.patience).open("torture").unwrap();
     let mut killer = Killer {
         arena: Arena::new(),
         file: &file,

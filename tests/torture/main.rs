@@ -14,8 +14,8 @@ mod worker;
 
 use arena::Fault;
 use killer::{Outcome, Round};
-use std::sync::Mutex;
-use turnlock::{seeded::Bug, steps::Step};
+use std::{sync::Mutex, time::Duration};
+use turnlock::{DEFAULT_PATIENCE, seeded::Bug, steps::Step};
 
 /// One torture at a time: they would starve each other.
 static ONE: Mutex<()> = Mutex::new(());
@@ -35,17 +35,13 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
     let (kills, seed) = (kills(), seed());
     let cores = std::thread::available_parallelism().map_or(2, usize::from).max(2);
     println!("seed {seed}, {cores} cores");
+    let round =
+        |name, workers, stops, patience| Round { name, workers, stops, patience, bug: None, mostly_at: None };
     let rounds = [
-        Round { name: "workers = cores", workers: cores, stops: false, bug: None, mostly_at: None },
-        Round { name: "workers = cores, stops", workers: cores, stops: true, bug: None, mostly_at: None },
-        Round { name: "workers = cores + 1", workers: cores + 1, stops: false, bug: None, mostly_at: None },
-        Round {
-            name: "workers = 3 x cores, stops",
-            workers: 3 * cores,
-            stops: true,
-            bug: None,
-            mostly_at: None,
-        },
+        round("workers = cores", cores, false, DEFAULT_PATIENCE),
+        round("workers = cores, strict, stops", cores, true, Duration::ZERO),
+        round("workers = cores + 1, strict", cores + 1, false, Duration::ZERO),
+        round("workers = 3 x cores, stops", 3 * cores, true, DEFAULT_PATIENCE),
     ];
     let share = kills.div_ceil(rounds.len() as u64);
     let outcomes: Vec<Outcome> = rounds.iter().map(|round| killer::torture(round, share, seed)).collect();
@@ -61,7 +57,8 @@ fn is_caught(bug: Bug, mostly_at: Option<Step>, may_show_as: &[Fault]) {
     // Usually the first attempt is enough; on a machine that gives us one core at a time, a missing fence needs more.
     for attempt in 1..=40 {
         let stops = attempt % 2 == 0;
-        let round = Round { name: "seeded bug", workers: cores, stops, bug: Some(bug), mostly_at };
+        let patience = Duration::ZERO;
+        let round = Round { name: "seeded bug", workers: cores, stops, patience, bug: Some(bug), mostly_at };
         let outcome = killer::torture(&round, 2_000, seed());
         if let Some(fault) = may_show_as.iter().find(|fault| outcome.count(**fault) > 0) {
             println!("{bug:?}: {fault:?} after at most {} kills", outcome.kills() * attempt);

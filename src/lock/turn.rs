@@ -1,0 +1,276 @@
+//! Waiting for the turn: in the line until nobody is before us, then for the privilege, if another slot retains it.
+
+use super::engine::At;
+use crate::algorithm::{Blocker, Corrupt, Place, Protocol, retained::Retainer};
+use crate::error::{Error, Result};
+use crate::os::{clock, death_notice::Probe, membarrier};
+use crate::recovery::{self, bakery, bed, lobby, privilege};
+use crate::seeded::{Bug, planted};
+use crate::steps::{self, Step};
+use crate::sync::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed},
+    full_fence, spin_hint,
+};
+use crate::wait::{Ladder, Limit, Outcome};
+
+/// What a look at who is before us came to.
+enum Came<T> {
+    /// Nobody is, any more.
+    There(T),
+    /// We are to let others pass: out of the line, and come back when this is over.
+    Aside(Hindrance),
+}
+
+/// Whom we let pass.
+enum Hindrance {
+    /// Somebody before us in the line.
+    InLine(Blocker),
+    /// The one who retains the privilege, and uses it.
+    Retaining(Retainer),
+}
+
+/// One wait for the turn.
+pub struct Turn<'a> {
+    at: &'a At<'a>,
+    ladder: Ladder<'a>,
+    probe: Option<Probe<'a>>,
+}
+
+impl<'a> Turn<'a> {
+    /// Before the doorway. Waits as long as `limit` says, and lets others pass for `patience` nanoseconds.
+    pub fn new(at: &'a At<'a>, limit: Limit, patience: u64) -> Self {
+        let since = &at.lock.cells[at.seat.slot].since;
+        Self { at, ladder: Ladder::new(limit, patience, &at.seat.cancel, since), probe: None }
+    }
+
+    /// Goes through the line to its head, and comes by the privilege. With an error, nothing of us is left in the line.
+    ///
+    /// Gives whether the privilege is in demand: it was taken from one who used it all the time.
+    #[inline]
+    pub fn come(&mut self) -> Result<bool> {
+        loop {
+            let ticket = self.doorway()?;
+            steps::at(Step::Wait);
+            let came = match bakery(&self.at.lock).blocker(self.at.seat.slot, ticket) {
+                Ok(None) => Ok(Came::There(())),
+                _ => self.come_to_the_head(ticket),
+            };
+            let came = came.and_then(|came| match came {
+                Came::There(()) => self.come_by_the_privilege(),
+                Came::Aside(hindrance) => Ok(Came::Aside(hindrance)),
+            });
+            match came {
+                Ok(Came::There(in_demand)) => return Ok(in_demand),
+                Ok(Came::Aside(hindrance)) => self.let_others_pass(&hindrance)?,
+                Err(error) => {
+                    self.at.withdraw();
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn doorway(&self) -> Result<u64> {
+        loop {
+            match bakery(&self.at.lock).doorway(self.at.seat.slot) {
+                Ok(ticket) => return Ok(ticket),
+                Err(corrupt) => self.repair(corrupt)?,
+            }
+        }
+    }
+
+    #[cold]
+    fn come_to_the_head(&mut self, ticket: u64) -> Result<Came<()>> {
+        let At { seat, lock, region, .. } = self.at;
+        let protocol = bakery(lock);
+        loop {
+            let blocker = match protocol.blocker(seat.slot, ticket) {
+                Ok(None) => return Ok(Came::There(())),
+                Ok(Some(blocker)) => blocker,
+                Err(corrupt) => {
+                    self.repair(corrupt)?;
+                    continue;
+                }
+            };
+            let unchanged = || protocol.still_blocks(&blocker);
+            let step = match self.ladder.limit() {
+                Limit::Never => try_once(&protocol, &blocker),
+                _ => self.ladder.step(unchanged, bed(lock, *region, blocker.slot), &blocker),
+            };
+            match step {
+                Outcome::LookAgain => {}
+                Outcome::StepAside => return Ok(Came::Aside(Hindrance::InLine(blocker))),
+                Outcome::Cancelled => return Err(Error::Cancelled),
+                Outcome::TimedOut | Outcome::AskWhetherAlive => {
+                    // Whatever somebody else wrote over our number: those behind us look at it.
+                    protocol.insist(seat.slot, ticket);
+                    // Also when the time is up: a dead one must not outlive everybody's patience.
+                    let reaped = self.look_after(blocker.slot)?;
+                    if step == Outcome::TimedOut && !reaped && unchanged() {
+                        return Err(self.out_of_time());
+                    }
+                }
+            }
+        }
+    }
+
+    /// At the head of the line.
+    #[inline]
+    fn come_by_the_privilege(&mut self) -> Result<Came<bool>> {
+        match self.retainer() {
+            None => Ok(Came::There(false)),
+            Some(retainer) => self.take_from(retainer),
+        }
+    }
+
+    fn retainer(&self) -> Option<Retainer> {
+        let At { seat, lock, .. } = self.at;
+        privilege(lock.words).retainer(seat.slot, lock.cells.iter().map(|cell| &cell.held))
+    }
+
+    #[cold]
+    fn take_from(&mut self, retainer: Retainer) -> Result<Came<bool>> {
+        let lock = &self.at.lock;
+        let held = &lock.cells[retainer.slot].held;
+        let in_demand = is_busy(held);
+        if in_demand {
+            if self.ladder.is_polite() {
+                return Ok(Came::Aside(Hindrance::Retaining(retainer)));
+            }
+            // A try that will fail should not disturb the one who is inside.
+            if self.ladder.limit() == Limit::Never
+                && held.load(Acquire) != 0
+                && !self.look_after(retainer.slot)?
+            {
+                return Err(Error::WouldBlock);
+            }
+        }
+        lock.words.asked_since.store(clock::coarse_monotonic_ns(), Relaxed);
+        privilege(lock.words).ask(retainer);
+        let outside = self.behind_the_barrier(retainer).and_then(|()| self.wait_until_outside(retainer));
+        lock.words.asked_since.store(0, Relaxed);
+        if let Err(error) = outside {
+            privilege(lock.words).take_back(retainer);
+            return Err(error);
+        }
+        privilege(lock.words).learn(lock.words.token.load(Relaxed));
+        Ok(Came::There(in_demand))
+    }
+
+    /// The heavy barrier between asking and looking whether the retainer is inside.
+    fn behind_the_barrier(&self, retainer: Retainer) -> Result<()> {
+        // Partner: the barrier in `Privilege::enter` and `Privilege::leave`.
+        full_fence();
+        if retainer.fenced || planted(Bug::NoMembarrier) {
+            return Ok(());
+        }
+        membarrier::everywhere()
+    }
+
+    fn wait_until_outside(&mut self, retainer: Retainer) -> Result<()> {
+        let At { lock, region, .. } = self.at;
+        steps::at(Step::AskWait);
+        // Acquire. Partner: the release stores of 0 in `Privilege::leave` and `Privilege::enter`, and a reaper's.
+        let inside = || lock.cells[retainer.slot].held.load(Acquire) != 0;
+        self.ladder.insist();
+        while inside() {
+            let blocker = Blocker { slot: retainer.slot, seen: 0, ahead: 1 };
+            let step = match self.ladder.limit() {
+                Limit::Never => Outcome::TimedOut,
+                _ => self.ladder.step(inside, bed(lock, *region, retainer.slot), &blocker),
+            };
+            match step {
+                Outcome::LookAgain | Outcome::StepAside => {}
+                Outcome::Cancelled => return Err(Error::Cancelled),
+                Outcome::TimedOut | Outcome::AskWhetherAlive => {
+                    let reaped = self.look_after(retainer.slot)?;
+                    if step == Outcome::TimedOut && !reaped && inside() {
+                        return Err(self.out_of_time());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn let_others_pass(&mut self, hindrance: &Hindrance) -> Result<()> {
+        let lock = &self.at.lock;
+        self.at.withdraw();
+        steps::at(Step::Polite);
+        let (slot, step) = match hindrance {
+            Hindrance::InLine(blocker) => {
+                (blocker.slot, self.ladder.step_aside(lobby(lock), || bakery(lock).still_blocks(blocker)))
+            }
+            Hindrance::Retaining(retainer) => {
+                let held = &lock.cells[retainer.slot].held;
+                (retainer.slot, self.ladder.step_aside(lobby(lock), || held.load(Relaxed) != 0))
+            }
+        };
+        match step {
+            Outcome::Cancelled => Err(Error::Cancelled),
+            Outcome::AskWhetherAlive => self.look_after(slot).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// While waiting for `slot`: is all well with the file, and with it? `true`: it was dead and is removed now.
+    fn look_after(&mut self, slot: usize) -> Result<bool> {
+        let At { seat, .. } = self.at;
+        let probe = match &mut self.probe {
+            Some(probe) => probe,
+            none => none.insert(Probe::open(seat.file.reopen(), seat.slot)?),
+        };
+        if probe.is_replaced() {
+            return Err(Error::Replaced { path: seat.file.reopen().path().into() });
+        }
+        if !seat.file.is_whole() {
+            return Err(seat.file.not_whole());
+        }
+        self.at.reap_if_dead(probe, slot)
+    }
+
+    /// An impossible number: of a dead slot, it is cleared like anything a dead one leaves; of a live one, an error.
+    #[cold]
+    fn repair(&self, Corrupt { slot, value }: Corrupt) -> Result<()> {
+        let At { seat, region, .. } = self.at;
+        let probe = Probe::open(seat.file.reopen(), seat.slot)?;
+        if recovery::reap(seat.file.view(), &probe, slot)? {
+            return Ok(());
+        }
+        Err(seat.file.damaged(format!(
+            "slot {slot} of its lock {region} holds the impossible number {value:#x} while its participant is alive: \
+             something else than turnlock writes to the file; stop its users, delete it and let it be created anew"
+        )))
+    }
+
+    fn out_of_time(&self) -> Error {
+        if self.ladder.limit() == Limit::Never { Error::WouldBlock } else { Error::TimedOut }
+    }
+}
+
+/// Without waiting, except for somebody who is in its doorway: that takes some hundred instructions.
+fn try_once(protocol: &impl Protocol, blocker: &Blocker) -> Outcome {
+    for _ in 0..1000 {
+        if !protocol.still_blocks(blocker) {
+            return Outcome::LookAgain;
+        }
+        if protocol.place(blocker.slot) != Place::Choosing {
+            break;
+        }
+        spin_hint();
+    }
+    Outcome::TimedOut
+}
+
+/// Is the retainer inside at some moment of a microsecond or two?
+fn is_busy(held: &AtomicU64) -> bool {
+    const LOOKS: u32 = 32;
+    (0..LOOKS).any(|_| {
+        let inside = held.load(Relaxed) != 0;
+        spin_hint();
+        inside
+    })
+}
