@@ -1,0 +1,183 @@
+//! turnlock and its peers, measured in one run, interleaved, in separate processes.
+//!
+//! `cargo bench --bench contention` prints every table and a verdict, and writes every round as CSV and a plot.
+//! `cargo bench --bench contention -- --help` says what is measured and how.
+
+#![allow(missing_docs)]
+
+mod arena;
+mod clock;
+mod contender;
+mod csv;
+mod environment;
+mod number;
+mod others;
+mod place;
+mod plot;
+mod process;
+mod results;
+mod round;
+mod scenario;
+mod schedule;
+mod self_check;
+mod shared;
+mod statistics;
+mod table;
+mod verdict;
+mod work;
+mod worker;
+
+use clap::Parser;
+use contender::Contender;
+use environment::Environment;
+use others::Others;
+use round::{Ground, Lengths};
+use scenario::SCENARIOS;
+use schedule::Schedule;
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+/// turnlock and its peers, in one run, interleaved
+///
+/// Every contender runs in processes of its own, which attach by themselves, warm up and then enter and leave for a
+/// fixed time. The contenders of a cell follow each other directly, round after round, so that they share whatever
+/// disturbs the machine. Tables go to standard output.
+///
+/// A table shows, for each contender: the median of the rounds with the least and the most; its ratio to the best peer
+/// and to the robust mutex; how long one waited for the lock (all rounds together; a wait cannot be longer than a
+/// round); how many cores the processes kept busy, and the processor time for one entry; Jain's index over windows of
+/// 100 ms (1: all entered equally often), the mean and the worst window.
+///
+/// In every section two plain words are updated, which must agree: if exclusion is violated, the run ends with an
+/// error. That it would be noticed is shown first, with a lock that locks nothing.
+///
+/// Reading the clock costs more than some locks, so where sections are short the waits are timed in a part of the
+/// round of their own. Lock + unlock alone is measured in processor time, since nobody waits.
+///
+/// Absolute numbers belong to the machine. Compare rows of one run, on a machine that does nothing else.
+#[derive(Parser)]
+#[command(name = "contention", max_term_width = 100, bin_name = "cargo bench --bench contention --")]
+struct Cli {
+    /// One short round of everything, in less than 90 seconds: shows that all works, proves no close verdict
+    #[arg(long)]
+    quick: bool,
+
+    /// Only this scenario (repeat for more); --list names them
+    #[arg(long, value_name = "NAME", value_parser = known_scenario)]
+    scenario: Vec<String>,
+
+    /// Only contenders with this in their name (repeat for more), and the robust mutex
+    #[arg(long, value_name = "TEXT")]
+    contender: Vec<String>,
+
+    /// How many rounds [default: 5, or 1 with --quick]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: Option<u16>,
+
+    /// Where to write every round as comma-separated values
+    #[arg(long, value_name = "PATH", default_value_os_t = output("csv"))]
+    csv: PathBuf,
+
+    /// Where to write the plot, as SVG
+    #[arg(long, value_name = "PATH", default_value_os_t = output("svg"))]
+    plot: PathBuf,
+
+    /// Name the scenarios and the contenders, and do nothing
+    #[arg(long)]
+    list: bool,
+
+    /// What cargo says to every bench
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// In the build folder, where nothing is kept for ever.
+fn output(ending: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is a folder in the build folder");
+    target.join("contention").join("contention").with_extension(ending)
+}
+
+fn known_scenario(name: &str) -> Result<String, String> {
+    let names = SCENARIOS.each_ref().map(|scenario| scenario.name);
+    if names.contains(&name) { Ok(name.into()) } else { Err(format!("there are {}", names.join(", "))) }
+}
+
+impl Cli {
+    fn lengths(&self) -> Lengths {
+        let ms = Duration::from_millis;
+        if self.quick {
+            Lengths { warm_up: ms(10), windows: 1, alone: ms(30), hand_over: ms(60), timed: ms(40) }
+        } else {
+            Lengths { warm_up: ms(20), windows: 2, alone: ms(60), hand_over: ms(150), timed: ms(100) }
+        }
+    }
+
+    fn wants(&self, contender: &Contender) -> bool {
+        let named = |text: &String| contender.name.to_lowercase().contains(&text.to_lowercase());
+        self.contender.is_empty() || contender.name == contender::ROBUST || self.contender.iter().any(named)
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut contenders = contender::all();
+    if cli.list {
+        list(&contenders);
+        return ExitCode::SUCCESS;
+    }
+    contenders.retain(|contender| cli.wants(contender));
+    match run(&cli, &contenders) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("contention: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli, contenders: &[Contender]) -> Result<(), String> {
+    let environment = Environment::look();
+    print!("{environment}");
+    if let Some(warning) = environment.warning() {
+        println!("\n{warning}");
+    }
+    for (contender, why) in contenders.iter().filter_map(|one| Some((one.name, one.kind.as_ref().err()?))) {
+        println!("\nAbsent: {contender}, {why}.");
+    }
+    let wanted = |name: &str| cli.scenario.is_empty() || cli.scenario.iter().any(|wanted| wanted == name);
+    let scenarios = SCENARIOS.iter().filter(|scenario| wanted(scenario.name));
+    let schedule = Schedule {
+        cells: scenarios.flat_map(scenario::Scenario::cells).collect(),
+        contenders,
+        rounds: cli.rounds.map_or(if cli.quick { 1 } else { 5 }, usize::from),
+    };
+    let lengths = cli.lengths();
+    let seconds = schedule.estimate(&lengths).as_secs();
+    eprintln!("{} cells, {} rounds: about {seconds} seconds", schedule.cells.len(), schedule.rounds);
+    let ground = Ground { lengths, speed: work::Speed::measure(), cores: process::cores() };
+    self_check::run(&ground)?;
+    let began = Others::look();
+    let results = schedule.run(&ground)?;
+    let others = Others::look().share_since(&began);
+    print!("{}{}", table::print(&results), verdict::print(&results, others));
+    csv::write(&results, &environment.to_string(), &cli.csv)
+        .map_err(|error| format!("{}: {error}", cli.csv.display()))?;
+    plot::draw(&results, &cli.plot).map_err(|error| format!("{}: {error}", cli.plot.display()))?;
+    println!("\nEvery round: {}\nPlot: {}", cli.csv.display(), cli.plot.display());
+    Ok(())
+}
+
+fn list(contenders: &[Contender]) {
+    println!("Scenarios:");
+    for scenario in &SCENARIOS {
+        println!("  {:<28} {}", scenario.name, scenario.about);
+    }
+    println!("\nContenders:");
+    for contender in contenders {
+        let absent = contender.kind.as_ref().err().map_or(String::new(), |why| format!(" ({why})"));
+        println!("  {:<28} {}{absent}", contender.name, contender.about);
+    }
+}
