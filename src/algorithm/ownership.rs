@@ -65,18 +65,19 @@ impl Ownership<'_> {
     ///
     /// `None` if the token word holds a value that nobody reached; nothing was written then.
     #[inline]
-    pub fn enter(&self, held: &AtomicU64) -> Option<(u64, Health)> {
+    pub fn enter(&self, held: &AtomicU64) -> Option<u64> {
         // Relaxed: only holders write it, and the algorithm orders one holder after another.
-        let token = self.token.load(Relaxed).saturating_add(1);
-        if token >= NUMBER_LIMIT {
+        let last = self.token.load(Relaxed);
+        if last >= NUMBER_LIMIT - 1 {
             return None;
         }
+        let token = last + 1;
         self.token.store(token, Relaxed);
         // Release. Partner: the acquire load in `forget`. What matters after a death is that this store is there before
         // any store of the section, and the compiler must not move one of those up: the fence below.
         held.store(token, Release);
         compiler_fence(SeqCst);
-        Some((token, self.health()))
+        Some(token)
     }
 
     /// What the lock's state says.

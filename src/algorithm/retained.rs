@@ -40,9 +40,14 @@ impl Mark {
         Self((slot as u64 + 1) | if fenced { FENCED } else { 0 })
     }
 
+    /// Have its entries full fences?
+    pub fn is_fenced(self) -> bool {
+        self.0 & FENCED != 0
+    }
+
     #[inline(always)]
     fn barrier(self) {
-        if self.0 & FENCED != 0 && !planted(Bug::NoFenceInFencedMode) {
+        if self.is_fenced() && !planted(Bug::NoFenceInFencedMode) {
             full_fence();
         } else {
             compiler_fence(SeqCst);
@@ -92,7 +97,7 @@ impl Privilege<'_> {
     pub fn enter(&self, held: &AtomicU64, mark: Mark, ownership: &Ownership) -> Option<u64> {
         if planted(Bug::FlagAfterCheck) && self.control.load(Acquire) == mark.0 {
             steps::at(Step::Try);
-            return ownership.enter(held).map(|(token, _)| token);
+            return ownership.enter(held);
         }
         held.store(super::ownership::TRYING, Relaxed);
         steps::at(Step::Try);
@@ -102,7 +107,7 @@ impl Privilege<'_> {
         // Acquire. Partner: the release store in `take_back`; for our own `retain` none is needed.
         if self.control.load(Acquire) == mark.0
             && ownership.health() == Health::Consistent
-            && let Some((token, _)) = ownership.enter(held)
+            && let Some(token) = ownership.enter(held)
         {
             return Some(token);
         }

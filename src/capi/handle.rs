@@ -58,6 +58,22 @@ impl<T> Handle<T> {
         }
     }
 
+    /// [`Handle::get`] for the fast path: what is behind an open handle, and nothing to say about any other.
+    ///
+    /// # Safety
+    /// As [`Handle::get`].
+    #[inline(always)]
+    pub unsafe fn peek<'a>(handle: *const Self) -> Option<&'a T> {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { handle.as_ref() }?;
+        // Acquire. Partner: the exchange in `close`.
+        if handle.state.load(Acquire) != OPEN {
+            return None;
+        }
+        // SAFETY: only `close` changes the value, after the state.
+        unsafe { (*handle.value.get()).as_ref() }
+    }
+
     /// Closes the handle and drops what is behind it.
     ///
     /// # Safety

@@ -10,7 +10,7 @@ use crate::error::{
     Error, Result,
     status::{TURNLOCK_OK, TURNLOCK_OWNER_DEAD},
 };
-use crate::lock::{Acquired, DEFAULT_PATIENCE, Mutex};
+use crate::lock::{Acquired, DEFAULT_PATIENCE, Left, Mutex};
 use crate::wait::Limit;
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
@@ -148,7 +148,21 @@ pub unsafe extern "C" fn turnlock_mutex_lock(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take(mutex, Limit::Forever, acquired) }
+    unsafe {
+        match Handle::peek(mutex.cast::<Handle<Mutex>>()).and_then(Mutex::enter_retained) {
+            Some(_) if acquired.is_null() => TURNLOCK_OK,
+            Some(fencing_token) => {
+                acquired.write(turnlock_acquired {
+                    fencing_token,
+                    previous_owner_fencing_token: 0,
+                    previous_owner_pid: 0,
+                    previous_owner_died: 0,
+                });
+                TURNLOCK_OK
+            }
+            None => take(mutex, Limit::Forever, acquired),
+        }
+    }
 }
 
 /// Takes the lock if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK. Otherwise as `turnlock_mutex_lock`.
@@ -190,7 +204,20 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { self::mutex(mutex) }?.unlock(None).map(|()| TURNLOCK_OK))
+    match unsafe { Handle::peek(mutex.cast::<Handle<Mutex>>()) }.and_then(Mutex::leave_retained) {
+        Some(Left::Quietly) => TURNLOCK_OK,
+        // SAFETY: the caller's promise.
+        left => unsafe { unlock_slowly(mutex, left) },
+    }
+}
+
+/// # Safety
+/// As `turnlock_mutex_unlock`.
+#[cold]
+#[inline(never)]
+unsafe fn unlock_slowly(mutex: *const turnlock_mutex, left: Option<Left>) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { self::mutex(mutex) }?.unlock_slowly(left, None).map(|()| TURNLOCK_OK))
 }
 
 /// Gives the lock back as a dying owner does, since the data were left half-done (an exception, say): the next holder is
@@ -359,7 +386,8 @@ unsafe fn mutex<'a>(mutex: *const turnlock_mutex) -> Result<&'a Mutex> {
 
 /// # Safety
 /// As `turnlock_mutex_lock`.
-#[inline]
+#[cold]
+#[inline(never)]
 unsafe fn take(mutex: *const turnlock_mutex, limit: Limit, acquired: *mut turnlock_acquired) -> i32 {
     status(|| {
         // SAFETY: the caller's promise.

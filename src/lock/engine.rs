@@ -77,11 +77,11 @@ impl<'a> At<'a> {
         if !self.seat.file.is_whole() {
             return Err(self.seat.file.not_whole());
         }
-        if !self.seat.begin(self.region) {
+        if !self.seat.own(self.region).begin() {
             return Err(Error::Deadlock);
         }
         let taken = self.enter(limit);
-        self.seat.note(self.region, taken.as_ref().ok().copied());
+        self.seat.own(self.region).note(taken.as_ref().ok().copied());
         taken.map(|has| has.token)
     }
 
@@ -135,7 +135,7 @@ impl<'a> At<'a> {
         if !retains {
             privilege.hold_plainly();
         }
-        let Some((token, _)) = ownership(self.lock.words).enter(&cell.held) else {
+        let Some(token) = ownership(self.lock.words).enter(&cell.held) else {
             self.withdraw();
             return Err(self.seat.file.damaged(format!(
                 "the fencing token of its lock {} is impossible: the file was overwritten; delete it while nobody \
@@ -179,7 +179,7 @@ impl<'a> At<'a> {
     pub fn abandon(&self, token: Option<u64>) -> Result<()> {
         self.check_owner(token)?;
         recovery::recover_in_lock(self.seat.file.view(), self.region, self.seat.slot);
-        self.seat.note(self.region, None);
+        self.seat.own(self.region).note(None);
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl<'a> At<'a> {
     /// Do we have the lock (with this very token, where one is named)?
     #[inline]
     pub fn check_owner(&self, token: Option<u64>) -> Result<()> {
-        match self.seat.has(self.region) {
+        match self.seat.own(self.region).has() {
             None => Err(Error::NotOwner),
             Some(has) if token.is_some_and(|token| token != has.token) => Err(Error::NotOwner),
             Some(_) => Ok(()),
@@ -209,9 +209,9 @@ impl<'a> At<'a> {
     }
 
     fn give_back(&self) {
-        let Some(has) = self.seat.has(self.region) else { return };
+        let Some(has) = self.seat.own(self.region).has() else { return };
         let cell = &self.lock.cells[self.seat.slot];
-        self.seat.note(self.region, None);
+        self.seat.own(self.region).note(None);
         steps::at(Step::Exit);
         if !has.plainly {
             if !privilege(self.lock.words).leave(&cell.held, self.seat.mark) {

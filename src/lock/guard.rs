@@ -111,13 +111,19 @@ impl ParticipantGuard<'_> {
 impl Drop for MutexGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        let token = self.acquired.fencing_token;
-        let _ = if std::thread::panicking() && !self.panicking {
-            self.mutex.abandon(Some(token))
+        if std::thread::panicking() {
+            drop_in_a_panic(self.mutex, self.acquired.fencing_token, self.panicking);
         } else {
-            self.mutex.unlock(Some(token))
-        };
+            self.mutex.unlock_unheard(self.acquired.fencing_token);
+        }
     }
+}
+
+/// `panicked`: already when the lock was taken, so that this panic left nothing half-done.
+#[cold]
+#[inline(never)]
+fn drop_in_a_panic(mutex: &Mutex, token: u64, panicked: bool) {
+    let _ = if panicked { mutex.unlock(Some(token)) } else { mutex.abandon(Some(token)) };
 }
 
 impl Drop for ParticipantGuard<'_> {

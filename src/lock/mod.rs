@@ -18,3 +18,4 @@ pub use participant::{Participant, ParticipantOptions};
 
 pub(crate) use directory::{Named, names_of};
 pub(crate) use open_file::header_of;
+pub(crate) use retained::Left;

@@ -256,7 +256,21 @@ impl Mutex {
         }
     }
 
+    /// [`Mutex::take`], if the calling thread retains the privilege: the fencing token. Neither panics nor calls anything.
+    #[inline(always)]
+    pub(crate) fn enter_retained(&self) -> Option<u64> {
+        retained::enter(&self.file.0, self.door)
+    }
+
+    /// The calling thread gives back what it has by a retained entry; `None`: it has it otherwise, or not at all. The rest
+    /// is for [`Mutex::unlock_slowly`], unless nobody minded. Neither panics nor calls anything.
+    #[inline(always)]
+    pub(crate) fn leave_retained(&self) -> Option<Left> {
+        retained::leave(&self.file.0, self.door, None)
+    }
+
     #[cold]
+    #[inline(never)]
     fn take_slowly(&self, limit: Limit) -> Result<Acquired> {
         with_thread_seat(&self.file.0, |seat| Ok(self.at(seat).take(limit)?.into()))
     }
@@ -271,14 +285,32 @@ impl Mutex {
     pub(crate) fn unlock(&self, token: Option<u64>) -> Result<()> {
         match retained::leave(&self.file.0, self.door, token) {
             Some(Left::Quietly) => Ok(()),
-            Some(Left::Disturbed) => self.unlock_slowly(|at| at.left_disturbed()),
-            None => self.unlock_slowly(|at| at.unlock(token)),
+            left => self.unlock_slowly(left, token),
+        }
+    }
+
+    /// What is left to do for `left`, or all of it.
+    #[cold]
+    pub(crate) fn unlock_slowly(&self, left: Option<Left>, token: Option<u64>) -> Result<()> {
+        with_thread_seat_if_any(&self.file.0, |seat| match left {
+            Some(_) => self.at(seat).left_disturbed(),
+            None => self.at(seat).unlock(token),
+        })
+    }
+
+    /// [`Mutex::unlock`] for a guard that is dropped: nobody hears of an error.
+    #[inline(always)]
+    pub(super) fn unlock_unheard(&self, token: u64) {
+        match retained::leave(&self.file.0, self.door, Some(token)) {
+            Some(Left::Quietly) => {}
+            left => self.unlock_slowly_unheard(left, token),
         }
     }
 
     #[cold]
-    fn unlock_slowly(&self, act: impl FnOnce(&At) -> Result<()>) -> Result<()> {
-        with_thread_seat_if_any(&self.file.0, |seat| act(&self.at(seat)))
+    #[inline(never)]
+    fn unlock_slowly_unheard(&self, left: Option<Left>, token: u64) {
+        let _ = self.unlock_slowly(left, Some(token));
     }
 
     pub(crate) fn unlock_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {

@@ -7,8 +7,7 @@ use super::{
     open_file::OpenFile,
     seat::{self, Have},
 };
-use crate::algorithm::{ownership::Ownership, retained::Privilege};
-use crate::layout::{Entrance, LockWords};
+use crate::layout::Entrance;
 use crate::recovery;
 use crate::steps::{self, Step};
 use std::sync::Arc;
@@ -33,40 +32,33 @@ pub enum Left {
 /// Goes in, if the calling thread retains the privilege: its fencing token.
 #[inline(always)]
 pub fn enter(file: &Arc<OpenFile>, door: Door) -> Option<u64> {
-    seat::with_latest_seat(file, |seat| {
-        if !seat.is_outside(door.region) {
-            return None;
-        }
-        // SAFETY: both were computed from views of `file`: the door by whoever opened the lock, the cell's offset by the
-        // seat, whose file it is. The mapping lives as long as `file`.
-        let (words, cell) = unsafe { door.entrance.words(seat.cell) };
-        let (privilege, ownership) = words_of(words);
-        let token = privilege.enter(&cell.held, seat.mark, &ownership)?;
-        seat.note(door.region, Some(Have { token, plainly: false }));
-        steps::at(Step::Section);
-        Some(token)
-    })
+    // SAFETY: the door is one of `file`, made by whoever opened the lock.
+    let seat = unsafe { seat::latest(file, door.region) }?;
+    if !seat.own.is_nothing() {
+        return None;
+    }
+    // SAFETY: door and cell offset were computed from views of `file`, whose mapping lives as long as it does.
+    let (words, cell) = unsafe { door.entrance.words(seat.cell) };
+    let token = recovery::privilege(words).enter(&cell.held, seat.mark, &recovery::ownership(words))?;
+    seat.own.note(Some(Have { token, plainly: false }));
+    steps::at(Step::Section);
+    Some(token)
 }
 
 /// Leaves, if the calling thread is in by a retained entry (with this very token, where one is named). `None`: it is not,
 /// and nothing was done.
 #[inline(always)]
 pub fn leave(file: &Arc<OpenFile>, door: Door, token: Option<u64>) -> Option<Left> {
-    seat::with_latest_seat(file, |seat| {
-        let has = seat.has(door.region)?;
-        if has.plainly || token.is_some_and(|token| token != has.token) {
-            return None;
-        }
-        // SAFETY: as in `enter`.
-        let (words, cell) = unsafe { door.entrance.words(seat.cell) };
-        seat.note(door.region, None);
-        steps::at(Step::Exit);
-        let (privilege, _) = words_of(words);
-        Some(if privilege.leave(&cell.held, seat.mark) { Left::Quietly } else { Left::Disturbed })
+    // SAFETY: as in `enter`.
+    let seat = unsafe { seat::latest(file, door.region) }?;
+    seat.own.retained(token)?;
+    // SAFETY: as in `enter`.
+    let (words, cell) = unsafe { door.entrance.words(seat.cell) };
+    seat.own.note(None);
+    steps::at(Step::Exit);
+    Some(if recovery::privilege(words).leave(&cell.held, seat.mark) {
+        Left::Quietly
+    } else {
+        Left::Disturbed
     })
-}
-
-#[inline(always)]
-fn words_of(words: &LockWords) -> (Privilege<'_>, Ownership<'_>) {
-    (recovery::privilege(words), recovery::ownership(words))
 }

@@ -7,6 +7,8 @@ use crate::layout::{CellOffset, DeathNoticeKind};
 use crate::os::{
     death_notice::DeathNotice,
     fork::{Gate, Gated, process_mark},
+    fragile::{Fragile, Wipeable},
+    thread_word::LATEST,
 };
 use crate::participant;
 use crate::recovery;
@@ -16,11 +18,7 @@ use crate::sync::{
     Ordering::{Acquire, Relaxed, Release},
 };
 use crate::wait::Cancel;
-use std::{
-    cell::{Cell, RefCell},
-    ptr,
-    sync::Arc,
-};
+use std::{cell::RefCell, ptr, sync::Arc};
 
 /// A slot in a file, ours until it is retired.
 pub struct Seat {
@@ -32,8 +30,6 @@ pub struct Seat {
     pub cancel: Cancel,
     /// How a lock's `control` reads while this seat retains the privilege.
     pub mark: Mark,
-    /// Where its cell lies in each region.
-    pub cell: CellOffset,
     process: u64,
     retired: AtomicBool,
     busy: AtomicBool,
@@ -42,7 +38,25 @@ pub struct Seat {
     /// For each lock region: 0, TAKING, or the fencing token that this seat holds it with, or'ed with PLAINLY. Private, so
     /// that what others write into the file never decides what we believe to have.
     mine: Box<[AtomicU64]>,
+    /// What the fast path needs of all this.
+    hot: Fragile<Hot>,
 }
+
+/// What a retained entry needs to know of a seat, in one cache line. Zeros in a forked child, which matches no file.
+#[derive(Clone, Copy)]
+pub struct Hot {
+    file: *const OpenFile,
+    mine: *const AtomicU64,
+    cell: CellOffset,
+    mark: Mark,
+}
+
+// SAFETY: numbers and pointers: zeros are a value, and nothing to drop.
+unsafe impl Wipeable for Hot {}
+// SAFETY: the file and the array are shared between threads anyway.
+unsafe impl Send for Hot {}
+// SAFETY: as above.
+unsafe impl Sync for Hot {}
 
 /// In [`Seat::mine`]: on the way in. No token is that large.
 const TAKING: u64 = u64::MAX;
@@ -69,6 +83,55 @@ pub struct Wish {
     pub descriptor: bool,
 }
 
+/// What a seat has to do with one lock. One call at a time.
+#[derive(Clone, Copy)]
+pub struct Own<'a>(&'a AtomicU64);
+
+impl Own<'_> {
+    /// Nothing?
+    #[inline(always)]
+    pub fn is_nothing(self) -> bool {
+        // Relaxed here and below: a seat takes one lock at a time, and gives back one at a time.
+        self.0.load(Relaxed) == 0
+    }
+
+    /// Begins to take it. `false`: the seat has it, or is on the way in.
+    #[inline]
+    pub fn begin(self) -> bool {
+        let idle = self.is_nothing();
+        if idle {
+            self.0.store(TAKING, Relaxed);
+        }
+        idle
+    }
+
+    /// Has it from now on, so; or has it not.
+    #[inline(always)]
+    pub fn note(self, has: Option<Have>) {
+        let word = has.map_or(0, |has| has.token | if has.plainly { PLAINLY } else { 0 });
+        self.0.store(word, Relaxed);
+    }
+
+    /// How the seat has it, if it has.
+    #[inline(always)]
+    pub fn has(self) -> Option<Have> {
+        let word = self.0.load(Relaxed);
+        let has = Have { token: word & !PLAINLY, plainly: word & PLAINLY != 0 };
+        (!matches!(word, 0 | TAKING)).then_some(has)
+    }
+
+    /// Has it by a retained entry with this token (with any, if 0)? The token.
+    #[inline(always)]
+    pub fn retained(self, token: Option<u64>) -> Option<u64> {
+        let word = self.0.load(Relaxed);
+        let so = match token {
+            Some(token) => word == token,
+            None => word != 0,
+        };
+        (so && word & PLAINLY == 0).then_some(word)
+    }
+}
+
 impl Seat {
     /// Takes a slot, finishes what a dead one left in it, and writes down who we are.
     pub fn take(file: &Arc<OpenFile>, wish: &Wish) -> Result<Self> {
@@ -85,18 +148,21 @@ impl Seat {
         let label = if wish.label.is_empty() { file.label() } else { wish.label.clone() };
         participant::occupy(file.view(), slot, kind, &label);
         file.lower_bound();
+        let mine: Box<[AtomicU64]> = (0..=file.geometry().locks()).map(|_| AtomicU64::new(0)).collect();
+        let (mark, cell) = (Mark::new(slot, fenced), file.view().cell_offset(slot));
+        let hot = Fragile::new(Hot { file: Arc::as_ptr(file), mine: mine.as_ptr(), cell, mark })?;
         Ok(Self {
             file: file.clone(),
             slot,
             cancel: Cancel::default(),
-            mark: Mark::new(slot, fenced),
-            cell: file.view().cell_offset(slot),
+            mark,
             process: process_mark(),
             retired: AtomicBool::new(false),
             busy: AtomicBool::new(false),
             giving_back: AtomicBool::new(false),
             notice: Gated::new(Some(notice)),
-            mine: (0..=file.geometry().locks()).map(|_| AtomicU64::new(0)).collect(),
+            mine,
+            hot,
         })
     }
 
@@ -125,41 +191,15 @@ impl Seat {
         self.file.lower_bound();
     }
 
-    /// Has it nothing to do with the lock of `region`?
-    #[inline(always)]
-    pub fn is_outside(&self, region: usize) -> bool {
-        self.mine[region].load(Relaxed) == 0
-    }
-
-    /// Begins to take the lock of `region`. `false`: it has it, or is on the way in.
+    /// What it has to do with the lock of `region`.
     #[inline]
-    pub fn begin(&self, region: usize) -> bool {
-        // Relaxed here and below: a seat takes one lock at a time, and gives back one at a time.
-        let idle = self.mine[region].load(Relaxed) == 0;
-        if idle {
-            self.mine[region].store(TAKING, Relaxed);
-        }
-        idle
-    }
-
-    /// Has the lock of `region` from now on, so; or has it not.
-    #[inline]
-    pub fn note(&self, region: usize, has: Option<Have>) {
-        let word = has.map_or(0, |has| has.token | if has.plainly { PLAINLY } else { 0 });
-        self.mine[region].store(word, Relaxed);
-    }
-
-    /// How it has the lock of `region`, if it has.
-    #[inline]
-    pub fn has(&self, region: usize) -> Option<Have> {
-        let word = self.mine[region].load(Relaxed);
-        let has = Have { token: word & !PLAINLY, plainly: word & PLAINLY != 0 };
-        (!matches!(word, 0 | TAKING)).then_some(has)
+    pub fn own(&self, region: usize) -> Own<'_> {
+        Own(&self.mine[region])
     }
 
     /// Does it have any lock?
     pub fn holds_any(&self) -> bool {
-        (0..self.mine.len()).any(|region| self.has(region).is_some())
+        (0..self.mine.len()).any(|region| self.own(region).has().is_some())
     }
 
     /// Taking a lock: one thread at a time, for participants that threads share.
@@ -206,22 +246,37 @@ impl Drop for Call<'_> {
 
 thread_local! {
     static SEATS: ThreadSeats = const { ThreadSeats(RefCell::new(Vec::new())) };
-    /// The one of them that was used last, for the fast path: no destructor, so no question whether it still exists.
-    /// NULL, or in SEATS; whoever takes one out of there comes by [`forget_latest`].
-    static LATEST: Cell<*const Seat> = const { Cell::new(ptr::null()) };
 }
 
-/// Runs `act` with the slot that this thread used last, if it is one in `file`.
+/// What a retained entry needs to know of the calling thread's seat.
+pub struct Latest<'a> {
+    /// What it has to do with the lock.
+    pub own: Own<'a>,
+    /// Where its cell lies in each region of the file.
+    pub cell: CellOffset,
+    /// How a lock's `control` reads while it retains the privilege.
+    pub mark: Mark,
+}
+
+/// The seat that this thread used last, if it is one in `file`, at the lock of `region`.
+///
+/// # Safety
+/// The file has such a region.
 #[inline(always)]
-pub fn with_latest_seat<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) -> Option<R>) -> Option<R> {
-    // SAFETY: NULL or in SEATS, which keeps it alive: `act` is our own fast path and takes none out of there. A forked
-    // child has its parent's memory, and so the seat too; that it is not its own is asked here.
-    let seat = unsafe { LATEST.get().as_ref() }?;
-    if Arc::as_ptr(&seat.file) == Arc::as_ptr(file) && seat.is_ours() { act(seat) } else { None }
+pub unsafe fn latest(file: &Arc<OpenFile>, region: usize) -> Option<Latest<'_>> {
+    // SAFETY: NULL, or the `hot` of the seat among SEATS that was used last: whoever takes a seat out of there comes by
+    // `forget_latest` first. In a forked child it is zeros.
+    let hot = unsafe { LATEST.get::<Hot>().as_ref() }?;
+    if hot.file != Arc::as_ptr(file) {
+        return None;
+    }
+    // SAFETY: the seat has one for each region of its file, which is `file`.
+    let own = Own(unsafe { &*hot.mine.add(region) });
+    Some(Latest { own, cell: hot.cell, mark: hot.mark })
 }
 
 fn forget_latest() {
-    LATEST.set(ptr::null());
+    LATEST.set::<Hot>(ptr::null());
 }
 
 /// The slots of one thread, one for each file. A thread that ends gives them back.
@@ -244,7 +299,7 @@ pub fn with_thread_seat<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) -> Resu
     SEATS
         .try_with(|seats| {
             if let Some(seat) = find(&seats.0.borrow(), file) {
-                LATEST.set(seat);
+                LATEST.set(seat.hot.place());
                 return act(seat);
             }
             attach_thread(seats, file)?;

@@ -4,12 +4,12 @@
 //! child. The fork gate keeps `fork` out of the moments in which a descriptor with a byte lock on it is open, since a
 //! child that inherited that descriptor would keep the byte lock, and with it a dead slot, alive.
 
-use crate::error::{Error, Result};
+use super::fragile::wiped_page;
+use crate::error::Result;
 use crate::sync::{
     AtomicPtr, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use memmap2::MmapMut;
 use std::{cell::UnsafeCell, os::fd::RawFd, ptr, sync::Once};
 
 static MARK: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
@@ -43,13 +43,7 @@ pub fn prepare() -> Result<()> {
     if !MARK.load(Acquire).is_null() {
         return Ok(());
     }
-    let system = |source| Error::System { what: "mapping a page for this process".into(), source };
-    let page = MmapMut::map_anon(4096).map_err(system)?;
-    let page = Box::leak(Box::new(page)).as_mut_ptr();
-    // SAFETY: the page is ours, whole, private and anonymous, and never unmapped.
-    if unsafe { libc::madvise(page.cast(), 4096, libc::MADV_WIPEONFORK) } != 0 {
-        return Err(Error::Unsupported("MADV_WIPEONFORK: turnlock needs Linux 4.14 or newer"));
-    }
+    let page = wiped_page()?;
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: the three handlers only touch atomics and close descriptors. Registered once; where that fails for
@@ -58,7 +52,7 @@ pub fn prepare() -> Result<()> {
             libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
         };
     });
-    MARK.store(page.cast(), Release);
+    MARK.store(page.cast().as_ptr(), Release);
     Ok(())
 }
 

@@ -8,10 +8,12 @@ pub mod clock;
 pub mod death_notice;
 pub mod file;
 pub mod fork;
+pub mod fragile;
 pub mod futex;
 pub mod map;
 pub mod membarrier;
 pub mod process;
+pub mod thread_word;
 mod truncation;
 
 use crate::error::Error;

@@ -117,10 +117,10 @@ pub const PING_PONG: &str = "cache-line ping-pong";
 
 /// Everybody, in the order of the tables.
 pub fn all() -> Vec<Contender> {
-    let patient = |patience| turnlock_rust::Family::new(Some(patience)).map(boxed);
+    let patient = |patience| Ok(boxed(turnlock_rust::Family::new(Some(patience))));
     let pthread = |variant| Ok(boxed(pthread::Family(variant)));
     vec![
-        turnlock(RUST, "the Rust API, default options", turnlock_rust::Family::new(None).map(boxed)),
+        turnlock(RUST, "the Rust API, default options", Ok(boxed(turnlock_rust::Family::new(None)))),
         turnlock(C_ABI, "libturnlock.so, loaded at run time", turnlock_c::Family::new().map(boxed)),
         turnlock(STRICT, "strictly first come first served", patient(Duration::ZERO)),
         turnlock(

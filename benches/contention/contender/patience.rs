@@ -2,28 +2,14 @@
 
 use crate::place::Place;
 use std::time::Duration;
-use turnlock::{LockFile, Mutex, Result};
+use turnlock::{DEFAULT_PATIENCE, LockFile, Mutex, Result};
 
-/// Can a mutex be made with this patience? Asked once, before any process is forked.
-pub fn offered(patience: Option<Duration>) -> std::result::Result<(), String> {
-    match patience {
-        None => Ok(()),
-        Some(_) => Err("no option yet: turnlock's patience cannot be chosen".into()),
-    }
+/// The file that the processes of a round share, made by whoever comes first.
+pub fn file(place: &Place) -> Result<LockFile> {
+    LockFile::open(place.path())
 }
 
-/// The file that the processes of a round share, made by whoever comes first. `None` is the default patience.
-pub fn file(place: &Place, patience: Option<Duration>) -> Result<LockFile> {
-    match patience {
-        None => LockFile::open(place.path()),
-        Some(_) => unreachable!("see `offered`"),
-    }
-}
-
-/// The mutex in it, likewise.
+/// The mutex in it, likewise. `None` is the default patience.
 pub fn mutex(file: &LockFile, patience: Option<Duration>) -> Result<Mutex> {
-    match patience {
-        None => file.mutex("bench"),
-        Some(_) => unreachable!("see `offered`"),
-    }
+    file.mutex_options().patience(patience.unwrap_or(DEFAULT_PATIENCE)).open("bench")
 }

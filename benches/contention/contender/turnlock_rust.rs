@@ -10,9 +10,9 @@ pub struct Family {
 }
 
 impl Family {
-    pub fn new(patience: Option<Duration>) -> Result<Self, String> {
-        patience::offered(patience)?;
-        Ok(Self { patience })
+    /// `None` is the default patience.
+    pub fn new(patience: Option<Duration>) -> Self {
+        Self { patience }
     }
 }
 
@@ -20,13 +20,13 @@ impl super::Family for Family {
     type Lock = Attached;
 
     fn attach(&self, place: &Place, _: usize) -> Attached {
-        let file = patience::file(place, self.patience).unwrap();
+        let file = patience::file(place).unwrap();
         let mutex = patience::mutex(&file, self.patience).unwrap();
         Attached { mutex, _file: file }
     }
 
     fn idle(&self, place: &Place, participants: usize) -> Option<Box<dyn Any>> {
-        let file = patience::file(place, self.patience).unwrap();
+        let file = patience::file(place).unwrap();
         Some(idle(&file, participants))
     }
 }

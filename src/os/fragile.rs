@@ -1,0 +1,71 @@
+//! Memory that a forked child finds full of zeros.
+
+use super::fork::{Gate, Gated};
+use crate::error::{Error, Result};
+use memmap2::MmapMut;
+use std::ptr::NonNull;
+
+/// A value that a forked child finds as zeros: what it must not take for its own. Lives in pages that the kernel wipes.
+pub struct Fragile<T: Wipeable>(NonNull<T>);
+
+/// All zeros is a value of it, it needs no `drop`, and it has at most [`FRAGMENT`] bytes, aligned to no more than that.
+///
+/// # Safety
+/// It is so.
+pub unsafe trait Wipeable: Copy {}
+
+/// The room for one [`Fragile`] value, in bytes: a cache line.
+pub const FRAGMENT: usize = 64;
+
+// SAFETY: it is the only one that refers to its room; a shared reference to it gives a copy.
+unsafe impl<T: Wipeable + Send> Send for Fragile<T> {}
+// SAFETY: as above.
+unsafe impl<T: Wipeable + Sync> Sync for Fragile<T> {}
+
+struct Room(NonNull<u8>);
+// SAFETY: room that nobody uses.
+unsafe impl Send for Room {}
+
+static ROOMS: Gated<Vec<Room>> = Gated::new(Vec::new());
+
+impl<T: Wipeable> Fragile<T> {
+    /// Puts `value` there.
+    pub fn new(value: T) -> Result<Self> {
+        const { assert!(size_of::<T>() <= FRAGMENT && align_of::<T>() <= FRAGMENT) };
+        let room = ROOMS.with(&Gate::enter(), |rooms| {
+            if rooms.is_empty() {
+                let page = wiped_page()?;
+                // SAFETY: inside the page.
+                rooms.extend((0..4096 / FRAGMENT).map(|at| Room(unsafe { page.byte_add(at * FRAGMENT) })));
+            }
+            rooms.pop().ok_or_else(|| Error::Internal("a page without room".into()))
+        })?;
+        let room = room.0.cast::<T>();
+        // SAFETY: room of the right size and alignment that nobody else has.
+        unsafe { room.write(value) };
+        Ok(Self(room))
+    }
+
+    /// Where it lies; as long as this exists.
+    pub fn place(&self) -> *const T {
+        self.0.as_ptr()
+    }
+}
+
+impl<T: Wipeable> Drop for Fragile<T> {
+    fn drop(&mut self) {
+        ROOMS.with(&Gate::enter(), |rooms| rooms.push(Room(self.0.cast())));
+    }
+}
+
+/// A page of zeros that is a page of zeros again in every forked child. Never unmapped.
+pub fn wiped_page() -> Result<NonNull<u8>> {
+    let system = |source| Error::System { what: "mapping a page for this process".into(), source };
+    let page = MmapMut::map_anon(4096).map_err(system)?;
+    let page = Box::leak(Box::new(page)).as_mut_ptr();
+    // SAFETY: the page is ours, whole, private and anonymous, and never unmapped.
+    if unsafe { libc::madvise(page.cast(), 4096, libc::MADV_WIPEONFORK) } != 0 {
+        return Err(Error::Unsupported("MADV_WIPEONFORK: turnlock needs Linux 4.14 or newer"));
+    }
+    NonNull::new(page).ok_or_else(|| Error::Internal("a page at NULL".into()))
+}
