@@ -96,6 +96,8 @@ enum Value {
     Long(u64),
     /// One of [`TELLING`].
     Telling(u8),
+    /// 64 times this byte: what a text field is long.
+    Text(u8),
 }
 
 impl Poke {
@@ -107,6 +109,7 @@ impl Poke {
             Value::Half(value) => write(at & !1, &value.to_ne_bytes()),
             Value::Word(value) => write(at & !3, &value.to_ne_bytes()),
             Value::Long(value) => write(at & !7, &value.to_ne_bytes()),
+            Value::Text(value) => write(at & !63, &[value; 64]),
             Value::Telling(which) => {
                 let value = TELLING[usize::from(which) % TELLING.len()];
                 write(at & !7, &value.to_ne_bytes());
