@@ -203,6 +203,9 @@ try:
 #endif
     STEP(load(CONTROL, t));
 #endif
+#ifdef BUG_IgnoresAsked
+    t = t & ~ASKED;
+#endif
     if
     :: atomic { t == i + 1 -> t = 0;
                 assert(inside == 0);    /* EXCLUSION */
