@@ -60,6 +60,13 @@ impl Bug {
     ];
 }
 
+impl Bug {
+    /// Does it show only where the privilege is retained?
+    pub fn is_of_retentions(self) -> bool {
+        self as u8 >= Bug::NoMembarrier as u8
+    }
+}
+
 /// Is this bug planted? Constantly `false` in every build that is shipped.
 #[cfg(not(feature = "seeded-bugs"))]
 #[inline(always)]

@@ -43,6 +43,19 @@ pub fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
+/// Has the processor fetch the word's cache line for writing, if it can, while we go on.
+#[cfg(not(any(loom, shuttle)))]
+#[inline(always)]
+pub fn prefetch_for_writing(word: &AtomicU64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint about an address that exists; touches nothing. (Where the instruction is missing it does nothing.)
+    unsafe {
+        core::arch::asm!("prefetchw [{}]", in(reg) word, options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = word;
+}
+
 /// Tells the processor that this is a spin loop.
 #[cfg(not(any(loom, shuttle)))]
 pub fn spin_hint() {

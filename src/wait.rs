@@ -6,7 +6,7 @@
 //!
 //! | waiting | the one next in line asks every | the others ask every |
 //! |---|---|---|
-//! | up to 6.4 ms | 1/8 of the time waited, at least 0.1 ms | 1 ms, doubling to 50 ms |
+//! | up to 6.4 ms | 1/8 of the time waited, at least 0.05 ms | 1 ms, doubling to 50 ms |
 //! | up to 26 ms | 0.8 ms | the same |
 //! | longer | 1/32 of the time waited, at most 50 ms | 50 ms |
 
@@ -28,14 +28,14 @@ const SPINS_FURTHER_BACK: u32 = 20;
 
 // The shares of the time waited keep both small: the wake-ups (some 170 in the first second, of 10 to 25 microseconds each) and
 // the delay of the news, in proportion to a wait that has been long already.
-const ASK_NEXT_FIRST: u64 = 100_000;
+const ASK_NEXT_FIRST: u64 = 50_000;
 const ASK_NEXT_EARLY_SHARE: u64 = 8;
 const ASK_NEXT: u64 = 800_000;
 const ASK_NEXT_SHARE: u64 = 32;
 const ASK_BACK: u64 = 1_000_000;
 const ASK_AT_MOST: u64 = 50_000_000;
 // Somebody who retains the privilege calls nobody back, so one who stepped aside looks by itself.
-const ASIDE_AT_MOST: u64 = 200_000;
+const ASIDE_AT_MOST: u64 = 100_000;
 
 /// How long a call may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +144,13 @@ pub enum Outcome {
     StepAside,
 }
 
+/// A number to spread things by, from a time in nanoseconds (Steele, Lea and Flood's SplitMix64).
+fn at_random(time: u64) -> u64 {
+    let mixed = time.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed ^ (mixed >> 27)
+}
+
 /// One wait, from the first look to the turn.
 pub struct Ladder<'a> {
     limit: Limit,
@@ -156,7 +163,9 @@ pub struct Ladder<'a> {
 }
 
 impl<'a> Ladder<'a> {
-    /// At the foot. For `patience` nanoseconds it lets others pass.
+    /// At the foot. For at most `patience` nanoseconds it lets others pass, and at least for half of that: with the same
+    /// patience for everybody, processes that take turns would come back in the same order and distances for ever, and who
+    /// once had the longest turn would have it always.
     pub fn new(limit: Limit, patience: u64, cancel: &'a Cancel, since: &'a AtomicU64) -> Self {
         Self { limit, patience, cancel, began: None, ask_back: ASK_BACK, since }
     }
@@ -178,7 +187,14 @@ impl<'a> Ladder<'a> {
 
     fn waited(&mut self) -> u64 {
         let now = clock::monotonic_ns();
-        now - *self.began.get_or_insert(now)
+        match self.began {
+            Some(began) => now - began,
+            None => {
+                self.began = Some(now);
+                self.patience -= at_random(now) % (self.patience / 2 + 1);
+                0
+            }
+        }
     }
 
     /// How much of the limit is left after `waited`; `None`: nothing.

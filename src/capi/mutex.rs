@@ -41,7 +41,7 @@ pub struct turnlock_mutex_options {
     /// TURNLOCK_MUTEX_... or'ed together.
     pub flags: u32,
     /// How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now: nobody
-    /// waits longer than this plus, for each one ahead, a section and a hand-over. 0 = the default (200 microseconds).
+    /// waits longer than this plus, for each one ahead, a section and a hand-over. 0 = the default (1 millisecond).
     pub patience_ns: u64,
 }
 

@@ -27,12 +27,13 @@ pub struct LockWords {
     pub last_plain: AtomicU64,
     /// Since when the retainer has been asked for the privilege (`CLOCK_MONOTONIC`, nanoseconds); 0 = it is not.
     pub asked_since: AtomicU64,
-    control_reserved: [AtomicU64; 2],
     /// The last fencing token given out.
     pub token: AtomicU64,
     /// The `algorithm` room's `Health`, as a number.
     pub state: AtomicU32,
-    state_reserved: [AtomicU32; 13],
+    // All of this in one cache line: an entry that is no retained one writes to several of them.
+    reserved_state: AtomicU32,
+    reserved_line: [AtomicU64; 8],
     /// Who died holding the lock, last.
     pub previous_owner: PreviousOwner,
     /// Futex word: changes when one who stepped out of the line should come back.
@@ -74,8 +75,8 @@ pub struct Cell {
 const _: () = {
     assert!(size_of::<LockWords>() == 512);
     assert!(offset_of!(LockWords, control) == 0);
-    assert!(offset_of!(LockWords, token) == 64);
-    assert!(offset_of!(LockWords, state) == 72);
+    assert!(offset_of!(LockWords, token) == 48);
+    assert!(offset_of!(LockWords, state) == 56);
     assert!(offset_of!(LockWords, previous_owner) == 128);
     assert!(offset_of!(LockWords, event) == 256);
     assert!(size_of::<PreviousOwner>() == 128);

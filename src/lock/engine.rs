@@ -13,7 +13,10 @@ use crate::os::{clock, death_notice::Probe};
 use crate::recovery::{self, bakery, bed, lobby, ownership, privilege};
 use crate::seeded::{Bug, planted};
 use crate::steps::{self, Step};
-use crate::sync::Ordering::{Acquire, Relaxed};
+use crate::sync::{
+    Ordering::{Acquire, Relaxed},
+    prefetch_for_writing,
+};
 use crate::wait::Limit;
 
 /// A lock that was just taken.
@@ -92,6 +95,8 @@ impl<'a> At<'a> {
         if limit == Limit::Never {
             self.look_before_trying()?;
         }
+        // Another core had them last, as a rule: they arrive while we stand in the doorway.
+        prefetch_for_writing(&self.lock.words.control);
         let in_demand = Turn::new(self, limit, self.manner.patience).come()?;
         if !self.seat.file.is_whole() {
             self.withdraw();
@@ -134,6 +139,8 @@ impl<'a> At<'a> {
         cell.since.store(if retains { 0 } else { clock::coarse_monotonic_ns() }, Relaxed);
         if !retains {
             privilege.hold_plainly();
+        } else if planted(Bug::LeaveBeforeControl) {
+            bakery(&self.lock).leave(self.seat.slot);
         }
         let Some(token) = ownership(self.lock.words).enter(&cell.held) else {
             self.withdraw();
@@ -144,9 +151,6 @@ impl<'a> At<'a> {
             )));
         };
         if retains {
-            if planted(Bug::LeaveBeforeControl) {
-                bakery(&self.lock).leave(self.seat.slot);
-            }
             privilege.retain(self.seat.mark, token);
             bakery(&self.lock).leave(self.seat.slot);
             bed(&self.lock, self.region, self.seat.slot).wake_sleepers();

@@ -40,7 +40,7 @@ pub struct Mutex {
 
 /// How long a waiter lets others pass before it insists on its place, where the lock's creator did not say:
 /// `docs/performance.md` has the measurements behind it.
-pub const DEFAULT_PATIENCE: Duration = Duration::from_micros(200);
+pub const DEFAULT_PATIENCE: Duration = Duration::from_millis(1);
 
 /// How to open, or create, a mutex.
 ///

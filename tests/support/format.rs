@@ -57,12 +57,22 @@ impl Format {
 
     /// The last fencing token given out.
     pub fn token(self, region: u64) -> u64 {
-        self.region(region) + 64
+        self.region(region) + 48
+    }
+
+    /// So many plain entries must come before the next retention.
+    pub fn back_off(self, region: u64) -> u64 {
+        self.region(region) + 16
+    }
+
+    /// So many have come.
+    pub fn plain_entries(self, region: u64) -> u64 {
+        self.region(region) + 24
     }
 
     /// Whether the data can be trusted.
     pub fn state(self, region: u64) -> u64 {
-        self.region(region) + 72
+        self.region(region) + 56
     }
 
     /// A slot's place in the line, as a word: 0 idle, 1 choosing, n + 1 number n.

@@ -2,11 +2,13 @@
 
 use super::{
     arena::{Arena, Fault, MAX_WORKERS, monotonic_ns},
+    format::{Format, poke_u64},
     random::Random,
     worker,
 };
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
 };
@@ -23,6 +25,8 @@ pub struct Round {
     pub stops: bool,
     /// How long waiters let others pass.
     pub patience: Duration,
+    /// What the lock has learnt of retentions that did not pay is taken back all the time, so that there are many.
+    pub retains: bool,
     pub bug: Option<Bug>,
     /// Most kills are at this step, rather than at any.
     pub mostly_at: Option<Step>,
@@ -63,6 +67,7 @@ struct Plan {
 struct Killer<'a> {
     arena: &'static Arena,
     file: &'a LockFile,
+    path: PathBuf,
     mutex: &'a Mutex,
     round: &'a Round,
     random: Random,
@@ -85,6 +90,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
     let mut killer = Killer {
         arena: Arena::new(),
         file: &file,
+        path: file.path(),
         mutex: &mutex,
         round,
         random: Random::new(seed, round.workers as u64),
@@ -120,6 +126,9 @@ impl Killer<'_> {
         while killed < kills && (self.round.bug.is_none() || self.arena.faults() == 0) {
             for plan in &mut plans {
                 self.act(plan);
+            }
+            if self.round.retains {
+                self.forget_what_was_learnt();
             }
             let mut died = false;
             while let Some(worker) = any_dead(&plans) {
@@ -181,6 +190,13 @@ impl Killer<'_> {
             stop_at,
             continue_at: stop_at.map(|at| at + self.random.below(3_000_000)),
         }
+    }
+
+    /// The lock's next plain entry may be followed by a retention. Only how fast it is depends on these two words.
+    fn forget_what_was_learnt(&self) {
+        let format = Format { participants: self.file.participants().into(), locks: 1 };
+        poke_u64(&self.path, format.back_off(1), 0);
+        poke_u64(&self.path, format.plain_entries(1), 1);
     }
 
     fn act(&mut self, plan: &mut Plan) {

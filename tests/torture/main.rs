@@ -7,6 +7,9 @@
 #![cfg(all(feature = "named-steps", feature = "seeded-bugs", not(any(loom, shuttle))))]
 
 mod arena;
+#[allow(dead_code)]
+#[path = "../support/format.rs"]
+mod format;
 mod killer;
 mod random;
 mod report;
@@ -35,13 +38,21 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
     let (kills, seed) = (kills(), seed());
     let cores = std::thread::available_parallelism().map_or(2, usize::from).max(2);
     println!("seed {seed}, {cores} cores");
-    let round =
-        |name, workers, stops, patience| Round { name, workers, stops, patience, bug: None, mostly_at: None };
+    let round = |name, workers, stops, patience, retains| Round {
+        name,
+        workers,
+        stops,
+        patience,
+        retains,
+        bug: None,
+        mostly_at: None,
+    };
+    let strict = Duration::ZERO;
     let rounds = [
-        round("workers = cores", cores, false, DEFAULT_PATIENCE),
-        round("workers = cores, strict, stops", cores, true, Duration::ZERO),
-        round("workers = cores + 1, strict", cores + 1, false, Duration::ZERO),
-        round("workers = 3 x cores, stops", 3 * cores, true, DEFAULT_PATIENCE),
+        round("workers = cores, strict", cores, false, strict, false),
+        round("workers = cores, strict, retaining, stops", cores, true, strict, true),
+        round("workers = cores + 1, patient, retaining", cores + 1, false, DEFAULT_PATIENCE, true),
+        round("workers = 3 x cores, patient, stops", 3 * cores, true, DEFAULT_PATIENCE, false),
     ];
     let share = kills.div_ceil(rounds.len() as u64);
     let outcomes: Vec<Outcome> = rounds.iter().map(|round| killer::torture(round, share, seed)).collect();
@@ -58,7 +69,9 @@ fn is_caught(bug: Bug, mostly_at: Option<Step>, may_show_as: &[Fault]) {
     for attempt in 1..=40 {
         let stops = attempt % 2 == 0;
         let patience = Duration::ZERO;
-        let round = Round { name: "seeded bug", workers: cores, stops, patience, bug: Some(bug), mostly_at };
+        let retains = bug.is_of_retentions();
+        let round =
+            Round { name: "seeded bug", workers: cores, stops, patience, retains, bug: Some(bug), mostly_at };
         let outcome = killer::torture(&round, 2_000, seed());
         if let Some(fault) = may_show_as.iter().find(|fault| outcome.count(**fault) > 0) {
             println!("{bug:?}: {fault:?} after at most {} kills", outcome.kills() * attempt);
@@ -91,4 +104,24 @@ fn a_death_that_is_forgotten_before_it_is_written_down_is_caught() {
 #[test]
 fn an_owner_that_is_never_written_down_is_caught() {
     is_caught(Bug::NoHeld, None, &[Fault::DoubleEntry, Fault::Torn]);
+}
+
+#[test]
+fn a_missing_barrier_after_asking_is_caught() {
+    is_caught(Bug::NoMembarrier, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+}
+
+#[test]
+fn a_retainer_that_looks_before_it_says_that_it_tries_is_caught() {
+    is_caught(Bug::FlagAfterCheck, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+}
+
+#[test]
+fn a_number_given_up_before_control_is_written_is_caught() {
+    is_caught(Bug::LeaveBeforeControl, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+}
+
+#[test]
+fn a_retainer_that_writes_control_itself_is_caught() {
+    is_caught(Bug::ControlByNonCandidate, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
 }

@@ -124,9 +124,9 @@ pub fn all() -> Vec<Contender> {
         turnlock(C_ABI, "libturnlock.so, loaded at run time", turnlock_c::Family::new().map(boxed)),
         turnlock(STRICT, "strictly first come first served", patient(Duration::ZERO)),
         turnlock(
-            "turnlock Rust, patience 1 ms",
-            "others may pass for a millisecond",
-            patient(Duration::from_millis(1)),
+            "turnlock Rust, patience 200 us",
+            "others may pass for 200 microseconds",
+            patient(Duration::from_micros(200)),
         ),
         peer("pthread normal", "process-shared mutex", pthread(pthread::Variant::Normal)),
         peer("pthread adaptive", "spins before it sleeps", pthread(pthread::Variant::Adaptive)),
