@@ -32,9 +32,14 @@ impl Stage {
     }
 
     pub fn for_participants(trial: &Trial, participants: u32) -> Self {
+        Self::with_patience(trial, participants, Duration::ZERO)
+    }
+
+    /// With one lock, whose waiters let others pass for so long.
+    pub fn with_patience(trial: &Trial, participants: u32, patience: Duration) -> Self {
         let file = options().participants(participants).open(trial.lock_file()).unwrap();
         let own = file.current_participant().unwrap();
-        let mutex = file.mutex(LOCK).unwrap();
+        let mutex = file.mutex_options().patience(patience).open(LOCK).unwrap();
         Self { file, mutex, own }
     }
 }

@@ -9,6 +9,7 @@ mod enter;
 mod leave;
 mod names;
 mod open;
+mod retain;
 mod wait;
 
 use super::{
@@ -33,6 +34,16 @@ pub const ALL: &[Scenario] = &[
     TAKE_A_DEAD_ONES_PLACE,
     alone("lock: one died in the doorway", enter::buries_one_in_the_doorway),
     alone("lock: queued behind a living one", wait::queues),
+    alone("lock: lets others pass first", wait::lets_others_pass),
+    alone("retain: from now on", retain::begins),
+    RETAINED_ENTRY,
+    alone("retain: asked while inside, and again outside", retain::is_asked),
+    alone("retain: an heir of the privilege", retain::inherits),
+    alone("ask: one who retains, outside", retain::asks),
+    alone("ask: one who retains and died inside", retain::asks_a_dead_one),
+    alone("ask: one who retains, inside", retain::asks_and_waits),
+    alone("ask: in vain", retain::asks_in_vain),
+    alone("ask: a try at one inside", retain::tries_in_vain),
     alone("try: nobody there", enter::tries),
     alone("try: a dead holder's place", enter::tries_a_dead_ones_place),
     alone("try: a living one there", wait::tries_in_vain),
@@ -55,6 +66,8 @@ pub const LOCK_FREE: Scenario = alone("lock: free", enter::locks);
 
 pub const TAKE_A_DEAD_ONES_PLACE: Scenario =
     alone("lock: a dead holder's place", enter::takes_a_dead_ones_place);
+
+pub const RETAINED_ENTRY: Scenario = alone("retain: an entry", retain::enters);
 
 /// One whose victim has one thread that runs.
 const fn alone(name: &'static str, play: fn(&Trial)) -> Scenario {

@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_millis(20);
 
 /// What happens while the victim stands right before its first sleep.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Meanwhile {
+pub enum Meanwhile {
     /// It is not to come to that.
     Nothing,
     /// The holder gives the lock back.
@@ -31,6 +31,16 @@ enum Meanwhile {
 
 pub fn queues(trial: &Trial) {
     behind_a_holder(trial, Meanwhile::Unlock, |stage, _| {
+        begin();
+        trial.arena.is_busy(true);
+        has_its_turn(trial.arena, stage.mutex.lock().unwrap());
+    });
+}
+
+/// With more patience than anybody needs here.
+pub fn lets_others_pass(trial: &Trial) {
+    let stage = Stage::with_patience(trial, 4, Duration::from_secs(10));
+    behind(trial, stage, Meanwhile::Unlock, |stage, _| {
         begin();
         trial.arena.is_busy(true);
         has_its_turn(trial.arena, stage.mutex.lock().unwrap());
@@ -87,7 +97,11 @@ fn times_out_after(arena: &Arena, stage: &Stage, limit: Duration) {
     gives_up(arena, || stage.mutex.lock_for(limit), |error| matches!(error, Error::TimedOut));
 }
 
-fn gives_up<G>(arena: &Arena, take: impl FnOnce() -> Result<G>, as_expected: impl FnOnce(&Error) -> bool) {
+pub fn gives_up<G>(
+    arena: &Arena,
+    take: impl FnOnce() -> Result<G>,
+    as_expected: impl FnOnce(&Error) -> bool,
+) {
     arena.is_busy(true);
     let error = take().err().expect("the holder is alive");
     assert!(as_expected(&error), "{error}");
@@ -95,7 +109,11 @@ fn gives_up<G>(arena: &Arena, take: impl FnOnce() -> Result<G>, as_expected: imp
 }
 
 fn behind_a_holder(trial: &Trial, meanwhile: Meanwhile, life: impl FnOnce(&Stage, &Participant)) {
-    let stage = Stage::for_participants(trial, 4);
+    behind(trial, Stage::for_participants(trial, 4), meanwhile, life);
+}
+
+/// The first survivor takes the lock, in its way; the victim comes after it.
+pub fn behind(trial: &Trial, stage: Stage, meanwhile: Meanwhile, life: impl FnOnce(&Stage, &Participant)) {
     let enters = || {
         enter(trial, &stage.mutex, &stage.file.participant().unwrap());
     };

@@ -1,0 +1,143 @@
+//! Victims that retain the privilege, and victims that ask for it.
+
+use super::{
+    dies_inside, has_its_turn, usual,
+    wait::{Meanwhile, behind, gives_up},
+};
+use crate::{
+    arena::{Arena, Debt},
+    oracle::{Stage, enter, the_living_go_on},
+    tracee::{begin, end},
+    trial::Trial,
+};
+use std::time::Duration;
+use turnlock::{Error, Mutex, Participant};
+
+/// Enough entries in a row to retain the privilege of a new lock.
+const ENTRIES: usize = 3;
+
+/// Longer than a victim takes from the beginning of its wait to its first sleep, even on a busy machine.
+const LIMIT: Duration = Duration::from_millis(20);
+
+fn retain_as(mutex: &Mutex, participant: &Participant) {
+    for _ in 0..ENTRIES {
+        mutex.lock_as(participant).unwrap().unlock().unwrap();
+    }
+}
+
+fn retain(mutex: &Mutex) {
+    for _ in 0..ENTRIES {
+        mutex.lock().unwrap().unlock().unwrap();
+    }
+}
+
+fn takes_its_turn(arena: &Arena, stage: &Stage) {
+    arena.is_busy(true);
+    has_its_turn(arena, stage.mutex.lock().unwrap());
+}
+
+pub fn begins(trial: &Trial) {
+    usual(trial, Stage::new(trial), (), |stage| {
+        stage.mutex.lock().unwrap().unlock().unwrap();
+        begin();
+        takes_its_turn(trial.arena, stage);
+        end(trial.arena)
+    });
+}
+
+pub fn enters(trial: &Trial) {
+    usual(trial, Stage::new(trial), (), |stage| {
+        retain(&stage.mutex);
+        begin();
+        takes_its_turn(trial.arena, stage);
+        end(trial.arena)
+    });
+}
+
+/// Somebody asks and falls asleep while it is inside; after that it wants to enter again.
+pub fn is_asked(trial: &Trial) {
+    let stage = Stage::new(trial);
+    let mut victim = trial.victim(|| {
+        retain(&stage.mutex);
+        trial.arena.is_busy(true);
+        let guard = stage.mutex.lock().unwrap();
+        begin();
+        has_its_turn(trial.arena, guard);
+        takes_its_turn(trial.arena, &stage);
+        end(trial.arena)
+    });
+    let other = trial.bystander(|| {
+        enter(trial, &stage.mutex, &stage.file.participant().unwrap());
+    });
+    super::until_asleep(trial, 1);
+    victim.go(|_| {});
+    victim.kill();
+    other.join();
+    the_living_go_on(trial, stage);
+}
+
+/// One that retains the privilege dies outside, and the victim takes its slot.
+pub fn inherits(trial: &Trial) {
+    let stage = Stage::new(trial);
+    trial.dead_one(|| retain(&stage.mutex));
+    let third = stage.file.participant().unwrap();
+    usual(trial, stage, third, |stage| {
+        begin();
+        takes_its_turn(trial.arena, stage);
+        end(trial.arena)
+    });
+}
+
+pub fn asks(trial: &Trial) {
+    let stage = Stage::new(trial);
+    retain_as(&stage.mutex, &stage.own);
+    usual(trial, stage, (), |stage| {
+        let _attached = stage.file.current_participant().unwrap();
+        begin();
+        takes_its_turn(trial.arena, stage);
+        end(trial.arena)
+    });
+}
+
+pub fn asks_a_dead_one(trial: &Trial) {
+    let stage = Stage::new(trial);
+    trial.dead_one(|| {
+        retain(&stage.mutex);
+        dies_inside(trial.arena, &stage);
+    });
+    trial.arena.owes(Debt::Owed);
+    usual(trial, stage, (), |stage| {
+        let _attached = stage.file.current_participant().unwrap();
+        begin();
+        takes_its_turn(trial.arena, stage);
+        end(trial.arena)
+    });
+}
+
+/// A stage whose first survivor retains the privilege.
+fn retained(trial: &Trial) -> Stage {
+    let stage = Stage::new(trial);
+    retain_as(&stage.mutex, &stage.own);
+    stage
+}
+
+pub fn asks_and_waits(trial: &Trial) {
+    behind(trial, retained(trial), Meanwhile::Unlock, |stage, _| {
+        begin();
+        takes_its_turn(trial.arena, stage);
+    });
+}
+
+pub fn asks_in_vain(trial: &Trial) {
+    behind(trial, retained(trial), Meanwhile::TimePasses, |stage, _| {
+        begin();
+        gives_up(trial.arena, || stage.mutex.lock_for(LIMIT), |error| matches!(error, Error::TimedOut));
+    });
+}
+
+pub fn tries_in_vain(trial: &Trial) {
+    behind(trial, retained(trial), Meanwhile::Nothing, |stage, _| {
+        begin();
+        gives_up(trial.arena, || stage.mutex.try_lock(), |error| matches!(error, Error::WouldBlock));
+    });
+}
