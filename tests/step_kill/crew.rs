@@ -90,9 +90,9 @@ struct Job {
 impl Crew {
     fn new(scenario: &Scenario, one_fault_is_enough: bool) -> Self {
         let (reports, to_reports) = pipe().unwrap();
-        let worker = |(name, processor)| (Worker::new(processor, name, &to_reports, scenario.play), None);
+        let row = Worker::row(&processors(), &to_reports, scenario.play);
         Self {
-            workers: (0..=u8::MAX).zip(processors()).map(worker).collect(),
+            workers: row.into_iter().map(|worker| (worker, None)).collect(),
             reports,
             outcome: Outcome { name: scenario.name, ..Outcome::default() },
             one_fault_is_enough,

@@ -18,18 +18,37 @@ pub struct Worker {
     orders: PipeWriter,
 }
 
+/// What a worker is made of before it is one.
+struct Makings {
+    arena: &'static Arena,
+    folder: tempfile::TempDir,
+    incoming: PipeReader,
+    orders: PipeWriter,
+}
+
 impl Worker {
-    /// On `processor`. After each trial it writes `name` into `reports`.
-    pub fn new(processor: usize, name: u8, reports: &PipeWriter, play: fn(&Trial)) -> Self {
-        let arena = Arena::new();
-        // Where files are fastest, and where a mapping keeps a byte lock.
-        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        let (incoming, orders) = pipe().unwrap();
-        let pid = in_child(arena, || {
-            stay_on(processor);
-            works(arena, &folder, incoming, name, reports, play);
-        });
-        Self { arena, folder, pid, orders }
+    /// One on each of `processors`. After each trial it writes its place in the row into `reports`.
+    ///
+    /// Nothing is allocated from the first one's start to the last one's: their heaps are the same, and so their victims
+    /// go the same way.
+    pub fn row(processors: &[usize], reports: &PipeWriter, play: fn(&Trial)) -> Vec<Self> {
+        let make = |_: &usize| {
+            // Where files are fastest, and where a mapping keeps a byte lock.
+            let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+            let (incoming, orders) = pipe().unwrap();
+            Makings { arena: Arena::new(), folder, incoming, orders }
+        };
+        let makings: Vec<Makings> = processors.iter().map(make).collect();
+        let mut row = Vec::with_capacity(makings.len());
+        for (name, (makings, processor)) in (0..=u8::MAX).zip(makings.into_iter().zip(processors)) {
+            let Makings { arena, folder, incoming, orders } = makings;
+            let pid = in_child(arena, || {
+                stay_on(*processor);
+                works(arena, &folder, incoming, name, reports, play);
+            });
+            row.push(Self { arena, folder, pid, orders });
+        }
+        row
     }
 
     /// Has it run a trial.
