@@ -275,3 +275,19 @@ fn reset_opens_a_lock_that_is_not_recoverable() {
     assert!(fixture.command("reset", &[], &[]).status().unwrap().success());
     assert_eq!(fixture.run(&[], &["true"]).status.code(), Some(0));
 }
+
+#[test]
+fn the_creator_of_a_lock_says_how_patient_its_waiters_are() {
+    let fixture = Fixture::new();
+    let said = [("strict", "0"), ("patient", "0.25"), ("strict", "3")];
+    for (lock, patience) in said {
+        assert!(fixture.run(&["--lock", lock, "--patience", patience], &["true"]).status.success());
+    }
+    assert!(fixture.run(&["--lock", "usual"], &["true"]).status.success());
+    let status = text(&fixture.command("status", &[], &[]).output().unwrap());
+    for line in ["strict (mutex, bakery, strict order)", "patient (mutex, bakery, patience 250 ms)"] {
+        assert!(status.contains(line), "{status}");
+    }
+    assert!(status.contains("usual (mutex, bakery, patience 1 ms)"), "{status}");
+    assert_eq!(fixture.status()["locks"][0]["patience_seconds"], 0.0);
+}

@@ -16,7 +16,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use turnlock::{Acquired, Error, LockFile, ParticipantGuard};
+use turnlock::{Acquired, DEFAULT_PATIENCE, Error, LockFile, ParticipantGuard};
 
 /// Run a command while holding a lock
 ///
@@ -55,6 +55,10 @@ pub struct Run {
     /// Wait at most so long, in seconds; fractions allowed
     #[arg(long, short = 'w', visible_alias = "wait", value_name = "SECONDS", value_parser = super::seconds)]
     timeout: Option<Duration>,
+    /// If the lock is created now: how long those who wait for it let others pass before they insist on their place, in
+    /// seconds; 0 is strict first come first served. One millisecond if not said; a lock that exists keeps what it has
+    #[arg(long, value_name = "SECONDS", value_parser = super::seconds)]
+    patience: Option<Duration>,
     /// The exit code when the lock was taken or the time limit passed
     #[arg(long, short = 'E', value_name = "CODE", default_value_t = 1)]
     conflict_exit_code: u8,
@@ -86,7 +90,8 @@ impl Run {
         let label = self.label.clone().or(name).unwrap_or_default();
         let no_file = |error| (exit::NO_FILE, error);
         let file = LockFile::options().label(&label).open(&self.file).map_err(no_file)?;
-        let mutex = file.mutex(&self.lock).map_err(no_file)?;
+        let options = file.mutex_options().patience(self.patience.unwrap_or(DEFAULT_PATIENCE));
+        let mutex = options.open(&self.lock).map_err(no_file)?;
         let options = file.participant_options();
         let options = if self.close { options } else { options.inherited_by_children() };
         let participant = options.open().map_err(no_file)?;

@@ -84,8 +84,11 @@ fn text(status: &FileStatus, all: bool) -> String {
 fn describe_lock(text: &mut String, lock: &LockStatus) {
     let _ = write!(
         text,
-        "\n{STRONG}{}{STRONG:#} {FAINT}({}, {}){FAINT:#}: ",
-        lock.name, lock.kind, lock.algorithm
+        "\n{STRONG}{}{STRONG:#} {FAINT}({}, {}, {}){FAINT:#}: ",
+        lock.name,
+        lock.kind,
+        lock.algorithm,
+        patience(lock.patience_seconds)
     );
     let _ = match &lock.holder {
         Some(holder) => writeln!(
@@ -117,6 +120,10 @@ fn describe_lock(text: &mut String, lock: &LockStatus) {
             lock.name
         ),
     };
+}
+
+fn patience(seconds: f64) -> String {
+    if seconds == 0.0 { "strict order".into() } else { format!("patience {} ms", seconds * 1e3) }
 }
 
 fn who(participant: &ParticipantStatus) -> String {
