@@ -35,7 +35,9 @@ const ASK_NEXT_SHARE: u64 = 32;
 const ASK_BACK: u64 = 1_000_000;
 const ASK_AT_MOST: u64 = 50_000_000;
 // Somebody who retains the privilege calls nobody back, so one who stepped aside looks by itself.
-const ASIDE_AT_MOST: u64 = 100_000;
+// At half of the time it has waited, so that a long patience costs little too.
+const ASIDE_AT_LEAST: u64 = 50_000;
+const ASIDE_AT_MOST: u64 = 1_000_000;
 
 /// How long a call may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,8 +240,8 @@ impl<'a> Ladder<'a> {
     /// Out of the line: sleeps until somebody calls, `unchanged` is false, or a short time is over.
     pub fn step_aside(&mut self, lobby: Lobby, unchanged: impl Fn() -> bool) -> Outcome {
         let waited = self.waited();
-        let left =
-            self.left(waited).unwrap_or(0).min(self.patience.saturating_sub(waited)).min(ASIDE_AT_MOST);
+        let nap = (waited / 2).clamp(ASIDE_AT_LEAST, ASIDE_AT_MOST);
+        let left = self.left(waited).unwrap_or(0).min(self.patience.saturating_sub(waited)).min(nap);
         // Acquire. Partner: the release in `Lobby::call_one`; read before the last look, so that a call after it counts.
         let seen = lobby.event.load(Acquire);
         lobby.polite.store(1, Relaxed);

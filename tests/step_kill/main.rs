@@ -77,4 +77,8 @@ mod seeded_bugs {
     fn a_death_that_is_forgotten_before_it_is_written_down_is_caught() {
         is_caught(Bug::ForgetBeforeNews, &scenarios::TAKE_A_DEAD_ONES_PLACE);
     }
+    #[test]
+    fn one_who_died_trying_to_enter_and_passes_for_an_owner_is_caught() {
+        is_caught(Bug::OwnerDeadByTrying, &scenarios::RETAINED_ENTRY);
+    }
 }
