@@ -276,7 +276,7 @@ typedef struct turnlock_mutex_options {
   uint32_t flags;
   /**
    * How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now: nobody
-   * waits longer than this plus, for each one ahead, a section and a hand-over. 0 = the default (200 microseconds).
+   * waits longer than this plus, for each one ahead, a section and a hand-over. 0 = the default (1 millisecond).
    */
   uint64_t patience_ns;
 } turnlock_mutex_options;
@@ -546,7 +546,8 @@ int32_t turnlock_participant_open(const struct turnlock_file *file,
                                   struct turnlock_participant **participant);
 
 /**
- * The calling thread's own participant (which it is given now, if it has none yet), for another thread to cancel.
+ * The calling thread's own participant (which it is given now, if it has none yet), for another thread to cancel; for
+ * nothing else: `turnlock_mutex_lock_as` refuses it with TURNLOCK_ERROR_INVALID_ARGUMENT.
  *
  * The caller promises:
  * As `turnlock_participant_open`.

@@ -258,6 +258,12 @@ impl Onlooker<'_> {
         names_of(self.view).map(|named| self.lock(named)).collect()
     }
 
+    fn retainer_of(&self, lock: &LockView) -> Option<usize> {
+        let slot = privilege(lock.words).seen().filter(|_| !privilege(lock.words).is_asked())?;
+        let record = self.view.slots().get(slot)?;
+        (record.state.load(Acquire) != SlotState::Free as u32).then_some(slot)
+    }
+
     fn lock(&self, Named { region, name, kind, algorithm, patience }: Named) -> Result<LockStatus> {
         let lock = self.view.lock(region);
         let seen = steady_look(&lock);
@@ -291,7 +297,7 @@ impl Onlooker<'_> {
             },
             fencing_token: lock.words.token.load(Relaxed),
             patience_seconds: patience as f64 / 1e9,
-            retained_by: privilege(lock.words).seen(),
+            retained_by: self.retainer_of(&lock),
             holder,
             queue: queue.iter().map(entry).collect::<Result<_>>()?,
             previous_owner: (dead_token != 0).then(|| DeadOwner {

@@ -7,8 +7,8 @@
 //! | waiting | the one next in line asks every | the others ask every |
 //! |---|---|---|
 //! | up to 6.4 ms | 1/8 of the time waited, at least 0.05 ms | 1 ms, doubling to 50 ms |
-//! | up to 26 ms | 0.8 ms | the same |
-//! | longer | 1/32 of the time waited, at most 50 ms | 50 ms |
+//! | up to 19 ms | 0.8 ms | the same |
+//! | longer | 1/24 of the time waited, at most 50 ms | 50 ms |
 
 use crate::algorithm::Blocker;
 use crate::os::{clock, futex};
@@ -26,12 +26,12 @@ const SPINS_FURTHER_BACK: u32 = 20;
 // slice, while a futex sleeper is woken ahead of them (3,625 turns of five programs, four hogs on two cores: 19 to 30 s
 // with two yields, 4 s with none).
 
-// The shares of the time waited keep both small: the wake-ups (some 170 in the first second, of 10 to 25 microseconds each) and
+// The shares of the time waited keep both small: the wake-ups (some 130 in the first second, of 10 to 25 microseconds each) and
 // the delay of the news, in proportion to a wait that has been long already.
 const ASK_NEXT_FIRST: u64 = 50_000;
 const ASK_NEXT_EARLY_SHARE: u64 = 8;
 const ASK_NEXT: u64 = 800_000;
-const ASK_NEXT_SHARE: u64 = 32;
+const ASK_NEXT_SHARE: u64 = 24;
 const ASK_BACK: u64 = 1_000_000;
 const ASK_AT_MOST: u64 = 50_000_000;
 // Somebody who retains the privilege calls nobody back, so one who stepped aside looks by itself.
@@ -179,7 +179,11 @@ impl<'a> Ladder<'a> {
 
     /// Does it still let others pass?
     pub fn is_polite(&mut self) -> bool {
-        self.patience != 0 && self.limit != Limit::Never && self.waited() < self.patience
+        if self.patience == 0 {
+            return false;
+        }
+        let waited = self.waited();
+        waited < self.patience && self.left(waited).is_some()
     }
 
     /// From now on it insists on its place.

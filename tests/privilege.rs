@@ -135,6 +135,37 @@ fn nobody_overtakes_a_waiter_after_its_patience() {
     }
 }
 
+/// Patience is for those who have the time.
+#[test]
+fn a_time_limit_shorter_than_the_patience_holds() {
+    let _no_hang = NoHang::for_seconds(20);
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let mutex = file.mutex_options().patience(Duration::from_secs(3600)).open("a").unwrap();
+    enter_often(&mutex);
+    let _guard = mutex.lock().unwrap();
+    elsewhere(|| {
+        for limit in [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(20)] {
+            assert!(matches!(mutex.lock_for(limit), Err(Error::TimedOut)));
+        }
+        let me = file.current_participant().unwrap();
+        me.cancel();
+        assert!(matches!(mutex.lock(), Err(Error::Cancelled)));
+    });
+}
+
+/// It is the thread's, which takes part by itself at the same time: two would be in one slot.
+#[test]
+fn nobody_locks_as_a_threads_own_participant() {
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let mutex = file.mutex("a").unwrap();
+    let thread = file.current_participant().unwrap();
+    for taken in [mutex.try_lock_as(&thread), mutex.lock_as(&thread)] {
+        assert!(matches!(taken.map(drop), Err(Error::InvalidArgument(_))));
+    }
+}
+
 fn retains(words: &[String]) {
     let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
     enter_often(&mutex);

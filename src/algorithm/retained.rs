@@ -92,12 +92,16 @@ const MOST_BACK_OFF: u64 = 1 << 16;
 
 impl Privilege<'_> {
     /// The retainer goes in: its token, and it is written down as the holder. `None`: it may not; go the slow way, and wake
-    /// who sleeps on our bed, since they may have seen us try.
+    /// who sleeps on our bed, if we still are the one who retains it: they may have seen us try.
     #[inline(always)]
     pub fn enter(&self, held: &AtomicU64, mark: Mark, ownership: &Ownership) -> Option<u64> {
         if planted(Bug::FlagAfterCheck) && self.control.load(Acquire) == mark.0 {
             steps::at(Step::Try);
             return ownership.enter(held);
+        }
+        // So that one who is asked does not raise `held` again and again, and the candidate meets it at most once more.
+        if self.control.load(Relaxed) != mark.0 {
+            return None;
         }
         held.store(super::ownership::TRYING, Relaxed);
         steps::at(Step::Try);
@@ -204,8 +208,13 @@ impl Privilege<'_> {
         }
     }
 
-    /// Which slot retains it, for those who look on.
+    /// Which slot retains it, asked or not.
     pub fn seen(&self) -> Option<usize> {
         (self.control.load(Acquire) & SLOT).checked_sub(1).map(|slot| slot as usize)
+    }
+
+    /// Is it asked to give it up?
+    pub fn is_asked(&self) -> bool {
+        self.control.load(Relaxed) & ASKED != 0
     }
 }

@@ -33,7 +33,8 @@ pub unsafe extern "C" fn turnlock_participant_open(
     })
 }
 
-/// The calling thread's own participant (which it is given now, if it has none yet), for another thread to cancel.
+/// The calling thread's own participant (which it is given now, if it has none yet), for another thread to cancel; for
+/// nothing else: `turnlock_mutex_lock_as` refuses it with TURNLOCK_ERROR_INVALID_ARGUMENT.
 ///
 /// # Safety
 /// As `turnlock_participant_open`.

@@ -215,10 +215,11 @@ impl<'a> At<'a> {
     fn give_back(&self) {
         let Some(has) = self.seat.own(self.region).has() else { return };
         let cell = &self.lock.cells[self.seat.slot];
-        self.seat.own(self.region).note(None);
         steps::at(Step::Exit);
         if !has.plainly {
-            if !privilege(self.lock.words).leave(&cell.held, self.seat.mark) {
+            let quietly = privilege(self.lock.words).leave(&cell.held, self.seat.mark);
+            self.seat.own(self.region).note(None);
+            if !quietly {
                 bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
             }
             return;
@@ -226,6 +227,7 @@ impl<'a> At<'a> {
         ownership(self.lock.words).exit(&cell.held);
         steps::at(Step::Leave);
         bakery(&self.lock).leave(self.seat.slot);
+        self.seat.own(self.region).note(None);
         steps::at(Step::Wake);
         bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
         lobby(&self.lock).call_one();

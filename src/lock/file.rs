@@ -179,7 +179,8 @@ impl LockFile {
         ParticipantOptions::new(&self.file.0)
     }
 
-    /// The calling thread's own participant, to be handed to another thread that may want to cancel its wait.
+    /// The calling thread's own participant, to be handed to another thread that may want to cancel its wait; for nothing
+    /// else: locking as it is an error.
     pub fn current_participant(&self) -> Result<Participant> {
         Participant::of_thread(&self.file.0)
     }

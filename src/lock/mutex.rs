@@ -365,6 +365,13 @@ impl Mutex {
                 self.file.0.reopen().path().display()
             )));
         }
+        if participant.seat.of_thread {
+            return Err(Error::InvalidArgument(
+                "this is a thread's own participant, which is only for cancelling that thread's waits: lock without \
+                 naming a participant, or open one of its own"
+                    .into(),
+            ));
+        }
         Ok(&participant.seat)
     }
 }

@@ -26,6 +26,8 @@ pub struct Seat {
     pub file: Arc<OpenFile>,
     /// Which slot.
     pub slot: usize,
+    /// It belongs to one thread, which takes locks with it by itself: for others it is only for cancelling.
+    pub of_thread: bool,
     /// Lets another thread end a wait.
     pub cancel: Cancel,
     /// How a lock's `control` reads while this seat retains the privilege.
@@ -37,7 +39,7 @@ pub struct Seat {
     notice: Gated<Option<DeathNotice>>,
     /// For each lock region: 0, TAKING, or the fencing token that this seat holds it with, or'ed with PLAINLY. Private, so
     /// that what others write into the file never decides what we believe to have.
-    mine: Box<[AtomicU64]>,
+    mine: Arc<[AtomicU64]>,
     /// What the fast path needs of all this.
     hot: Fragile<Hot>,
 }
@@ -81,6 +83,8 @@ pub struct Wish {
     pub inherited: bool,
     /// Keep a descriptor even where a mapping would do.
     pub descriptor: bool,
+    /// For the calling thread alone.
+    pub of_thread: bool,
 }
 
 /// What a seat has to do with one lock. One call at a time.
@@ -98,18 +102,19 @@ impl Own<'_> {
     /// Begins to take it. `false`: the seat has it, or is on the way in.
     #[inline]
     pub fn begin(self) -> bool {
-        let idle = self.is_nothing();
+        // Acquire. Partner: the release in `note`, by a thread that gave it back as the same participant.
+        let idle = self.0.load(Acquire) == 0;
         if idle {
             self.0.store(TAKING, Relaxed);
         }
         idle
     }
 
-    /// Has it from now on, so; or has it not.
+    /// Has it from now on, so; or has it not: said last, when nothing of it is left in the file.
     #[inline(always)]
     pub fn note(self, has: Option<Have>) {
         let word = has.map_or(0, |has| has.token | if has.plainly { PLAINLY } else { 0 });
-        self.0.store(word, Relaxed);
+        self.0.store(word, Release);
     }
 
     /// How the seat has it, if it has.
@@ -148,12 +153,13 @@ impl Seat {
         let label = if wish.label.is_empty() { file.label() } else { wish.label.clone() };
         participant::occupy(file.view(), slot, kind, &label);
         file.lower_bound();
-        let mine: Box<[AtomicU64]> = (0..=file.geometry().locks()).map(|_| AtomicU64::new(0)).collect();
+        let mine: Arc<[AtomicU64]> = (0..=file.geometry().locks()).map(|_| AtomicU64::new(0)).collect();
         let (mark, cell) = (Mark::new(slot, fenced), file.view().cell_offset(slot));
         let hot = Fragile::new(Hot { file: Arc::as_ptr(file), mine: mine.as_ptr(), cell, mark })?;
         Ok(Self {
             file: file.clone(),
             slot,
+            of_thread: wish.of_thread,
             cancel: Cancel::default(),
             mark,
             process: process_mark(),
@@ -346,7 +352,7 @@ fn find<'a>(seats: &'a [Arc<Seat>], file: &Arc<OpenFile>) -> Option<&'a Seat> {
 
 #[cold]
 fn attach_thread(seats: &ThreadSeats, file: &Arc<OpenFile>) -> Result<()> {
-    let seat = Seat::take(file, &Wish::default())?;
+    let seat = Seat::take(file, &Wish { of_thread: true, ..Wish::default() })?;
     forget_latest();
     let mut seats = seats.0.borrow_mut();
     // Those of a parent process, and those in files that the program has closed, are of no more use.

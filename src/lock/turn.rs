@@ -160,13 +160,17 @@ impl<'a> Turn<'a> {
     }
 
     /// The heavy barrier between asking and looking whether the retainer is inside.
-    fn behind_the_barrier(&self, retainer: Retainer) -> Result<()> {
+    fn behind_the_barrier(&mut self, retainer: Retainer) -> Result<()> {
         // Partner: the barrier in `Privilege::enter` and `Privilege::leave`.
         full_fence();
         if retainer.fenced || planted(Bug::NoMembarrier) {
             return Ok(());
         }
-        membarrier::everywhere()
+        match membarrier::everywhere() {
+            // Refused from now on, but of a dead one everything has been seen since its byte lock was free.
+            Err(error) => self.look_after(retainer.slot)?.then_some(()).ok_or(error),
+            done => done,
+        }
     }
 
     fn wait_until_outside(&mut self, retainer: Retainer) -> Result<()> {

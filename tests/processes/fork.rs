@@ -94,14 +94,17 @@ pub fn forks_and_is_killed(words: &[String]) {
     let file = LockFile::open(&words[0]).unwrap();
     let mutex = file.mutex("a").unwrap();
     let participant = match words[1].as_str() {
-        "mapping" => file.participant().unwrap(),
-        "descriptor" => file.participant_options().kept_by_descriptor().open().unwrap(),
-        "thread" => file.current_participant().unwrap(),
+        "mapping" => Some(file.participant().unwrap()),
+        "descriptor" => Some(file.participant_options().kept_by_descriptor().open().unwrap()),
+        "thread" => None,
         other => panic!("{other}"),
     };
     // A child from before, and one from after the lock was taken.
     if child().is_some() {
-        std::mem::forget(mutex.lock_as(&participant).unwrap());
+        match &participant {
+            Some(participant) => std::mem::forget(mutex.lock_as(participant).unwrap()),
+            None => std::mem::forget(mutex.lock().unwrap()),
+        }
         if child().is_some() {
             say("holding");
             // Until it is killed.

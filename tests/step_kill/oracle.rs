@@ -54,7 +54,7 @@ pub fn options() -> LockFileOptions {
 /// While the victim stands still in its section, alive, nobody else gets in.
 pub fn nobody_robs_the_living(arena: &Arena, stage: &Stage) {
     if arena.inside.load(SeqCst) != 0 {
-        let robbed = stage.mutex.try_lock_as(&stage.own).err();
+        let robbed = stage.mutex.try_lock().err();
         assert!(matches!(robbed, Some(Error::WouldBlock)), "a living holder was robbed: {robbed:?}");
     }
 }
@@ -70,7 +70,7 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
     assert_eq!(alive, 1, "the living and the dead are mixed up: {status:?}");
 
     let dead_holder = lock.holder.as_ref().filter(|holder| holder.participant.life == Life::Dead);
-    let news = enter(trial, &stage.mutex, &stage.own);
+    let news = enter(trial, &stage.mutex, None);
     let expected = lock.state == "inconsistent" || (lock.state == "consistent" && dead_holder.is_some());
     assert_eq!(news, expected, "told of a death, against what the file said: {status:?}");
     let (told, found) = (stage.mutex.previous_owner(), lock.previous_owner.as_ref());
@@ -82,7 +82,7 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
         .map(|newcomer| {
             let newcomer =
                 stage.file.participant().unwrap_or_else(|error| panic!("newcomer {newcomer}: {error}"));
-            assert!(!enter(trial, &stage.mutex, &newcomer), "news of a death that was told before");
+            assert!(!enter(trial, &stage.mutex, Some(&newcomer)), "news of a death that was told before");
             newcomer
         })
         .collect();
@@ -101,7 +101,7 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
 pub fn the_file_is_whole(trial: &Trial) {
     let path = trial.lock_file();
     let stage = Stage::new(trial);
-    assert!(!enter(trial, &stage.mutex, &stage.own), "news of a death that was told before");
+    assert!(!enter(trial, &stage.mutex, None), "news of a death that was told before");
     drop(stage);
     let status = inspect::snapshot(&path).unwrap();
     assert!(status.participants.is_empty(), "{status:?}");
@@ -120,44 +120,57 @@ pub fn nothing_else_lies_here(trial: &Trial) {
     }
 }
 
-/// Takes the lock as `me`, checks all that an acquisition promises, repairs, and gives it back. Was there news?
+/// What [`enter`] does with a guard of either kind.
+macro_rules! has_its_turn {
+    ($arena:expr, $was_closed:expr, $guard:expr) => {{
+        let (arena, mut guard) = ($arena, $guard);
+        assert!($was_closed != Closed::Yes as u32, "a closed lock let somebody in");
+        let news = guard.acquired().previous_owner_died;
+        let [inside, busy, owed] = [&arena.inside, &arena.busy, &arena.owed].map(|word| word.load(SeqCst));
+        assert!(news || inside == 0, "the victim was inside, and the next one was not told");
+        assert!(news || owed != Debt::Owed as u32, "an earlier death inside was never told");
+        assert!(!news || busy != 0 || owed != Debt::None as u32, "news of a death, and nobody died inside");
+        let last_token = arena.token.swap(guard.fencing_token(), SeqCst);
+        assert!(guard.fencing_token() > last_token, "the fencing token did not rise");
+        let (a, b) = (arena.a.load(SeqCst), arena.b.load(SeqCst));
+        assert!(news || a == b, "the data are torn ({a}, {b}), and there was no news");
+        let consistent = guard.mark_consistent();
+        if news {
+            arena.result.news.store(1, SeqCst);
+            consistent.unwrap();
+            for word in [&arena.inside, &arena.busy, &arena.owed, &arena.closed] {
+                word.store(0, SeqCst);
+            }
+        } else {
+            assert!(matches!(consistent, Err(Error::NotInconsistent)), "{consistent:?}");
+        }
+        arena.a.store(a + 1, SeqCst);
+        arena.b.store(a + 1, SeqCst);
+        guard.unlock().unwrap();
+        news
+    }};
+}
+
+/// Takes the lock as `me` (or as this thread), checks all that an acquisition promises, repairs, and gives it back. Was
+/// there news?
 ///
 /// Also while the victim is alive: then it is outside.
-pub fn enter(trial: &Trial, mutex: &Mutex, me: &Participant) -> bool {
-    let arena = trial.arena;
-    let closed = arena.closed.load(SeqCst);
-    let mut guard = match mutex.lock_for_as(me, PATIENCE) {
-        Err(Error::NotRecoverable) if closed != Closed::No as u32 => {
-            reset(trial, mutex);
-            return enter(trial, mutex, me);
+pub fn enter(trial: &Trial, mutex: &Mutex, me: Option<&Participant>) -> bool {
+    let was_closed = trial.arena.closed.load(SeqCst);
+    let turn = match me {
+        Some(me) => {
+            mutex.lock_for_as(me, PATIENCE).map(|guard| has_its_turn!(trial.arena, was_closed, guard))
         }
-        Ok(_) if closed == Closed::Yes as u32 => panic!("a closed lock let somebody in"),
-        Err(error) => panic!("a survivor does not get in: {error}"),
-        Ok(guard) => guard,
+        None => mutex.lock_for(PATIENCE).map(|guard| has_its_turn!(trial.arena, was_closed, guard)),
     };
-    let news = guard.acquired().previous_owner_died;
-    let [inside, busy, owed] = [&arena.inside, &arena.busy, &arena.owed].map(|word| word.load(SeqCst));
-    assert!(news || inside == 0, "the victim was inside, and the next one was not told");
-    assert!(news || owed != Debt::Owed as u32, "an earlier death inside was never told");
-    assert!(!news || busy != 0 || owed != Debt::None as u32, "news of a death, and nobody died inside");
-    let last_token = arena.token.swap(guard.fencing_token(), SeqCst);
-    assert!(guard.fencing_token() > last_token, "the fencing token did not rise");
-    let (a, b) = (arena.a.load(SeqCst), arena.b.load(SeqCst));
-    assert!(news || a == b, "the data are torn ({a}, {b}), and there was no news");
-    let consistent = guard.mark_consistent();
-    if news {
-        arena.result.news.store(1, SeqCst);
-        consistent.unwrap();
-        for word in [&arena.inside, &arena.busy, &arena.owed, &arena.closed] {
-            word.store(0, SeqCst);
+    match turn {
+        Ok(news) => news,
+        Err(Error::NotRecoverable) if was_closed != Closed::No as u32 => {
+            reset(trial, mutex);
+            enter(trial, mutex, me)
         }
-    } else {
-        assert!(matches!(consistent, Err(Error::NotInconsistent)), "{consistent:?}");
+        Err(error) => panic!("a survivor does not get in: {error}"),
     }
-    arena.a.store(a + 1, SeqCst);
-    arena.b.store(a + 1, SeqCst);
-    guard.unlock().unwrap();
-    news
 }
 
 /// Somebody from outside, `turnlock reset` for example, repairs the data and opens the lock again.

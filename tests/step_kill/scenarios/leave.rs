@@ -20,7 +20,7 @@ pub fn wakes(trial: &Trial) {
         end(trial.arena)
     });
     let other = trial.bystander(|| {
-        enter(trial, &stage.mutex, &stage.file.participant().unwrap());
+        enter(trial, &stage.mutex, Some(&stage.file.participant().unwrap()));
     });
     until_asleep(trial, 1);
     victim.go(|_| {});
@@ -64,7 +64,7 @@ pub fn resets(trial: &Trial) {
     let stage = Stage::new(trial);
     one_dies_inside(trial, &stage);
     // News, and no repair.
-    stage.mutex.lock_as(&stage.own).unwrap().unlock().unwrap();
+    stage.mutex.lock().unwrap().unlock().unwrap();
     trial.arena.owes(Debt::None);
     trial.arena.is_closed(Closed::Yes);
     usual(trial, stage, (), |stage| {

@@ -11,19 +11,13 @@ use crate::{
     trial::Trial,
 };
 use std::time::Duration;
-use turnlock::{Error, Mutex, Participant};
+use turnlock::{Error, Mutex};
 
 /// Enough entries in a row to retain the privilege of a new lock.
 const ENTRIES: usize = 3;
 
 /// Longer than a victim takes from the beginning of its wait to its first sleep, even on a busy machine.
 const LIMIT: Duration = Duration::from_millis(20);
-
-fn retain_as(mutex: &Mutex, participant: &Participant) {
-    for _ in 0..ENTRIES {
-        mutex.lock_as(participant).unwrap().unlock().unwrap();
-    }
-}
 
 fn retain(mutex: &Mutex) {
     for _ in 0..ENTRIES {
@@ -67,7 +61,7 @@ pub fn is_asked(trial: &Trial) {
         end(trial.arena)
     });
     let other = trial.bystander(|| {
-        enter(trial, &stage.mutex, &stage.file.participant().unwrap());
+        enter(trial, &stage.mutex, Some(&stage.file.participant().unwrap()));
     });
     super::until_asleep(trial, 1);
     victim.go(|_| {});
@@ -90,7 +84,7 @@ pub fn inherits(trial: &Trial) {
 
 pub fn asks(trial: &Trial) {
     let stage = Stage::new(trial);
-    retain_as(&stage.mutex, &stage.own);
+    retain(&stage.mutex);
     usual(trial, stage, (), |stage| {
         let _attached = stage.file.current_participant().unwrap();
         begin();
@@ -117,7 +111,7 @@ pub fn asks_a_dead_one(trial: &Trial) {
 /// A stage whose first survivor retains the privilege.
 fn retained(trial: &Trial) -> Stage {
     let stage = Stage::new(trial);
-    retain_as(&stage.mutex, &stage.own);
+    retain(&stage.mutex);
     stage
 }
 

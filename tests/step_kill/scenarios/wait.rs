@@ -73,13 +73,14 @@ pub fn is_cancelled(trial: &Trial) {
     behind_a_holder(trial, Meanwhile::Nothing, |stage, me| {
         me.cancel();
         begin();
-        gives_up(trial.arena, || stage.mutex.lock_as(me), |error| matches!(error, Error::Cancelled));
+        gives_up(trial.arena, || stage.mutex.lock(), |error| matches!(error, Error::Cancelled));
     });
 }
 
 /// The one who waits is asleep, in another thread of the victim.
 pub fn cancels(trial: &Trial) {
-    behind_a_holder(trial, Meanwhile::Nothing, |stage, me| {
+    behind_a_holder(trial, Meanwhile::Nothing, |stage, _| {
+        let me = &stage.file.participant().unwrap();
         thread::scope(|threads| {
             threads.spawn(|| {
                 gives_up(trial.arena, || stage.mutex.lock_as(me), |error| matches!(error, Error::Cancelled));
@@ -115,9 +116,9 @@ fn behind_a_holder(trial: &Trial, meanwhile: Meanwhile, life: impl FnOnce(&Stage
 /// The first survivor takes the lock, in its way; the victim comes after it.
 pub fn behind(trial: &Trial, stage: Stage, meanwhile: Meanwhile, life: impl FnOnce(&Stage, &Participant)) {
     let enters = || {
-        enter(trial, &stage.mutex, &stage.file.participant().unwrap());
+        enter(trial, &stage.mutex, Some(&stage.file.participant().unwrap()));
     };
-    let mut held = Some(stage.mutex.lock_as(&stage.own).unwrap());
+    let mut held = Some(stage.mutex.lock().unwrap());
     let mut others = Vec::new();
     if matches!(meanwhile, Meanwhile::TimePasses | Meanwhile::AnotherComes) {
         others.push(trial.bystander(enters));
