@@ -3,6 +3,7 @@
 use super::engine::At;
 use crate::algorithm::{Blocker, Corrupt, Place, Protocol, retained::Retainer};
 use crate::error::{Error, Result};
+use crate::layout::LockView;
 use crate::os::{clock, death_notice::Probe, membarrier};
 use crate::recovery::{self, bakery, bed, lobby, privilege};
 use crate::seeded::{Bug, planted};
@@ -204,18 +205,14 @@ impl<'a> Turn<'a> {
         let lock = &self.at.lock;
         self.at.withdraw();
         steps::at(Step::Polite);
-        let (slot, step) = match hindrance {
-            Hindrance::InLine(blocker) => {
-                (blocker.slot, self.ladder.step_aside(lobby(lock), || bakery(lock).still_blocks(blocker)))
-            }
-            Hindrance::Retaining(retainer) => {
-                let held = &lock.cells[retainer.slot].held;
-                (retainer.slot, self.ladder.step_aside(lobby(lock), || held.load(Relaxed) != 0))
-            }
+        let (slot, unchanged): (usize, &dyn Fn() -> bool) = match hindrance {
+            Hindrance::InLine(blocker) => (blocker.slot, &|| bakery(lock).still_blocks(blocker)),
+            // It goes in and out all the time: that it is outside at one moment says nothing.
+            Hindrance::Retaining(retainer) => (retainer.slot, &|| true),
         };
-        match step {
+        match self.ladder.step_aside(lobby(lock), unchanged) {
             Outcome::Cancelled => Err(Error::Cancelled),
-            Outcome::AskWhetherAlive => self.look_after(slot).map(drop),
+            Outcome::AskWhetherAlive if is_inside(lock, hindrance) => self.look_after(slot).map(drop),
             _ => Ok(()),
         }
     }
@@ -267,6 +264,14 @@ fn try_once(protocol: &impl Protocol, blocker: &Blocker) -> Outcome {
         spin_hint();
     }
     Outcome::TimedOut
+}
+
+/// Could the one we let pass have died inside?
+fn is_inside(lock: &LockView, hindrance: &Hindrance) -> bool {
+    match hindrance {
+        Hindrance::InLine(_) => true,
+        Hindrance::Retaining(retainer) => lock.cells[retainer.slot].held.load(Relaxed) != 0,
+    }
 }
 
 /// Is the retainer inside at some moment of a microsecond or two?
