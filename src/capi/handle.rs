@@ -70,8 +70,8 @@ impl<T> Handle<T> {
         if handle.state.load(Acquire) != OPEN {
             return None;
         }
-        // SAFETY: only `close` changes the value, after the state.
-        unsafe { (*handle.value.get()).as_ref() }
+        // SAFETY: only `close` takes the value out, and it changes the state before.
+        Some(unsafe { (*handle.value.get()).as_ref().unwrap_unchecked() })
     }
 
     /// Closes the handle and drops what is behind it.
