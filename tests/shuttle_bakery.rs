@@ -404,7 +404,7 @@ impl World {
     fn section(&self, me: usize) {
         let (ownership, oracle, held) = (self.ownership(), &self.oracle, &self.held[me]);
         let token = oracle.watch(ownership.enter(held)).unwrap();
-        let health = ownership.health();
+        let health = oracle.watch(ownership.health());
         let last = oracle.last_token.swap(token, SeqCst);
         assert!(token > last || !self.checks(Property::Token), "Token: {token} after {last}");
         oracle.section[me].store(token, SeqCst);
