@@ -60,7 +60,7 @@ macro_rules! guard_methods {
 guard_methods!(MutexGuard ParticipantGuard);
 
 impl MutexGuard<'_> {
-    /// Says that the data are well again after a holder's death. [`Error::NotInconsistent`] if nobody died.
+    /// Says that the data are well again after a holder's death. [`crate::Error::NotInconsistent`] if nobody died.
     pub fn mark_consistent(&mut self) -> Result<()> {
         self.mutex.mark_consistent()
     }
@@ -68,7 +68,7 @@ impl MutexGuard<'_> {
     /// Gives the lock back and says whether all was well, which dropping the guard cannot.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if the file was overwritten meanwhile: the section may not have been alone.
+    /// [`crate::Error::Damaged`] if the file was overwritten meanwhile: the section may not have been alone.
     #[inline]
     pub fn unlock(self) -> Result<()> {
         let (mutex, token) = (self.mutex, self.acquired.fencing_token);
@@ -86,7 +86,7 @@ impl MutexGuard<'_> {
 }
 
 impl ParticipantGuard<'_> {
-    /// Says that the data are well again after a holder's death. [`Error::NotInconsistent`] if nobody died.
+    /// Says that the data are well again after a holder's death. [`crate::Error::NotInconsistent`] if nobody died.
     pub fn mark_consistent(&mut self) -> Result<()> {
         self.mutex.mark_consistent_as(self.participant)
     }
