@@ -2,7 +2,8 @@
  * turnlock: a lock service that is nothing but a memory-mapped file.
  *
  * Open a file, open a mutex in it by name, lock and unlock it. Every program that does the same with the same file
- * takes turns with all the others, first come first served, whatever it is written in. Link with -lturnlock.
+ * takes turns with all the others, first come first served (after a millisecond of patience, if a mutex is not created
+ * strict), whatever it is written in. Link with -lturnlock.
  *
  * The contract, in short:
  * - A function returns a status: TURNLOCK_OK, a positive number with news, a negative one for failure: `rc < 0` is
@@ -205,8 +206,8 @@
 typedef struct turnlock_file turnlock_file;
 
 /**
- * A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the handle; the lock belongs to
- * the thread (or participant) that took it.
+ * A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
+ * handle; the lock belongs to the thread (or participant) that took it.
  */
 typedef struct turnlock_mutex turnlock_mutex;
 
@@ -433,7 +434,7 @@ int32_t turnlock_mutex_lock_for(const struct turnlock_mutex *mutex,
  * Gives the lock back. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock for
  * everyone until a reset.
  *
- * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if the file was overwritten meanwhile (it is given
+ * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten meanwhile (it is given
  * back all the same).
  *
  * The caller promises:

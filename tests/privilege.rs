@@ -181,15 +181,22 @@ fn retains_and_holds(words: &[String]) {
     hear();
 }
 
+/// A process that retains the privilege, and is inside or not.
+fn retainer_at(path: &Path, inside: bool) -> Actor {
+    let (role, says) = if inside { ("retains_and_holds", "holds") } else { ("retains", "retains") };
+    let mut retainer = Actor::start(role, &[path.to_str().unwrap()]);
+    retainer.expect(says);
+    assert!(retained_by(path).is_some());
+    retainer
+}
+
 #[test]
 fn a_dead_retainer_is_news_if_it_was_inside_and_none_if_not() {
     let _no_hang = NoHang::for_seconds(60);
-    for (role, says, inside) in [("retains", "retains", false), ("retains_and_holds", "holds", true)] {
+    for inside in [false, true] {
         let place = Place::new();
         let path = place.lock_file();
-        let mut retainer = Actor::start(role, &[path.to_str().unwrap()]);
-        retainer.expect(says);
-        assert!(retained_by(&path).is_some());
+        let mut retainer = retainer_at(&path, inside);
         retainer.kill();
         let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
         let mut guard = mutex.lock_for(Duration::from_secs(10)).unwrap();
@@ -204,11 +211,10 @@ fn a_dead_retainer_is_news_if_it_was_inside_and_none_if_not() {
 #[test]
 fn a_stopped_retainer_is_asked_in_vain_only_if_it_is_inside() {
     let _no_hang = NoHang::for_seconds(60);
-    for (role, says, inside) in [("retains", "retains", false), ("retains_and_holds", "holds", true)] {
+    for inside in [false, true] {
         let place = Place::new();
         let path = place.lock_file();
-        let mut retainer = Actor::start(role, &[path.to_str().unwrap()]);
-        retainer.expect(says);
+        let retainer = retainer_at(&path, inside);
         retainer.signal(Signal::SIGSTOP);
         let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
         let taken = mutex.lock_for(Duration::from_millis(300));
@@ -231,8 +237,7 @@ fn an_heir_of_the_slot_may_enter_and_is_asked_like_anyone() {
     let path = place.lock_file();
     let file = LockFile::options().participants(2).open(&path).unwrap();
     let mutex = file.mutex("a").unwrap();
-    let mut retainer = Actor::start("retains", &[path.to_str().unwrap()]);
-    retainer.expect("retains");
+    let mut retainer = retainer_at(&path, false);
     retainer.kill();
     elsewhere(|| {
         let heir = file.current_participant().unwrap();

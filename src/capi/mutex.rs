@@ -14,8 +14,8 @@ use crate::lock::{Acquired, DEFAULT_PATIENCE, Left, Mutex};
 use crate::wait::Limit;
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
-/// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the handle; the lock belongs to
-/// the thread (or participant) that took it.
+/// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
+/// handle; the lock belongs to the thread (or participant) that took it.
 #[allow(non_camel_case_types)]
 pub struct turnlock_mutex {
     _opaque: [u8; 0],
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
 /// Gives the lock back. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock for
 /// everyone until a reset.
 ///
-/// TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if the file was overwritten meanwhile (it is given
+/// TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten meanwhile (it is given
 /// back all the same).
 ///
 /// # Safety

@@ -68,7 +68,8 @@ impl MutexGuard<'_> {
     /// Gives the lock back and says whether all was well, which dropping the guard cannot.
     ///
     /// # Errors
-    /// [`crate::Error::Damaged`] if the file was overwritten meanwhile: the section may not have been alone.
+    /// [`crate::Error::Damaged`] if it is seen that the file was truncated or overwritten meanwhile: the section may not have
+    /// been alone.
     #[inline]
     pub fn unlock(self) -> Result<()> {
         let (mutex, token) = (self.mutex, self.acquired.fencing_token);

@@ -51,7 +51,9 @@ pub fn enter(file: &Arc<OpenFile>, door: Door) -> Option<u64> {
 pub fn leave(file: &Arc<OpenFile>, door: Door, token: Option<u64>) -> Option<Left> {
     // SAFETY: as in `enter`.
     let seat = unsafe { seat::latest(file, door.region) }?;
-    seat.own.retained(token)?;
+    if !seat.own.is_retained_entry(token) {
+        return None;
+    }
     // SAFETY: as in `enter`.
     let (words, cell) = unsafe { door.entrance.words(seat.cell) };
     seat.own.note(None);

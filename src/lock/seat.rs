@@ -125,15 +125,11 @@ impl Own<'_> {
         (!matches!(word, 0 | TAKING)).then_some(has)
     }
 
-    /// Has it by a retained entry with this token (with any, if 0)? The token.
+    /// Has it by a retained entry (with this very token, where one is named)?
     #[inline(always)]
-    pub fn retained(self, token: Option<u64>) -> Option<u64> {
+    pub fn is_retained_entry(self, token: Option<u64>) -> bool {
         let word = self.0.load(Relaxed);
-        let so = match token {
-            Some(token) => word == token,
-            None => word != 0,
-        };
-        (so && word & PLAINLY == 0).then_some(word)
+        word != 0 && word & PLAINLY == 0 && token.is_none_or(|token| token == word)
     }
 }
 

@@ -1,7 +1,10 @@
 //! What a trial's processes share: the protected data, what the victim says of itself on its way, and the order to the
 //! trial and its result.
 
-use super::order::{Order, Result};
+use super::{
+    forked::shared_with_children,
+    order::{Order, Result},
+};
 use std::sync::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Relaxed, SeqCst},
@@ -54,20 +57,8 @@ pub enum Closed {
 impl Arena {
     /// In memory that forked children share; never unmapped.
     pub fn new() -> &'static Self {
-        // SAFETY: a fresh, zeroed, shared mapping of the right size, leaked; all zeros is an Arena, since it has only
-        // atomic integers.
-        unsafe {
-            let memory = libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<Self>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            );
-            assert_ne!(memory, libc::MAP_FAILED);
-            &*memory.cast::<Self>()
-        }
+        // SAFETY: it has only atomic integers.
+        unsafe { shared_with_children() }
     }
 
     /// As at the beginning of a trial.

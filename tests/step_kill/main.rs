@@ -11,6 +11,8 @@
 
 mod arena;
 mod crew;
+#[path = "../support/forked.rs"]
+mod forked;
 #[allow(dead_code)]
 #[path = "../support/format.rs"]
 mod format;

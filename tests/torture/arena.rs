@@ -1,5 +1,6 @@
 //! What workers and killer share: the protected data, the oracle's words, and a note on each worker.
 
+use super::forked::shared_with_children;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What can go wrong.
@@ -62,20 +63,8 @@ struct Killed {
 impl Arena {
     /// In memory that forked children share; never unmapped.
     pub fn new() -> &'static Self {
-        // SAFETY: a fresh, zeroed, shared mapping of the right size, leaked; all zeros is an Arena, since it has only
-        // atomic integers.
-        unsafe {
-            let memory = libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<Self>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            );
-            assert_ne!(memory, libc::MAP_FAILED);
-            &*memory.cast::<Self>()
-        }
+        // SAFETY: it has only atomic integers.
+        unsafe { shared_with_children() }
     }
 
     pub fn fault(&self, fault: Fault) {

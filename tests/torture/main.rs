@@ -7,6 +7,8 @@
 #![cfg(all(feature = "named-steps", feature = "seeded-bugs", not(any(loom, shuttle))))]
 
 mod arena;
+#[path = "../support/forked.rs"]
+mod forked;
 #[allow(dead_code)]
 #[path = "../support/format.rs"]
 mod format;

@@ -8,6 +8,7 @@ use crate::{
     trial::Trial,
 };
 use std::sync::atomic::Ordering::Relaxed;
+use turnlock::MutexGuard;
 
 /// Somebody sleeps who waits for the victim, and must get in whatever becomes of it.
 pub fn wakes(trial: &Trial) {
@@ -31,31 +32,30 @@ pub fn wakes(trial: &Trial) {
 
 /// With the news of a death.
 pub fn repairs(trial: &Trial) {
-    let stage = Stage::new(trial);
-    one_dies_inside(trial, &stage);
-    usual(trial, stage, (), |stage| {
-        trial.arena.is_busy(true);
-        let guard = stage.mutex.lock().unwrap();
-        begin();
-        has_its_turn(trial.arena, guard);
-        end(trial.arena)
-    });
+    has_the_news(trial, |guard| has_its_turn(trial.arena, guard));
 }
 
 /// Likewise, and it closes the lock for everyone.
 pub fn does_not_repair(trial: &Trial) {
+    let arena = trial.arena;
+    has_the_news(trial, |guard| {
+        arena.owes(Debt::BeingPaid);
+        arena.is_closed(Closed::Perhaps);
+        guard.unlock().unwrap();
+        arena.is_closed(Closed::Yes);
+        arena.owes(Debt::None);
+        arena.is_busy(false);
+    });
+}
+
+fn has_the_news(trial: &Trial, then: impl FnOnce(MutexGuard)) {
     let stage = Stage::new(trial);
     one_dies_inside(trial, &stage);
     usual(trial, stage, (), |stage| {
         trial.arena.is_busy(true);
         let guard = stage.mutex.lock().unwrap();
         begin();
-        trial.arena.owes(Debt::BeingPaid);
-        trial.arena.is_closed(Closed::Perhaps);
-        guard.unlock().unwrap();
-        trial.arena.is_closed(Closed::Yes);
-        trial.arena.owes(Debt::None);
-        trial.arena.is_busy(false);
+        then(guard);
         end(trial.arena)
     });
 }
