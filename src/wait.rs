@@ -4,11 +4,13 @@
 //! Every sleep has an end, since the one waited for may die, or die between its unlock and its wake: then the waiter
 //! asks whether it is alive. How often it asks:
 //!
-//! | waiting | the one next in line asks every | the others ask every |
+//! | waiting | the one next in line asks every | with k before it, it asks every |
 //! |---|---|---|
-//! | up to 6.4 ms | 1/8 of the time waited, at least 0.05 ms | 1 ms, doubling to 50 ms |
+//! | up to 6.4 ms | 1/8 of the time waited, at least 0.05 ms | k/8 of the time waited, at least k x 0.05 ms, at most 50 ms |
 //! | up to 19 ms | 0.8 ms | the same |
-//! | longer | 1/24 of the time waited, at most 50 ms | 50 ms |
+//! | longer | 1/24 of the time waited, at most 50 ms | the same |
+//!
+//! Those further back ask too, since nobody else does: who unlocks finds no sleeper where the next in line has died.
 
 use crate::algorithm::Blocker;
 use crate::os::{clock, futex};
@@ -28,11 +30,10 @@ const SPINS_FURTHER_BACK: u32 = 20;
 
 // The shares of the time waited keep both small: the wake-ups (some 130 in the first second, of 10 to 25 microseconds each) and
 // the delay of the news, in proportion to a wait that has been long already.
-const ASK_NEXT_FIRST: u64 = 50_000;
-const ASK_NEXT_EARLY_SHARE: u64 = 8;
+const ASK_FIRST: u64 = 50_000;
+const ASK_EARLY_SHARE: u64 = 8;
 const ASK_NEXT: u64 = 800_000;
 const ASK_NEXT_SHARE: u64 = 24;
-const ASK_BACK: u64 = 1_000_000;
 const ASK_AT_MOST: u64 = 50_000_000;
 // Somebody who retains the privilege calls nobody back, so one who stepped aside looks by itself.
 // At half of the time it has waited, so that a long patience costs little too.
@@ -159,7 +160,6 @@ pub struct Ladder<'a> {
     patience: u64,
     cancel: &'a Cancel,
     began: Option<u64>,
-    ask_back: u64,
     /// Where those who look on find since when it waits, once it sleeps in the line.
     since: &'a AtomicU64,
 }
@@ -169,7 +169,7 @@ impl<'a> Ladder<'a> {
     /// patience for everybody, processes that take turns would come back in the same order and distances for ever, and who
     /// once had the longest turn would have it always.
     pub fn new(limit: Limit, patience: u64, cancel: &'a Cancel, since: &'a AtomicU64) -> Self {
-        Self { limit, patience, cancel, began: None, ask_back: ASK_BACK, since }
+        Self { limit, patience, cancel, began: None, since }
     }
 
     /// How long a call may wait in all.
@@ -230,14 +230,10 @@ impl<'a> Ladder<'a> {
         }
         // Not 0: that would say that nothing is known.
         self.since.store(self.began.unwrap_or(0).max(1), Relaxed);
-        let nap = if blocker.ahead > 1 {
-            let nap = self.ask_back;
-            self.ask_back = (nap * 2).min(ASK_AT_MOST);
-            nap
-        } else {
-            let early = (waited / ASK_NEXT_EARLY_SHARE).clamp(ASK_NEXT_FIRST, ASK_NEXT);
-            early.max(waited / ASK_NEXT_SHARE).min(ASK_AT_MOST)
-        };
+        let ahead = blocker.ahead.max(1) as u64;
+        let early = (waited / ASK_EARLY_SHARE).max(ASK_FIRST) * ahead;
+        let nap =
+            if ahead > 1 { early } else { early.min(ASK_NEXT).max(waited / ASK_NEXT_SHARE) }.min(ASK_AT_MOST);
         self.sleep(unchanged, bed, Duration::from_nanos(nap.min(left)))
     }
 

@@ -86,7 +86,9 @@ impl Arena {
     pub fn note_news(&self, pid: u32, began: u64) {
         self.news.fetch_add(1, Relaxed);
         let Some(killed) = self.killed.iter().find(|killed| killed.pid.load(Relaxed) == pid) else { return };
-        // Told again of one who had died before somebody repaired half and died too: not a delivery of this death.
+        // Whoever is told again, since the one who was told first died before it had repaired, is told of that one's death
+        // rather than of this one's.
+        killed.pid.store(0, Relaxed);
         let now = monotonic_ns();
         let waited = now.saturating_sub(killed.at.load(Relaxed).max(began));
         let at = self.latency_count.fetch_add(1, Relaxed) as usize;
