@@ -22,7 +22,8 @@ use crate::sync::{
 use std::time::Duration;
 
 // A hand-over between two running processes takes about 0.2 microseconds, a wake-up about 5, a pause about 0.04.
-const SPINS_NEXT_IN_LINE: u32 = 100;
+const SPINS_AT_LEAST: u32 = 100;
+const SPINS_AT_MOST: u32 = 400;
 const SPINS_FURTHER_BACK: u32 = 20;
 // No `sched_yield` between spinning and sleeping: beside busy neighbours it puts us behind one of them for a whole time
 // slice, while a futex sleeper is woken ahead of them (3,625 turns of five programs, four hogs on two cores: 19 to 30 s
@@ -132,6 +133,41 @@ impl Cancel {
     }
 }
 
+/// How long it is worth to spin, as one participant has found: up to four times as long where it was enough before. Never
+/// less than what a hand-over between running processes takes: the sleep that follows would make the next spin fail too.
+#[derive(Debug)]
+pub struct Spins(AtomicU32);
+
+impl Default for Spins {
+    fn default() -> Self {
+        Self(AtomicU32::new(SPINS_AT_LEAST))
+    }
+}
+
+impl Spins {
+    /// Spins while `unchanged`; was it enough?
+    fn spin(&self, unchanged: impl Fn() -> bool) -> bool {
+        // Relaxed: a guess, of one participant that waits for one lock at a time.
+        let budget = self.0.load(Relaxed);
+        let enough = spin_at_most(budget, unchanged);
+        let wanted = enough.map_or(SPINS_AT_LEAST, |spins| 2 * spins);
+        let next = (budget * 7 + wanted) / 8;
+        self.0.store(next.clamp(SPINS_AT_LEAST, SPINS_AT_MOST), Relaxed);
+        enough.is_some()
+    }
+}
+
+/// How many spins it took until `unchanged` was false; `None`: more than `budget`.
+fn spin_at_most(budget: u32, unchanged: impl Fn() -> bool) -> Option<u32> {
+    (0..budget).find(|_| {
+        let changed = !unchanged();
+        if !changed {
+            spin_hint();
+        }
+        changed
+    })
+}
+
 /// What a step on the ladder came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -159,6 +195,7 @@ pub struct Ladder<'a> {
     limit: Limit,
     patience: u64,
     cancel: &'a Cancel,
+    spins: &'a Spins,
     began: Option<u64>,
     /// Where those who look on find since when it waits, once it sleeps in the line.
     since: &'a AtomicU64,
@@ -168,8 +205,13 @@ impl<'a> Ladder<'a> {
     /// At the foot. For at most `patience` nanoseconds it lets others pass, and at least for half of that: with the same
     /// patience for everybody, processes that take turns would come back in the same order and distances for ever, and who
     /// once had the longest turn would have it always.
-    pub fn new(limit: Limit, patience: u64, cancel: &'a Cancel, since: &'a AtomicU64) -> Self {
-        Self { limit, patience, cancel, began: None, since }
+    pub fn new(
+        limit: Limit,
+        patience: u64,
+        (cancel, spins): (&'a Cancel, &'a Spins),
+        since: &'a AtomicU64,
+    ) -> Self {
+        Self { limit, patience, cancel, spins, began: None, since }
     }
 
     /// How long a call may wait in all.
@@ -217,11 +259,12 @@ impl<'a> Ladder<'a> {
 
     /// Waits a little for `unchanged` to become false, which `blocker` brings about; `bed` is its bed.
     pub fn step(&mut self, unchanged: impl Fn() -> bool, bed: Bed, blocker: &Blocker) -> Outcome {
-        for _ in 0..if blocker.ahead > 1 { SPINS_FURTHER_BACK } else { SPINS_NEXT_IN_LINE } {
-            if !unchanged() {
-                return Outcome::LookAgain;
-            }
-            spin_hint();
+        let changed = match blocker.ahead {
+            0..=1 => self.spins.spin(&unchanged),
+            _ => spin_at_most(SPINS_FURTHER_BACK, &unchanged).is_some(),
+        };
+        if changed {
+            return Outcome::LookAgain;
         }
         let waited = self.waited();
         let Some(left) = self.left(waited) else { return Outcome::TimedOut };

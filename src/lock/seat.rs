@@ -17,7 +17,7 @@ use crate::sync::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use crate::wait::Cancel;
+use crate::wait::{Cancel, Spins};
 use std::{cell::RefCell, ptr, sync::Arc};
 
 /// A slot in a file, ours until it is retired.
@@ -30,6 +30,8 @@ pub struct Seat {
     pub of_thread: bool,
     /// Lets another thread end a wait.
     pub cancel: Cancel,
+    /// How long its waits spin before they sleep.
+    pub spins: Spins,
     /// How a lock's `control` reads while this seat retains the privilege.
     pub mark: Mark,
     process: u64,
@@ -157,6 +159,7 @@ impl Seat {
             slot,
             of_thread: wish.of_thread,
             cancel: Cancel::default(),
+            spins: Spins::default(),
             mark,
             process: process_mark(),
             retired: AtomicBool::new(false),

@@ -42,7 +42,11 @@ impl<'a> Turn<'a> {
     /// Before the doorway. Waits as long as `limit` says, and lets others pass for `patience` nanoseconds.
     pub fn new(at: &'a At<'a>, limit: Limit, patience: u64) -> Self {
         let since = &at.lock.cells[at.seat.slot].since;
-        Self { at, ladder: Ladder::new(limit, patience, &at.seat.cancel, since), probe: None }
+        Self {
+            at,
+            ladder: Ladder::new(limit, patience, (&at.seat.cancel, &at.seat.spins), since),
+            probe: None,
+        }
     }
 
     /// Goes through the line to its head, and comes by the privilege. With an error, nothing of us is left in the line.
