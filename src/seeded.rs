@@ -37,11 +37,17 @@ pub enum Bug {
     NoFenceInFencedMode,
     /// One who died trying to enter passes for a dead owner.
     OwnerDeadByTrying,
+    /// On a ring: a newcomer's link does not count the absent machines between it and its left neighbour (Raynal's k).
+    AbsentNotCounted,
+    /// On a ring: who comes back goes on with the state it left with.
+    StateNotRenewed,
+    /// On a ring: who wants a turn says so without the reconfiguration lock.
+    AskWithoutLock,
 }
 
 impl Bug {
     /// Every bug, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Bug; 15] = [
+    pub const ALL: [Bug; 18] = [
         Bug::NoChoosing,
         Bug::NoFenceAfterChoosing,
         Bug::NoFenceBeforeWait,
@@ -57,13 +63,16 @@ impl Bug {
         Bug::UnregisteredRetainer,
         Bug::NoFenceInFencedMode,
         Bug::OwnerDeadByTrying,
+        Bug::AbsentNotCounted,
+        Bug::StateNotRenewed,
+        Bug::AskWithoutLock,
     ];
 }
 
 impl Bug {
     /// Does it show only where the privilege is retained?
     pub fn is_of_retentions(self) -> bool {
-        self as u8 >= Bug::NoMembarrier as u8
+        (Bug::NoMembarrier as u8..=Bug::OwnerDeadByTrying as u8).contains(&(self as u8))
     }
 }
 

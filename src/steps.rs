@@ -45,11 +45,19 @@ pub enum Step {
     Retain,
     /// Stepped out of the line to let others pass; not yet asleep.
     Polite,
+    /// On a ring: the reconfiguration lock is ours, nothing done with it yet.
+    Reconfigure,
+    /// Waiting for the turn to come round.
+    Rotate,
+    /// Passing the privilege on: the links are renewed, it is still here.
+    Pass,
+    /// The privilege is passed on, our wish not yet taken back.
+    Passed,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Step; 19] = [
+    pub const ALL: [Step; 23] = [
         Step::Attach,
         Step::Doorway,
         Step::Wait,
@@ -69,6 +77,10 @@ impl Step {
         Step::Settle,
         Step::Retain,
         Step::Polite,
+        Step::Reconfigure,
+        Step::Rotate,
+        Step::Pass,
+        Step::Passed,
     ];
 }
 

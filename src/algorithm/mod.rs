@@ -7,6 +7,7 @@
 pub mod bakery;
 pub mod ownership;
 pub mod retained;
+pub mod ring;
 
 /// Mutual exclusion among numbered slots, as questions and answers that never wait.
 ///

@@ -16,7 +16,8 @@ pub struct DirectoryEntry {
     pub kind: AtomicU32,
     /// Which algorithm; the numbers belong to the `lock` room.
     pub algorithm: AtomicU32,
-    reserved: AtomicU32,
+    /// Of a sum ring: from one machine to the next in order of service. Else 0.
+    pub ring_step: AtomicU32,
     /// How long a waiter lets others pass before it insists on its place, in nanoseconds.
     pub patience_ns: AtomicU64,
     more_reserved: [AtomicU64; 5],
@@ -36,6 +37,7 @@ pub enum EntryState {
 
 const _: () = {
     assert!(size_of::<DirectoryEntry>() == 128);
+    assert!(offset_of!(DirectoryEntry, ring_step) == 12);
     assert!(offset_of!(DirectoryEntry, patience_ns) == 16);
     assert!(offset_of!(DirectoryEntry, name) == 64);
     assert!(size_of::<AtomicU64>() == 8);

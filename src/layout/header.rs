@@ -173,6 +173,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LiveHeader, fences),
         size_of::<DirectoryEntry>(),
         offset_of!(DirectoryEntry, patience_ns),
+        offset_of!(DirectoryEntry, ring_step),
         offset_of!(DirectoryEntry, name),
         size_of::<SlotRecord>(),
         offset_of!(SlotRecord, label),
@@ -183,6 +184,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LockWords, state),
         offset_of!(LockWords, previous_owner),
         offset_of!(LockWords, event),
+        offset_of!(LockWords, ring_bound),
         size_of::<PreviousOwner>(),
         offset_of!(PreviousOwner, label),
         size_of::<AtomicU64>(),
@@ -190,6 +192,9 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(Cell, held),
         offset_of!(Cell, wake),
         offset_of!(Cell, sleepers),
+        offset_of!(Cell, ring_state),
+        offset_of!(Cell, ring_link),
+        offset_of!(Cell, ring_wish),
         super::SLOT_BYTES_START as usize,
     ];
     let mut hash = FNV_START;

@@ -13,6 +13,7 @@ use std::mem::{offset_of, size_of};
 /// | `token` | the holder | on entering |
 /// | `state` | the holder; or the reaper of a dead holder | consistent again or given up; owner-dead |
 /// | `previous_owner` | the reaper of a dead holder | before `state` |
+/// | `ring_bound` | of a ring: whoever has the privilege | before it links a machine above it |
 #[repr(C, align(128))]
 pub struct LockWords {
     /// Who retains the privilege: the `algorithm` room's `retained`.
@@ -40,7 +41,10 @@ pub struct LockWords {
     pub event: AtomicU32,
     /// Not 0 while somebody may sleep on `event`.
     pub polite: AtomicU32,
-    reserved: [AtomicU64; 31],
+    /// One more than the highest machine that ever was on the ring.
+    pub ring_bound: AtomicU32,
+    reserved_ring: AtomicU32,
+    reserved: [AtomicU64; 30],
 }
 
 /// The news about a dead holder: for people to read, and the fencing token for programs to compare.
@@ -69,7 +73,14 @@ pub struct Cell {
     pub wake: AtomicU32,
     /// Not 0 while somebody may sleep on `wake`.
     pub sleepers: AtomicU32,
-    reserved: [AtomicU64; 5],
+    /// Of a ring: the state S of this slot's machine. Who writes it and the next two, and when: the `algorithm` room's `ring`.
+    pub ring_state: AtomicU64,
+    /// Of a ring: its place there, with a version.
+    pub ring_link: AtomicU64,
+    /// Of a ring: does its participant want a turn?
+    pub ring_wish: AtomicU32,
+    reserved_wish: AtomicU32,
+    reserved: [AtomicU64; 2],
 }
 
 const _: () = {
@@ -79,10 +90,14 @@ const _: () = {
     assert!(offset_of!(LockWords, state) == 56);
     assert!(offset_of!(LockWords, previous_owner) == 128);
     assert!(offset_of!(LockWords, event) == 256);
+    assert!(offset_of!(LockWords, ring_bound) == 264);
     assert!(size_of::<PreviousOwner>() == 128);
     assert!(offset_of!(PreviousOwner, label) == 64);
     assert!(size_of::<Cell>() == 64);
     assert!(offset_of!(Cell, held) == 0);
     assert!(offset_of!(Cell, wake) == 16);
     assert!(offset_of!(Cell, sleepers) == 20);
+    assert!(offset_of!(Cell, ring_state) == 24);
+    assert!(offset_of!(Cell, ring_link) == 32);
+    assert!(offset_of!(Cell, ring_wish) == 40);
 };

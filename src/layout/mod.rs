@@ -62,17 +62,17 @@ mod tests {
 
     #[test]
     fn the_document_says_what_the_code_does() {
-        compare("Directory entry", offsets!(DirectoryEntry: state kind algorithm patience_ns name));
+        compare("Directory entry", offsets!(DirectoryEntry: state kind algorithm ring_step patience_ns name));
         compare(
             "Slot",
             offsets!(SlotRecord: state death_notice generation pid tid pid_namespace attached_realtime_ns label program),
         );
         compare(
             "Lock words",
-            offsets!(LockWords: control retained_at back_off plain_entries last_plain asked_since token state previous_owner event polite),
+            offsets!(LockWords: control retained_at back_off plain_entries last_plain asked_since token state previous_owner event polite ring_bound),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
-        compare("Cell", offsets!(Cell: held since wake sleepers));
+        compare("Cell", offsets!(Cell: held since wake sleepers ring_state ring_link ring_wish));
         let header = rows("Header");
         assert_eq!(header.len(), 14);
         for (field, offset) in offsets!(LiveHeader: incarnation boot_id slots_in_use fences) {

@@ -1,0 +1,322 @@
+//! Turn-taking on a virtual ring (M. Raynal, "Un algorithme d'exclusion mutuelle pour une structure logique en anneau",
+//! INRIA RR-0350, 1984, and E. W. Dijkstra, CACM 17(11), 1974): the privilege goes round, and whoever has it may enter.
+//!
+//! ```text
+//! lock:   wish[i] = 1, under the reconfiguration lock; wait until i has the privilege: `Rule::has_privilege`
+//! unlock: renew the links; state[i] = `Rule::passed`; wish[i] = 0, unless it is standing
+//! ```
+//! Raynal leaves the virtual ring (who is on it, VG and k) to "the software that provides it". Here that is one rule about
+//! who may write what, and nobody needs to be told:
+//!
+//! | word | its writer |
+//! |---|---|
+//! | `wish[i]` | participant i, to a wish only under the reconfiguration lock, back to none at any time; after its death whoever holds its byte lock (to none) |
+//! | `state[i]` of a machine on the ring that has a wish | participant i |
+//! | every link, and `state[i]` of a machine that is not on the ring | whoever has the privilege |
+//!
+//! and *whoever has the privilege* is the participant of the machine that has it, as long as that has a wish; without one
+//! (it gave up, or left with nobody else there, or was reaped), whoever holds the reconfiguration lock. So machines come
+//! onto the ring and leave it when the privilege is passed on: the one who passes it looks at all wishes, renews the links,
+//! gives a newcomer its state, and then stores its own. None of the stores before the last gives anybody the privilege or
+//! takes it away, so each may be the last before a death, and the next one does them again.
+//!
+//! Reading without a lock is safe since a link has a version: where it is the same before and after the states were read,
+//! nobody passed over the reader meanwhile, and the privilege, once it is there, stays until the reader passes it on.
+
+mod rule;
+mod words;
+
+pub use rule::{Link, Rule};
+pub use words::{InWords, MachineWords};
+
+use crate::seeded::{Bug, planted};
+use crate::steps::{self, Step};
+
+/// What a participant wants of the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Wish {
+    /// Nothing: the ring passes it over.
+    None = 0,
+    /// One turn.
+    OneTurn = 1,
+    /// Every turn: the ring waits for it.
+    Standing = 2,
+}
+
+impl Wish {
+    /// What the word says; a value that nobody writes is taken for a wish for one turn: whoever it belongs to is dead, if
+    /// nobody takes that turn.
+    pub fn of(word: u32) -> Self {
+        match word {
+            0 => Wish::None,
+            2 => Wish::Standing,
+            _ => Wish::OneTurn,
+        }
+    }
+}
+
+/// What the rings are written over: for each machine a state, a link and a wish. Loads have acquire order, and stores
+/// release order.
+pub trait Machines {
+    /// How many there can be: Raynal's n.
+    fn count(&self) -> usize;
+    /// One more than the highest machine that may have a wish or be on the ring. Never less than at a former time for machines
+    /// that are on it.
+    fn bound(&self) -> usize;
+    /// Has [`Machines::bound`] cover `machine` for good. By whoever has the privilege, before it links it.
+    fn cover(&self, machine: usize);
+    /// Raynal's and Dijkstra's S.
+    fn state(&self, machine: usize) -> u64;
+    /// `state[machine] = state`.
+    fn set_state(&self, machine: usize, state: u64);
+    /// See [`LinkWord`].
+    fn link(&self, machine: usize) -> LinkWord;
+    /// `link[machine] = link`.
+    fn set_link(&self, machine: usize, link: LinkWord);
+    /// What it wants.
+    fn wish(&self, machine: usize) -> Wish;
+    /// `wish[machine] = wish`.
+    fn set_wish(&self, machine: usize, wish: Wish);
+}
+
+/// A link as one word: VG + 1 in 16 bits (0: not on the ring), k in 16 bits, and a version in the upper 32, which is another
+/// one after every change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkWord(pub u64);
+
+impl LinkWord {
+    /// The link; `None`: not on the ring. Also if the word says what cannot be: the file was overwritten, and whoever passes
+    /// the privilege on writes a right one.
+    pub fn link(self, n: usize) -> Option<Link> {
+        let left = (self.0 as usize & 0xffff).checked_sub(1)?;
+        let absent = (self.0 >> 16) as usize & 0xffff;
+        (left < n && absent < n).then_some(Link { left, absent })
+    }
+
+    fn renewed(self, link: Option<Link>) -> Self {
+        let version = (self.0 >> 32).wrapping_add(1) << 32;
+        Self(version | link.map_or(0, |link| (link.left as u64 + 1) | ((link.absent as u64) << 16)))
+    }
+}
+
+/// Where the privilege went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// To this machine.
+    To(usize),
+    /// Nobody else wants it: it stayed where it was.
+    ToNobody,
+}
+
+/// What a look at the whole ring found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Survey {
+    /// One machine has the privilege.
+    One(usize),
+    /// Nobody is on the ring: it has not begun.
+    Empty,
+    /// Nobody has the privilege, and nothing moves: the file was overwritten.
+    Lost,
+    /// Several have it, and nothing moves: the file was overwritten.
+    Several,
+    /// It moved while we looked.
+    Moving,
+}
+
+/// One of the rings over some machines.
+#[derive(Clone, Copy)]
+pub struct Ring<M> {
+    /// Which.
+    pub rule: Rule,
+    /// Over what.
+    pub machines: M,
+}
+
+/// A set of machines, as wishes were at one look.
+struct Members([u64; 16]);
+
+impl Members {
+    fn insert(&mut self, machine: usize) {
+        self.0[machine / 64] |= 1 << (machine % 64);
+    }
+
+    fn contains(&self, machine: usize) -> bool {
+        self.0[machine / 64] & 1 << (machine % 64) != 0
+    }
+}
+
+impl<M: Machines> Ring<M> {
+    /// The link of a machine; `None`: it is not on the ring.
+    pub fn link(&self, machine: usize) -> Option<Link> {
+        self.machines.link(machine).link(self.machines.count())
+    }
+
+    /// Has machine `me` the privilege? Once it has, it keeps it until its participant passes it on, as long as that has a
+    /// wish.
+    #[inline]
+    pub fn has_privilege(&self, me: usize) -> bool {
+        let word = self.machines.link(me);
+        let Some(link) = word.link(self.machines.count()) else { return false };
+        let n = self.machines.count();
+        let there = match self.rule {
+            Rule::Sum { .. } => Rule::sum_is_at(self.sum(), n) == me,
+            rule => rule.has_privilege(me, link, self.state(me), self.state(link.left), n),
+        };
+        // The states were read with acquire order, so this comes after. Whoever passes over `me` takes its link away first.
+        there && self.machines.link(me) == word
+    }
+
+    /// Passes the privilege on, which machine `from` has and the caller acts for. `relinked` is told each machine that has
+    /// another left neighbour now: it may sleep beside the former one.
+    pub fn pass(&self, from: usize, relinked: impl FnMut(usize)) -> Passed {
+        let next = self.renew_links(from, relinked);
+        steps::at(Step::Pass);
+        let (Some((to, distance)), Some(link)) = (next, self.link(from)) else { return Passed::ToNobody };
+        let (mine, lefts) = (self.state(from), self.state(link.left));
+        let passed = self.rule.passed(from, link, mine, lefts, distance, self.machines.count());
+        // Release. Partner: the acquire loads in `has_privilege` of whoever is next: our section and the new links.
+        self.machines.set_state(from, passed);
+        Passed::To(to)
+    }
+
+    /// Has everyone with a wish on the ring, and nobody else but `from`, which has the privilege. Gives who is next, and how
+    /// far to the right.
+    fn renew_links(&self, from: usize, mut relinked: impl FnMut(usize)) -> Option<(usize, usize)> {
+        let (machines, n) = (&self.machines, self.machines.count());
+        let bound = machines.bound();
+        let mut members = Members([0; 16]);
+        for machine in (0..bound).filter(|machine| machines.wish(*machine) != Wish::None) {
+            members.insert(machine);
+        }
+        let mut relink = |machine: usize, link: Option<Link>| {
+            let word = machines.link(machine);
+            let before = word.link(n);
+            if before != link {
+                machines.set_link(machine, word.renewed(link));
+                before.into_iter().for_each(|before| relinked(before.left));
+            }
+        };
+        let (mut left, mut left_at, mut next) = (from, 0, None);
+        for at in 1..n {
+            let machine = self.rule.right_of(from, at, n);
+            if !members.contains(machine) {
+                continue;
+            }
+            let absent = if planted(Bug::AbsentNotCounted) { 0 } else { at - left_at - 1 };
+            let link = Link { left, absent };
+            if self.link(machine).is_none() {
+                machines.cover(machine);
+                if !planted(Bug::StateNotRenewed) {
+                    // Only the bottom of Dijkstra's ring wants to know it.
+                    let rights = (at + 1..if self.rule == Rule::KState { n } else { 0 })
+                        .map(|further| self.rule.right_of(from, further, n))
+                        .find(|further| members.contains(*further) && self.link(*further).is_some())
+                        .map(|further| self.state(further));
+                    let (mine, lefts) = (self.state(machine), self.state(left));
+                    machines.set_state(machine, self.rule.joining(machine, link, mine, lefts, rights, n));
+                }
+            }
+            relink(machine, Some(link));
+            (left, left_at) = (machine, at);
+            next = next.or(Some((machine, at)));
+        }
+        relink(from, Some(Link { left, absent: n - left_at - 1 }));
+        // Last: until here those to their right may have read their states.
+        for machine in (0..bound).filter(|machine| *machine != from && !members.contains(*machine)) {
+            relink(machine, None);
+        }
+        next
+    }
+
+    /// Which machine has the privilege and no wish? The caller, who holds the reconfiguration lock, acts for it.
+    pub fn absent_with_privilege(&self) -> Option<usize> {
+        let absent = |machine: &usize| {
+            // In this order: whoever passes the privilege on before it takes its wish back has passed it by now.
+            self.machines.wish(*machine) == Wish::None && self.has_privilege(*machine)
+        };
+        self.who().filter(absent)
+    }
+
+    /// The first machine that has the privilege, as far as can be seen: it may be out of date by the time it is read.
+    pub fn who(&self) -> Option<usize> {
+        match self.rule {
+            Rule::Sum { .. } => Some(Rule::sum_is_at(self.sum(), self.machines.count())),
+            _ => (0..self.machines.bound()).find(|machine| self.has_privilege(*machine)),
+        }
+    }
+
+    /// Looks at the whole ring, three times.
+    pub fn survey(&self) -> Survey {
+        let look = || {
+            let (mut trace, mut on, mut has) = (0u64, 0, (0, 0));
+            for machine in 0..self.machines.bound() {
+                let words = [self.machines.link(machine).0, self.machines.state(machine)];
+                trace = words.iter().fold(trace, |trace, word| {
+                    (trace ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+                });
+                on += usize::from(self.link(machine).is_some());
+                if self.has_privilege(machine) {
+                    has = (has.0 + 1, machine);
+                }
+            }
+            (trace, on, has)
+        };
+        let first = look();
+        if look() != first || look() != first {
+            return Survey::Moving;
+        }
+        match first {
+            (_, 0, _) => Survey::Empty,
+            (_, _, (0, _)) => Survey::Lost,
+            (_, _, (1, machine)) => Survey::One(machine),
+            _ => Survey::Several,
+        }
+    }
+
+    /// Has the ring begin (again) with `me` alone on it, and the privilege there. Under the reconfiguration lock, when
+    /// nobody has the privilege and nobody is inside.
+    pub fn begin(&self, me: usize) {
+        let (machines, n) = (&self.machines, self.machines.count());
+        for machine in (0..machines.bound()).filter(|machine| *machine != me && self.link(*machine).is_some())
+        {
+            machines.set_link(machine, machines.link(machine).renewed(None));
+        }
+        machines.cover(me);
+        let state = match self.rule {
+            Rule::Sum { .. } => {
+                let others = self.sum() + n as u64 - self.state(me) % n as u64;
+                (me as u64 + n as u64 - others % n as u64) % n as u64
+            }
+            // Alone, any state has the privilege; this is the one that Raynal begins with.
+            rule => (me as u64 + 1) % rule.bound(n),
+        };
+        machines.set_state(me, state);
+        machines.set_link(me, machines.link(me).renewed(Some(Link { left: me, absent: n - 1 })));
+    }
+
+    /// Does anybody but `me` want a turn?
+    pub fn is_wanted_beside(&self, me: usize) -> bool {
+        (0..self.machines.bound()).any(|machine| machine != me && self.machines.wish(machine) != Wish::None)
+    }
+
+    /// In order of service, from the right of `from`: those who are on the ring or want to be.
+    pub fn from_the_right_of(&self, from: usize) -> impl Iterator<Item = usize> {
+        let (n, bound) = (self.machines.count(), self.machines.bound());
+        (1..=n)
+            .map(move |at| self.rule.right_of(from, at, n))
+            .filter(move |machine| *machine < bound && self.machines.wish(*machine) != Wish::None)
+    }
+
+    fn state(&self, machine: usize) -> u64 {
+        // A value that nobody writes is one of a file that was overwritten: any of the right ones will do.
+        self.machines.state(machine) % self.rule.bound(self.machines.count())
+    }
+
+    fn sum(&self) -> u64 {
+        (0..self.machines.bound()).map(|machine| self.state(machine)).sum()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
