@@ -6,6 +6,7 @@
 use crate::algorithm::{
     Place, Protocol,
     ownership::{Health, token_in},
+    ring::{Machines, Rule, Wish},
 };
 use crate::error::Result;
 use crate::layout::{
@@ -18,7 +19,7 @@ use crate::os::{
     map::Mapping,
     process::{self, ProcessState},
 };
-use crate::recovery::{self, bakery, ownership, privilege};
+use crate::recovery::{self, bakery, ownership, privilege, ring};
 use crate::sync::Ordering::{Acquire, Relaxed};
 use std::{
     fs::File,
@@ -91,9 +92,9 @@ pub struct ParticipantStatus {
 pub struct LockStatus {
     /// Its name.
     pub name: String,
-    /// "mutex".
+    /// "mutex" or "ring".
     pub kind: &'static str,
-    /// "bakery".
+    /// "bakery"; "k-state", "raynal" or "sum".
     pub algorithm: &'static str,
     /// "consistent", "inconsistent" (a holder died; the next one is told) or "not_recoverable" (closed until a reset).
     pub state: &'static str,
@@ -102,11 +103,13 @@ pub struct LockStatus {
     pub fencing_token: u64,
     /// How long a waiter lets others pass before it insists on its place, in seconds; 0 is strict first come first served.
     pub patience_seconds: f64,
+    /// Of a ring: the slot whose turn it is; the turn is taken if that is also the holder.
+    pub turn_of: Option<usize>,
     /// The slot that may enter again without asking anyone, if there is one.
     pub retained_by: Option<usize>,
     /// Who has it.
     pub holder: Option<Entry>,
-    /// Who waits for it, first the one who is next.
+    /// Who waits for it, first the one who is next. Of a ring: everyone who is on it, in the order of their turns.
     pub queue: Vec<Entry>,
     /// Who died holding it, last.
     pub previous_owner: Option<DeadOwner>,
@@ -122,6 +125,9 @@ pub struct Entry {
     /// Its fencing token, if it is the holder.
     #[cfg_attr(feature = "cli", serde(serialize_with = "as_text_if_any"))]
     pub fencing_token: Option<u64>,
+    /// Of a ring: how it takes part, "standing" or "on demand". Of a standing one that is no holder it is not known whether it
+    /// waits for its turn.
+    pub takes_part: Option<&'static str>,
     /// For how long it has held or waited, in seconds, to a few milliseconds; nothing if it came just now. Of a holder that
     /// entered without asking anyone nothing is known until somebody waits: then it is for how long somebody has.
     pub for_seconds: Option<f64>,
@@ -264,9 +270,9 @@ impl Onlooker<'_> {
         (record.state.load(Acquire) != SlotState::Free as u32).then_some(slot)
     }
 
-    fn lock(&self, Named { region, name, kind, algorithm, patience }: Named) -> Result<LockStatus> {
+    fn lock(&self, Named { region, name, kind, algorithm, rule, patience }: Named) -> Result<LockStatus> {
         let lock = self.view.lock(region);
-        let seen = steady_look(&lock);
+        let seen = steady_look(&lock, rule);
         let now = clock::monotonic_ns();
         let entry = |seen: &Seen| -> Result<Entry> {
             let since = match lock.cells[seen.slot].since.load(Relaxed) {
@@ -277,6 +283,10 @@ impl Onlooker<'_> {
             Ok(Entry {
                 participant: self.participant(seen.slot, &self.view.slots()[seen.slot])?,
                 fencing_token: seen.held,
+                takes_part: rule.map(|rule| match ring(&lock, rule).machines.wish(seen.slot) {
+                    Wish::Standing => "standing",
+                    _ => "on demand",
+                }),
                 for_seconds: (since != 0).then(|| now.saturating_sub(since) as f64 / 1e9),
             })
         };
@@ -297,6 +307,7 @@ impl Onlooker<'_> {
             },
             fencing_token: lock.words.token.load(Relaxed),
             patience_seconds: patience as f64 / 1e9,
+            turn_of: rule.and_then(|rule| ring(&lock, rule).who()),
             retained_by: self.retainer_of(&lock),
             holder,
             queue: queue.iter().map(entry).collect::<Result<_>>()?,
@@ -312,11 +323,19 @@ impl Onlooker<'_> {
 
 /// Everyone in one lock's line. Looks again until two looks agree, so that nobody appears twice or in a place that was
 /// never theirs; where the line moves too fast for that, the last look stands.
-fn steady_look(lock: &LockView) -> Vec<Seen> {
+fn steady_look(lock: &LockView, rule: Option<Rule>) -> Vec<Seen> {
     let look = || -> Vec<Seen> {
+        let in_turn = rule.map(|rule| in_order_of_turns(lock, rule));
+        let place = |slot: usize| match &in_turn {
+            None => bakery(lock).place(slot),
+            Some(slots) => slots
+                .iter()
+                .position(|other| *other == slot)
+                .map_or(Place::Idle, |before| Place::Numbered(before as u64)),
+        };
         let all = (0..lock.cells.len()).map(|slot| Seen {
             slot,
-            place: bakery(lock).place(slot),
+            place: place(slot),
             held: token_in(lock.cells[slot].held.load(Acquire)),
         });
         all.filter(|seen| seen.place != Place::Idle || seen.held.is_some()).collect()
@@ -330,4 +349,12 @@ fn steady_look(lock: &LockView) -> Vec<Seen> {
         before = now;
     }
     before
+}
+
+/// The slots that want turns of a ring, first the one whose turn it is.
+fn in_order_of_turns(lock: &LockView, rule: Rule) -> Vec<usize> {
+    let ring = ring(lock, rule);
+    let first = ring.who().filter(|slot| ring.machines.wish(*slot) != Wish::None);
+    let from = first.or_else(|| ring.who()).unwrap_or(0);
+    first.into_iter().chain(ring.from_the_right_of(from).filter(|slot| Some(*slot) != first)).collect()
 }

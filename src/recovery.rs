@@ -4,7 +4,7 @@
 //! recover(q), for each lock, every step repeatable by the next reaper should this one die:
 //!   1 if held[q] != 0: write down who died; if state == consistent: state = inconsistent
 //!   2 held[q] = 0 (also where q was only trying to enter: that is no news)
-//!   3 number[q] = 0, choosing[q] = 0
+//!   3 number[q] = 0, choosing[q] = 0; on a ring: no wish, so that whoever waits may act for q's machine
 //!   4 wake who waited for q
 //! ```
 //! `control` is left alone: only the candidate writes it, and it may go on naming a slot that nobody has.
@@ -15,6 +15,7 @@ use crate::algorithm::{
     bakery::{Bakery, Line, NUMBER_LIMIT},
     ownership::Ownership,
     retained::Privilege,
+    ring::{InWords, MachineWords, Machines, Ring, Rule, Wish},
 };
 use crate::error::Result;
 use crate::layout::{Fences, LockView, LockWords, SlotState, View};
@@ -47,6 +48,18 @@ pub fn privilege(words: &LockWords) -> Privilege<'_> {
         plain_entries: &words.plain_entries,
         last: &words.last_plain,
     }
+}
+
+/// One lock's ring in the file: a machine for each slot.
+#[inline]
+pub fn ring<'a>(lock: &LockView<'a>, rule: Rule) -> Ring<impl Machines + Copy + use<'a>> {
+    let cells = lock.cells;
+    let words = move |machine: usize| {
+        let cell = &cells[machine];
+        MachineWords { state: &cell.ring_state, link: &cell.ring_link, wish: &cell.ring_wish }
+    };
+    let (slots_in_use, ring_bound) = (&lock.header.slots_in_use, &lock.words.ring_bound);
+    Ring { rule, machines: InWords { count: cells.len(), slots_in_use, ring_bound, words } }
 }
 
 /// Where those who stepped out of the line of one lock sleep.
@@ -95,6 +108,8 @@ pub fn recover_in_lock(view: View, region: usize, slot: usize) {
     cell.since.store(0, Relaxed);
     steps::at(Step::ReapNews);
     bakery(&lock).forget(slot);
+    // Release. Partner: the acquire load of a wish: who acts for the machine from here on has the news before it.
+    cell.ring_wish.store(Wish::None as u32, Release);
     steps::at(Step::ReapForgotten);
     bed(&lock, region, slot).wake_sleepers();
 }
@@ -137,6 +152,7 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
         token.store((last + BOOT_JUMP).max(token_floor(realtime_ns)), Relaxed);
     }
     clear_retentions(view);
+    clear_rings(view);
     view.header().slots_in_use.store(0, Relaxed);
     view.header().fences.store(fences as u32, Relaxed);
     write_boot_id(view, boot_id);
@@ -146,6 +162,18 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
 pub fn clear_retentions(view: View) {
     for region in 0..=view.geometry().locks() as usize {
         privilege(view.lock(region).words).clear();
+    }
+}
+
+/// Nobody is on any ring: what a disk kept of one may not be of one moment. With every slot's byte lock in hand.
+fn clear_rings(view: View) {
+    for region in 0..=view.geometry().locks() as usize {
+        let lock = view.lock(region);
+        for cell in lock.cells {
+            cell.ring_state.store(0, Relaxed);
+            cell.ring_link.store(0, Relaxed);
+        }
+        lock.words.ring_bound.store(0, Relaxed);
     }
 }
 

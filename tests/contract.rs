@@ -14,6 +14,8 @@ mod fair;
 mod news;
 #[path = "contract/participants.rs"]
 mod participants;
+#[path = "contract/ring.rs"]
+mod ring;
 #[path = "contract/rust.rs"]
 mod rust;
 #[path = "contract/stage.rs"]
@@ -117,6 +119,10 @@ contract! {
     bakery_strict = crate::rust::BakeryByThreads<crate::rust::Strict>: every fair;
     bakery_with_full_fences = crate::rust::BakeryByThreads<crate::rust::Fenced>: every fair threads guards;
     bakery_by_participants = crate::rust::BakeryByParticipants: every fair participants guards;
+    k_state_ring_by_threads = crate::ring::ByThreads<crate::ring::KState>: every threads guards;
+    raynals_ring_by_threads = crate::ring::ByThreads<crate::ring::Raynal>: every threads guards;
+    sum_ring_by_threads = crate::ring::ByThreads<crate::ring::Sum>: every threads guards;
+    raynals_ring_by_participants = crate::ring::ByParticipants<crate::ring::Raynal>: every participants guards;
     bakery_by_threads_in_c = crate::c::BakeryByThreads: every fair threads without_guards;
     bakery_by_participants_in_c = crate::c::BakeryByParticipants: every fair participants without_guards;
 }

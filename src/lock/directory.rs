@@ -1,10 +1,11 @@
 //! The directory: finding a lock by its name, and naming a new one.
 
 use super::{
-    engine::{At, Manner},
+    engine::{At, Manner, Order},
     open_file::OpenFile,
     seat::{Seat, with_thread_seat},
 };
+use crate::algorithm::ring::Rule;
 use crate::error::{Error, Result};
 use crate::layout::{EntryState, MAX_NAME_BYTES, View};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
@@ -14,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 /// The region of the directory's own lock.
 const DIRECTORY_LOCK: usize = 0;
 /// It is taken for microseconds, and never often.
-const DIRECTORY_MANNER: Manner = Manner { patience: 0, retains: false };
+const DIRECTORY_MANNER: Manner = Manner { patience: 0, retains: false, order: Order::Arrival };
 /// How long naming a new lock may wait for others who do.
 const NAMING_LIMIT: Duration = Duration::from_secs(5);
 
@@ -24,6 +25,8 @@ const NAMING_LIMIT: Duration = Duration::from_secs(5);
 pub enum Kind {
     /// One at a time.
     Mutex = 1,
+    /// Each in turn.
+    TurnRing = 2,
 }
 
 /// Which algorithm a lock runs. The numbers stand in files.
@@ -32,6 +35,12 @@ pub enum Kind {
 pub enum Algorithm {
     /// Lamport's bakery.
     Bakery = 1,
+    /// Dijkstra's K-state ring.
+    KState = 2,
+    /// Raynal's ring modulo n².
+    Raynal = 3,
+    /// Raynal's sum ring.
+    Sum = 4,
 }
 
 impl Kind {
@@ -39,6 +48,7 @@ impl Kind {
     pub fn name(number: u32) -> &'static str {
         match number {
             1 => "mutex",
+            2 => "ring",
             _ => "unknown",
         }
     }
@@ -49,7 +59,20 @@ impl Algorithm {
     pub fn name(number: u32) -> &'static str {
         match number {
             1 => "bakery",
+            2 => "k-state",
+            3 => "raynal",
+            4 => "sum",
             _ => "unknown",
+        }
+    }
+
+    /// The rule of a ring of this number, with this step; `None`: it is not a ring's.
+    pub fn rule(number: u32, step: u32) -> Option<Rule> {
+        match number {
+            2 => Some(Rule::KState),
+            3 => Some(Rule::Raynal),
+            4 => Some(Rule::Sum { step: step as usize }),
+            _ => None,
         }
     }
 }
@@ -61,6 +84,8 @@ pub struct Plan {
     pub kind: Kind,
     /// Which algorithm it must run.
     pub algorithm: Algorithm,
+    /// The step it must have, if it is a sum ring; else 0.
+    pub ring_step: u32,
     /// How long a waiter lets others pass, in nanoseconds, if the lock is created now.
     pub patience: u64,
     /// May it be created?
@@ -130,6 +155,7 @@ fn name_it(seat: &Seat, name: &str, plan: &Plan) -> Result<Found> {
             let entry = &view.directory()[at];
             entry.kind.store(plan.kind as u32, Relaxed);
             entry.algorithm.store(plan.algorithm as u32, Relaxed);
+            entry.ring_step.store(plan.ring_step, Relaxed);
             entry.patience_ns.store(plan.patience, Relaxed);
             entry.name.set(name);
             // Release. Partner: the acquire load in `find`. Ready is never seen half-made.
@@ -162,6 +188,16 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<Found>> {
                 ),
             });
         }
+        let has_step = entry.ring_step.load(Relaxed);
+        if has_step != plan.ring_step {
+            return Err(Error::Kind {
+                path: file.reopen().path().into(),
+                why: format!(
+                    "its ring {name:?} has step {has_step}, and step {} was asked for: use another name",
+                    plan.ring_step
+                ),
+            });
+        }
         return Ok(Some(Found { region: at + 1, patience: entry.patience_ns.load(Relaxed) }));
     }
     Ok(None)
@@ -177,6 +213,8 @@ pub(crate) struct Named {
     pub kind: &'static str,
     /// Its algorithm, by name.
     pub algorithm: &'static str,
+    /// How its turn goes round, if it is a ring.
+    pub rule: Option<Rule>,
     /// How long a waiter lets others pass, in nanoseconds.
     pub patience: u64,
 }
@@ -194,6 +232,7 @@ pub(crate) fn names_of(view: View<'_>) -> impl Iterator<Item = Named> {
         name: entry.name.get(),
         kind: Kind::name(entry.kind.load(Relaxed)),
         algorithm: Algorithm::name(entry.algorithm.load(Relaxed)),
+        rule: Algorithm::rule(entry.algorithm.load(Relaxed), entry.ring_step.load(Relaxed)),
         patience: entry.patience_ns.load(Relaxed),
     })
 }

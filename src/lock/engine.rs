@@ -3,10 +3,16 @@
 //! The steps have the names of [`crate::steps::Step`], which the models in `spec/` use too.
 
 use super::{
+    rotation,
     seat::{Have, Seat},
     turn::Turn,
+    watch::reap_if_dead,
 };
-use crate::algorithm::{Place, Protocol, ownership::Health};
+use crate::algorithm::{
+    Place, Protocol,
+    ownership::Health,
+    ring::{Rule, Wish},
+};
 use crate::error::{Error, Result};
 use crate::layout::LockView;
 use crate::os::{clock, death_notice::Probe};
@@ -35,6 +41,22 @@ pub struct Manner {
     pub patience: u64,
     /// May the privilege be retained?
     pub retains: bool,
+    /// Who comes after whom.
+    pub order: Order,
+}
+
+/// Who comes after whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// First come first served: the bakery.
+    Arrival,
+    /// Each in turn: a ring.
+    Rotation {
+        /// Which.
+        rule: Rule,
+        /// Every turn, or one.
+        wish: Wish,
+    },
 }
 
 /// One participant at one lock.
@@ -43,7 +65,7 @@ pub struct At<'a> {
     pub(super) seat: &'a Seat,
     pub(super) region: usize,
     pub(super) lock: LockView<'a>,
-    manner: Manner,
+    pub(super) manner: Manner,
 }
 
 impl<'a> At<'a> {
@@ -89,6 +111,9 @@ impl<'a> At<'a> {
     }
 
     fn enter(&self, limit: Limit) -> Result<Have> {
+        if let Order::Rotation { rule, wish } = self.manner.order {
+            return rotation::enter(self, rule, wish, limit);
+        }
         if let Some(token) = self.enter_retained() {
             return Ok(Have { token, plainly: false });
         }
@@ -144,11 +169,7 @@ impl<'a> At<'a> {
         }
         let Some(token) = ownership(self.lock.words).enter(&cell.held) else {
             self.withdraw();
-            return Err(self.seat.file.damaged(format!(
-                "the fencing token of its lock {} is impossible: the file was overwritten; delete it while nobody \
-                 uses it and let it be created anew",
-                self.region
-            )));
+            return Err(self.impossible_token());
         };
         if retains {
             privilege.retain(self.seat.mark, token);
@@ -157,6 +178,14 @@ impl<'a> At<'a> {
         }
         steps::at(Step::Section);
         Ok(Have { token, plainly: !retains })
+    }
+
+    pub(super) fn impossible_token(&self) -> Error {
+        self.seat.file.damaged(format!(
+            "the fencing token of its lock {} is impossible: the file was overwritten; delete it while nobody uses it and \
+             let it be created anew",
+            self.region
+        ))
     }
 
     /// Gives the lock back, if we have it (with this very token, where one is named).
@@ -184,6 +213,17 @@ impl<'a> At<'a> {
         self.check_owner(token)?;
         recovery::recover_in_lock(self.seat.file.view(), self.region, self.seat.slot);
         self.seat.own(self.region).note(None);
+        Ok(())
+    }
+
+    /// A standing participant leaves the ring.
+    pub fn leave_ring(&self) -> Result<()> {
+        if !self.seat.own(self.region).is_nothing() {
+            return Err(Error::StillHeld);
+        }
+        if let Order::Rotation { rule, .. } = self.manner.order {
+            rotation::leave(self, rule);
+        }
         Ok(())
     }
 
@@ -226,6 +266,9 @@ impl<'a> At<'a> {
         }
         ownership(self.lock.words).exit(&cell.held);
         steps::at(Step::Leave);
+        if let Order::Rotation { rule, wish } = self.manner.order {
+            return rotation::pass_on(self, rule, wish);
+        }
         bakery(&self.lock).leave(self.seat.slot);
         self.seat.own(self.region).note(None);
         steps::at(Step::Wake);
@@ -249,19 +292,11 @@ impl<'a> At<'a> {
                 return Ok(());
             }
             let probe = Probe::open(self.seat.file.reopen(), self.seat.slot)?;
-            if !self.reap_if_dead(&probe, blocker.slot)? && bakery(&self.lock).still_blocks(&blocker) {
+            if !reap_if_dead(self.seat, &probe, blocker.slot)? && bakery(&self.lock).still_blocks(&blocker) {
                 return Err(Error::WouldBlock);
             }
         }
         Ok(())
-    }
-
-    /// `true`: it was dead and is removed now.
-    pub(super) fn reap_if_dead(&self, probe: &Probe, slot: usize) -> Result<bool> {
-        if probe.is_alive(slot)? {
-            return Ok(false);
-        }
-        recovery::reap(self.seat.file.view(), probe, slot)
     }
 }
 

@@ -4,6 +4,7 @@ use super::{
     mutex::{Mutex, MutexOptions},
     open_file::OpenFile,
     participant::{Participant, ParticipantOptions},
+    ring::{RingOptions, TurnRing},
     seat,
 };
 use crate::error::{Error, Result};
@@ -167,6 +168,17 @@ impl LockFile {
     /// Options for a mutex.
     pub fn mutex_options(&self) -> MutexOptions<'_> {
         MutexOptions::new(&self.file)
+    }
+
+    /// The turn ring called `name`, created (as Raynal's) if the file has no lock of that name; its participants take part on
+    /// demand. Errors as [`RingOptions::open`].
+    pub fn turn_ring(&self, name: &str) -> Result<TurnRing> {
+        self.ring_options().open(name)
+    }
+
+    /// Options for a turn ring.
+    pub fn ring_options(&self) -> RingOptions<'_> {
+        RingOptions::new(&self.file)
     }
 
     /// A participant of its own, for work that moves between threads. See [`Participant`].

@@ -2,7 +2,7 @@
 
 use super::{
     directory::{self, Algorithm, Found, Kind, Plan},
-    engine::{self, At, Manner, Taken},
+    engine::{self, At, Manner, Order, Taken},
     file::Counted,
     guard::{MutexGuard, ParticipantGuard},
     participant::Participant,
@@ -88,11 +88,12 @@ impl<'a> MutexOptions<'a> {
         let plan = Plan {
             kind: Kind::Mutex,
             algorithm: Algorithm::Bakery,
+            ring_step: 0,
             patience: u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX),
             may_create: !self.must_exist,
         };
         let found = directory::find_or_name(&self.file.0, name, &plan)?;
-        Ok(Mutex::new(self.file.clone(), found))
+        Ok(Mutex::new(self.file.clone(), found, Order::Arrival))
     }
 }
 
@@ -121,9 +122,9 @@ pub struct PreviousOwner {
 }
 
 impl Mutex {
-    fn new(file: Counted, found: Found) -> Self {
+    pub(super) fn new(file: Counted, found: Found, order: Order) -> Self {
         let door = Door { region: found.region, entrance: file.0.view().entrance(found.region) };
-        Self { file, door, manner: Manner { patience: found.patience, retains: true } }
+        Self { file, door, manner: Manner { patience: found.patience, retains: true, order } }
     }
 
     /// How long a waiter lets others pass before it insists on its place.
@@ -337,6 +338,19 @@ impl Mutex {
         let seat = self.seat_of(participant)?;
         let _call = seat.begin_giving_back()?;
         self.at(seat).mark_consistent()
+    }
+
+    pub(super) fn leave_ring(&self) -> Result<()> {
+        match with_thread_seat_if_any(&self.file.0, |seat| self.at(seat).leave_ring()) {
+            Err(Error::NotOwner) => Ok(()),
+            left => left,
+        }
+    }
+
+    pub(super) fn leave_ring_as(&self, participant: &Participant) -> Result<()> {
+        let seat = self.seat_of(participant)?;
+        let _call = seat.begin_taking()?;
+        self.at(seat).leave_ring()
     }
 
     /// The error for asking who died where nobody did.

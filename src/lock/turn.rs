@@ -1,6 +1,9 @@
 //! Waiting for the turn: in the line until nobody is before us, then for the privilege, if another slot retains it.
 
-use super::engine::At;
+use super::{
+    engine::At,
+    watch::{Watch, out_of_time},
+};
 use crate::algorithm::{Blocker, Corrupt, Place, Protocol, retained::Retainer};
 use crate::error::{Error, Result};
 use crate::layout::LockView;
@@ -35,7 +38,7 @@ enum Hindrance {
 pub struct Turn<'a> {
     at: &'a At<'a>,
     ladder: Ladder<'a>,
-    probe: Option<Probe<'a>>,
+    watch: Watch<'a>,
 }
 
 impl<'a> Turn<'a> {
@@ -45,7 +48,7 @@ impl<'a> Turn<'a> {
         Self {
             at,
             ladder: Ladder::new(limit, patience, (&at.seat.cancel, &at.seat.spins), since),
-            probe: None,
+            watch: Watch::new(at),
         }
     }
 
@@ -112,9 +115,9 @@ impl<'a> Turn<'a> {
                     // Whatever somebody else wrote over our number: those behind us look at it.
                     protocol.insist(seat.slot, ticket);
                     // Also when the time is up: a dead one must not outlive everybody's patience.
-                    let reaped = self.look_after(blocker.slot)?;
+                    let reaped = self.watch.look_after(blocker.slot)?;
                     if step == Outcome::TimedOut && !reaped && unchanged() {
-                        return Err(self.out_of_time());
+                        return Err(out_of_time(self.ladder.limit()));
                     }
                 }
             }
@@ -147,7 +150,7 @@ impl<'a> Turn<'a> {
             // A try that will fail should not disturb the one who is inside.
             if self.ladder.limit() == Limit::Never
                 && held.load(Acquire) != 0
-                && !self.look_after(retainer.slot)?
+                && !self.watch.look_after(retainer.slot)?
             {
                 return Err(Error::WouldBlock);
             }
@@ -173,7 +176,7 @@ impl<'a> Turn<'a> {
         }
         match membarrier::everywhere() {
             // Refused from now on, but of a dead one everything has been seen since its byte lock was free.
-            Err(error) => self.look_after(retainer.slot)?.then_some(()).ok_or(error),
+            Err(error) => self.watch.look_after(retainer.slot)?.then_some(()).ok_or(error),
             done => done,
         }
     }
@@ -194,9 +197,9 @@ impl<'a> Turn<'a> {
                 Outcome::LookAgain | Outcome::StepAside => {}
                 Outcome::Cancelled => return Err(Error::Cancelled),
                 Outcome::TimedOut | Outcome::AskWhetherAlive => {
-                    let reaped = self.look_after(retainer.slot)?;
+                    let reaped = self.watch.look_after(retainer.slot)?;
                     if step == Outcome::TimedOut && !reaped && inside() {
-                        return Err(self.out_of_time());
+                        return Err(out_of_time(self.ladder.limit()));
                     }
                 }
             }
@@ -216,25 +219,9 @@ impl<'a> Turn<'a> {
         };
         match self.ladder.step_aside(lobby(lock), unchanged) {
             Outcome::Cancelled => Err(Error::Cancelled),
-            Outcome::AskWhetherAlive if is_inside(lock, hindrance) => self.look_after(slot).map(drop),
+            Outcome::AskWhetherAlive if is_inside(lock, hindrance) => self.watch.look_after(slot).map(drop),
             _ => Ok(()),
         }
-    }
-
-    /// While waiting for `slot`: is all well with the file, and with it? `true`: it was dead and is removed now.
-    fn look_after(&mut self, slot: usize) -> Result<bool> {
-        let At { seat, .. } = self.at;
-        let probe = match &mut self.probe {
-            Some(probe) => probe,
-            none => none.insert(Probe::open(seat.file.reopen(), seat.slot)?),
-        };
-        if probe.is_replaced() {
-            return Err(Error::Replaced { path: seat.file.reopen().path().into() });
-        }
-        if !seat.file.is_whole() {
-            return Err(seat.file.not_whole());
-        }
-        self.at.reap_if_dead(probe, slot)
     }
 
     /// An impossible number: of a dead slot, it is cleared like anything a dead one leaves; of a live one, an error.
@@ -249,10 +236,6 @@ impl<'a> Turn<'a> {
             "slot {slot} of its lock {region} holds the impossible number {value:#x} while its participant is alive: \
              something else than turnlock writes to the file; stop its users, delete it and let it be created anew"
         )))
-    }
-
-    fn out_of_time(&self) -> Error {
-        if self.ladder.limit() == Limit::Never { Error::WouldBlock } else { Error::TimedOut }
     }
 }
 

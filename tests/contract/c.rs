@@ -130,6 +130,7 @@ fn at_mutex(file: &Arc<Owned<turnlock_file>>, name: &str) -> Result<AtMutex, i32
 
 impl Way for BakeryByThreads {
     type Party = AtMutex;
+    type ByThreads = crate::rust::BakeryByThreads;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         open_file(path, participants, locks).map(Arc::new).map(Self)
@@ -142,6 +143,7 @@ impl Way for BakeryByThreads {
 
 impl Way for BakeryByParticipants {
     type Party = AtMutex;
+    type ByThreads = crate::rust::BakeryByThreads;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         open_file(path, participants, locks).map(Arc::new).map(Self)

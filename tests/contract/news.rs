@@ -11,7 +11,7 @@ use std::{
     thread,
     time::Duration,
 };
-use turnlock::{LockFile, status::*};
+use turnlock::status::*;
 
 struct Dead {
     fencing_token: u64,
@@ -22,8 +22,8 @@ struct Dead {
 fn somebody_dies_inside<W: Way>(stage: &Stage<W>, name: &str) -> Dead {
     stage.party(name);
     elsewhere(|| {
-        let mutex = LockFile::open(stage.path()).unwrap().existing_mutex(name).unwrap();
-        let guard = mutex.lock().unwrap();
+        let party = stage.by_thread(name);
+        let guard = party.lock(Wait::Forever).unwrap();
         let dead =
             Dead { fencing_token: guard.fencing_token(), thread: nix::unistd::gettid().as_raw() as u32 };
         std::mem::forget(guard);
@@ -134,8 +134,8 @@ pub fn one_who_waits_already_is_told<W: Way>() {
     let (holds, it_holds) = mpsc::channel();
     thread::scope(|threads| {
         let dead = threads.spawn(|| {
-            let mutex = LockFile::open(stage.path()).unwrap().mutex("a").unwrap();
-            let guard = mutex.lock().unwrap();
+            let party = stage.by_thread("a");
+            let guard = party.lock(Wait::Forever).unwrap();
             holds.send(()).unwrap();
             stage.until_waiting("a", 2);
             std::mem::forget(guard);

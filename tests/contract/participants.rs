@@ -6,7 +6,7 @@ use crate::{
     way::{Held, Party, Wait, Way},
 };
 use std::thread;
-use turnlock::{LockFile, status::*};
+use turnlock::status::*;
 
 pub fn taken_in_one_thread_it_is_given_back_in_another<W: Way>()
 where
@@ -57,10 +57,10 @@ pub fn a_thread_and_its_participants_are_each_their_own<W: Way>() {
     let (one, two) = (stage.party("a"), stage.party("a"));
     let held = one.lock(Wait::Never).unwrap();
     assert_eq!(two.lock(Wait::Never).err(), Some(TURNLOCK_ERROR_WOULD_BLOCK));
-    let by_thread = LockFile::open(stage.path()).unwrap().mutex("a").unwrap();
-    assert_eq!(by_thread.try_lock().err().map(|error| error.code()), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+    let by_thread = stage.by_thread("a");
+    assert_eq!(by_thread.lock(Wait::Never).err(), Some(TURNLOCK_ERROR_WOULD_BLOCK));
     held.unlock().unwrap();
-    by_thread.try_lock().unwrap().unlock().unwrap();
+    by_thread.lock(Wait::Never).unwrap().unlock().unwrap();
     two.lock(Wait::Never).unwrap().unlock().unwrap();
 }
 

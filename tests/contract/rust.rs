@@ -44,11 +44,11 @@ fn mutex<M: Make>(file: &LockFile, name: &str) -> Result<Mutex, i32> {
     .map_err(code)
 }
 
-fn open(path: &Path, participants: u32, locks: u32) -> Result<Arc<LockFile>, i32> {
+pub fn open(path: &Path, participants: u32, locks: u32) -> Result<Arc<LockFile>, i32> {
     LockFile::options().participants(participants).locks(locks).open(path).map(Arc::new).map_err(code)
 }
 
-fn code(error: Error) -> i32 {
+pub fn code(error: Error) -> i32 {
     error.code()
 }
 
@@ -101,6 +101,7 @@ pub struct ThreadAtMutex<M> {
 
 impl<M: Make> Way for BakeryByThreads<M> {
     type Party = ThreadAtMutex<M>;
+    type ByThreads = Self;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         let mut options = LockFile::options();
@@ -155,6 +156,7 @@ pub struct ParticipantAtMutex {
 
 impl Way for BakeryByParticipants {
     type Party = ParticipantAtMutex;
+    type ByThreads = BakeryByThreads;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         open(path, participants, locks).map(Self)

@@ -34,6 +34,11 @@ impl<W: Way> Stage<W> {
         self.way.party(name).unwrap()
     }
 
+    /// The calling thread at the same lock, through the Rust API.
+    pub fn by_thread(&self, name: &str) -> <W::ByThreads as Way>::Party {
+        W::ByThreads::open(&self.path(), 1, 1).unwrap().party(name).unwrap()
+    }
+
     pub fn until_waiting(&self, name: &str, how_many: usize) {
         support::until_waiting(&self.path(), name, how_many);
     }

@@ -15,6 +15,8 @@ pub enum Wait {
 /// An open file, and one kind of lock in it, taken in one way.
 pub trait Way: Sized + Send + Sync + 'static {
     type Party: Party + 'static;
+    /// The same lock, taken by threads through the Rust API.
+    type ByThreads: Way;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32>;
 

@@ -1,0 +1,193 @@
+//! The turn ring: each in turn.
+
+use super::{
+    directory::{self, Algorithm, Kind, Plan},
+    engine::Order,
+    file::Counted,
+    guard::{MutexGuard, ParticipantGuard},
+    mutex::{Mutex, PreviousOwner},
+    participant::Participant,
+};
+use crate::algorithm::ring::{Rule, Wish};
+use crate::error::{Error, Result};
+use std::time::Duration;
+
+/// A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it.
+///
+/// Two ways to take part, chosen for each handle ([`RingOptions::standing`]). *On demand*: in the ring only while a call waits
+/// or holds; the ring passes it over otherwise. *Standing*: in the ring from its first turn until [`TurnRing::leave`], the end of its
+/// thread or its death; the ring waits for it, so the order among standing participants is exact: by slot, or as the sum
+/// ring's step says. One that is alive and slow is waited for; a dead one is passed over.
+///
+/// Everything else is as with a [`Mutex`]: the turn belongs to the thread (or [`Participant`]) that took it, a holder's death is
+/// news for the next one, fencing tokens rise, waits can be limited and cancelled.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+/// let ring = file.turn_ring("stages")?;
+/// let turn = ring.lock()?;
+/// println!("my turn, with token {}", turn.fencing_token());
+/// # drop(turn);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct TurnRing(Mutex);
+
+/// It is this thread's turn until the guard is dropped. Dropped by a panic, the turn passes on as from a dead owner.
+pub type TurnGuard<'a> = MutexGuard<'a>;
+/// It is a [`Participant`]'s turn until the guard is dropped, on whichever thread.
+pub type TurnParticipantGuard<'a> = ParticipantGuard<'a>;
+
+/// Which ring turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RingAlgorithm {
+    /// Dijkstra's K-state ring (1974), which stabilises itself: from whatever an overwritten file says, it comes back to one
+    /// turn at a time.
+    KState,
+    /// Raynal's ring modulo n² (1984): all participants alike, and the fewest loads.
+    #[default]
+    Raynal,
+    /// Raynal's sum ring (1984, section IV): the turn goes from slot i to slot i + `step` (modulo the file's participants).
+    Sum {
+        /// Coprime to the number of participants; participants - 1 is the reverse order.
+        step: u32,
+    },
+}
+
+/// How to open, or create, a turn ring.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+/// use turnlock::RingAlgorithm;
+/// let ring = file.ring_options().algorithm(RingAlgorithm::KState).standing(true).open("relay")?;
+/// drop(ring.lock()?); // in the ring from here on
+/// ring.leave()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct RingOptions<'a> {
+    file: &'a Counted,
+    algorithm: RingAlgorithm,
+    standing: bool,
+    must_exist: bool,
+}
+
+impl<'a> RingOptions<'a> {
+    pub(super) fn new(file: &'a Counted) -> Self {
+        Self { file, algorithm: RingAlgorithm::default(), standing: false, must_exist: false }
+    }
+
+    /// Which ring, if the lock is created now; one that exists must be the same. [`RingAlgorithm::Raynal`] if not said.
+    pub fn algorithm(mut self, algorithm: RingAlgorithm) -> Self {
+        self.algorithm = algorithm;
+        self
+    }
+
+    /// Participants take part standing: the ring waits for them. On demand if not said.
+    pub fn standing(mut self, standing: bool) -> Self {
+        self.standing = standing;
+        self
+    }
+
+    /// Do not create the lock.
+    pub fn must_exist(mut self, must_exist: bool) -> Self {
+        self.must_exist = must_exist;
+        self
+    }
+
+    /// Opens the ring called `name`. Names have 1 to 63 bytes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the sum ring's step leaves somebody out; [`Error::Kind`] if the name belongs to another
+    /// kind of lock, another ring or another step; others as [`super::MutexOptions::open`].
+    pub fn open(self, name: &str) -> Result<TurnRing> {
+        let participants = self.file.0.geometry().participants();
+        let (algorithm, ring_step, rule) = match self.algorithm {
+            RingAlgorithm::KState => (Algorithm::KState, 0, Rule::KState),
+            RingAlgorithm::Raynal => (Algorithm::Raynal, 0, Rule::Raynal),
+            RingAlgorithm::Sum { step } => (Algorithm::Sum, step, Rule::Sum { step: step as usize }),
+        };
+        if algorithm == Algorithm::Sum && !Rule::step_is_sound(ring_step as usize, participants as usize) {
+            return Err(Error::InvalidArgument(format!(
+                "a sum ring of {participants} participants cannot have step {ring_step}: it would leave some of them out; take \
+                 one that has no divisor in common with {participants}, such as 1 or {}",
+                participants.max(2) - 1
+            )));
+        }
+        let kind = Kind::TurnRing;
+        let plan = Plan { kind, algorithm, ring_step, patience: 0, may_create: !self.must_exist };
+        let found = directory::find_or_name(&self.file.0, name, &plan)?;
+        let wish = if self.standing { Wish::Standing } else { Wish::OneTurn };
+        Ok(TurnRing(Mutex::new(self.file.clone(), found, Order::Rotation { rule, wish })))
+    }
+}
+
+impl TurnRing {
+    /// Waits for the turn as long as it takes. Errors as [`Mutex::lock`].
+    pub fn lock(&self) -> Result<TurnGuard<'_>> {
+        self.0.lock()
+    }
+
+    /// Takes the turn if that needs no waiting, else [`Error::WouldBlock`]. Other errors as [`Mutex::lock`].
+    pub fn try_lock(&self) -> Result<TurnGuard<'_>> {
+        self.0.try_lock()
+    }
+
+    /// Waits for the turn at most `limit`; then [`Error::TimedOut`]. A standing participant stays in the ring, and the ring
+    /// waits for it when its turn comes. Other errors as [`Mutex::lock`].
+    pub fn lock_for(&self, limit: Duration) -> Result<TurnGuard<'_>> {
+        self.0.lock_for(limit)
+    }
+
+    /// [`TurnRing::lock`], as `participant`.
+    pub fn lock_as<'a>(&'a self, participant: &'a Participant) -> Result<TurnParticipantGuard<'a>> {
+        self.0.lock_as(participant)
+    }
+
+    /// [`TurnRing::try_lock`], as `participant`.
+    pub fn try_lock_as<'a>(&'a self, participant: &'a Participant) -> Result<TurnParticipantGuard<'a>> {
+        self.0.try_lock_as(participant)
+    }
+
+    /// [`TurnRing::lock_for`], as `participant`.
+    pub fn lock_for_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        limit: Duration,
+    ) -> Result<TurnParticipantGuard<'a>> {
+        self.0.lock_for_as(participant, limit)
+    }
+
+    /// A standing participant of this thread leaves the ring: it is passed over from now on, until its next turn is asked for.
+    /// [`Error::StillHeld`] while it has the turn.
+    pub fn leave(&self) -> Result<()> {
+        self.0.leave_ring()
+    }
+
+    /// [`TurnRing::leave`], as `participant`.
+    pub fn leave_as(&self, participant: &Participant) -> Result<()> {
+        self.0.leave_ring_as(participant)
+    }
+
+    /// Opens a ring that is not recoverable again, in its turn. As [`Mutex::reset`].
+    pub fn reset(&self) -> Result<()> {
+        self.0.reset()
+    }
+
+    /// [`TurnRing::reset`], waiting at most `limit` for the turn.
+    pub fn reset_for(&self, limit: Duration) -> Result<()> {
+        self.0.reset_for(limit)
+    }
+
+    /// Who died having the turn, last; `None` if nobody ever did.
+    pub fn previous_owner(&self) -> Option<PreviousOwner> {
+        self.0.previous_owner()
+    }
+
+    /// As the mutex that has the same functions.
+    pub(crate) fn as_mutex(&self) -> &Mutex {
+        &self.0
+    }
+}

@@ -1,0 +1,253 @@
+//! Waiting for the turn to come round, and passing it on: a ring in a lock's region.
+//!
+//! The region's numbers are the ring's *reconfiguration lock*: a bakery, under which participants say that they want a
+//! turn, and act for a machine that has the privilege and whose participant does not want it.
+
+use super::{
+    engine::At,
+    seat::Have,
+    turn::Turn,
+    watch::{Watch, out_of_time},
+};
+use crate::algorithm::{
+    Blocker, Protocol,
+    ownership::token_in,
+    ring::{Machines, Passed, Ring, Rule, Survey, Wish},
+};
+use crate::error::{Error, Result};
+use crate::os::clock;
+use crate::recovery::{self, bakery, bed, ownership};
+use crate::seeded::{Bug, planted};
+use crate::steps::{self, Step};
+use crate::sync::{Ordering::Acquire, Ordering::Relaxed, full_fence};
+use crate::wait::{Ladder, Limit, Outcome};
+use std::time::Duration;
+
+/// It is held for some hundred instructions: one who tries may wait for that.
+const TRY_WAITS: Duration = Duration::from_millis(20);
+
+/// Waits for the turn as long as `limit` says, and writes us down as the holder.
+pub fn enter(at: &At, rule: Rule, wish: Wish, limit: Limit) -> Result<Have> {
+    let mut rotation = Rotation::new(at, rule, limit);
+    rotation.come(wish)?;
+    let file = &at.seat.file;
+    let cell = &at.lock.cells[at.seat.slot];
+    let token = if file.is_whole() {
+        steps::at(Step::Won);
+        cell.since.store(clock::coarse_monotonic_ns(), Relaxed);
+        ownership(at.lock.words).enter(&cell.held).ok_or_else(|| at.impossible_token())
+    } else {
+        Err(file.not_whole())
+    };
+    match token {
+        Ok(token) => {
+            steps::at(Step::Section);
+            Ok(Have { token, plainly: true })
+        }
+        Err(error) => {
+            rotation.take_wish_back();
+            Err(error)
+        }
+    }
+}
+
+/// The section is over, and nobody is written down as the holder: the next one's turn.
+pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
+    let (ring, me) = (recovery::ring(&at.lock, rule), at.seat.slot);
+    let passed = ring.pass(me, |left| bed(&at.lock, at.region, left).wake_sleepers());
+    steps::at(Step::Passed);
+    if wish == Wish::OneTurn {
+        ring.machines.set_wish(me, Wish::None);
+    }
+    at.seat.own(at.region).note(None);
+    steps::at(Step::Wake);
+    // Its fence comes before the looks below. Partner: the fence in `Rotation::take_wish_back` and that after a wish.
+    bed(&at.lock, at.region, me).wake_sleepers();
+    let stranded = match passed {
+        Passed::To(next) => ring.machines.wish(next) == Wish::None,
+        Passed::ToNobody => wish == Wish::OneTurn && ring.is_wanted_beside(me),
+    };
+    // Whoever waits would find it too, a little later.
+    if stranded || (wish == Wish::OneTurn && passed != Passed::ToNobody && ring.has_privilege(me)) {
+        let _ = Rotation::new(at, rule, Limit::Forever).settle();
+    }
+}
+
+/// Out of the ring: it is passed over from now on.
+pub fn leave(at: &At, rule: Rule) {
+    Rotation::new(at, rule, Limit::Forever).take_wish_back();
+}
+
+/// One wait for the turn.
+struct Rotation<'a, M> {
+    at: &'a At<'a>,
+    ring: Ring<M>,
+    ladder: Ladder<'a>,
+    watch: Watch<'a>,
+}
+
+impl<'a> Rotation<'a, ()> {
+    fn new(at: &'a At<'a>, rule: Rule, limit: Limit) -> Rotation<'a, impl Machines + Copy + use<'a>> {
+        let since = &at.lock.cells[at.seat.slot].since;
+        let ladder = Ladder::new(limit, 0, (&at.seat.cancel, &at.seat.spins), since);
+        Rotation { at, ring: recovery::ring(&at.lock, rule), ladder, watch: Watch::new(at) }
+    }
+}
+
+impl<M: Machines + Copy> Rotation<'_, M> {
+    /// Says what we want and waits until the privilege is here. With an error, a wish for one turn is taken back.
+    fn come(&mut self, wish: Wish) -> Result<()> {
+        let me = self.at.seat.slot;
+        let known = self.ring.machines.wish(me);
+        let waited = if known == wish || known == Wish::Standing { Ok(()) } else { self.ask(wish) };
+        let waited = waited.and_then(|()| {
+            steps::at(Step::Rotate);
+            while !self.ring.has_privilege(me) {
+                self.wait_a_little()?;
+            }
+            Ok(())
+        });
+        if waited.is_err() && wish == Wish::OneTurn {
+            self.take_wish_back();
+        }
+        waited
+    }
+
+    fn ask(&self, wish: Wish) -> Result<()> {
+        let set = || {
+            self.ring.machines.set_wish(self.at.seat.slot, wish);
+            // Partner: the fence after a wish is taken back. Whoever leaves the privilege behind sees that we want it, or we
+            // see that it is left behind.
+            full_fence();
+        };
+        if planted(Bug::AskWithoutLock) {
+            set();
+            return Ok(());
+        }
+        self.reconfigure(|| {
+            set();
+            self.settle_here();
+        })
+    }
+
+    fn take_wish_back(&self) {
+        let me = self.at.seat.slot;
+        steps::at(Step::Withdraw);
+        self.at.lock.cells[me].since.store(0, Relaxed);
+        self.ring.machines.set_wish(me, Wish::None);
+        // Partner: the fence in `pass_on`. Either we see that the privilege came, or who passed it sees that we are gone.
+        full_fence();
+        if self.ring.has_privilege(me) {
+            let _ = self.settle();
+        }
+        // Those behind us slept beside us.
+        bed(&self.at.lock, self.at.region, me).wake_sleepers();
+    }
+
+    fn wait_a_little(&mut self) -> Result<()> {
+        let At { seat, lock, region, .. } = self.at;
+        let (ring, machines, me) = (self.ring, self.ring.machines, seat.slot);
+        let link = machines.link(me);
+        // On the ring, beside the left neighbour; else beside whoever has the privilege and will take us in.
+        let left = link.link(machines.count()).map(|link| link.left).filter(|left| *left != me);
+        let beside = left.or_else(|| ring.who()).filter(|beside| *beside != me).unwrap_or(me);
+        let (state, wish) = (machines.state(beside), machines.wish(beside));
+        let ahead = if ring.has_privilege(beside) { 1 } else { 2 };
+        let unchanged = || {
+            machines.link(me) == link
+                && machines.state(beside) == state
+                && machines.wish(beside) == wish
+                && !(left.is_none() && ring.has_privilege(me))
+        };
+        if ring.has_privilege(me) {
+            return Ok(());
+        }
+        let limit = self.ladder.limit();
+        let step = match limit {
+            Limit::Never => Outcome::TimedOut,
+            _ => {
+                let blocker = Blocker { slot: beside, seen: state, ahead };
+                self.ladder.step(unchanged, bed(lock, *region, beside), &blocker)
+            }
+        };
+        match step {
+            Outcome::LookAgain | Outcome::StepAside => Ok(()),
+            Outcome::Cancelled => Err(Error::Cancelled),
+            Outcome::TimedOut | Outcome::AskWhetherAlive => {
+                self.look_around()?;
+                match step {
+                    Outcome::TimedOut if !ring.has_privilege(me) => Err(out_of_time(limit)),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Where is the privilege, and is all well with whoever should pass it on?
+    fn look_around(&mut self) -> Result<()> {
+        let (ring, me) = (self.ring, self.at.seat.slot);
+        let inside = |cell: &crate::layout::Cell| token_in(cell.held.load(Acquire)).is_some();
+        match ring.who().filter(|machine| ring.has_privilege(*machine)) {
+            Some(machine) if machine == me => Ok(()),
+            Some(machine) if ring.machines.wish(machine) == Wish::None => self.settle(),
+            Some(machine) => {
+                if self.watch.look_after(machine)? {
+                    self.settle()?;
+                }
+                Ok(())
+            }
+            None => {
+                // Somebody moves it now, or nobody has it. Who is inside all the same must be out first, or dead.
+                let insider = self.at.lock.cells.iter().position(inside);
+                if insider.is_none_or(|slot| self.watch.look_after(slot).unwrap_or(false)) {
+                    self.watch.look_after(me)?;
+                    self.settle()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Acts for machines that have the privilege and no wish, until it is where it is wanted.
+    fn settle(&self) -> Result<()> {
+        self.reconfigure(|| self.settle_here())
+    }
+
+    /// Does it with the reconfiguration lock in hand.
+    fn reconfigure(&self, act: impl FnOnce()) -> Result<()> {
+        let At { seat, lock, region, .. } = self.at;
+        let limit = match self.ladder.limit() {
+            Limit::Never => Limit::For(TRY_WAITS),
+            limit => limit,
+        };
+        Turn::new(self.at, limit, 0).come().map_err(|error| match error {
+            Error::TimedOut => out_of_time(self.ladder.limit()),
+            error => error,
+        })?;
+        steps::at(Step::Reconfigure);
+        act();
+        bakery(lock).leave(seat.slot);
+        bed(lock, *region, seat.slot).wake_sleepers();
+        Ok(())
+    }
+
+    fn settle_here(&self) {
+        let At { seat, lock, region, .. } = self.at;
+        let (ring, me) = (self.ring, seat.slot);
+        let wake = |slot: usize| bed(lock, *region, slot).wake_sleepers();
+        while let Some(absent) = ring.absent_with_privilege() {
+            if ring.pass(absent, wake) == Passed::ToNobody {
+                return;
+            }
+            wake(absent);
+        }
+        if ring.machines.wish(me) == Wish::None || ring.who().is_some_and(|slot| ring.has_privilege(slot)) {
+            return;
+        }
+        let nobody_inside = || lock.cells.iter().all(|cell| token_in(cell.held.load(Acquire)).is_none());
+        match ring.survey() {
+            Survey::Empty | Survey::Lost if nobody_inside() => ring.begin(me),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! What becomes of a ring whose file was overwritten.

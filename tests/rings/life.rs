@@ -1,0 +1,127 @@
+//! Who comes and goes, and who dies.
+
+use crate::{
+    algorithms,
+    support::{NoHang, Place, elsewhere, until},
+};
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    thread,
+    time::Duration,
+};
+use turnlock::{Error, LockFile, inspect};
+
+/// A standing participant that is alive and has no need of its turn is waited for; one that leaves is passed over.
+#[test]
+fn the_ring_waits_for_one_who_stands_and_not_for_one_who_left() {
+    let _no_hang = NoHang::for_seconds(60);
+    for algorithm in algorithms(8) {
+        let place = Place::new();
+        let file = LockFile::options().participants(8).open(place.lock_file()).unwrap();
+        let standing = file.ring_options().algorithm(algorithm).standing(true).open("a").unwrap();
+        let on_demand = file.ring_options().algorithm(algorithm).open("a").unwrap();
+        drop(standing.lock().unwrap());
+        elsewhere(|| {
+            // One turn is its own only after the standing one had its own.
+            assert!(matches!(on_demand.lock_for(Duration::from_millis(20)), Err(Error::TimedOut)));
+            assert!(matches!(on_demand.try_lock(), Err(Error::WouldBlock)));
+        });
+        let status = inspect::snapshot(place.lock_file()).unwrap();
+        let lock = &status.locks[0];
+        assert_eq!((lock.kind, lock.turn_of), ("ring", Some(lock.queue[0].participant.slot)));
+        assert_eq!(lock.queue[0].takes_part, Some("standing"));
+        drop(standing.lock().unwrap());
+        standing.leave().unwrap();
+        elsewhere(|| drop(on_demand.try_lock().unwrap()));
+        // And comes back.
+        drop(standing.lock().unwrap());
+        elsewhere(|| assert!(matches!(on_demand.try_lock(), Err(Error::WouldBlock))));
+    }
+}
+
+/// A standing participant that is dead is passed over, and is news only if it had the turn.
+#[test]
+fn a_dead_standing_participant_is_passed_over() {
+    let _no_hang = NoHang::for_seconds(60);
+    for algorithm in algorithms(8) {
+        for inside in [false, true] {
+            let place = Place::new();
+            let file = LockFile::options().participants(8).open(place.lock_file()).unwrap();
+            let standing = file.ring_options().algorithm(algorithm).standing(true).open("a").unwrap();
+            let ends_here = elsewhere(|| {
+                let participant = file.participant().unwrap();
+                drop(standing.lock_as(&participant).unwrap());
+                if inside {
+                    std::mem::forget(standing.lock_as(&participant).unwrap());
+                }
+                participant
+            });
+            thread::scope(|threads| {
+                let waits = threads.spawn(|| {
+                    let ring = file.ring_options().algorithm(algorithm).open("a").unwrap();
+                    let mut guard = ring.lock().unwrap();
+                    let news = guard.acquired().previous_owner_died;
+                    if news {
+                        guard.mark_consistent().unwrap();
+                    }
+                    news
+                });
+                until("it waits", || {
+                    inspect::snapshot(place.lock_file()).unwrap().locks[0].queue.len() + usize::from(inside)
+                        > 1
+                });
+                drop(ends_here);
+                assert_eq!(waits.join().unwrap(), inside, "{algorithm:?}");
+            });
+        }
+    }
+}
+
+/// Threads that come for a few turns, stand for a while, give up, try and end, in every order: one at a time, always, and
+/// nobody is left waiting.
+#[test]
+fn one_at_a_time_whoever_comes_and_goes() {
+    struct Counter(std::cell::UnsafeCell<u64>);
+    // SAFETY: only touched with the turn.
+    unsafe impl Sync for Counter {}
+    let _no_hang = NoHang::for_seconds(300);
+    for algorithm in algorithms(16) {
+        let place = Place::new();
+        let file = LockFile::options().participants(16).open(place.lock_file()).unwrap();
+        let (counter, turns) = (Counter(std::cell::UnsafeCell::new(0)), AtomicU64::new(0));
+        thread::scope(|threads| {
+            for thread in 0..4u64 {
+                let (file, counter, turns) = (&file, &counter, &turns);
+                threads.spawn(move || {
+                    let turn = |guard: turnlock::Result<turnlock::TurnGuard>| match guard {
+                        Ok(_guard) => {
+                            // SAFETY: it is our turn.
+                            unsafe { *counter.0.get() += 1 };
+                            turns.fetch_add(1, Relaxed);
+                        }
+                        Err(Error::TimedOut | Error::WouldBlock) => {}
+                        Err(error) => panic!("{error}"),
+                    };
+                    for round in 0..300u64 {
+                        let way = (round * 7 + thread * 3) % 11;
+                        let ring =
+                            file.ring_options().algorithm(algorithm).standing(way == 0).open("a").unwrap();
+                        match way {
+                            0 => {
+                                for _ in 0..5 {
+                                    turn(ring.lock_for(Duration::from_millis(1)));
+                                }
+                                ring.leave().unwrap();
+                            }
+                            1 => turn(ring.try_lock()),
+                            2 | 3 => turn(ring.lock_for(Duration::from_micros(way * 20))),
+                            _ => turn(ring.lock()),
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(counter.0.into_inner(), turns.load(Relaxed), "{algorithm:?}");
+        drop(file.ring_options().algorithm(algorithm).open("a").unwrap().try_lock().unwrap());
+    }
+}

@@ -1,0 +1,140 @@
+//! Who comes after whom.
+
+use crate::{
+    algorithms,
+    support::{NoHang, Place, until},
+};
+use std::{
+    sync::{
+        Barrier, Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+    thread,
+    time::Duration,
+};
+use turnlock::{LockFile, RingAlgorithm, inspect};
+
+const PARTICIPANTS: u32 = 8;
+
+/// How many turns each order is watched for; `TURNLOCK_TURNS` for more.
+fn turns() -> u64 {
+    std::env::var("TURNLOCK_TURNS").ok().and_then(|turns| turns.parse().ok()).unwrap_or(20_000)
+}
+
+/// The order in which a ring serves the slots that stand in it.
+fn order_of(algorithm: RingAlgorithm, standing: &[usize]) -> Vec<usize> {
+    let step = if let RingAlgorithm::Sum { step } = algorithm { step as usize } else { 1 };
+    let n = PARTICIPANTS as usize;
+    let all = (0..n).map(|turn| turn * step % n);
+    all.filter(|slot| standing.contains(slot)).collect()
+}
+
+fn my_slot(file: &LockFile) -> usize {
+    let (path, me) = (file.path().to_owned(), nix::unistd::gettid().as_raw() as u32);
+    let status = inspect::snapshot(path).unwrap();
+    status.participants.iter().find(|participant| participant.thread == me).unwrap().slot
+}
+
+/// P1, P2, ..., Pn, P1, ...: exactly, turn after turn, whichever the ring.
+#[test]
+fn the_turn_goes_round_exactly_among_standing_participants() {
+    let _no_hang = NoHang::for_seconds(600);
+    for algorithm in algorithms(PARTICIPANTS) {
+        for how_many in [2, 3, 5] {
+            let place = Place::new();
+            let file = LockFile::options().participants(PARTICIPANTS).open(place.lock_file()).unwrap();
+            let ring = file.ring_options().algorithm(algorithm).standing(true).open("a").unwrap();
+            let (turn, all_in) = (AtomicU64::new(0), Barrier::new(how_many));
+            let (last, standing) = (AtomicUsize::new(usize::MAX), Mutex::new(Vec::new()));
+            let turns = turns();
+            thread::scope(|threads| {
+                for _ in 0..how_many {
+                    threads.spawn(|| {
+                        drop(ring.lock_for(Duration::ZERO));
+                        let me = my_slot(&file);
+                        standing.lock().unwrap().push(me);
+                        // Everybody is in the ring, and nobody has had a turn that counts.
+                        all_in.wait();
+                        let order = order_of(algorithm, &standing.lock().unwrap());
+                        loop {
+                            let guard = ring.lock().unwrap();
+                            let before = last.swap(me, Relaxed);
+                            let count = turn.fetch_add(1, Relaxed);
+                            // In the first round some are not on the ring yet, and in the last some have left.
+                            if count > how_many as u64 && count < turns {
+                                let at = order.iter().position(|slot| *slot == before).unwrap();
+                                assert_eq!(order[(at + 1) % how_many], me, "{algorithm:?} after {before}");
+                            }
+                            if count >= turns {
+                                break;
+                            }
+                            drop(guard);
+                        }
+                        ring.leave().unwrap();
+                    });
+                }
+            });
+            assert!(turn.load(Relaxed) > turns);
+        }
+    }
+}
+
+/// Remark IV: who wants a turn waits for n - 1 turns of others at most. Everyone waits, one more comes, and the turns are
+/// counted from its wish.
+#[test]
+fn one_who_comes_back_waits_for_each_other_once() {
+    let _no_hang = NoHang::for_seconds(120);
+    for algorithm in algorithms(PARTICIPANTS) {
+        let place = Place::new();
+        let file = LockFile::options().participants(PARTICIPANTS).open(place.lock_file()).unwrap();
+        let ring = file.ring_options().algorithm(algorithm).open("a").unwrap();
+        let turns = AtomicU64::new(0);
+        for _ in 0..5 {
+            thread::scope(|threads| {
+                let held = ring.lock().unwrap();
+                for _ in 0..3 {
+                    threads.spawn(|| {
+                        for _ in 0..20 {
+                            let guard = ring.lock().unwrap();
+                            turns.fetch_add(1, Relaxed);
+                            drop(guard);
+                        }
+                    });
+                }
+                until_in_ring(&file, 4);
+                let one_more = threads.spawn(|| {
+                    let before = turns.load(Relaxed);
+                    let guard = ring.lock().unwrap();
+                    let waited = turns.load(Relaxed) - before;
+                    drop(guard);
+                    waited
+                });
+                until_in_ring(&file, 5);
+                drop(held);
+                let waited = one_more.join().unwrap();
+                assert!(waited <= 3, "{waited} turns of three others, {algorithm:?}");
+            });
+        }
+    }
+}
+
+fn until_in_ring(file: &LockFile, how_many: usize) {
+    until("everybody is in the ring", || {
+        let status = inspect::snapshot(file.path()).unwrap();
+        status.locks[0].queue.len() + usize::from(status.locks[0].holder.is_some()) == how_many
+    });
+}
+
+#[test]
+fn a_step_that_leaves_somebody_out_is_refused() {
+    let place = Place::new();
+    let file = LockFile::options().participants(PARTICIPANTS).open(place.lock_file()).unwrap();
+    for step in [0, 2, 4, 8, 10] {
+        let refused = file.ring_options().algorithm(RingAlgorithm::Sum { step }).open("a");
+        let message = refused.map(drop).unwrap_err().to_string();
+        assert!(message.contains(&format!("step {step}")) && message.contains("such as 1 or 7"), "{message}");
+    }
+    file.ring_options().algorithm(RingAlgorithm::Sum { step: 5 }).open("a").unwrap();
+    let other = file.ring_options().algorithm(RingAlgorithm::Sum { step: 3 }).open("a");
+    assert!(other.map(drop).unwrap_err().to_string().contains("has step 5, and step 3"), "named");
+}
