@@ -201,6 +201,32 @@
 #define TURNLOCK_MUTEX_STRICT 2
 
 /**
+ * `turnlock_ring_options.algorithm`: Dijkstra's K-state ring, which stabilises itself.
+ */
+#define TURNLOCK_ALGORITHM_K_STATE 2
+
+/**
+ * `turnlock_ring_options.algorithm`: Raynal's ring modulo n squared: the fewest loads.
+ */
+#define TURNLOCK_ALGORITHM_RAYNAL 3
+
+/**
+ * `turnlock_ring_options.algorithm`: Raynal's sum ring: the turn goes from slot i to slot i + step.
+ */
+#define TURNLOCK_ALGORITHM_SUM 4
+
+/**
+ * `turnlock_ring_options.flags`: do not create the lock.
+ */
+#define TURNLOCK_RING_MUST_EXIST 1
+
+/**
+ * `turnlock_ring_options.flags`: who takes a turn through this handle stays in the ring, and the ring waits for it, until
+ * `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or has the turn.
+ */
+#define TURNLOCK_RING_STANDING 2
+
+/**
  * A lock file that is open. Any thread may use it.
  */
 typedef struct turnlock_file turnlock_file;
@@ -216,6 +242,12 @@ typedef struct turnlock_mutex turnlock_mutex;
  * What is locked with the `_as` functions belongs to it, whichever thread makes the call. It takes one lock at a time.
  */
 typedef struct turnlock_participant turnlock_participant;
+
+/**
+ * A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody else
+ * who wants it. Any thread may use the handle; the turn belongs to the thread (or participant) that took it.
+ */
+typedef struct turnlock_ring turnlock_ring;
 
 /**
  * How to open, or create, a lock file. Set `size` to `sizeof(struct turnlock_file_options)` and everything else that
@@ -325,6 +357,34 @@ typedef struct turnlock_previous_owner {
    */
   char label[64];
 } turnlock_previous_owner;
+
+/**
+ * How to open, or create, a turn ring. Set `size` to `sizeof(struct turnlock_ring_options)` and everything else that you do
+ * not care about to 0.
+ */
+typedef struct turnlock_ring_options {
+  /**
+   * `sizeof(struct turnlock_ring_options)`.
+   */
+  size_t size;
+  /**
+   * TURNLOCK_ALGORITHM_...; 0 = TURNLOCK_ALGORITHM_RAYNAL.
+   */
+  uint32_t algorithm;
+  /**
+   * TURNLOCK_RING_... or'ed together.
+   */
+  uint32_t flags;
+  /**
+   * Of the sum ring: from one slot to the next in order of turns; coprime to the number of the file's participants, or
+   * TURNLOCK_ERROR_INVALID_ARGUMENT. 0 = 1. Of other rings: 0.
+   */
+  uint32_t step;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} turnlock_ring_options;
 
 #ifdef __cplusplus
 extern "C" {
@@ -581,6 +641,182 @@ int32_t turnlock_participant_cancel(const struct turnlock_participant *participa
  * `participant` is a participant handle.
  */
 int32_t turnlock_participant_clear_cancel(const struct turnlock_participant *participant);
+
+/**
+ * Opens the ring called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a handle
+ * into `ring`. `options` may be NULL.
+ *
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to a mutex, to another ring, or to one of another step),
+ * _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `ring` NULL or
+ * writable.
+ */
+int32_t turnlock_ring_open(const struct turnlock_file *file,
+                           const char *name,
+                           const struct turnlock_ring_options *options,
+                           struct turnlock_ring **ring);
+
+/**
+ * Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the
+ * calling thread has the turn.
+ *
+ * The caller promises:
+ * `ring` is NULL or a ring handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_ring_close(struct turnlock_ring *ring);
+
+/**
+ * Waits for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: it is your turn and the previous holder died inside,
+ * so repair the data and call `turnlock_ring_mark_consistent`. `acquired` may be NULL.
+ *
+ * Errors as `turnlock_mutex_lock`.
+ *
+ * The caller promises:
+ * `ring` is a ring handle; `acquired` is NULL or writable.
+ */
+int32_t turnlock_ring_lock(const struct turnlock_ring *ring,
+                           struct turnlock_acquired *acquired);
+
+/**
+ * Takes the turn if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK. Otherwise as `turnlock_ring_lock`.
+ *
+ * The caller promises:
+ * As `turnlock_ring_lock`.
+ */
+int32_t turnlock_ring_try_lock(const struct turnlock_ring *ring,
+                               struct turnlock_acquired *acquired);
+
+/**
+ * Waits for the turn at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT; a standing participant stays in the ring, and
+ * the ring waits for it when its turn comes. Otherwise as `turnlock_ring_lock`.
+ *
+ * The caller promises:
+ * As `turnlock_ring_lock`.
+ */
+int32_t turnlock_ring_lock_for(const struct turnlock_ring *ring,
+                               uint64_t nanoseconds,
+                               struct turnlock_acquired *acquired);
+
+/**
+ * Passes the turn on. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_ring_mark_consistent` closes the ring for everyone
+ * until a reset. TURNLOCK_ERROR_NOT_OWNER, _DAMAGED as `turnlock_mutex_unlock`.
+ *
+ * The caller promises:
+ * `ring` is a ring handle.
+ */
+int32_t turnlock_ring_unlock(const struct turnlock_ring *ring);
+
+/**
+ * Passes the turn on as a dying owner does: the next holder is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
+ * A standing participant is out of the ring until its next turn is asked for.
+ *
+ * The caller promises:
+ * `ring` is a ring handle.
+ */
+int32_t turnlock_ring_abandon(const struct turnlock_ring *ring);
+
+/**
+ * Says, having the turn after TURNLOCK_OWNER_DEAD, that the data are well again.
+ * TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_OWNER.
+ *
+ * The caller promises:
+ * `ring` is a ring handle.
+ */
+int32_t turnlock_ring_mark_consistent(const struct turnlock_ring *ring);
+
+/**
+ * Opens a ring that is not recoverable again, in its turn. As `turnlock_mutex_reset`.
+ *
+ * The caller promises:
+ * `ring` is a ring handle.
+ */
+int32_t turnlock_ring_reset(const struct turnlock_ring *ring);
+
+/**
+ * The calling thread, if it stands in the ring, leaves it: it is passed over until its next turn is asked for.
+ * TURNLOCK_ERROR_STILL_HELD while it has the turn.
+ *
+ * The caller promises:
+ * `ring` is a ring handle.
+ */
+int32_t turnlock_ring_leave(const struct turnlock_ring *ring);
+
+/**
+ * Who died having the turn, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
+ *
+ * The caller promises:
+ * `ring` is a ring handle; `owner` is NULL or writable.
+ */
+int32_t turnlock_ring_previous_owner(const struct turnlock_ring *ring, struct turnlock_previous_owner *owner);
+
+/**
+ * `turnlock_ring_lock`, as `participant`. TURNLOCK_ERROR_PARTICIPANT_BUSY while it takes a lock on another thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_ring_lock`.
+ */
+int32_t turnlock_ring_lock_as(const struct turnlock_participant *participant,
+                              const struct turnlock_ring *ring,
+                              struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_ring_try_lock`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_ring_lock`.
+ */
+int32_t turnlock_ring_try_lock_as(const struct turnlock_participant *participant,
+                                  const struct turnlock_ring *ring,
+                                  struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_ring_lock_for`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_ring_lock`.
+ */
+int32_t turnlock_ring_lock_for_as(const struct turnlock_participant *participant,
+                                  const struct turnlock_ring *ring,
+                                  uint64_t nanoseconds,
+                                  struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_ring_unlock`, as `participant`, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `ring` a ring handle.
+ */
+int32_t turnlock_ring_unlock_as(const struct turnlock_participant *participant,
+                                const struct turnlock_ring *ring);
+
+/**
+ * `turnlock_ring_abandon`, as `participant`, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `ring` a ring handle.
+ */
+int32_t turnlock_ring_abandon_as(const struct turnlock_participant *participant,
+                                 const struct turnlock_ring *ring);
+
+/**
+ * `turnlock_ring_mark_consistent`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `ring` a ring handle.
+ */
+int32_t turnlock_ring_mark_consistent_as(const struct turnlock_participant *participant,
+                                         const struct turnlock_ring *ring);
+
+/**
+ * `turnlock_ring_leave`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `ring` a ring handle.
+ */
+int32_t turnlock_ring_leave_as(const struct turnlock_participant *participant,
+                               const struct turnlock_ring *ring);
 
 #ifdef __cplusplus
 }  // extern "C"

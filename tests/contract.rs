@@ -125,6 +125,8 @@ contract! {
     raynals_ring_by_participants = crate::ring::ByParticipants<crate::ring::Raynal>: every participants guards;
     bakery_by_threads_in_c = crate::c::BakeryByThreads: every fair threads without_guards;
     bakery_by_participants_in_c = crate::c::BakeryByParticipants: every fair participants without_guards;
+    raynals_ring_by_threads_in_c = crate::c::RingByThreads: every threads without_guards;
+    raynals_ring_by_participants_in_c = crate::c::RingByParticipants: every participants without_guards;
 }
 
 mod only_in_c {

@@ -53,6 +53,17 @@ pub unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
     unsafe { bytes(text, what) }?.to_str().map_err(|_| invalid(&format!("{what} is not UTF-8")))
 }
 
+/// The name of a lock at `name`.
+///
+/// # Safety
+/// NULL, or a NUL-terminated string.
+pub unsafe fn name<'a>(name: *const c_char) -> Result<&'a str> {
+    // SAFETY: the caller's promise.
+    let name = unsafe { bytes(name, "the name") }?;
+    let bad_name = || Error::BadName { name: name.to_string_lossy().into_owned(), why: "is not UTF-8" };
+    name.to_str().map_err(|_| bad_name())
+}
+
 /// The string at `text`.
 ///
 /// # Safety

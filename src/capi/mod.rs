@@ -3,15 +3,19 @@
 //! Every function but the text and version ones returns a status: 0, a positive number with news, a negative one for
 //! failure. Inputs come first, outputs last; outputs are written on success only.
 
+mod acquired;
 mod boundary;
 mod file;
 mod handle;
 mod mutex;
 mod participant;
+mod ring;
 mod version;
 
+pub use acquired::{turnlock_acquired, turnlock_previous_owner};
 pub use boundary::turnlock_last_error_message;
 pub use file::*;
 pub use mutex::*;
 pub use participant::*;
+pub use ring::*;
 pub use version::*;

@@ -1,16 +1,14 @@
 //! Mutexes, from C.
 
 use super::{
-    boundary::{bytes, invalid, options, status},
+    acquired::{tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
+    boundary::{invalid, name, options, status},
     file::{lock_file, turnlock_file},
     handle::Handle,
     participant::{participant, turnlock_participant},
 };
-use crate::error::{
-    Error, Result,
-    status::{TURNLOCK_OK, TURNLOCK_OWNER_DEAD},
-};
-use crate::lock::{Acquired, DEFAULT_PATIENCE, Left, Mutex};
+use crate::error::{Error, Result, status::TURNLOCK_OK};
+use crate::lock::{DEFAULT_PATIENCE, Left, Mutex};
 use crate::wait::Limit;
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
@@ -45,34 +43,6 @@ pub struct turnlock_mutex_options {
     pub patience_ns: u64,
 }
 
-/// What came with an acquisition.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-pub struct turnlock_acquired {
-    /// Larger than that of every acquisition of this lock before.
-    pub fencing_token: u64,
-    /// If the previous holder died: the fencing token it had. Else 0.
-    pub previous_owner_fencing_token: u64,
-    /// If the previous holder died: its process. Else 0.
-    pub previous_owner_pid: u32,
-    /// 1 if the previous holder died inside (the call returned TURNLOCK_OWNER_DEAD), else 0.
-    pub previous_owner_died: u32,
-}
-
-/// Who died holding a lock, last.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-pub struct turnlock_previous_owner {
-    /// The fencing token it held.
-    pub fencing_token: u64,
-    /// Its process, as its own PID namespace numbered it.
-    pub pid: u32,
-    /// Its thread, likewise.
-    pub thread: u32,
-    /// What it called itself: UTF-8, NUL-terminated.
-    pub label: [c_char; 64],
-}
-
 /// Opens the mutex called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
 /// handle into `mutex`. `options` may be NULL.
 ///
@@ -90,9 +60,7 @@ pub unsafe extern "C" fn turnlock_mutex_open(
 ) -> i32 {
     status(|| {
         // SAFETY: the caller's promise.
-        let (file, name) = unsafe { (lock_file(file)?, bytes(name, "the name")?) };
-        let bad_name = || Error::BadName { name: name.to_string_lossy().into_owned(), why: "is not UTF-8" };
-        let name = name.to_str().map_err(|_| bad_name())?;
+        let (file, name) = unsafe { (lock_file(file)?, self::name(name)?) };
         // SAFETY: the caller's promise.
         let given = unsafe { self::options(options, offset_of!(turnlock_mutex_options, patience_ns)) }?;
         if mutex.is_null() {
@@ -265,23 +233,8 @@ pub unsafe extern "C" fn turnlock_mutex_previous_owner(
     status(|| {
         // SAFETY: the caller's promise.
         let mutex = unsafe { self::mutex(mutex) }?;
-        if owner.is_null() {
-            return Err(invalid("the place for the previous owner is NULL"));
-        }
-        let previous = mutex.previous_owner().ok_or_else(|| mutex.nobody_died())?;
-        let mut label = [0; 64];
-        for (to, from) in label.iter_mut().zip(previous.label.bytes().take(63)) {
-            *to = from as c_char;
-        }
-        let previous = turnlock_previous_owner {
-            fencing_token: previous.fencing_token,
-            pid: previous.pid,
-            thread: previous.thread,
-            label,
-        };
-        // SAFETY: not NULL, and the caller's promise.
-        unsafe { owner.write(previous) };
-        Ok(TURNLOCK_OK)
+        // SAFETY: the caller's promise.
+        unsafe { tell_previous_owner(mutex, owner) }
     })
 }
 
@@ -413,22 +366,4 @@ unsafe fn take_as(
         // SAFETY: the caller's promise.
         Ok(unsafe { tell(mutex, taken, acquired) })
     })
-}
-
-/// # Safety
-/// `acquired` is NULL or writable.
-#[inline]
-unsafe fn tell(mutex: &Mutex, taken: Acquired, acquired: *mut turnlock_acquired) -> i32 {
-    if !acquired.is_null() {
-        let dead = if taken.previous_owner_died { mutex.previous_owner() } else { None };
-        let told = turnlock_acquired {
-            fencing_token: taken.fencing_token,
-            previous_owner_fencing_token: dead.as_ref().map_or(0, |dead| dead.fencing_token),
-            previous_owner_pid: dead.as_ref().map_or(0, |dead| dead.pid),
-            previous_owner_died: u32::from(taken.previous_owner_died),
-        };
-        // SAFETY: not NULL, and the caller's promise.
-        unsafe { acquired.write(told) };
-    }
-    if taken.previous_owner_died { TURNLOCK_OWNER_DEAD } else { TURNLOCK_OK }
 }

@@ -340,14 +340,14 @@ impl Mutex {
         self.at(seat).mark_consistent()
     }
 
-    pub(super) fn leave_ring(&self) -> Result<()> {
+    pub(crate) fn leave_ring(&self) -> Result<()> {
         match with_thread_seat_if_any(&self.file.0, |seat| self.at(seat).leave_ring()) {
             Err(Error::NotOwner) => Ok(()),
             left => left,
         }
     }
 
-    pub(super) fn leave_ring_as(&self, participant: &Participant) -> Result<()> {
+    pub(crate) fn leave_ring_as(&self, participant: &Participant) -> Result<()> {
         let seat = self.seat_of(participant)?;
         let _call = seat.begin_taking()?;
         self.at(seat).leave_ring()

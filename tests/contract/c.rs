@@ -1,8 +1,9 @@
-//! The bakery mutex through the C ABI: by threads, and by explicit participants.
+//! Locks through the C ABI: by threads, and by explicit participants.
 
 use crate::way::{Cancel, Held, Party, Wait, Way, WithoutGuards};
 use std::{
     ffi::{CStr, CString},
+    marker::PhantomData,
     mem::MaybeUninit,
     os::unix::ffi::OsStrExt,
     path::Path,
@@ -66,6 +67,13 @@ pub fn open_mutex(file: &Owned<turnlock_file>, name: &CStr) -> Result<Owned<turn
     })
 }
 
+pub fn open_ring(file: &Owned<turnlock_file>, name: &CStr) -> Result<Owned<turnlock_ring>, i32> {
+    // SAFETY: a file handle, a C string, and a place for the handle.
+    opened(turnlock_ring_close, |ring| unsafe {
+        turnlock_ring_open(file.handle, name.as_ptr(), ptr::null(), ring)
+    })
+}
+
 pub fn open_participant(file: &Owned<turnlock_file>) -> Result<Owned<turnlock_participant>, i32> {
     // SAFETY: a file handle and a place for the handle.
     opened(turnlock_participant_close, |participant| unsafe {
@@ -102,89 +110,158 @@ impl Cancel for Owned<turnlock_participant> {
     }
 }
 
-/// The bakery mutex through the C ABI, by threads.
-pub struct BakeryByThreads(Arc<Owned<turnlock_file>>);
+type Take<L> = unsafe extern "C" fn(*const L, *mut turnlock_acquired) -> i32;
+type TakeAs<L> = unsafe extern "C" fn(*const turnlock_participant, *const L, *mut turnlock_acquired) -> i32;
+type TakeFor<L> = unsafe extern "C" fn(*const L, u64, *mut turnlock_acquired) -> i32;
+type TakeForAs<L> =
+    unsafe extern "C" fn(*const turnlock_participant, *const L, u64, *mut turnlock_acquired) -> i32;
+type Act<L> = unsafe extern "C" fn(*const L) -> i32;
+type ActAs<L> = unsafe extern "C" fn(*const turnlock_participant, *const L) -> i32;
 
-/// The bakery mutex through the C ABI, by explicit participants.
-pub struct BakeryByParticipants(Arc<Owned<turnlock_file>>);
+/// The functions of one kind of lock.
+pub trait Functions: Sized + 'static {
+    /// The same lock through the Rust API, by threads.
+    type ByThreads: Way;
+    const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32>;
+    const LOCK: Take<Self>;
+    const TRY_LOCK: Take<Self>;
+    const LOCK_FOR: TakeFor<Self>;
+    const LOCK_AS: TakeAs<Self>;
+    const TRY_LOCK_AS: TakeAs<Self>;
+    const LOCK_FOR_AS: TakeForAs<Self>;
+    const UNLOCK: Act<Self>;
+    const UNLOCK_AS: ActAs<Self>;
+    const MARK_CONSISTENT: Act<Self>;
+    const MARK_CONSISTENT_AS: ActAs<Self>;
+    const RESET: Act<Self>;
+    const PREVIOUS_OWNER: unsafe extern "C" fn(*const Self, *mut turnlock_previous_owner) -> i32;
+}
 
-/// A thread, or a participant of its own, at a mutex.
-pub struct AtMutex {
-    // Dropped in this order: the participant is closed, then the mutex, then (by the last) the file.
+impl Functions for turnlock_mutex {
+    type ByThreads = crate::rust::BakeryByThreads;
+    const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> = open_mutex;
+    const LOCK: Take<Self> = turnlock_mutex_lock;
+    const TRY_LOCK: Take<Self> = turnlock_mutex_try_lock;
+    const LOCK_FOR: TakeFor<Self> = turnlock_mutex_lock_for;
+    const LOCK_AS: TakeAs<Self> = turnlock_mutex_lock_as;
+    const TRY_LOCK_AS: TakeAs<Self> = turnlock_mutex_try_lock_as;
+    const LOCK_FOR_AS: TakeForAs<Self> = turnlock_mutex_lock_for_as;
+    const UNLOCK: Act<Self> = turnlock_mutex_unlock;
+    const UNLOCK_AS: ActAs<Self> = turnlock_mutex_unlock_as;
+    const MARK_CONSISTENT: Act<Self> = turnlock_mutex_mark_consistent;
+    const MARK_CONSISTENT_AS: ActAs<Self> = turnlock_mutex_mark_consistent_as;
+    const RESET: Act<Self> = turnlock_mutex_reset;
+    const PREVIOUS_OWNER: unsafe extern "C" fn(*const Self, *mut turnlock_previous_owner) -> i32 =
+        turnlock_mutex_previous_owner;
+}
+
+impl Functions for turnlock_ring {
+    type ByThreads = crate::ring::ByThreads<crate::ring::Raynal>;
+    const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> = open_ring;
+    const LOCK: Take<Self> = turnlock_ring_lock;
+    const TRY_LOCK: Take<Self> = turnlock_ring_try_lock;
+    const LOCK_FOR: TakeFor<Self> = turnlock_ring_lock_for;
+    const LOCK_AS: TakeAs<Self> = turnlock_ring_lock_as;
+    const TRY_LOCK_AS: TakeAs<Self> = turnlock_ring_try_lock_as;
+    const LOCK_FOR_AS: TakeForAs<Self> = turnlock_ring_lock_for_as;
+    const UNLOCK: Act<Self> = turnlock_ring_unlock;
+    const UNLOCK_AS: ActAs<Self> = turnlock_ring_unlock_as;
+    const MARK_CONSISTENT: Act<Self> = turnlock_ring_mark_consistent;
+    const MARK_CONSISTENT_AS: ActAs<Self> = turnlock_ring_mark_consistent_as;
+    const RESET: Act<Self> = turnlock_ring_reset;
+    const PREVIOUS_OWNER: unsafe extern "C" fn(*const Self, *mut turnlock_previous_owner) -> i32 =
+        turnlock_ring_previous_owner;
+}
+
+/// A kind of lock through the C ABI, by threads.
+pub struct ByThreads<L>(Arc<Owned<turnlock_file>>, PhantomData<fn() -> L>);
+/// A kind of lock through the C ABI, by explicit participants.
+pub struct ByParticipants<L>(Arc<Owned<turnlock_file>>, PhantomData<fn() -> L>);
+
+pub type BakeryByThreads = ByThreads<turnlock_mutex>;
+pub type BakeryByParticipants = ByParticipants<turnlock_mutex>;
+pub type RingByThreads = ByThreads<turnlock_ring>;
+pub type RingByParticipants = ByParticipants<turnlock_ring>;
+
+/// A thread, or a participant of its own, at a lock.
+pub struct AtLock<L> {
+    // Dropped in this order: the participant is closed, then the lock, then (by the last) the file.
     pub participant: Option<Arc<Owned<turnlock_participant>>>,
-    pub mutex: Owned<turnlock_mutex>,
+    pub mutex: Owned<L>,
     pub file: Arc<Owned<turnlock_file>>,
 }
 
-pub struct HeldMutex<'a> {
-    at: &'a AtMutex,
+pub type AtMutex = AtLock<turnlock_mutex>;
+
+pub struct HeldLock<'a, L> {
+    at: &'a AtLock<L>,
     status: i32,
     acquired: turnlock_acquired,
 }
 
-fn at_mutex(file: &Arc<Owned<turnlock_file>>, name: &str) -> Result<AtMutex, i32> {
+fn at_lock<L: Functions>(file: &Arc<Owned<turnlock_file>>, name: &str) -> Result<AtLock<L>, i32> {
     // A C string ends at its first NUL, so a name with one is another name.
     let name = CString::new(name).expect("C cannot say a name with a NUL in it");
-    Ok(AtMutex { participant: None, mutex: open_mutex(file, &name)?, file: file.clone() })
+    Ok(AtLock { participant: None, mutex: L::OPEN(file, &name)?, file: file.clone() })
 }
 
-impl Way for BakeryByThreads {
-    type Party = AtMutex;
-    type ByThreads = crate::rust::BakeryByThreads;
+impl<L: Functions> Way for ByThreads<L> {
+    type Party = AtLock<L>;
+    type ByThreads = L::ByThreads;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
-        open_file(path, participants, locks).map(Arc::new).map(Self)
+        Ok(Self(Arc::new(open_file(path, participants, locks)?), PhantomData))
     }
 
-    fn party(&self, name: &str) -> Result<AtMutex, i32> {
-        at_mutex(&self.0, name)
+    fn party(&self, name: &str) -> Result<AtLock<L>, i32> {
+        at_lock(&self.0, name)
     }
 }
 
-impl Way for BakeryByParticipants {
-    type Party = AtMutex;
-    type ByThreads = crate::rust::BakeryByThreads;
+impl<L: Functions> Way for ByParticipants<L> {
+    type Party = AtLock<L>;
+    type ByThreads = L::ByThreads;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
-        open_file(path, participants, locks).map(Arc::new).map(Self)
+        Ok(Self(Arc::new(open_file(path, participants, locks)?), PhantomData))
     }
 
-    fn party(&self, name: &str) -> Result<AtMutex, i32> {
-        let at = at_mutex(&self.0, name)?;
-        Ok(AtMutex { participant: Some(Arc::new(open_participant(&self.0)?)), ..at })
+    fn party(&self, name: &str) -> Result<AtLock<L>, i32> {
+        let at = at_lock(&self.0, name)?;
+        Ok(AtLock { participant: Some(Arc::new(open_participant(&self.0)?)), ..at })
     }
 }
 
-impl Party for AtMutex {
+impl<L: Functions> Party for AtLock<L> {
     type Canceller = Arc<Owned<turnlock_participant>>;
-    type Held<'a> = HeldMutex<'a>;
+    type Held<'a> = HeldLock<'a, L>;
 
     fn at(&self, name: &str) -> Self {
-        Self { participant: self.participant.clone(), ..at_mutex(&self.file, name).unwrap() }
+        Self { participant: self.participant.clone(), ..at_lock(&self.file, name).unwrap() }
     }
 
-    fn lock(&self, wait: Wait) -> Result<HeldMutex<'_>, i32> {
+    fn lock(&self, wait: Wait) -> Result<HeldLock<'_, L>, i32> {
         let mutex = self.mutex.handle;
         let mut acquired = MaybeUninit::uninit();
         let told = acquired.as_mut_ptr();
         // SAFETY: open handles, and a place for the news.
         let status = unsafe {
             match (&self.participant, wait) {
-                (None, Wait::Never) => turnlock_mutex_try_lock(mutex, told),
-                (None, Wait::For(limit)) => turnlock_mutex_lock_for(mutex, limit.as_nanos() as u64, told),
-                (None, Wait::Forever) => turnlock_mutex_lock(mutex, told),
+                (None, Wait::Never) => L::TRY_LOCK(mutex, told),
+                (None, Wait::For(limit)) => L::LOCK_FOR(mutex, limit.as_nanos() as u64, told),
+                (None, Wait::Forever) => L::LOCK(mutex, told),
                 (Some(participant), wait) => match (participant.handle, wait) {
-                    (as_whom, Wait::Never) => turnlock_mutex_try_lock_as(as_whom, mutex, told),
+                    (as_whom, Wait::Never) => L::TRY_LOCK_AS(as_whom, mutex, told),
                     (as_whom, Wait::For(limit)) => {
-                        turnlock_mutex_lock_for_as(as_whom, mutex, limit.as_nanos() as u64, told)
+                        L::LOCK_FOR_AS(as_whom, mutex, limit.as_nanos() as u64, told)
                     }
-                    (as_whom, Wait::Forever) => turnlock_mutex_lock_as(as_whom, mutex, told),
+                    (as_whom, Wait::Forever) => L::LOCK_AS(as_whom, mutex, told),
                 },
             }
         };
         done(status)?;
         // SAFETY: written on success.
-        Ok(HeldMutex { at: self, status, acquired: unsafe { acquired.assume_init() } })
+        Ok(HeldLock { at: self, status, acquired: unsafe { acquired.assume_init() } })
     }
 
     fn canceller(&self) -> Self::Canceller {
@@ -197,13 +274,13 @@ impl Party for AtMutex {
 
     fn reset(&self) -> Result<(), i32> {
         // SAFETY: an open handle.
-        done(unsafe { turnlock_mutex_reset(self.mutex.handle) })
+        done(unsafe { L::RESET(self.mutex.handle) })
     }
 
     fn previous_owner(&self) -> Option<(u64, u32, u32, String)> {
         let mut owner = MaybeUninit::<turnlock_previous_owner>::uninit();
         // SAFETY: an open handle, and a place for the answer.
-        match unsafe { turnlock_mutex_previous_owner(self.mutex.handle, owner.as_mut_ptr()) } {
+        match unsafe { L::PREVIOUS_OWNER(self.mutex.handle, owner.as_mut_ptr()) } {
             TURNLOCK_OK => {
                 // SAFETY: written on success.
                 let owner = unsafe { owner.assume_init() };
@@ -229,13 +306,13 @@ impl Cancel for Arc<Owned<turnlock_participant>> {
     }
 }
 
-impl WithoutGuards for AtMutex {
+impl<L: Functions> WithoutGuards for AtLock<L> {
     fn unlock_without_asking(&self) -> Result<(), i32> {
         // SAFETY: open handles.
         done(unsafe {
             match &self.participant {
-                None => turnlock_mutex_unlock(self.mutex.handle),
-                Some(participant) => turnlock_mutex_unlock_as(participant.handle, self.mutex.handle),
+                None => L::UNLOCK(self.mutex.handle),
+                Some(participant) => L::UNLOCK_AS(participant.handle, self.mutex.handle),
             }
         })
     }
@@ -244,14 +321,14 @@ impl WithoutGuards for AtMutex {
         // SAFETY: open handles.
         done(unsafe {
             match &self.participant {
-                None => turnlock_mutex_mark_consistent(self.mutex.handle),
-                Some(participant) => turnlock_mutex_mark_consistent_as(participant.handle, self.mutex.handle),
+                None => L::MARK_CONSISTENT(self.mutex.handle),
+                Some(participant) => L::MARK_CONSISTENT_AS(participant.handle, self.mutex.handle),
             }
         })
     }
 }
 
-impl Held for HeldMutex<'_> {
+impl<L: Functions> Held for HeldLock<'_, L> {
     fn fencing_token(&self) -> u64 {
         self.acquired.fencing_token
     }

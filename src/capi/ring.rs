@@ -1,0 +1,371 @@
+//! Turn rings, from C.
+
+use super::{
+    acquired::{tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
+    boundary::{invalid, name, options, status},
+    file::{lock_file, turnlock_file},
+    handle::Handle,
+    participant::{participant, turnlock_participant},
+};
+use crate::error::{Error, Result, status::TURNLOCK_OK};
+use crate::lock::{Mutex, RingAlgorithm, TurnRing};
+use crate::wait::Limit;
+use std::{ffi::c_char, mem::offset_of, time::Duration};
+
+/// A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody else
+/// who wants it. Any thread may use the handle; the turn belongs to the thread (or participant) that took it.
+#[allow(non_camel_case_types)]
+pub struct turnlock_ring {
+    _opaque: [u8; 0],
+}
+
+/// `turnlock_ring_options.algorithm`: Dijkstra's K-state ring, which stabilises itself.
+pub const TURNLOCK_ALGORITHM_K_STATE: u32 = 2;
+/// `turnlock_ring_options.algorithm`: Raynal's ring modulo n squared: the fewest loads.
+pub const TURNLOCK_ALGORITHM_RAYNAL: u32 = 3;
+/// `turnlock_ring_options.algorithm`: Raynal's sum ring: the turn goes from slot i to slot i + step.
+pub const TURNLOCK_ALGORITHM_SUM: u32 = 4;
+/// `turnlock_ring_options.flags`: do not create the lock.
+pub const TURNLOCK_RING_MUST_EXIST: u32 = 1;
+/// `turnlock_ring_options.flags`: who takes a turn through this handle stays in the ring, and the ring waits for it, until
+/// `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or has the turn.
+pub const TURNLOCK_RING_STANDING: u32 = 2;
+
+/// How to open, or create, a turn ring. Set `size` to `sizeof(struct turnlock_ring_options)` and everything else that you do
+/// not care about to 0.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct turnlock_ring_options {
+    /// `sizeof(struct turnlock_ring_options)`.
+    pub size: usize,
+    /// TURNLOCK_ALGORITHM_...; 0 = TURNLOCK_ALGORITHM_RAYNAL.
+    pub algorithm: u32,
+    /// TURNLOCK_RING_... or'ed together.
+    pub flags: u32,
+    /// Of the sum ring: from one slot to the next in order of turns; coprime to the number of the file's participants, or
+    /// TURNLOCK_ERROR_INVALID_ARGUMENT. 0 = 1. Of other rings: 0.
+    pub step: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+/// Opens the ring called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a handle
+/// into `ring`. `options` may be NULL.
+///
+/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to a mutex, to another ring, or to one of another step),
+/// _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+///
+/// # Safety
+/// `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `ring` NULL or
+/// writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_open(
+    file: *const turnlock_file,
+    name: *const c_char,
+    options: *const turnlock_ring_options,
+    ring: *mut *mut turnlock_ring,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (file, name) = unsafe { (lock_file(file)?, self::name(name)?) };
+        // SAFETY: the caller's promise.
+        let given = unsafe { self::options(options, offset_of!(turnlock_ring_options, reserved) + 4) }?;
+        if ring.is_null() {
+            return Err(invalid("the place for the ring handle is NULL"));
+        }
+        let algorithm = match given.algorithm {
+            0 | TURNLOCK_ALGORITHM_RAYNAL => RingAlgorithm::Raynal,
+            TURNLOCK_ALGORITHM_K_STATE => RingAlgorithm::KState,
+            TURNLOCK_ALGORITHM_SUM => RingAlgorithm::Sum { step: given.step.max(1) },
+            _ => return Err(invalid("the algorithm is not that of a ring this version of turnlock knows")),
+        };
+        if given.flags & !(TURNLOCK_RING_MUST_EXIST | TURNLOCK_RING_STANDING) != 0
+            || given.reserved != 0
+            || (given.step != 0 && given.algorithm != TURNLOCK_ALGORITHM_SUM)
+        {
+            return Err(invalid(
+                "a flag is one that this version of turnlock does not know, or a step is given for a ring that has none",
+            ));
+        }
+        let options = file.ring_options().algorithm(algorithm);
+        let options = options.standing(given.flags & TURNLOCK_RING_STANDING != 0);
+        let opened = options.must_exist(given.flags & TURNLOCK_RING_MUST_EXIST != 0).open(name)?;
+        // SAFETY: not NULL, and the caller's promise.
+        unsafe { ring.write(Handle::open(opened).cast()) };
+        Ok(TURNLOCK_OK)
+    })
+}
+
+/// Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the
+/// calling thread has the turn.
+///
+/// # Safety
+/// `ring` is NULL or a ring handle; no other thread is inside a call with it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_close(ring: *mut turnlock_ring) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        if unsafe { turns(ring) }?.is_held_by_this_thread() {
+            return Err(Error::StillHeld);
+        }
+        // SAFETY: the caller's promise; turnlock_ring stands for it.
+        unsafe { Handle::close(ring.cast::<Handle<TurnRing>>()) }.map(|()| TURNLOCK_OK)
+    })
+}
+
+/// Waits for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: it is your turn and the previous holder died inside,
+/// so repair the data and call `turnlock_ring_mark_consistent`. `acquired` may be NULL.
+///
+/// Errors as `turnlock_mutex_lock`.
+///
+/// # Safety
+/// `ring` is a ring handle; `acquired` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_lock(
+    ring: *const turnlock_ring,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take(ring, Limit::Forever, acquired) }
+}
+
+/// Takes the turn if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK. Otherwise as `turnlock_ring_lock`.
+///
+/// # Safety
+/// As `turnlock_ring_lock`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_try_lock(
+    ring: *const turnlock_ring,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take(ring, Limit::Never, acquired) }
+}
+
+/// Waits for the turn at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT; a standing participant stays in the ring, and
+/// the ring waits for it when its turn comes. Otherwise as `turnlock_ring_lock`.
+///
+/// # Safety
+/// As `turnlock_ring_lock`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_lock_for(
+    ring: *const turnlock_ring,
+    nanoseconds: u64,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take(ring, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
+}
+
+/// Passes the turn on. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_ring_mark_consistent` closes the ring for everyone
+/// until a reset. TURNLOCK_ERROR_NOT_OWNER, _DAMAGED as `turnlock_mutex_unlock`.
+///
+/// # Safety
+/// `ring` is a ring handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_unlock(ring: *const turnlock_ring) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { turns(ring) }?.unlock(None).map(|()| TURNLOCK_OK))
+}
+
+/// Passes the turn on as a dying owner does: the next holder is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
+/// A standing participant is out of the ring until its next turn is asked for.
+///
+/// # Safety
+/// `ring` is a ring handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_abandon(ring: *const turnlock_ring) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { turns(ring) }?.abandon(None).map(|()| TURNLOCK_OK))
+}
+
+/// Says, having the turn after TURNLOCK_OWNER_DEAD, that the data are well again.
+/// TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_OWNER.
+///
+/// # Safety
+/// `ring` is a ring handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_mark_consistent(ring: *const turnlock_ring) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { turns(ring) }?.mark_consistent().map(|()| TURNLOCK_OK))
+}
+
+/// Opens a ring that is not recoverable again, in its turn. As `turnlock_mutex_reset`.
+///
+/// # Safety
+/// `ring` is a ring handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_reset(ring: *const turnlock_ring) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { turns(ring) }?.reset().map(|()| TURNLOCK_OK))
+}
+
+/// The calling thread, if it stands in the ring, leaves it: it is passed over until its next turn is asked for.
+/// TURNLOCK_ERROR_STILL_HELD while it has the turn.
+///
+/// # Safety
+/// `ring` is a ring handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_leave(ring: *const turnlock_ring) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { turns(ring) }?.leave_ring().map(|()| TURNLOCK_OK))
+}
+
+/// Who died having the turn, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
+///
+/// # Safety
+/// `ring` is a ring handle; `owner` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_previous_owner(
+    ring: *const turnlock_ring,
+    owner: *mut turnlock_previous_owner,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        unsafe { tell_previous_owner(turns(ring)?, owner) }
+    })
+}
+
+/// `turnlock_ring_lock`, as `participant`. TURNLOCK_ERROR_PARTICIPANT_BUSY while it takes a lock on another thread.
+///
+/// # Safety
+/// `participant` is a participant handle; the rest as `turnlock_ring_lock`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_lock_as(
+    participant: *const turnlock_participant,
+    ring: *const turnlock_ring,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take_as(participant, ring, Limit::Forever, acquired) }
+}
+
+/// `turnlock_ring_try_lock`, as `participant`.
+///
+/// # Safety
+/// `participant` is a participant handle; the rest as `turnlock_ring_lock`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_try_lock_as(
+    participant: *const turnlock_participant,
+    ring: *const turnlock_ring,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take_as(participant, ring, Limit::Never, acquired) }
+}
+
+/// `turnlock_ring_lock_for`, as `participant`.
+///
+/// # Safety
+/// `participant` is a participant handle; the rest as `turnlock_ring_lock`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_lock_for_as(
+    participant: *const turnlock_participant,
+    ring: *const turnlock_ring,
+    nanoseconds: u64,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take_as(participant, ring, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
+}
+
+/// `turnlock_ring_unlock`, as `participant`, from any thread.
+///
+/// # Safety
+/// `participant` is a participant handle and `ring` a ring handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_unlock_as(
+    participant: *const turnlock_participant,
+    ring: *const turnlock_ring,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (participant, turns) = unsafe { (self::participant(participant)?, turns(ring)?) };
+        turns.unlock_as(participant, None).map(|()| TURNLOCK_OK)
+    })
+}
+
+/// `turnlock_ring_abandon`, as `participant`, from any thread.
+///
+/// # Safety
+/// `participant` is a participant handle and `ring` a ring handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_abandon_as(
+    participant: *const turnlock_participant,
+    ring: *const turnlock_ring,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (participant, turns) = unsafe { (self::participant(participant)?, turns(ring)?) };
+        turns.abandon_as(participant, None).map(|()| TURNLOCK_OK)
+    })
+}
+
+/// `turnlock_ring_mark_consistent`, as `participant`.
+///
+/// # Safety
+/// `participant` is a participant handle and `ring` a ring handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_mark_consistent_as(
+    participant: *const turnlock_participant,
+    ring: *const turnlock_ring,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (participant, turns) = unsafe { (self::participant(participant)?, turns(ring)?) };
+        turns.mark_consistent_as(participant).map(|()| TURNLOCK_OK)
+    })
+}
+
+/// `turnlock_ring_leave`, as `participant`.
+///
+/// # Safety
+/// `participant` is a participant handle and `ring` a ring handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_leave_as(
+    participant: *const turnlock_participant,
+    ring: *const turnlock_ring,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (participant, turns) = unsafe { (self::participant(participant)?, turns(ring)?) };
+        turns.leave_ring_as(participant).map(|()| TURNLOCK_OK)
+    })
+}
+
+/// # Safety
+/// As every function that takes a ring.
+unsafe fn turns<'a>(ring: *const turnlock_ring) -> Result<&'a Mutex> {
+    // SAFETY: the caller's promise; turnlock_ring stands for it.
+    unsafe { Handle::get(ring.cast::<Handle<TurnRing>>(), "ring") }.map(TurnRing::as_mutex)
+}
+
+/// # Safety
+/// As `turnlock_ring_lock`.
+unsafe fn take(ring: *const turnlock_ring, limit: Limit, acquired: *mut turnlock_acquired) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let turns = unsafe { turns(ring) }?;
+        let taken = turns.take(limit)?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { tell(turns, taken, acquired) })
+    })
+}
+
+/// # Safety
+/// As `turnlock_ring_lock_as`.
+unsafe fn take_as(
+    participant: *const turnlock_participant,
+    ring: *const turnlock_ring,
+    limit: Limit,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (participant, turns) = unsafe { (self::participant(participant)?, turns(ring)?) };
+        let taken = turns.take_as(participant, limit)?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { tell(turns, taken, acquired) })
+    })
+}
