@@ -368,7 +368,7 @@ typedef struct turnlock_ring_options {
    */
   size_t size;
   /**
-   * TURNLOCK_ALGORITHM_...; 0 = TURNLOCK_ALGORITHM_RAYNAL.
+   * TURNLOCK_ALGORITHM_...: which it must be. 0 = whichever it is, and TURNLOCK_ALGORITHM_RAYNAL if it is created now.
    */
   uint32_t algorithm;
   /**

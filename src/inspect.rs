@@ -103,6 +103,8 @@ pub struct LockStatus {
     pub fencing_token: u64,
     /// How long a waiter lets others pass before it insists on its place, in seconds; 0 is strict first come first served.
     pub patience_seconds: f64,
+    /// Of a sum ring: from one slot to the next in the order of turns.
+    pub ring_step: Option<usize>,
     /// Of a ring: the slot whose turn it is; the turn is taken if that is also the holder.
     pub turn_of: Option<usize>,
     /// The slot that may enter again without asking anyone, if there is one.
@@ -307,6 +309,10 @@ impl Onlooker<'_> {
             },
             fencing_token: lock.words.token.load(Relaxed),
             patience_seconds: patience as f64 / 1e9,
+            ring_step: match rule {
+                Some(Rule::Sum { step }) => Some(step),
+                _ => None,
+            },
             turn_of: rule.and_then(|rule| ring(&lock, rule).who()),
             retained_by: self.retainer_of(&lock),
             holder,

@@ -291,3 +291,58 @@ fn the_creator_of_a_lock_says_how_patient_its_waiters_are() {
     assert!(status.contains("usual (mutex, bakery, patience 1 ms)"), "{status}");
     assert_eq!(fixture.status()["locks"][0]["patience_seconds"], 0.0);
 }
+
+#[test]
+fn a_ring_is_created_by_its_algorithm_and_used_by_its_name() {
+    let fixture = Fixture::new();
+    for (lock, algorithm, shown) in [
+        ("a", &["--algorithm", "k-state"][..], "a (ring, k-state, in turn)"),
+        ("b", &["--algorithm", "raynal"], "b (ring, raynal, in turn)"),
+        ("c", &["--algorithm", "sum", "--step", "127"], "c (ring, sum, in turn, step 127)"),
+    ] {
+        let named = ["--lock", lock];
+        assert!(fixture.run(&[&named[..], algorithm].concat(), &["true"]).status.success());
+        assert!(fixture.run(&named, &["true"]).status.success(), "whichever it is");
+        let status = text(&fixture.command("status", &[], &[]).output().unwrap());
+        assert!(status.contains(shown), "{status}");
+        // One that died inside, and nobody repaired: closed, and opened by a reset as any lock.
+        assert_eq!(fixture.run(&named, &["sh", "-c", "kill -9 $$"]).status.code(), Some(137));
+        assert_eq!(fixture.run(&named, &["false"]).status.code(), Some(1));
+        assert!(fixture.command("reset", &named, &[]).status().unwrap().success());
+        let healed = fixture.run(&named, &["sh", "-c", "exit $TURNLOCK_PREVIOUS_OWNER_DIED"]);
+        assert_eq!(healed.status.code(), Some(0));
+    }
+    let other = fixture.run(&["--lock", "a", "--algorithm", "bakery"], &["true"]);
+    assert_eq!(other.status.code(), Some(66));
+    assert!(
+        errors(&other).contains("is a ring (k-state), and a mutex (bakery) was asked for"),
+        "{}",
+        errors(&other)
+    );
+    let unsound = fixture.run(&["--lock", "d", "--algorithm", "sum", "--step", "2"], &["true"]);
+    assert_eq!(unsound.status.code(), Some(66));
+    assert!(errors(&unsound).contains("cannot have step 2"), "{}", errors(&unsound));
+}
+
+#[test]
+fn those_who_wait_for_a_ring_are_shown_in_the_order_of_their_turns() {
+    let fixture = Fixture::new();
+    let (mut holder, _output) = fixture
+        .hold(&["--algorithm", "raynal", "--label", "first"], "echo inside; read line <&0 || sleep 60");
+    let waiters = ["second", "third"].map(|label| {
+        let waiter = fixture.command("run", &["--label", label], &["true"]).spawn().unwrap();
+        let _ = fixture.until_queued(if label == "second" { 1 } else { 2 });
+        waiter
+    });
+    let status = fixture.until_queued(2);
+    let lock = &status["locks"][0];
+    assert_eq!((&lock["kind"], &lock["turn_of"]), (&"ring".into(), &lock["holder"]["slot"]));
+    let labels = [0, 1].map(|at| lock["queue"][at]["label"].clone());
+    assert_eq!(labels, ["second", "third"]);
+    assert_eq!(lock["queue"][0]["takes_part"], "on demand");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    for mut waiter in waiters {
+        let _ = waiter.wait().unwrap();
+    }
+}

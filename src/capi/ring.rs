@@ -39,7 +39,7 @@ pub const TURNLOCK_RING_STANDING: u32 = 2;
 pub struct turnlock_ring_options {
     /// `sizeof(struct turnlock_ring_options)`.
     pub size: usize,
-    /// TURNLOCK_ALGORITHM_...; 0 = TURNLOCK_ALGORITHM_RAYNAL.
+    /// TURNLOCK_ALGORITHM_...: which it must be. 0 = whichever it is, and TURNLOCK_ALGORITHM_RAYNAL if it is created now.
     pub algorithm: u32,
     /// TURNLOCK_RING_... or'ed together.
     pub flags: u32,
@@ -75,9 +75,10 @@ pub unsafe extern "C" fn turnlock_ring_open(
             return Err(invalid("the place for the ring handle is NULL"));
         }
         let algorithm = match given.algorithm {
-            0 | TURNLOCK_ALGORITHM_RAYNAL => RingAlgorithm::Raynal,
-            TURNLOCK_ALGORITHM_K_STATE => RingAlgorithm::KState,
-            TURNLOCK_ALGORITHM_SUM => RingAlgorithm::Sum { step: given.step.max(1) },
+            0 => None,
+            TURNLOCK_ALGORITHM_RAYNAL => Some(RingAlgorithm::Raynal),
+            TURNLOCK_ALGORITHM_K_STATE => Some(RingAlgorithm::KState),
+            TURNLOCK_ALGORITHM_SUM => Some(RingAlgorithm::Sum { step: given.step.max(1) }),
             _ => return Err(invalid("the algorithm is not that of a ring this version of turnlock knows")),
         };
         if given.flags & !(TURNLOCK_RING_MUST_EXIST | TURNLOCK_RING_STANDING) != 0
@@ -88,7 +89,10 @@ pub unsafe extern "C" fn turnlock_ring_open(
                 "a flag is one that this version of turnlock does not know, or a step is given for a ring that has none",
             ));
         }
-        let options = file.ring_options().algorithm(algorithm);
+        let mut options = file.ring_options();
+        if let Some(algorithm) = algorithm {
+            options = options.algorithm(algorithm);
+        }
         let options = options.standing(given.flags & TURNLOCK_RING_STANDING != 0);
         let opened = options.must_exist(given.flags & TURNLOCK_RING_MUST_EXIST != 0).open(name)?;
         // SAFETY: not NULL, and the caller's promise.

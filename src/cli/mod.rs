@@ -1,6 +1,7 @@
 //! The command line: what each word means, and how each command ends. It uses the library's public surface only.
 
 mod demo;
+mod lock;
 mod reset;
 mod run;
 mod status;

@@ -1,6 +1,9 @@
 //! `turnlock reset`: opens a lock that is not recoverable.
 
-use super::exit;
+use super::{
+    exit,
+    lock::{Lock, Wish},
+};
 use anstream::println;
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 use turnlock::{Error, LockFile, Result};
@@ -45,6 +48,7 @@ impl Reset {
 
     fn try_run(&self) -> Result<()> {
         let file = LockFile::options().must_exist(true).label("turnlock reset").open(&self.file)?;
-        file.existing_mutex(&self.lock)?.reset_for(self.timeout)
+        let wish = Wish { must_exist: true, ..Wish::default() };
+        Lock::open(&file, &self.lock, wish)?.reset_for(self.timeout)
     }
 }

@@ -1,6 +1,9 @@
 //! `turnlock run`: flock(1)'s job, in turn.
 
-use super::exit;
+use super::{
+    exit,
+    lock::{Algorithm, Lock, Wish},
+};
 use anstream::eprintln;
 use shared_child::{SharedChild, unix::SharedChildExt};
 use signal_hook::{
@@ -16,7 +19,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use turnlock::{Acquired, DEFAULT_PATIENCE, Error, LockFile, ParticipantGuard};
+use turnlock::{Acquired, Error, LockFile, ParticipantGuard};
 
 /// Run a command while holding a lock
 ///
@@ -55,7 +58,14 @@ pub struct Run {
     /// Wait at most so long, in seconds; fractions allowed
     #[arg(long, short = 'w', visible_alias = "wait", value_name = "SECONDS", value_parser = super::seconds)]
     timeout: Option<Duration>,
-    /// If the lock is created now: how long those who wait for it let others pass before they insist on their place, in
+    /// What the lock must be, and is to be if it is created now: a mutex (bakery), or a ring, whose turn goes round. If not
+    /// said, whatever it is, and bakery if it is created now
+    #[arg(long, value_enum, value_name = "NAME")]
+    algorithm: Option<Algorithm>,
+    /// With --algorithm sum: from one slot to the next in the order of turns; coprime to the file's participant slots
+    #[arg(long, value_name = "N", requires = "algorithm")]
+    step: Option<u32>,
+    /// If the lock is created now, as a mutex: how long those who wait for it let others pass before they insist on their place, in
     /// seconds; 0 is strict first come first served. One millisecond if not said; a lock that exists keeps what it has
     #[arg(long, value_name = "SECONDS", value_parser = super::seconds)]
     patience: Option<Duration>,
@@ -90,8 +100,9 @@ impl Run {
         let label = self.label.clone().or(name).unwrap_or_default();
         let no_file = |error| (exit::NO_FILE, error);
         let file = LockFile::options().label(&label).open(&self.file).map_err(no_file)?;
-        let options = file.mutex_options().patience(self.patience.unwrap_or(DEFAULT_PATIENCE));
-        let mutex = options.open(&self.lock).map_err(no_file)?;
+        let wish =
+            Wish { algorithm: self.algorithm, step: self.step, patience: self.patience, must_exist: false };
+        let lock = Lock::open(&file, &self.lock, wish).map_err(no_file)?;
         let options = file.participant_options();
         let options = if self.close { options } else { options.inherited_by_children() };
         let participant = options.open().map_err(no_file)?;
@@ -99,12 +110,8 @@ impl Run {
             eprintln!("turnlock: waiting for {:?} in {}", self.lock, self.file.display());
         }
         let began = std::time::Instant::now();
-        let taken = match (self.try_once, self.timeout) {
-            (true, _) => mutex.try_lock_as(&participant),
-            (_, Some(limit)) => mutex.lock_for_as(&participant, limit),
-            _ => mutex.lock_as(&participant),
-        };
-        let guard = match taken {
+        let limit = if self.try_once { Some(Duration::ZERO) } else { self.timeout };
+        let guard = match lock.take(&participant, limit) {
             Ok(guard) => guard,
             Err(Error::WouldBlock | Error::TimedOut) => {
                 if self.verbose {

@@ -88,7 +88,7 @@ fn describe_lock(text: &mut String, lock: &LockStatus) {
         lock.name,
         lock.kind,
         lock.algorithm,
-        patience(lock.patience_seconds)
+        order(lock)
     );
     let _ = match &lock.holder {
         Some(holder) => writeln!(
@@ -101,7 +101,14 @@ fn describe_lock(text: &mut String, lock: &LockStatus) {
         None => writeln!(text, "free, last fencing token {}", lock.fencing_token),
     };
     for (at, waiter) in lock.queue.iter().enumerate() {
-        let _ = writeln!(text, "  {}. {} waits{}", at + 1, who(&waiter.participant), for_how_long(waiter));
+        let what = match waiter.takes_part {
+            Some("standing") if Some(waiter.participant.slot) == lock.turn_of => {
+                " stands in the ring, and it is its turn"
+            }
+            Some("standing") => " stands in the ring",
+            _ => " waits",
+        };
+        let _ = writeln!(text, "  {}. {}{what}{}", at + 1, who(&waiter.participant), for_how_long(waiter));
     }
     let died = |dead: &DeadOwner| {
         format!(
@@ -122,8 +129,13 @@ fn describe_lock(text: &mut String, lock: &LockStatus) {
     };
 }
 
-fn patience(seconds: f64) -> String {
-    if seconds == 0.0 { "strict order".into() } else { format!("patience {} ms", seconds * 1e3) }
+fn order(lock: &LockStatus) -> String {
+    match (lock.kind, lock.ring_step) {
+        ("ring", Some(step)) => format!("in turn, step {step}"),
+        ("ring", None) => "in turn".into(),
+        _ if lock.patience_seconds == 0.0 => "strict order".into(),
+        _ => format!("patience {} ms", lock.patience_seconds * 1e3),
+    }
 }
 
 fn who(participant: &ParticipantStatus) -> String {

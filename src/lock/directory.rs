@@ -88,6 +88,8 @@ pub struct Plan {
     pub ring_step: u32,
     /// How long a waiter lets others pass, in nanoseconds, if the lock is created now.
     pub patience: u64,
+    /// Algorithm and step are only for a lock that is created now: one that exists may have others.
+    pub whichever: bool,
     /// May it be created?
     pub may_create: bool,
 }
@@ -99,6 +101,8 @@ pub struct Found {
     pub region: usize,
     /// How long a waiter lets others pass, in nanoseconds.
     pub patience: u64,
+    /// How its turn goes round, if it is a ring.
+    pub rule: Option<Rule>,
 }
 
 fn check_name(name: &str) -> Result<()> {
@@ -160,7 +164,8 @@ fn name_it(seat: &Seat, name: &str, plan: &Plan) -> Result<Found> {
             entry.name.set(name);
             // Release. Partner: the acquire load in `find`. Ready is never seen half-made.
             entry.state.store(EntryState::Ready as u32, Release);
-            Ok(Found { region: at + 1, patience: plan.patience })
+            let rule = Algorithm::rule(plan.algorithm as u32, plan.ring_step);
+            Ok(Found { region: at + 1, patience: plan.patience, rule })
         }
     });
     directory_lock.unlock(Some(taken.token))?;
@@ -176,7 +181,7 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<Found>> {
             continue;
         }
         let (has_kind, has_algorithm) = (entry.kind.load(Relaxed), entry.algorithm.load(Relaxed));
-        if (has_kind, has_algorithm) != (kind as u32, algorithm as u32) {
+        if has_kind != kind as u32 || (has_algorithm != algorithm as u32 && !plan.whichever) {
             return Err(Error::Kind {
                 path: file.reopen().path().into(),
                 why: format!(
@@ -189,7 +194,7 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<Found>> {
             });
         }
         let has_step = entry.ring_step.load(Relaxed);
-        if has_step != plan.ring_step {
+        if has_step != plan.ring_step && !plan.whichever {
             return Err(Error::Kind {
                 path: file.reopen().path().into(),
                 why: format!(
@@ -198,7 +203,8 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<Found>> {
                 ),
             });
         }
-        return Ok(Some(Found { region: at + 1, patience: entry.patience_ns.load(Relaxed) }));
+        let rule = Algorithm::rule(has_algorithm, has_step);
+        return Ok(Some(Found { region: at + 1, patience: entry.patience_ns.load(Relaxed), rule }));
     }
     Ok(None)
 }

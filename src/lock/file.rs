@@ -170,8 +170,8 @@ impl LockFile {
         MutexOptions::new(&self.file)
     }
 
-    /// The turn ring called `name`, created (as Raynal's) if the file has no lock of that name; its participants take part on
-    /// demand. Errors as [`RingOptions::open`].
+    /// The turn ring called `name`, whichever it is; created (as Raynal's) if the file has no lock of that name. Its participants
+    /// take part on demand. Errors as [`RingOptions::open`].
     pub fn turn_ring(&self, name: &str) -> Result<TurnRing> {
         self.ring_options().open(name)
     }

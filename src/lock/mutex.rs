@@ -89,6 +89,7 @@ impl<'a> MutexOptions<'a> {
             kind: Kind::Mutex,
             algorithm: Algorithm::Bakery,
             ring_step: 0,
+            whichever: false,
             patience: u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX),
             may_create: !self.must_exist,
         };

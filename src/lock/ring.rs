@@ -69,19 +69,19 @@ pub enum RingAlgorithm {
 #[derive(Clone)]
 pub struct RingOptions<'a> {
     file: &'a Counted,
-    algorithm: RingAlgorithm,
+    algorithm: Option<RingAlgorithm>,
     standing: bool,
     must_exist: bool,
 }
 
 impl<'a> RingOptions<'a> {
     pub(super) fn new(file: &'a Counted) -> Self {
-        Self { file, algorithm: RingAlgorithm::default(), standing: false, must_exist: false }
+        Self { file, algorithm: None, standing: false, must_exist: false }
     }
 
-    /// Which ring, if the lock is created now; one that exists must be the same. [`RingAlgorithm::Raynal`] if not said.
+    /// Which ring it must be. If not said: whichever it is, and [`RingAlgorithm::Raynal`] if the lock is created now.
     pub fn algorithm(mut self, algorithm: RingAlgorithm) -> Self {
-        self.algorithm = algorithm;
+        self.algorithm = Some(algorithm);
         self
     }
 
@@ -104,10 +104,10 @@ impl<'a> RingOptions<'a> {
     /// kind of lock, another ring or another step; others as [`super::MutexOptions::open`].
     pub fn open(self, name: &str) -> Result<TurnRing> {
         let participants = self.file.0.geometry().participants();
-        let (algorithm, ring_step, rule) = match self.algorithm {
-            RingAlgorithm::KState => (Algorithm::KState, 0, Rule::KState),
-            RingAlgorithm::Raynal => (Algorithm::Raynal, 0, Rule::Raynal),
-            RingAlgorithm::Sum { step } => (Algorithm::Sum, step, Rule::Sum { step: step as usize }),
+        let (algorithm, ring_step) = match self.algorithm.unwrap_or_default() {
+            RingAlgorithm::KState => (Algorithm::KState, 0),
+            RingAlgorithm::Raynal => (Algorithm::Raynal, 0),
+            RingAlgorithm::Sum { step } => (Algorithm::Sum, step),
         };
         if algorithm == Algorithm::Sum && !Rule::step_is_sound(ring_step as usize, participants as usize) {
             return Err(Error::InvalidArgument(format!(
@@ -117,8 +117,10 @@ impl<'a> RingOptions<'a> {
             )));
         }
         let kind = Kind::TurnRing;
-        let plan = Plan { kind, algorithm, ring_step, patience: 0, may_create: !self.must_exist };
+        let (whichever, may_create) = (self.algorithm.is_none(), !self.must_exist);
+        let plan = Plan { kind, algorithm, ring_step, patience: 0, whichever, may_create };
         let found = directory::find_or_name(&self.file.0, name, &plan)?;
+        let rule = found.rule.ok_or_else(|| Error::Internal("a ring without a rule".into()))?;
         let wish = if self.standing { Wish::Standing } else { Wish::OneTurn };
         Ok(TurnRing(Mutex::new(self.file.clone(), found, Order::Rotation { rule, wish })))
     }
