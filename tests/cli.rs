@@ -327,8 +327,9 @@ fn a_ring_is_created_by_its_algorithm_and_used_by_its_name() {
 #[test]
 fn those_who_wait_for_a_ring_are_shown_in_the_order_of_their_turns() {
     let fixture = Fixture::new();
-    let (mut holder, _output) = fixture
-        .hold(&["--algorithm", "raynal", "--label", "first"], "echo inside; read line <&0 || sleep 60");
+    let go = fixture.file.with_extension("go");
+    let until_go = format!("echo inside; until [ -e {} ]; do sleep 0.01; done", go.display());
+    let (mut holder, _output) = fixture.hold(&["--algorithm", "raynal", "--label", "first"], &until_go);
     let waiters = ["second", "third"].map(|label| {
         let waiter = fixture.command("run", &["--label", label], &["true"]).spawn().unwrap();
         let _ = fixture.until_queued(if label == "second" { 1 } else { 2 });
@@ -340,9 +341,9 @@ fn those_who_wait_for_a_ring_are_shown_in_the_order_of_their_turns() {
     let labels = [0, 1].map(|at| lock["queue"][at]["label"].clone());
     assert_eq!(labels, ["second", "third"]);
     assert_eq!(lock["queue"][0]["takes_part"], "on demand");
-    holder.kill().unwrap();
-    holder.wait().unwrap();
+    std::fs::write(go, "").unwrap();
+    assert!(holder.wait().unwrap().success());
     for mut waiter in waiters {
-        let _ = waiter.wait().unwrap();
+        assert!(waiter.wait().unwrap().success());
     }
 }
