@@ -104,6 +104,11 @@ impl Ownership<'_> {
         self.state.store(Health::Consistent as u32, Release);
     }
 
+    /// Closed for everyone until a reset: what the lock protects may not have been alone.
+    pub fn close(&self) {
+        self.state.store(Health::NotRecoverable as u32, Release);
+    }
+
     /// Acts for a dead holder, if `held` says that it was one: `news` is told its token before the state changes.
     /// Repeatable; the algorithm's `forget` comes after. Only with the dead one's byte lock in hand.
     pub fn forget(&self, held: &AtomicU64, news: impl FnOnce(u64)) {

@@ -93,6 +93,9 @@ impl<'a> At<'a> {
 
     /// Takes the lock, and opens it again if it was not recoverable (or inconsistent).
     pub fn take_and_reset(&self, limit: Limit) -> Result<Taken> {
+        if let Order::Rotation { rule, .. } = self.manner.order {
+            rotation::renew(self, rule, limit)?;
+        }
         let token = self.take_whatever_its_health(limit)?;
         ownership(self.lock.words).mark_consistent();
         Ok(Taken { token, owner_dead: false })

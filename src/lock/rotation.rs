@@ -15,6 +15,7 @@ use crate::algorithm::{
     ring::{Machines, Passed, Ring, Rule, Survey, Wish},
 };
 use crate::error::{Error, Result};
+use crate::layout::Cell;
 use crate::os::clock;
 use crate::recovery::{self, bakery, bed, ownership};
 use crate::seeded::{Bug, planted};
@@ -71,6 +72,16 @@ pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
     if stranded || (wish == Wish::OneTurn && passed != Passed::ToNobody && ring.has_privilege(me)) {
         let _ = Rotation::new(at, rule, Limit::Forever).settle();
     }
+}
+
+/// Before a lock is opened again: a ring that was overwritten begins anew, with us.
+pub fn renew(at: &At, rule: Rule, limit: Limit) -> Result<()> {
+    let rotation = Rotation::new(at, rule, limit);
+    rotation.reconfigure(|| {
+        if matches!(rotation.ring.survey(), Survey::Several | Survey::Lost) && rotation.nobody_is_inside() {
+            rotation.ring.begin(at.seat.slot);
+        }
+    })
 }
 
 /// Out of the ring: it is passed over from now on.
@@ -186,7 +197,10 @@ impl<M: Machines + Copy> Rotation<'_, M> {
     /// Where is the privilege, and is all well with whoever should pass it on?
     fn look_around(&mut self) -> Result<()> {
         let (ring, me) = (self.ring, self.at.seat.slot);
-        let inside = |cell: &crate::layout::Cell| token_in(cell.held.load(Acquire)).is_some();
+        let inside = |cell: &Cell| token_in(cell.held.load(Acquire)).is_some();
+        if ring.rule == Rule::Raynal && ring.survey() == Survey::Several {
+            return self.close();
+        }
         match ring.who().filter(|machine| ring.has_privilege(*machine)) {
             Some(machine) if machine == me => Ok(()),
             Some(machine) if ring.machines.wish(machine) == Wish::None => self.settle(),
@@ -206,6 +220,22 @@ impl<M: Machines + Copy> Rotation<'_, M> {
                 Ok(())
             }
         }
+    }
+
+    /// Several have the privilege, which a living one cannot be asked to give up and Raynal's ring does not mend: closes the
+    /// lock for everyone until a reset, since what it protects cannot be trusted.
+    fn close(&mut self) -> Result<()> {
+        self.reconfigure(|| {
+            if self.ring.survey() == Survey::Several {
+                let (words, news) = (self.at.lock.words, &self.at.lock.words.previous_owner);
+                news.token.store(words.token.load(Relaxed), Relaxed);
+                news.pid.store(0, Relaxed);
+                news.tid.store(0, Relaxed);
+                news.label.set("somebody who overwrote the ring");
+                ownership(words).close();
+            }
+        })?;
+        Err(Error::NotRecoverable)
     }
 
     /// Acts for machines that have the privilege and no wish, until it is where it is wanted.
@@ -235,7 +265,9 @@ impl<M: Machines + Copy> Rotation<'_, M> {
         let At { seat, lock, region, .. } = self.at;
         let (ring, me) = (self.ring, seat.slot);
         let wake = |slot: usize| bed(lock, *region, slot).wake_sleepers();
-        while let Some(absent) = ring.absent_with_privilege() {
+        // Once round at most: what is left to do then is for the next one who waits.
+        for _ in 0..ring.machines.count() {
+            let Some(absent) = ring.absent_with_privilege() else { break };
             if ring.pass(absent, wake) == Passed::ToNobody {
                 return;
             }
@@ -244,10 +276,13 @@ impl<M: Machines + Copy> Rotation<'_, M> {
         if ring.machines.wish(me) == Wish::None || ring.who().is_some_and(|slot| ring.has_privilege(slot)) {
             return;
         }
-        let nobody_inside = || lock.cells.iter().all(|cell| token_in(cell.held.load(Acquire)).is_none());
         match ring.survey() {
-            Survey::Empty | Survey::Lost if nobody_inside() => ring.begin(me),
+            Survey::Empty | Survey::Lost if self.nobody_is_inside() => ring.begin(me),
             _ => {}
         }
+    }
+
+    fn nobody_is_inside(&self) -> bool {
+        self.at.lock.cells.iter().all(|cell| token_in(cell.held.load(Acquire)).is_none())
     }
 }

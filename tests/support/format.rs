@@ -80,6 +80,11 @@ impl Format {
         self.region(region) + LOCK_WORDS_BYTES + slot * 8
     }
 
+    /// Of a ring: a slot's state S; its link is 8 bytes further, its wish 16.
+    pub fn ring_state(self, region: u64, slot: u64) -> u64 {
+        self.cell(region, slot) + 24
+    }
+
     /// What else a slot says of itself: held, since, wake, sleepers.
     pub fn cell(self, region: u64, slot: u64) -> u64 {
         self.region(region + 1) - self.cells_bytes() + slot * CELL_BYTES

@@ -156,9 +156,8 @@ impl<M: Machines> Ring<M> {
     /// wish.
     #[inline]
     pub fn has_privilege(&self, me: usize) -> bool {
-        let word = self.machines.link(me);
-        let Some(link) = word.link(self.machines.count()) else { return false };
-        let n = self.machines.count();
+        let (word, n) = (self.machines.link(me), self.machines.count());
+        let Some(link) = word.link(n) else { return false };
         let there = match self.rule {
             Rule::Sum { .. } => Rule::sum_is_at(self.sum(), n) == me,
             rule => rule.has_privilege(me, link, self.state(me), self.state(link.left), n),
@@ -241,7 +240,8 @@ impl<M: Machines> Ring<M> {
     /// The first machine that has the privilege, as far as can be seen: it may be out of date by the time it is read.
     pub fn who(&self) -> Option<usize> {
         match self.rule {
-            Rule::Sum { .. } => Some(Rule::sum_is_at(self.sum(), self.machines.count())),
+            Rule::Sum { .. } => Some(Rule::sum_is_at(self.sum(), self.machines.count()))
+                .filter(|at| *at < self.machines.bound()),
             _ => (0..self.machines.bound()).find(|machine| self.has_privilege(*machine)),
         }
     }
