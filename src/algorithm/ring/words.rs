@@ -1,6 +1,7 @@
 //! The machines' registers as atomic words.
 
 use super::{LinkWord, Machines, Wish};
+use crate::seeded::{Bug, planted};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -57,7 +58,8 @@ impl<'a, F: Fn(usize) -> MachineWords<'a>> Machines for InWords<'a, F> {
 
     #[inline]
     fn set_state(&self, machine: usize, state: u64) {
-        (self.words)(machine).state.store(state, Release);
+        let order = if planted(Bug::RelaxedLeave) { Relaxed } else { Release };
+        (self.words)(machine).state.store(state, order);
     }
 
     #[inline]

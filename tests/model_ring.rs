@@ -1,0 +1,329 @@
+//! The real rings under loom (every interleaving of a few participants, and every stale value that the C11 orders let a
+//! load return) and under shuttle (many random schedules of more of them).
+//!
+//! Shown: one holder at a time; whoever enters sees what the last holder wrote; nobody is left waiting; and among those who
+//! stand in the ring the turn goes round exactly. What `src/lock/rotation.rs` does around the rings (asking under the
+//! reconfiguration lock, acting for a machine that has the privilege and whose participant does not want it) is done here
+//! in the same order, with the checker's own mutex for that lock: the bakery behind it has tests of its own.
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features seeded-bugs --test model_ring
+//! RUSTFLAGS="--cfg shuttle" cargo test --release --no-default-features --features seeded-bugs --test model_ring
+//! ```
+#![cfg(any(loom, shuttle))]
+
+#[cfg(loom)]
+use loom::{cell::UnsafeCell, sync::Mutex, thread};
+#[cfg(shuttle)]
+use shuttle::{sync::Mutex, thread};
+#[cfg(shuttle)]
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use turnlock::algorithm::ring::{InWords, MachineWords, Machines, Passed, Ring, Rule, Survey, Wish};
+#[cfg(feature = "seeded-bugs")]
+use turnlock::seeded::{Bug, plant};
+use turnlock::sync::{
+    AtomicU32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+    full_fence,
+};
+
+struct Cell {
+    state: AtomicU64,
+    link: AtomicU64,
+    wish: AtomicU32,
+}
+
+/// A lock's region, as far as a ring needs it.
+struct World {
+    rule: Rule,
+    cells: Vec<Cell>,
+    slots_in_use: AtomicU32,
+    ring_bound: AtomicU32,
+    reconfiguration: Mutex<()>,
+    inside: AtomicU32,
+    data: UnsafeCell<u64>,
+    /// Who had the turns, one after the other.
+    turns: std::sync::Mutex<Vec<usize>>,
+}
+
+// SAFETY: `data` is only touched with the turn, which is what is shown.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
+
+impl World {
+    fn new(rule: Rule, machines: usize) -> Arc<Self> {
+        let cell = |_| Cell { state: AtomicU64::new(0), link: AtomicU64::new(0), wish: AtomicU32::new(0) };
+        Arc::new(Self {
+            rule,
+            cells: (0..machines).map(cell).collect(),
+            slots_in_use: AtomicU32::new(machines as u32),
+            ring_bound: AtomicU32::new(0),
+            reconfiguration: Mutex::new(()),
+            inside: AtomicU32::new(0),
+            data: UnsafeCell::new(0),
+            turns: std::sync::Mutex::new(Vec::new()),
+        })
+    }
+
+    fn ring(&self) -> Ring<impl Machines + Copy + use<'_>> {
+        let cells = &self.cells;
+        let words = move |machine: usize| {
+            let Cell { state, link, wish } = &cells[machine];
+            MachineWords { state, link, wish }
+        };
+        let machines = InWords {
+            count: cells.len(),
+            slots_in_use: &self.slots_in_use,
+            ring_bound: &self.ring_bound,
+            words,
+        };
+        Ring { rule: self.rule, machines }
+    }
+
+    fn ask(&self, me: usize, wish: Wish) {
+        let ring = self.ring();
+        #[cfg(feature = "seeded-bugs")]
+        if is_planted(Bug::AskWithoutLock) {
+            ring.machines.set_wish(me, wish);
+            full_fence();
+            return;
+        }
+        let _lock = self.reconfiguration.lock().unwrap();
+        ring.machines.set_wish(me, wish);
+        full_fence();
+        self.settle_here(me);
+    }
+
+    fn settle(&self, me: usize) {
+        let _lock = self.reconfiguration.lock().unwrap();
+        self.settle_here(me);
+    }
+
+    fn settle_here(&self, me: usize) {
+        let ring = self.ring();
+        for _ in 0..ring.machines.count() {
+            let Some(absent) = ring.absent_with_privilege() else { break };
+            if ring.pass(absent, |_| ()) == Passed::ToNobody {
+                return;
+            }
+        }
+        if ring.machines.wish(me) == Wish::None
+            || ring.who().is_some_and(|machine| ring.has_privilege(machine))
+        {
+            return;
+        }
+        match ring.survey() {
+            Survey::Empty => ring.begin(me),
+            Survey::Lost => panic!("the privilege is lost"),
+            Survey::Several => panic!("several have the privilege"),
+            Survey::One(_) | Survey::Moving => {}
+        }
+    }
+
+    /// Takes one turn, and gives it back.
+    fn turn(&self, me: usize, wish: Wish) {
+        let ring = self.ring();
+        if ring.machines.wish(me) != wish {
+            self.ask(me, wish);
+        }
+        while !ring.has_privilege(me) {
+            let absent = ring.who().filter(|machine| ring.machines.wish(*machine) == Wish::None);
+            if absent.is_some_and(|machine| ring.has_privilege(machine)) || ring.who().is_none() {
+                self.settle(me);
+            }
+            thread::yield_now();
+        }
+        assert_eq!(self.inside.fetch_add(1, Relaxed), 0, "two inside");
+        self.write();
+        self.turns.lock().unwrap().push(me);
+        self.inside.fetch_sub(1, Relaxed);
+        let passed = ring.pass(me, |_| ());
+        if wish == Wish::OneTurn {
+            ring.machines.set_wish(me, Wish::None);
+        }
+        full_fence();
+        let stranded = match passed {
+            Passed::To(next) => ring.machines.wish(next) == Wish::None,
+            Passed::ToNobody => wish == Wish::OneTurn && ring.is_wanted_beside(me),
+        };
+        if stranded || (wish == Wish::OneTurn && passed != Passed::ToNobody && ring.has_privilege(me)) {
+            self.settle(me);
+        }
+    }
+
+    fn leave(&self, me: usize) {
+        let ring = self.ring();
+        ring.machines.set_wish(me, Wish::None);
+        full_fence();
+        if ring.has_privilege(me) {
+            self.settle(me);
+        }
+    }
+
+    #[cfg(loom)]
+    fn write(&self) {
+        // SAFETY: we have the turn; loom says so if not.
+        self.data.with_mut(|data| unsafe { *data += 1 });
+    }
+
+    #[cfg(shuttle)]
+    fn write(&self) {
+        // A section long enough for chance to bring somebody else in, if that can be.
+        for _ in 0..10 {
+            thread::yield_now();
+        }
+        // SAFETY: we have the turn; `inside` says so if not.
+        unsafe { *self.data.get() += 1 };
+    }
+}
+
+/// What one participant does: its wish, and how many turns it takes.
+type Visit = (Wish, usize);
+
+fn execute(rule: Rule, machines: usize, visits: &[Visit]) {
+    let world = World::new(rule, machines);
+    let others: Vec<_> = visits
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(me, visit)| {
+            let (world, visit) = (world.clone(), *visit);
+            thread::spawn(move || come(&world, me, visit))
+        })
+        .collect();
+    come(&world, 0, visits[0]);
+    others.into_iter().for_each(|other| other.join().unwrap());
+    let turns = world.turns.lock().unwrap();
+    assert_eq!(turns.len(), visits.iter().map(|(_, turns)| turns).sum::<usize>());
+}
+
+/// In machines that leave gaps between them, where there are enough.
+fn come(world: &World, participant: usize, (wish, turns): Visit) {
+    let me = if world.cells.len() >= 4 { 2 * participant % world.cells.len() } else { participant };
+    for _ in 0..turns {
+        world.turn(me, wish);
+    }
+    if wish == Wish::Standing {
+        world.leave(me);
+    }
+}
+
+const ONE: Wish = Wish::OneTurn;
+const STANDS: Wish = Wish::Standing;
+
+fn rules(machines: usize) -> [Rule; 3] {
+    [Rule::KState, Rule::Raynal, Rule::Sum { step: machines - 1 }]
+}
+
+/// The planted bug is one for the whole process, and tests are its threads: so one test at a time.
+static FIELD: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+#[cfg(loom)]
+fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'static) -> usize {
+    let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = preemptions;
+    (builder.max_duration, builder.max_permutations) = (None, None);
+    builder.max_branches = 20_000;
+    let counted = count.clone();
+    builder.check(move || {
+        counted.fetch_add(1, SeqCst);
+        scene();
+    });
+    count.load(SeqCst)
+}
+
+/// Schedules at random; with a number many more of them, since they are to find something.
+#[cfg(shuttle)]
+fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'static) -> usize {
+    const SCHEDULES: usize = 1_500;
+    match preemptions {
+        Some(_) => shuttle::check_random(scene, 40 * SCHEDULES),
+        None => shuttle::check_random(scene, SCHEDULES),
+    }
+    SCHEDULES
+}
+
+fn all_hold(name: &str, machines: usize, preemptions: Option<usize>, visits: &'static [Visit]) {
+    let _field = FIELD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for rule in rules(machines) {
+        let began = std::time::Instant::now();
+        let preemptions = preemptions.filter(|_| cfg!(loom));
+        let executions = check(preemptions, move || execute(rule, machines, visits));
+        println!("{name}, {rule:?}: {executions} executions, {:.1} s", began.elapsed().as_secs_f64());
+        assert!(executions > 50, "a search that has become trivial");
+    }
+}
+
+#[test]
+fn two_on_demand() {
+    all_hold("two on demand", 2, Some(4), &[(ONE, 1), (ONE, 1)]);
+}
+
+#[test]
+fn two_who_stand() {
+    all_hold("two who stand", 2, Some(3), &[(STANDS, 2), (STANDS, 2)]);
+}
+
+#[test]
+fn one_who_stands_and_one_on_demand_who_comes_back() {
+    all_hold("one stands, one comes back", 2, Some(3), &[(STANDS, 1), (ONE, 2)]);
+}
+
+#[cfg(shuttle)]
+#[test]
+fn four_of_both_kinds_with_gaps_between_them() {
+    all_hold("four", 8, None, &[(STANDS, 3), (ONE, 4), (STANDS, 2), (ONE, 5)]);
+    all_hold("three on demand", 3, None, &[(ONE, 6), (ONE, 6), (ONE, 6)]);
+}
+
+#[cfg(feature = "seeded-bugs")]
+static PLANTED: std::sync::Mutex<Option<Bug>> = std::sync::Mutex::new(None);
+
+#[cfg(feature = "seeded-bugs")]
+fn is_planted(bug: Bug) -> bool {
+    *PLANTED.lock().unwrap() == Some(bug)
+}
+
+#[cfg(feature = "seeded-bugs")]
+fn is_caught(bug: Bug, rule: Rule, machines: usize, preemptions: usize, visits: &'static [Visit]) {
+    let _field = FIELD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    *PLANTED.lock().unwrap() = Some(bug);
+    plant(Some(bug));
+    let scene = move || execute(rule, machines, visits);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(Some(preemptions), scene)));
+    plant(None);
+    *PLANTED.lock().unwrap() = None;
+    let panic = outcome.err().unwrap_or_else(|| panic!("{bug:?} was planted and nothing was seen"));
+    let text = panic.downcast_ref::<String>().cloned();
+    let text =
+        text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();
+    println!("{bug:?}: {}", text.lines().next().unwrap_or_default());
+}
+
+#[cfg(all(loom, feature = "seeded-bugs"))]
+#[test]
+fn a_state_stored_without_release_order_is_caught() {
+    is_caught(Bug::RelaxedLeave, Rule::Raynal, 2, 3, &[(STANDS, 2), (STANDS, 2)]);
+}
+
+// Chance does not find it in 60,000 schedules: it must bring one back in the few steps in which another acts for it.
+#[cfg(all(loom, feature = "seeded-bugs"))]
+#[test]
+fn asking_without_the_reconfiguration_lock_is_caught() {
+    is_caught(Bug::AskWithoutLock, Rule::Raynal, 2, 3, &[(ONE, 2), (ONE, 2)]);
+}
+
+#[cfg(all(shuttle, feature = "seeded-bugs"))]
+#[test]
+fn coming_back_with_the_old_state_is_caught() {
+    is_caught(Bug::StateNotRenewed, Rule::Raynal, 3, 4, &[(STANDS, 4), (ONE, 6), (ONE, 6)]);
+}
+
+#[cfg(all(shuttle, feature = "seeded-bugs"))]
+#[test]
+fn absent_machines_that_are_not_counted_are_caught() {
+    is_caught(Bug::AbsentNotCounted, Rule::Raynal, 8, 4, &[(STANDS, 4), (ONE, 6), (ONE, 6)]);
+}
