@@ -1,11 +1,10 @@
 //! The README's programs do what they say: each is taken out of the text and run, in its language.
 #![cfg(all(feature = "cli", not(any(loom, shuttle))))]
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+mod support;
+
+use std::{fs, path::Path, process::Command};
+use support::built;
 
 const README: &str = include_str!("../README.md");
 
@@ -16,17 +15,9 @@ fn block(language: &str) -> &'static str {
     block.split("```").next().unwrap()
 }
 
-/// The folder of the command under test, and that of the libraries built with it (`deps`, under `cargo test`).
-fn built() -> (PathBuf, PathBuf) {
-    let folder = Path::new(env!("CARGO_BIN_EXE_turnlock")).parent().unwrap().to_owned();
-    let libraries = folder.join("deps");
-    assert!(libraries.join("libturnlock.so").exists(), "no libturnlock.so in {}", libraries.display());
-    (folder, libraries)
-}
-
 /// Runs `program` in an empty folder, able to find the command and the library; gives what it printed.
 fn run(folder: &Path, program: &str, arguments: &[&str]) -> String {
-    let (commands, libraries) = built();
+    let (commands, libraries) = built::folders();
     let path = format!("{}:{}", commands.display(), std::env::var("PATH").unwrap());
     let output = Command::new(program)
         .args(arguments)
@@ -53,7 +44,7 @@ fn the_c_program_works() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("program.c"), block("c")).unwrap();
     let include = format!("-I{}/include", env!("CARGO_MANIFEST_DIR"));
-    let library = format!("-L{}", built().1.display());
+    let library = format!("-L{}", built::folders().1.display());
     let flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "program.c", "-o", "program"];
     run(folder.path(), "cc", &[&flags[..], &[&include, &library, "-lturnlock"]].concat());
     assert!(run(folder.path(), "./program", &[]).starts_with("alone, with fencing token "));
@@ -69,10 +60,7 @@ fn the_python_program_works() {
 fn the_rust_program_works() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("program.rs"), block("rust")).unwrap();
-    let libraries = built().1;
-    let library = format!("turnlock={}/libturnlock.rlib", libraries.display());
-    let dependencies = format!("dependency={}", libraries.display());
-    let arguments = ["--edition=2024", "program.rs", "--extern", &library, "-L", &dependencies];
-    run(folder.path(), "rustc", &arguments);
+    let arguments = [&["program.rs".into()], &built::rustc_arguments()[..]].concat();
+    run(folder.path(), "rustc", &arguments.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(run(folder.path(), "./program", &[]).starts_with("alone, with fencing token "));
 }

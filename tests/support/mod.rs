@@ -2,6 +2,8 @@
 #![allow(dead_code)]
 
 pub mod actor;
+#[cfg(feature = "cli")]
+pub mod built;
 pub mod format;
 pub mod namespace;
 pub mod puppet;
