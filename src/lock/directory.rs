@@ -242,3 +242,26 @@ pub(crate) fn names_of(view: View<'_>) -> impl Iterator<Item = Named> {
         patience: entry.patience_ns.load(Relaxed),
     })
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_about_algorithms_has_those_that_are_built() {
+        let page = include_str!("../../docs/algorithms.md");
+        let headings = page.lines().filter_map(|line| line.strip_prefix("## ")?.strip_suffix(')'));
+        let in_page: Vec<&str> = headings.filter_map(|heading| Some(heading.split_once(" (`")?.1)).collect();
+        let numbers = (1..).take_while(|number| Algorithm::name(*number) != "unknown");
+        let built: Vec<String> =
+            numbers.map(|number| format!("{}`, {number}", Algorithm::name(number))).collect();
+        assert_eq!(in_page, built);
+        let has_rule = |number: &u32| Algorithm::rule(*number, 1).is_some();
+        assert_eq!(
+            (1..).skip_while(|number| !has_rule(number)).take_while(has_rule).count(),
+            built.len() - 1
+        );
+        let cell = size_of::<crate::layout::Cell>();
+        assert!(page.contains(&format!("of 8 bytes in the line and {cell} bytes in the cell")));
+    }
+}

@@ -1,5 +1,9 @@
+mod loads;
+
 use super::*;
 use std::cell::Cell;
+
+const DOCUMENT: &str = include_str!("../../../docs/algorithms.md");
 
 /// A ring in one thread: what happens between two calls is what the test says.
 struct Table {
@@ -7,6 +11,7 @@ struct Table {
     state: Vec<Cell<u64>>,
     link: Vec<Cell<u64>>,
     wish: Vec<Cell<Wish>>,
+    loads: Cell<usize>,
 }
 
 impl Machines for &Table {
@@ -18,18 +23,21 @@ impl Machines for &Table {
     }
     fn cover(&self, _: usize) {}
     fn state(&self, machine: usize) -> u64 {
+        self.loads.set(self.loads.get() + 1);
         self.state[machine].get()
     }
     fn set_state(&self, machine: usize, state: u64) {
         self.state[machine].set(state);
     }
     fn link(&self, machine: usize) -> LinkWord {
+        self.loads.set(self.loads.get() + 1);
         LinkWord(self.link[machine].get())
     }
     fn set_link(&self, machine: usize, link: LinkWord) {
         self.link[machine].set(link.0);
     }
     fn wish(&self, machine: usize) -> Wish {
+        self.loads.set(self.loads.get() + 1);
         self.wish[machine].get()
     }
     fn set_wish(&self, machine: usize, wish: Wish) {
@@ -44,6 +52,7 @@ impl Table {
             state: vec![Cell::new(0); n],
             link: vec![Cell::new(0); n],
             wish: vec![Cell::new(Wish::None); n],
+            loads: Cell::new(0),
         }
     }
 
@@ -323,11 +332,13 @@ fn the_k_state_ring_stabilises_itself_from_every_state() {
         }
         *longest.iter().max().unwrap_or(&0) as usize
     }
+    let mut row = "| moves |".to_owned();
     for n in 2..=5 {
         let moves = worst(n);
-        println!("n = {n}, K = {}: at most {moves} moves", n + 1);
         assert!(moves < 3 * n * (n - 1) / 2 - n, "{moves} moves with {n} machines");
+        row += &format!(" {moves} |");
     }
+    assert!(DOCUMENT.contains(&row), "docs/algorithms.md does not have {row}");
 }
 
 /// The same from random states, with a machine chosen at random for each move.
@@ -383,6 +394,8 @@ fn raynals_ring_does_not_stabilise_itself_and_the_survey_says_so() {
         bound.pow(3)
     );
     assert!(lost > one && several > 0);
+    let written = format!("{one} have one privilege, {several} have several and {lost} have none");
+    assert!(DOCUMENT.contains(&written), "docs/algorithms.md does not say that {written}");
     // A state that is another machine's: whoever should be next waits for ever.
     let table = Table::full(n, Rule::Raynal);
     let ring = table.ring(Rule::Raynal);
