@@ -97,6 +97,8 @@ pub struct Note {
     pub entries: AtomicU64,
     /// Those that went through the protected words.
     pub sections: AtomicU64,
+    /// Those after which somebody else was in before: counted where it is measured.
+    pub hand_overs: AtomicU64,
 }
 
 #[repr(C)]

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-const COLUMNS: &str = "scenario,processes,slots_in_use,contender,round,measure,value,entries,seconds,cpu_seconds,\
+const COLUMNS: &str = "scenario,processes,slots_in_use,machines,contender,round,measure,value,entries,hand_overs,seconds,cpu_seconds,\
                        jain_mean,jain_worst,wait_p50,wait_p99,wait_p999,wait_max,absent_because";
 
 pub fn write(results: &Results, environment: &str, path: &Path) -> io::Result<()> {
@@ -22,7 +22,8 @@ pub fn write(results: &Results, environment: &str, path: &Path) -> io::Result<()
     writeln!(file, "{COLUMNS}")?;
     for cell in &results.cells {
         let scenario = cell.cell.scenario;
-        let place = format!("{},{},{}", scenario.name, cell.cell.processes, cell.cell.slots);
+        let machines = cell.cell.machines.map_or(String::new(), |machines| machines.to_string());
+        let place = format!("{},{},{},{machines}", scenario.name, cell.cell.processes, cell.cell.slots);
         for row in &cell.rows {
             let place = format!("{place},{}", quoted(row.name));
             write_row(&mut file, &place, row, scenario.measure().text())?;
@@ -34,17 +35,17 @@ pub fn write(results: &Results, environment: &str, path: &Path) -> io::Result<()
 fn write_row(file: &mut impl Write, place: &str, row: &Row, measure: &str) -> io::Result<()> {
     let measure = quoted(measure);
     if let Some(why) = &row.absent {
-        writeln!(file, "{place},,{measure},,,,,,,,,,,{}", quoted(why))?;
+        writeln!(file, "{place},,{measure},,,,,,,,,,,,{}", quoted(why))?;
     }
     for (number, round) in row.rounds.iter().enumerate() {
-        let RoundResult { value, entries, seconds, cpu_seconds, jain, waits } = round;
+        let RoundResult { value, entries, hand_overs, seconds, cpu_seconds, jain, waits } = round;
         let (fair, worst) = (mean(jain), spread(jain.iter().copied()).0);
         let wait = |ns: Option<u64>| ns.map_or(String::new(), |ns| ns.to_string());
         let waits = [waits.p50, waits.p99, waits.p999, waits.max].map(wait).join(",");
         let number = number + 1;
         writeln!(
             file,
-            "{place},{number},{measure},{value},{entries},{seconds},{cpu_seconds},{fair},{worst},{waits},"
+            "{place},{number},{measure},{value},{entries},{hand_overs},{seconds},{cpu_seconds},{fair},{worst},{waits},"
         )?;
     }
     Ok(())

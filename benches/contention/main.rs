@@ -5,6 +5,7 @@
 
 #![allow(missing_docs)]
 
+mod align;
 mod arena;
 mod clock;
 mod contender;

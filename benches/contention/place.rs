@@ -20,12 +20,14 @@ unsafe impl Zeroed for Page {}
 pub struct Place {
     page: Shared<Page>,
     folder: TempDir,
+    /// For how many participants a lock file is made, if not for as many as by default.
+    pub machines: Option<u32>,
 }
 
 impl Place {
-    pub fn new() -> io::Result<Self> {
+    pub fn new(machines: Option<u32>) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("turnlock-bench-").tempdir_in(memory_file_system())?;
-        Ok(Self { page: Shared::new(), folder })
+        Ok(Self { page: Shared::new(), folder, machines })
     }
 
     /// The page, as what lies in it: zeros at first.

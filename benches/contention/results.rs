@@ -35,6 +35,7 @@ pub struct RoundResult {
     /// What [`Measure`] says.
     pub value: f64,
     pub entries: u64,
+    pub hand_overs: u64,
     pub seconds: f64,
     pub cpu_seconds: f64,
     pub jain: Vec<f64>,
@@ -90,10 +91,12 @@ impl Row {
             Measure::Cost => round.cpu_seconds * 1e9 / round.entries as f64,
             Measure::Rate => round.entries as f64 / round.seconds,
             Measure::Latency => waits.p50.map_or(f64::NAN, |ns| ns as f64),
+            Measure::Pace => round.seconds * 1e9 / round.hand_overs as f64,
         };
         self.rounds.push(RoundResult {
             value,
             entries: round.entries,
+            hand_overs: round.hand_overs,
             seconds: round.seconds,
             cpu_seconds: round.cpu_seconds,
             jain: round.jain,

@@ -43,7 +43,7 @@ impl Lengths {
     fn counted(&self, cell: &Cell) -> Duration {
         match cell.scenario.shape {
             Shape::Alone => self.alone,
-            Shape::Turns => WINDOW * self.windows,
+            Shape::Turns | Shape::Relay => WINDOW * self.windows,
             Shape::HandOver => self.hand_over,
         }
     }
@@ -57,6 +57,8 @@ impl Lengths {
 /// What came of it.
 pub struct Round {
     pub entries: u64,
+    /// Of them those after somebody else's; for [`Shape::Relay`].
+    pub hand_overs: u64,
     pub seconds: f64,
     /// Processor time of all workers.
     pub cpu_seconds: f64,
@@ -77,7 +79,7 @@ impl Ground {
     /// # Errors
     /// A sentence, if exclusion was violated, a process failed or the lock hangs: the numbers are worth nothing then.
     pub fn round(&self, kind: &dyn Kind, cell: &Cell) -> Result<Round, String> {
-        let place = Place::new().map_err(|error| format!("no place for a lock: {error}"))?;
+        let place = Place::new(cell.machines).map_err(|error| format!("no place for a lock: {error}"))?;
         kind.prepare(&place);
         let result = self.in_place(kind, cell, &place);
         kind.clear(&place);
@@ -105,6 +107,7 @@ impl Ground {
         let (first, last) = (&samples[0], &samples[samples.len() - 1]);
         Ok(Round {
             entries: last.entries.iter().sum::<u64>() - first.entries.iter().sum::<u64>(),
+            hand_overs: last.hand_overs - first.hand_overs,
             seconds: (last.at - first.at) as f64 * 1e-9,
             cpu_seconds: (last.cpu_time - first.cpu_time) as f64 * 1e-9,
             jain: samples.windows(2).map(|pair| pair[1].jain_since(&pair[0])).collect(),
@@ -178,6 +181,7 @@ struct Crew<'a> {
 struct Sample {
     at: u64,
     entries: Vec<u64>,
+    hand_overs: u64,
     cpu_time: u64,
 }
 
@@ -217,9 +221,11 @@ impl Crew<'_> {
 
     fn sample(&self) -> Sample {
         let count = |worker: usize| self.arena.notes[worker].0.entries.load(Relaxed);
+        let hand_overs = self.arena.notes.iter().map(|note| note.0.hand_overs.load(Relaxed));
         Sample {
             at: clock::now(),
             entries: (0..self.workers.len()).map(count).collect(),
+            hand_overs: hand_overs.sum(),
             cpu_time: self.workers.iter().map(Child::cpu_time).sum(),
         }
     }

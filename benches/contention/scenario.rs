@@ -7,6 +7,9 @@ pub enum Shape {
     Alone,
     /// Lock, section, unlock, think.
     Turns,
+    /// Lock, section, unlock, nothing between; it is counted how often the lock came from somebody else.
+    #[allow(dead_code, reason = "only the bench `rings` has it")]
+    Relay,
     /// Hold until all others want the lock, then for the section, and time from the unlock to the next one's entry.
     HandOver,
 }
@@ -21,6 +24,8 @@ pub enum Measure {
     Rate,
     /// The median of the hand-overs, in nanoseconds: less is better.
     Latency,
+    /// The time for each hand-over, everything included, in nanoseconds: less is better.
+    Pace,
 }
 
 impl Measure {
@@ -33,6 +38,7 @@ impl Measure {
             Self::Cost => "processor time for lock + unlock, ns",
             Self::Rate => "entries each second",
             Self::Latency => "unlock to entry, ns",
+            Self::Pace => "time for each hand-over, ns",
         }
     }
 }
@@ -50,7 +56,7 @@ pub struct Scenario {
     /// Reading a clock at each entry would be seen in the result, so waits are timed in a window of their own.
     pub times_apart: bool,
     /// Processes, and participants that have a slot (the others are idle; 0 = as many as processes).
-    sizes: &'static [(usize, usize)],
+    pub sizes: &'static [(usize, usize)],
 }
 
 const BY_PROCESSES: &[(usize, usize)] = &[(2, 0), (4, 0), (8, 0), (16, 0)];
@@ -144,6 +150,7 @@ impl Scenario {
             Shape::Alone => Measure::Cost,
             Shape::Turns => Measure::Rate,
             Shape::HandOver => Measure::Latency,
+            Shape::Relay => Measure::Pace,
         }
     }
 
@@ -152,6 +159,7 @@ impl Scenario {
             scenario: self,
             processes,
             slots: slots.max(processes),
+            machines: None,
         };
         self.sizes.iter().map(cell)
     }
@@ -163,6 +171,8 @@ pub struct Cell {
     pub scenario: &'static Scenario,
     pub processes: usize,
     pub slots: usize,
+    /// How many participants the lock file is made for, if not the default number.
+    pub machines: Option<u32>,
 }
 
 impl Cell {
@@ -178,6 +188,7 @@ impl Cell {
     pub fn title(&self) -> String {
         let plural = |count, what| format!("{count} {what}{}", if count == 1 { "" } else { "es" });
         let slots = if self.slots == 1 { "1 slot".into() } else { format!("{} slots", self.slots) };
-        format!("{}, {}, {slots} in use", self.scenario.name, plural(self.processes, "process"))
+        let machines = self.machines.map_or(String::new(), |machines| format!(" of {machines}"));
+        format!("{}, {}, {slots}{machines} in use", self.scenario.name, plural(self.processes, "process"))
     }
 }

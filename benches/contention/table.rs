@@ -1,6 +1,7 @@
 //! The table: one part for each cell, in Markdown whose columns also line up as plain text.
 
 use crate::{
+    align::align,
     number::{NONE, count, digits, time},
     results::{CellResults, Results, Row},
     scenario::{Measure, Shape},
@@ -69,25 +70,4 @@ fn line(row: &Row, measure: Measure, shape: Shape, best: Option<f64>, robust: Op
         time(row.cpu_ns()),
         jain,
     ]
-}
-
-/// Names to the left, numbers to the right.
-fn align(text: &mut String, lines: &[Vec<String>]) -> std::fmt::Result {
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
-    for (number, line) in lines.iter().enumerate() {
-        write!(text, "| {:<width$} |", line[0], width = widths[0])?;
-        for (column, width) in line.iter().zip(&widths).skip(1) {
-            write!(text, " {column:>width$} |")?;
-        }
-        writeln!(text)?;
-        if number == 0 {
-            write!(text, "|{}|", "-".repeat(widths[0] + 2))?;
-            for width in &widths[1..] {
-                write!(text, "{}:|", "-".repeat(width + 1))?;
-            }
-            writeln!(text)?;
-        }
-    }
-    Ok(())
 }

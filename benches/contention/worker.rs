@@ -34,6 +34,7 @@ impl Task<'_> {
     pub fn run<L: Lock>(&self, lock: &L) {
         let mut counts = Counts { task: self, entries: 0, sections: 0, waits: arena::waits() };
         counts.turn(lock);
+        lock.rest();
         self.arena.say_ready();
         while self.arena.phase() == Phase::Attach {
             // SAFETY: takes nothing.
@@ -42,6 +43,7 @@ impl Task<'_> {
         match self.shape {
             Shape::Alone => counts.alone(lock),
             Shape::Turns => counts.turns(lock),
+            Shape::Relay => counts.relay(lock),
             Shape::HandOver => counts.hand_over(lock),
         }
         lock.leave();
@@ -83,6 +85,23 @@ impl Counts<'_> {
                 Phase::Attach | Phase::Run => self.turn(lock),
             }
             self.task.outside.run();
+        }
+    }
+
+    fn relay<L: Lock>(&mut self, lock: &L) {
+        let (section, note) = (&self.task.arena.section.0, &self.task.arena.notes[self.task.worker].0);
+        let me = self.task.worker as u64 + 1;
+        let mut hand_overs = 0;
+        while self.task.arena.phase() != Phase::Stop {
+            let held = lock.lock();
+            if section.owner.load(Relaxed) != me {
+                section.owner.store(me, Relaxed);
+                hand_overs += 1;
+            }
+            self.section();
+            lock.unlock(held);
+            self.note();
+            note.hand_overs.store(hand_overs, Relaxed);
         }
     }
 

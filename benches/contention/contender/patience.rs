@@ -6,7 +6,11 @@ use turnlock::{DEFAULT_PATIENCE, LockFile, Mutex, Result};
 
 /// The file that the processes of a round share, made by whoever comes first.
 pub fn file(place: &Place) -> Result<LockFile> {
-    LockFile::open(place.path())
+    let mut options = LockFile::options();
+    if let Some(machines) = place.machines {
+        options.participants(machines);
+    }
+    options.open(place.path())
 }
 
 /// The mutex in it, likewise. `None` is the default patience.

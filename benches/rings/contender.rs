@@ -1,0 +1,91 @@
+//! Who takes part: the three rings, standing and on demand, and the bakery beside them.
+
+#[path = "../contention/contender/kind.rs"]
+mod kind;
+#[path = "../contention/contender/nothing.rs"]
+mod nothing;
+#[path = "../contention/contender/patience.rs"]
+mod patience;
+#[path = "../contention/contender/turnlock_rust.rs"]
+mod turnlock_rust;
+
+use crate::place::Place;
+use kind::boxed;
+pub use kind::{Contender, Family, Group, Kind, Lock};
+use std::{any::Any, time::Duration};
+use turnlock::{LockFile, RingAlgorithm, TurnGuard, TurnRing};
+
+/// One ring, through the Rust API.
+struct Ring {
+    algorithm: RingAlgorithm,
+    standing: bool,
+}
+
+impl Family for Ring {
+    type Lock = Attached;
+
+    fn attach(&self, place: &Place, _: usize) -> Attached {
+        let file = patience::file(place).unwrap();
+        let options = file.ring_options().algorithm(self.algorithm).standing(self.standing);
+        Attached { ring: options.open("bench").unwrap(), _file: file }
+    }
+
+    fn idle(&self, place: &Place, participants: usize) -> Option<Box<dyn Any>> {
+        let file = patience::file(place).unwrap();
+        Some(turnlock_rust::idle(&file, participants))
+    }
+}
+
+struct Attached {
+    ring: TurnRing,
+    _file: LockFile,
+}
+
+impl Lock for Attached {
+    type Held<'a> = TurnGuard<'a>;
+
+    #[inline]
+    fn lock(&self) -> TurnGuard<'_> {
+        self.ring.lock().unwrap()
+    }
+
+    #[inline]
+    fn unlock<'a>(&'a self, held: TurnGuard<'a>) {
+        drop(held);
+    }
+
+    /// One who stands is waited for: nobody else would get ready.
+    fn rest(&self) {
+        self.leave();
+    }
+
+    fn leave(&self) {
+        self.ring.leave().unwrap();
+    }
+}
+
+/// Everybody, in the order of the tables.
+pub fn all() -> Vec<Contender> {
+    use RingAlgorithm::{KState, Raynal, Sum};
+    let ring = |name, about, algorithm, standing| contender(name, about, boxed(Ring { algorithm, standing }));
+    let bakery = |name, about, patience| contender(name, about, boxed(turnlock_rust::Family::new(patience)));
+    vec![
+        ring("K-state, standing", "Dijkstra's ring", KState, true),
+        ring("Raynal, standing", "Raynal's ring modulo n squared", Raynal, true),
+        ring("sum, standing", "Raynal's sum ring, step 1", Sum { step: 1 }, true),
+        ring("K-state, on demand", "a wish for each turn", KState, false),
+        ring("Raynal, on demand", "a wish for each turn", Raynal, false),
+        ring("sum, on demand", "a wish for each turn", Sum { step: 1 }, false),
+        bakery("bakery, patience 0", "strictly first come first served", Some(Duration::ZERO)),
+        bakery("bakery", "a mutex with default options: others may pass for a millisecond", None),
+    ]
+}
+
+fn contender(name: &'static str, about: &'static str, kind: Box<dyn Kind>) -> Contender {
+    Contender { name, about, group: Group::Turnlock, kind: Ok(kind) }
+}
+
+/// Nobody's contender: what the check of exclusion must catch.
+pub fn nothing() -> Box<dyn Kind> {
+    boxed(nothing::Family)
+}
