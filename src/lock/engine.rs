@@ -93,7 +93,9 @@ impl<'a> At<'a> {
 
     /// Takes the lock, and opens it again if it was not recoverable (or inconsistent).
     pub fn take_and_reset(&self, limit: Limit) -> Result<Taken> {
-        if let Order::Rotation { rule, .. } = self.manner.order {
+        if let Order::Rotation { rule, .. } = self.manner.order
+            && self.health() == Health::NotRecoverable
+        {
             rotation::renew(self, rule, limit)?;
         }
         let token = self.take_whatever_its_health(limit)?;

@@ -74,7 +74,8 @@ pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
     }
 }
 
-/// Before a lock is opened again: a ring that was overwritten begins anew, with us.
+/// Before a lock that is closed for everyone is opened again: a ring that was overwritten begins anew, with us. While it is
+/// closed nobody takes turns, so a look that finds nothing moving is right.
 pub fn renew(at: &At, rule: Rule, limit: Limit) -> Result<()> {
     let rotation = Rotation::new(at, rule, limit);
     rotation.reconfigure(|| {
