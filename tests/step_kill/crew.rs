@@ -105,7 +105,7 @@ impl Crew {
         if self.has_seen_enough() {
             return None;
         }
-        let stretch = Stretch::learn(self, calls)?;
+        let stretch = Stretch::learn(self, Point::after_calls(calls, self.outcome.sleeps > 0))?;
         let places = stretch.points(self.short_cuts);
         let (inside, news) = self.kill_at(&places)?;
         self.outcome.inside += inside;

@@ -11,6 +11,9 @@
 
 mod arena;
 mod crew;
+#[allow(dead_code)]
+#[path = "../support/either.rs"]
+mod either;
 #[path = "../support/forked.rs"]
 mod forked;
 #[allow(dead_code)]
@@ -59,7 +62,8 @@ mod seeded_bugs {
     use super::{alone, crew::Scenario, kill_everywhere, scenarios};
     use turnlock::seeded::{self, Bug};
 
-    fn is_caught(bug: Bug, scenario: &Scenario) {
+    /// By a fault that says `what`.
+    fn is_caught(bug: Bug, scenario: &Scenario, what: &str) {
         let Some(_alone) = alone() else { return };
         seeded::plant(Some(bug));
         let outcome = kill_everywhere(scenario, true);
@@ -67,20 +71,26 @@ mod seeded_bugs {
         let fault =
             outcome.faults.first().unwrap_or_else(|| panic!("{bug:?} was planted and nothing was seen"));
         println!("{bug:?}: seen after {} points. {fault}", outcome.points);
-        assert!(fault.contains("told"), "another fault than the one that was planted: {fault}");
+        assert!(fault.contains(what), "another fault than the one that was planted: {fault}");
     }
 
     #[test]
     fn an_owner_that_is_not_looked_for_after_its_death_is_caught() {
-        is_caught(Bug::NoHeld, &scenarios::LOCK_FREE);
+        is_caught(Bug::NoHeld, &scenarios::LOCK_FREE, "told");
     }
 
     #[test]
     fn a_death_that_is_forgotten_before_it_is_written_down_is_caught() {
-        is_caught(Bug::ForgetBeforeNews, &scenarios::TAKE_A_DEAD_ONES_PLACE);
+        is_caught(Bug::ForgetBeforeNews, &scenarios::TAKE_A_DEAD_ONES_PLACE, "told");
     }
+
     #[test]
     fn one_who_died_trying_to_enter_and_passes_for_an_owner_is_caught() {
-        is_caught(Bug::OwnerDeadByTrying, &scenarios::RETAINED_ENTRY);
+        is_caught(Bug::OwnerDeadByTrying, &scenarios::RETAINED_ENTRY, "told");
+    }
+
+    #[test]
+    fn a_newcomer_to_a_ring_that_does_not_count_the_absent_is_caught() {
+        is_caught(Bug::AbsentNotCounted, &scenarios::LINKS_RENEWED, "lost its privilege");
     }
 }

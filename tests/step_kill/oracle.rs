@@ -1,12 +1,14 @@
 //! What must be true for the survivors, whichever instruction the victim died at.
 
 use super::{
-    arena::{Arena, Closed, Debt},
+    arena::{Closed, Debt},
+    either::{Kind, Lock},
+    format::{Format, peek_u64},
     trial::Trial,
 };
 use std::{sync::atomic::Ordering::SeqCst, time::Duration};
 use turnlock::{
-    Error, LockFile, LockFileOptions, Mutex, Participant,
+    Error, LockFile, LockFileOptions, Participant,
     inspect::{self, Entry, Life},
 };
 
@@ -17,10 +19,15 @@ pub const PARTICIPANTS: u32 = 3;
 /// The lock that everything is about.
 pub const LOCK: &str = "m";
 
+/// A mutex whose waiters let nobody pass.
+pub const STRICT: Kind = Kind::Mutex { patience: Duration::ZERO };
+
 /// A lock file as a trial's own process has it open.
 pub struct Stage {
     pub file: LockFile,
-    pub mutex: Mutex,
+    /// On a ring, to take part on demand.
+    pub lock: Lock,
+    pub kind: Kind,
     /// The first survivor.
     pub own: Participant,
 }
@@ -28,19 +35,20 @@ pub struct Stage {
 impl Stage {
     /// In a new file, or in the one that is there.
     pub fn new(trial: &Trial) -> Self {
-        Self::for_participants(trial, PARTICIPANTS)
+        Self::with(trial, PARTICIPANTS, STRICT)
     }
 
-    pub fn for_participants(trial: &Trial, participants: u32) -> Self {
-        Self::with_patience(trial, participants, Duration::ZERO)
-    }
-
-    /// With one lock, whose waiters let others pass for so long.
-    pub fn with_patience(trial: &Trial, participants: u32, patience: Duration) -> Self {
+    /// With one lock of this kind.
+    pub fn with(trial: &Trial, participants: u32, kind: Kind) -> Self {
         let file = options().participants(participants).open(trial.lock_file()).unwrap();
         let own = file.current_participant().unwrap();
-        let mutex = file.mutex_options().patience(patience).open(LOCK).unwrap();
-        Self { file, mutex, own }
+        let lock = kind.open(&file, LOCK).unwrap();
+        Self { file, lock, kind, own }
+    }
+
+    /// The ring, to take part standing.
+    pub fn standing(&self) -> Lock {
+        self.kind.open_standing(&self.file, LOCK).unwrap()
     }
 }
 
@@ -51,12 +59,26 @@ pub fn options() -> LockFileOptions {
     options
 }
 
-/// While the victim stands still in its section, alive, nobody else gets in.
-pub fn nobody_robs_the_living(arena: &Arena, stage: &Stage) {
-    if arena.inside.load(SeqCst) != 0 {
-        let robbed = stage.mutex.try_lock().err();
+/// While the victim stands still, alive: nobody else gets into its section, and a ring's privilege is somewhere.
+pub fn the_victim_stands_still(trial: &Trial, stage: &Stage) {
+    // A ring that has lost it begins anew as soon as somebody looks, so this comes first. Others may move it meanwhile: it is
+    // lost if it stays so.
+    assert!(!(0..3).all(|_| the_ring_is_lost(trial, stage)), "the ring has lost its privilege");
+    if trial.arena.inside.load(SeqCst) != 0 {
+        let robbed = stage.lock.try_lock().err();
         assert!(matches!(robbed, Some(Error::WouldBlock)), "a living holder was robbed: {robbed:?}");
     }
+}
+
+/// Is somebody on the ring, and nobody who is has the privilege?
+fn the_ring_is_lost(trial: &Trial, stage: &Stage) -> bool {
+    let Kind::Ring(_) = stage.kind else { return false };
+    let path = trial.lock_file();
+    let participants = stage.file.participants();
+    let format = Format { participants: participants.into(), locks: 1 };
+    let is_on_it = |slot: usize| peek_u64(&path, format.ring_link(1, slot as u64)) as u16 != 0;
+    let turn_of = || inspect::snapshot(&path).unwrap().locks[0].turn_of;
+    (0..participants as usize).any(is_on_it) && turn_of().is_none_or(|slot| !is_on_it(slot))
 }
 
 /// The victim is dead (and whoever else was to die): the survivors lack nothing, and the file is as good as new.
@@ -70,10 +92,10 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
     assert_eq!(alive, 1, "the living and the dead are mixed up: {status:?}");
 
     let dead_holder = lock.holder.as_ref().filter(|holder| holder.participant.life == Life::Dead);
-    let news = enter(trial, &stage.mutex, None);
+    let news = enter(trial, &stage.lock, None);
     let expected = lock.state == "inconsistent" || (lock.state == "consistent" && dead_holder.is_some());
     assert_eq!(news, expected, "told of a death, against what the file said: {status:?}");
-    let (told, found) = (stage.mutex.previous_owner(), lock.previous_owner.as_ref());
+    let (told, found) = (stage.lock.previous_owner(), lock.previous_owner.as_ref());
     let dead = dead_holder.map(Entry::pid).or(found.map(|owner| owner.pid));
     assert_eq!(told.map(|owner| owner.pid), dead, "told who died, against what the file said: {status:?}");
 
@@ -82,7 +104,7 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
         .map(|newcomer| {
             let newcomer =
                 stage.file.participant().unwrap_or_else(|error| panic!("newcomer {newcomer}: {error}"));
-            assert!(!enter(trial, &stage.mutex, Some(&newcomer)), "news of a death that was told before");
+            assert!(!enter(trial, &stage.lock, Some(&newcomer)), "news of a death that was told before");
             newcomer
         })
         .collect();
@@ -92,16 +114,17 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
     let status = inspect::snapshot(&path).unwrap();
     assert_eq!(status.participants.len(), 1, "a dead one's slot is still taken: {status:?}");
 
-    let Stage { file, mutex, own } = stage;
-    drop((own, mutex, file));
-    the_file_is_whole(trial);
+    let Stage { file, lock, kind, own } = stage;
+    let participants = file.participants();
+    drop((own, lock, file));
+    the_file_is_whole(trial, participants, kind);
 }
 
 /// Whoever opens it now finds nothing amiss, and nothing else lies in its folder. Nobody has it open before or after.
-pub fn the_file_is_whole(trial: &Trial) {
+fn the_file_is_whole(trial: &Trial, participants: u32, kind: Kind) {
     let path = trial.lock_file();
-    let stage = Stage::new(trial);
-    assert!(!enter(trial, &stage.mutex, None), "news of a death that was told before");
+    let stage = Stage::with(trial, participants, kind);
+    assert!(!enter(trial, &stage.lock, None), "news of a death that was told before");
     drop(stage);
     let status = inspect::snapshot(&path).unwrap();
     assert!(status.participants.is_empty(), "{status:?}");
@@ -155,28 +178,26 @@ macro_rules! has_its_turn {
 /// there news?
 ///
 /// Also while the victim is alive: then it is outside.
-pub fn enter(trial: &Trial, mutex: &Mutex, me: Option<&Participant>) -> bool {
+pub fn enter(trial: &Trial, lock: &Lock, me: Option<&Participant>) -> bool {
     let was_closed = trial.arena.closed.load(SeqCst);
     let turn = match me {
-        Some(me) => {
-            mutex.lock_for_as(me, PATIENCE).map(|guard| has_its_turn!(trial.arena, was_closed, guard))
-        }
-        None => mutex.lock_for(PATIENCE).map(|guard| has_its_turn!(trial.arena, was_closed, guard)),
+        Some(me) => lock.lock_for_as(me, PATIENCE).map(|guard| has_its_turn!(trial.arena, was_closed, guard)),
+        None => lock.lock_for(PATIENCE).map(|guard| has_its_turn!(trial.arena, was_closed, guard)),
     };
     match turn {
         Ok(news) => news,
         Err(Error::NotRecoverable) if was_closed != Closed::No as u32 => {
-            reset(trial, mutex);
-            enter(trial, mutex, me)
+            reset(trial, lock);
+            enter(trial, lock, me)
         }
         Err(error) => panic!("a survivor does not get in: {error}"),
     }
 }
 
 /// Somebody from outside, `turnlock reset` for example, repairs the data and opens the lock again.
-fn reset(trial: &Trial, mutex: &Mutex) {
+fn reset(trial: &Trial, lock: &Lock) {
     let arena = trial.arena;
-    trial.bystander(|| mutex.reset_for(PATIENCE).unwrap()).join();
+    trial.bystander(|| lock.reset_for(PATIENCE).unwrap()).join();
     arena.b.store(arena.a.load(SeqCst), SeqCst);
     for word in [&arena.inside, &arena.busy, &arena.owed, &arena.closed] {
         word.store(0, SeqCst);

@@ -14,6 +14,8 @@ pub struct Point {
     pub steps: u32,
     /// Then into the next system call, which sleeps, and killed in its sleep.
     pub asleep: bool,
+    /// It lies beyond a sleep.
+    pub after_sleep: bool,
 }
 
 /// Run on to the instruction at `address`, for the `visits`th time.
@@ -24,9 +26,9 @@ pub struct ShortCut {
 }
 
 impl Point {
-    /// Right after so many system calls.
-    pub fn after_calls(calls: u32) -> Self {
-        Self { calls, short_cut: None, steps: 0, asleep: false }
+    /// Right after so many system calls, one of which slept or none.
+    pub fn after_calls(calls: u32, after_sleep: bool) -> Self {
+        Self { calls, short_cut: None, steps: 0, asleep: false, after_sleep }
     }
 }
 
@@ -38,6 +40,7 @@ pub struct Order {
     calls: AtomicU32,
     steps: AtomicU32,
     asleep: AtomicU32,
+    after_sleep: AtomicU32,
     instructions_to_note: AtomicU32,
 }
 
@@ -50,6 +53,7 @@ impl Order {
         self.calls.store(point.calls, SeqCst);
         self.steps.store(point.steps, SeqCst);
         self.asleep.store(point.asleep.into(), SeqCst);
+        self.after_sleep.store(point.after_sleep.into(), SeqCst);
         self.instructions_to_note.store(instructions_to_note, SeqCst);
     }
 
@@ -60,6 +64,7 @@ impl Order {
             short_cut: Some(short_cut).filter(|short_cut| short_cut.visits > 0),
             steps: self.steps.load(SeqCst),
             asleep: self.asleep.load(SeqCst) != 0,
+            after_sleep: self.after_sleep.load(SeqCst) != 0,
         };
         (point, self.instructions_to_note.load(SeqCst))
     }

@@ -22,9 +22,9 @@ pub struct Place {
 }
 
 /// The instructions between two system calls, by address: from right after the first to the second, which is the last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Stretch {
-    calls: u32,
+    start: Point,
     addresses: Vec<u64>,
     /// The way ends here.
     pub is_last: bool,
@@ -53,15 +53,15 @@ impl Lesson {
 }
 
 impl Stretch {
-    /// Learns the one after so many system calls. Whatever is learnt, two trials must agree on. `None`: they went
+    /// Learns the one that begins at `start`. Whatever is learnt, two trials must agree on. `None`: they went
     /// wrong, or never agreed.
-    pub fn learn(crew: &mut Crew, calls: u32) -> Option<Self> {
-        let mut stretch = Self { calls, ..Self::default() };
+    pub fn learn(crew: &mut Crew, start: Point) -> Option<Self> {
+        let mut stretch = Self { start, addresses: Vec::new(), is_last: false, sleeps: false };
         for _ in 0..DISAGREEMENTS {
             loop {
                 // The last instruction known is the first of the lesson.
                 let last = stretch.places(crew.short_cuts).last();
-                let from = last.map_or(Point::after_calls(calls), |place| place.point);
+                let from = last.map_or(start, |place| place.point);
                 let [one, other] = crew.two_lessons(from, LESSON)?;
                 let follows = last.is_none_or(|place| place.address == one.addresses.first().copied());
                 if one != other || !follows {
@@ -81,7 +81,7 @@ impl Stretch {
 
     /// Every point of it.
     pub fn points(&self, short_cuts: bool) -> Vec<Place> {
-        let point = Point { asleep: true, ..Point::after_calls(self.calls) };
+        let point = Point { asleep: true, ..self.start };
         let sleep = self.sleeps.then_some(Place { point, address: None });
         self.places(short_cuts).chain(sleep).collect()
     }
@@ -89,7 +89,7 @@ impl Stretch {
     /// One for each instruction, each with the cheapest way to it. A breakpoint costs about as much as a step, and each
     /// further visit to it about as much as two.
     fn places(&self, short_cuts: bool) -> impl Iterator<Item = Place> {
-        let start = Point::after_calls(self.calls);
+        let start = self.start;
         let mut visits = HashMap::<u64, u32>::new();
         let mut best = (start, 0);
         self.addresses.iter().map(move |address| {

@@ -80,12 +80,17 @@ impl Format {
         self.region(region) + LOCK_WORDS_BYTES + slot * 8
     }
 
-    /// Of a ring: a slot's state S; its link is 8 bytes further, its wish 16.
+    /// Of a ring: a slot's state S; its wish is 16 bytes further.
     pub fn ring_state(self, region: u64, slot: u64) -> u64 {
         self.cell(region, slot) + 24
     }
 
-    /// What else a slot says of itself: held, since, wake, sleepers.
+    /// Its place on a ring; 0 in the low 16 bits: it is not on it.
+    pub fn ring_link(self, region: u64, slot: u64) -> u64 {
+        self.cell(region, slot) + 32
+    }
+
+    /// What else a slot says of itself: held, since, wake, sleepers, and on a ring its state, link and wish.
     pub fn cell(self, region: u64, slot: u64) -> u64 {
         self.region(region + 1) - self.cells_bytes() + slot * CELL_BYTES
     }

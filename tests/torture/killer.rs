@@ -2,9 +2,10 @@
 
 use super::{
     arena::{Arena, Fault, MAX_WORKERS, monotonic_ns},
+    either::{Kind, Lock},
     format::{Format, poke_u64},
     random::Random,
-    worker,
+    worker::{self, Post},
 };
 use std::{
     collections::BTreeMap,
@@ -13,18 +14,33 @@ use std::{
     time::{Duration, Instant},
 };
 use turnlock::{
-    LockFile, Mutex,
+    LockFile,
     seeded::{self, Bug},
     steps::Step,
 };
 
+/// Steps that only those come to who take a mutex.
+const ON_MUTEXES_ONLY: [Step; 6] =
+    [Step::Try, Step::Ask, Step::AskWait, Step::Settle, Step::Retain, Step::Polite];
+/// Steps that only those come to who take part in a ring.
+const ON_RINGS_ONLY: [Step; 4] = [Step::Reconfigure, Step::Rotate, Step::Pass, Step::Passed];
+
+/// Which workers take part in a ring standing; the others do on demand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Nobody,
+    EveryOther,
+    Everybody,
+}
+
+#[derive(Clone, Copy)]
 pub struct Round {
     pub name: &'static str,
     pub workers: usize,
+    pub lock: Kind,
+    pub standing: Standing,
     /// Workers are also stopped for up to three milliseconds.
     pub stops: bool,
-    /// How long waiters let others pass.
-    pub patience: Duration,
     /// What the lock has learnt of retentions that did not pay is taken back all the time, so that there are many.
     pub retains: bool,
     pub bug: Option<Bug>,
@@ -34,6 +50,7 @@ pub struct Round {
 
 pub struct Outcome {
     pub name: &'static str,
+    pub lock: Kind,
     pub seconds: f64,
     /// Where a worker was when it died, by [`Step`] number; 0 = outside.
     pub deaths: BTreeMap<u32, u64>,
@@ -68,31 +85,46 @@ struct Killer<'a> {
     arena: &'static Arena,
     file: &'a LockFile,
     path: PathBuf,
-    mutex: &'a Mutex,
+    on_demand: &'a Lock,
+    standing: &'a Lock,
     round: &'a Round,
+    /// Those at which a worker of this round can die.
+    steps: Vec<Step>,
     random: Random,
     seed: u64,
     forked: u64,
     stops: u64,
 }
 
+/// Room in the file for so many workers: each may have a second slot, and leave a dead one behind.
+pub fn participants(workers: usize) -> u32 {
+    2 * workers as u32 + 2
+}
+
 /// Kills `kills` workers in one round.
 pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
     assert!(round.workers <= MAX_WORKERS);
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-    let participants = 2 * round.workers as u32 + 2;
     let file = LockFile::options()
-        .participants(participants)
+        .participants(participants(round.workers))
         .locks(1)
         .open(folder.path().join("torture.lock"))
         .unwrap();
-    let mutex = file.mutex_options().patience(round.patience).open("torture").unwrap();
+    let on_demand = round.lock.open(&file, "torture").unwrap();
+    let standing = round.lock.open_standing(&file, "torture").unwrap();
+    // One who is to die at any other would only live longer than the rest.
+    let of_others: &[Step] = match round.lock {
+        Kind::Mutex { .. } => &ON_RINGS_ONLY,
+        Kind::Ring(_) => &ON_MUTEXES_ONLY,
+    };
     let mut killer = Killer {
         arena: Arena::new(),
         file: &file,
         path: file.path(),
-        mutex: &mutex,
+        on_demand: &on_demand,
+        standing: &standing,
         round,
+        steps: Step::ALL.into_iter().filter(|step| !of_others.contains(step)).collect(),
         random: Random::new(seed, round.workers as u64),
         seed,
         forked: 0,
@@ -103,6 +135,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
     let arena = killer.arena;
     Outcome {
         name: round.name,
+        lock: round.lock,
         seconds: began.elapsed().as_secs_f64(),
         deaths,
         entries: arena.progress.load(Relaxed),
@@ -165,7 +198,7 @@ impl Killer<'_> {
     /// Forks a worker with a plan: half die at a named step, half at a random moment.
     fn start(&mut self, worker: usize) -> Plan {
         let note = &self.arena.workers[worker];
-        let any = Step::ALL[self.random.below(Step::ALL.len() as u64) as usize];
+        let any = self.steps[self.random.below(self.steps.len() as u64) as usize];
         let armed = if self.random.in_hundred(50) { self.round.mostly_at.unwrap_or(any) as u32 } else { 0 };
         note.skip.store(self.random.below(12) as u32, Relaxed);
         note.step.store(0, Relaxed);
@@ -179,7 +212,13 @@ impl Killer<'_> {
             // SAFETY: should the killer die, so does the worker.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             seeded::plant(self.round.bug);
-            worker::work(self.arena, worker, self.file, self.mutex, random);
+            let stands = match self.round.standing {
+                Standing::Nobody => false,
+                Standing::EveryOther => worker.is_multiple_of(2),
+                Standing::Everybody => true,
+            };
+            let lock = if stands { self.standing } else { self.on_demand };
+            worker::work(self.arena, worker, &Post { file: self.file, lock, stands }, random);
         }
         let now = monotonic_ns();
         let stops = self.round.stops && self.random.in_hundred(20);

@@ -1,12 +1,17 @@
-//! Torture: workers share one lock and are killed, at random moments and at each named step, and stopped; an oracle in
+//! Torture: workers share one lock, a mutex or a turn ring, and are killed, at random moments and at each named step, and stopped; an oracle in
 //! plain shared memory watches. No hang, no double entry, no torn data without news, tokens that only rise.
 //!
-//! Needs `--features named-steps,seeded-bugs`. `TURNLOCK_TORTURE_KILLS` says how many kills (5,000 if not said);
-//! `TURNLOCK_TORTURE_SEED` repeats a run's choices (not its schedule). The long run and its table are in
+//! Needs `--features named-steps,seeded-bugs`. `TURNLOCK_TORTURE_KILLS` says how many kills in the rounds with a mutex (5,000 if
+//! not said); each round with a ring has as many as each of those.
+//! `TURNLOCK_TORTURE_SEED` repeats a run's choices (not its schedule), and `TURNLOCK_TORTURE_ROUNDS` names the rounds (those whose
+//! name has it as a part). The long run and its table are in
 //! `docs/reliability.md`.
 #![cfg(all(feature = "named-steps", feature = "seeded-bugs", not(any(loom, shuttle))))]
 
 mod arena;
+#[allow(dead_code)]
+#[path = "../support/either.rs"]
+mod either;
 #[path = "../support/forked.rs"]
 mod forked;
 #[allow(dead_code)]
@@ -18,9 +23,10 @@ mod report;
 mod worker;
 
 use arena::Fault;
-use killer::{Outcome, Round};
+use either::Kind;
+use killer::{Outcome, Round, Standing};
 use std::{sync::Mutex, time::Duration};
-use turnlock::{DEFAULT_PATIENCE, seeded::Bug, steps::Step};
+use turnlock::{DEFAULT_PATIENCE, RingAlgorithm, seeded::Bug, steps::Step};
 
 /// One torture at a time: they would starve each other.
 static ONE: Mutex<()> = Mutex::new(());
@@ -34,30 +40,54 @@ fn seed() -> u64 {
     given.unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64)
 }
 
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).max(2)
+}
+
+/// The sum ring that turns from each slot to the one below.
+fn in_reverse(workers: usize) -> RingAlgorithm {
+    RingAlgorithm::Sum { step: killer::participants(workers) - 1 }
+}
+
 #[test]
 fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let (kills, seed) = (kills(), seed());
-    let cores = std::thread::available_parallelism().map_or(2, usize::from).max(2);
+    let cores = cores();
     println!("seed {seed}, {cores} cores");
+    let only = std::env::var("TURNLOCK_TORTURE_ROUNDS").unwrap_or_default();
     let round = |name, workers, stops, patience, retains| Round {
         name,
         workers,
         stops,
-        patience,
+        lock: Kind::Mutex { patience },
+        standing: Standing::Nobody,
         retains,
         bug: None,
         mostly_at: None,
     };
     let strict = Duration::ZERO;
-    let rounds = [
+    let of_mutexes = [
         round("workers = cores, strict", cores, false, strict, false),
         round("workers = cores, strict, retaining, stops", cores, true, strict, true),
         round("workers = cores + 1, patient, retaining", cores + 1, false, DEFAULT_PATIENCE, true),
         round("workers = 3 x cores, patient, stops", 3 * cores, true, DEFAULT_PATIENCE, false),
     ];
-    let share = kills.div_ceil(rounds.len() as u64);
-    let outcomes: Vec<Outcome> = rounds.iter().map(|round| killer::torture(round, share, seed)).collect();
+    let round = |name, workers, stops, algorithm, standing| Round {
+        lock: Kind::Ring(algorithm),
+        standing,
+        ..round(name, workers, stops, strict, false)
+    };
+    let (raynal, k_state, reverse) = (RingAlgorithm::Raynal, RingAlgorithm::KState, in_reverse(cores + 1));
+    let of_rings = [
+        round("Raynal's ring, on demand, workers = cores + 1", cores + 1, false, raynal, Standing::Nobody),
+        round("Raynal's ring, standing, workers = cores + 1", cores + 1, false, raynal, Standing::Everybody),
+        round("K-state ring, on demand, workers = cores, stops", cores, true, k_state, Standing::Nobody),
+        round("sum ring in reverse, standing and not, stops", cores + 1, true, reverse, Standing::EveryOther),
+    ];
+    let share = kills.div_ceil(of_mutexes.len() as u64);
+    let rounds = of_mutexes.iter().chain(&of_rings).filter(|round| round.name.contains(&only));
+    let outcomes: Vec<Outcome> = rounds.map(|round| killer::torture(round, share, seed)).collect();
     let fault = report::print(&outcomes);
     assert!(fault.is_none(), "{}", fault.unwrap());
 }
@@ -65,15 +95,35 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
 /// Bugs that show when participants die, or when they run on several cores at once. That the oracle can see them is
 /// what makes its silence worth something.
 fn is_caught(bug: Bug, mostly_at: Option<Step>, may_show_as: &[Fault]) {
+    let strict = Kind::Mutex { patience: Duration::ZERO };
+    is_caught_among(cores(), strict, bug, mostly_at, may_show_as);
+}
+
+/// On a ring, among so many more workers than cores.
+fn is_caught_on_ring(
+    more: usize,
+    algorithm: RingAlgorithm,
+    bug: Bug,
+    mostly_at: Option<Step>,
+    may_show_as: &[Fault],
+) {
+    is_caught_among(cores() + more, Kind::Ring(algorithm), bug, mostly_at, may_show_as);
+}
+
+fn is_caught_among(workers: usize, lock: Kind, bug: Bug, mostly_at: Option<Step>, may_show_as: &[Fault]) {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let cores = std::thread::available_parallelism().map_or(2, usize::from).max(2);
     // Usually the first attempt is enough; on a machine that gives us one core at a time, a missing fence needs more.
     for attempt in 1..=40 {
-        let stops = attempt % 2 == 0;
-        let patience = Duration::ZERO;
-        let retains = bug.is_of_retentions();
-        let round =
-            Round { name: "seeded bug", workers: cores, stops, patience, retains, bug: Some(bug), mostly_at };
+        let round = Round {
+            name: "seeded bug",
+            workers,
+            lock,
+            standing: Standing::Nobody,
+            stops: attempt % 2 == 0,
+            retains: bug.is_of_retentions(),
+            bug: Some(bug),
+            mostly_at,
+        };
         let outcome = killer::torture(&round, 2_000, seed());
         if let Some(fault) = may_show_as.iter().find(|fault| outcome.count(**fault) > 0) {
             println!("{bug:?}: {fault:?} after at most {} kills", outcome.kills() * attempt);
@@ -126,4 +176,16 @@ fn a_number_given_up_before_control_is_written_is_caught() {
 #[test]
 fn a_retainer_that_writes_control_itself_is_caught() {
     is_caught(Bug::ControlByNonCandidate, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+}
+
+const TWO_INSIDE: &[Fault] = &[Fault::DoubleEntry, Fault::Torn, Fault::Token];
+
+#[test]
+fn a_newcomer_with_the_state_that_it_left_with_is_caught() {
+    is_caught_on_ring(1, RingAlgorithm::Raynal, Bug::StateNotRenewed, None, TWO_INSIDE);
+}
+
+#[test]
+fn a_wish_without_the_reconfiguration_lock_is_caught() {
+    is_caught_on_ring(0, RingAlgorithm::Raynal, Bug::AskWithoutLock, None, TWO_INSIDE);
 }

@@ -1,6 +1,6 @@
 //! The table of a torture run.
 
-use super::killer::Outcome;
+use super::{either::Kind, killer::Outcome};
 use hdrhistogram::Histogram;
 use turnlock::steps::Step;
 
@@ -19,11 +19,17 @@ pub fn print(outcomes: &[Outcome]) -> Option<String> {
             outcome.news
         );
     }
-    println!("\n| killed at step | kills |\n|---|---|");
-    let killed_at = |step: u32| outcomes.iter().filter_map(|outcome| outcome.deaths.get(&step)).sum::<u64>();
-    println!("| outside | {} |", killed_at(0));
+    println!("\n| killed at step | mutexes | rings |\n|---|---|---|");
+    let row = |name: &str, step: u32| {
+        let killed = |on_ring: bool| {
+            let outcomes = outcomes.iter().filter(|outcome| matches!(outcome.lock, Kind::Ring(_)) == on_ring);
+            outcomes.filter_map(|outcome| outcome.deaths.get(&step)).sum::<u64>()
+        };
+        println!("| {name} | {} | {} |", killed(false), killed(true));
+    };
+    row("outside", 0);
     for step in Step::ALL {
-        println!("| {step:?} | {} |", killed_at(step as u32));
+        row(&format!("{step:?}"), step as u32);
     }
     println!(
         "\n| news after a death, microseconds | count | p50 | p90 | p99 | p99.9 | max |\n|---|---|---|---|---|---|---|"

@@ -2,25 +2,34 @@
 
 use super::{
     arena::{Arena, Fault, monotonic_ns},
+    either::Lock,
     random::Random,
 };
 use std::{
     sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed},
     time::Duration,
 };
-use turnlock::{Acquired, Error, LockFile, Mutex, PreviousOwner, steps, steps::Step};
+use turnlock::{Acquired, Error, LockFile, PreviousOwner, steps, steps::Step};
 
 static ARENA: AtomicPtr<Arena> = AtomicPtr::new(std::ptr::null_mut());
 static ME: AtomicUsize = AtomicUsize::new(0);
 
+/// What a worker works with.
+pub struct Post<'a> {
+    pub file: &'a LockFile,
+    pub lock: &'a Lock,
+    /// Does it take part standing?
+    pub stands: bool,
+}
+
 /// What a forked child does until it is killed.
-pub fn work(arena: &'static Arena, me: usize, file: &LockFile, mutex: &Mutex, mut random: Random) -> ! {
+pub fn work(arena: &'static Arena, me: usize, post: &Post, mut random: Random) -> ! {
     ARENA.store(std::ptr::from_ref(arena).cast_mut(), Relaxed);
     ME.store(me, Relaxed);
     steps::watch(watch);
     let mut bursting = 0;
     loop {
-        if let Err(error) = one_turn(arena, me, file, mutex, &mut random) {
+        if let Err(error) = one_turn(arena, me, post, &mut random) {
             arena.last_error.store(error.code() as u32, Relaxed);
             arena.fault(Fault::Error);
         }
@@ -57,31 +66,33 @@ fn watch(step: Step) {
     }
 }
 
-fn one_turn(
-    arena: &Arena,
-    me: usize,
-    file: &LockFile,
-    mutex: &Mutex,
-    random: &mut Random,
-) -> turnlock::Result<()> {
+fn one_turn(arena: &Arena, me: usize, post: &Post, random: &mut Random) -> turnlock::Result<()> {
+    let Post { file, lock, stands } = *post;
+    let gives_up = arena.workers[me].armed.load(Relaxed) == Step::Withdraw as u32;
+    // Its limit does not make one who stands give up.
+    if stands && (gives_up || random.in_hundred(4)) {
+        lock.leave()?;
+    }
     let began = monotonic_ns();
     match random.below(20) {
         0 => {
+            if stands {
+                // The ring would wait for this thread, which is to wait as somebody else now.
+                lock.leave()?;
+            }
             let participant = file.participant()?;
-            let mut guard = mutex.lock_as(&participant)?;
+            let mut guard = lock.lock_as(&participant)?;
             let (acquired, dead) = (guard.acquired(), guard.previous_owner());
             section(arena, me, acquired, dead, began, random, || guard.mark_consistent());
             guard.unlock()
         }
         way => {
             let taken = match way {
-                1 => mutex.try_lock(),
+                1 => lock.try_lock(),
                 // One who is to die while giving up has to give up first.
-                _ if arena.workers[me].armed.load(Relaxed) == Step::Withdraw as u32 => {
-                    mutex.lock_for(Duration::ZERO)
-                }
-                2..4 => mutex.lock_for(Duration::from_nanos(random.below(20_000))),
-                _ => mutex.lock(),
+                _ if gives_up && !stands => lock.lock_for(Duration::ZERO),
+                2..4 => lock.lock_for(Duration::from_nanos(random.below(20_000))),
+                _ => lock.lock(),
             };
             let mut guard = match taken {
                 Err(Error::WouldBlock | Error::TimedOut) => return Ok(()),

@@ -22,7 +22,7 @@ pub fn closes_a_participant(trial: &Trial) {
 pub fn closes_a_participant_that_holds(trial: &Trial) {
     usual(trial, Stage::new(trial), (), |stage| {
         let me = stage.file.participant().unwrap();
-        let guard = stage.mutex.lock_as(&me).unwrap();
+        let guard = stage.lock.lock_as(&me).unwrap();
         trial.arena.token.fetch_max(guard.fencing_token(), Relaxed);
         trial.arena.a.fetch_add(1, Relaxed);
         forget(guard);
@@ -52,7 +52,7 @@ pub fn ends_a_thread(trial: &Trial) {
     usual(trial, Stage::new(trial), (), |stage| {
         thread::scope(|threads| {
             let thread = threads.spawn(|| {
-                stage.mutex.lock().unwrap().unlock().unwrap();
+                stage.lock.lock().unwrap().unlock().unwrap();
                 begin();
             });
             thread.join().unwrap();

@@ -40,28 +40,28 @@ fn its_life_is_to_attach<T>(trial: &Trial, stage: Stage, others: T) {
 pub fn locks_for_the_first_time(trial: &Trial) {
     usual(trial, Stage::new(trial), (), |stage| {
         begin();
-        takes_its_turn(trial, stage, |stage| stage.mutex.lock())
+        takes_its_turn(trial, stage, |stage| stage.lock.lock())
     });
 }
 
 pub fn locks(trial: &Trial) {
-    its_life_is_a_turn(trial, Stage::new(trial), |stage| stage.mutex.lock());
+    its_life_is_a_turn(trial, Stage::new(trial), |stage| stage.lock.lock());
 }
 
 pub fn takes_a_dead_ones_place(trial: &Trial) {
     let stage = Stage::new(trial);
     one_dies_inside(trial, &stage);
-    its_life_is_a_turn(trial, stage, |stage| stage.mutex.lock());
+    its_life_is_a_turn(trial, stage, |stage| stage.lock.lock());
 }
 
 pub fn tries(trial: &Trial) {
-    its_life_is_a_turn(trial, Stage::new(trial), |stage| stage.mutex.try_lock());
+    its_life_is_a_turn(trial, Stage::new(trial), |stage| stage.lock.try_lock());
 }
 
 pub fn tries_a_dead_ones_place(trial: &Trial) {
     let stage = Stage::new(trial);
     one_dies_inside(trial, &stage);
-    its_life_is_a_turn(trial, stage, |stage| stage.mutex.try_lock());
+    its_life_is_a_turn(trial, stage, |stage| stage.lock.try_lock());
 }
 
 /// The first to die has said that it is choosing, and has no number.
@@ -71,13 +71,13 @@ pub fn buries_one_in_the_doorway(trial: &Trial) {
     let first = trial.victim(|| {
         let _attached = stage.file.current_participant().unwrap();
         begin();
-        forget(stage.mutex.lock().unwrap());
+        forget(stage.lock.lock().unwrap());
         panic!("it was to die before");
     });
     let format = Format { participants: PARTICIPANTS.into(), locks: 1 };
     let its_register = format.number(1, stage.own.slot() as u64 + 1);
     first.dies_when(|| peek_u64(&trial.lock_file(), its_register) == CHOOSING);
-    its_life_is_a_turn(trial, stage, |stage| stage.mutex.lock());
+    its_life_is_a_turn(trial, stage, |stage| stage.lock.lock());
 }
 
 fn its_life_is_a_turn(trial: &Trial, stage: Stage, take: fn(&Stage) -> Result<MutexGuard<'_>>) {

@@ -15,13 +15,13 @@ pub fn wakes(trial: &Trial) {
     let stage = Stage::new(trial);
     let mut victim = trial.victim(|| {
         trial.arena.is_busy(true);
-        let guard = stage.mutex.lock().unwrap();
+        let guard = stage.lock.lock().unwrap();
         begin();
         has_its_turn(trial.arena, guard);
         end(trial.arena)
     });
     let other = trial.bystander(|| {
-        enter(trial, &stage.mutex, Some(&stage.file.participant().unwrap()));
+        enter(trial, &stage.lock, Some(&stage.file.participant().unwrap()));
     });
     until_asleep(trial, 1);
     victim.go(|_| {});
@@ -53,7 +53,7 @@ fn has_the_news(trial: &Trial, then: impl FnOnce(MutexGuard)) {
     one_dies_inside(trial, &stage);
     usual(trial, stage, (), |stage| {
         trial.arena.is_busy(true);
-        let guard = stage.mutex.lock().unwrap();
+        let guard = stage.lock.lock().unwrap();
         begin();
         then(guard);
         end(trial.arena)
@@ -64,7 +64,7 @@ pub fn resets(trial: &Trial) {
     let stage = Stage::new(trial);
     one_dies_inside(trial, &stage);
     // News, and no repair.
-    stage.mutex.lock().unwrap().unlock().unwrap();
+    stage.lock.lock().unwrap().unlock().unwrap();
     trial.arena.owes(Debt::None);
     trial.arena.is_closed(Closed::Yes);
     usual(trial, stage, (), |stage| {
@@ -73,7 +73,7 @@ pub fn resets(trial: &Trial) {
         trial.arena.is_busy(true);
         trial.arena.b.store(trial.arena.a.load(Relaxed), Relaxed);
         trial.arena.is_closed(Closed::Perhaps);
-        stage.mutex.reset().unwrap();
+        stage.lock.reset().unwrap();
         trial.arena.is_closed(Closed::No);
         trial.arena.is_busy(false);
         end(trial.arena)

@@ -10,16 +10,17 @@ mod leave;
 mod names;
 mod open;
 mod retain;
+mod ring;
 mod wait;
 
 use super::{
     arena::{Arena, Debt},
     crew::Scenario,
-    oracle::{Stage, nobody_robs_the_living, the_living_go_on},
+    oracle::{Stage, the_living_go_on, the_victim_stands_still},
     trial::Trial,
 };
 use std::sync::atomic::Ordering::Relaxed;
-use turnlock::{MutexGuard, inspect};
+use turnlock::{MutexGuard, RingAlgorithm, inspect};
 
 pub const ALL: &[Scenario] = &[
     alone("open: create the file", open::creates),
@@ -60,7 +61,33 @@ pub const ALL: &[Scenario] = &[
     alone("detach: a participant that holds", close::closes_a_participant_that_holds),
     alone("detach: the last handle", close::closes_the_file),
     alone("detach: the end of a thread", close::ends_a_thread),
+    alone("ring: a turn, nobody there", |trial| ring::takes_a_turn(trial, RAYNALS)),
+    alone("ring: a turn again", |trial| ring::takes_a_turn_again(trial, RAYNALS)),
+    alone("ring: behind a living holder", |trial| ring::waits(trial, RAYNALS)),
+    alone("ring: a dead holder's place", |trial| ring::takes_a_dead_ones_place(trial, RAYNALS)),
+    alone("ring: a try, one that stood died outside", |trial| ring::takes_over(trial, RAYNALS)),
+    alone("ring: a try, one that stood died outside, in a K-state ring", |trial| {
+        ring::takes_over(trial, K_STATE)
+    }),
+    alone("ring: a try, one that stood died outside, in a sum ring", |trial| {
+        ring::takes_over(trial, REVERSE_SUM)
+    }),
+    alone("ring: a turn in a dead one's place on it", |trial| ring::is_heir(trial, RAYNALS)),
+    alone("ring: no time", |trial| ring::gives_up(trial, RAYNALS)),
+    LINKS_RENEWED,
+    alone("ring: unlock, one comes and one left, in a K-state ring", |trial| {
+        ring::renews_the_links(trial, K_STATE)
+    }),
+    alone("ring: unlock, one comes and one left, in a sum ring", |trial| {
+        ring::renews_the_links(trial, REVERSE_SUM)
+    }),
+    alone("ring: standing, two turns", |trial| ring::stands(trial, RAYNALS)),
+    alone("ring: leaves to another that stands", |trial| ring::leaves(trial, RAYNALS)),
 ];
+
+const RAYNALS: RingAlgorithm = RingAlgorithm::Raynal;
+const K_STATE: RingAlgorithm = RingAlgorithm::KState;
+const REVERSE_SUM: RingAlgorithm = RingAlgorithm::Sum { step: ring::PARTICIPANTS - 1 };
 
 pub const LOCK_FREE: Scenario = alone("lock: free", enter::locks);
 
@@ -68,6 +95,9 @@ pub const TAKE_A_DEAD_ONES_PLACE: Scenario =
     alone("lock: a dead holder's place", enter::takes_a_dead_ones_place);
 
 pub const RETAINED_ENTRY: Scenario = alone("retain: an entry", retain::enters);
+
+pub const LINKS_RENEWED: Scenario =
+    alone("ring: unlock, one comes and one left", |trial| ring::renews_the_links(trial, RAYNALS));
 
 /// One whose victim has one thread that runs.
 const fn alone(name: &'static str, play: fn(&Trial)) -> Scenario {
@@ -78,7 +108,7 @@ const fn alone(name: &'static str, play: fn(&Trial)) -> Scenario {
 fn usual<T>(trial: &Trial, stage: Stage, others: T, life: impl FnOnce(&Stage)) {
     let mut victim = trial.victim(|| life(&stage));
     victim.go(|_| {});
-    nobody_robs_the_living(trial.arena, &stage);
+    the_victim_stands_still(trial, &stage);
     victim.kill();
     drop(others);
     the_living_go_on(trial, stage);
@@ -104,7 +134,7 @@ fn one_dies_inside(trial: &Trial, stage: &Stage) {
 }
 
 fn dies_inside(arena: &Arena, stage: &Stage) {
-    let guard = stage.mutex.lock().unwrap();
+    let guard = stage.lock.lock().unwrap();
     arena.token.fetch_max(guard.fencing_token(), Relaxed);
     arena.a.fetch_add(1, Relaxed);
     std::mem::forget(guard);
@@ -118,6 +148,14 @@ fn until_asleep(trial: &Trial, how_many: usize) {
         status.locks[0].queue.iter().filter(|waiter| waiter.for_seconds.is_some()).count()
     };
     while asleep() < how_many {
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+}
+
+/// Waits until somebody has the lock.
+fn until_held(trial: &Trial) {
+    let path = trial.lock_file();
+    while inspect::snapshot(&path).unwrap().locks[0].holder.is_none() {
         std::thread::sleep(std::time::Duration::from_micros(50));
     }
 }

@@ -2,37 +2,34 @@
 
 use super::{
     dies_inside, has_its_turn, usual,
-    wait::{Meanwhile, behind, gives_up},
+    wait::{Meanwhile, behind, gives_up, limit},
 };
 use crate::{
     arena::{Arena, Debt},
+    either::Lock,
     oracle::{Stage, enter, the_living_go_on},
     tracee::{begin, end},
     trial::Trial,
 };
-use std::time::Duration;
-use turnlock::{Error, Mutex};
+use turnlock::Error;
 
 /// Enough entries in a row to retain the privilege of a new lock.
 const ENTRIES: usize = 3;
 
-/// Longer than a victim takes from the beginning of its wait to its first sleep, even on a busy machine.
-const LIMIT: Duration = Duration::from_millis(20);
-
-fn retain(mutex: &Mutex) {
+fn retain(lock: &Lock) {
     for _ in 0..ENTRIES {
-        mutex.lock().unwrap().unlock().unwrap();
+        lock.lock().unwrap().unlock().unwrap();
     }
 }
 
 fn takes_its_turn(arena: &Arena, stage: &Stage) {
     arena.is_busy(true);
-    has_its_turn(arena, stage.mutex.lock().unwrap());
+    has_its_turn(arena, stage.lock.lock().unwrap());
 }
 
 pub fn begins(trial: &Trial) {
     usual(trial, Stage::new(trial), (), |stage| {
-        stage.mutex.lock().unwrap().unlock().unwrap();
+        stage.lock.lock().unwrap().unlock().unwrap();
         begin();
         takes_its_turn(trial.arena, stage);
         end(trial.arena)
@@ -41,7 +38,7 @@ pub fn begins(trial: &Trial) {
 
 pub fn enters(trial: &Trial) {
     usual(trial, Stage::new(trial), (), |stage| {
-        retain(&stage.mutex);
+        retain(&stage.lock);
         begin();
         takes_its_turn(trial.arena, stage);
         end(trial.arena)
@@ -52,16 +49,16 @@ pub fn enters(trial: &Trial) {
 pub fn is_asked(trial: &Trial) {
     let stage = Stage::new(trial);
     let mut victim = trial.victim(|| {
-        retain(&stage.mutex);
+        retain(&stage.lock);
         trial.arena.is_busy(true);
-        let guard = stage.mutex.lock().unwrap();
+        let guard = stage.lock.lock().unwrap();
         begin();
         has_its_turn(trial.arena, guard);
         takes_its_turn(trial.arena, &stage);
         end(trial.arena)
     });
     let other = trial.bystander(|| {
-        enter(trial, &stage.mutex, Some(&stage.file.participant().unwrap()));
+        enter(trial, &stage.lock, Some(&stage.file.participant().unwrap()));
     });
     super::until_asleep(trial, 1);
     victim.go(|_| {});
@@ -73,7 +70,7 @@ pub fn is_asked(trial: &Trial) {
 /// One that retains the privilege dies outside, and the victim takes its slot.
 pub fn inherits(trial: &Trial) {
     let stage = Stage::new(trial);
-    trial.dead_one(|| retain(&stage.mutex));
+    trial.dead_one(|| retain(&stage.lock));
     let third = stage.file.participant().unwrap();
     usual(trial, stage, third, |stage| {
         begin();
@@ -84,7 +81,7 @@ pub fn inherits(trial: &Trial) {
 
 pub fn asks(trial: &Trial) {
     let stage = Stage::new(trial);
-    retain(&stage.mutex);
+    retain(&stage.lock);
     usual(trial, stage, (), |stage| {
         let _attached = stage.file.current_participant().unwrap();
         begin();
@@ -96,7 +93,7 @@ pub fn asks(trial: &Trial) {
 pub fn asks_a_dead_one(trial: &Trial) {
     let stage = Stage::new(trial);
     trial.dead_one(|| {
-        retain(&stage.mutex);
+        retain(&stage.lock);
         dies_inside(trial.arena, &stage);
     });
     trial.arena.owes(Debt::Owed);
@@ -111,7 +108,7 @@ pub fn asks_a_dead_one(trial: &Trial) {
 /// A stage whose first survivor retains the privilege.
 fn retained(trial: &Trial) -> Stage {
     let stage = Stage::new(trial);
-    retain(&stage.mutex);
+    retain(&stage.lock);
     stage
 }
 
@@ -125,13 +122,13 @@ pub fn asks_and_waits(trial: &Trial) {
 pub fn asks_in_vain(trial: &Trial) {
     behind(trial, retained(trial), Meanwhile::TimePasses, |stage, _| {
         begin();
-        gives_up(trial.arena, || stage.mutex.lock_for(LIMIT), |error| matches!(error, Error::TimedOut));
+        gives_up(trial.arena, || stage.lock.lock_for(limit(trial)), |error| matches!(error, Error::TimedOut));
     });
 }
 
 pub fn tries_in_vain(trial: &Trial) {
     behind(trial, retained(trial), Meanwhile::Nothing, |stage, _| {
         begin();
-        gives_up(trial.arena, || stage.mutex.try_lock(), |error| matches!(error, Error::WouldBlock));
+        gives_up(trial.arena, || stage.lock.try_lock(), |error| matches!(error, Error::WouldBlock));
     });
 }

@@ -3,7 +3,8 @@
 use super::{has_its_turn, until_asleep};
 use crate::{
     arena::Arena,
-    oracle::{Stage, enter, nobody_robs_the_living, the_living_go_on},
+    either::Kind,
+    oracle::{STRICT, Stage, enter, the_living_go_on, the_victim_stands_still},
     tracee::{begin, end},
     trial::{Bystander, Trial},
 };
@@ -13,8 +14,11 @@ use std::{
 };
 use turnlock::{Error, Participant, Result};
 
-/// Longer than a victim takes from the beginning of its wait to its first sleep, even on a busy machine.
-const LIMIT: Duration = Duration::from_millis(20);
+/// How long a victim waits whose time is to pass. Longer than it takes from the beginning of its wait to its first sleep,
+/// even on a busy machine; where it is to go further, it is not stepped on the way there, and takes a hundred times less.
+pub fn limit(trial: &Trial) -> Duration {
+    Duration::from_millis(if trial.point.after_sleep { 3 } else { 20 })
+}
 
 /// What happens while the victim stands right before its first sleep.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,24 +37,24 @@ pub fn queues(trial: &Trial) {
     behind_a_holder(trial, Meanwhile::Unlock, |stage, _| {
         begin();
         trial.arena.is_busy(true);
-        has_its_turn(trial.arena, stage.mutex.lock().unwrap());
+        has_its_turn(trial.arena, stage.lock.lock().unwrap());
     });
 }
 
 /// With more patience than anybody needs here.
 pub fn lets_others_pass(trial: &Trial) {
-    let stage = Stage::with_patience(trial, 4, Duration::from_secs(10));
+    let stage = Stage::with(trial, 4, Kind::Mutex { patience: Duration::from_secs(10) });
     behind(trial, stage, Meanwhile::Unlock, |stage, _| {
         begin();
         trial.arena.is_busy(true);
-        has_its_turn(trial.arena, stage.mutex.lock().unwrap());
+        has_its_turn(trial.arena, stage.lock.lock().unwrap());
     });
 }
 
 pub fn tries_in_vain(trial: &Trial) {
     behind_a_holder(trial, Meanwhile::Nothing, |stage, _| {
         begin();
-        gives_up(trial.arena, || stage.mutex.try_lock(), |error| matches!(error, Error::WouldBlock));
+        gives_up(trial.arena, || stage.lock.try_lock(), |error| matches!(error, Error::WouldBlock));
     });
 }
 
@@ -61,11 +65,15 @@ pub fn times_out_at_once(trial: &Trial) {
 }
 
 pub fn times_out(trial: &Trial) {
-    behind_a_holder(trial, Meanwhile::TimePasses, |stage, _| times_out_after(trial.arena, stage, LIMIT));
+    behind_a_holder(trial, Meanwhile::TimePasses, |stage, _| {
+        times_out_after(trial.arena, stage, limit(trial))
+    });
 }
 
 pub fn times_out_before_another(trial: &Trial) {
-    behind_a_holder(trial, Meanwhile::AnotherComes, |stage, _| times_out_after(trial.arena, stage, LIMIT));
+    behind_a_holder(trial, Meanwhile::AnotherComes, |stage, _| {
+        times_out_after(trial.arena, stage, limit(trial))
+    });
 }
 
 /// The request is there before the wait.
@@ -73,7 +81,7 @@ pub fn is_cancelled(trial: &Trial) {
     behind_a_holder(trial, Meanwhile::Nothing, |stage, me| {
         me.cancel();
         begin();
-        gives_up(trial.arena, || stage.mutex.lock(), |error| matches!(error, Error::Cancelled));
+        gives_up(trial.arena, || stage.lock.lock(), |error| matches!(error, Error::Cancelled));
     });
 }
 
@@ -83,7 +91,7 @@ pub fn cancels(trial: &Trial) {
         let me = &stage.file.participant().unwrap();
         thread::scope(|threads| {
             threads.spawn(|| {
-                gives_up(trial.arena, || stage.mutex.lock_as(me), |error| matches!(error, Error::Cancelled));
+                gives_up(trial.arena, || stage.lock.lock_as(me), |error| matches!(error, Error::Cancelled));
             });
             until_asleep(trial, 1);
             begin();
@@ -93,9 +101,9 @@ pub fn cancels(trial: &Trial) {
     });
 }
 
-fn times_out_after(arena: &Arena, stage: &Stage, limit: Duration) {
+pub fn times_out_after(arena: &Arena, stage: &Stage, limit: Duration) {
     begin();
-    gives_up(arena, || stage.mutex.lock_for(limit), |error| matches!(error, Error::TimedOut));
+    gives_up(arena, || stage.lock.lock_for(limit), |error| matches!(error, Error::TimedOut));
 }
 
 pub fn gives_up<G>(
@@ -110,15 +118,15 @@ pub fn gives_up<G>(
 }
 
 fn behind_a_holder(trial: &Trial, meanwhile: Meanwhile, life: impl FnOnce(&Stage, &Participant)) {
-    behind(trial, Stage::for_participants(trial, 4), meanwhile, life);
+    behind(trial, Stage::with(trial, 4, STRICT), meanwhile, life);
 }
 
 /// The first survivor takes the lock, in its way; the victim comes after it.
 pub fn behind(trial: &Trial, stage: Stage, meanwhile: Meanwhile, life: impl FnOnce(&Stage, &Participant)) {
     let enters = || {
-        enter(trial, &stage.mutex, Some(&stage.file.participant().unwrap()));
+        enter(trial, &stage.lock, Some(&stage.file.participant().unwrap()));
     };
-    let mut held = Some(stage.mutex.lock().unwrap());
+    let mut held = Some(stage.lock.lock().unwrap());
     let mut others = Vec::new();
     if matches!(meanwhile, Meanwhile::TimePasses | Meanwhile::AnotherComes) {
         others.push(trial.bystander(enters));
@@ -136,16 +144,16 @@ pub fn behind(trial: &Trial, stage: Stage, meanwhile: Meanwhile, life: impl FnOn
         match meanwhile {
             Meanwhile::Nothing => {}
             Meanwhile::Unlock => drop(held.take()),
-            Meanwhile::TimePasses => sleep(LIMIT),
+            Meanwhile::TimePasses => sleep(limit(trial)),
             Meanwhile::AnotherComes if others.len() > 1 => {}
             Meanwhile::AnotherComes => {
                 others.push(trial.bystander(enters));
                 until_asleep(trial, 3);
-                sleep(LIMIT);
+                sleep(limit(trial));
             }
         }
     });
-    nobody_robs_the_living(trial.arena, &stage);
+    the_victim_stands_still(trial, &stage);
     victim.kill();
     drop(held);
     others.into_iter().for_each(Bystander::join);
