@@ -19,6 +19,9 @@ use std::time::Duration;
 /// thread or its death; the ring waits for it, so the order among standing participants is exact: by slot, or as the sum
 /// ring's step says. One that is alive and slow is waited for; a dead one is passed over.
 ///
+/// It is the participant that stands, and not the handle: a turn that it takes through a handle on demand is its last one
+/// standing.
+///
 /// Everything else is as with a [`Mutex`]: the turn belongs to the thread (or [`Participant`]) that took it, a holder's death is
 /// news for the next one, fencing tokens rise, waits can be limited and cancelled.
 ///

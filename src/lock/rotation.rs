@@ -55,6 +55,7 @@ pub fn enter(at: &At, rule: Rule, wish: Wish, limit: Limit) -> Result<Have> {
 /// The section is over, and nobody is written down as the holder: the next one's turn.
 pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
     let (ring, me) = (recovery::ring(&at.lock, rule), at.seat.slot);
+    at.lock.cells[me].since.store(0, Relaxed);
     let passed = ring.pass(me, |left| bed(&at.lock, at.region, left).wake_sleepers());
     steps::at(Step::Passed);
     if wish == Wish::OneTurn {
