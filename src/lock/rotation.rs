@@ -24,7 +24,8 @@ use crate::sync::{Ordering::Acquire, Ordering::Relaxed, full_fence};
 use crate::wait::{Ladder, Limit, Outcome};
 use std::time::Duration;
 
-/// It is held for some hundred instructions: one who tries may wait for that.
+/// The reconfiguration lock is held for some hundred instructions, and whoever has little time or none may wait for that: else
+/// two who come at once could both be turned away from a ring that nobody is on.
 const TRY_WAITS: Duration = Duration::from_millis(20);
 
 /// Waits for the turn as long as `limit` says, and writes us down as the holder.
@@ -250,7 +251,8 @@ impl<M: Machines + Copy> Rotation<'_, M> {
         let At { seat, lock, region, .. } = self.at;
         let limit = match self.ladder.limit() {
             Limit::Never => Limit::For(TRY_WAITS),
-            limit => limit,
+            Limit::For(limit) => Limit::For(limit.max(TRY_WAITS)),
+            Limit::Forever => Limit::Forever,
         };
         Turn::new(self.at, limit, 0).come().map_err(|error| match error {
             Error::TimedOut => out_of_time(self.ladder.limit()),
