@@ -165,13 +165,15 @@ impl<M: Machines + Copy> Rotation<'_, M> {
         // On the ring, beside the left neighbour; else beside whoever has the privilege and will take us in.
         let left = link.link(machines.count()).map(|link| link.left).filter(|left| *left != me);
         let beside = left.or_else(|| ring.who()).filter(|beside| *beside != me).unwrap_or(me);
-        let (state, wish) = (machines.state(beside), machines.wish(beside));
+        let (mine, theirs) = (&lock.cells[me], &lock.cells[beside]);
+        // Acquire, here and in `unchanged`. Partner: the release stores of these words, as in `algorithm::ring`.
+        let state = theirs.ring_state.load(Acquire);
+        let wish = theirs.ring_wish.load(Acquire);
         let ahead = if ring.has_privilege(beside) { 1 } else { 2 };
         let unchanged = || {
-            machines.link(me) == link
-                && machines.state(beside) == state
-                && machines.wish(beside) == wish
-                && !(left.is_none() && ring.has_privilege(me))
+            mine.ring_link.load(Acquire) == link.0
+                && theirs.ring_state.load(Acquire) == state
+                && theirs.ring_wish.load(Acquire) == wish
         };
         if ring.has_privilege(me) {
             return Ok(());
