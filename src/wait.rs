@@ -22,8 +22,8 @@ use crate::sync::{
 use std::time::Duration;
 
 // A hand-over between two running processes takes about 0.2 microseconds, a wake-up about 5, a pause about 0.04.
-const SPINS_AT_LEAST: u32 = 100;
-const SPINS_AT_MOST: u32 = 400;
+const SPINS_AT_LEAST: u32 = 250;
+const SPINS_AT_MOST: u32 = 500;
 const SPINS_FURTHER_BACK: u32 = 20;
 // No `sched_yield` between spinning and sleeping: beside busy neighbours it puts us behind one of them for a whole time
 // slice, while a futex sleeper is woken ahead of them (3,625 turns of five programs, four hogs on two cores: 19 to 30 s
@@ -133,8 +133,9 @@ impl Cancel {
     }
 }
 
-/// How long it is worth to spin, as one participant has found: up to four times as long where it was enough before. Never
-/// less than what a hand-over between running processes takes: the sleep that follows would make the next spin fail too.
+/// How long it is worth to spin, as one participant has found: up to twice as long where it was enough before. Never less than
+/// twice what a wake-up takes: two who alternate would otherwise go on sleeping once they have begun to, each hand-over taking
+/// a wake-up, during which the other gives up spinning.
 #[derive(Debug)]
 pub struct Spins(AtomicU32);
 
