@@ -206,7 +206,7 @@
 #define TURNLOCK_ALGORITHM_K_STATE 2
 
 /**
- * `turnlock_ring_options.algorithm`: Raynal's ring modulo n squared: the fewest loads.
+ * `turnlock_ring_options.algorithm`: Raynal's ring modulo n squared: the same rule for all.
  */
 #define TURNLOCK_ALGORITHM_RAYNAL 3
 

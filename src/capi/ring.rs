@@ -21,7 +21,7 @@ pub struct turnlock_ring {
 
 /// `turnlock_ring_options.algorithm`: Dijkstra's K-state ring, which stabilises itself.
 pub const TURNLOCK_ALGORITHM_K_STATE: u32 = 2;
-/// `turnlock_ring_options.algorithm`: Raynal's ring modulo n squared: the fewest loads.
+/// `turnlock_ring_options.algorithm`: Raynal's ring modulo n squared: the same rule for all.
 pub const TURNLOCK_ALGORITHM_RAYNAL: u32 = 3;
 /// `turnlock_ring_options.algorithm`: Raynal's sum ring: the turn goes from slot i to slot i + step.
 pub const TURNLOCK_ALGORITHM_SUM: u32 = 4;

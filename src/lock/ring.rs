@@ -48,7 +48,7 @@ pub enum RingAlgorithm {
     /// Dijkstra's K-state ring (1974), which stabilises itself: from whatever an overwritten file says, it comes back to one
     /// turn at a time.
     KState,
-    /// Raynal's ring modulo n² (1984): all participants alike, and the fewest loads.
+    /// Raynal's ring modulo n² (1984): the rule is the same for all participants.
     #[default]
     Raynal,
     /// Raynal's sum ring (1984, section IV): the turn goes from slot i to slot i + `step` (modulo the file's participants).

@@ -218,11 +218,8 @@ impl<M: Machines + Copy> Rotation<'_, M> {
             None => {
                 // Somebody moves it now, or nobody has it. Who is inside all the same must be out first, or dead.
                 let insider = self.at.lock.cells.iter().position(inside);
-                if insider.is_none_or(|slot| self.watch.look_after(slot).unwrap_or(false)) {
-                    self.watch.look_after(me)?;
-                    self.settle()?;
-                }
-                Ok(())
+                let buried = self.watch.look_after(insider.unwrap_or(me))?;
+                if insider.is_none() || buried { self.settle() } else { Ok(()) }
             }
         }
     }
@@ -230,8 +227,10 @@ impl<M: Machines + Copy> Rotation<'_, M> {
     /// Several have the privilege, which a living one cannot be asked to give up and Raynal's ring does not mend: closes the
     /// lock for everyone until a reset, since what it protects cannot be trusted.
     fn close(&mut self) -> Result<()> {
+        let mut closed = false;
         self.reconfigure(|| {
-            if self.ring.survey() == Survey::Several {
+            closed = self.ring.survey() == Survey::Several;
+            if closed {
                 let (words, news) = (self.at.lock.words, &self.at.lock.words.previous_owner);
                 news.token.store(words.token.load(Relaxed), Relaxed);
                 news.pid.store(0, Relaxed);
@@ -240,7 +239,7 @@ impl<M: Machines + Copy> Rotation<'_, M> {
                 ownership(words).close();
             }
         })?;
-        Err(Error::NotRecoverable)
+        if closed { Err(Error::NotRecoverable) } else { Ok(()) }
     }
 
     /// Acts for machines that have the privilege and no wish, until it is where it is wanted.
