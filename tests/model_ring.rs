@@ -1,7 +1,7 @@
 //! The real rings under loom (every interleaving of a few participants, and every stale value that the C11 orders let a
 //! load return) and under shuttle (many random schedules of more of them).
 //!
-//! Shown: one holder at a time; whoever enters sees what the last holder wrote; nobody is left waiting; and among those who
+//! Shown, deaths at every store of a pass included: one holder at a time; whoever enters sees what the last holder wrote; nobody is left waiting; and among those who
 //! stand in the ring the turn goes round exactly. What `src/lock/rotation.rs` does around the rings (asking under the
 //! reconfiguration lock, acting for a machine that has the privilege and whose participant does not want it) is done here
 //! in the same order, with the checker's own mutex for that lock: the bakery behind it has tests of its own.
@@ -19,14 +19,12 @@ use shuttle::{sync::Mutex, thread};
 #[cfg(shuttle)]
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use turnlock::algorithm::ring::{InWords, MachineWords, Machines, Passed, Ring, Rule, Survey, Wish};
+use turnlock::algorithm::ring::{
+    InWords, LinkWord, MachineWords, Machines, Passed, Ring, Rule, Survey, Wish,
+};
 #[cfg(feature = "seeded-bugs")]
 use turnlock::seeded::{Bug, plant};
-use turnlock::sync::{
-    AtomicU32, AtomicU64,
-    Ordering::{Relaxed, SeqCst},
-    full_fence,
-};
+use turnlock::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, full_fence};
 
 struct Cell {
     state: AtomicU64,
@@ -128,17 +126,8 @@ impl World {
         if ring.machines.wish(me) != wish {
             self.ask(me, wish);
         }
-        while !ring.has_privilege(me) {
-            let absent = ring.who().filter(|machine| ring.machines.wish(*machine) == Wish::None);
-            if absent.is_some_and(|machine| ring.has_privilege(machine)) || ring.who().is_none() {
-                self.settle(me);
-            }
-            thread::yield_now();
-        }
-        assert_eq!(self.inside.fetch_add(1, Relaxed), 0, "two inside");
-        self.write();
-        self.turns.lock().unwrap().push(me);
-        self.inside.fetch_sub(1, Relaxed);
+        self.wait(me);
+        self.section(me);
         let passed = ring.pass(me, |_| ());
         if wish == Wish::OneTurn {
             ring.machines.set_wish(me, Wish::None);
@@ -151,6 +140,24 @@ impl World {
         if stranded || (wish == Wish::OneTurn && passed != Passed::ToNobody && ring.has_privilege(me)) {
             self.settle(me);
         }
+    }
+
+    fn wait(&self, me: usize) {
+        let ring = self.ring();
+        while !ring.has_privilege(me) {
+            let absent = ring.who().filter(|machine| ring.machines.wish(*machine) == Wish::None);
+            if absent.is_some_and(|machine| ring.has_privilege(machine)) || ring.who().is_none() {
+                self.settle(me);
+            }
+            thread::yield_now();
+        }
+    }
+
+    fn section(&self, me: usize) {
+        assert_eq!(self.inside.fetch_add(1, Relaxed), 0, "two inside");
+        self.write();
+        self.turns.lock().unwrap().push(me);
+        self.inside.fetch_sub(1, Relaxed);
     }
 
     fn leave(&self, me: usize) {
@@ -177,6 +184,79 @@ impl World {
         // SAFETY: we have the turn; `inside` says so if not.
         unsafe { *self.data.get() += 1 };
     }
+}
+
+/// A participant's machines, of whose stores only so many come about: it dies before the next one.
+struct Cut<M>(M, std::cell::Cell<usize>);
+
+impl<M> Cut<M> {
+    fn store(&self, store: impl FnOnce(&M)) {
+        if self.1.get() > 0 {
+            self.1.set(self.1.get() - 1);
+            store(&self.0);
+        }
+    }
+}
+
+impl<M: Machines> Machines for Cut<M> {
+    fn count(&self) -> usize {
+        self.0.count()
+    }
+    fn bound(&self) -> usize {
+        self.0.bound()
+    }
+    fn cover(&self, machine: usize) {
+        self.store(|machines| machines.cover(machine));
+    }
+    fn state(&self, machine: usize) -> u64 {
+        self.0.state(machine)
+    }
+    fn set_state(&self, machine: usize, state: u64) {
+        self.store(|machines| machines.set_state(machine, state));
+    }
+    fn link(&self, machine: usize) -> LinkWord {
+        self.0.link(machine)
+    }
+    fn set_link(&self, machine: usize, link: LinkWord) {
+        self.store(|machines| machines.set_link(machine, link));
+    }
+    fn wish(&self, machine: usize) -> Wish {
+        self.0.wish(machine)
+    }
+    fn set_wish(&self, machine: usize, wish: Wish) {
+        self.store(|machines| machines.set_wish(machine, wish));
+    }
+}
+
+impl World {
+    /// Takes one turn and dies giving it back, after so many stores; then whoever has the byte lock buries it, which here
+    /// may be any moment later. It acts for nobody: those who wait do.
+    fn last_turn(&self, me: usize, stores: usize) {
+        let ring = self.ring();
+        self.ask(me, Wish::OneTurn);
+        self.wait(me);
+        self.section(me);
+        Ring { rule: self.rule, machines: Cut(ring.machines, std::cell::Cell::new(stores)) }.pass(me, |_| ());
+        thread::yield_now();
+        ring.machines.set_wish(me, Wish::None);
+    }
+}
+
+/// Participant 0 dies after so many stores of its last pass; the others take their turns all the same.
+fn execute_with_a_death(rule: Rule, machines: usize, stores: usize, others: &[Visit]) {
+    let world = World::new(rule, machines);
+    let visits: Vec<_> = others
+        .iter()
+        .enumerate()
+        .map(|(other, visit)| {
+            let (world, visit) = (world.clone(), *visit);
+            thread::spawn(move || come(&world, other + 1, visit))
+        })
+        .collect();
+    world.last_turn(0, stores);
+    visits.into_iter().for_each(|visit| visit.join().unwrap());
+    let turns = world.turns.lock().unwrap().len();
+    assert_eq!(turns, 1 + others.iter().map(|(_, turns)| turns).sum::<usize>());
 }
 
 /// What one participant does: its wish, and how many turns it takes.
@@ -229,10 +309,10 @@ fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'static) -
     builder.max_branches = 20_000;
     let counted = count.clone();
     builder.check(move || {
-        counted.fetch_add(1, SeqCst);
+        counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         scene();
     });
-    count.load(SeqCst)
+    count.load(std::sync::atomic::Ordering::SeqCst)
 }
 
 /// Schedules at random; with a number many more of them, since they are to find something.
@@ -270,6 +350,20 @@ fn two_who_stand() {
 #[test]
 fn one_who_stands_and_one_on_demand_who_comes_back() {
     all_hold("one stands, one comes back", 2, Some(3), &[(STANDS, 1), (ONE, 2)]);
+}
+
+#[test]
+fn a_death_at_each_store_of_a_pass() {
+    let _field = FIELD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (machines, others): (usize, &'static [Visit]) =
+        if cfg!(loom) { (2, &[(ONE, 1)]) } else { (8, &[(ONE, 3), (STANDS, 3)]) };
+    for rule in rules(machines) {
+        for stores in 0..8 {
+            let preemptions = Some(2).filter(|_| cfg!(loom));
+            let executions = check(preemptions, move || execute_with_a_death(rule, machines, stores, others));
+            assert!(executions > 10, "a search that has become trivial");
+        }
+    }
 }
 
 #[cfg(shuttle)]
