@@ -158,7 +158,7 @@ fn run(cli: &Cli, contenders: &[Contender]) -> Result<(), String> {
     let lengths = cli.lengths();
     let seconds = schedule.estimate(&lengths).as_secs();
     eprintln!("{} cells, {} rounds: about {seconds} seconds", schedule.cells.len(), schedule.rounds);
-    let ground = Ground { lengths, speed: work::Speed::measure(), cores: process::cores() };
+    let ground = Ground { lengths, cores: process::cores() };
     self_check::run(&ground)?;
     let began = Others::look();
     let results = schedule.run(&ground)?;

@@ -9,7 +9,7 @@ use crate::{
     scenario::{Cell, Shape},
     shared::Shared,
     statistics,
-    work::Speed,
+    work::Work,
     worker::Task,
 };
 use hdrhistogram::Histogram;
@@ -71,7 +71,6 @@ pub struct Round {
 /// What rounds have in common.
 pub struct Ground {
     pub lengths: Lengths,
-    pub speed: Speed,
     pub cores: Vec<usize>,
 }
 
@@ -134,7 +133,7 @@ impl Ground {
                 crew.others.push(Child::fork(|| {
                     process::pin(*core);
                     loop {
-                        self.speed.work(1_000_000).run();
+                        Work(1_000_000).run();
                     }
                 })?);
             }
@@ -147,8 +146,8 @@ impl Ground {
                 worker,
                 processes: cell.processes,
                 shape: cell.scenario.shape,
-                inside: self.speed.work(cell.scenario.inside),
-                outside: self.speed.work(cell.scenario.outside),
+                inside: Work(cell.scenario.inside),
+                outside: Work(cell.scenario.outside),
             };
             crew.workers.push(Child::fork(|| {
                 if pinned {

@@ -48,7 +48,7 @@ pub struct Scenario {
     pub name: &'static str,
     pub about: &'static str,
     pub shape: Shape,
-    /// Work inside the section, beside the two protected words, and between two sections: nanoseconds.
+    /// Work inside the section, beside the two protected words, and between two sections: nanoseconds of processor time.
     pub inside: u64,
     pub outside: u64,
     /// A process on every core that computes without end.
@@ -84,7 +84,7 @@ pub static SCENARIOS: [Scenario; 8] = [
     },
     Scenario {
         name: "think",
-        about: "2 us of computing between short sections (100 ns)",
+        about: "2 us of computing between short sections (100 ns), in processor time",
         shape: Shape::Turns,
         inside: 100,
         outside: 2_000,

@@ -1,43 +1,30 @@
 //! Busy work of a given length: what a program does inside a section, or between two.
 //!
-//! It is counted in steps of computing, not by the clock: a worker that loses its core still has the rest to do.
+//! It is counted in processor time: a worker that loses its core still has the rest to do, but one whose core is slower for a
+//! while (a busy neighbour on the same physical core halves its speed) has no more to do than others. Otherwise long
+//! sections would measure the neighbours.
 
 use crate::clock;
-use std::hint::black_box;
 
-/// So many steps.
+/// A longer step of the clock than this is time in which the worker had no core.
+const NO_CORE_NS: u64 = 2_000;
+
+/// So many nanoseconds.
 #[derive(Clone, Copy)]
-pub struct Work(u64);
+pub struct Work(pub u64);
 
 impl Work {
     #[inline]
     pub fn run(self) {
-        let mut value = 1u64;
-        for _ in 0..self.0 {
-            value = black_box(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut left = self.0;
+        let mut then = if left > 0 { clock::now() } else { 0 };
+        while left > 0 {
+            let now = clock::now();
+            let passed = now - then;
+            then = now;
+            if passed < NO_CORE_NS {
+                left = left.saturating_sub(passed);
+            }
         }
-    }
-}
-
-/// How fast this machine works.
-pub struct Speed {
-    steps_per_ns: f64,
-}
-
-impl Speed {
-    /// The best of several tries: the one that nobody disturbed.
-    pub fn measure() -> Self {
-        const STEPS: u64 = 200_000;
-        let once = || {
-            let began = clock::now();
-            Work(STEPS).run();
-            clock::now() - began
-        };
-        let best = (0..50).map(|_| once()).min().unwrap_or(STEPS).max(1);
-        Self { steps_per_ns: STEPS as f64 / best as f64 }
-    }
-
-    pub fn work(&self, ns: u64) -> Work {
-        Work((ns as f64 * self.steps_per_ns).round() as u64)
     }
 }

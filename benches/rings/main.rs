@@ -167,7 +167,7 @@ fn run(cli: &Cli) -> Result<(), String> {
     let lengths = Lengths { warm_up: ms(10), windows: 1, alone: ms(0), hand_over: ms(0), timed: ms(0) };
     let seconds = schedule.estimate(&lengths).as_secs();
     eprintln!("{} cells, {} rounds: about {seconds} seconds", schedule.cells.len(), schedule.rounds);
-    let ground = Ground { lengths, speed: work::Speed::measure(), cores: process::cores() };
+    let ground = Ground { lengths, cores: process::cores() };
     self_check::run(&ground)?;
     let began = Others::look();
     let results = schedule.run(&ground)?;
