@@ -231,7 +231,7 @@ impl Scene {
         world.oracle.waiting[me].store(ordinal, SeqCst);
         if visit.how != Try {
             world.wait(me, number, &self.tally);
-        } else if bakery.blocker(me, number).unwrap().is_some() {
+        } else if !bakery.is_next(me, number) {
             world.withdraw(me, &self.tally);
             return true;
         }

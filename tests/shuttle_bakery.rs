@@ -366,7 +366,8 @@ impl World {
         let (bakery, oracle) = (self.bakery(), &self.oracle);
         let number = bakery.doorway(me).unwrap();
         oracle.waiting[me].store(oracle.begun.fetch_add(1, SeqCst) + 1, SeqCst);
-        while let Some(blocker) = bakery.blocker(me, number).unwrap() {
+        while !bakery.is_next(me, number) {
+            let Some(blocker) = bakery.blocker(me, number).unwrap() else { break };
             while bakery.still_blocks(&blocker) {
                 if self.plan.withdraw && !oracle.closing.load(SeqCst) && thread_rng().gen_ratio(1, 10) {
                     oracle.waiting[me].store(0, SeqCst);

@@ -77,6 +77,17 @@ impl<R: Registers> Protocol for Bakery<R> {
     }
 
     #[inline]
+    fn is_next(&self, me: usize, number: u64) -> bool {
+        (0..self.0.bound()).all(|slot| match self.0.read(slot) {
+            Place::Idle => true,
+            Place::Numbered(theirs) => {
+                let tie_break = slot >= me || planted(Bug::NoTieBreak);
+                theirs > number || (theirs == number && tie_break)
+            }
+            Place::Choosing | Place::Corrupt(_) => false,
+        })
+    }
+
     fn blocker(&self, me: usize, number: u64) -> Result<Option<Blocker>, Corrupt> {
         // The latest of those before me: when it leaves, everybody before it has left, except those who were choosing
         // a moment ago.
@@ -235,7 +246,9 @@ mod tests {
                 let blocker = bakery.blocker(*later, *later_ticket).unwrap().unwrap();
                 let before = order.iter().position(|s| s == later).unwrap() - 1;
                 assert_eq!((blocker.slot, blocker.ahead), (order[before], before - turn + 1));
+                assert!(!bakery.is_next(*later, *later_ticket));
             }
+            assert!(bakery.is_next(*slot, *ticket));
             assert_eq!(bakery.blocker(*slot, *ticket), Ok(None));
             bakery.leave(*slot);
         }

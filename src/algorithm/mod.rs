@@ -12,11 +12,15 @@ pub mod ring;
 /// Mutual exclusion among numbered slots, as questions and answers that never wait.
 ///
 /// A slot is used by one participant at a time. The order of calls for a slot is
-/// `doorway`, then `blocker` until it says nobody, then the critical section, then `leave`;
+/// `doorway`, then `is_next` or `blocker` until nobody is before it, then the critical section, then `leave`;
 /// or `doorway`, then `withdraw`. `forget` is for one who acts for a dead participant.
 pub trait Protocol {
     /// Announces that slot `me` wants its turn; gives the ticket that [`Protocol::blocker`] wants. Wait-free.
     fn doorway(&self, me: usize) -> Result<u64, Corrupt>;
+
+    /// Is nobody before `me`? Then `me` is in the critical section from here on. The first question, quicker than
+    /// [`Protocol::blocker`], which says why not.
+    fn is_next(&self, me: usize, ticket: u64) -> bool;
 
     /// Who must go before `me`, now? `None`: nobody, and `me` is in the critical section from here on.
     ///

@@ -172,7 +172,8 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> i32 {
     // SAFETY: the caller's promise.
-    match unsafe { Handle::peek(mutex.cast::<Handle<Mutex>>()) }.and_then(Mutex::leave_retained) {
+    let handle = unsafe { Handle::peek(mutex.cast::<Handle<Mutex>>()) };
+    match handle.and_then(|mutex| mutex.leave_retained(None)) {
         Some(Left::Quietly) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
         left => unsafe { unlock_slowly(mutex, left) },

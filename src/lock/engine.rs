@@ -9,7 +9,7 @@ use super::{
     watch::reap_if_dead,
 };
 use crate::algorithm::{
-    Place, Protocol,
+    Corrupt, Place, Protocol,
     ownership::Health,
     ring::{Rule, Wish},
 };
@@ -78,6 +78,9 @@ impl<'a> At<'a> {
     /// Takes the lock, or waits for it as long as `limit` says.
     #[inline]
     pub fn take(&self, limit: Limit) -> Result<Taken> {
+        // Another core had them last, as a rule: both come at once, while we do the rest.
+        prefetch_for_writing(&self.lock.numbers[self.seat.slot]);
+        prefetch_for_writing(&self.lock.words.control);
         if self.health() == Health::NotRecoverable {
             return Err(Error::NotRecoverable);
         }
@@ -107,33 +110,52 @@ impl<'a> At<'a> {
         if !self.seat.file.is_whole() {
             return Err(self.seat.file.not_whole());
         }
-        if !self.seat.own(self.region).begin() {
-            return Err(Error::Deadlock);
-        }
-        let taken = self.enter(limit);
+        let Some(may_retain) = self.seat.own(self.region).begin() else { return Err(Error::Deadlock) };
+        let taken = self.enter(limit, may_retain);
         self.seat.own(self.region).note(taken.as_ref().ok().copied());
         taken.map(|has| has.token)
     }
 
-    fn enter(&self, limit: Limit) -> Result<Have> {
+    fn enter(&self, limit: Limit, may_retain: bool) -> Result<Have> {
         if let Order::Rotation { rule, wish } = self.manner.order {
             return rotation::enter(self, rule, wish, limit);
         }
-        if let Some(token) = self.enter_retained() {
+        if may_retain && let Some(token) = self.enter_retained() {
             return Ok(Have { token, plainly: false });
         }
         if limit == Limit::Never {
             self.look_before_trying()?;
         }
-        // Another core had them last, as a rule: they arrive while we stand in the doorway.
-        prefetch_for_writing(&self.lock.words.control);
-        let in_demand = Turn::new(self, limit, self.manner.patience).come()?;
+        let in_demand = self.come(limit, self.manner.patience)?;
         if !self.seat.file.is_whole() {
             self.withdraw();
             return Err(self.seat.file.not_whole());
         }
         steps::at(Step::Won);
         self.settle(in_demand)
+    }
+
+    /// Goes through the line, and comes by the privilege. With an error, nothing of us is left in the line.
+    ///
+    /// Gives whether the privilege is in demand: it was taken from one who used it all the time.
+    #[inline]
+    pub(super) fn come(&self, limit: Limit, patience: u64) -> Result<bool> {
+        let line = bakery(&self.lock);
+        match line.doorway(self.seat.slot) {
+            Ok(ticket) => {
+                steps::at(Step::Wait);
+                let free = line.is_next(self.seat.slot, ticket)
+                    && privilege(self.lock.words).is_free_for(self.seat.slot);
+                if free { Ok(false) } else { self.wait(limit, patience, Ok(ticket)) }
+            }
+            corrupt => self.wait(limit, patience, corrupt),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait(&self, limit: Limit, patience: u64, ticket: std::result::Result<u64, Corrupt>) -> Result<bool> {
+        Turn::new(self, limit, patience).come(ticket)
     }
 
     /// As the one who retains the privilege, if we do.

@@ -7,7 +7,7 @@ use super::{
     guard::{MutexGuard, ParticipantGuard},
     participant::Participant,
     retained::{self, Door, Left},
-    seat::{Seat, with_thread_seat, with_thread_seat_if_any},
+    seat::{FileKey, Seat, with_thread_seat, with_thread_seat_if_any},
 };
 use crate::error::{Error, Result};
 use crate::wait::Limit;
@@ -124,7 +124,8 @@ pub struct PreviousOwner {
 
 impl Mutex {
     pub(super) fn new(file: Counted, found: Found, order: Order) -> Self {
-        let door = Door { region: found.region, entrance: file.0.view().entrance(found.region) };
+        let entrance = file.0.view().entrance(found.region);
+        let door = Door { file: FileKey::of(&file.0), region: found.region, entrance };
         Self { file, door, manner: Manner { patience: found.patience, retains: true, order } }
     }
 
@@ -252,7 +253,7 @@ impl Mutex {
 
     #[inline]
     pub(crate) fn take(&self, limit: Limit) -> Result<Acquired> {
-        match retained::enter(&self.file.0, self.door) {
+        match self.enter_retained() {
             Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),
             None => self.take_slowly(limit),
         }
@@ -261,14 +262,16 @@ impl Mutex {
     /// [`Mutex::take`], if the calling thread retains the privilege: the fencing token. Neither panics nor calls anything.
     #[inline(always)]
     pub(crate) fn enter_retained(&self) -> Option<u64> {
-        retained::enter(&self.file.0, self.door)
+        // SAFETY: this handle keeps the file open.
+        unsafe { retained::enter(self.door) }
     }
 
     /// The calling thread gives back what it has by a retained entry; `None`: it has it otherwise, or not at all. The rest
     /// is for [`Mutex::unlock_slowly`], unless nobody minded. Neither panics nor calls anything.
     #[inline(always)]
-    pub(crate) fn leave_retained(&self) -> Option<Left> {
-        retained::leave(&self.file.0, self.door, None)
+    pub(crate) fn leave_retained(&self, token: Option<u64>) -> Option<Left> {
+        // SAFETY: as above.
+        unsafe { retained::leave(self.door, token) }
     }
 
     #[cold]
@@ -285,7 +288,7 @@ impl Mutex {
 
     #[inline]
     pub(crate) fn unlock(&self, token: Option<u64>) -> Result<()> {
-        match retained::leave(&self.file.0, self.door, token) {
+        match self.leave_retained(token) {
             Some(Left::Quietly) => Ok(()),
             left => self.unlock_slowly(left, token),
         }
@@ -303,7 +306,7 @@ impl Mutex {
     /// [`Mutex::unlock`] for a guard that is dropped: nobody hears of an error.
     #[inline(always)]
     pub(super) fn unlock_unheard(&self, token: u64) {
-        match retained::leave(&self.file.0, self.door, Some(token)) {
+        match self.leave_retained(Some(token)) {
             Some(Left::Quietly) => {}
             left => self.unlock_slowly_unheard(left, token),
         }

@@ -3,18 +3,16 @@
 //!
 //! Whatever is not exactly so (another one's privilege, somebody who asks, the news of a death) is for [`super::engine`].
 
-use super::{
-    open_file::OpenFile,
-    seat::{self, Have},
-};
+use super::seat::{self, FileKey, Have};
 use crate::layout::Entrance;
 use crate::recovery;
 use crate::steps::{self, Step};
-use std::sync::Arc;
 
 /// A lock, as its handle knows it.
 #[derive(Clone, Copy)]
 pub struct Door {
+    /// Its file.
+    pub file: FileKey,
     /// Its number in the file.
     pub region: usize,
     /// Where it lies in the mapping.
@@ -30,14 +28,17 @@ pub enum Left {
 }
 
 /// Goes in, if the calling thread retains the privilege: its fencing token.
+///
+/// # Safety
+/// The door's file is open.
 #[inline(always)]
-pub fn enter(file: &Arc<OpenFile>, door: Door) -> Option<u64> {
-    // SAFETY: the door is one of `file`, made by whoever opened the lock.
-    let seat = unsafe { seat::latest(file, door.region) }?;
-    if !seat.own.is_nothing() {
+pub unsafe fn enter(door: Door) -> Option<u64> {
+    // SAFETY: the door was made by whoever opened the lock, so its file has that region.
+    let seat = unsafe { seat::latest(door.file, door.region) }?;
+    if !seat.own.may_retain() {
         return None;
     }
-    // SAFETY: door and cell offset were computed from views of `file`, whose mapping lives as long as it does.
+    // SAFETY: door and cell offset were computed from views of the same file, whose mapping lives as long as it does.
     let (words, cell) = unsafe { door.entrance.words(seat.cell) };
     let token = recovery::privilege(words).enter(&cell.held, seat.mark, &recovery::ownership(words))?;
     seat.own.note(Some(Have { token, plainly: false }));
@@ -47,16 +48,19 @@ pub fn enter(file: &Arc<OpenFile>, door: Door) -> Option<u64> {
 
 /// Leaves, if the calling thread is in by a retained entry (with this very token, where one is named). `None`: it is not,
 /// and nothing was done.
+///
+/// # Safety
+/// As [`enter`].
 #[inline(always)]
-pub fn leave(file: &Arc<OpenFile>, door: Door, token: Option<u64>) -> Option<Left> {
+pub unsafe fn leave(door: Door, token: Option<u64>) -> Option<Left> {
     // SAFETY: as in `enter`.
-    let seat = unsafe { seat::latest(file, door.region) }?;
+    let seat = unsafe { seat::latest(door.file, door.region) }?;
     if !seat.own.is_retained_entry(token) {
         return None;
     }
     // SAFETY: as in `enter`.
     let (words, cell) = unsafe { door.entrance.words(seat.cell) };
-    seat.own.note(None);
+    seat.own.note_retaining();
     steps::at(Step::Exit);
     Some(if recovery::privilege(words).leave(&cell.held, seat.mark) {
         Left::Quietly

@@ -6,7 +6,6 @@
 use super::{
     engine::At,
     seat::Have,
-    turn::Turn,
     watch::{Watch, out_of_time},
 };
 use crate::algorithm::{
@@ -255,7 +254,7 @@ impl<M: Machines + Copy> Rotation<'_, M> {
             Limit::For(limit) => Limit::For(limit.max(TRY_WAITS)),
             Limit::Forever => Limit::Forever,
         };
-        Turn::new(self.at, limit, 0).come().map_err(|error| match error {
+        self.at.come(limit, 0).map_err(|error| match error {
             Error::TimedOut => out_of_time(self.ladder.limit()),
             error => error,
         })?;

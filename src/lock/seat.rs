@@ -18,7 +18,7 @@ use crate::sync::{
     Ordering::{Acquire, Relaxed, Release},
 };
 use crate::wait::{Cancel, Spins};
-use std::{cell::RefCell, ptr, sync::Arc};
+use std::{cell::RefCell, hint::assert_unchecked, ptr, sync::Arc};
 
 /// A slot in a file, ours until it is retired.
 pub struct Seat {
@@ -39,8 +39,8 @@ pub struct Seat {
     busy: AtomicBool,
     giving_back: AtomicBool,
     notice: Gated<Option<DeathNotice>>,
-    /// For each lock region: 0, TAKING, or the fencing token that this seat holds it with, or'ed with PLAINLY. Private, so
-    /// that what others write into the file never decides what we believe to have.
+    /// For each lock region: 0, RETAINING, TAKING, or the fencing token that this seat holds it with, or'ed with PLAINLY.
+    /// Private, so that what others write into the file never decides what we believe to have.
     mine: Arc<[AtomicU64]>,
     /// What the fast path needs of all this.
     hot: Fragile<Hot>,
@@ -49,10 +49,23 @@ pub struct Seat {
 /// What a retained entry needs to know of a seat, in one cache line. Zeros in a forked child, which matches no file.
 #[derive(Clone, Copy)]
 pub struct Hot {
-    file: *const OpenFile,
+    file: FileKey,
     mine: *const AtomicU64,
     cell: CellOffset,
     mark: Mark,
+    /// The seat itself; NULL if it is not a thread's.
+    seat: *const Seat,
+}
+
+/// An open file, to be compared only: its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileKey(usize);
+
+impl FileKey {
+    /// Of `file`.
+    pub fn of(file: &Arc<OpenFile>) -> Self {
+        Self(Arc::as_ptr(file).addr())
+    }
 }
 
 // SAFETY: numbers and pointers: zeros are a value, and nothing to drop.
@@ -64,6 +77,9 @@ unsafe impl Sync for Hot {}
 
 /// In [`Seat::mine`]: on the way in. No token is that large.
 const TAKING: u64 = u64::MAX;
+/// In [`Seat::mine`]: nothing, after an entry as the retainer: perhaps it still is. Others do not look at `control` before they
+/// stand in the line: they would wait for its cache line twice, now for reading and then for writing. No token is that large.
+const RETAINING: u64 = u64::MAX - 1;
 /// In [`Seat::mine`]: its number stands in the line meanwhile, so that it is not a retained entry. No token is that large.
 const PLAINLY: u64 = 1 << 63;
 
@@ -95,21 +111,34 @@ pub struct Own<'a>(&'a AtomicU64);
 
 impl Own<'_> {
     /// Nothing?
-    #[inline(always)]
     pub fn is_nothing(self) -> bool {
         // Relaxed here and below: a seat takes one lock at a time, and gives back one at a time.
-        self.0.load(Relaxed) == 0
+        matches!(self.0.load(Relaxed), 0 | RETAINING)
     }
 
-    /// Begins to take it. `false`: the seat has it, or is on the way in.
+    /// Nothing, after an entry as the retainer?
+    #[inline(always)]
+    pub fn may_retain(self) -> bool {
+        self.0.load(Relaxed) == RETAINING
+    }
+
+    /// Has it no more, after an entry as the retainer.
+    #[inline(always)]
+    pub fn note_retaining(self) {
+        // Release, as in `note`.
+        self.0.store(RETAINING, Release);
+    }
+
+    /// Begins to take it: may it retain the privilege? `None`: the seat has it, or is on the way in.
     #[inline]
-    pub fn begin(self) -> bool {
+    pub fn begin(self) -> Option<bool> {
         // Acquire. Partner: the release in `note`, by a thread that gave it back as the same participant.
-        let idle = self.0.load(Acquire) == 0;
-        if idle {
-            self.0.store(TAKING, Relaxed);
+        let idle = self.0.load(Acquire);
+        if idle != 0 && idle != RETAINING {
+            return None;
         }
-        idle
+        self.0.store(TAKING, Relaxed);
+        Some(idle == RETAINING)
     }
 
     /// Has it from now on, so; or has it not: said last, when nothing of it is left in the file.
@@ -124,7 +153,7 @@ impl Own<'_> {
     pub fn has(self) -> Option<Have> {
         let word = self.0.load(Relaxed);
         let has = Have { token: word & !PLAINLY, plainly: word & PLAINLY != 0 };
-        (!matches!(word, 0 | TAKING)).then_some(has)
+        (!matches!(word, 0 | RETAINING | TAKING)).then_some(has)
     }
 
     /// Has it by a retained entry (with this very token, where one is named)?
@@ -153,7 +182,8 @@ impl Seat {
         file.lower_bound();
         let mine: Arc<[AtomicU64]> = (0..=file.geometry().locks()).map(|_| AtomicU64::new(0)).collect();
         let (mark, cell) = (Mark::new(slot, fenced), file.view().cell_offset(slot));
-        let hot = Fragile::new(Hot { file: Arc::as_ptr(file), mine: mine.as_ptr(), cell, mark })?;
+        let (key, mine_at) = (FileKey::of(file), mine.as_ptr());
+        let hot = Fragile::new(Hot { file: key, mine: mine_at, cell, mark, seat: ptr::null() })?;
         Ok(Self {
             file: file.clone(),
             slot,
@@ -263,21 +293,45 @@ pub struct Latest<'a> {
     pub mark: Mark,
 }
 
-/// The seat that this thread used last, if it is one in `file`, at the lock of `region`.
+/// The seat that this thread used last, if it is one in `file` and its retained entries need no fence, at the lock of `region`.
 ///
 /// # Safety
-/// The file has such a region.
+/// The file is open for all of `'file`, and has such a region.
 #[inline(always)]
-pub unsafe fn latest(file: &Arc<OpenFile>, region: usize) -> Option<Latest<'_>> {
+pub unsafe fn latest<'file>(file: FileKey, region: usize) -> Option<Latest<'file>> {
+    let hot = latest_hot(file)?;
+    // SAFETY: the seat has one for each region of its file, which is `file`; and only what a forked child has is NULL, which is
+    // no file's.
+    let own = unsafe {
+        assert_unchecked(!hot.mine.is_null());
+        Own(&*hot.mine.add(region))
+    };
+    // SAFETY: only such seats are remembered, see `remember`.
+    unsafe { assert_unchecked(!hot.mark.is_fenced()) };
+    Some(Latest { own, cell: hot.cell, mark: hot.mark })
+}
+
+#[inline(always)]
+fn latest_hot<'file>(file: FileKey) -> Option<&'file Hot> {
     // SAFETY: NULL, or the `hot` of the seat among SEATS that was used last: whoever takes a seat out of there comes by
     // `forget_latest` first. In a forked child it is zeros.
-    let hot = unsafe { LATEST.get::<Hot>().as_ref() }?;
-    if hot.file != Arc::as_ptr(file) {
-        return None;
+    unsafe { LATEST.get::<Hot>().as_ref() }.filter(|hot| hot.file == file)
+}
+
+/// [`latest`], as the seat itself.
+#[inline]
+fn latest_seat(file: &Arc<OpenFile>) -> Option<&Seat> {
+    let hot = latest_hot(FileKey::of(file))?;
+    // SAFETY: a seat among SEATS, as in `latest`. It stays there as long as this thread does something with it: only this
+    // thread takes seats out of there, and never in the midst of a call on their file.
+    unsafe { hot.seat.as_ref() }
+}
+
+/// A retained entry with a full fence does not gain much by the shortest way; the others gain by not having to ask.
+fn remember(seat: &Seat) {
+    if !seat.mark.is_fenced() {
+        LATEST.set(seat.hot.place());
     }
-    // SAFETY: the seat has one for each region of its file, which is `file`.
-    let own = Own(unsafe { &*hot.mine.add(region) });
-    Some(Latest { own, cell: hot.cell, mark: hot.mark })
 }
 
 fn forget_latest() {
@@ -301,10 +355,13 @@ const THREAD_ENDS: &str = "the calling thread is ending and has given its slots 
 /// Runs `act` with this thread's slot in `file`, taken now if there is none.
 #[inline]
 pub fn with_thread_seat<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) -> Result<R>) -> Result<R> {
+    if let Some(seat) = latest_seat(file) {
+        return act(seat);
+    }
     SEATS
         .try_with(|seats| {
             if let Some(seat) = find(&seats.0.borrow(), file) {
-                LATEST.set(seat.hot.place());
+                remember(seat);
                 return act(seat);
             }
             attach_thread(seats, file)?;
@@ -317,6 +374,9 @@ pub fn with_thread_seat<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) -> Resu
 /// Runs `act` with this thread's slot in `file`; without one the thread owns nothing there.
 #[inline]
 pub fn with_thread_seat_if_any<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) -> Result<R>) -> Result<R> {
+    if let Some(seat) = latest_seat(file) {
+        return act(seat);
+    }
     SEATS
         .try_with(|seats| find(&seats.0.borrow(), file).map_or(Err(Error::NotOwner), act))
         .map_err(|_| Error::InvalidArgument(THREAD_ENDS.into()))?
@@ -356,6 +416,11 @@ fn attach_thread(seats: &ThreadSeats, file: &Arc<OpenFile>) -> Result<()> {
     let mut seats = seats.0.borrow_mut();
     // Those of a parent process, and those in files that the program has closed, are of no more use.
     seats.retain(|seat| seat.is_ours() && (seat.file.handles.load(Relaxed) > 0 || seat.holds_any()));
-    seats.push(Arc::new(seat));
+    let mut seat = Arc::new(seat);
+    let place = Arc::as_ptr(&seat);
+    if let Some(seat) = Arc::get_mut(&mut seat) {
+        seat.hot.change(|hot| hot.seat = place);
+    }
+    seats.push(seat);
     Ok(())
 }

@@ -42,7 +42,7 @@ pub struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    /// Before the doorway. Waits as long as `limit` says, and lets others pass for `patience` nanoseconds.
+    /// Behind the doorway. Waits as long as `limit` says, and lets others pass for `patience` nanoseconds.
     pub fn new(at: &'a At<'a>, limit: Limit, patience: u64) -> Self {
         let since = &at.lock.cells[at.seat.slot].since;
         Self {
@@ -52,25 +52,20 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Goes through the line to its head, and comes by the privilege. With an error, nothing of us is left in the line.
-    ///
-    /// Gives whether the privilege is in demand: it was taken from one who used it all the time.
-    #[inline]
-    pub fn come(&mut self) -> Result<bool> {
+    /// [`At::come`], with what the doorway said.
+    pub fn come(&mut self, ticket: std::result::Result<u64, Corrupt>) -> Result<bool> {
+        let mut ticket = ticket.or_else(|corrupt| self.repair(corrupt).and_then(|()| self.doorway()))?;
         loop {
-            let ticket = self.doorway()?;
-            steps::at(Step::Wait);
-            let came = match bakery(&self.at.lock).blocker(self.at.seat.slot, ticket) {
-                Ok(None) => Ok(Came::There(())),
-                _ => self.come_to_the_head(ticket),
-            };
-            let came = came.and_then(|came| match came {
+            let came = self.come_to_the_head(ticket).and_then(|came| match came {
                 Came::There(()) => self.come_by_the_privilege(),
                 Came::Aside(hindrance) => Ok(Came::Aside(hindrance)),
             });
             match came {
                 Ok(Came::There(in_demand)) => return Ok(in_demand),
-                Ok(Came::Aside(hindrance)) => self.let_others_pass(&hindrance)?,
+                Ok(Came::Aside(hindrance)) => {
+                    self.let_others_pass(&hindrance)?;
+                    ticket = self.doorway()?;
+                }
                 Err(error) => {
                     self.at.withdraw();
                     return Err(error);
@@ -79,17 +74,17 @@ impl<'a> Turn<'a> {
         }
     }
 
-    #[inline]
     fn doorway(&self) -> Result<u64> {
-        loop {
+        let ticket = loop {
             match bakery(&self.at.lock).doorway(self.at.seat.slot) {
-                Ok(ticket) => return Ok(ticket),
+                Ok(ticket) => break ticket,
                 Err(corrupt) => self.repair(corrupt)?,
             }
-        }
+        };
+        steps::at(Step::Wait);
+        Ok(ticket)
     }
 
-    #[cold]
     fn come_to_the_head(&mut self, ticket: u64) -> Result<Came<()>> {
         let At { seat, lock, region, .. } = self.at;
         let protocol = bakery(lock);
@@ -125,7 +120,6 @@ impl<'a> Turn<'a> {
     }
 
     /// At the head of the line.
-    #[inline]
     fn come_by_the_privilege(&mut self) -> Result<Came<bool>> {
         match self.retainer() {
             None => Ok(Came::There(false)),
@@ -138,7 +132,6 @@ impl<'a> Turn<'a> {
         privilege(lock.words).retainer(seat.slot, lock.cells.iter().map(|cell| &cell.held))
     }
 
-    #[cold]
     fn take_from(&mut self, retainer: Retainer) -> Result<Came<bool>> {
         let lock = &self.at.lock;
         let held = &lock.cells[retainer.slot].held;
@@ -207,7 +200,6 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    #[cold]
     fn let_others_pass(&mut self, hindrance: &Hindrance) -> Result<()> {
         let lock = &self.at.lock;
         self.at.withdraw();

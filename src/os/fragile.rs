@@ -46,6 +46,12 @@ impl<T: Wipeable> Fragile<T> {
         Ok(Self(room))
     }
 
+    /// Changes it, before anybody else knows of it.
+    pub fn change(&mut self, change: impl FnOnce(&mut T)) {
+        // SAFETY: room of our own, and `&mut self` says that nobody else looks; a value was written there.
+        change(unsafe { self.0.as_mut() });
+    }
+
     /// Where it lies; as long as this exists.
     pub fn place(&self) -> *const T {
         self.0.as_ptr()
