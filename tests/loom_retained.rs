@@ -235,7 +235,9 @@ impl Scene {
             world.withdraw(me, &self.tally);
             return true;
         }
-        if let Some(retainer) = privilege.retainer(me, world.held.iter()) {
+        if !privilege.is_free_for(me)
+            && let Some(retainer) = privilege.retainer(me, world.held.iter())
+        {
             self.ask(retainer);
             if dies(Death::Ask) {
                 return self.die(me);

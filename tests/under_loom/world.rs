@@ -225,6 +225,10 @@ impl World {
 
     pub fn wait(&self, me: usize, number: u64, tally: &Tally) {
         let bakery = self.bakery();
+        // As `At::come`.
+        if bakery.is_next(me, number) {
+            return;
+        }
         while let Some(blocker) = bakery.blocker(me, number).unwrap() {
             if !bakery.still_blocks(&blocker) {
                 continue;
