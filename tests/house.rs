@@ -24,7 +24,7 @@ const ROOMS: [&str; 13] = [
     "capi",
 ];
 
-/// Every source file with its room: `src/os/file.rs` is in `os`, `src/wait.rs` in `wait`.
+/// Every source file with its room: `src/os/file.rs` is in `os`, `src/wait/mod.rs` in `wait`.
 fn sources() -> Vec<(String, PathBuf, String)> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut files, mut folders) = (Vec::new(), vec![src.clone()]);

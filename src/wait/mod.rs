@@ -12,18 +12,22 @@
 //!
 //! Those further back ask too, since nobody else does: who unlocks finds no sleeper where the next in line has died.
 
+mod awake;
+mod bed;
+
+pub use awake::Spins;
+pub use bed::{Bed, Lobby};
+
 use crate::algorithm::Blocker;
 use crate::os::{clock, futex};
 use crate::sync::{
-    AtomicBool, AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-    full_fence, spin_hint,
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Relaxed},
+    full_fence,
 };
+use awake::spin_at_most;
 use std::time::Duration;
 
-// A hand-over between two running processes takes about 0.2 microseconds, a wake-up about 5, a pause about 0.04.
-const SPINS_AT_LEAST: u32 = 250;
-const SPINS_AT_MOST: u32 = 500;
 const SPINS_FURTHER_BACK: u32 = 20;
 // No `sched_yield` between spinning and sleeping: beside busy neighbours it puts us behind one of them for a whole time
 // slice, while a futex sleeper is woken ahead of them (3,625 turns of five programs, four hogs on two cores: 19 to 30 s
@@ -52,60 +56,6 @@ pub enum Limit {
     Forever,
 }
 
-/// The futex words of one slot in one lock: whoever waits for that slot sleeps here.
-#[derive(Clone, Copy)]
-pub struct Bed<'a> {
-    /// Changes whenever the sleepers should look again.
-    pub wake: &'a AtomicU32,
-    /// Not 0 while somebody may sleep.
-    pub sleepers: &'a AtomicU32,
-    /// A number for the bed, never 0, by which [`Cancel`] names it.
-    pub name: u64,
-}
-
-impl Bed<'_> {
-    /// Has everyone who sleeps here look again, if anyone does. Comes after the store that they wait for.
-    #[inline]
-    pub fn wake_sleepers(&self) {
-        // Partner: the fence in `Ladder::sleep`. If ours comes first, the sleeper's last look sees what we stored and
-        // it does not sleep; if theirs comes first, we see `sleepers`.
-        full_fence();
-        if self.sleepers.load(Relaxed) != 0 {
-            self.sleepers.store(0, Relaxed);
-            self.shake();
-        }
-    }
-
-    /// Has everyone who sleeps here, or is about to, look again.
-    pub fn shake(&self) {
-        self.wake.fetch_add(1, Release);
-        futex::wake_all(self.wake);
-    }
-}
-
-/// Where those sleep who stepped out of the line of a lock, to let others pass.
-#[derive(Clone, Copy)]
-pub struct Lobby<'a> {
-    /// Changes when one of them should come back.
-    pub event: &'a AtomicU32,
-    /// Not 0 while somebody may sleep there.
-    pub polite: &'a AtomicU32,
-}
-
-impl Lobby<'_> {
-    /// Has the one who has slept longest come back, if anyone sleeps. After a full fence that comes after the store which
-    /// let the next one in.
-    #[inline]
-    pub fn call_one(&self) {
-        // Partner: the fence in `Ladder::step_aside`.
-        if self.polite.load(Relaxed) != 0 {
-            self.polite.store(0, Relaxed);
-            self.event.fetch_add(1, Release);
-            futex::wake_one(self.event);
-        }
-    }
-}
-
 /// Another thread's wish that a wait should end. Once requested it stays until a wait takes it, so that it is never
 /// lost; it does not disturb a call that need not wait.
 #[derive(Debug, Default)]
@@ -131,42 +81,6 @@ impl Cancel {
     pub fn clear(&self) -> bool {
         self.requested.swap(false, Relaxed)
     }
-}
-
-/// How long it is worth to spin, as one participant has found: up to twice as long where it was enough before. Never less than
-/// twice what a wake-up takes: two who alternate would otherwise go on sleeping once they have begun to, each hand-over taking
-/// a wake-up, during which the other gives up spinning.
-#[derive(Debug)]
-pub struct Spins(AtomicU32);
-
-impl Default for Spins {
-    fn default() -> Self {
-        Self(AtomicU32::new(SPINS_AT_LEAST))
-    }
-}
-
-impl Spins {
-    /// Spins while `unchanged`; was it enough?
-    fn spin(&self, unchanged: impl Fn() -> bool) -> bool {
-        // Relaxed: a guess, of one participant that waits for one lock at a time.
-        let budget = self.0.load(Relaxed);
-        let enough = spin_at_most(budget, unchanged);
-        let wanted = enough.map_or(SPINS_AT_LEAST, |spins| 2 * spins);
-        let next = (budget * 7 + wanted) / 8;
-        self.0.store(next.clamp(SPINS_AT_LEAST, SPINS_AT_MOST), Relaxed);
-        enough.is_some()
-    }
-}
-
-/// How many spins it took until `unchanged` was false; `None`: more than `budget`.
-fn spin_at_most(budget: u32, unchanged: impl Fn() -> bool) -> Option<u32> {
-    (0..budget).find(|_| {
-        let changed = !unchanged();
-        if !changed {
-            spin_hint();
-        }
-        changed
-    })
 }
 
 /// What a step on the ladder came to.
