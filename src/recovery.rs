@@ -24,7 +24,7 @@ use crate::participant;
 use crate::seeded::{Bug, planted};
 use crate::steps::{self, Step};
 use crate::sync::Ordering::{Relaxed, Release};
-use crate::wait::{Bed, Lobby};
+use crate::wait::{Bed, Lobby, Next};
 
 /// The bakery over one lock's registers in the file.
 #[inline]
@@ -72,7 +72,21 @@ pub fn lobby<'a>(lock: &LockView<'a>) -> Lobby<'a> {
 #[inline]
 pub fn bed<'a>(lock: &LockView<'a>, region: usize, slot: usize) -> Bed<'a> {
     let cell = &lock.cells[slot];
-    Bed { wake: &cell.wake, sleepers: &cell.sleepers, name: ((region as u64) << 32) | (slot as u64 + 1) }
+    let name = ((region as u64) << 32) | (slot as u64 + 1);
+    Bed { wake: &cell.wake, sleepers: &cell.sleepers, heir: &cell.heir, name }
+}
+
+/// Who waits for `slot` in lock region `region` should look again, after the store that it waits for; and whoever is behind it
+/// should be awake when its turn comes. Gives who waits, as far as can be seen.
+#[inline]
+pub fn wake_next(lock: &LockView, region: usize, slot: usize) -> Next {
+    let next = bed(lock, region, slot).wake_sleepers();
+    if let Next::Awake(heir) = next
+        && heir < lock.cells.len()
+    {
+        bed(lock, region, heir).wake_ahead_of_time();
+    }
+    next
 }
 
 /// The bed of this name, if the file has it.
@@ -111,7 +125,7 @@ pub fn recover_in_lock(view: View, region: usize, slot: usize) {
     // Release. Partner: the acquire load of a wish: who acts for the machine from here on has the news before it.
     cell.ring_wish.store(Wish::None as u32, Release);
     steps::at(Step::ReapForgotten);
-    bed(&lock, region, slot).wake_sleepers();
+    wake_next(&lock, region, slot);
 }
 
 /// Removes `slot` from the file if it is dead. `false`: it is alive, or somebody else is removing it.

@@ -195,6 +195,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(Cell, ring_state),
         offset_of!(Cell, ring_link),
         offset_of!(Cell, ring_wish),
+        offset_of!(Cell, heir),
         super::SLOT_BYTES_START as usize,
     ];
     let mut hash = FNV_START;

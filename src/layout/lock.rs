@@ -13,6 +13,7 @@ use std::mem::{offset_of, size_of};
 /// | `token` | the holder | on entering |
 /// | `state` | the holder; or the reaper of a dead holder | consistent again or given up; owner-dead |
 /// | `previous_owner` | the reaper of a dead holder | before `state` |
+/// | `event`, `polite` | those who step out of the line, and who calls them | |
 /// | `ring_bound` | of a ring: whoever has the privilege | before it links a machine above it |
 #[repr(C, align(128))]
 pub struct LockWords {
@@ -62,7 +63,7 @@ pub struct PreviousOwner {
 }
 
 /// What one slot says about itself in one lock, besides its `number`. Written by the slot's owner, or by whoever
-/// holds the slot's byte lock after its death; `wake` and `sleepers` also by those who wait for the slot.
+/// holds the slot's byte lock after its death; `wake`, `sleepers` and `heir` also by those who wait for the slot.
 #[repr(C, align(64))]
 pub struct Cell {
     /// 0, or the fencing token with which this slot is in the critical section; all ones while it tries to enter.
@@ -71,7 +72,7 @@ pub struct Cell {
     pub since: AtomicU64,
     /// Futex word: changes whenever those who wait for this slot should look again.
     pub wake: AtomicU32,
-    /// Not 0 while somebody may sleep on `wake`.
+    /// 0, or how whoever may sleep on `wake` wants to be woken: the `wait` room's `Bed`.
     pub sleepers: AtomicU32,
     /// Of a ring: the state S of this slot's machine. Who writes it and the next two, and when: the `algorithm` room's `ring`.
     pub ring_state: AtomicU64,
@@ -79,7 +80,8 @@ pub struct Cell {
     pub ring_link: AtomicU64,
     /// Of a ring: does its participant want a turn?
     pub ring_wish: AtomicU32,
-    reserved_wish: AtomicU32,
+    /// 0, or the slot that comes next after this one and is awake, plus 1. Only a hint.
+    pub heir: AtomicU32,
     reserved: [AtomicU64; 2],
 }
 
@@ -100,4 +102,5 @@ const _: () = {
     assert!(offset_of!(Cell, ring_state) == 24);
     assert!(offset_of!(Cell, ring_link) == 32);
     assert!(offset_of!(Cell, ring_wish) == 40);
+    assert!(offset_of!(Cell, heir) == 44);
 };

@@ -72,7 +72,7 @@ mod tests {
             offsets!(LockWords: control retained_at back_off plain_entries last_plain asked_since token state previous_owner event polite ring_bound),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
-        compare("Cell", offsets!(Cell: held since wake sleepers ring_state ring_link ring_wish));
+        compare("Cell", offsets!(Cell: held since wake sleepers ring_state ring_link ring_wish heir));
         let header = rows("Header");
         assert_eq!(header.len(), 14);
         for (field, offset) in offsets!(LiveHeader: incarnation boot_id slots_in_use fences) {

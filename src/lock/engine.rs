@@ -16,14 +16,14 @@ use crate::algorithm::{
 use crate::error::{Error, Result};
 use crate::layout::LockView;
 use crate::os::{clock, death_notice::Probe};
-use crate::recovery::{self, bakery, bed, lobby, ownership, privilege};
+use crate::recovery::{self, bakery, lobby, ownership, privilege, wake_next};
 use crate::seeded::{Bug, planted};
 use crate::steps::{self, Step};
 use crate::sync::{
     Ordering::{Acquire, Relaxed},
     prefetch_for_writing,
 };
-use crate::wait::Limit;
+use crate::wait::{Limit, Next};
 
 /// A lock that was just taken.
 #[derive(Clone, Copy, Debug)]
@@ -170,7 +170,7 @@ impl<'a> At<'a> {
                 privilege.hold_plainly();
             }
             // The candidate may have seen us try.
-            bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+            wake_next(&self.lock, self.region, self.seat.slot);
         } else {
             steps::at(Step::Section);
         }
@@ -201,7 +201,9 @@ impl<'a> At<'a> {
         if retains {
             privilege.retain(self.seat.mark, token);
             bakery(&self.lock).leave(self.seat.slot);
-            bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+            wake_next(&self.lock, self.region, self.seat.slot);
+            // It was the line they stepped out of, and nobody will leave it now. The fence is in `wake_next`.
+            lobby(&self.lock).call_one();
         }
         steps::at(Step::Section);
         Ok(Have { token, plainly: !retains })
@@ -226,7 +228,7 @@ impl<'a> At<'a> {
     /// A retainer has left and is asked, or was: wakes who waits for that.
     #[cold]
     pub fn left_disturbed(&self) -> Result<()> {
-        bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+        wake_next(&self.lock, self.region, self.seat.slot);
         self.after_leaving()
     }
 
@@ -287,7 +289,7 @@ impl<'a> At<'a> {
             let quietly = privilege(self.lock.words).leave(&cell.held, self.seat.mark);
             self.seat.own(self.region).note(None);
             if !quietly {
-                bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+                wake_next(&self.lock, self.region, self.seat.slot);
             }
             return;
         }
@@ -299,8 +301,10 @@ impl<'a> At<'a> {
         bakery(&self.lock).leave(self.seat.slot);
         self.seat.own(self.region).note(None);
         steps::at(Step::Wake);
-        bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
-        lobby(&self.lock).call_one();
+        // Whoever is called would find somebody in the line, and step aside again.
+        if wake_next(&self.lock, self.region, self.seat.slot) == Next::Nobody {
+            lobby(&self.lock).call_one();
+        }
     }
 
     #[cold]
@@ -308,7 +312,7 @@ impl<'a> At<'a> {
         steps::at(Step::Withdraw);
         bakery(&self.lock).withdraw(self.seat.slot);
         self.lock.cells[self.seat.slot].since.store(0, Relaxed);
-        bed(&self.lock, self.region, self.seat.slot).wake_sleepers();
+        wake_next(&self.lock, self.region, self.seat.slot);
     }
 
     /// A try that will fail should not disturb the line: look first, and bury the dead.

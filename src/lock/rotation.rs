@@ -16,7 +16,7 @@ use crate::algorithm::{
 use crate::error::{Error, Result};
 use crate::layout::Cell;
 use crate::os::clock;
-use crate::recovery::{self, bakery, bed, ownership};
+use crate::recovery::{self, bakery, bed, ownership, wake_next};
 use crate::seeded::{Bug, planted};
 use crate::steps::{self, Step};
 use crate::sync::{Ordering::Acquire, Ordering::Relaxed, full_fence};
@@ -56,7 +56,9 @@ pub fn enter(at: &At, rule: Rule, wish: Wish, limit: Limit) -> Result<Have> {
 pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
     let (ring, me) = (recovery::ring(&at.lock, rule), at.seat.slot);
     at.lock.cells[me].since.store(0, Relaxed);
-    let passed = ring.pass(me, |left| bed(&at.lock, at.region, left).wake_sleepers());
+    let passed = ring.pass(me, |left| {
+        wake_next(&at.lock, at.region, left);
+    });
     steps::at(Step::Passed);
     if wish == Wish::OneTurn {
         ring.machines.set_wish(me, Wish::None);
@@ -64,7 +66,7 @@ pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
     at.seat.own(at.region).note(None);
     steps::at(Step::Wake);
     // Its fence comes before the looks below. Partner: the fence in `Rotation::take_wish_back` and that after a wish.
-    bed(&at.lock, at.region, me).wake_sleepers();
+    wake_next(&at.lock, at.region, me);
     let stranded = match passed {
         Passed::To(next) => ring.machines.wish(next) == Wish::None,
         Passed::ToNobody => wish == Wish::OneTurn && ring.is_wanted_beside(me),
@@ -102,7 +104,7 @@ struct Rotation<'a, M> {
 impl<'a> Rotation<'a, ()> {
     fn new(at: &'a At<'a>, rule: Rule, limit: Limit) -> Rotation<'a, impl Machines + Copy + use<'a>> {
         let since = &at.lock.cells[at.seat.slot].since;
-        let ladder = Ladder::new(limit, 0, (&at.seat.cancel, &at.seat.spins), since);
+        let ladder = Ladder::new(limit, 0, at.seat.slot, (&at.seat.cancel, &at.seat.awake), since);
         Rotation { at, ring: recovery::ring(&at.lock, rule), ladder, watch: Watch::new(at) }
     }
 }
@@ -154,7 +156,7 @@ impl<M: Machines + Copy> Rotation<'_, M> {
             let _ = self.settle();
         }
         // Those behind us slept beside us.
-        bed(&self.at.lock, self.at.region, me).wake_sleepers();
+        wake_next(&self.at.lock, self.at.region, me);
     }
 
     fn wait_a_little(&mut self) -> Result<()> {
@@ -261,14 +263,16 @@ impl<M: Machines + Copy> Rotation<'_, M> {
         steps::at(Step::Reconfigure);
         act();
         bakery(lock).leave(seat.slot);
-        bed(lock, *region, seat.slot).wake_sleepers();
+        wake_next(lock, *region, seat.slot);
         Ok(())
     }
 
     fn settle_here(&self) {
         let At { seat, lock, region, .. } = self.at;
         let (ring, me) = (self.ring, seat.slot);
-        let wake = |slot: usize| bed(lock, *region, slot).wake_sleepers();
+        let wake = |slot: usize| {
+            wake_next(lock, *region, slot);
+        };
         // Once round at most: what is left to do then is for the next one who waits.
         for _ in 0..ring.machines.count() {
             let Some(absent) = ring.absent_with_privilege() else { break };

@@ -17,7 +17,7 @@ use crate::sync::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use crate::wait::{Cancel, Spins};
+use crate::wait::{Awake, Cancel};
 use std::{cell::RefCell, hint::assert_unchecked, ptr, sync::Arc};
 
 /// A slot in a file, ours until it is retired.
@@ -30,8 +30,8 @@ pub struct Seat {
     pub of_thread: bool,
     /// Lets another thread end a wait.
     pub cancel: Cancel,
-    /// How long its waits spin before they sleep.
-    pub spins: Spins,
+    /// How long its waits stay awake.
+    pub awake: Awake,
     /// How a lock's `control` reads while this seat retains the privilege.
     pub mark: Mark,
     process: u64,
@@ -189,7 +189,7 @@ impl Seat {
             slot,
             of_thread: wish.of_thread,
             cancel: Cancel::default(),
-            spins: Spins::default(),
+            awake: Awake::default(),
             mark,
             process: process_mark(),
             retired: AtomicBool::new(false),

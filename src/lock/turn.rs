@@ -47,7 +47,7 @@ impl<'a> Turn<'a> {
         let since = &at.lock.cells[at.seat.slot].since;
         Self {
             at,
-            ladder: Ladder::new(limit, patience, (&at.seat.cancel, &at.seat.spins), since),
+            ladder: Ladder::new(limit, patience, at.seat.slot, (&at.seat.cancel, &at.seat.awake), since),
             watch: Watch::new(at),
         }
     }
@@ -61,7 +61,13 @@ impl<'a> Turn<'a> {
                 Came::Aside(hindrance) => Ok(Came::Aside(hindrance)),
             });
             match came {
-                Ok(Came::There(in_demand)) => return Ok(in_demand),
+                Ok(Came::There(in_demand)) => {
+                    // Asleep, we could not be named to who left. From now on the next one is awake when its turn comes.
+                    if self.ladder.was_asleep() {
+                        bed(&self.at.lock, self.at.region, self.at.seat.slot).wake_ahead_of_time();
+                    }
+                    return Ok(in_demand);
+                }
                 Ok(Came::Aside(hindrance)) => {
                     self.let_others_pass(&hindrance)?;
                     ticket = self.doorway()?;
@@ -209,7 +215,10 @@ impl<'a> Turn<'a> {
             // It goes in and out all the time: that it is outside at one moment says nothing.
             Hindrance::Retaining(retainer) => (retainer.slot, &|| true),
         };
-        match self.ladder.step_aside(lobby(lock), unchanged) {
+        let retains = matches!(hindrance, Hindrance::Retaining(_));
+        // Relaxed: a guess.
+        let participants = lock.header.slots_in_use.load(Relaxed);
+        match self.ladder.step_aside(retains, participants, lobby(lock), unchanged) {
             Outcome::Cancelled => Err(Error::Cancelled),
             Outcome::AskWhetherAlive if is_inside(lock, hindrance) => self.watch.look_after(slot).map(drop),
             _ => Ok(()),

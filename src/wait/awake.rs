@@ -1,38 +1,148 @@
-//! How long it is worth to stay awake while waiting.
+//! How long it is worth to stay awake while waiting: first spinning, then yielding the processor to whoever can use it.
+//!
+//! A hand-over between two running processes takes about 0.2 microseconds, a wake-up 5 to 10, and 40 where the core had nothing to
+//! do. So one whose turn comes soon had better not sleep. Each participant learns whether it does: where staying awake was in
+//! vain it does so half as long the next time; where it was enough, or the turn came soon after all, as long as ever.
+//!
+//! Yielding is for machines with more waiters than cores: whoever has to act next gets the core, without a wake-up. Beside programs
+//! that compute it would cost whole time slices. Then it is paid back: no more of it for hundreds of times as long.
 
-use crate::sync::{AtomicU32, Ordering::Relaxed, spin_hint};
+use crate::os::clock;
+use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, spin_hint};
 
-// A hand-over between two running processes takes about 0.2 microseconds, a wake-up about 5, a pause about 0.04.
+// A pause takes about 0.04 microseconds.
 const SPINS_AT_LEAST: u32 = 250;
 const SPINS_AT_MOST: u32 = 500;
+const SPINS_FURTHER_BACK: u32 = 20;
+/// Where a turn comes sooner than this, staying awake is cheaper than sleeping, for the one who waits and for those behind it.
+const SOON: u64 = 100_000;
+/// Shorter than this is not worth beginning.
+const TOO_SHORT: u64 = 10_000;
+/// One who lost its core for longer yielded to somebody who computes.
+const COSTLY: u64 = 100_000;
+/// For so many times as long there is no more yielding then: at first, and where that happens again and again. At first more would
+/// be wrong, since those who wait for a lock with longer sections take their time as well.
+const PAID_BACK_AT_LEAST: u64 = 100;
+const PAID_BACK_AT_MOST: u64 = 6_400;
 
-/// How long it is worth to spin, as one participant has found: up to twice as long where it was enough before. Never less than
-/// twice what a wake-up takes: two who alternate would otherwise go on sleeping once they have begun to, each hand-over taking
-/// a wake-up, during which the other gives up spinning.
+/// What one participant has learned. It waits for one lock at a time.
 #[derive(Debug)]
-pub struct Spins(AtomicU32);
+pub struct Awake {
+    spins: AtomicU32,
+    next: Habit,
+    further_back: Habit,
+    no_yields_before: AtomicU64,
+    paid_back: AtomicU64,
+}
 
-impl Default for Spins {
+/// How long to yield, in nanoseconds.
+#[derive(Debug)]
+struct Habit(AtomicU64);
+
+impl Default for Awake {
     fn default() -> Self {
-        Self(AtomicU32::new(SPINS_AT_LEAST))
+        Self {
+            spins: AtomicU32::new(SPINS_AT_LEAST),
+            next: Habit(AtomicU64::new(SOON)),
+            further_back: Habit(AtomicU64::new(SOON)),
+            no_yields_before: AtomicU64::new(0),
+            paid_back: AtomicU64::new(PAID_BACK_AT_LEAST),
+        }
     }
 }
 
-impl Spins {
+/// A part of a wait, with the same one to wait for.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage {
+    /// Is nobody else between?
+    pub next: bool,
+    /// When it began, by the monotonic clock.
+    pub began: u64,
+}
+
+impl Awake {
     /// Spins while `unchanged`; was it enough?
-    pub fn spin(&self, unchanged: impl Fn() -> bool) -> bool {
-        // Relaxed: a guess, of one participant that waits for one lock at a time.
-        let budget = self.0.load(Relaxed);
+    ///
+    /// One who is `next` in line spins for twice the time of a wake-up at least, and for up to twice as long where that was enough
+    /// before: two who alternate would otherwise go on sleeping once they have begun to, each hand-over taking a wake-up, during
+    /// which the other gives up spinning.
+    pub fn spin(&self, next: bool, unchanged: impl Fn() -> bool) -> bool {
+        if !next {
+            return spin_at_most(SPINS_FURTHER_BACK, unchanged).is_some();
+        }
+        // Relaxed, here and below: a guess.
+        let budget = self.spins.load(Relaxed);
         let enough = spin_at_most(budget, unchanged);
         let wanted = enough.map_or(SPINS_AT_LEAST, |spins| 2 * spins);
-        let next = (budget * 7 + wanted) / 8;
-        self.0.store(next.clamp(SPINS_AT_LEAST, SPINS_AT_MOST), Relaxed);
+        let spins = (budget * 7 + wanted) / 8;
+        self.spins.store(spins.clamp(SPINS_AT_LEAST, SPINS_AT_MOST), Relaxed);
         enough.is_some()
+    }
+
+    /// Yields while `unchanged`, as long as it is worth in this stage; was it enough? `None`: it was not worth beginning. `now` is
+    /// the time.
+    pub fn yield_on(&self, stage: Stage, mut now: u64, unchanged: impl Fn() -> bool) -> Option<bool> {
+        let habit = self.habit(stage.next);
+        let until = stage.began + habit.length();
+        if now >= until || now < self.no_yields_before.load(Relaxed) {
+            return None;
+        }
+        let times = self.paid_back.load(Relaxed);
+        loop {
+            std::thread::yield_now();
+            let then = now;
+            now = clock::monotonic_ns();
+            let changed = !unchanged();
+            if now - then > COSTLY {
+                self.no_yields_before.store(now + times * (now - then), Relaxed);
+                self.paid_back.store((times * 4).min(PAID_BACK_AT_MOST), Relaxed);
+                return Some(changed);
+            }
+            if changed {
+                self.paid_back.store((times - times / 64).max(PAID_BACK_AT_LEAST), Relaxed);
+                habit.was_enough();
+                return Some(true);
+            }
+            if now >= until {
+                habit.was_in_vain();
+                return Some(false);
+            }
+        }
+    }
+
+    /// A stage is over by now, after a sleep: should it not have slept?
+    pub fn slept_until(&self, stage: Stage, now: u64) {
+        if now - stage.began < SOON {
+            self.habit(stage.next).was_enough();
+        }
+    }
+
+    /// Is it of use to be awake as soon as one is next in line?
+    pub fn is_eager(&self) -> bool {
+        self.next.length() > 0
+    }
+
+    fn habit(&self, next: bool) -> &Habit {
+        if next { &self.next } else { &self.further_back }
+    }
+}
+
+impl Habit {
+    fn length(&self) -> u64 {
+        Some(self.0.load(Relaxed)).filter(|length| *length >= TOO_SHORT).unwrap_or(0)
+    }
+
+    fn was_enough(&self) {
+        self.0.store(SOON, Relaxed);
+    }
+
+    fn was_in_vain(&self) {
+        self.0.store(self.0.load(Relaxed) / 2, Relaxed);
     }
 }
 
 /// How many spins it took until `unchanged` was false; `None`: more than `budget`.
-pub fn spin_at_most(budget: u32, unchanged: impl Fn() -> bool) -> Option<u32> {
+fn spin_at_most(budget: u32, unchanged: impl Fn() -> bool) -> Option<u32> {
     (0..budget).find(|_| {
         let changed = !unchanged();
         if !changed {

@@ -12,20 +12,58 @@ use crate::sync::{
 pub struct Bed<'a> {
     /// Changes whenever the sleepers should look again.
     pub wake: &'a AtomicU32,
-    /// Not 0 while somebody may sleep.
+    /// 0, or how whoever may sleep here wants to be woken.
     pub sleepers: &'a AtomicU32,
+    /// 0, or the slot that comes next after this one and is awake, plus 1.
+    pub heir: &'a AtomicU32,
     /// A number for the bed, never 0, by which [`Cancel`] names it.
     pub name: u64,
 }
 
+/// Who waited for a slot that has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nobody, or somebody who has just come.
+    Nobody,
+    /// Somebody who slept, and is woken.
+    Asleep,
+    /// This slot, or it was a moment ago: whoever sleeps beside it may want to know.
+    Awake(usize),
+}
+
+/// In [`Bed::sleepers`]: when the slot has left.
+pub const IN_TIME: u32 = 1;
+/// In [`Bed::sleepers`]: as soon as only that slot is before it, to be awake when it leaves.
+pub const AHEAD_OF_TIME: u32 = 2;
+
 impl Bed<'_> {
     /// Has everyone who sleeps here look again, if anyone does. Comes after the store that they wait for.
+    ///
+    /// Gives who is next now, as far as can be seen.
     #[inline]
-    pub fn wake_sleepers(&self) {
+    pub fn wake_sleepers(&self) -> Next {
         // Partner: the fence in `Ladder::sleep`. If ours comes first, the sleeper's last look sees what we stored and
         // it does not sleep; if theirs comes first, we see `sleepers`.
         full_fence();
+        let mut next = Next::Nobody;
         if self.sleepers.load(Relaxed) != 0 {
+            self.sleepers.store(0, Relaxed);
+            self.shake();
+            next = Next::Asleep;
+        }
+        let heir = self.heir.load(Relaxed);
+        if heir != 0 {
+            self.heir.store(0, Relaxed);
+            next = Next::Awake(heir as usize - 1);
+        }
+        next
+    }
+
+    /// Has whoever sleeps here look again already now, if it wants to: only this slot is before it.
+    #[cold]
+    pub fn wake_ahead_of_time(&self) {
+        // Relaxed: should it not be seen, the sleeper is woken in time.
+        if self.sleepers.load(Relaxed) == AHEAD_OF_TIME {
             self.sleepers.store(0, Relaxed);
             self.shake();
         }

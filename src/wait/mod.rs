@@ -15,8 +15,9 @@
 mod awake;
 mod bed;
 
-pub use awake::Spins;
-pub use bed::{Bed, Lobby};
+pub use awake::Awake;
+use bed::{AHEAD_OF_TIME, IN_TIME};
+pub use bed::{Bed, Lobby, Next};
 
 use crate::algorithm::Blocker;
 use crate::os::{clock, futex};
@@ -25,13 +26,8 @@ use crate::sync::{
     Ordering::{Acquire, Relaxed},
     full_fence,
 };
-use awake::spin_at_most;
+use awake::Stage;
 use std::time::Duration;
-
-const SPINS_FURTHER_BACK: u32 = 20;
-// No `sched_yield` between spinning and sleeping: beside busy neighbours it puts us behind one of them for a whole time
-// slice, while a futex sleeper is woken ahead of them (3,625 turns of five programs, four hogs on two cores: 19 to 30 s
-// with two yields, 4 s with none).
 
 // The shares of the time waited keep both small: the wake-ups (some 130 in the first second, of 10 to 25 microseconds each) and
 // the delay of the news, in proportion to a wait that has been long already.
@@ -40,9 +36,14 @@ const ASK_EARLY_SHARE: u64 = 8;
 const ASK_NEXT: u64 = 800_000;
 const ASK_NEXT_SHARE: u64 = 24;
 const ASK_AT_MOST: u64 = 50_000_000;
-// Somebody who retains the privilege calls nobody back, so one who stepped aside looks by itself.
-// At half of the time it has waited, so that a long patience costs little too.
-const ASIDE_AT_LEAST: u64 = 50_000;
+// Whoever leaves the line calls one of those back who stepped aside, unless somebody else is next; their naps are for deaths then.
+// Each takes somebody's core for a moment: with sixteen processes and sections of 20 microseconds, naps of 50 microseconds
+// and more cost a fifth of all entries. So the more there may be, the longer they sleep: all together look as often.
+const ASIDE_FOR_EACH: u64 = 50_000;
+const ASIDE_FOR_ALL: u64 = 250_000;
+// Somebody who retains the privilege calls nobody, so one who stepped aside for it looks by itself, at a third of the time it has
+// waited: a long patience should cost little too.
+const ASIDE_AT_LEAST: u64 = 100_000;
 const ASIDE_AT_MOST: u64 = 1_000_000;
 
 /// How long a call may wait.
@@ -110,7 +111,12 @@ pub struct Ladder<'a> {
     limit: Limit,
     patience: u64,
     cancel: &'a Cancel,
-    spins: &'a Spins,
+    awake: &'a Awake,
+    /// Our slot, plus 1.
+    me: u32,
+    stage: Option<(Blocker, Stage)>,
+    /// Was it asleep when what it waited for last came about?
+    woken: bool,
     began: Option<u64>,
     /// Where those who look on find since when it waits, once it sleeps in the line.
     since: &'a AtomicU64,
@@ -123,15 +129,31 @@ impl<'a> Ladder<'a> {
     pub fn new(
         limit: Limit,
         patience: u64,
-        (cancel, spins): (&'a Cancel, &'a Spins),
+        me: usize,
+        (cancel, awake): (&'a Cancel, &'a Awake),
         since: &'a AtomicU64,
     ) -> Self {
-        Self { limit, patience, cancel, spins, began: None, since }
+        Self {
+            limit,
+            patience,
+            cancel,
+            awake,
+            me: me as u32 + 1,
+            stage: None,
+            woken: false,
+            began: None,
+            since,
+        }
     }
 
     /// How long a call may wait in all.
     pub fn limit(&self) -> Limit {
         self.limit
+    }
+
+    /// Was it asleep when its turn came?
+    pub fn was_asleep(&self) -> bool {
+        self.woken
     }
 
     /// Does it still let others pass?
@@ -174,11 +196,13 @@ impl<'a> Ladder<'a> {
 
     /// Waits a little for `unchanged` to become false, which `blocker` brings about; `bed` is its bed.
     pub fn step(&mut self, unchanged: impl Fn() -> bool, bed: Bed, blocker: &Blocker) -> Outcome {
-        let changed = match blocker.ahead {
-            0..=1 => self.spins.spin(&unchanged),
-            _ => spin_at_most(SPINS_FURTHER_BACK, &unchanged).is_some(),
-        };
-        if changed {
+        let next = blocker.ahead <= 1;
+        // Not at once: two who alternate have no use for it, and would pay for the cache line.
+        if next && self.began.is_some() {
+            bed.heir.store(self.me, Relaxed);
+        }
+        self.woken = false;
+        if self.awake.spin(next, &unchanged) {
             return Outcome::LookAgain;
         }
         let waited = self.waited();
@@ -186,19 +210,58 @@ impl<'a> Ladder<'a> {
         if waited < self.patience {
             return Outcome::StepAside;
         }
+        if next {
+            bed.heir.store(self.me, Relaxed);
+        }
+        let now = self.began.unwrap_or(0) + waited;
+        let stage = self.stage_of(blocker, now);
+        match self.awake.yield_on(stage, now, &unchanged) {
+            Some(true) => return Outcome::LookAgain,
+            // That was as long as a nap.
+            Some(false) if next => return Outcome::AskWhetherAlive,
+            _ => {}
+        }
         // Not 0: that would say that nothing is known.
         self.since.store(self.began.unwrap_or(0).max(1), Relaxed);
         let ahead = blocker.ahead.max(1) as u64;
         let early = (waited / ASK_EARLY_SHARE).max(ASK_FIRST) * ahead;
         let nap =
             if ahead > 1 { early } else { early.min(ASK_NEXT).max(waited / ASK_NEXT_SHARE) }.min(ASK_AT_MOST);
-        self.sleep(unchanged, bed, Duration::from_nanos(nap.min(left)))
+        let outcome = self.sleep(unchanged, bed, !next, Duration::from_nanos(nap.min(left)));
+        if outcome == Outcome::LookAgain {
+            self.woken = true;
+            self.awake.slept_until(stage, clock::monotonic_ns());
+        }
+        outcome
     }
 
-    /// Out of the line: sleeps until somebody calls, `unchanged` is false, or a short time is over.
-    pub fn step_aside(&mut self, lobby: Lobby, unchanged: impl Fn() -> bool) -> Outcome {
+    /// The stage that this wait is in.
+    fn stage_of(&mut self, blocker: &Blocker, now: u64) -> Stage {
+        let next = blocker.ahead <= 1;
+        let same = |(then, stage): &(Blocker, Stage)| {
+            (then.slot, then.seen, stage.next) == (blocker.slot, blocker.seen, next)
+        };
+        match self.stage.filter(same) {
+            Some((_, stage)) => stage,
+            None => self.stage.insert((*blocker, Stage { next, began: now })).1,
+        }
+    }
+
+    /// Out of the line: sleeps until somebody calls, `unchanged` is false, or a short time is over. The one we let pass is one of
+    /// `participants`, and calls when it leaves unless it `retains` the privilege.
+    pub fn step_aside(
+        &mut self,
+        retains: bool,
+        participants: u32,
+        lobby: Lobby,
+        unchanged: impl Fn() -> bool,
+    ) -> Outcome {
         let waited = self.waited();
-        let nap = (waited / 2).clamp(ASIDE_AT_LEAST, ASIDE_AT_MOST);
+        let nap = if retains {
+            (waited / 3).clamp(ASIDE_AT_LEAST, ASIDE_AT_MOST)
+        } else {
+            (u64::from(participants) * ASIDE_FOR_EACH).min(ASIDE_FOR_ALL)
+        };
         let left = self.left(waited).unwrap_or(0).min(self.patience.saturating_sub(waited)).min(nap);
         // Acquire. Partner: the release in `Lobby::call_one`; read before the last look, so that a call after it counts.
         let seen = lobby.event.load(Acquire);
@@ -206,22 +269,24 @@ impl<'a> Ladder<'a> {
         // Partners: the fence before `Lobby::call_one`, and that in `Cancel::request`.
         full_fence();
         // A request that comes after this look is seen at the next one: naps are short.
-        if self.cancel.clear() {
-            return Outcome::Cancelled;
-        }
-        if left > 0 && unchanged() {
+        let mut outcome = if self.cancel.clear() { Outcome::Cancelled } else { Outcome::LookAgain };
+        if outcome == Outcome::LookAgain && left > 0 && unchanged() {
             futex::wait(lobby.event, seen, Duration::from_nanos(left));
-            if lobby.event.load(Relaxed) == seen && unchanged() {
-                return Outcome::AskWhetherAlive;
+            if lobby.event.load(Relaxed) != seen {
+                // Others may be asleep there still: whoever leaves next calls one of them.
+                lobby.polite.store(1, Relaxed);
+            } else if unchanged() {
+                outcome = Outcome::AskWhetherAlive;
             }
         }
-        Outcome::LookAgain
+        outcome
     }
 
-    fn sleep(&self, unchanged: impl Fn() -> bool, bed: Bed, nap: Duration) -> Outcome {
+    fn sleep(&self, unchanged: impl Fn() -> bool, bed: Bed, further_back: bool, nap: Duration) -> Outcome {
         // Acquire. Partner: the release in `Bed::shake`; read before the last look, so that a wake after it counts.
         let seen = bed.wake.load(Acquire);
-        bed.sleepers.store(1, Relaxed);
+        let ahead_of_time = further_back && self.awake.is_eager();
+        bed.sleepers.store(if ahead_of_time { AHEAD_OF_TIME } else { IN_TIME }, Relaxed);
         self.cancel.bed.store(bed.name, Relaxed);
         // Partners: the fences in `Bed::wake_sleepers` and `Cancel::request`, as said there.
         full_fence();
@@ -232,7 +297,7 @@ impl<'a> Ladder<'a> {
         self.cancel.bed.store(0, Relaxed);
         if self.cancel.clear() {
             Outcome::Cancelled
-        } else if unchanged() {
+        } else if unchanged() && bed.wake.load(Relaxed) == seen {
             Outcome::AskWhetherAlive
         } else {
             Outcome::LookAgain
