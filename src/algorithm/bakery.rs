@@ -28,6 +28,11 @@ pub const NUMBER_LIMIT: u64 = 1 << 62;
 pub trait Registers {
     /// One more than the highest slot that may be taking part. Read anew at each scan, after the fence before it.
     fn bound(&self) -> usize;
+    /// Looks at every slot below the bound, or leaves some out whose registers read `Idle` just now, as by [`Registers::read`];
+    /// until `look` says no. Has it never?
+    fn all(&self, look: impl FnMut(usize) -> bool) -> bool {
+        (0..self.bound()).all(look)
+    }
     /// `choosing[me] = 1`.
     fn set_choosing(&self, me: usize);
     /// `number[me] = number; choosing[me] = 0`, in that order, with release order.
@@ -56,16 +61,18 @@ impl<R: Registers> Protocol for Bakery<R> {
         if !planted(Bug::NoFenceAfterChoosing) {
             full_fence();
         }
-        let mut largest = 0;
-        for slot in (0..self.0.bound()).filter(|slot| *slot != me) {
+        let (mut largest, mut corrupt) = (0, None);
+        self.0.all(|slot| {
             match self.0.read(slot) {
                 Place::Numbered(number) => largest = largest.max(number),
-                Place::Corrupt(value) => {
-                    self.0.clear(me);
-                    return Err(Corrupt { slot, value });
-                }
+                Place::Corrupt(value) => corrupt = Some(Corrupt { slot, value }),
                 Place::Idle | Place::Choosing => {}
             }
+            corrupt.is_none()
+        });
+        if let Some(corrupt) = corrupt {
+            self.0.clear(me);
+            return Err(corrupt);
         }
         let number = largest + 1;
         self.0.set_number(me, number);
@@ -78,7 +85,7 @@ impl<R: Registers> Protocol for Bakery<R> {
 
     #[inline]
     fn is_next(&self, me: usize, number: u64) -> bool {
-        (0..self.0.bound()).all(|slot| match self.0.read(slot) {
+        self.0.all(|slot| match self.0.read(slot) {
             Place::Idle => true,
             Place::Numbered(theirs) => {
                 let tie_break = slot >= me || planted(Bug::NoTieBreak);
@@ -149,6 +156,9 @@ impl<R: Registers> Protocol for Bakery<R> {
     }
 }
 
+/// Of so many slots in use each is looked at.
+const FEW: usize = 16;
+
 // The packed word: 0 = idle, 1 = choosing, n + 1 = number n.
 const IDLE: u64 = 0;
 const CHOOSING: u64 = 1;
@@ -186,6 +196,19 @@ impl Registers for Line<'_> {
         // Relaxed: a newcomer raises it by a read-modify-write before its own fence A, so to read the old value is to
         // read that newcomer's register as idle, and fences A and B order that read like any other.
         (self.bound.load(Relaxed) as usize).min(self.words.len())
+    }
+
+    #[inline]
+    fn all(&self, mut look: impl FnMut(usize) -> bool) -> bool {
+        let bound = self.bound();
+        if bound <= FEW {
+            return (0..bound).all(look);
+        }
+        // A cache line at a time: of many slots in use few stand in the line.
+        self.words[..bound].chunks(8).enumerate().all(|(line, words)| {
+            let any = words.iter().fold(IDLE, |any, word| any | word.load(Acquire));
+            any == IDLE || (line * 8..line * 8 + words.len()).all(&mut look)
+        })
     }
 
     #[inline]
@@ -238,8 +261,13 @@ mod tests {
 
     #[test]
     fn served_in_order_of_arrival_whatever_the_slots() {
-        let bakery = empty(4);
-        let order = [2, 0, 3, 1];
+        serves_in_order(4, &[2, 0, 3, 1]);
+        serves_in_order(FEW + 1, &[FEW, 2, 0, 3]);
+        serves_in_order(5 * FEW, &[5 * FEW - 1, 7, 8, 2 * FEW, 0, 3 * FEW + 5]);
+    }
+
+    fn serves_in_order(slots: usize, order: &[usize]) {
+        let bakery = empty(slots);
         let tickets: Vec<u64> = order.iter().map(|slot| bakery.doorway(*slot).unwrap()).collect();
         for (turn, (slot, ticket)) in order.iter().zip(&tickets).enumerate() {
             for (later, later_ticket) in order.iter().zip(&tickets).skip(turn + 1) {
