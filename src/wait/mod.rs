@@ -1,6 +1,7 @@
-//! The ladder: spin, then sleep. Safety never depends on it; only who burns how much while it waits.
+//! The ladder: spin, yield, then sleep. Safety never depends on it; only who burns how much while it waits.
 //!
-//! A waiter sleeps on the wake word of the slot right before it in the line, so that a hand-over wakes one process.
+//! A waiter sleeps on the wake word of the slot right before it in the line, so that a hand-over wakes one process: the next in line, if
+//! it sleeps; else the one after it, ahead of time, to be awake when its own turn comes.
 //! Every sleep has an end, since the one waited for may die, or die between its unlock and its wake: then the waiter
 //! asks whether it is alive. How often it asks:
 //!
