@@ -13,7 +13,9 @@ use std::{
 use support::{
     NoHang, Place,
     actor::{Actor, hear, say},
-    elsewhere, until_waiting,
+    elsewhere,
+    format::{Format, peek_u64},
+    until_waiting,
 };
 use turnlock::{Error, LockFile, LockFileOptions, Mutex, inspect};
 
@@ -58,6 +60,34 @@ fn one_who_enters_again_and_again_retains_the_privilege() {
         elsewhere(|| mutex.try_lock().unwrap().unlock().unwrap());
         elsewhere(|| mutex.lock().unwrap().unlock().unwrap());
         mutex.lock().unwrap().unlock().unwrap();
+    }
+}
+
+/// A thread by the shortest way, a participant and whoever has full fences by a longer one: none of them through the line.
+#[test]
+fn the_retainer_does_not_go_through_the_line() {
+    for full_fences in [false, true] {
+        let place = Place::new();
+        let file = options(full_fences).open(place.lock_file()).unwrap();
+        let format = Format { participants: file.participants().into(), locks: file.locks().into() };
+        // Whoever comes through the line counts them, or begins to retain the privilege.
+        let counted = || {
+            let words = [format.plain_entries(1), format.retained_at(1)];
+            words.map(|word| peek_u64(&place.lock_file(), word))
+        };
+        let mutex = file.mutex("a").unwrap();
+        let participant = file.participant().unwrap();
+        let enter_often_as = || {
+            for _ in 0..MANY {
+                mutex.lock_as(&participant).unwrap().unlock().unwrap();
+            }
+        };
+        for enter_often in [&|| enter_often(&mutex), &enter_often_as as &dyn Fn()] {
+            enter_often();
+            let before = counted();
+            enter_often();
+            assert_eq!(counted(), before, "full fences: {full_fences}");
+        }
     }
 }
 

@@ -287,7 +287,7 @@ impl<'a> At<'a> {
         steps::at(Step::Exit);
         if !has.plainly {
             let quietly = privilege(self.lock.words).leave(&cell.held, self.seat.mark);
-            self.seat.own(self.region).note(None);
+            self.seat.own(self.region).note_retaining();
             if !quietly {
                 wake_next(&self.lock, self.region, self.seat.slot);
             }

@@ -60,6 +60,11 @@ impl Format {
         self.region(region) + 48
     }
 
+    /// The fencing token with which the present retention began.
+    pub fn retained_at(self, region: u64) -> u64 {
+        self.region(region) + 8
+    }
+
     /// So many plain entries must come before the next retention.
     pub fn back_off(self, region: u64) -> u64 {
         self.region(region) + 16
