@@ -58,6 +58,9 @@ use std::{
 /// Reading the clock costs more than some locks, so where sections are short the waits are timed in a part of the
 /// round of their own. Lock + unlock alone is measured in processor time, since nobody waits.
 ///
+/// Work inside and outside of sections is counted in processor time, not in steps: a core whose neighbour is busy for a while is
+/// slower, and long sections would measure that.
+///
 /// Absolute numbers belong to the machine. Compare rows of one run, on a machine that does nothing else.
 #[derive(Parser)]
 #[command(name = "contention", max_term_width = 100, bin_name = "cargo bench --bench contention --")]

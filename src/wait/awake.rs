@@ -151,3 +151,54 @@ fn spin_at_most(budget: u32, unchanged: impl Fn() -> bool) -> Option<u32> {
         changed
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    fn stage(next: bool) -> Stage {
+        Stage { next, began: clock::monotonic_ns() }
+    }
+
+    #[test]
+    fn in_vain_less_and_less_until_a_turn_comes_soon_again() {
+        let awake = Awake::default();
+        let yields_in_vain = |next| {
+            // A core that is lost meanwhile says nothing about habits.
+            awake.no_yields_before.store(0, Relaxed);
+            let stage = stage(next);
+            awake.yield_on(stage, stage.began, || true)
+        };
+        let tries = (0..1000).take_while(|_| yields_in_vain(true).is_some()).count();
+        assert!((4..1000).contains(&tries), "{tries}");
+        assert!(!awake.is_eager());
+        assert!(yields_in_vain(false).is_some(), "further back is another matter");
+        let soon = stage(true);
+        awake.slept_until(soon, soon.began + SOON);
+        assert!(!awake.is_eager(), "that was not soon");
+        awake.slept_until(soon, soon.began + SOON - 1);
+        assert!(awake.is_eager());
+        let looks = Cell::new(3);
+        let unchanged = || looks.replace(looks.get() - 1) > 0;
+        let stage = stage(true);
+        awake.no_yields_before.store(0, Relaxed);
+        assert_eq!(awake.yield_on(stage, stage.began, unchanged), Some(true));
+    }
+
+    #[test]
+    fn a_lost_core_is_paid_back_and_more_so_each_time() {
+        let awake = Awake::default();
+        const LOST: u64 = 500 * COSTLY;
+        for times in [100, 400, 1_600, 6_400, 6_400] {
+            assert_eq!(awake.paid_back.load(Relaxed), times);
+            awake.no_yields_before.store(0, Relaxed);
+            awake.next.was_enough();
+            let stage = Stage { next: true, began: clock::monotonic_ns() };
+            assert_eq!(awake.yield_on(stage, stage.began - LOST, || true), Some(false));
+            let again = awake.no_yields_before.load(Relaxed);
+            assert!(again >= stage.began + times * LOST, "{times}");
+            assert_eq!(awake.yield_on(stage, stage.began, || false), None);
+        }
+    }
+}
