@@ -218,13 +218,13 @@ fn who_gives_up_leaves_nothing_behind() {
         assert!(Tally::get(&tally.withdrawals) > 0, "nobody ever withdrew");
     };
     let plans = Plan::new(&[&[Lock], &[Try]]).in_each_slot();
-    both_ways(all_hold("a try beside a locker", &plans, 4000));
+    both_ways(all_hold("a try beside a locker", &plans, 8000));
     let plans = Plan::new(&[&[Try], &[Try]]).in_each_slot();
     both_ways(all_hold("two tries", &plans, 2000));
     let plans = Plan::new(&[&[Lock], &[Try, Try]]).preemptions(4).in_each_slot();
-    both_ways(all_hold("two tries in a row beside a locker, 4 preemptions", &plans, 10000));
+    both_ways(all_hold("two tries in a row beside a locker, 4 preemptions", &plans, 1000));
     let plans = Plan::new(&[&[Lock], &[Try, Lock]]).preemptions(4).in_each_slot();
-    both_ways(all_hold("a try and then a lock beside a locker, 4 preemptions", &plans, 10000));
+    both_ways(all_hold("a try and then a lock beside a locker, 4 preemptions", &plans, 1000));
 }
 
 #[test]

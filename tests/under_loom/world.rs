@@ -225,8 +225,8 @@ impl World {
 
     pub fn wait(&self, me: usize, number: u64, tally: &Tally) {
         let bakery = self.bakery();
-        // As `At::come`; for one of them, since each look more makes the search longer.
-        if me == 0 && bakery.is_next(me, number) {
+        // As `At::come`.
+        if bakery.is_next(me, number) {
             return;
         }
         while let Some(blocker) = bakery.blocker(me, number).unwrap() {
