@@ -16,7 +16,7 @@ pub struct Bed<'a> {
     pub sleepers: &'a AtomicU32,
     /// 0, or the slot that comes next after this one and is awake, plus 1.
     pub heir: &'a AtomicU32,
-    /// A number for the bed, never 0, by which [`Cancel`] names it.
+    /// A number for the bed, never 0, by which [`super::Cancel`] names it.
     pub name: u64,
 }
 

@@ -15,15 +15,17 @@
 
 mod awake;
 mod bed;
+mod cancel;
 
 pub use awake::Awake;
 use bed::{AHEAD_OF_TIME, IN_TIME};
 pub use bed::{Bed, Lobby, Next};
+pub use cancel::Cancel;
 
 use crate::algorithm::Blocker;
 use crate::os::{clock, futex};
 use crate::sync::{
-    AtomicBool, AtomicU64,
+    AtomicU64,
     Ordering::{Acquire, Relaxed},
     full_fence,
 };
@@ -56,33 +58,6 @@ pub enum Limit {
     For(Duration),
     /// Until the turn comes.
     Forever,
-}
-
-/// Another thread's wish that a wait should end. Once requested it stays until a wait takes it, so that it is never
-/// lost; it does not disturb a call that need not wait.
-#[derive(Debug, Default)]
-pub struct Cancel {
-    requested: AtomicBool,
-    bed: AtomicU64,
-}
-
-impl Cancel {
-    /// Requests it; gives the name of the bed that must be shaken, if the waiter may be asleep.
-    pub fn request(&self) -> Option<u64> {
-        self.requested.store(true, Relaxed);
-        // Partner: the fence in `Ladder::sleep`. If ours comes first, the waiter sees the request before it sleeps; if
-        // theirs comes first, we see its bed.
-        full_fence();
-        match self.bed.load(Relaxed) {
-            0 => None,
-            bed => Some(bed),
-        }
-    }
-
-    /// Takes a request back that no wait has taken. Was there one?
-    pub fn clear(&self) -> bool {
-        self.requested.swap(false, Relaxed)
-    }
 }
 
 /// What a step on the ladder came to.
@@ -228,8 +203,9 @@ impl<'a> Ladder<'a> {
         let early = (waited / ASK_EARLY_SHARE).max(ASK_FIRST) * ahead;
         let nap =
             if ahead > 1 { early } else { early.min(ASK_NEXT).max(waited / ASK_NEXT_SHARE) }.min(ASK_AT_MOST);
-        let outcome = self.sleep(unchanged, bed, !next, Duration::from_nanos(nap.min(left)));
-        if outcome == Outcome::LookAgain {
+        let outcome = self.sleep(&unchanged, bed, !next, Duration::from_nanos(nap.min(left)));
+        // Not if it was only woken ahead of time, or by somebody who wants it to look again.
+        if outcome == Outcome::LookAgain && !unchanged() {
             self.woken = true;
             self.awake.slept_until(stage, clock::monotonic_ns());
         }
@@ -270,17 +246,19 @@ impl<'a> Ladder<'a> {
         // Partners: the fence before `Lobby::call_one`, and that in `Cancel::request`.
         full_fence();
         // A request that comes after this look is seen at the next one: naps are short.
-        let mut outcome = if self.cancel.clear() { Outcome::Cancelled } else { Outcome::LookAgain };
-        if outcome == Outcome::LookAgain && left > 0 && unchanged() {
-            futex::wait(lobby.event, seen, Duration::from_nanos(left));
-            if lobby.event.load(Relaxed) != seen {
-                // Others may be asleep there still: whoever leaves next calls one of them.
-                lobby.polite.store(1, Relaxed);
-            } else if unchanged() {
-                outcome = Outcome::AskWhetherAlive;
-            }
+        if self.cancel.clear() {
+            return Outcome::Cancelled;
         }
-        outcome
+        if left == 0 || !unchanged() {
+            return Outcome::LookAgain;
+        }
+        futex::wait(lobby.event, seen, Duration::from_nanos(left));
+        if lobby.event.load(Relaxed) != seen {
+            // Others may be asleep there still: whoever leaves next calls one of them.
+            lobby.polite.store(1, Relaxed);
+            return Outcome::LookAgain;
+        }
+        if unchanged() { Outcome::AskWhetherAlive } else { Outcome::LookAgain }
     }
 
     fn sleep(&self, unchanged: impl Fn() -> bool, bed: Bed, further_back: bool, nap: Duration) -> Outcome {
@@ -288,14 +266,13 @@ impl<'a> Ladder<'a> {
         let seen = bed.wake.load(Acquire);
         let ahead_of_time = further_back && self.awake.is_eager();
         bed.sleepers.store(if ahead_of_time { AHEAD_OF_TIME } else { IN_TIME }, Relaxed);
-        self.cancel.bed.store(bed.name, Relaxed);
+        self.cancel.about_to_sleep(bed.name);
         // Partners: the fences in `Bed::wake_sleepers` and `Cancel::request`, as said there.
         full_fence();
-        let cancelled = self.cancel.requested.load(Relaxed);
-        if !cancelled && unchanged() {
+        if !self.cancel.is_requested() && unchanged() {
             futex::wait(bed.wake, seen, nap);
         }
-        self.cancel.bed.store(0, Relaxed);
+        self.cancel.awake();
         if self.cancel.clear() {
             Outcome::Cancelled
         } else if unchanged() && bed.wake.load(Relaxed) == seen {

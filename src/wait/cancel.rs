@@ -1,0 +1,46 @@
+//! How another thread ends a wait.
+
+use crate::sync::{AtomicBool, AtomicU64, Ordering::Relaxed, full_fence};
+
+/// Another thread's wish that a wait should end. Once requested it stays until a wait takes it, so that it is never
+/// lost; it does not disturb a call that need not wait.
+#[derive(Debug, Default)]
+pub struct Cancel {
+    requested: AtomicBool,
+    /// Where the waiter may be asleep: a [`super::Bed`]'s name, or 0.
+    bed: AtomicU64,
+}
+
+impl Cancel {
+    /// Requests it; gives the name of the bed that must be shaken, if the waiter may be asleep.
+    pub fn request(&self) -> Option<u64> {
+        self.requested.store(true, Relaxed);
+        // Partner: the fence in `Ladder::sleep`. If ours comes first, the waiter sees the request before it sleeps; if
+        // theirs comes first, we see its bed.
+        full_fence();
+        match self.bed.load(Relaxed) {
+            0 => None,
+            bed => Some(bed),
+        }
+    }
+
+    /// Takes a request back that no wait has taken. Was there one?
+    pub fn clear(&self) -> bool {
+        self.requested.swap(false, Relaxed)
+    }
+
+    /// The waiter says where it is going to sleep. A full fence comes next, then [`Cancel::is_requested`].
+    pub(super) fn about_to_sleep(&self, bed: u64) {
+        self.bed.store(bed, Relaxed);
+    }
+
+    /// Is there a request, behind that fence?
+    pub(super) fn is_requested(&self) -> bool {
+        self.requested.load(Relaxed)
+    }
+
+    /// The waiter sleeps no more.
+    pub(super) fn awake(&self) {
+        self.bed.store(0, Relaxed);
+    }
+}
