@@ -56,10 +56,11 @@ use std::{
 /// error. That it would be noticed is shown first, with a lock that locks nothing.
 ///
 /// Reading the clock costs more than some locks, so where sections are short the waits are timed in a part of the
-/// round of their own. Lock + unlock alone is measured in processor time, since nobody waits.
+/// round of their own. Lock + unlock alone is measured in processor time, since nobody waits, and three times in each
+/// round.
 ///
-/// Work inside and outside of sections is counted in processor time, not in steps: a core whose neighbour is busy for a while is
-/// slower, and long sections would measure that.
+/// Work inside and outside of sections is counted in processor time, not in steps: a core whose neighbour is busy for
+/// a while is slower, and long sections would measure that.
 ///
 /// Absolute numbers belong to the machine. Compare rows of one run, on a machine that does nothing else.
 #[derive(Parser)]

@@ -154,6 +154,12 @@ impl Scenario {
         }
     }
 
+    /// How often it is measured in a round. What takes little time is worth several looks: where a core has neighbours,
+    /// its speed changes from one tenth of a second to the next.
+    pub fn repeats(&self) -> usize {
+        if self.shape == Shape::Alone { 3 } else { 1 }
+    }
+
     pub fn cells(&'static self) -> impl Iterator<Item = Cell> {
         let cell = move |&(processes, slots): &(usize, usize)| Cell {
             scenario: self,

@@ -25,7 +25,7 @@ impl Schedule<'_> {
     pub fn estimate(&self, lengths: &Lengths) -> Duration {
         let once = |cell: &Cell| {
             let running = self.contenders.iter().filter(|one| one.absent(cell).is_none()).count();
-            (lengths.of(cell) + OVERHEAD) * running as u32
+            (lengths.of(cell) + OVERHEAD) * running as u32 * cell.scenario.repeats() as u32
         };
         self.cells.iter().map(once).sum::<Duration>() * self.rounds as u32
     }
@@ -38,7 +38,9 @@ impl Schedule<'_> {
         for round in 0..self.rounds {
             for (at, cell) in self.cells.iter().enumerate() {
                 progress.show(&format!("round {} of {}: {}", round + 1, self.rounds, cell.title()));
-                for number in self.order(round) {
+                let repeats = cell.scenario.repeats();
+                let orders = (0..repeats).map(|repeat| self.order(round * repeats + repeat));
+                for number in orders.flatten() {
                     let contender = &self.contenders[number];
                     if let (Ok(kind), None) = (&contender.kind, contender.absent(cell)) {
                         let result = ground.round(kind.as_ref(), cell);
