@@ -15,9 +15,9 @@
  *
  * LEFT OUT: what bakery_tso.pml leaves out, and the counts by which the code chooses between plain and retained; sleeping and
  * waking; how long a polite waiter stays away, and time limits; that FENCED_MODE is read from `control`, since it is the same for
- * all who use the file; that the code looks at `control` once before it raises `held`, and does not raise it if another is named
- * there or it is asked (fewer executions than here); that a slot is used by one thread at a time, which the code sees to. With
- * PSO=1, loads still happen in the order of the program.
+ * all who use the file; that the code only tries where its own last entry was a retained one or made it the retainer, and on the
+ * slower of two ways looks at `control` before it raises `held` (fewer executions than here, where newcomers try too); that a
+ * slot is used by one thread at a time, which the code sees to. With PSO=1, loads still happen in the order of the program.
  *
  * THE LABELS are the code's steps (src/steps.rs), as in bakery_sc.pml, and for the privilege:
  *   try                         Privilege::enter, `held` = TRYING: may we go in as the one who retains the privilege?

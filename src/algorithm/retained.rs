@@ -91,6 +91,12 @@ const FIRST_BACK_OFF: u64 = 16;
 const MOST_BACK_OFF: u64 = 1 << 16;
 
 impl Privilege<'_> {
+    /// Does this one retain it, and is not asked? To be seen before [`Privilege::enter`], except in a hurry: so that one who is
+    /// asked does not raise `held` again and again, and the candidate meets it at most once more.
+    pub fn is_unasked(&self, mark: Mark) -> bool {
+        self.control.load(Relaxed) == mark.0
+    }
+
     /// The retainer goes in: its token, and it is written down as the holder. `None`: it may not; go the slow way, and wake
     /// who sleeps on our bed, if we still are the one who retains it: they may have seen us try.
     #[inline(always)]
@@ -98,10 +104,6 @@ impl Privilege<'_> {
         if planted(Bug::FlagAfterCheck) && self.control.load(Acquire) == mark.0 {
             steps::at(Step::Try);
             return ownership.enter(held);
-        }
-        // So that one who is asked does not raise `held` again and again, and the candidate meets it at most once more.
-        if self.control.load(Relaxed) != mark.0 {
-            return None;
         }
         held.store(super::ownership::TRYING, Relaxed);
         steps::at(Step::Try);

@@ -164,7 +164,12 @@ impl<'a> At<'a> {
         if privilege.seen() != Some(self.seat.slot) {
             return None;
         }
-        let token = privilege.enter(&cell.held, self.seat.mark, &ownership(self.lock.words));
+        let mark = self.seat.mark;
+        let token = if privilege.is_unasked(mark) {
+            privilege.enter(&cell.held, mark, &ownership(self.lock.words))
+        } else {
+            None
+        };
         if token.is_none() {
             if planted(Bug::ControlByNonCandidate) {
                 privilege.hold_plainly();
