@@ -196,7 +196,8 @@
 #define TURNLOCK_MUTEX_MUST_EXIST 1
 
 /**
- * `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served.
+ * `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
+ * created now. One that exists keeps what it has, and `turnlock_mutex_patience` says it.
  */
 #define TURNLOCK_MUTEX_STRICT 2
 
@@ -308,8 +309,9 @@ typedef struct turnlock_mutex_options {
    */
   uint32_t flags;
   /**
-   * How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now: nobody
-   * waits longer than this plus, for each one ahead, a section and a hand-over. 0 = the default (1 millisecond).
+   * How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now. After it
+   * nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time for which one of
+   * them has no processor. 0 = the default (1 millisecond).
    */
   uint64_t patience_ns;
 } turnlock_mutex_options;
@@ -450,6 +452,16 @@ int32_t turnlock_mutex_open(const struct turnlock_file *file,
                             struct turnlock_mutex **mutex);
 
 /**
+ * Puts into `patience_ns` how long waiters let others pass at this mutex, as its creator said, in nanoseconds: 0 is strict
+ * first come first served.
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle; `patience_ns` is NULL or writable.
+ */
+int32_t turnlock_mutex_patience(const struct turnlock_mutex *mutex,
+                                uint64_t *patience_ns);
+
+/**
  * Closes a mutex handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
  *
  * The caller promises:
@@ -462,7 +474,8 @@ int32_t turnlock_mutex_close(struct turnlock_mutex *mutex);
  * previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
  *
  * TURNLOCK_ERROR_DEADLOCK if this thread has it already; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a
- * thread's first lock; _DAMAGED, _REPLACED if something happened to the file.
+ * thread's first lock; _DAMAGED, _REPLACED if something happened to the file; _PERMISSION, _SYSTEM if it can no longer be
+ * opened to see whether those before us are alive, say because no descriptor is free.
  *
  * The caller promises:
  * `mutex` is a mutex handle; `acquired` is NULL or writable.

@@ -15,9 +15,11 @@
  *
  * LEFT OUT: what bakery_tso.pml leaves out, and the counts by which the code chooses between plain and retained; sleeping and
  * waking; how long a polite waiter stays away, and time limits; that FENCED_MODE is read from `control`, since it is the same for
- * all who use the file; that the code only tries where its own last entry was a retained one or made it the retainer, and on the
- * slower of two ways looks at `control` before it raises `held` (fewer executions than here, where newcomers try too); that a
- * slot is used by one thread at a time, which the code sees to. With PSO=1, loads still happen in the order of the program.
+ * all who use the file; that the code retains the privilege only if it sees nobody else in the line, and takes a request back
+ * only then, which is for the order among those who wait and not for safety; that it tries only where its own last entry was a
+ * retained one or made it the retainer, and on the slower of two ways looks at `control` before it raises `held` (fewer
+ * executions than here, where newcomers try too); that a slot is used by one thread at a time, which the code sees to. With
+ * PSO=1, loads still happen in the order of the program.
  *
  * THE LABELS are the code's steps (src/steps.rs), as in bakery_sc.pml, and for the privilege:
  *   try                         Privilege::enter, `held` = TRYING: may we go in as the one who retains the privilege?
@@ -417,8 +419,11 @@ wake:
     goto take;
 
 #if WITHDRAWALS > 0
-take_back:
-    STEP(store(CONTROL, q + 1); q = 0; OUT_OF_LINE(i));
+take_back:  /* Or it is left as it is, asked, which the code does where somebody stands behind in the line. */
+    if
+    :: STEP(store(CONTROL, q + 1); q = 0; OUT_OF_LINE(i))
+    :: atomic { q = 0; OUT_OF_LINE(i) }
+    fi;
     if :: goto withdraw :: goto step_out fi;
 
 withdraw:

@@ -290,6 +290,11 @@ fn the_creator_of_a_lock_says_how_patient_its_waiters_are() {
     }
     assert!(status.contains("usual (mutex, bakery, patience 1 ms)"), "{status}");
     assert_eq!(fixture.status()["locks"][0]["patience_seconds"], 0.0);
+    let on_a_ring = fixture.run(&["--lock", "ring", "--algorithm", "sum", "--patience", "1"], &["true"]);
+    assert_eq!(on_a_ring.status.code(), Some(64));
+    let told = String::from_utf8(on_a_ring.stderr).unwrap();
+    assert!(told.contains("--patience is for mutexes"), "{told}");
+    assert_eq!(fixture.status()["locks"].as_array().unwrap().len(), said.len());
 }
 
 #[test]

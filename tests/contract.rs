@@ -139,6 +139,7 @@ mod only_in_c {
         a_name_that_is_not_utf_8_is_a_bad_name
         options_of_another_version_are_taken_or_refused_but_never_misread
         a_mutex_that_must_exist_is_not_created
+        a_mutex_keeps_the_patience_that_its_creator_gave_it
         the_last_message_is_the_calling_threads_own
         a_participant_and_a_mutex_of_two_files_do_not_go_together
         a_label_stands_in_the_news

@@ -8,14 +8,14 @@ use std::{
     path::Path,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use support::{
     NoHang, Place,
     actor::{Actor, hear, say},
     elsewhere,
     format::{Format, peek_u64},
-    until_waiting,
+    until, until_waiting,
 };
 use turnlock::{Error, LockFile, LockFileOptions, Mutex, inspect};
 
@@ -165,6 +165,82 @@ fn nobody_overtakes_a_waiter_after_its_patience() {
     }
 }
 
+/// Who takes it from one who used it all the time would retain it, and enter again and again before the next one is awake.
+#[test]
+fn who_takes_it_over_lets_those_behind_in_first() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let mutex = LockFile::open(&path).unwrap().mutex_options().patience(Duration::ZERO).open("a").unwrap();
+    for _ in 0..50 {
+        enter_often(&mutex);
+        let guard = mutex.lock().unwrap();
+        let last = guard.fencing_token();
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                let guard = mutex.lock().unwrap();
+                assert_eq!(guard.fencing_token(), last + 1);
+                guard.unlock().unwrap();
+                enter_often(&mutex);
+            });
+            until_waiting(&path, "a", 1);
+            threads.spawn(|| assert_eq!(mutex.lock().unwrap().fencing_token(), last + 2, "it was overtaken"));
+            until_waiting(&path, "a", 2);
+            guard.unlock().unwrap();
+        });
+    }
+}
+
+/// Who gives up has asked for those behind it too: the retainer does not pass them meanwhile.
+#[test]
+fn one_who_gives_up_asking_does_not_let_the_retainer_pass_those_behind() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let file = LockFile::open(&path).unwrap();
+    let format = Format { participants: file.participants().into(), locks: file.locks().into() };
+    let mutex = file.mutex_options().patience(Duration::ZERO).open("a").unwrap();
+    for _ in 0..20 {
+        enter_often(&mutex);
+        let guard = mutex.lock().unwrap();
+        let last = guard.fencing_token();
+        let control = || peek_u64(&path, format.region(1));
+        let unasked = control();
+        thread::scope(|threads| {
+            let gives_up = threads.spawn(|| {
+                assert!(matches!(mutex.lock_for(Duration::from_millis(30)), Err(Error::TimedOut)));
+            });
+            until("somebody asks", || control() != unasked);
+            threads.spawn(|| assert_eq!(mutex.lock().unwrap().fencing_token(), last + 1, "it was overtaken"));
+            // At the first moment at which we might pass.
+            until("the first one gives up", || gives_up.is_finished() || control() == unasked);
+            guard.unlock().unwrap();
+            enter_often(&mutex);
+        });
+    }
+}
+
+/// One who retains it and enters again without a pause cannot keep a waiter out.
+#[test]
+fn patience_has_an_end() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let mutex = file.mutex_options().patience(Duration::from_millis(20)).open("a").unwrap();
+    enter_often(&mutex);
+    let is_in = AtomicBool::new(false);
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            let guard = mutex.lock().unwrap();
+            is_in.store(true, Relaxed);
+            guard.unlock().unwrap();
+        });
+        while !is_in.load(Relaxed) {
+            enter_often(&mutex);
+        }
+    });
+}
+
 /// Patience is for those who have the time.
 #[test]
 fn a_time_limit_shorter_than_the_patience_holds() {
@@ -176,11 +252,21 @@ fn a_time_limit_shorter_than_the_patience_holds() {
     let _guard = mutex.lock().unwrap();
     elsewhere(|| {
         for limit in [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(20)] {
+            let began = Instant::now();
             assert!(matches!(mutex.lock_for(limit), Err(Error::TimedOut)));
+            assert!(began.elapsed() >= limit);
         }
         let me = file.current_participant().unwrap();
+        // Before the wait, and in the midst of it, out of the line.
         me.cancel();
         assert!(matches!(mutex.lock(), Err(Error::Cancelled)));
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                thread::sleep(Duration::from_millis(10));
+                me.cancel();
+            });
+            assert!(matches!(mutex.lock(), Err(Error::Cancelled)));
+        });
     });
 }
 
@@ -259,7 +345,7 @@ fn a_stopped_retainer_is_asked_in_vain_only_if_it_is_inside() {
     }
 }
 
-/// The slot of a dead retainer, taken by somebody else, comes with the privilege.
+/// `control` goes on naming the slot of a dead retainer, whoever takes it.
 #[test]
 fn an_heir_of_the_slot_may_enter_and_is_asked_like_anyone() {
     let _no_hang = NoHang::for_seconds(60);

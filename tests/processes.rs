@@ -11,7 +11,9 @@ mod slots;
 mod support;
 
 use death::ends_holding;
-use fork::{execs_while_holding, forks_and_is_killed, forks_while_holding, lends_its_slot};
+use fork::{
+    execs_while_holding, forks_and_is_killed, forks_while_holding, forks_while_retaining, lends_its_slot,
+};
 use slots::hoards;
 use std::path::Path;
 use support::{
@@ -24,7 +26,7 @@ use support::{
 use turnlock::LockFile;
 
 crate::roles! {
-    counts, ends_holding, execs_while_holding, forks_and_is_killed, forks_while_holding, hoards, lends_its_slot, puppet,
+    counts, ends_holding, execs_while_holding, forks_and_is_killed, forks_while_holding, forks_while_retaining, hoards, lends_its_slot, puppet,
     tortured,
 }
 

@@ -4,8 +4,12 @@ use crate::{
     contender::{C_ABI, PI, PING_PONG, ROBUST, RUST, STRICT, TICKET},
     number::{count, digits, time},
     results::{Results, Row},
+    scenario::SCENARIOS,
 };
 use std::fmt::Write;
+
+/// The default one.
+const PATIENCE_NS: u64 = turnlock::DEFAULT_PATIENCE.as_nanos() as u64;
 
 const TAKES_ALL: &str = "a String takes everything";
 
@@ -71,6 +75,7 @@ impl Judge<'_> {
             for processes in [2, 4, 8, 16] {
                 lines.push(self.rate(scenario, processes, RUST, ROBUST, 0.98));
                 lines.push(self.longest_waits(scenario, processes));
+                lines.push(self.promised_waits(scenario, processes));
             }
         }
         lines.push(self.rate("burst", 2, STRICT, TICKET, 1.0));
@@ -140,6 +145,27 @@ impl Judge<'_> {
             numbers: format!("{}, {}", time(ours as f64), time(theirs as f64)),
         });
         Line { bar: format!("{scenario}, {processes} processes: {RUST}'s p99.9 wait <= {ROBUST}'s"), outcome }
+    }
+
+    /// Nobody waits longer than the patience plus, for each one ahead, a section and a hand-over.
+    fn promised_waits(&self, scenario: &str, processes: usize) -> Line {
+        let row = self.0.row(scenario, processes, processes, RUST);
+        let sleeping = self.0.row("hand-over-asleep", processes, processes, RUST);
+        let inside = SCENARIOS.iter().find(|one| one.name == scenario).map_or(0, |one| one.inside);
+        let waits = row.and_then(|row| row.waits().p999).zip(sleeping.and_then(|row| row.waits().p99));
+        let outcome = waits.map(|(wait, hand_over)| {
+            let promised = PATIENCE_NS + (processes as u64 - 1) * (inside + hand_over);
+            Outcome {
+                met: wait <= promised,
+                numbers: format!("{}, {}", time(wait as f64), time(promised as f64)),
+            }
+        });
+        Line {
+            bar: format!(
+                "{scenario}, {processes} processes: {RUST}'s p99.9 wait <= patience + others x (section + hand-over)"
+            ),
+            outcome,
+        }
     }
 
     fn hand_over(&self, contender: &str) -> Line {

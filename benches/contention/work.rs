@@ -7,7 +7,7 @@
 use crate::clock;
 
 /// A longer step of the clock than this is time in which the worker had no core.
-const NO_CORE_NS: u64 = 2_000;
+pub const NO_CORE_NS: u64 = 2_000;
 
 /// So many nanoseconds.
 #[derive(Clone, Copy)]

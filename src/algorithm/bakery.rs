@@ -49,6 +49,13 @@ pub trait Registers {
 #[derive(Clone, Copy)]
 pub struct Bakery<R>(pub R);
 
+impl<R: Registers> Bakery<R> {
+    /// Stands nobody else in the line, or is on the way into it?
+    pub fn is_alone(&self, me: usize) -> bool {
+        self.0.all(|slot| slot == me || self.0.read(slot) == Place::Idle)
+    }
+}
+
 impl<R: Registers> Protocol for Bakery<R> {
     #[inline]
     fn doorway(&self, me: usize) -> Result<u64, Corrupt> {

@@ -12,6 +12,9 @@
 //!   plainly   control = nobody; its number is held through the section
 //!   retains   held[i] = token; control = i; number[i] = 0, in that order; leaves as a retainer
 //! ```
+//! Who has somebody behind it in the line does not retain: it would enter again and again before the next one is awake. Nor does
+//! one who gives up asking take its request back then: the retainer would pass those behind it.
+//!
 //! BARRIER keeps only the compiler in order where HEAVY BARRIER is `membarrier`, which is a full fence in every process
 //! that may retain; else (in *fenced* mode) both are full fences. The argument is Dekker's: either the candidate sees
 //! `held[r] != 0`, or the retainer sees that it is asked. `spec/retained_tso.pml` goes through every execution.

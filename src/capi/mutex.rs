@@ -23,7 +23,8 @@ pub struct turnlock_mutex {
 pub const TURNLOCK_ALGORITHM_BAKERY: u32 = 1;
 /// `turnlock_mutex_options.flags`: do not create the lock.
 pub const TURNLOCK_MUTEX_MUST_EXIST: u32 = 1;
-/// `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served.
+/// `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
+/// created now. One that exists keeps what it has, and `turnlock_mutex_patience` says it.
 pub const TURNLOCK_MUTEX_STRICT: u32 = 2;
 
 /// How to open, or create, a mutex. Set `size` to `sizeof(struct turnlock_mutex_options)` and everything else that you
@@ -38,8 +39,9 @@ pub struct turnlock_mutex_options {
     pub algorithm: u32,
     /// TURNLOCK_MUTEX_... or'ed together.
     pub flags: u32,
-    /// How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now: nobody
-    /// waits longer than this plus, for each one ahead, a section and a hand-over. 0 = the default (1 millisecond).
+    /// How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now. After it
+    /// nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time for which one of
+    /// them has no processor. 0 = the default (1 millisecond).
     pub patience_ns: u64,
 }
 
@@ -86,6 +88,25 @@ pub unsafe extern "C" fn turnlock_mutex_open(
     })
 }
 
+/// Puts into `patience_ns` how long waiters let others pass at this mutex, as its creator said, in nanoseconds: 0 is strict
+/// first come first served.
+///
+/// # Safety
+/// `mutex` is a mutex handle; `patience_ns` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_patience(mutex: *const turnlock_mutex, patience_ns: *mut u64) -> i32 {
+    status(|| {
+        if patience_ns.is_null() {
+            return Err(invalid("the place for the patience is NULL"));
+        }
+        // SAFETY: the caller's promise.
+        let patience = unsafe { self::mutex(mutex) }?.patience();
+        // SAFETY: not NULL, and the caller's promise.
+        unsafe { patience_ns.write(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX)) };
+        Ok(TURNLOCK_OK)
+    })
+}
+
 /// Closes a mutex handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
 ///
 /// # Safety
@@ -106,7 +127,8 @@ pub unsafe extern "C" fn turnlock_mutex_close(mutex: *mut turnlock_mutex) -> i32
 /// previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
 ///
 /// TURNLOCK_ERROR_DEADLOCK if this thread has it already; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a
-/// thread's first lock; _DAMAGED, _REPLACED if something happened to the file.
+/// thread's first lock; _DAMAGED, _REPLACED if something happened to the file; _PERMISSION, _SYSTEM if it can no longer be
+/// opened to see whether those before us are alive, say because no descriptor is free.
 ///
 /// # Safety
 /// `mutex` is a mutex handle; `acquired` is NULL or writable.

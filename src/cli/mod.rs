@@ -8,7 +8,7 @@ mod status;
 
 use anstream::eprintln;
 use anstyle::AnsiColor;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::{process::ExitCode, time::Duration};
 
 /// Exit codes: those of sysexits.h that flock(1) uses, and a few more of the same list.
@@ -47,9 +47,23 @@ enum Command {
     Demo(demo::Demo),
 }
 
+impl Cli {
+    /// What goes together and what does not, where that depends on values.
+    fn checked(self) -> Result<Self, clap::Error> {
+        if let Command::Run(run) = &self.command
+            && let Err(what) = run.check()
+        {
+            let mut cli = Self::command();
+            let usage_of = cli.find_subcommand_mut("run").expect("it is one of the commands");
+            return Err(usage_of.error(clap::error::ErrorKind::ArgumentConflict, what));
+        }
+        Ok(self)
+    }
+}
+
 /// Parses the command line and runs the command.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse().and_then(Cli::checked) {
         Ok(cli) => cli,
         Err(error) => {
             // Nothing to do about a closed terminal.

@@ -90,6 +90,15 @@ pub struct Run {
 }
 
 impl Run {
+    /// Does what was said go together? If not, what does not.
+    pub fn check(&self) -> Result<(), String> {
+        match self.algorithm {
+            None | Some(Algorithm::Bakery) => Ok(()),
+            Some(_) if self.patience.is_none() => Ok(()),
+            Some(_) => Err("--patience is for mutexes; on a ring nobody overtakes, so leave it out".into()),
+        }
+    }
+
     /// Runs it.
     pub fn run(&self) -> ExitCode {
         self.try_run().unwrap_or_else(|(code, error)| super::fail(code, &error))

@@ -68,7 +68,7 @@ pub struct PreviousOwner {
 pub struct Cell {
     /// 0, or the fencing token with which this slot is in the critical section; all ones while it tries to enter.
     pub held: AtomicU64,
-    /// When it entered, or began to sleep in the line (`CLOCK_MONOTONIC`, nanoseconds); 0 = not known.
+    /// When it entered, or began to wait if it sleeps in the line (`CLOCK_MONOTONIC`, nanoseconds); 0 = not known.
     pub since: AtomicU64,
     /// Futex word: changes whenever those who wait for this slot should look again.
     pub wake: AtomicU32,

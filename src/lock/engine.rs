@@ -186,9 +186,11 @@ impl<'a> At<'a> {
     fn settle(&self, in_demand: bool) -> Result<Have> {
         steps::at(Step::Settle);
         let (privilege, cell) = (privilege(self.lock.words), &self.lock.cells[self.seat.slot]);
+        // Not over the heads of those behind us: until the next of them is awake and asks, we might enter a thousand times.
         let retains = privilege.should_retain(self.seat.slot, in_demand)
             && self.manner.retains
-            && self.health() == Health::Consistent;
+            && self.health() == Health::Consistent
+            && bakery(&self.lock).is_alone(self.seat.slot);
         if self.lock.words.asked_since.load(Relaxed) != 0 {
             self.lock.words.asked_since.store(0, Relaxed);
         }
@@ -303,6 +305,7 @@ impl<'a> At<'a> {
         if let Order::Rotation { rule, wish } = self.manner.order {
             return rotation::pass_on(self, rule, wish);
         }
+        cell.since.store(0, Relaxed);
         bakery(&self.lock).leave(self.seat.slot);
         self.seat.own(self.region).note(None);
         steps::at(Step::Wake);

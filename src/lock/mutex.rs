@@ -67,7 +67,8 @@ impl<'a> MutexOptions<'a> {
     /// How long a waiter lets others pass before it insists on its place, if the lock is created now: a lock that exists
     /// keeps what its creator said. [`DEFAULT_PATIENCE`] if not said; zero is strict first come first served.
     ///
-    /// Nobody waits longer than this plus, for each one ahead, a section and a hand-over; after it, nobody overtakes.
+    /// After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time for
+    /// which one of them has no processor.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -139,7 +140,8 @@ impl Mutex {
     /// # Errors
     /// [`Error::Deadlock`] if this thread has it already; [`Error::NotRecoverable`]; [`Error::Cancelled`];
     /// [`Error::ParticipantsFull`] at a thread's first lock; [`Error::Damaged`], [`Error::Replaced`] if something
-    /// happened to the file.
+    /// happened to the file; [`Error::Permission`], [`Error::System`] if it can no longer be opened to see whether those
+    /// before us are alive, say because no descriptor is free.
     #[inline]
     pub fn lock(&self) -> Result<MutexGuard<'_>> {
         self.lock_thread(Limit::Forever)

@@ -17,6 +17,7 @@ use crate::sync::{
     full_fence, spin_hint,
 };
 use crate::wait::{Ladder, Limit, Outcome};
+use std::time::Duration;
 
 /// What a look at who is before us came to.
 enum Came<T> {
@@ -159,7 +160,10 @@ impl<'a> Turn<'a> {
         let outside = self.behind_the_barrier(retainer).and_then(|()| self.wait_until_outside(retainer));
         lock.words.asked_since.store(0, Relaxed);
         if let Err(error) = outside {
-            privilege(lock.words).take_back(retainer);
+            // Those behind us will ask too: until they do, the retainer should not pass them.
+            if bakery(lock).is_alone(self.at.seat.slot) {
+                privilege(lock.words).take_back(retainer);
+            }
             return Err(error);
         }
         privilege(lock.words).learn(lock.words.token.load(Relaxed));
@@ -228,10 +232,16 @@ impl<'a> Turn<'a> {
     /// An impossible number: of a dead slot, it is cleared like anything a dead one leaves; of a live one, an error.
     #[cold]
     fn repair(&self, Corrupt { slot, value }: Corrupt) -> Result<()> {
-        let At { seat, region, .. } = self.at;
+        let At { seat, region, lock, .. } = self.at;
         let probe = Probe::open(seat.file.reopen(), seat.slot)?;
-        if recovery::reap(seat.file.view(), &probe, slot)? {
-            return Ok(());
+        // Somebody else may be removing the dead one, or a newcomer may be about to, in its slot.
+        for _ in 0..LOOKS_AT_THE_CORRUPT {
+            if recovery::reap(seat.file.view(), &probe, slot)?
+                || bakery(lock).place(slot) != Place::Corrupt(value)
+            {
+                return Ok(());
+            }
+            std::thread::sleep(BETWEEN_THEM);
         }
         Err(seat.file.damaged(format!(
             "slot {slot} of its lock {region} holds the impossible number {value:#x} while its participant is alive: \
@@ -239,6 +249,9 @@ impl<'a> Turn<'a> {
         )))
     }
 }
+
+const LOOKS_AT_THE_CORRUPT: u32 = 20;
+const BETWEEN_THEM: Duration = Duration::from_millis(1);
 
 /// Without waiting, except for somebody who is in its doorway: that takes some hundred instructions.
 fn try_once(protocol: &impl Protocol, blocker: &Blocker) -> Outcome {

@@ -20,6 +20,8 @@ const SOON: u64 = 100_000;
 const TOO_SHORT: u64 = 10_000;
 /// One who lost its core for longer yielded to somebody who computes.
 const COSTLY: u64 = 100_000;
+/// One who lost it for longer was stopped; that is nobody's cost.
+const MOST_COSTLY: u64 = 100_000_000;
 /// For so many times as long there is no more yielding then: at first, and where that happens again and again. At first more would
 /// be wrong, since those who wait for a lock with longer sections take their time as well.
 const PAID_BACK_AT_LEAST: u64 = 100;
@@ -94,7 +96,7 @@ impl Awake {
             now = clock::monotonic_ns();
             let changed = !unchanged();
             if now - then > COSTLY {
-                self.no_yields_before.store(now + times * (now - then), Relaxed);
+                self.no_yields_before.store(now + times * (now - then).min(MOST_COSTLY), Relaxed);
                 self.paid_back.store((times * 4).min(PAID_BACK_AT_MOST), Relaxed);
                 return Some(changed);
             }

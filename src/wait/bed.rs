@@ -98,3 +98,63 @@ impl Lobby<'_> {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Words {
+        wake: AtomicU32,
+        sleepers: AtomicU32,
+        heir: AtomicU32,
+    }
+
+    impl Words {
+        fn bed(&self) -> Bed<'_> {
+            Bed { wake: &self.wake, sleepers: &self.sleepers, heir: &self.heir, name: 1 }
+        }
+
+        /// How often somebody was told to look again, who may sleep here still, and who is next.
+        fn now(&self) -> [u32; 3] {
+            [&self.wake, &self.sleepers, &self.heir].map(|word| word.load(Relaxed))
+        }
+    }
+
+    #[test]
+    fn who_leaves_wakes_sleepers_once_and_names_the_next_one_once() {
+        let words = Words::default();
+        assert_eq!((words.bed().wake_sleepers(), words.now()), (Next::Nobody, [0, 0, 0]));
+        for how in [IN_TIME, AHEAD_OF_TIME] {
+            words.sleepers.store(how, Relaxed);
+            let before = words.now()[0];
+            assert_eq!((words.bed().wake_sleepers(), words.now()), (Next::Asleep, [before + 1, 0, 0]));
+            assert_eq!((words.bed().wake_sleepers(), words.now()), (Next::Nobody, [before + 1, 0, 0]));
+        }
+        words.heir.store(7 + 1, Relaxed);
+        assert_eq!((words.bed().wake_sleepers(), words.now()), (Next::Awake(7), [2, 0, 0]));
+        assert_eq!(words.bed().wake_sleepers(), Next::Nobody);
+    }
+
+    #[test]
+    fn only_who_wants_it_is_woken_ahead_of_time() {
+        for (how, woken) in [(0, false), (IN_TIME, false), (AHEAD_OF_TIME, true)] {
+            let words = Words::default();
+            words.sleepers.store(how, Relaxed);
+            words.bed().wake_ahead_of_time();
+            assert_eq!(words.now(), if woken { [1, 0, 0] } else { [0, how, 0] });
+        }
+    }
+
+    #[test]
+    fn one_is_called_where_somebody_stepped_aside() {
+        let (event, polite) = (AtomicU32::new(0), AtomicU32::new(0));
+        let lobby = Lobby { event: &event, polite: &polite };
+        lobby.call_one();
+        assert_eq!(event.load(Relaxed), 0);
+        polite.store(1, Relaxed);
+        lobby.call_one();
+        lobby.call_one();
+        assert_eq!((event.load(Relaxed), polite.load(Relaxed)), (1, 0));
+    }
+}

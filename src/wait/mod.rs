@@ -99,9 +99,7 @@ pub struct Ladder<'a> {
 }
 
 impl<'a> Ladder<'a> {
-    /// At the foot. For at most `patience` nanoseconds it lets others pass, and at least for half of that: with the same
-    /// patience for everybody, processes that take turns would come back in the same order and distances for ever, and who
-    /// once had the longest turn would have it always.
+    /// At the foot. For at most `patience` nanoseconds it lets others pass, and at least for half of that.
     pub fn new(
         limit: Limit,
         patience: u64,
@@ -146,12 +144,15 @@ impl<'a> Ladder<'a> {
         self.patience = 0;
     }
 
+    /// For how long, by now; the first time waiting begins, and the patience is drawn.
     fn waited(&mut self) -> u64 {
         let now = clock::monotonic_ns();
         match self.began {
             Some(began) => now - began,
             None => {
                 self.began = Some(now);
+                // With the same patience for everybody, processes that take turns would come back in the same order and distances
+                // for ever, and who once had the longest turn would have it always.
                 self.patience -= at_random(now) % (self.patience / 2 + 1);
                 0
             }

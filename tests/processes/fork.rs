@@ -89,6 +89,50 @@ fn a_forked_child_has_a_slot_of_its_own_and_not_its_parents_locks() {
     assert!(!file.mutex("b").unwrap().try_lock().unwrap().acquired().previous_owner_died);
 }
 
+/// Words: the lock file.
+pub fn forks_while_retaining(words: &[String]) {
+    let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
+    let enter_often = || (0..200).for_each(|_| mutex.lock().unwrap().unlock().unwrap());
+    enter_often();
+    let guard = mutex.lock().unwrap();
+    let Some(child) = child() else {
+        // What the parent's thread knew to enter and leave by the shortest way is not known here.
+        assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+        assert!(matches!(guard.unlock(), Err(Error::NotOwner)));
+        assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+        say("child waits");
+        enter_often();
+        return;
+    };
+    assert_eq!(hear(), "unlock");
+    guard.unlock().unwrap();
+    enter_often();
+    assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0)));
+    enter_often();
+    say("done");
+    hear();
+}
+
+#[test]
+fn a_forked_child_does_not_enter_by_the_privilege_that_its_parent_retains() {
+    let _no_hang = NoHang::for_seconds(30);
+    let place = Place::new();
+    let mut actor = Actor::start("forks_while_retaining", &[place.lock_file().to_str().unwrap()]);
+    actor.expect("child waits");
+    actor.tell("unlock");
+    actor.expect("done");
+    assert!(
+        !LockFile::open(place.lock_file())
+            .unwrap()
+            .mutex("a")
+            .unwrap()
+            .lock()
+            .unwrap()
+            .acquired()
+            .previous_owner_died
+    );
+}
+
 /// Words: the lock file, how the slot is kept.
 pub fn forks_and_is_killed(words: &[String]) {
     let file = LockFile::open(&words[0]).unwrap();
