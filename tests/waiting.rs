@@ -27,31 +27,35 @@ use turnlock::{
 
 crate::roles! { measures_its_wait, puppet }
 
-/// What this process has used of the processors.
-fn processor_time() -> Duration {
+/// What this process has used of the processors, and how often it has slept.
+fn used() -> (Duration, i64) {
     let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
     let duration =
         |time: nix::sys::time::TimeVal| Duration::new(time.tv_sec() as u64, time.tv_usec() as u32 * 1000);
-    duration(usage.user_time()) + duration(usage.system_time())
+    (duration(usage.user_time()) + duration(usage.system_time()), usage.voluntary_context_switches())
 }
 
-/// Words: the lock file. Waits for the lock, says how many microseconds that took and cost, and gives it back.
+/// Words: the lock file. Waits for the lock, says how many microseconds that took and cost and how often it slept, and gives it
+/// back.
 fn measures_its_wait(words: &[String]) {
     let file = LockFile::open(&words[0]).unwrap();
     let mutex = file.mutex("a").unwrap();
     // What a first lock costs is not what waiting costs.
     file.mutex("warm").unwrap().lock().unwrap().unlock().unwrap();
-    let (began, cost_before) = (Instant::now(), processor_time());
+    let (began, before) = (Instant::now(), used());
     let guard = mutex.lock().unwrap();
-    let (took, cost) = (began.elapsed(), processor_time() - cost_before);
+    let (took, after) = (began.elapsed(), used());
     say(&format!("waited {}", took.as_micros()));
-    say(&format!("cost {}", cost.as_micros()));
+    say(&format!("cost {}", (after.0 - before.0).as_micros()));
+    say(&format!("slept {}", after.1 - before.1));
     guard.unlock().unwrap();
     hear();
 }
 
+/// A wake-up takes 10 to 25 microseconds, on a core that has lost everything else to a neighbour up to 100: so few are well below
+/// one hundredth of a core, where the machine is its own. Counted, since the machine decides what one costs.
 #[test]
-fn a_second_of_waiting_costs_less_than_10_ms_of_processor_time_wherever_in_the_line() {
+fn a_second_of_waiting_costs_less_than_150_short_wake_ups_wherever_in_the_line() {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let path = place.lock_file();
@@ -69,10 +73,15 @@ fn a_second_of_waiting_costs_less_than_10_ms_of_processor_time_wherever_in_the_l
     for (behind, waiter) in line.iter_mut().enumerate() {
         let waited = Duration::from_micros(waiter.expect_number("waited"));
         let cost = Duration::from_micros(waiter.expect_number("cost"));
-        println!("{behind} between it and the holder: waited {waited:?} for {cost:?} of processor time");
+        let slept = waiter.expect_number("slept");
+        println!(
+            "{behind} between it and the holder: waited {waited:?} in {slept} sleeps, for {cost:?} of processor time"
+        );
         assert!(waited >= Duration::from_secs(1), "{waited:?}");
         // A little more where the line behind a busy machine takes longer than a second.
-        assert!(cost < Duration::from_millis(10).mul_f64(waited.as_secs_f64()), "{cost:?} in {waited:?}");
+        assert!((slept as f64) < 150.0 * waited.as_secs_f64(), "{slept} sleeps in {waited:?}");
+        // Awake the whole time, it would not sleep at all.
+        assert!(cost < waited / 10, "{cost:?} in {waited:?}");
     }
 }
 
