@@ -38,6 +38,10 @@ pub enum Bug {
     NoFenceInFencedMode,
     /// One who died trying to enter passes for a dead owner.
     OwnerDeadByTrying,
+    /// Who takes the privilege over retains it while somebody stands behind it in the line.
+    RetainsOverHeads,
+    /// Who gives up asking takes its request back while somebody stands behind it in the line.
+    TakesBackOverHeads,
     /// On a ring: a newcomer's link does not count the absent machines between it and its left neighbour (Raynal's k).
     AbsentNotCounted,
     /// On a ring: who comes back goes on with the state it left with.
@@ -48,7 +52,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Bug; 18] = [
+    pub const ALL: [Bug; 20] = [
         Bug::NoChoosing,
         Bug::NoFenceAfterChoosing,
         Bug::NoFenceBeforeWait,
@@ -64,6 +68,8 @@ impl Bug {
         Bug::UnregisteredRetainer,
         Bug::NoFenceInFencedMode,
         Bug::OwnerDeadByTrying,
+        Bug::RetainsOverHeads,
+        Bug::TakesBackOverHeads,
         Bug::AbsentNotCounted,
         Bug::StateNotRenewed,
         Bug::AskWithoutLock,
@@ -73,7 +79,7 @@ impl Bug {
 impl Bug {
     /// Does it show only where the privilege is retained?
     pub fn is_of_retentions(self) -> bool {
-        (Bug::NoMembarrier as u8..=Bug::OwnerDeadByTrying as u8).contains(&(self as u8))
+        (Bug::NoMembarrier as u8..=Bug::TakesBackOverHeads as u8).contains(&(self as u8))
     }
 }
 

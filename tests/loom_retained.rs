@@ -516,7 +516,7 @@ fn a_candidate_that_dies_blocks_nobody_and_is_told_if_it_was_inside() {
 }
 
 #[test]
-fn a_newcomer_in_a_dead_retainers_slot_may_go_on_with_its_privilege() {
+fn a_newcomer_that_finds_its_slot_named_as_the_retainer_does_no_harm() {
     for death in Death::OF_RETAINER {
         let plan = Plan::new(&[&[die_at(death, Plainly), PLAIN], &[RETAIN]]).preemptions(3);
         deaths_hold("with a newcomer, 3 preemptions", death, plan);
