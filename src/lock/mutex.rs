@@ -31,6 +31,7 @@ use std::time::Duration;
 /// # drop(guard);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+// A `TurnRing` is one of these inside, with another order.
 #[derive(Clone)]
 pub struct Mutex {
     file: Counted,
