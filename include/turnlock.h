@@ -196,8 +196,8 @@
 #define TURNLOCK_MUTEX_MUST_EXIST 1
 
 /**
- * `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
- * created now. One that exists keeps what it has, and `turnlock_mutex_patience` says it.
+ * `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the
+ * lock is created now. One that exists keeps what it has, and `turnlock_mutex_patience` says it.
  */
 #define TURNLOCK_MUTEX_STRICT 2
 
@@ -222,8 +222,9 @@
 #define TURNLOCK_RING_MUST_EXIST 1
 
 /**
- * `turnlock_ring_options.flags`: who takes a turn through this handle stays in the ring, and the ring waits for it, until
- * `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or has the turn.
+ * `turnlock_ring_options.flags`: who takes a turn through this handle stays in the ring, and the ring waits for it,
+ * until `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or
+ * has the turn.
  */
 #define TURNLOCK_RING_STANDING 2
 
@@ -245,8 +246,8 @@ typedef struct turnlock_mutex turnlock_mutex;
 typedef struct turnlock_participant turnlock_participant;
 
 /**
- * A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody else
- * who wants it. Any thread may use the handle; the turn belongs to the thread (or participant) that took it.
+ * A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
+ * else who wants it. Any thread may use the handle; the turn belongs to the thread (or participant) that took it.
  */
 typedef struct turnlock_ring turnlock_ring;
 
@@ -309,9 +310,9 @@ typedef struct turnlock_mutex_options {
    */
   uint32_t flags;
   /**
-   * How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now. After it
-   * nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time for which one of
-   * them has no processor. 0 = the default (1 millisecond).
+   * How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now.
+   * After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
+   * for which one of them has no processor. 0 = the default (1 millisecond).
    */
   uint64_t patience_ns;
 } turnlock_mutex_options;
@@ -361,8 +362,8 @@ typedef struct turnlock_previous_owner {
 } turnlock_previous_owner;
 
 /**
- * How to open, or create, a turn ring. Set `size` to `sizeof(struct turnlock_ring_options)` and everything else that you do
- * not care about to 0.
+ * How to open, or create, a turn ring. Set `size` to `sizeof(struct turnlock_ring_options)` and everything else that
+ * you do not care about to 0.
  */
 typedef struct turnlock_ring_options {
   /**
@@ -370,7 +371,8 @@ typedef struct turnlock_ring_options {
    */
   size_t size;
   /**
-   * TURNLOCK_ALGORITHM_...: which it must be. 0 = whichever it is, and TURNLOCK_ALGORITHM_RAYNAL if it is created now.
+   * TURNLOCK_ALGORITHM_...: which it must be. 0 = whichever it is, and TURNLOCK_ALGORITHM_RAYNAL if it is created
+   * now.
    */
   uint32_t algorithm;
   /**
@@ -378,8 +380,8 @@ typedef struct turnlock_ring_options {
    */
   uint32_t flags;
   /**
-   * Of the sum ring: from one slot to the next in order of turns; coprime to the number of the file's participants, or
-   * TURNLOCK_ERROR_INVALID_ARGUMENT. 0 = 1. Of other rings: 0.
+   * Of the sum ring: from one slot to the next in order of turns; coprime to the number of the file's participants,
+   * or TURNLOCK_ERROR_INVALID_ARGUMENT. 0 = 1. Of other rings: 0.
    */
   uint32_t step;
   /**
@@ -452,8 +454,8 @@ int32_t turnlock_mutex_open(const struct turnlock_file *file,
                             struct turnlock_mutex **mutex);
 
 /**
- * Puts into `patience_ns` how long waiters let others pass at this mutex, as its creator said, in nanoseconds: 0 is strict
- * first come first served.
+ * Puts into `patience_ns` how long waiters let others pass at this mutex, as its creator said, in nanoseconds: 0 is
+ * strict first come first served.
  *
  * The caller promises:
  * `mutex` is a mutex handle; `patience_ns` is NULL or writable.
@@ -474,8 +476,8 @@ int32_t turnlock_mutex_close(struct turnlock_mutex *mutex);
  * previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
  *
  * TURNLOCK_ERROR_DEADLOCK if this thread has it already; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a
- * thread's first lock; _DAMAGED, _REPLACED if something happened to the file; _PERMISSION, _SYSTEM if it can no longer be
- * opened to see whether those before us are alive, say because no descriptor is free.
+ * thread's first lock; _DAMAGED, _REPLACED if something happened to the file; _PERMISSION, _SYSTEM if it can no longer
+ * be opened to see whether those before us are alive, say because no descriptor is free.
  *
  * The caller promises:
  * `mutex` is a mutex handle; `acquired` is NULL or writable.
@@ -493,8 +495,8 @@ int32_t turnlock_mutex_try_lock(const struct turnlock_mutex *mutex,
                                 struct turnlock_acquired *acquired);
 
 /**
- * Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the line is given
- * up. Otherwise as `turnlock_mutex_lock`.
+ * Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the line is
+ * given up. Otherwise as `turnlock_mutex_lock`.
  *
  * The caller promises:
  * As `turnlock_mutex_lock`.
@@ -504,11 +506,11 @@ int32_t turnlock_mutex_lock_for(const struct turnlock_mutex *mutex,
                                 struct turnlock_acquired *acquired);
 
 /**
- * Gives the lock back. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock for
- * everyone until a reset.
+ * Gives the lock back. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock
+ * for everyone until a reset.
  *
- * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten meanwhile (it is given
- * back all the same).
+ * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten
+ * meanwhile (it is given back all the same).
  *
  * The caller promises:
  * `mutex` is a mutex handle.
@@ -516,8 +518,8 @@ int32_t turnlock_mutex_lock_for(const struct turnlock_mutex *mutex,
 int32_t turnlock_mutex_unlock(const struct turnlock_mutex *mutex);
 
 /**
- * Gives the lock back as a dying owner does, since the data were left half-done (an exception, say): the next holder is
- * told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
+ * Gives the lock back as a dying owner does, since the data were left half-done (an exception, say): the next holder
+ * is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
  *
  * The caller promises:
  * `mutex` is a mutex handle.
@@ -656,15 +658,15 @@ int32_t turnlock_participant_cancel(const struct turnlock_participant *participa
 int32_t turnlock_participant_clear_cancel(const struct turnlock_participant *participant);
 
 /**
- * Opens the ring called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a handle
- * into `ring`. `options` may be NULL.
+ * Opens the ring called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
+ * handle into `ring`. `options` may be NULL.
  *
- * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to a mutex, to another ring, or to one of another step),
- * _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to a mutex, to another ring, or to one of another
+ * step), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
  *
  * The caller promises:
- * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `ring` NULL or
- * writable.
+ * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `ring`
+ * NULL or writable.
  */
 int32_t turnlock_ring_open(const struct turnlock_file *file,
                            const char *name,
@@ -672,8 +674,8 @@ int32_t turnlock_ring_open(const struct turnlock_file *file,
                            struct turnlock_ring **ring);
 
 /**
- * Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the
- * calling thread has the turn.
+ * Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done,
+ * while the calling thread has the turn.
  *
  * The caller promises:
  * `ring` is NULL or a ring handle; no other thread is inside a call with it.
@@ -681,8 +683,8 @@ int32_t turnlock_ring_open(const struct turnlock_file *file,
 int32_t turnlock_ring_close(struct turnlock_ring *ring);
 
 /**
- * Waits for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: it is your turn and the previous holder died inside,
- * so repair the data and call `turnlock_ring_mark_consistent`. `acquired` may be NULL.
+ * Waits for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: it is your turn and the previous holder died
+ * inside, so repair the data and call `turnlock_ring_mark_consistent`. `acquired` may be NULL.
  *
  * Errors as `turnlock_mutex_lock`.
  *
@@ -702,8 +704,8 @@ int32_t turnlock_ring_try_lock(const struct turnlock_ring *ring,
                                struct turnlock_acquired *acquired);
 
 /**
- * Waits for the turn at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT; a standing participant stays in the ring, and
- * the ring waits for it when its turn comes. Otherwise as `turnlock_ring_lock`.
+ * Waits for the turn at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT; a standing participant stays in the
+ * ring, and the ring waits for it when its turn comes. Otherwise as `turnlock_ring_lock`.
  *
  * The caller promises:
  * As `turnlock_ring_lock`.
@@ -713,8 +715,8 @@ int32_t turnlock_ring_lock_for(const struct turnlock_ring *ring,
                                struct turnlock_acquired *acquired);
 
 /**
- * Passes the turn on. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_ring_mark_consistent` closes the ring for everyone
- * until a reset. TURNLOCK_ERROR_NOT_OWNER, _DAMAGED as `turnlock_mutex_unlock`.
+ * Passes the turn on. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_ring_mark_consistent` closes the ring for
+ * everyone until a reset. TURNLOCK_ERROR_NOT_OWNER, _DAMAGED as `turnlock_mutex_unlock`.
  *
  * The caller promises:
  * `ring` is a ring handle.
@@ -722,8 +724,8 @@ int32_t turnlock_ring_lock_for(const struct turnlock_ring *ring,
 int32_t turnlock_ring_unlock(const struct turnlock_ring *ring);
 
 /**
- * Passes the turn on as a dying owner does: the next holder is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
- * A standing participant is out of the ring until its next turn is asked for.
+ * Passes the turn on as a dying owner does: the next holder is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not
+ * have it. A standing participant is out of the ring until its next turn is asked for.
  *
  * The caller promises:
  * `ring` is a ring handle.

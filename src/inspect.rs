@@ -101,7 +101,8 @@ pub struct LockStatus {
     /// The last fencing token given out. A decimal string in JSON, since it is larger than 2^53.
     #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
     pub fencing_token: u64,
-    /// How long a waiter lets others pass before it insists on its place, in seconds; 0 is strict first come first served.
+    /// How long a waiter lets others pass before it insists on its place, in seconds; 0 is strict first come first
+    /// served.
     pub patience_seconds: f64,
     /// Of a sum ring: from one slot to the next in the order of turns.
     pub ring_step: Option<usize>,
@@ -127,11 +128,11 @@ pub struct Entry {
     /// Its fencing token, if it is the holder.
     #[cfg_attr(feature = "cli", serde(serialize_with = "as_text_if_any"))]
     pub fencing_token: Option<u64>,
-    /// Of a ring: how it takes part, "standing" or "on demand". Of a standing one that is no holder it is not known whether it
-    /// waits for its turn.
+    /// Of a ring: how it takes part, "standing" or "on demand". Of a standing one that is no holder it is not known
+    /// whether it waits for its turn.
     pub takes_part: Option<&'static str>,
-    /// For how long it has held or waited, in seconds, to a few milliseconds; nothing if it came just now. Of a holder that
-    /// entered without asking anyone nothing is known until somebody waits: then it is for how long somebody has.
+    /// For how long it has held or waited, in seconds, to a few milliseconds; nothing if it came just now. Of a holder
+    /// that entered without asking anyone nothing is known until somebody waits: then it is for how long somebody has.
     pub for_seconds: Option<f64>,
 }
 

@@ -76,8 +76,8 @@ pub fn bed<'a>(lock: &LockView<'a>, region: usize, slot: usize) -> Bed<'a> {
     Bed { wake: &cell.wake, sleepers: &cell.sleepers, heir: &cell.heir, name }
 }
 
-/// Who waits for `slot` in lock region `region` should look again, after the store that it waits for; and whoever is behind it
-/// should be awake when its turn comes. Gives who waits, as far as can be seen.
+/// Who waits for `slot` in lock region `region` should look again, after the store that it waits for; and whoever is
+/// behind it should be awake when its turn comes. Gives who waits, as far as can be seen.
 #[inline]
 pub fn wake_next(lock: &LockView, region: usize, slot: usize) -> Next {
     let next = bed(lock, region, slot).wake_sleepers();

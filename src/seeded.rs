@@ -15,8 +15,8 @@ pub enum Bug {
     NoFenceBeforeWait,
     /// Equal numbers both pass: the slot does not break the tie.
     NoTieBreak,
-    /// The number is given up (on a ring: the privilege passed on) without release order, so the section's writes may come
-    /// after it.
+    /// The number is given up (on a ring: the privilege passed on) without release order, so the section's writes may
+    /// come after it.
     RelaxedLeave,
     /// A dead owner's number is cleared before the death is written down, so the next holder gets no news.
     ForgetBeforeNews,

@@ -4,10 +4,10 @@
 //! In *fenced* mode: loom has no membarrier, so every mark says that its process has none either, and both sides pass
 //! full fences. The mode with membarrier is for the Spin model (`spec/retained_tso.pml`) and for torture.
 //!
-//! The steps are those of `src/lock/engine.rs` and `src/lock/turn.rs`, written again here (see [`Scene::visit`]): first as
-//! the retainer, if `control` says so; else through the line, and at its head ask, pass the fence, wait until the retainer
-//! is outside, then settle plainly or retaining. Whoever waits acts for the dead as `src/recovery.rs` does. Whether to
-//! retain is the plan's choice, not the counters', and nobody is polite or asleep.
+//! The steps are those of `src/lock/engine.rs` and `src/lock/turn.rs`, written again here (see [`Scene::visit`]): first
+//! as the retainer, if `control` says so; else through the line, and at its head ask, pass the fence, wait until the
+//! retainer is outside, then settle plainly or retaining. Whoever waits acts for the dead as `src/recovery.rs` does.
+//! Whether to retain is the plan's choice, not the counters', and nobody is polite or asleep.
 //!
 //! Shown: what `tests/loom_bakery.rs` shows, with one holder at a time from `settle` or from a retained entry on; order
 //! among those who go through the line; and who is asked no longer enters by the privilege. Nobody waits for ever: an
@@ -195,9 +195,9 @@ impl Scene {
 
     /// Before each access of `control` that others' stores or loads of it race with.
     ///
-    /// Loom looks only at a word's last access to see what races with a store, and a candidate loads `control` right before
-    /// it stores: that hides the retainer's loads, and the other order would not be searched. Two stores of one word do
-    /// race. Nobody loads this one, so it orders nothing.
+    /// Loom looks only at a word's last access to see what races with a store, and a candidate loads `control` right
+    /// before it stores: that hides the retainer's loads, and the other order would not be searched. Two stores of one
+    /// word do race. Nobody loads this one, so it orders nothing.
     fn meet(&self) {
         self.meeting.store(0, Relaxed);
     }

@@ -1,10 +1,11 @@
 //! The real rings under loom (every interleaving of a few participants, and every stale value that the C11 orders let a
 //! load return) and under shuttle (many random schedules of more of them).
 //!
-//! Shown, deaths at every store of a pass included: one holder at a time; whoever enters sees what the last holder wrote; nobody is left waiting; and among those who
-//! stand in the ring the turn goes round exactly. What `src/lock/rotation.rs` does around the rings (asking under the
-//! reconfiguration lock, acting for a machine that has the privilege and whose participant does not want it) is done here
-//! in the same order, with the checker's own mutex for that lock: the bakery behind it has tests of its own.
+//! Shown, deaths at every store of a pass included: one holder at a time; whoever enters sees what the last holder
+//! wrote; nobody is left waiting; and among those who stand in the ring the turn goes round exactly. What
+//! `src/lock/rotation.rs` does around the rings (asking under the reconfiguration lock, acting for a machine that has
+//! the privilege and whose participant does not want it) is done here in the same order, with the checker's own mutex
+//! for that lock: the bakery behind it has tests of its own.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features seeded-bugs --test model_ring
@@ -229,8 +230,8 @@ impl<M: Machines> Machines for Cut<M> {
 }
 
 impl World {
-    /// Takes one turn and dies giving it back, after so many stores; then whoever has the byte lock buries it, which here
-    /// may be any moment later. It acts for nobody: those who wait do.
+    /// Takes one turn and dies giving it back, after so many stores; then whoever has the byte lock buries it, which
+    /// here may be any moment later. It acts for nobody: those who wait do.
     fn last_turn(&self, me: usize, stores: usize) {
         let ring = self.ring();
         self.ask(me, Wish::OneTurn);

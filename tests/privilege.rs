@@ -1,4 +1,5 @@
-//! The retained privilege: who may enter again without asking, how it is taken back, and how long anyone waits for that.
+//! The retained privilege: who may enter again without asking, how it is taken back, and how long anyone waits for
+//! that.
 #![cfg(not(any(loom, shuttle)))]
 
 mod support;
@@ -66,7 +67,8 @@ fn one_who_enters_again_and_again_retains_the_privilege() {
     }
 }
 
-/// A thread by the shortest way, a participant and whoever has full fences by a longer one: none of them through the line.
+/// A thread by the shortest way, a participant and whoever has full fences by a longer one: none of them through the
+/// line.
 #[test]
 fn the_retainer_does_not_go_through_the_line() {
     for full_fences in [false, true] {
@@ -168,23 +170,28 @@ fn nobody_overtakes_a_waiter_after_its_patience() {
     }
 }
 
+const PATIENCES: [Duration; 2] = [Duration::ZERO, Duration::from_micros(500)];
+
 /// A planted bug is one for the whole process, and tests are its threads. Those that would see one have this to read.
 static FIELD: RwLock<()> = RwLock::new(());
 
-/// Who takes it from one who used it all the time would retain it, and enter again and again before the next one is awake.
+/// Who takes it from one who used it all the time would retain it, and enter again and again before the next one is
+/// awake.
 #[test]
 fn who_takes_it_over_lets_those_behind_in_first() {
     let _unplanted = FIELD.read().unwrap_or_else(PoisonError::into_inner);
-    assert_eq!(entries_before_the_one_behind_who_takes_over(), 0);
+    for patience in PATIENCES {
+        assert_eq!(entries_before_the_one_behind_who_takes_over(patience), 0, "{patience:?}");
+    }
 }
 
-/// In strict order, in the worst of some rounds.
-fn entries_before_the_one_behind_who_takes_over() -> u64 {
+/// In strict order or among those whose patience is over. In the worst of some rounds.
+fn entries_before_the_one_behind_who_takes_over(patience: Duration) -> u64 {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let path = place.lock_file();
-    let mutex = LockFile::open(&path).unwrap().mutex_options().patience(Duration::ZERO).open("a").unwrap();
-    let overtaken = (0..50).map(|_| {
+    let mutex = LockFile::open(&path).unwrap().mutex_options().patience(patience).open("a").unwrap();
+    let overtaken = (0..30).map(|_| {
         enter_often(&mutex);
         let guard = mutex.lock().unwrap();
         let last = guard.fencing_token();
@@ -209,18 +216,20 @@ fn entries_before_the_one_behind_who_takes_over() -> u64 {
 #[test]
 fn one_who_gives_up_asking_does_not_let_the_retainer_pass_those_behind() {
     let _unplanted = FIELD.read().unwrap_or_else(PoisonError::into_inner);
-    assert_eq!(entries_before_the_one_behind_who_gives_up(), 0);
+    for patience in PATIENCES {
+        assert_eq!(entries_before_the_one_behind_who_gives_up(patience), 0, "{patience:?}");
+    }
 }
 
-/// In strict order, in the worst of some rounds.
-fn entries_before_the_one_behind_who_gives_up() -> u64 {
+/// In strict order or among those whose patience is over. In the worst of some rounds.
+fn entries_before_the_one_behind_who_gives_up(patience: Duration) -> u64 {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let path = place.lock_file();
     let file = LockFile::open(&path).unwrap();
     let format = Format { participants: file.participants().into(), locks: file.locks().into() };
-    let mutex = file.mutex_options().patience(Duration::ZERO).open("a").unwrap();
-    let overtaken = (0..20).map(|_| {
+    let mutex = file.mutex_options().patience(patience).open("a").unwrap();
+    let overtaken = (0..10).map(|_| {
         enter_often(&mutex);
         let guard = mutex.lock().unwrap();
         let last = guard.fencing_token();
@@ -252,13 +261,13 @@ mod planted {
     use super::*;
     use turnlock::seeded::{Bug, plant};
 
-    fn is_caught(bug: Bug, overtaken: fn() -> u64) {
+    fn is_caught(bug: Bug, overtaken: fn(Duration) -> u64) {
         let _alone = FIELD.write().unwrap_or_else(PoisonError::into_inner);
         plant(Some(bug));
         // On a busy machine the one behind may be awake before anybody can pass.
-        let caught = (0..10).any(|_| overtaken() > 0);
+        let caught = PATIENCES.map(|patience| (0..10).any(|_| overtaken(patience) > 0));
         plant(None);
-        assert!(caught, "{bug:?} was not caught");
+        assert_eq!(caught, [true; 2], "{bug:?}, patience {PATIENCES:?}");
     }
 
     #[test]

@@ -10,8 +10,8 @@
 //! execution that goes on for a million steps is a failure too: nobody waits for ever.
 //!
 //! Each search prints its seed and what came up in it, deaths and all. Half of its schedules are random, half by PCT
-//! (probabilistic concurrency testing: few preemptions, at any place). 79,000 schedules in all, with some 250,000 deaths,
-//! 40,000 of them inside; a dozen seconds of one core.
+//! (probabilistic concurrency testing: few preemptions, at any place). 79,000 schedules in all, with some 250,000
+//! deaths, 40,000 of them inside; a dozen seconds of one core.
 //!
 //! With the feature `seeded-bugs`, `NoChoosing`, `NoTieBreak` and `NoHeld` must be caught, and so must a recovery in
 //! the wrong order, which the test itself does. Shuttle runs everything sequentially consistent: a missing fence or a

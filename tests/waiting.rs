@@ -35,8 +35,8 @@ fn used() -> (Duration, i64) {
     (duration(usage.user_time()) + duration(usage.system_time()), usage.voluntary_context_switches())
 }
 
-/// Words: the lock file. Waits for the lock, says how many microseconds that took and cost and how often it slept, and gives it
-/// back.
+/// Words: the lock file. Waits for the lock, says how many microseconds that took and cost and how often it slept, and
+/// gives it back.
 fn measures_its_wait(words: &[String]) {
     let file = LockFile::open(&words[0]).unwrap();
     let mutex = file.mutex("a").unwrap();
@@ -52,8 +52,8 @@ fn measures_its_wait(words: &[String]) {
     hear();
 }
 
-/// A wake-up takes 10 to 25 microseconds, on a core that has lost everything else to a neighbour up to 100: so few are well below
-/// one hundredth of a core, where the machine is its own. Counted, since the machine decides what one costs.
+/// A wake-up takes 10 to 25 microseconds, on a core that has lost everything else to a neighbour up to 100: so few are
+/// well below one hundredth of a core, where the machine is its own. Counted, since the machine decides what one costs.
 #[test]
 fn a_second_of_waiting_costs_less_than_150_short_wake_ups_wherever_in_the_line() {
     let _no_hang = NoHang::for_seconds(60);

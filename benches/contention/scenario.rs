@@ -48,7 +48,8 @@ pub struct Scenario {
     pub name: &'static str,
     pub about: &'static str,
     pub shape: Shape,
-    /// Work inside the section, beside the two protected words, and between two sections: nanoseconds of processor time.
+    /// Work inside the section, beside the two protected words, and between two sections: nanoseconds of processor
+    /// time.
     pub inside: u64,
     pub outside: u64,
     /// A process on every core that computes without end.

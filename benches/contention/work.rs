@@ -1,8 +1,8 @@
 //! Busy work of a given length: what a program does inside a section, or between two.
 //!
-//! It is counted in processor time: a worker that loses its core still has the rest to do, but one whose core is slower for a
-//! while (a busy neighbour on the same physical core halves its speed) has no more to do than others. Otherwise long
-//! sections would measure the neighbours.
+//! It is counted in processor time: a worker that loses its core still has the rest to do, but one whose core is slower
+//! for a while (a busy neighbour on the same physical core halves its speed) has no more to do than others. Otherwise
+//! long sections would measure the neighbours.
 
 use crate::clock;
 

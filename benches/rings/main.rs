@@ -1,7 +1,7 @@
 //! What a hand-over costs in each turn ring, beside the bakery, and how that grows with the number of machines.
 //!
-//! `cargo bench --bench rings` prints the tables and writes every round as CSV; `cargo bench --bench rings -- --help` says what
-//! is measured and how. Processes, rounds and checks are those of the bench `contention`.
+//! `cargo bench --bench rings` prints the tables and writes every round as CSV; `cargo bench --bench rings -- --help`
+//! says what is measured and how. Processes, rounds and checks are those of the bench `contention`.
 
 #![allow(missing_docs)]
 
@@ -64,18 +64,18 @@ use std::{
 
 /// The turn rings' hand-over against the number of machines, beside the bakery's
 ///
-/// Two processes (with a core for each, where there are two cores), or four, lock and unlock all the time; the section is two
-/// words that must agree, and it notes who was in last. The lock file is made for n participants: a ring of n machines,
-/// n - 2 or n - 4 of which are absent. Absent ones were never there (no slot beyond the processes' was ever in use), or
-/// they are attached and want no turn, which makes every look at all slots longer.
+/// Two processes (with a core for each, where there are two cores), or four, lock and unlock all the time; the section
+/// is two words that must agree, and it notes who was in last. The lock file is made for n participants: a ring of n
+/// machines, n - 2 or n - 4 of which are absent. Absent ones were never there (no slot beyond the processes' was ever
+/// in use), or they are attached and want no turn, which makes every look at all slots longer.
 ///
-/// Each table has, for each n, the median of the rounds and the least and the most of them. The time for a hand-over is the
-/// time of the round through the number of turns that came from somebody else, so it includes lock, section, unlock and the
-/// way to the other processor. Standing participants hand over at every turn; on demand one may come again before the other
-/// has asked, and a bakery with patience mostly lets the same one in again: compare both tables.
+/// Each table has, for each n, the median of the rounds and the least and the most of them. The time for a hand-over is
+/// the time of the round through the number of turns that came from somebody else, so it includes lock, section, unlock
+/// and the way to the other processor. Standing participants hand over at every turn; on demand one may come again
+/// before the other has asked, and a bakery with patience mostly lets the same one in again: compare both tables.
 ///
-/// The contenders follow each other directly, round after round. Absolute numbers belong to the machine. Compare rows of one
-/// run, on a machine that does nothing else.
+/// The contenders follow each other directly, round after round. Absolute numbers belong to the machine. Compare rows
+/// of one run, on a machine that does nothing else.
 #[derive(Parser)]
 #[command(name = "rings", max_term_width = 100, bin_name = "cargo bench --bench rings --")]
 struct Cli {

@@ -1,4 +1,5 @@
-//! Two tables for each group of cells: the time for a hand-over, and the turns each second, against the number of machines.
+//! Two tables for each group of cells: the time for a hand-over, and the turns each second, against the number of
+//! machines.
 
 use crate::{
     align::align,

@@ -28,8 +28,8 @@ pub const NUMBER_LIMIT: u64 = 1 << 62;
 pub trait Registers {
     /// One more than the highest slot that may be taking part. Read anew at each scan, after the fence before it.
     fn bound(&self) -> usize;
-    /// Looks at every slot below the bound, or leaves some out whose registers read `Idle` just now, as by [`Registers::read`];
-    /// until `look` says no. Has it never?
+    /// Looks at every slot below the bound, or leaves some out whose registers read `Idle` just now, as by
+    /// [`Registers::read`]; until `look` says no. Has it never?
     fn all(&self, look: impl FnMut(usize) -> bool) -> bool {
         (0..self.bound()).all(look)
     }
@@ -50,9 +50,9 @@ pub trait Registers {
 pub struct Bakery<R>(pub R);
 
 impl<R: Registers> Bakery<R> {
-    /// Stands nobody else in the line, or is on the way into it?
-    pub fn is_alone(&self, me: usize) -> bool {
-        self.0.all(|slot| slot == me || self.0.read(slot) == Place::Idle)
+    /// Does anybody else stand in the line, or is on the way into it, of those who count?
+    pub fn is_anybody_else_there(&self, me: usize, counts: impl Fn(usize) -> bool) -> bool {
+        !self.0.all(|slot| slot == me || self.0.read(slot) == Place::Idle || !counts(slot))
     }
 }
 

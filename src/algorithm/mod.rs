@@ -30,8 +30,8 @@ pub trait Protocol {
     /// Does `blocker` look exactly as when it was named? One load; when not, ask [`Protocol::blocker`] again.
     fn still_blocks(&self, blocker: &Blocker) -> bool;
 
-    /// Says once more, while waiting, what the doorway said: should something that is not a participant have written over
-    /// it. Changes nothing otherwise.
+    /// Says once more, while waiting, what the doorway said: should something that is not a participant have written
+    /// over it. Changes nothing otherwise.
     fn insist(&self, me: usize, ticket: u64);
 
     /// Leaves the critical section.

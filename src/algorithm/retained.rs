@@ -2,8 +2,8 @@
 //!
 //! As in the algorithms by messages (Ricart and Agrawala 1983, Suzuki and Kasami 1985: "as long as a process keeps the
 //! token it may enter without asking the others"). Each lock has a word `control`: nobody, or the slot that retains the
-//! privilege, or that slot with a request. Only the *candidate* writes it: whoever is at the head of the bakery's line, so
-//! the bakery makes it single-writer.
+//! privilege, or that slot with a request. Only the *candidate* writes it: whoever is at the head of the bakery's line,
+//! so the bakery makes it single-writer.
 //!
 //! ```text
 //! retainer    held[i] = TRYING; BARRIER; control == i exactly? then in: held[i] = token
@@ -12,8 +12,8 @@
 //!   plainly   control = nobody; its number is held through the section
 //!   retains   held[i] = token; control = i; number[i] = 0, in that order; leaves as a retainer
 //! ```
-//! Who has somebody behind it in the line does not retain: it would enter again and again before the next one is awake. Nor does
-//! one who gives up asking take its request back then: the retainer would pass those behind it.
+//! Who has somebody behind it in the line does not retain: it would enter again and again before the next one is awake.
+//! Nor does one who gives up asking take its request back then: the retainer would pass those behind it.
 //!
 //! BARRIER keeps only the compiler in order where HEAVY BARRIER is `membarrier`, which is a full fence in every process
 //! that may retain; else (in *fenced* mode) both are full fences. The argument is Dekker's: either the candidate sees
@@ -38,7 +38,8 @@ const NOBODY: u64 = 0;
 pub struct Mark(u64);
 
 impl Mark {
-    /// Of slot `slot`; `fenced`: its process is not registered for membarrier, so its retained entries have full fences.
+    /// Of slot `slot`; `fenced`: its process is not registered for membarrier, so its retained entries have full
+    /// fences.
     pub fn new(slot: usize, fenced: bool) -> Self {
         Self((slot as u64 + 1) | if fenced { FENCED } else { 0 })
     }
@@ -94,14 +95,14 @@ const FIRST_BACK_OFF: u64 = 16;
 const MOST_BACK_OFF: u64 = 1 << 16;
 
 impl Privilege<'_> {
-    /// Does this one retain it, and is not asked? To be seen before [`Privilege::enter`], except in a hurry: so that one who is
-    /// asked does not raise `held` again and again, and the candidate meets it at most once more.
+    /// Does this one retain it, and is not asked? To be seen before [`Privilege::enter`], except in a hurry: so that
+    /// one who is asked does not raise `held` again and again, and the candidate meets it at most once more.
     pub fn is_unasked(&self, mark: Mark) -> bool {
         self.control.load(Relaxed) == mark.0
     }
 
-    /// The retainer goes in: its token, and it is written down as the holder. `None`: it may not; go the slow way, and wake
-    /// who sleeps on our bed, if we still are the one who retains it: they may have seen us try.
+    /// The retainer goes in: its token, and it is written down as the holder. `None`: it may not; go the slow way, and
+    /// wake who sleeps on our bed, if we still are the one who retains it: they may have seen us try.
     #[inline(always)]
     pub fn enter(&self, held: &AtomicU64, mark: Mark, ownership: &Ownership) -> Option<u64> {
         if planted(Bug::FlagAfterCheck) && self.control.load(Acquire) == mark.0 {
@@ -110,8 +111,8 @@ impl Privilege<'_> {
         }
         held.store(super::ownership::TRYING, Relaxed);
         steps::at(Step::Try);
-        // Partner: the candidate's heavy barrier, after it asked. If theirs comes first, we see that we are asked; if ours
-        // does, they see that we try, and wait for us.
+        // Partner: the candidate's heavy barrier, after it asked. If theirs comes first, we see that we are asked; if
+        // ours does, they see that we try, and wait for us.
         mark.barrier();
         // Acquire. Partner: the release store in `take_back`; for our own `retain` none is needed.
         if self.control.load(Acquire) == mark.0
@@ -131,8 +132,8 @@ impl Privilege<'_> {
         // Release. Partner: the acquire load of `held` by the candidate that waits for it.
         held.store(0, Release);
         steps::at(Step::Leave);
-        // Partner: the candidate's heavy barrier. If theirs comes first, we see that we are asked and wake them; if ours
-        // does, they see that we are out.
+        // Partner: the candidate's heavy barrier. If theirs comes first, we see that we are asked and wake them; if
+        // ours does, they see that we are out.
         mark.barrier();
         self.control.load(Acquire) == mark.0
     }
@@ -190,7 +191,8 @@ impl Privilege<'_> {
         self.plain_entries.store(0, Relaxed);
     }
 
-    /// Should candidate `me`, who has the privilege, retain it? `in_demand`: it was taken from one who used it all the time.
+    /// Should candidate `me`, who has the privilege, retain it? `in_demand`: it was taken from one who used it all the
+    /// time.
     pub fn should_retain(&self, me: usize, in_demand: bool) -> bool {
         let entries = self.plain_entries.load(Relaxed).saturating_add(1);
         self.plain_entries.store(entries, Relaxed);
@@ -206,7 +208,8 @@ impl Privilege<'_> {
         }
     }
 
-    /// The candidate, written down as the holder with `token`, retains the privilege; its number is given up right after.
+    /// The candidate, written down as the holder with `token`, retains the privilege; its number is given up right
+    /// after.
     pub fn retain(&self, mark: Mark, token: u64) {
         self.began_at.store(token, Relaxed);
         // Release. Partner: the acquire load in `retainer` of the next candidate, who must find `held` written.

@@ -23,8 +23,8 @@ pub struct turnlock_mutex {
 pub const TURNLOCK_ALGORITHM_BAKERY: u32 = 1;
 /// `turnlock_mutex_options.flags`: do not create the lock.
 pub const TURNLOCK_MUTEX_MUST_EXIST: u32 = 1;
-/// `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
-/// created now. One that exists keeps what it has, and `turnlock_mutex_patience` says it.
+/// `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the
+/// lock is created now. One that exists keeps what it has, and `turnlock_mutex_patience` says it.
 pub const TURNLOCK_MUTEX_STRICT: u32 = 2;
 
 /// How to open, or create, a mutex. Set `size` to `sizeof(struct turnlock_mutex_options)` and everything else that you
@@ -39,9 +39,9 @@ pub struct turnlock_mutex_options {
     pub algorithm: u32,
     /// TURNLOCK_MUTEX_... or'ed together.
     pub flags: u32,
-    /// How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now. After it
-    /// nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time for which one of
-    /// them has no processor. 0 = the default (1 millisecond).
+    /// How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now.
+    /// After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
+    /// for which one of them has no processor. 0 = the default (1 millisecond).
     pub patience_ns: u64,
 }
 
@@ -88,8 +88,8 @@ pub unsafe extern "C" fn turnlock_mutex_open(
     })
 }
 
-/// Puts into `patience_ns` how long waiters let others pass at this mutex, as its creator said, in nanoseconds: 0 is strict
-/// first come first served.
+/// Puts into `patience_ns` how long waiters let others pass at this mutex, as its creator said, in nanoseconds: 0 is
+/// strict first come first served.
 ///
 /// # Safety
 /// `mutex` is a mutex handle; `patience_ns` is NULL or writable.
@@ -127,8 +127,8 @@ pub unsafe extern "C" fn turnlock_mutex_close(mutex: *mut turnlock_mutex) -> i32
 /// previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
 ///
 /// TURNLOCK_ERROR_DEADLOCK if this thread has it already; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a
-/// thread's first lock; _DAMAGED, _REPLACED if something happened to the file; _PERMISSION, _SYSTEM if it can no longer be
-/// opened to see whether those before us are alive, say because no descriptor is free.
+/// thread's first lock; _DAMAGED, _REPLACED if something happened to the file; _PERMISSION, _SYSTEM if it can no longer
+/// be opened to see whether those before us are alive, say because no descriptor is free.
 ///
 /// # Safety
 /// `mutex` is a mutex handle; `acquired` is NULL or writable.
@@ -168,8 +168,8 @@ pub unsafe extern "C" fn turnlock_mutex_try_lock(
     unsafe { take(mutex, Limit::Never, acquired) }
 }
 
-/// Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the line is given
-/// up. Otherwise as `turnlock_mutex_lock`.
+/// Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the line is
+/// given up. Otherwise as `turnlock_mutex_lock`.
 ///
 /// # Safety
 /// As `turnlock_mutex_lock`.
@@ -183,11 +183,11 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
     unsafe { take(mutex, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
 }
 
-/// Gives the lock back. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock for
-/// everyone until a reset.
+/// Gives the lock back. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock
+/// for everyone until a reset.
 ///
-/// TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten meanwhile (it is given
-/// back all the same).
+/// TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten
+/// meanwhile (it is given back all the same).
 ///
 /// # Safety
 /// `mutex` is a mutex handle.
@@ -211,8 +211,8 @@ unsafe fn unlock_slowly(mutex: *const turnlock_mutex, left: Option<Left>) -> i32
     status(|| unsafe { self::mutex(mutex) }?.unlock_slowly(left, None).map(|()| TURNLOCK_OK))
 }
 
-/// Gives the lock back as a dying owner does, since the data were left half-done (an exception, say): the next holder is
-/// told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
+/// Gives the lock back as a dying owner does, since the data were left half-done (an exception, say): the next holder
+/// is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
 ///
 /// # Safety
 /// `mutex` is a mutex handle.

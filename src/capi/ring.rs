@@ -12,8 +12,8 @@ use crate::lock::{Mutex, RingAlgorithm, TurnRing};
 use crate::wait::Limit;
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
-/// A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody else
-/// who wants it. Any thread may use the handle; the turn belongs to the thread (or participant) that took it.
+/// A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
+/// else who wants it. Any thread may use the handle; the turn belongs to the thread (or participant) that took it.
 #[allow(non_camel_case_types)]
 pub struct turnlock_ring {
     _opaque: [u8; 0],
@@ -27,38 +27,40 @@ pub const TURNLOCK_ALGORITHM_RAYNAL: u32 = 3;
 pub const TURNLOCK_ALGORITHM_SUM: u32 = 4;
 /// `turnlock_ring_options.flags`: do not create the lock.
 pub const TURNLOCK_RING_MUST_EXIST: u32 = 1;
-/// `turnlock_ring_options.flags`: who takes a turn through this handle stays in the ring, and the ring waits for it, until
-/// `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or has the turn.
+/// `turnlock_ring_options.flags`: who takes a turn through this handle stays in the ring, and the ring waits for it,
+/// until `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or
+/// has the turn.
 pub const TURNLOCK_RING_STANDING: u32 = 2;
 
-/// How to open, or create, a turn ring. Set `size` to `sizeof(struct turnlock_ring_options)` and everything else that you do
-/// not care about to 0.
+/// How to open, or create, a turn ring. Set `size` to `sizeof(struct turnlock_ring_options)` and everything else that
+/// you do not care about to 0.
 #[allow(non_camel_case_types)]
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct turnlock_ring_options {
     /// `sizeof(struct turnlock_ring_options)`.
     pub size: usize,
-    /// TURNLOCK_ALGORITHM_...: which it must be. 0 = whichever it is, and TURNLOCK_ALGORITHM_RAYNAL if it is created now.
+    /// TURNLOCK_ALGORITHM_...: which it must be. 0 = whichever it is, and TURNLOCK_ALGORITHM_RAYNAL if it is created
+    /// now.
     pub algorithm: u32,
     /// TURNLOCK_RING_... or'ed together.
     pub flags: u32,
-    /// Of the sum ring: from one slot to the next in order of turns; coprime to the number of the file's participants, or
-    /// TURNLOCK_ERROR_INVALID_ARGUMENT. 0 = 1. Of other rings: 0.
+    /// Of the sum ring: from one slot to the next in order of turns; coprime to the number of the file's participants,
+    /// or TURNLOCK_ERROR_INVALID_ARGUMENT. 0 = 1. Of other rings: 0.
     pub step: u32,
     /// 0.
     pub reserved: u32,
 }
 
-/// Opens the ring called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a handle
-/// into `ring`. `options` may be NULL.
+/// Opens the ring called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
+/// handle into `ring`. `options` may be NULL.
 ///
-/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to a mutex, to another ring, or to one of another step),
-/// _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to a mutex, to another ring, or to one of another
+/// step), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
 ///
 /// # Safety
-/// `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `ring` NULL or
-/// writable.
+/// `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `ring`
+/// NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_open(
     file: *const turnlock_file,
@@ -101,8 +103,8 @@ pub unsafe extern "C" fn turnlock_ring_open(
     })
 }
 
-/// Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the
-/// calling thread has the turn.
+/// Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done,
+/// while the calling thread has the turn.
 ///
 /// # Safety
 /// `ring` is NULL or a ring handle; no other thread is inside a call with it.
@@ -118,8 +120,8 @@ pub unsafe extern "C" fn turnlock_ring_close(ring: *mut turnlock_ring) -> i32 {
     })
 }
 
-/// Waits for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: it is your turn and the previous holder died inside,
-/// so repair the data and call `turnlock_ring_mark_consistent`. `acquired` may be NULL.
+/// Waits for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: it is your turn and the previous holder died
+/// inside, so repair the data and call `turnlock_ring_mark_consistent`. `acquired` may be NULL.
 ///
 /// Errors as `turnlock_mutex_lock`.
 ///
@@ -147,8 +149,8 @@ pub unsafe extern "C" fn turnlock_ring_try_lock(
     unsafe { take(ring, Limit::Never, acquired) }
 }
 
-/// Waits for the turn at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT; a standing participant stays in the ring, and
-/// the ring waits for it when its turn comes. Otherwise as `turnlock_ring_lock`.
+/// Waits for the turn at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT; a standing participant stays in the
+/// ring, and the ring waits for it when its turn comes. Otherwise as `turnlock_ring_lock`.
 ///
 /// # Safety
 /// As `turnlock_ring_lock`.
@@ -162,8 +164,8 @@ pub unsafe extern "C" fn turnlock_ring_lock_for(
     unsafe { take(ring, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
 }
 
-/// Passes the turn on. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_ring_mark_consistent` closes the ring for everyone
-/// until a reset. TURNLOCK_ERROR_NOT_OWNER, _DAMAGED as `turnlock_mutex_unlock`.
+/// Passes the turn on. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_ring_mark_consistent` closes the ring for
+/// everyone until a reset. TURNLOCK_ERROR_NOT_OWNER, _DAMAGED as `turnlock_mutex_unlock`.
 ///
 /// # Safety
 /// `ring` is a ring handle.
@@ -173,8 +175,8 @@ pub unsafe extern "C" fn turnlock_ring_unlock(ring: *const turnlock_ring) -> i32
     status(|| unsafe { turns(ring) }?.unlock(None).map(|()| TURNLOCK_OK))
 }
 
-/// Passes the turn on as a dying owner does: the next holder is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
-/// A standing participant is out of the ring until its next turn is asked for.
+/// Passes the turn on as a dying owner does: the next holder is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not
+/// have it. A standing participant is out of the ring until its next turn is asked for.
 ///
 /// # Safety
 /// `ring` is a ring handle.

@@ -30,9 +30,9 @@ use turnlock::{Acquired, Error, LockFile, ParticipantGuard};
 /// the command has ended too, and the next one is told that its holder died.
 ///
 /// The command's environment says what came with the lock: TURNLOCK_FENCING_TOKEN, TURNLOCK_PREVIOUS_OWNER_DIED ("0" or
-/// "1") and, after a death, TURNLOCK_PREVIOUS_OWNER and TURNLOCK_PREVIOUS_OWNER_PID. A command that succeeds is taken to
-/// have repaired what a dead holder left. A command that is killed by a signal counts as a holder that died inside; so does
-/// one that fails after it was told of a death.
+/// "1") and, after a death, TURNLOCK_PREVIOUS_OWNER and TURNLOCK_PREVIOUS_OWNER_PID. A command that succeeds is taken
+/// to have repaired what a dead holder left. A command that is killed by a signal counts as a holder that died inside;
+/// so does one that fails after it was told of a death.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
@@ -58,15 +58,16 @@ pub struct Run {
     /// Wait at most so long, in seconds; fractions allowed
     #[arg(long, short = 'w', visible_alias = "wait", value_name = "SECONDS", value_parser = super::seconds)]
     timeout: Option<Duration>,
-    /// What the lock must be, and is to be if it is created now: a mutex (bakery), or a ring, whose turn goes round. If not
-    /// said, whatever it is, and bakery if it is created now
+    /// What the lock must be, and is to be if it is created now: a mutex (bakery), or a ring, whose turn goes round. If
+    /// not said, whatever it is, and bakery if it is created now
     #[arg(long, value_enum, value_name = "NAME")]
     algorithm: Option<Algorithm>,
     /// With --algorithm sum: from one slot to the next in the order of turns; coprime to the file's participant slots
     #[arg(long, value_name = "N", requires = "algorithm")]
     step: Option<u32>,
-    /// If the lock is created now, as a mutex: how long those who wait for it let others pass before they insist on their place, in
-    /// seconds; 0 is strict first come first served. One millisecond if not said; a lock that exists keeps what it has
+    /// If the lock is created now, as a mutex: how long those who wait for it let others pass before they insist on
+    /// their place, in seconds; 0 is strict first come first served. One millisecond if not said; a lock that exists
+    /// keeps what it has
     #[arg(long, value_name = "SECONDS", value_parser = super::seconds)]
     patience: Option<Duration>,
     /// The exit code when the lock was taken or the time limit passed

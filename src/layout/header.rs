@@ -121,8 +121,8 @@ impl HeaderPrefix {
 #[repr(C, align(64))]
 pub struct LiveHeader {
     constant_start: [u8; 40],
-    /// The incarnation, compared by every entry and unlock but retained ones: those compare `control`, which a truncated file
-    /// has lost too. Written once, before publication.
+    /// The incarnation, compared by every entry and unlock but retained ones: those compare `control`, which a
+    /// truncated file has lost too. Written once, before publication.
     pub incarnation: AtomicU64,
     constant_end: [u8; 16],
     /// The boot during which the registers below were last valid; written by whoever holds every slot's byte lock.

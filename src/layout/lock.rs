@@ -68,13 +68,14 @@ pub struct PreviousOwner {
 pub struct Cell {
     /// 0, or the fencing token with which this slot is in the critical section; all ones while it tries to enter.
     pub held: AtomicU64,
-    /// When it entered, or began to wait if it sleeps in the line (`CLOCK_MONOTONIC`, nanoseconds); 0 = not known.
+    /// When it entered, or began to wait if it insists on its place in the line (`CLOCK_MONOTONIC`, nanoseconds); 0 = not known.
     pub since: AtomicU64,
     /// Futex word: changes whenever those who wait for this slot should look again.
     pub wake: AtomicU32,
     /// 0, or how whoever may sleep on `wake` wants to be woken: the `wait` room's `Bed`.
     pub sleepers: AtomicU32,
-    /// Of a ring: the state S of this slot's machine. Who writes it and the next two, and when: the `algorithm` room's `ring`.
+    /// Of a ring: the state S of this slot's machine. Who writes it and the next two, and when: the `algorithm` room's
+    /// `ring`.
     pub ring_state: AtomicU64,
     /// Of a ring: its place there, with a version.
     pub ring_link: AtomicU64,

@@ -186,11 +186,12 @@ impl<'a> At<'a> {
     fn settle(&self, in_demand: bool) -> Result<Have> {
         steps::at(Step::Settle);
         let (privilege, cell) = (privilege(self.lock.words), &self.lock.cells[self.seat.slot]);
-        // Not over the heads of those behind us: until the next of them is awake and asks, we might enter a thousand times.
+        // Not over the heads of those behind us: until the next of them is awake and asks, we might enter a thousand
+        // times.
         let retains = privilege.should_retain(self.seat.slot, in_demand)
             && self.manner.retains
             && self.health() == Health::Consistent
-            && (planted(Bug::RetainsOverHeads) || bakery(&self.lock).is_alone(self.seat.slot));
+            && (planted(Bug::RetainsOverHeads) || !self.does_anybody_else_insist());
         if self.lock.words.asked_since.load(Relaxed) != 0 {
             self.lock.words.asked_since.store(0, Relaxed);
         }
@@ -214,6 +215,13 @@ impl<'a> At<'a> {
         }
         steps::at(Step::Section);
         Ok(Have { token, plainly: !retains })
+    }
+
+    /// Does anybody else insist on its place in the line? Those who have patience left only look in, and step out again.
+    pub(super) fn does_anybody_else_insist(&self) -> bool {
+        let insists =
+            |slot: usize| self.manner.patience == 0 || self.lock.cells[slot].since.load(Relaxed) != 0;
+        bakery(&self.lock).is_anybody_else_there(self.seat.slot, insists)
     }
 
     pub(super) fn impossible_token(&self) -> Error {

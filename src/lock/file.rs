@@ -103,8 +103,8 @@ impl LockFileOptions {
     }
 
     /// Do without membarrier even where the kernel has it: entries of a lock that nobody else wants then cost two full
-    /// fences. The file keeps it until the next boot. Where membarrier is missing, it is so by itself. Nothing is changed
-    /// while others take part.
+    /// fences. The file keeps it until the next boot. Where membarrier is missing, it is so by itself. Nothing is
+    /// changed while others take part.
     pub fn full_fences(&mut self, full_fences: bool) -> &mut Self {
         self.full_fences = full_fences;
         self
@@ -170,8 +170,8 @@ impl LockFile {
         MutexOptions::new(&self.file)
     }
 
-    /// The turn ring called `name`, whichever it is; created (as Raynal's) if the file has no lock of that name. Its participants
-    /// take part on demand. Errors as [`RingOptions::open`].
+    /// The turn ring called `name`, whichever it is; created (as Raynal's) if the file has no lock of that name. Its
+    /// participants take part on demand. Errors as [`RingOptions::open`].
     pub fn turn_ring(&self, name: &str) -> Result<TurnRing> {
         self.ring_options().open(name)
     }
@@ -191,8 +191,8 @@ impl LockFile {
         ParticipantOptions::new(&self.file.0)
     }
 
-    /// The calling thread's own participant, to be handed to another thread that may want to cancel its wait; for nothing
-    /// else: locking as it is an error.
+    /// The calling thread's own participant, to be handed to another thread that may want to cancel its wait; for
+    /// nothing else: locking as it is an error.
     pub fn current_participant(&self) -> Result<Participant> {
         Participant::of_thread(&self.file.0)
     }

@@ -68,8 +68,8 @@ impl MutexGuard<'_> {
     /// Gives the lock back and says whether all was well, which dropping the guard cannot.
     ///
     /// # Errors
-    /// [`crate::Error::Damaged`] if it is seen that the file was truncated or overwritten meanwhile: the section may not have
-    /// been alone.
+    /// [`crate::Error::Damaged`] if it is seen that the file was truncated or overwritten meanwhile: the section may
+    /// not have been alone.
     #[inline]
     pub fn unlock(self) -> Result<()> {
         let (mutex, token) = (self.mutex, self.acquired.fencing_token);
@@ -77,8 +77,8 @@ impl MutexGuard<'_> {
         mutex.unlock(Some(token))
     }
 
-    /// Gives the lock back as a dying owner does, since the data were left half-done: the next holder has the news. What
-    /// a panic does by itself.
+    /// Gives the lock back as a dying owner does, since the data were left half-done: the next holder has the news.
+    /// What a panic does by itself.
     pub fn abandon(self) -> Result<()> {
         let (mutex, token) = (self.mutex, self.acquired.fencing_token);
         std::mem::forget(self);

@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::wait::Limit;
 use std::time::Duration;
 
-/// A mutual-exclusion lock in a lock file. First come first served, after a moment of patience ([`MutexOptions::patience`]);
-/// a holder's death is news for the next one.
+/// A mutual-exclusion lock in a lock file. First come first served, after a moment of patience
+/// ([`MutexOptions::patience`]); a holder's death is news for the next one.
 ///
 /// The lock belongs to the thread that took it (or to a [`Participant`]). Cloning gives another handle of the same
 /// lock. The data that it protects are the program's business: a file, shared memory, a device.
@@ -65,11 +65,11 @@ impl<'a> MutexOptions<'a> {
         Self { file, patience: DEFAULT_PATIENCE, must_exist: false }
     }
 
-    /// How long a waiter lets others pass before it insists on its place, if the lock is created now: a lock that exists
-    /// keeps what its creator said. [`DEFAULT_PATIENCE`] if not said; zero is strict first come first served.
+    /// How long a waiter lets others pass before it insists on its place, if the lock is created now: a lock that
+    /// exists keeps what its creator said. [`DEFAULT_PATIENCE`] if not said; zero is strict first come first served.
     ///
-    /// After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time for
-    /// which one of them has no processor.
+    /// After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
+    /// for which one of them has no processor.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -141,8 +141,8 @@ impl Mutex {
     /// # Errors
     /// [`Error::Deadlock`] if this thread has it already; [`Error::NotRecoverable`]; [`Error::Cancelled`];
     /// [`Error::ParticipantsFull`] at a thread's first lock; [`Error::Damaged`], [`Error::Replaced`] if something
-    /// happened to the file; [`Error::Permission`], [`Error::System`] if it can no longer be opened to see whether those
-    /// before us are alive, say because no descriptor is free.
+    /// happened to the file; [`Error::Permission`], [`Error::System`] if it can no longer be opened to see whether
+    /// those before us are alive, say because no descriptor is free.
     #[inline]
     pub fn lock(&self) -> Result<MutexGuard<'_>> {
         self.lock_thread(Limit::Forever)
@@ -262,15 +262,16 @@ impl Mutex {
         }
     }
 
-    /// [`Mutex::take`], if the calling thread retains the privilege: the fencing token. Neither panics nor calls anything.
+    /// [`Mutex::take`], if the calling thread retains the privilege: the fencing token. Neither panics nor calls
+    /// anything.
     #[inline(always)]
     pub(crate) fn enter_retained(&self) -> Option<u64> {
         // SAFETY: this handle keeps the file open.
         unsafe { retained::enter(self.door) }
     }
 
-    /// The calling thread gives back what it has by a retained entry; `None`: it has it otherwise, or not at all. The rest
-    /// is for [`Mutex::unlock_slowly`], unless nobody minded. Neither panics nor calls anything.
+    /// The calling thread gives back what it has by a retained entry; `None`: it has it otherwise, or not at all. The
+    /// rest is for [`Mutex::unlock_slowly`], unless nobody minded. Neither panics nor calls anything.
     #[inline(always)]
     pub(crate) fn leave_retained(&self, token: Option<u64>) -> Option<Left> {
         // SAFETY: as above.

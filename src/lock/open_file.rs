@@ -123,9 +123,9 @@ impl OpenFile {
         ))
     }
 
-    /// Sees to it that this process can take part in taking a retained privilege back. A file begins with membarrier where
-    /// the kernel has it, and goes over to full fences for good (until the next boot) when somebody without it opens it and
-    /// nobody takes part.
+    /// Sees to it that this process can take part in taking a retained privilege back. A file begins with membarrier
+    /// where the kernel has it, and goes over to full fences for good (until the next boot) when somebody without it
+    /// opens it and nobody takes part.
     pub fn settle_fences(&self, full_fences: bool) -> Result<()> {
         if self.fences() == Fences::Full || (!full_fences && membarrier::register()) {
             return Ok(());

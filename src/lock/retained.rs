@@ -1,7 +1,8 @@
 //! The fast path: entries of a thread that retains the privilege. A few loads and stores of words that nobody else is
 //! using, and no call.
 //!
-//! Whatever is not exactly so (another one's privilege, somebody who asks, the news of a death) is for [`super::engine`].
+//! Whatever is not exactly so (another one's privilege, somebody who asks, the news of a death) is for
+//! [`super::engine`].
 
 use super::seat::{self, FileKey, Have};
 use crate::layout::Entrance;
@@ -46,8 +47,8 @@ pub unsafe fn enter(door: Door) -> Option<u64> {
     Some(token)
 }
 
-/// Leaves, if the calling thread is in by a retained entry (with this very token, where one is named). `None`: it is not,
-/// and nothing was done.
+/// Leaves, if the calling thread is in by a retained entry (with this very token, where one is named). `None`: it is
+/// not, and nothing was done.
 ///
 /// # Safety
 /// As [`enter`].

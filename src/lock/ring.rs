@@ -14,16 +14,17 @@ use std::time::Duration;
 
 /// A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it.
 ///
-/// Two ways to take part, chosen for each handle ([`RingOptions::standing`]). *On demand*: in the ring only while a call waits
-/// or holds; the ring passes it over otherwise. *Standing*: in the ring from its first turn until [`TurnRing::leave`], the end of its
-/// thread or its death; the ring waits for it, so the order among standing participants is exact: by slot, or as the sum
-/// ring's step says. One that is alive and slow is waited for; a dead one is passed over.
+/// Two ways to take part, chosen for each handle ([`RingOptions::standing`]). *On demand*: in the ring only while a
+/// call waits or holds; the ring passes it over otherwise. *Standing*: in the ring from its first turn until
+/// [`TurnRing::leave`], the end of its thread or its death; the ring waits for it, so the order among standing
+/// participants is exact: by slot, or as the sum ring's step says. One that is alive and slow is waited for; a dead one
+/// is passed over.
 ///
-/// It is the participant that stands, and not the handle: a turn that it takes through a handle on demand is its last one
-/// standing.
+/// It is the participant that stands, and not the handle: a turn that it takes through a handle on demand is its last
+/// one standing.
 ///
-/// Everything else is as with a [`Mutex`]: the turn belongs to the thread (or [`Participant`]) that took it, a holder's death is
-/// news for the next one, fencing tokens rise, waits can be limited and cancelled.
+/// Everything else is as with a [`Mutex`]: the turn belongs to the thread (or [`Participant`]) that took it, a holder's
+/// death is news for the next one, fencing tokens rise, waits can be limited and cancelled.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -45,13 +46,14 @@ pub type TurnParticipantGuard<'a> = ParticipantGuard<'a>;
 /// Which ring turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RingAlgorithm {
-    /// Dijkstra's K-state ring (1974), which stabilises itself: from whatever an overwritten file says, it comes back to one
-    /// turn at a time.
+    /// Dijkstra's K-state ring (1974), which stabilises itself: from whatever an overwritten file says, it comes back
+    /// to one turn at a time.
     KState,
     /// Raynal's ring modulo n² (1984): the rule is the same for all participants.
     #[default]
     Raynal,
-    /// Raynal's sum ring (1984, section IV): the turn goes from slot i to slot i + `step` (modulo the file's participants).
+    /// Raynal's sum ring (1984, section IV): the turn goes from slot i to slot i + `step` (modulo the file's
+    /// participants).
     Sum {
         /// Coprime to the number of participants; participants - 1 is the reverse order.
         step: u32,
@@ -103,8 +105,8 @@ impl<'a> RingOptions<'a> {
     /// Opens the ring called `name`. Names have 1 to 63 bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the sum ring's step leaves somebody out; [`Error::Kind`] if the name belongs to another
-    /// kind of lock, another ring or another step; others as [`super::MutexOptions::open`].
+    /// [`Error::InvalidArgument`] if the sum ring's step leaves somebody out; [`Error::Kind`] if the name belongs to
+    /// another kind of lock, another ring or another step; others as [`super::MutexOptions::open`].
     pub fn open(self, name: &str) -> Result<TurnRing> {
         let participants = self.file.0.geometry().participants();
         let (algorithm, ring_step) = match self.algorithm.unwrap_or_default() {
@@ -140,8 +142,8 @@ impl TurnRing {
         self.0.try_lock()
     }
 
-    /// Waits for the turn at most `limit`; then [`Error::TimedOut`]. A standing participant stays in the ring, and the ring
-    /// waits for it when its turn comes. Other errors as [`Mutex::lock`].
+    /// Waits for the turn at most `limit`; then [`Error::TimedOut`]. A standing participant stays in the ring, and the
+    /// ring waits for it when its turn comes. Other errors as [`Mutex::lock`].
     pub fn lock_for(&self, limit: Duration) -> Result<TurnGuard<'_>> {
         self.0.lock_for(limit)
     }
@@ -165,8 +167,8 @@ impl TurnRing {
         self.0.lock_for_as(participant, limit)
     }
 
-    /// A standing participant of this thread leaves the ring: it is passed over from now on, until its next turn is asked for.
-    /// [`Error::StillHeld`] while it has the turn.
+    /// A standing participant of this thread leaves the ring: it is passed over from now on, until its next turn is
+    /// asked for. [`Error::StillHeld`] while it has the turn.
     pub fn leave(&self) -> Result<()> {
         self.0.leave_ring()
     }

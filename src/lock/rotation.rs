@@ -23,8 +23,8 @@ use crate::sync::{Ordering::Acquire, Ordering::Relaxed, full_fence};
 use crate::wait::{Ladder, Limit, Outcome};
 use std::time::Duration;
 
-/// The reconfiguration lock is held for some hundred instructions, and whoever has little time or none may wait for that: else
-/// two who come at once could both be turned away from a ring that nobody is on.
+/// The reconfiguration lock is held for some hundred instructions, and whoever has little time or none may wait for
+/// that: else two who come at once could both be turned away from a ring that nobody is on.
 const TRY_WAITS: Duration = Duration::from_millis(20);
 
 /// Waits for the turn as long as `limit` says, and writes us down as the holder.
@@ -77,8 +77,8 @@ pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
     }
 }
 
-/// Before a lock that is closed for everyone is opened again: a ring that was overwritten begins anew, with us. While it is
-/// closed nobody takes turns, so a look that finds nothing moving is right.
+/// Before a lock that is closed for everyone is opened again: a ring that was overwritten begins anew, with us. While
+/// it is closed nobody takes turns, so a look that finds nothing moving is right.
 pub fn renew(at: &At, rule: Rule, limit: Limit) -> Result<()> {
     let rotation = Rotation::new(at, rule, limit);
     rotation.reconfigure(|| {
@@ -131,8 +131,8 @@ impl<M: Machines + Copy> Rotation<'_, M> {
     fn ask(&self, wish: Wish) -> Result<()> {
         let set = || {
             self.ring.machines.set_wish(self.at.seat.slot, wish);
-            // Partner: the fence after a wish is taken back. Whoever leaves the privilege behind sees that we want it, or we
-            // see that it is left behind.
+            // Partner: the fence after a wish is taken back. Whoever leaves the privilege behind sees that we want it,
+            // or we see that it is left behind.
             full_fence();
         };
         if planted(Bug::AskWithoutLock) {
@@ -150,7 +150,8 @@ impl<M: Machines + Copy> Rotation<'_, M> {
         steps::at(Step::Withdraw);
         self.at.lock.cells[me].since.store(0, Relaxed);
         self.ring.machines.set_wish(me, Wish::None);
-        // Partner: the fence in `pass_on`. Either we see that the privilege came, or who passed it sees that we are gone.
+        // Partner: the fence in `pass_on`. Either we see that the privilege came, or who passed it sees that we are
+        // gone.
         full_fence();
         if self.ring.has_privilege(me) {
             let _ = self.settle();
@@ -225,8 +226,8 @@ impl<M: Machines + Copy> Rotation<'_, M> {
         }
     }
 
-    /// Several have the privilege, which a living one cannot be asked to give up and Raynal's ring does not mend: closes the
-    /// lock for everyone until a reset, since what it protects cannot be trusted.
+    /// Several have the privilege, which a living one cannot be asked to give up and Raynal's ring does not mend:
+    /// closes the lock for everyone until a reset, since what it protects cannot be trusted.
     fn close(&mut self) -> Result<()> {
         let mut closed = false;
         self.reconfigure(|| {

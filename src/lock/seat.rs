@@ -39,8 +39,8 @@ pub struct Seat {
     busy: AtomicBool,
     giving_back: AtomicBool,
     notice: Gated<Option<DeathNotice>>,
-    /// For each lock region: 0, RETAINING, TAKING, or the fencing token that this seat holds it with, or'ed with PLAINLY.
-    /// Private, so that what others write into the file never decides what we believe to have.
+    /// For each lock region: 0, RETAINING, TAKING, or the fencing token that this seat holds it with, or'ed with
+    /// PLAINLY. Private, so that what others write into the file never decides what we believe to have.
     mine: Arc<[AtomicU64]>,
     /// What the fast path needs of all this.
     hot: Fragile<Hot>,
@@ -77,10 +77,12 @@ unsafe impl Sync for Hot {}
 
 /// In [`Seat::mine`]: on the way in. No token is that large.
 const TAKING: u64 = u64::MAX;
-/// In [`Seat::mine`]: nothing, after an entry as the retainer: perhaps it still is. Others do not look at `control` before they
-/// stand in the line: they would wait for its cache line twice, now for reading and then for writing. No token is that large.
+/// In [`Seat::mine`]: nothing, after an entry as the retainer: perhaps it still is. Others do not look at `control`
+/// before they stand in the line: they would wait for its cache line twice, now for reading and then for writing. No
+/// token is that large.
 const RETAINING: u64 = u64::MAX - 1;
-/// In [`Seat::mine`]: its number stands in the line meanwhile, so that it is not a retained entry. No token is that large.
+/// In [`Seat::mine`]: its number stands in the line meanwhile, so that it is not a retained entry. No token is that
+/// large.
 const PLAINLY: u64 = 1 << 63;
 
 /// How a seat has a lock.
@@ -293,15 +295,16 @@ pub struct Latest<'a> {
     pub mark: Mark,
 }
 
-/// The seat that this thread used last, if it is one in `file` and its retained entries need no fence, at the lock of `region`.
+/// The seat that this thread used last, if it is one in `file` and its retained entries need no fence, at the lock of
+/// `region`.
 ///
 /// # Safety
 /// The file is open for all of `'file`, and has such a region.
 #[inline(always)]
 pub unsafe fn latest<'file>(file: FileKey, region: usize) -> Option<Latest<'file>> {
     let hot = latest_hot(file)?;
-    // SAFETY: the seat has one for each region of its file, which is `file`; and only what a forked child has is NULL, which is
-    // no file's.
+    // SAFETY: the seat has one for each region of its file, which is `file`; and only what a forked child has is NULL,
+    // which is no file's.
     let own = unsafe {
         assert_unchecked(!hot.mine.is_null());
         Own(&*hot.mine.add(region))
@@ -322,8 +325,8 @@ fn latest_hot<'file>(file: FileKey) -> Option<&'file Hot> {
 #[inline]
 fn latest_seat(file: &Arc<OpenFile>) -> Option<&Seat> {
     let hot = latest_hot(FileKey::of(file))?;
-    // SAFETY: a seat among SEATS, as in `latest`. It stays there as long as this thread does something with it: only this
-    // thread takes seats out of there, and never in the midst of a call on their file.
+    // SAFETY: a seat among SEATS, as in `latest`. It stays there as long as this thread does something with it: only
+    // this thread takes seats out of there, and never in the midst of a call on their file.
     unsafe { hot.seat.as_ref() }
 }
 

@@ -161,7 +161,7 @@ impl<'a> Turn<'a> {
         lock.words.asked_since.store(0, Relaxed);
         if let Err(error) = outside {
             // Those behind us will ask too: until they do, the retainer should not pass them.
-            if planted(Bug::TakesBackOverHeads) || bakery(lock).is_alone(self.at.seat.slot) {
+            if planted(Bug::TakesBackOverHeads) || !self.at.does_anybody_else_insist() {
                 privilege(lock.words).take_back(retainer);
             }
             return Err(error);

@@ -1,10 +1,10 @@
 //! A memory barrier on every processor that runs a registered process, paid for by the one who asks.
 //!
 //! `membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)` returns after every running thread of every registered process has
-//! executed a full barrier; one that does not run executes it when it is switched to. So whoever stores a word, asks for the
-//! barrier and then loads, and a registered one that stores and then loads with nothing but a compiler barrier between,
-//! see each other as if both had a full fence. 0.2 microseconds, on two cores, to who asks; an interrupt to who is asked.
-//! It came with Linux 4.16; a seccomp filter may refuse it.
+//! executed a full barrier; one that does not run executes it when it is switched to. So whoever stores a word, asks
+//! for the barrier and then loads, and a registered one that stores and then loads with nothing but a compiler barrier
+//! between, see each other as if both had a full fence. 0.2 microseconds, on two cores, to who asks; an interrupt to
+//! who is asked. It came with Linux 4.16; a seccomp filter may refuse it.
 
 use super::fork;
 use crate::error::{Error, Result};

@@ -1,9 +1,9 @@
 //! What a truncated file does to those who have it mapped: an error instead of a death by SIGBUS.
 //!
-//! Touching a mapped page that the file no longer has is answered by SIGBUS. A handler looks whether the address lies in
-//! one of our mappings; if so it puts zeroed memory of our own in the whole mapping's place and lets the access go on.
-//! The zeros have no incarnation word, so the next check says that the file is damaged and nobody is let in. Any other
-//! SIGBUS goes to whoever handled it before.
+//! Touching a mapped page that the file no longer has is answered by SIGBUS. A handler looks whether the address lies
+//! in one of our mappings; if so it puts zeroed memory of our own in the whole mapping's place and lets the access go
+//! on. The zeros have no incarnation word, so the next check says that the file is damaged and nobody is let in. Any
+//! other SIGBUS goes to whoever handled it before.
 
 use crate::sync::{
     AtomicBool, AtomicPtr, AtomicUsize,

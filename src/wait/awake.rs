@@ -1,11 +1,13 @@
 //! How long it is worth to stay awake while waiting: first spinning, then yielding the processor to whoever can use it.
 //!
-//! A hand-over between two running processes takes about 0.2 microseconds, a wake-up 5 to 10, and 40 where the core had nothing to
-//! do. So one whose turn comes soon had better not sleep. Each participant learns whether it does: where staying awake was in
-//! vain it does so half as long the next time; where it was enough, or the turn came soon after all, as long as ever.
+//! A hand-over between two running processes takes about 0.2 microseconds, a wake-up 5 to 10, and 40 where the core had
+//! nothing to do. So one whose turn comes soon had better not sleep. Each participant learns whether it does: where
+//! staying awake was in vain it does so half as long the next time; where it was enough, or the turn came soon after
+//! all, as long as ever.
 //!
-//! Yielding is for machines with more waiters than cores: whoever has to act next gets the core, without a wake-up. Beside programs
-//! that compute it would cost whole time slices. Then it is paid back: no more of it for hundreds of times as long.
+//! Yielding is for machines with more waiters than cores: whoever has to act next gets the core, without a wake-up.
+//! Beside programs that compute it would cost whole time slices. Then it is paid back: no more of it for hundreds of
+//! times as long.
 
 use crate::os::clock;
 use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, spin_hint};
@@ -14,7 +16,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, spin_hint};
 const SPINS_AT_LEAST: u32 = 250;
 const SPINS_AT_MOST: u32 = 500;
 const SPINS_FURTHER_BACK: u32 = 20;
-/// Where a turn comes sooner than this, staying awake is cheaper than sleeping, for the one who waits and for those behind it.
+/// Where a turn comes sooner than this, staying awake is cheaper than sleeping, for the one who waits and for those
+/// behind it.
 const SOON: u64 = 100_000;
 /// Shorter than this is not worth beginning.
 const TOO_SHORT: u64 = 10_000;
@@ -22,8 +25,8 @@ const TOO_SHORT: u64 = 10_000;
 const COSTLY: u64 = 100_000;
 /// One who lost it for longer was stopped; that is nobody's cost.
 const MOST_COSTLY: u64 = 100_000_000;
-/// For so many times as long there is no more yielding then: at first, and where that happens again and again. At first more would
-/// be wrong, since those who wait for a lock with longer sections take their time as well.
+/// For so many times as long there is no more yielding then: at first, and where that happens again and again. At first
+/// more would be wrong, since those who wait for a lock with longer sections take their time as well.
 const PAID_BACK_AT_LEAST: u64 = 100;
 const PAID_BACK_AT_MOST: u64 = 6_400;
 
@@ -65,9 +68,9 @@ pub struct Stage {
 impl Awake {
     /// Spins while `unchanged`; was it enough?
     ///
-    /// One who is `next` in line spins for twice the time of a wake-up at least, and for up to twice as long where that was enough
-    /// before: two who alternate would otherwise go on sleeping once they have begun to, each hand-over taking a wake-up, during
-    /// which the other gives up spinning.
+    /// One who is `next` in line spins for twice the time of a wake-up at least, and for up to twice as long where that
+    /// was enough before: two who alternate would otherwise go on sleeping once they have begun to, each hand-over
+    /// taking a wake-up, during which the other gives up spinning.
     pub fn spin(&self, next: bool, unchanged: impl Fn() -> bool) -> bool {
         if !next {
             return spin_at_most(SPINS_FURTHER_BACK, unchanged).is_some();
@@ -81,8 +84,8 @@ impl Awake {
         enough.is_some()
     }
 
-    /// Yields while `unchanged`, as long as it is worth in this stage; was it enough? `None`: it was not worth beginning. `now` is
-    /// the time.
+    /// Yields while `unchanged`, as long as it is worth in this stage; was it enough? `None`: it was not worth
+    /// beginning. `now` is the time.
     pub fn yield_on(&self, stage: Stage, mut now: u64, unchanged: impl Fn() -> bool) -> Option<bool> {
         let habit = self.habit(stage.next);
         let until = stage.began + habit.length();

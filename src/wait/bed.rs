@@ -86,8 +86,8 @@ pub struct Lobby<'a> {
 }
 
 impl Lobby<'_> {
-    /// Has the one who has slept longest come back, if anyone sleeps. After a full fence that comes after the store which
-    /// let the next one in.
+    /// Has the one who has slept longest come back, if anyone sleeps. After a full fence that comes after the store
+    /// which let the next one in.
     #[inline]
     pub fn call_one(&self) {
         // Partner: the fence in `Ladder::step_aside`.

@@ -1,9 +1,9 @@
 //! The ladder: spin, yield, then sleep. Safety never depends on it; only who burns how much while it waits.
 //!
-//! A waiter sleeps on the wake word of the slot right before it in the line, so that a hand-over wakes one process: the next in line, if
-//! it sleeps; else the one after it, ahead of time, to be awake when its own turn comes.
-//! Every sleep has an end, since the one waited for may die, or die between its unlock and its wake: then the waiter
-//! asks whether it is alive. How often it asks:
+//! A waiter sleeps on the wake word of the slot right before it in the line, so that a hand-over wakes one process: the
+//! next in line, if it sleeps; else the one after it, ahead of time, to be awake when its own turn comes. Every sleep
+//! has an end, since the one waited for may die, or die between its unlock and its wake: then the waiter asks whether
+//! it is alive. How often it asks:
 //!
 //! | waiting | the one next in line asks every | with k before it, it asks every |
 //! |---|---|---|
@@ -32,20 +32,21 @@ use crate::sync::{
 use awake::Stage;
 use std::time::Duration;
 
-// The shares of the time waited keep both small: the wake-ups (some 130 in the first second, of 10 to 25 microseconds each) and
-// the delay of the news, in proportion to a wait that has been long already.
+// The shares of the time waited keep both small: the wake-ups (some 130 in the first second, of 10 to 25 microseconds
+// each) and the delay of the news, in proportion to a wait that has been long already.
 const ASK_FIRST: u64 = 50_000;
 const ASK_EARLY_SHARE: u64 = 8;
 const ASK_NEXT: u64 = 800_000;
 const ASK_NEXT_SHARE: u64 = 24;
 const ASK_AT_MOST: u64 = 50_000_000;
-// Whoever leaves the line calls one of those back who stepped aside, unless somebody else is next; their naps are for deaths then.
-// Each takes somebody's core for a moment: with sixteen processes and sections of 20 microseconds, naps of 50 microseconds
-// and more cost a fifth of all entries. So the more there may be, the longer they sleep: all together look as often.
+// Whoever leaves the line calls one of those back who stepped aside, unless somebody else is next; their naps are for
+// deaths then. Each takes somebody's core for a moment: with sixteen processes and sections of 20 microseconds, naps of
+// 50 microseconds and more cost a fifth of all entries. So the more there may be, the longer they sleep: all together
+// look as often.
 const ASIDE_FOR_EACH: u64 = 50_000;
 const ASIDE_FOR_ALL: u64 = 250_000;
-// Somebody who retains the privilege calls nobody, so one who stepped aside for it looks by itself, at a third of the time it has
-// waited: a long patience should cost little too.
+// Somebody who retains the privilege calls nobody, so one who stepped aside for it looks by itself, at a third of the
+// time it has waited: a long patience should cost little too.
 const ASIDE_AT_LEAST: u64 = 100_000;
 const ASIDE_AT_MOST: u64 = 1_000_000;
 
@@ -94,7 +95,7 @@ pub struct Ladder<'a> {
     /// Was it asleep when what it waited for last came about?
     woken: bool,
     began: Option<u64>,
-    /// Where those who look on find since when it waits, once it sleeps in the line.
+    /// Where others find since when it waits, once it insists on its place in the line.
     since: &'a AtomicU64,
 }
 
@@ -151,8 +152,8 @@ impl<'a> Ladder<'a> {
             Some(began) => now - began,
             None => {
                 self.began = Some(now);
-                // With the same patience for everybody, processes that take turns would come back in the same order and distances
-                // for ever, and who once had the longest turn would have it always.
+                // With the same patience for everybody, processes that take turns would come back in the same order and
+                // distances for ever, and who once had the longest turn would have it always.
                 self.patience -= at_random(now) % (self.patience / 2 + 1);
                 0
             }
@@ -175,8 +176,13 @@ impl<'a> Ladder<'a> {
     pub fn step(&mut self, unchanged: impl Fn() -> bool, bed: Bed, blocker: &Blocker) -> Outcome {
         let next = blocker.ahead <= 1;
         // Not at once: two who alternate have no use for it, and would pay for the cache line.
-        if next && self.began.is_some() {
-            bed.heir.store(self.me, Relaxed);
+        if self.began.is_some() {
+            if next {
+                bed.heir.store(self.me, Relaxed);
+            }
+            if self.waited() >= self.patience {
+                self.say_since_when();
+            }
         }
         self.woken = false;
         if self.awake.spin(next, &unchanged) {
@@ -190,6 +196,7 @@ impl<'a> Ladder<'a> {
         if next {
             bed.heir.store(self.me, Relaxed);
         }
+        self.say_since_when();
         let now = self.began.unwrap_or(0) + waited;
         let stage = self.stage_of(blocker, now);
         match self.awake.yield_on(stage, now, &unchanged) {
@@ -198,8 +205,6 @@ impl<'a> Ladder<'a> {
             Some(false) if next => return Outcome::AskWhetherAlive,
             _ => {}
         }
-        // Not 0: that would say that nothing is known.
-        self.since.store(self.began.unwrap_or(0).max(1), Relaxed);
         let ahead = blocker.ahead.max(1) as u64;
         let early = (waited / ASK_EARLY_SHARE).max(ASK_FIRST) * ahead;
         let nap =
@@ -211,6 +216,12 @@ impl<'a> Ladder<'a> {
             self.awake.slept_until(stage, clock::monotonic_ns());
         }
         outcome
+    }
+
+    /// To those who look on, and to those before it in the line: it insists on its place.
+    fn say_since_when(&self) {
+        // Not 0: that would say that nothing is known.
+        self.since.store(self.began.unwrap_or(0).max(1), Relaxed);
     }
 
     /// The stage that this wait is in.
@@ -225,8 +236,8 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Out of the line: sleeps until somebody calls, `unchanged` is false, or a short time is over. The one we let pass is one of
-    /// `participants`, and calls when it leaves unless it `retains` the privilege.
+    /// Out of the line: sleeps until somebody calls, `unchanged` is false, or a short time is over. The one we let pass
+    /// is one of `participants`, and calls when it leaves unless it `retains` the privilege.
     pub fn step_aside(
         &mut self,
         retains: bool,
@@ -241,7 +252,8 @@ impl<'a> Ladder<'a> {
             (u64::from(participants) * ASIDE_FOR_EACH).min(ASIDE_FOR_ALL)
         };
         let left = self.left(waited).unwrap_or(0).min(self.patience.saturating_sub(waited)).min(nap);
-        // Acquire. Partner: the release in `Lobby::call_one`; read before the last look, so that a call after it counts.
+        // Acquire. Partner: the release in `Lobby::call_one`; read before the last look, so that a call after it
+        // counts.
         let seen = lobby.event.load(Acquire);
         lobby.polite.store(1, Relaxed);
         // Partners: the fence before `Lobby::call_one`, and that in `Cancel::request`.

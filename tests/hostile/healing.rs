@@ -1,5 +1,5 @@
-//! What garbage does not outlast: a register of a dead slot or of nobody's is cleared by the next who meets it; one of a
-//! participant who lives, by that participant's next lock or unlock.
+//! What garbage does not outlast: a register of a dead slot or of nobody's is cleared by the next who meets it; one of
+//! a participant who lives, by that participant's next lock or unlock.
 
 use crate::{
     scene::{GARBAGE, NOBODY, OTHER, REGION, SHAPE, Scene, THREAD},

@@ -21,8 +21,8 @@ fn open(place: &Place) -> LockFile {
     LockFile::options().participants(SLOTS).locks(2).open(place.lock_file()).unwrap()
 }
 
-/// Anything in states, links and wishes, again and again, while three stand in the ring: the turns go on, and once nobody
-/// overwrites them any more, it is one at a time.
+/// Anything in states, links and wishes, again and again, while three stand in the ring: the turns go on, and once
+/// nobody overwrites them any more, it is one at a time.
 #[test]
 fn the_turn_goes_on_whatever_is_written_over_it() {
     let _no_hang = NoHang::for_seconds(300);
@@ -71,7 +71,8 @@ fn the_turn_goes_on_whatever_is_written_over_it() {
                             at + 8,
                             value << 32 | (small % 9) | (small % 8) << 16,
                         ),
-                        // Only where nobody is: a living one who does not take the turn that it seems to want is waited for.
+                        // Only where nobody is: a living one who does not take the turn that it seems to want is waited
+                        // for.
                         3 => poke_u32(
                             &place.lock_file(),
                             FORMAT.ring_state(1, 4 + slot % 4) + 16,
@@ -104,7 +105,8 @@ fn until_turns(turns: &AtomicU64, enough: u64, place: &Place, algorithm: RingAlg
     }
 }
 
-/// Two turns at once on Raynal's ring: whoever waits sees it, the ring is closed for everyone, and a reset begins it anew.
+/// Two turns at once on Raynal's ring: whoever waits sees it, the ring is closed for everyone, and a reset begins it
+/// anew.
 #[test]
 fn several_turns_at_once_close_raynals_ring_until_a_reset() {
     let _no_hang = NoHang::for_seconds(60);
@@ -126,7 +128,8 @@ fn several_turns_at_once_close_raynals_ring_until_a_reset() {
     }
     let slots = slots();
     assert_eq!(slots.len(), 3);
-    // The one that is next, a round behind: it has the turn too, and the one after it will take one of the two for none.
+    // The one that is next, a round behind: it has the turn too, and the one after it will take one of the two for
+    // none.
     let at = FORMAT.ring_state(1, slots[1]);
     let n = u64::from(SLOTS);
     poke_u64(&place.lock_file(), at, (peek_u64(&place.lock_file(), at) + n * n - n) % (n * n));

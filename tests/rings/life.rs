@@ -77,8 +77,8 @@ fn a_dead_standing_participant_is_passed_over() {
     }
 }
 
-/// Threads that come for a few turns, stand for a while, give up, try and end, in every order: one at a time, always, and
-/// nobody is left waiting.
+/// Threads that come for a few turns, stand for a while, give up, try and end, in every order: one at a time, always,
+/// and nobody is left waiting.
 #[test]
 fn one_at_a_time_whoever_comes_and_goes() {
     struct Counter(std::cell::UnsafeCell<u64>);

@@ -61,8 +61,8 @@ pub fn options() -> LockFileOptions {
 
 /// While the victim stands still, alive: nobody else gets into its section, and a ring's privilege is somewhere.
 pub fn the_victim_stands_still(trial: &Trial, stage: &Stage) {
-    // A ring that has lost it begins anew as soon as somebody looks, so this comes first. Others may move it meanwhile: it is
-    // lost if it stays so.
+    // A ring that has lost it begins anew as soon as somebody looks, so this comes first. Others may move it meanwhile:
+    // it is lost if it stays so.
     assert!(!(0..3).all(|_| the_ring_is_lost(trial, stage)), "the ring has lost its privilege");
     if trial.arena.inside.load(SeqCst) != 0 {
         let robbed = stage.lock.try_lock().err();

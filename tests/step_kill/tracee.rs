@@ -167,8 +167,8 @@ impl Tracee {
     }
 
     fn finish_call(&mut self) {
-        // As beside a program that computes, after which a waiter yields no more for a while. Else it would depend on the clock how
-        // often it does.
+        // As beside a program that computes, after which a waiter yields no more for a while. Else it would depend on
+        // the clock how often it does.
         if self.call().number == libc::SYS_sched_yield {
             std::thread::sleep(A_TIME_SLICE);
         }

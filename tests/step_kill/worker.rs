@@ -29,8 +29,8 @@ struct Makings {
 impl Worker {
     /// One on each of `processors`. After each trial it writes its place in the row into `reports`.
     ///
-    /// Nothing is allocated from the first one's start to the last one's: their heaps are the same, and so their victims
-    /// go the same way.
+    /// Nothing is allocated from the first one's start to the last one's: their heaps are the same, and so their
+    /// victims go the same way.
     pub fn row(processors: &[usize], reports: &PipeWriter, play: fn(&Trial)) -> Vec<Self> {
         let make = |_: &usize| {
             // Where files are fastest, and where a mapping keeps a byte lock.

@@ -86,8 +86,8 @@ impl Arena {
     pub fn note_news(&self, pid: u32, began: u64) {
         self.news.fetch_add(1, Relaxed);
         let Some(killed) = self.killed.iter().find(|killed| killed.pid.load(Relaxed) == pid) else { return };
-        // Whoever is told again, since the one who was told first died before it had repaired, is told of that one's death
-        // rather than of this one's.
+        // Whoever is told again, since the one who was told first died before it had repaired, is told of that one's
+        // death rather than of this one's.
         killed.pid.store(0, Relaxed);
         let now = monotonic_ns();
         let waited = now.saturating_sub(killed.at.load(Relaxed).max(began));

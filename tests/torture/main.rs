@@ -1,11 +1,11 @@
-//! Torture: workers share one lock, a mutex or a turn ring, and are killed, at random moments and at each named step, and stopped; an oracle in
-//! plain shared memory watches. No hang, no double entry, no torn data without news, tokens that only rise.
+//! Torture: workers share one lock, a mutex or a turn ring, and are killed, at random moments and at each named step,
+//! and stopped; an oracle in plain shared memory watches. No hang, no double entry, no torn data without news, tokens
+//! that only rise.
 //!
-//! Needs `--features named-steps,seeded-bugs`. `TURNLOCK_TORTURE_KILLS` says how many kills in the rounds with a mutex (5,000 if
-//! not said); each round with a ring has as many as each of those.
-//! `TURNLOCK_TORTURE_SEED` repeats a run's choices (not its schedule), and `TURNLOCK_TORTURE_ROUNDS` names the rounds (those whose
-//! name has it as a part). The long run and its table are in
-//! `docs/reliability.md`.
+//! Needs `--features named-steps,seeded-bugs`. `TURNLOCK_TORTURE_KILLS` says how many kills in the rounds with a mutex
+//! (5,000 if not said); each round with a ring has as many as each of those. `TURNLOCK_TORTURE_SEED` repeats a run's
+//! choices (not its schedule), and `TURNLOCK_TORTURE_ROUNDS` names the rounds (those whose name has it as a part). The
+//! long run and its table are in `docs/reliability.md`.
 #![cfg(all(feature = "named-steps", feature = "seeded-bugs", not(any(loom, shuttle))))]
 
 mod arena;

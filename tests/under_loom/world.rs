@@ -162,8 +162,8 @@ impl World {
         self.only.is_none_or(|only| only == property)
     }
 
-    /// Nobody is before `me`: it is inside from here on. No access of the model lies between the look that let it in and
-    /// here.
+    /// Nobody is before `me`: it is inside from here on. No access of the model lies between the look that let it in
+    /// and here.
     pub fn arrive(&self, me: usize) {
         let others_inside = self.oracle.inside.fetch_add(1, SeqCst);
         assert!(others_inside == 0 || !self.checks(Property::Exclusion), "Exclusion: two are inside");
@@ -223,8 +223,8 @@ impl World {
         self.bakery().withdraw(me);
     }
 
-    /// As the first, quick look of `At::come`. Only slot 0 takes it, and only the others begin with the longer one: both
-    /// in turn would make the search twice as long, and a look in vain changes nothing.
+    /// As the first, quick look of `At::come`. Only slot 0 takes it, and only the others begin with the longer one:
+    /// both in turn would make the search twice as long, and a look in vain changes nothing.
     pub fn comes_at_once(&self, me: usize, number: u64) -> bool {
         me == 0 && self.bakery().is_next(me, number)
     }
@@ -271,7 +271,8 @@ impl World {
     /// As `recovery::recover`, with the slot's byte lock in hand.
     fn recover(&self, slot: usize, me: usize) {
         self.ownership().forget(&self.held[slot], |token| {
-            // SAFETY: with the byte lock of a dead holder in hand nobody else is inside; loom fails where that is wrong.
+            // SAFETY: with the byte lock of a dead holder in hand nobody else is inside; loom fails where that is
+            // wrong.
             self.news.with_mut(|news| unsafe { *news = token });
             self.oracle.actor.store(me + 1, SeqCst);
         });

@@ -5,8 +5,8 @@
 //! lock:   wish[i] = 1, under the reconfiguration lock; wait until i has the privilege: `Rule::has_privilege`
 //! unlock: renew the links; state[i] = `Rule::passed`; wish[i] = 0, unless it is standing
 //! ```
-//! Raynal leaves the virtual ring (who is on it, VG and k) to "the software that provides it". Here that is one rule about
-//! who may write what, and nobody needs to be told:
+//! Raynal leaves the virtual ring (who is on it, VG and k) to "the software that provides it". Here that is one rule
+//! about who may write what, and nobody needs to be told:
 //!
 //! | word | its writer |
 //! |---|---|
@@ -14,14 +14,15 @@
 //! | `state[i]` of a machine on the ring that has a wish | participant i |
 //! | every link, and `state[i]` of a machine that is not on the ring | whoever has the privilege |
 //!
-//! and *whoever has the privilege* is the participant of the machine that has it, as long as that has a wish; without one
-//! (it gave up, or left with nobody else there, or was reaped), whoever holds the reconfiguration lock. So machines come
-//! onto the ring and leave it when the privilege is passed on: the one who passes it looks at all wishes, renews the links,
-//! gives a newcomer its state, and then stores its own. None of the stores before the last gives anybody the privilege or
-//! takes it away, so each may be the last before a death, and the next one does them again.
+//! and *whoever has the privilege* is the participant of the machine that has it, as long as that has a wish; without
+//! one (it gave up, or left with nobody else there, or was reaped), whoever holds the reconfiguration lock. So machines
+//! come onto the ring and leave it when the privilege is passed on: the one who passes it looks at all wishes, renews
+//! the links, gives a newcomer its state, and then stores its own. None of the stores before the last gives anybody the
+//! privilege or takes it away, so each may be the last before a death, and the next one does them again.
 //!
-//! Reading without a lock is safe since a link has a version: where it is the same before and after the states were read,
-//! nobody passed over the reader meanwhile, and the privilege, once it is there, stays until the reader passes it on.
+//! Reading without a lock is safe since a link has a version: where it is the same before and after the states were
+//! read, nobody passed over the reader meanwhile, and the privilege, once it is there, stays until the reader passes it
+//! on.
 
 mod rule;
 mod words;
@@ -45,8 +46,8 @@ pub enum Wish {
 }
 
 impl Wish {
-    /// What the word says; a value that nobody writes is taken for a wish for one turn: whoever it belongs to is dead, if
-    /// nobody takes that turn.
+    /// What the word says; a value that nobody writes is taken for a wish for one turn: whoever it belongs to is dead,
+    /// if nobody takes that turn.
     pub fn of(word: u32) -> Self {
         match word {
             0 => Wish::None,
@@ -61,8 +62,8 @@ impl Wish {
 pub trait Machines {
     /// How many there can be: Raynal's n.
     fn count(&self) -> usize;
-    /// One more than the highest machine that may have a wish or be on the ring. Never less than at a former time for machines
-    /// that are on it.
+    /// One more than the highest machine that may have a wish or be on the ring. Never less than at a former time for
+    /// machines that are on it.
     fn bound(&self) -> usize;
     /// Has [`Machines::bound`] cover `machine` for good. By whoever has the privilege, before it links it.
     fn cover(&self, machine: usize);
@@ -80,14 +81,14 @@ pub trait Machines {
     fn set_wish(&self, machine: usize, wish: Wish);
 }
 
-/// A link as one word: VG + 1 in 16 bits (0: not on the ring), k in 16 bits, and a version in the upper 32, which is another
-/// one after every change.
+/// A link as one word: VG + 1 in 16 bits (0: not on the ring), k in 16 bits, and a version in the upper 32, which is
+/// another one after every change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkWord(pub u64);
 
 impl LinkWord {
-    /// The link; `None`: not on the ring. Also if the word says what cannot be: the file was overwritten, and whoever passes
-    /// the privilege on writes a right one.
+    /// The link; `None`: not on the ring. Also if the word says what cannot be: the file was overwritten, and whoever
+    /// passes the privilege on writes a right one.
     pub fn link(self, n: usize) -> Option<Link> {
         let left = (self.0 as usize & 0xffff).checked_sub(1)?;
         let absent = (self.0 >> 16) as usize & 0xffff;
@@ -152,8 +153,8 @@ impl<M: Machines> Ring<M> {
         self.machines.link(machine).link(self.machines.count())
     }
 
-    /// Has machine `me` the privilege? Once it has, it keeps it until its participant passes it on, as long as that has a
-    /// wish.
+    /// Has machine `me` the privilege? Once it has, it keeps it until its participant passes it on, as long as that has
+    /// a wish.
     #[inline]
     pub fn has_privilege(&self, me: usize) -> bool {
         let (word, n) = (self.machines.link(me), self.machines.count());
@@ -162,12 +163,13 @@ impl<M: Machines> Ring<M> {
             Rule::Sum { .. } => Rule::sum_is_at(self.sum(), n) == me,
             rule => rule.has_privilege(me, link, self.state(me), self.state(link.left), n),
         };
-        // The states were read with acquire order, so this comes after. Whoever passes over `me` takes its link away first.
+        // The states were read with acquire order, so this comes after. Whoever passes over `me` takes its link away
+        // first.
         there && self.machines.link(me) == word
     }
 
-    /// Passes the privilege on, which machine `from` has and the caller acts for. `relinked` is told each machine that has
-    /// another left neighbour now: it may sleep beside the former one.
+    /// Passes the privilege on, which machine `from` has and the caller acts for. `relinked` is told each machine that
+    /// has another left neighbour now: it may sleep beside the former one.
     pub fn pass(&self, from: usize, relinked: impl FnMut(usize)) -> Passed {
         let next = self.renew_links(from, relinked);
         steps::at(Step::Pass);
@@ -179,8 +181,8 @@ impl<M: Machines> Ring<M> {
         Passed::To(to)
     }
 
-    /// Has everyone with a wish on the ring, and nobody else but `from`, which has the privilege. Gives who is next, and how
-    /// far to the right.
+    /// Has everyone with a wish on the ring, and nobody else but `from`, which has the privilege. Gives who is next,
+    /// and how far to the right.
     fn renew_links(&self, from: usize, mut relinked: impl FnMut(usize)) -> Option<(usize, usize)> {
         let (machines, n) = (&self.machines, self.machines.count());
         let bound = machines.bound();

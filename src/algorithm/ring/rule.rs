@@ -1,8 +1,8 @@
-//! The three rings, as their papers have them: who has the privilege, what a machine's state becomes when it passes it on,
-//! and what it begins with when it comes back.
+//! The three rings, as their papers have them: who has the privilege, what a machine's state becomes when it passes it
+//! on, and what it begins with when it comes back.
 //!
-//! Machines are numbered 0..n, as slots are. `left` is the left neighbour on the *virtual ring* (Raynal's VG) and `absent`
-//! (Raynal's k) the number of machines between the two that do not take part; S is a machine's state.
+//! Machines are numbered 0..n, as slots are. `left` is the left neighbour on the *virtual ring* (Raynal's VG) and
+//! `absent` (Raynal's k) the number of machines between the two that do not take part; S is a machine's state.
 //!
 //! | | K-state ring (Dijkstra 1974) | Raynal's ring (1984, sections II and III) | sum ring (Raynal 1984, section IV) |
 //! |---|---|---|---|
@@ -11,10 +11,10 @@
 //! | passes on | bottom: S = S_left + 1 (mod K); others: S = S_left | S = S_left + k + 1 (mod n²) | S = S + step x (k' + 1) (mod n) |
 //! | comes back | S = S_left; as the bottom: S of the one to its right | S = S_left + k + 1 (mod n²) | S as it was |
 //!
-//! The bottom is whoever has its left neighbour at or above its own number (Cornafion 1981, as Raynal's section I reports
-//! it), so that the ring has one whoever is absent. In the sum ring k' belongs to the one that comes next: who passes the
-//! privilege on does it for the absent machines too. A step that is coprime to n turns the ring in another order; n - 1 is
-//! the reverse.
+//! The bottom is whoever has its left neighbour at or above its own number (Cornafion 1981, as Raynal's section I
+//! reports it), so that the ring has one whoever is absent. In the sum ring k' belongs to the one that comes next: who
+//! passes the privilege on does it for the absent machines too. A step that is coprime to n turns the ring in another
+//! order; n - 1 is the reverse.
 
 /// One of the rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +95,10 @@ impl Rule {
         }
     }
 
-    /// The state with which `machine` comes (back) to the right of its left neighbour: without the privilege, and without
-    /// giving it to the one to its right or taking it from there. `rights` is the state of the next one to its right that
-    /// is on the ring already, up to the one that has the privilege (excluded): `None`, if there is none between.
+    /// The state with which `machine` comes (back) to the right of its left neighbour: without the privilege, and
+    /// without giving it to the one to its right or taking it from there. `rights` is the state of the next one to its
+    /// right that is on the ring already, up to the one that has the privilege (excluded): `None`, if there is none
+    /// between.
     pub fn joining(
         self,
         machine: usize,

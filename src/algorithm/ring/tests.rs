@@ -127,8 +127,8 @@ fn raynals_states_are_those_of_his_table() {
     }
 }
 
-/// Whoever joins, leaves and comes back in between, there is one privilege, also after each single store of a pass, and it
-/// goes to the next one in order that wants it.
+/// Whoever joins, leaves and comes back in between, there is one privilege, also after each single store of a pass, and
+/// it goes to the next one in order that wants it.
 #[test]
 fn one_privilege_whoever_comes_and_goes() {
     let mut dice = Dice(1);
@@ -269,8 +269,8 @@ fn who_comes_back_waits_at_most_n_minus_1_turns() {
 
 /// The K-state ring from every possible state: exactly one privilege within the proven number of moves.
 ///
-/// Dijkstra's ring with K > n machines (here K = n + 1): whatever machine moves next among those with the privilege. The
-/// worst case over all schedules is searched in full for small n.
+/// Dijkstra's ring with K > n machines (here K = n + 1): whatever machine moves next among those with the privilege.
+/// The worst case over all schedules is searched in full for small n.
 #[test]
 fn the_k_state_ring_stabilises_itself_from_every_state() {
     fn worst(n: usize) -> usize {
@@ -288,7 +288,8 @@ fn the_k_state_ring_stabilises_itself_from_every_state() {
         };
         let code =
             |states: &[u64]| states.iter().rev().fold(0, |code, state| code * k as usize + *state as usize);
-        // The longest way from each state to one with a single privilege; 0 = there. A cycle would be a way without end.
+        // The longest way from each state to one with a single privilege; 0 = there. A cycle would be a way without
+        // end.
         const UNKNOWN: u32 = u32::MAX;
         const OPEN: u32 = u32::MAX - 1;
         let mut longest = vec![UNKNOWN; total];

@@ -38,8 +38,8 @@ impl<'a, F: Fn(usize) -> MachineWords<'a>> Machines for InWords<'a, F> {
 
     #[inline]
     fn bound(&self) -> usize {
-        // Relaxed: a participant raises the first before it asks, under a lock that orders it; the second is raised before the
-        // link that it is for, which is read with acquire order.
+        // Relaxed: a participant raises the first before it asks, under a lock that orders it; the second is raised
+        // before the link that it is for, which is read with acquire order.
         let bound = self.slots_in_use.load(Relaxed).max(self.ring_bound.load(Relaxed));
         (bound as usize).min(self.count)
     }
@@ -52,7 +52,8 @@ impl<'a, F: Fn(usize) -> MachineWords<'a>> Machines for InWords<'a, F> {
 
     #[inline]
     fn state(&self, machine: usize) -> u64 {
-        // Acquire. Partner: the release in `set_state`: the section of who passed the privilege on, and the links it renewed.
+        // Acquire. Partner: the release in `set_state`: the section of who passed the privilege on, and the links it
+        // renewed.
         (self.words)(machine).state.load(Acquire)
     }
 

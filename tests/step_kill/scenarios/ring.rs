@@ -70,8 +70,8 @@ fn one_dies_standing(trial: &Trial, stage: &Stage) {
     trial.dead_one(|| stage.standing().lock().unwrap().unlock().unwrap());
 }
 
-/// By a try, which does not spin before it asks whether the dead one is alive: most points of a wait on a ring lie in that
-/// loop.
+/// By a try, which does not spin before it asks whether the dead one is alive: most points of a wait on a ring lie in
+/// that loop.
 pub fn takes_over(trial: &Trial, algorithm: RingAlgorithm) {
     let stage = stage(trial, algorithm);
     one_dies_standing(trial, &stage);
@@ -135,8 +135,8 @@ pub fn stands(trial: &Trial, algorithm: RingAlgorithm) {
     });
 }
 
-/// The privilege is with it, outside, and goes to another one that stands, outside too. Somebody who waits would take over
-/// whenever it looks, and the victim would never go the same way twice.
+/// The privilege is with it, outside, and goes to another one that stands, outside too. Somebody who waits would take
+/// over whenever it looks, and the victim would never go the same way twice.
 pub fn leaves(trial: &Trial, algorithm: RingAlgorithm) {
     usual(trial, stage(trial, algorithm), (), |stage| {
         let standing = stage.standing();

@@ -14,8 +14,9 @@ use std::{
 };
 use turnlock::{Error, Participant, Result};
 
-/// How long a victim waits whose time is to pass. Longer than it takes from the beginning of its wait to its first sleep,
-/// even on a busy machine; where it is to go further, it is not stepped on the way there, and takes a hundred times less.
+/// How long a victim waits whose time is to pass. Longer than it takes from the beginning of its wait to its first
+/// sleep, even on a busy machine; where it is to go further, it is not stepped on the way there, and takes a hundred
+/// times less.
 pub fn limit(trial: &Trial) -> Duration {
     Duration::from_millis(if trial.point.after_sleep { 3 } else { 20 })
 }
