@@ -92,7 +92,8 @@ pub fn line_at(path: &Path, name: &str) -> Vec<Entry> {
     status.locks.into_iter().find(|lock| lock.name == name).map(|lock| lock.queue).unwrap_or_default()
 }
 
-/// Waits until exactly `how_many` wait for the lock called `name`, all of them past the doorway and about to sleep.
+/// Waits until exactly `how_many` wait for the lock called `name`, all of them past the doorway and insisting on their
+/// place: asleep soon, if not yet.
 pub fn until_waiting(path: &Path, name: &str, how_many: usize) {
     until(&format!("{how_many} wait for {name}"), || {
         let line = line_at(path, name);

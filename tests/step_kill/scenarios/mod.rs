@@ -140,12 +140,21 @@ fn dies_inside(arena: &Arena, stage: &Stage) {
     std::mem::forget(guard);
 }
 
-/// Waits until so many wait for the lock and are asleep, or about to be.
+/// Does a thread of the process sleep, and not only yield; or is it the victim, stopped on its way to sleep? The state
+/// comes after the name in `/proc/PID/task/TID/stat`, see proc(5).
+fn is_asleep(process: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let stats = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
+    stats.filter_map(|stat| stat.rsplit_once(") ").map(|(_, rest)| rest.starts_with(['S', 't']))).any(|is| is)
+}
+
+/// Waits until so many wait for the lock and are asleep.
 fn until_asleep(trial: &Trial, how_many: usize) {
     let path = trial.lock_file();
     let asleep = || {
         let status = inspect::snapshot(&path).unwrap();
-        status.locks[0].queue.iter().filter(|waiter| waiter.for_seconds.is_some()).count()
+        let insisting = status.locks[0].queue.iter().filter(|waiter| waiter.for_seconds.is_some());
+        insisting.filter(|waiter| is_asleep(waiter.participant.pid)).count()
     };
     while asleep() < how_many {
         std::thread::sleep(std::time::Duration::from_micros(50));
