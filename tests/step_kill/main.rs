@@ -6,7 +6,8 @@
 //! ([`tracee`]); the [`crew`] has one for each point of the way ([`mod@way`]); what must be true afterwards is in
 //! [`oracle`], and what victims do in [`scenarios`].
 //!
-//! `TURNLOCK_STEP_KILL` names the scenarios to play (those whose name has it as a part); all if not said.
+//! `TURNLOCK_STEP_KILL` names the scenarios to play (those whose name has it as a part); all if not said, but those whose
+//! name has `TURNLOCK_STEP_KILL_LEAVE_OUT` as a part, if that is said.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(debug_assertions), not(any(loom, shuttle))))]
 
 mod arena;
@@ -50,7 +51,10 @@ fn alone() -> Option<MutexGuard<'static, ()>> {
 fn killed_at_any_instruction_the_others_go_on_and_are_told() {
     let Some(_alone) = alone() else { return };
     let only = std::env::var("TURNLOCK_STEP_KILL").unwrap_or_default();
-    let chosen = scenarios::ALL.iter().filter(|scenario| scenario.name.contains(&only));
+    let left_out = std::env::var("TURNLOCK_STEP_KILL_LEAVE_OUT").ok();
+    let chosen = scenarios::ALL.iter().filter(|scenario| {
+        scenario.name.contains(&only) && left_out.as_ref().is_none_or(|part| !scenario.name.contains(part))
+    });
     let outcomes: Vec<Outcome> = chosen.map(|scenario| kill_everywhere(scenario, false)).collect();
     let fault = report::print(&outcomes);
     assert!(fault.is_none(), "{}", fault.unwrap());
