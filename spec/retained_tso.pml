@@ -15,8 +15,8 @@
  *
  * LEFT OUT: what bakery_tso.pml leaves out, and the counts by which the code chooses between plain and retained; sleeping and
  * waking; how long a polite waiter stays away, and time limits; that FENCED_MODE is read from `control`, since it is the same for
- * all who use the file; that the code retains the privilege only if it sees nobody else in the line, and takes a request back
- * only then, which is for the order among those who wait and not for safety; that it tries only where its own last entry was a
+ * all who use the file; that the code retains the privilege only if it sees nobody else insist on a place in the line, and
+ * takes a request back only then, which is for the order among those who wait and not for safety; that it tries only where its own last entry was a
  * retained one or made it the retainer, and on the slower of two ways looks at `control` before it raises `held` (fewer
  * executions than here, where newcomers try too); that a slot is used by one thread at a time, which the code sees to. With
  * PSO=1, loads still happen in the order of the program.
@@ -419,7 +419,7 @@ wake:
     goto take;
 
 #if WITHDRAWALS > 0
-take_back:  /* Or it is left as it is, asked, which the code does where somebody stands behind in the line. */
+take_back:  /* Or it is left as it is, asked, which the code does where somebody behind in the line insists. */
     if
     :: STEP(store(CONTROL, q + 1); q = 0; OUT_OF_LINE(i))
     :: atomic { q = 0; OUT_OF_LINE(i) }

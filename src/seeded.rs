@@ -38,9 +38,9 @@ pub enum Bug {
     NoFenceInFencedMode,
     /// One who died trying to enter passes for a dead owner.
     OwnerDeadByTrying,
-    /// Who takes the privilege over retains it while somebody stands behind it in the line.
+    /// Who takes the privilege over retains it while somebody behind it insists on its place in the line.
     RetainsOverHeads,
-    /// Who gives up asking takes its request back while somebody stands behind it in the line.
+    /// Who gives up asking takes its request back while somebody behind it insists on its place in the line.
     TakesBackOverHeads,
     /// On a ring: a newcomer's link does not count the absent machines between it and its left neighbour (Raynal's k).
     AbsentNotCounted,

@@ -6,8 +6,8 @@
 //! all, as long as ever.
 //!
 //! Yielding is for machines with more waiters than cores: whoever has to act next gets the core, without a wake-up.
-//! Beside programs that compute it would cost whole time slices. Then it is paid back: no more of it for hundreds of
-//! times as long.
+//! Beside programs that compute it would cost whole time slices. Then it is paid back: no more of it for a hundred
+//! times as long, and for longer where that happens again.
 
 use crate::os::clock;
 use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, spin_hint};
