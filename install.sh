@@ -16,7 +16,7 @@ esac
 prefix=${1:-/usr/local}
 root=${DESTDIR:-}$prefix
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-abi=1
+abi=2
 
 # In a folder of its own: this library has a soname, the one in target/ has none.
 TURNLOCK_SONAME=1 cargo build --release --target-dir target/install

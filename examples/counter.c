@@ -97,7 +97,7 @@ static uint64_t journal_lines(void)
  */
 static void repair(const turnlock_mutex *mutex)
 {
-    turnlock_previous_owner dead;
+    turnlock_previous_owner dead = {.size = sizeof dead};
     uint64_t count = journal_lines();
 
     write_counter(count);
@@ -123,7 +123,7 @@ static void wait_to_be_killed(unsigned long turn, uint64_t fencing_token)
 
 static void take_turn(const turnlock_mutex *mutex, unsigned long turn, unsigned long die_at)
 {
-    turnlock_acquired acquired;
+    turnlock_acquired acquired = {.size = sizeof acquired};
     uint64_t count;
 
     /* Waits for our turn. The status is 0, or TURNLOCK_OWNER_DEAD: we have the lock, and news. */

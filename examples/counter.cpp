@@ -64,6 +64,7 @@ class Guard {
 public:
     explicit Guard(const Mutex &mutex) : mutex_(mutex.get())
     {
+        acquired_.size = sizeof acquired_;
         // Waits for our turn. The status is 0, or TURNLOCK_OWNER_DEAD: we have the lock, and news.
         owner_dead_ = check(turnlock_mutex_lock(mutex_, &acquired_)) == TURNLOCK_OWNER_DEAD;
     }
@@ -88,6 +89,7 @@ public:
     turnlock_previous_owner previous_owner() const
     {
         turnlock_previous_owner owner{};
+        owner.size = sizeof owner;
         check(turnlock_mutex_previous_owner(mutex_, &owner));
         return owner;
     }

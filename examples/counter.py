@@ -12,6 +12,7 @@ The environment variable TURNLOCK_LIBRARY says where libturnlock.so is, if the s
 import argparse
 import ctypes
 import os
+import signal
 import sys
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char, c_char_p, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
@@ -21,8 +22,13 @@ ME = "counter.py"
 
 # What the header says, as far as it is needed here.
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 OWNER_DEAD = 1
+ERROR_INTERRUPTED = -28
+
+
+# What a thread asks between its sleeps while it waits: not 0 ends the wait.
+WAIT_TO_END = ctypes.CFUNCTYPE(c_int32, c_void_p)
 
 
 class FileOptions(ctypes.Structure):
@@ -35,11 +41,14 @@ class FileOptions(ctypes.Structure):
         ("flags", c_uint32),
         ("reserved", c_uint32),
         ("label", c_char_p),
+        ("is_wait_to_end", WAIT_TO_END),
+        ("context", c_void_p),
     ]
 
 
 class Acquired(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("fencing_token", c_uint64),
         ("previous_owner_fencing_token", c_uint64),
         ("previous_owner_pid", c_uint32),
@@ -49,6 +58,7 @@ class Acquired(ctypes.Structure):
 
 class PreviousOwner(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("fencing_token", c_uint64),
         ("pid", c_uint32),
         ("thread", c_uint32),
@@ -69,6 +79,8 @@ def load_library():
 
     def check(status, function, arguments):
         """ctypes calls this with every result: a negative status is a failure, and the library has its story."""
+        if status == ERROR_INTERRUPTED:
+            raise KeyboardInterrupt
         if status < 0:
             raise TurnlockError(library.turnlock_last_error_message().decode())
         return status
@@ -92,11 +104,38 @@ def load_library():
     return library
 
 
+class CtrlC:
+    """Has Ctrl-C end a wait for the lock.
+
+    While a thread waits in the library, Python runs no signal handlers; it does when the library asks us whether the
+    wait is to end. A handler that raised an exception there would lose it, so this one only says that it was called.
+    """
+
+    def __init__(self):
+        self.pressed = False
+        self.ask = WAIT_TO_END(lambda context: self.pressed)
+
+    @contextmanager
+    def ends_waits(self):
+        self.pressed = False
+        before = signal.signal(signal.SIGINT, self.note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def note(self, number, frame):
+        self.pressed = True
+
+
+ctrl_c = CtrlC()
+
+
 @contextmanager
 def opened_mutex(library, path, name):
     """The mutex `name` in the lock file `path`. Whoever comes first creates them."""
     # The label is what others read when we die.
-    options = FileOptions(size=ctypes.sizeof(FileOptions), label=ME.encode())
+    options = FileOptions(size=ctypes.sizeof(FileOptions), label=ME.encode(), is_wait_to_end=ctrl_c.ask)
     file, mutex = c_void_p(), c_void_p()
     library.turnlock_file_open(os.fsencode(path), byref(options), byref(file))
     library.turnlock_mutex_open(file, name.encode(), None, byref(mutex))
@@ -108,9 +147,12 @@ def opened_mutex(library, path, name):
 @contextmanager
 def locked(library, mutex):
     """Waits for our turn; gives the fencing token, and whether the previous holder died inside."""
-    acquired = Acquired()
-    status = library.turnlock_mutex_lock(mutex, byref(acquired))
+    acquired = Acquired(size=ctypes.sizeof(Acquired))
+    with ctrl_c.ends_waits():
+        status = library.turnlock_mutex_lock(mutex, byref(acquired))
     try:
+        if ctrl_c.pressed:  # too late for the wait
+            raise KeyboardInterrupt
         yield acquired.fencing_token, status == OWNER_DEAD
     except BaseException:
         # Half a turn may stand in the files: the lock is given back as a dying owner does, and the next one is told.
@@ -146,7 +188,7 @@ def repair(library, mutex):
     The lock cannot know what that means for our data; we do. The journal is written first, so it is right; the counter,
     which may even be half written, is made to agree with it.
     """
-    dead = PreviousOwner()
+    dead = PreviousOwner(size=ctypes.sizeof(PreviousOwner))
     library.turnlock_mutex_previous_owner(mutex, byref(dead))
     count = journal_lines()
     write_counter(count)
@@ -191,5 +233,7 @@ def main():
 if __name__ == "__main__":
     try:
         main()
+    except KeyboardInterrupt:
+        sys.exit(f"{ME}: interrupted")
     except (TurnlockError, OSError, ValueError) as error:
         sys.exit(f"{ME}: {error}")

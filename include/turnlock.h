@@ -170,10 +170,21 @@
 #define TURNLOCK_ERROR_UNSUPPORTED (-27)
 
 /**
+ * A wait was ended by what the file's options have asked between sleeps (a signal came, as a rule). The place in the
+ * line was given up.
+ */
+#define TURNLOCK_ERROR_INTERRUPTED (-28)
+
+/**
+ * No memory. Nothing was done.
+ */
+#define TURNLOCK_ERROR_NO_MEMORY (-29)
+
+/**
  * The ABI version that this header describes. It changes only when a program compiled against an older header could
  * break; the shared library's soname carries the same number.
  */
-#define TURNLOCK_ABI_VERSION 1
+#define TURNLOCK_ABI_VERSION 2
 
 /**
  * `turnlock_file_options.flags`: share a file that is created with `group`, and give it mode 0660 if `mode` is 0.
@@ -184,6 +195,13 @@
  * `turnlock_file_options.flags`: do not create the file.
  */
 #define TURNLOCK_FILE_MUST_EXIST 2
+
+/**
+ * `turnlock_file_options.flags`: do without membarrier, if nobody takes part now: locks that nobody else wants then
+ * cost two full fences. For files that a process without membarrier (by a filter that is installed later, say) is to
+ * use together with others. The file keeps it until the next boot.
+ */
+#define TURNLOCK_FILE_FULL_FENCES 4
 
 /**
  * `turnlock_mutex_options.algorithm`: Lamport's bakery, first come first served.
@@ -290,6 +308,17 @@ typedef struct turnlock_file_options {
    * NULL = the program's name.
    */
   const char *label;
+  /**
+   * NULL, or a function that a thread asks between its sleeps while it waits through this handle, or through a lock
+   * opened from it: when a signal handler has interrupted a sleep, and every 20 to 70 milliseconds. Not 0: the wait
+   * ends with TURNLOCK_ERROR_INTERRUPTED and leaves nothing in the line. It is called on the waiting thread, takes
+   * no lock of this file, and neither throws nor jumps.
+   */
+  int32_t (*is_wait_to_end)(void *context);
+  /**
+   * What `is_wait_to_end` is called with.
+   */
+  void *context;
 } turnlock_file_options;
 
 /**
@@ -318,9 +347,14 @@ typedef struct turnlock_mutex_options {
 } turnlock_mutex_options;
 
 /**
- * What came with an acquisition.
+ * What came with an acquisition. Set `size` to `sizeof(struct turnlock_acquired)` before the call; the rest is filled
+ * in.
  */
 typedef struct turnlock_acquired {
+  /**
+   * `sizeof(struct turnlock_acquired)`.
+   */
+  size_t size;
   /**
    * Larger than that of every acquisition of this lock before.
    */
@@ -340,9 +374,14 @@ typedef struct turnlock_acquired {
 } turnlock_acquired;
 
 /**
- * Who died holding a lock, last.
+ * Who died holding a lock, last. Set `size` to `sizeof(struct turnlock_previous_owner)` before the call; the rest is
+ * filled in.
  */
 typedef struct turnlock_previous_owner {
+  /**
+   * `sizeof(struct turnlock_previous_owner)`.
+   */
+  size_t size;
   /**
    * The fencing token it held.
    */
@@ -480,7 +519,7 @@ int32_t turnlock_mutex_close(struct turnlock_mutex *mutex);
  * be opened to see whether those before us are alive, say because no descriptor is free.
  *
  * The caller promises:
- * `mutex` is a mutex handle; `acquired` is NULL or writable.
+ * `mutex` is a mutex handle; `acquired` is NULL, or writable as far as its `size` says.
  */
 int32_t turnlock_mutex_lock(const struct turnlock_mutex *mutex,
                             struct turnlock_acquired *acquired);
@@ -548,7 +587,7 @@ int32_t turnlock_mutex_reset(const struct turnlock_mutex *mutex);
  * Who died holding this lock, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
  *
  * The caller promises:
- * `mutex` is a mutex handle; `owner` is NULL or writable.
+ * `mutex` is a mutex handle; `owner` is NULL, or writable as far as its `size` says.
  */
 int32_t turnlock_mutex_previous_owner(const struct turnlock_mutex *mutex,
                                       struct turnlock_previous_owner *owner);
@@ -689,7 +728,7 @@ int32_t turnlock_ring_close(struct turnlock_ring *ring);
  * Errors as `turnlock_mutex_lock`.
  *
  * The caller promises:
- * `ring` is a ring handle; `acquired` is NULL or writable.
+ * `ring` is a ring handle; `acquired` is NULL, or writable as far as its `size` says.
  */
 int32_t turnlock_ring_lock(const struct turnlock_ring *ring,
                            struct turnlock_acquired *acquired);
@@ -762,7 +801,7 @@ int32_t turnlock_ring_leave(const struct turnlock_ring *ring);
  * Who died having the turn, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
  *
  * The caller promises:
- * `ring` is a ring handle; `owner` is NULL or writable.
+ * `ring` is a ring handle; `owner` is NULL, or writable as far as its `size` says.
  */
 int32_t turnlock_ring_previous_owner(const struct turnlock_ring *ring, struct turnlock_previous_owner *owner);
 

@@ -84,6 +84,9 @@ pub struct ParticipantStatus {
     pub attached_unix_seconds: u64,
     /// What keeps its slot: "mapping" or "descriptor".
     pub kept_by: &'static str,
+    /// It waits and cannot see whether those it waits for are alive, since it can open no descriptor of the file (none
+    /// is free, or it gave up the right to): it waits for a dead one too, until somebody else finds out.
+    pub blind: bool,
 }
 
 /// One named lock.
@@ -191,17 +194,21 @@ pub fn snapshot(path: impl AsRef<Path>) -> Result<FileStatus> {
     // stores through the view.
     let view = unsafe { View::new(mapping.base(), prefix.geometry) };
     let onlooker = Onlooker { view, opened: &opened, namespace: process::pid_namespace() };
+    let participants = onlooker.participants()?;
     Ok(FileStatus {
         format: format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),
         participant_capacity: prefix.geometry.participants(),
         lock_capacity: prefix.geometry.locks(),
         created_unix_seconds: prefix.created_realtime_ns / 1_000_000_000,
-        of_this_boot: recovery::is_of_this_boot(view),
+        of_this_boot: recovery::is_of_this_boot(view)
+            || process::boot_id() == [0, 0]
+            // Whoever lives has cleared it since the boot, whatever id a container goes by.
+            || participants.iter().any(|participant| participant.life != Life::Dead),
         fences: match Fences::of(view.header().fences.load(Relaxed)) {
             Fences::Membarrier => "membarrier",
             Fences::Full => "full",
         },
-        participants: onlooker.participants()?,
+        participants,
         locks: onlooker.locks()?,
         path,
     })
@@ -255,6 +262,7 @@ impl Onlooker<'_> {
             same_pid_namespace,
             life,
             attached_unix_seconds: record.attached_realtime_ns.load(Relaxed) / 1_000_000_000,
+            blind: record.blind.load(Relaxed) != 0,
             kept_by: if record.death_notice.load(Relaxed) == DeathNoticeKind::Descriptor as u32 {
                 "descriptor"
             } else {

@@ -1,5 +1,11 @@
 #![doc = "A cross-process lock service that is nothing but a memory-mapped file."]
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!(
+    "turnlock is for 64-bit Linux: it loads and stores 64 bits at once, and its byte locks lie beyond what a 32-bit \
+     off_t can say"
+);
+
 pub mod algorithm;
 pub mod error;
 pub mod seeded;

@@ -7,30 +7,32 @@ use crate::error::{Error, Result};
 use crate::layout::{DeathNoticeKind, SlotState, View};
 use crate::os::{
     clock,
-    death_notice::{DeathNotice, if_slots_are_free},
-    file::Reopen,
+    death_notice::{DeathNotice, Probe},
     process,
+    reopen::Reopen,
 };
 use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
+/// Free slots may all be locked by somebody who clears the file after a boot, for milliseconds as a rule.
+const LOOKS_FOR_A_SLOT: u32 = 2_000;
+const BETWEEN_THEM: Duration = Duration::from_millis(1);
+
 /// Takes the byte lock of a free or dead slot. What a dead one left in it is still there.
 pub fn claim(file: &Reopen, view: View, kind: DeathNoticeKind, inherited: bool) -> Result<DeathNotice> {
+    let all = 0..view.slots().len();
     let is_free = |slot: &usize| view.slots()[*slot].state.load(Acquire) == SlotState::Free as u32;
-    let all = 0..view.geometry().participants() as usize;
-    // Somebody who lowers the bound holds every free slot's byte for a few microseconds: then look again.
-    for _ in 0..100 {
-        let free: Vec<usize> = all.clone().filter(is_free).collect();
-        let candidates = free.iter().copied().chain(all.clone().filter(|slot| !is_free(slot)));
-        if let Some(notice) = DeathNotice::claim(file, candidates, kind, inherited)? {
+    let candidates = all.clone().filter(is_free).chain(all.clone().filter(|slot| !is_free(slot)));
+    for _ in 0..LOOKS_FOR_A_SLOT {
+        if let Some(notice) = DeathNotice::claim(file, candidates.clone(), kind, inherited)? {
             return Ok(notice);
         }
-        if free.is_empty() {
+        if !all.clone().any(|slot| is_free(&slot)) {
             break;
         }
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(BETWEEN_THEM);
     }
-    Err(Error::ParticipantsFull { path: file.path().into(), slots: all.len(), holders: holders(view) })
+    Err(Error::ParticipantsFull { path: file.path(), slots: all.len(), holders: holders(view) })
 }
 
 /// Writes down who has the slot, and has scans reach it. Before its first doorway.
@@ -38,6 +40,7 @@ pub fn occupy(view: View, slot: usize, kind: DeathNoticeKind, label: &str) {
     let record = &view.slots()[slot];
     let program = process::program_name();
     record.generation.fetch_add(1, Relaxed);
+    record.blind.store(0, Relaxed);
     record.death_notice.store(kind as u32, Relaxed);
     record.pid.store(process::pid(), Relaxed);
     record.tid.store(process::tid(), Relaxed);
@@ -60,29 +63,44 @@ pub fn vacate(view: View, slot: usize) {
     record.state.store(SlotState::Free as u32, Release);
 }
 
-/// Has scans stop at the highest slot in use, if some above it were given back.
+/// Has scans stop at the highest slot in use, if some above it were given back. For the participant that `probe` is of.
 ///
-/// Safe, since every slot from the new bound up is held meanwhile: whoever would raise the bound must hold one first.
-pub fn lower_bound(file: &Reopen, view: View) -> Result<()> {
-    let in_use = |slot: &usize| view.slots()[*slot].state.load(Acquire) != SlotState::Free as u32;
-    let all = 0..view.slots().len();
-    let wanted = all.clone().rev().find(in_use).map_or(0, |slot| slot + 1);
+/// One slot at a time, so that one who is stopped here keeps a single free slot from newcomers. It is held meanwhile,
+/// and whoever has a higher one has raised the bound above it, so the exchange fails.
+pub fn lower_bound(probe: &Probe, view: View) {
     let bound = &view.header().slots_in_use;
-    if wanted >= bound.load(Relaxed) as usize {
-        return Ok(());
-    }
-    if_slots_are_free(file, wanted..all.end, || {
-        if !(wanted..all.end).any(|slot| in_use(&slot)) {
-            bound.store(wanted as u32, SeqCst);
+    let is_free = |slot: usize| view.slots()[slot].state.load(Acquire) == SlotState::Free as u32;
+    loop {
+        let before = bound.load(Relaxed);
+        let Some(top) = before.checked_sub(1) else { return };
+        let slot = top as usize;
+        if slot >= view.slots().len() || !is_free(slot) {
+            return;
         }
-    })
-    .map(drop)
+        let lowered = probe.act_for(slot..slot + 1, || is_free(slot) && lower_bound_below(view, slot));
+        // A failure only costs time later.
+        if !matches!(lowered, Ok(Some(true))) {
+            return;
+        }
+    }
+}
+
+/// Has scans leave out `slot`, if it is the highest. With its byte lock in hand, and its registers cleared.
+pub fn lower_bound_below(view: View, slot: usize) -> bool {
+    let (top, before) = (slot as u32, slot as u32 + 1);
+    // SeqCst, as the newcomer's fetch_max: one comes after the other, and a newcomer's is never lost.
+    view.header().slots_in_use.compare_exchange(before, top, SeqCst, Relaxed).is_ok()
 }
 
 /// Who has the slots, for an error message: the most numerous first.
 fn holders(view: View) -> String {
     let mut processes = BTreeMap::<(u32, String), usize>::new();
+    let mut locked = 0;
     for record in view.slots() {
+        if record.state.load(Acquire) == SlotState::Free as u32 {
+            locked += 1;
+            continue;
+        }
         *processes.entry((record.pid.load(Relaxed), record.label.get())).or_default() += 1;
     }
     let mut processes: Vec<_> = processes.into_iter().collect();
@@ -94,6 +112,10 @@ fn holders(view: View) -> String {
             break;
         }
         let _ = write!(text, "{}{label} (pid {pid}, {slots})", if at == 0 { "" } else { ", " });
+    }
+    if locked > 0 {
+        let and = if processes.is_empty() { "" } else { ", and " };
+        let _ = write!(text, "{and}somebody who was stopped while clearing the file ({locked})");
     }
     text
 }

@@ -19,7 +19,10 @@ use crate::algorithm::{
 };
 use crate::error::Result;
 use crate::layout::{Fences, LockView, LockWords, SlotState, View};
-use crate::os::{death_notice::Probe, process};
+use crate::os::{
+    death_notice::{Probe, Seen},
+    process,
+};
 use crate::participant;
 use crate::seeded::{Bug, planted};
 use crate::steps::{self, Step};
@@ -134,7 +137,7 @@ pub fn reap(view: View, probe: &Probe, slot: usize) -> Result<bool> {
         recover(view, slot);
         participant::vacate(view, slot);
     };
-    if planted(Bug::ReapWithoutByteLock) && !probe.is_alive(slot)? {
+    if planted(Bug::ReapWithoutByteLock) && probe.look(slot).0 == Seen::Dead {
         remove();
         return Ok(true);
     }
@@ -152,7 +155,6 @@ pub fn token_floor(realtime_ns: u64) -> u64 {
 /// After a boot nobody of before is alive: clears every slot, and has every fencing token jump, since the last ones
 /// given out may never have reached the disk. With every slot's byte lock in hand; the boot id is written last.
 pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64) {
-    const BOOT_JUMP: u64 = 1 << 40;
     for slot in 0..view.slots().len() {
         recover(view, slot);
         if view.slots()[slot].state.load(Relaxed) != SlotState::Free as u32 {
@@ -161,15 +163,24 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
     }
     for region in 0..=view.geometry().locks() as usize {
         let token = &view.lock(region).words.token;
-        // A value that no holder reaches is rubbish from an unclean shutdown.
-        let last = Some(token.load(Relaxed)).filter(|last| *last < NUMBER_LIMIT - BOOT_JUMP).unwrap_or(0);
-        token.store((last + BOOT_JUMP).max(token_floor(realtime_ns)), Relaxed);
+        token.store(token_after_boot(token.load(Relaxed), token_floor(realtime_ns)), Relaxed);
     }
     clear_retentions(view);
     clear_rings(view);
     view.header().slots_in_use.store(0, Relaxed);
     view.header().fences.store(fences as u32, Relaxed);
     write_boot_id(view, boot_id);
+}
+
+/// Where a lock's fencing tokens go on after a boot: higher than `last`, whatever the boot ids and the clock say, by
+/// 2^40 or, where they get near the end, by half of what is left.
+fn token_after_boot(last: u64, floor: u64) -> u64 {
+    const BOOT_JUMP: u64 = 1 << 40;
+    match NUMBER_LIMIT.checked_sub(last) {
+        Some(left) => (last + BOOT_JUMP.min(left / 2)).max(floor),
+        // A value that no holder reaches is rubbish from an unclean shutdown.
+        None => floor,
+    }
 }
 
 /// Nobody retains any lock's privilege. With every slot's byte lock in hand.
@@ -198,9 +209,33 @@ pub fn write_boot_id(view: View, boot_id: [u64; 2]) {
     view.header().boot_id[1].store(boot_id[1], Release);
 }
 
-/// Are the registers of this boot? Where the kernel does not tell its boot id, they are taken for it.
+/// Are the registers of this boot, by its id? `false` too where the kernel does not tell it. Whoever has a byte lock
+/// proves it all the same.
 pub fn is_of_this_boot(view: View) -> bool {
     let now = process::boot_id();
     let then = [0, 1].map(|half: usize| view.header().boot_id[half].load(crate::sync::Ordering::Acquire));
-    now == [0, 0] || now == then
+    now != [0, 0] && now == then
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fencing_tokens_never_fall_however_often_the_file_is_cleared() {
+        let (mut last, floor) = (token_floor(1_800_000_000_000_000_000), token_floor(0));
+        // Two boot ids by turns, a few million times: here the last of them.
+        for _ in 0..3 {
+            let next = token_after_boot(last, floor);
+            assert_eq!(next, last + (1 << 40));
+            last = next;
+        }
+        let mut last = NUMBER_LIMIT - (1 << 41);
+        for _ in 0..40 {
+            let next = token_after_boot(last, floor);
+            assert!(last < next && next < NUMBER_LIMIT - 1, "{last} {next}");
+            last = next;
+        }
+        assert_eq!(token_after_boot(u64::MAX, floor), floor, "rubbish");
+    }
 }

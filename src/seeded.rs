@@ -42,6 +42,9 @@ pub enum Bug {
     RetainsOverHeads,
     /// Who gives up asking takes its request back while somebody behind it insists on its place in the line.
     TakesBackOverHeads,
+    /// A retained entry is written down in the file before the thread's own word says that it is under way, so that a
+    /// signal handler enters a second time.
+    HeldBeforeOwn,
     /// On a ring: a newcomer's link does not count the absent machines between it and its left neighbour (Raynal's k).
     AbsentNotCounted,
     /// On a ring: who comes back goes on with the state it left with.
@@ -52,7 +55,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Bug; 20] = [
+    pub const ALL: [Bug; 21] = [
         Bug::NoChoosing,
         Bug::NoFenceAfterChoosing,
         Bug::NoFenceBeforeWait,
@@ -70,6 +73,7 @@ impl Bug {
         Bug::OwnerDeadByTrying,
         Bug::RetainsOverHeads,
         Bug::TakesBackOverHeads,
+        Bug::HeldBeforeOwn,
         Bug::AbsentNotCounted,
         Bug::StateNotRenewed,
         Bug::AskWithoutLock,

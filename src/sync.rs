@@ -5,7 +5,7 @@
 
 #[cfg(not(any(loom, shuttle)))]
 pub use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
 };
 
 #[cfg(loom)]

@@ -100,7 +100,7 @@ static long cut_unfinished_line(int text)
  */
 static void repair(const turnlock_ring *ring, int text)
 {
-    turnlock_previous_owner dead;
+    turnlock_previous_owner dead = {.size = sizeof dead};
     long cut = cut_unfinished_line(text);
 
     check(turnlock_ring_previous_owner(ring, &dead));
@@ -113,7 +113,7 @@ static void repair(const turnlock_ring *ring, int text)
 
 static void take_turn(const turnlock_ring *ring, int text, unsigned long leg, unsigned long pace)
 {
-    turnlock_acquired acquired;
+    turnlock_acquired acquired = {.size = sizeof acquired};
     char half[100];
 
     /* Waits for our turn. The status is 0, or TURNLOCK_OWNER_DEAD: it is our turn, and there is news. */

@@ -12,6 +12,7 @@ The environment variable TURNLOCK_LIBRARY says where libturnlock.so is, if the s
 import argparse
 import ctypes
 import os
+import signal
 import sys
 import time
 from contextlib import contextmanager
@@ -22,9 +23,14 @@ ME = "relay.py"
 
 # What the header says, as far as it is needed here.
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 OWNER_DEAD = 1
+ERROR_INTERRUPTED = -28
 RING_STANDING = 2
+
+
+# What a thread asks between its sleeps while it waits: not 0 ends the wait.
+WAIT_TO_END = ctypes.CFUNCTYPE(c_int32, c_void_p)
 
 
 class FileOptions(ctypes.Structure):
@@ -37,6 +43,8 @@ class FileOptions(ctypes.Structure):
         ("flags", c_uint32),
         ("reserved", c_uint32),
         ("label", c_char_p),
+        ("is_wait_to_end", WAIT_TO_END),
+        ("context", c_void_p),
     ]
 
 
@@ -52,6 +60,7 @@ class RingOptions(ctypes.Structure):
 
 class Acquired(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("fencing_token", c_uint64),
         ("previous_owner_fencing_token", c_uint64),
         ("previous_owner_pid", c_uint32),
@@ -61,6 +70,7 @@ class Acquired(ctypes.Structure):
 
 class PreviousOwner(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("fencing_token", c_uint64),
         ("pid", c_uint32),
         ("thread", c_uint32),
@@ -81,6 +91,8 @@ def load_library():
 
     def check(status, function, arguments):
         """ctypes calls this with every result: a negative status is a failure, and the library has its story."""
+        if status == ERROR_INTERRUPTED:
+            raise KeyboardInterrupt
         if status < 0:
             raise TurnlockError(library.turnlock_last_error_message().decode())
         return status
@@ -105,11 +117,38 @@ def load_library():
     return library
 
 
+class CtrlC:
+    """Has Ctrl-C end a wait for the lock.
+
+    While a thread waits in the library, Python runs no signal handlers; it does when the library asks us whether the
+    wait is to end. A handler that raised an exception there would lose it, so this one only says that it was called.
+    """
+
+    def __init__(self):
+        self.pressed = False
+        self.ask = WAIT_TO_END(lambda context: self.pressed)
+
+    @contextmanager
+    def ends_waits(self):
+        self.pressed = False
+        before = signal.signal(signal.SIGINT, self.note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def note(self, number, frame):
+        self.pressed = True
+
+
+ctrl_c = CtrlC()
+
+
 @contextmanager
 def opened_ring(library, path, name):
     """Our place in the ring `name` in the lock file `path`. Whoever comes first creates them."""
     # The label is what others read when we die.
-    options = FileOptions(size=ctypes.sizeof(FileOptions), label=ME.encode())
+    options = FileOptions(size=ctypes.sizeof(FileOptions), label=ME.encode(), is_wait_to_end=ctrl_c.ask)
     # Standing: from our first turn on the ring waits for us, until we leave it or die.
     how = RingOptions(size=ctypes.sizeof(RingOptions), flags=RING_STANDING)
     file, ring = c_void_p(), c_void_p()
@@ -125,9 +164,12 @@ def opened_ring(library, path, name):
 @contextmanager
 def our_turn(library, ring):
     """Waits for our turn; gives the fencing token, and whether the one before us died in its own."""
-    acquired = Acquired()
-    status = library.turnlock_ring_lock(ring, byref(acquired))
+    acquired = Acquired(size=ctypes.sizeof(Acquired))
+    with ctrl_c.ends_waits():
+        status = library.turnlock_ring_lock(ring, byref(acquired))
     try:
+        if ctrl_c.pressed:  # too late for the wait
+            raise KeyboardInterrupt
         yield acquired.fencing_token, status == OWNER_DEAD
     except BaseException:
         # Half a line may stand in the text: the turn is passed on as a dying owner does, and the next one is told.
@@ -155,7 +197,7 @@ def repair(library, ring, text):
 
     The ring cannot know what that means for our text; we do: a line without an end is cut off.
     """
-    dead = PreviousOwner()
+    dead = PreviousOwner(size=ctypes.sizeof(PreviousOwner))
     cut = cut_unfinished_line(text)
     library.turnlock_ring_previous_owner(ring, byref(dead))
     name = dead.label.decode()
@@ -190,5 +232,7 @@ def main():
 if __name__ == "__main__":
     try:
         main()
+    except KeyboardInterrupt:
+        sys.exit(f"{ME}: interrupted")
     except (TurnlockError, OSError) as error:
         sys.exit(f"{ME}: {error}")

@@ -38,6 +38,9 @@ const NOBODY: u64 = 0;
 pub struct Mark(u64);
 
 impl Mark {
+    /// Of no slot: how `control` reads while nobody retains the privilege.
+    pub const NONE: Self = Self(NOBODY);
+
     /// Of slot `slot`; `fenced`: its process is not registered for membarrier, so its retained entries have full
     /// fences.
     pub fn new(slot: usize, fenced: bool) -> Self {

@@ -1,17 +1,21 @@
 //! What comes with an acquisition, and the news of a death, for C.
 
-use super::boundary::invalid;
+use super::boundary::{check_output, fill_in, invalid};
 use crate::error::{
     Result,
     status::{TURNLOCK_OK, TURNLOCK_OWNER_DEAD},
 };
 use crate::lock::{Acquired, Mutex};
-use std::ffi::c_char;
+use std::{ffi::c_char, mem::offset_of};
 
-/// What came with an acquisition.
+/// What came with an acquisition. Set `size` to `sizeof(struct turnlock_acquired)` before the call; the rest is filled
+/// in.
 #[allow(non_camel_case_types)]
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct turnlock_acquired {
+    /// `sizeof(struct turnlock_acquired)`.
+    pub size: usize,
     /// Larger than that of every acquisition of this lock before.
     pub fencing_token: u64,
     /// If the previous holder died: the fencing token it had. Else 0.
@@ -22,10 +26,14 @@ pub struct turnlock_acquired {
     pub previous_owner_died: u32,
 }
 
-/// Who died holding a lock, last.
+/// Who died holding a lock, last. Set `size` to `sizeof(struct turnlock_previous_owner)` before the call; the rest is
+/// filled in.
 #[allow(non_camel_case_types)]
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct turnlock_previous_owner {
+    /// `sizeof(struct turnlock_previous_owner)`.
+    pub size: usize,
     /// The fencing token it held.
     pub fencing_token: u64,
     /// Its process, as its own PID namespace numbered it.
@@ -36,22 +44,36 @@ pub struct turnlock_previous_owner {
     pub label: [c_char; 64],
 }
 
+/// Can it be told what comes with an acquisition? Asked before the lock is taken.
+///
+/// # Safety
+/// `acquired` is NULL, or writable as far as its `size` says.
+#[inline]
+pub unsafe fn check_acquired(acquired: *const turnlock_acquired) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { check_output(acquired, SMALLEST_ACQUIRED) }
+}
+
+const SMALLEST_ACQUIRED: usize = offset_of!(turnlock_acquired, previous_owner_died) + size_of::<u32>();
+const SMALLEST_PREVIOUS_OWNER: usize = offset_of!(turnlock_previous_owner, label) + 64;
+
 /// Says what came with `taken`; gives the status.
 ///
 /// # Safety
-/// `acquired` is NULL or writable.
+/// `acquired` is NULL, or passed [`check_acquired`].
 #[inline]
 pub unsafe fn tell(mutex: &Mutex, taken: Acquired, acquired: *mut turnlock_acquired) -> i32 {
     if !acquired.is_null() {
         let dead = if taken.previous_owner_died { mutex.previous_owner() } else { None };
         let told = turnlock_acquired {
+            size: 0,
             fencing_token: taken.fencing_token,
             previous_owner_fencing_token: dead.as_ref().map_or(0, |dead| dead.fencing_token),
             previous_owner_pid: dead.as_ref().map_or(0, |dead| dead.pid),
             previous_owner_died: u32::from(taken.previous_owner_died),
         };
         // SAFETY: not NULL, and the caller's promise.
-        unsafe { acquired.write(told) };
+        unsafe { fill_in(acquired, &told) };
     }
     if taken.previous_owner_died { TURNLOCK_OWNER_DEAD } else { TURNLOCK_OK }
 }
@@ -59,23 +81,26 @@ pub unsafe fn tell(mutex: &Mutex, taken: Acquired, acquired: *mut turnlock_acqui
 /// Writes down who died holding `mutex`, last.
 ///
 /// # Safety
-/// `owner` is NULL or writable.
+/// `owner` is NULL, or writable as far as its `size` says.
 pub unsafe fn tell_previous_owner(mutex: &Mutex, owner: *mut turnlock_previous_owner) -> Result<i32> {
     if owner.is_null() {
         return Err(invalid("the place for the previous owner is NULL"));
     }
+    // SAFETY: the caller's promise.
+    unsafe { check_output(owner, SMALLEST_PREVIOUS_OWNER) }?;
     let previous = mutex.previous_owner().ok_or_else(|| mutex.nobody_died())?;
     let mut label = [0; 64];
     for (to, from) in label.iter_mut().zip(previous.label.bytes().take(63)) {
         *to = from as c_char;
     }
     let previous = turnlock_previous_owner {
+        size: 0,
         fencing_token: previous.fencing_token,
         pid: previous.pid,
         thread: previous.thread,
         label,
     };
-    // SAFETY: not NULL, and the caller's promise.
-    unsafe { owner.write(previous) };
+    // SAFETY: not NULL, checked above, and the caller's promise.
+    unsafe { fill_in(owner, &previous) };
     Ok(TURNLOCK_OK)
 }

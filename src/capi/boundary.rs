@@ -1,25 +1,41 @@
 //! What stands between a C caller and Rust: no panic passes, every failure leaves its sentence.
 
 use crate::error::{Error, Result};
+use crate::os::{
+    signals::CancellationDisabled,
+    thread_end::{self, Ending},
+};
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     ffi::{CStr, CString, c_char},
+    mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+/// This thread's last failure: a status alone, where that says all and nothing was allocated for it, or an error.
+/// So a call from a signal handler that fails with "you have it already" leaves the memory of the program alone.
 struct Last {
-    error: Option<Error>,
-    text: Option<CString>,
+    status: Cell<i32>,
+    error: RefCell<Option<Error>>,
+    text: RefCell<Option<CString>>,
 }
 
 thread_local! {
-    static LAST: RefCell<Last> = const { RefCell::new(Last { error: None, text: None }) };
+    // Without a destructor: those of a thread's variables come too early, see `os::thread_end`.
+    static LAST: ManuallyDrop<Last> = const {
+        ManuallyDrop::new(Last {
+            status: Cell::new(0),
+            error: RefCell::new(None),
+            text: RefCell::new(None),
+        })
+    };
 }
 
 /// Runs the body of a C function: its status, or that of its error, which is kept for
-/// [`turnlock_last_error_message`].
+/// [`turnlock_last_error_message`]. The thread is not cancelled meanwhile.
 #[inline]
 pub fn status(body: impl FnOnce() -> Result<i32>) -> i32 {
+    let _no_cancellation = CancellationDisabled::new();
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status,
         Ok(Err(error)) => keep(error),
@@ -33,9 +49,31 @@ pub fn status(body: impl FnOnce() -> Result<i32>) -> i32 {
 #[cold]
 fn keep(error: Error) -> i32 {
     let status = error.code();
-    // Not possible in a thread that is ending; the status says enough.
-    let _ = LAST.try_with(|last| last.borrow_mut().error = Some(error));
+    LAST.with(|last| {
+        // Without the memory for a hook nobody would free the error; in the midst of another call (we are in a signal
+        // handler then) there is no place for it. The status says enough.
+        if Error::of_status(status).is_none()
+            && thread_end::tell_at_end(forget_last).is_ok()
+            && let Ok(mut place) = last.error.try_borrow_mut()
+        {
+            last.status.set(0);
+            *place = Some(error);
+        } else {
+            last.status.set(status);
+        }
+    });
     status
+}
+
+/// A thread that ends has no last failure any more.
+fn forget_last(ending: Ending) -> bool {
+    if ending != Ending::ProcessEnds {
+        LAST.with(|last| {
+            last.error.take();
+            last.text.take();
+        });
+    }
+    false
 }
 
 /// An error about an argument.
@@ -106,16 +144,57 @@ pub unsafe fn options<T: Copy>(given: *const T, smallest: usize) -> Result<T> {
     Ok(known)
 }
 
+/// Can a struct of the caller's be filled in? It may be of an older or a newer turnlock.
+///
+/// # Safety
+/// NULL, or readable as far as its first member, a `size_t`.
+#[inline]
+pub unsafe fn check_output<T>(place: *const T, smallest: usize) -> Result<()> {
+    if place.is_null() {
+        return Ok(());
+    }
+    // SAFETY: `size` comes first in every struct of the ABI that has one.
+    let size = unsafe { place.cast::<usize>().read() };
+    if size < smallest || size > 4096 {
+        return Err(invalid(&format!(
+            "the size in the struct to be filled in is {size}, which no version of it has: set it to sizeof the struct"
+        )));
+    }
+    Ok(())
+}
+
+/// Fills in a struct of the caller's: what it has no room for is left out, and what we do not know is 0. Its size stays.
+///
+/// # Safety
+/// Checked by [`check_output`], and writable as far as its size says. `T` is such a struct, made of numbers.
+pub unsafe fn fill_in<T: Copy>(place: *mut T, told: &T) {
+    const SIZE: usize = size_of::<usize>();
+    // SAFETY: as in `check_output`.
+    let size = unsafe { place.cast::<usize>().read() };
+    let common = size.min(size_of::<T>());
+    // SAFETY: both have `common` bytes, and the caller's `size`.
+    unsafe {
+        let (to, from) = (place.cast::<u8>(), std::ptr::from_ref(told).cast::<u8>());
+        std::ptr::copy_nonoverlapping(from.add(SIZE), to.add(SIZE), common - SIZE);
+        std::ptr::write_bytes(to.add(common), 0, size - common);
+    }
+}
+
 /// What was wrong in the calling thread's last failed turnlock call, in full: which path, what was expected, what to
 /// do. Valid until this thread calls turnlock again. Never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnlock_last_error_message() -> *const c_char {
-    LAST.try_with(|last| {
-        let mut last = last.borrow_mut();
-        if let Some(error) = last.error.take() {
-            last.text = CString::new(error.to_string().replace('\0', "\u{FFFD}")).ok();
+    LAST.with(|last| {
+        let (Ok(mut error), Ok(mut text)) = (last.error.try_borrow_mut(), last.text.try_borrow_mut()) else {
+            return c"".as_ptr();
+        };
+        let known = Error::of_status(last.status.take());
+        let Ok(()) = thread_end::tell_at_end(forget_last) else { return c"".as_ptr() };
+        // One from before it was not freed when it came.
+        let older = error.take();
+        if let Some(error) = known.or(older) {
+            *text = CString::new(error.to_string().replace('\0', "\u{FFFD}")).ok();
         }
-        last.text.as_ref().map_or(c"".as_ptr(), |text| text.as_ptr())
+        text.as_ref().map_or(c"".as_ptr(), |text| text.as_ptr())
     })
-    .unwrap_or(c"".as_ptr())
 }

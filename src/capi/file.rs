@@ -7,7 +7,7 @@ use super::{
 use crate::error::status::TURNLOCK_OK;
 use crate::lock::LockFile;
 use std::{
-    ffi::{OsStr, c_char},
+    ffi::{OsStr, c_char, c_void},
     mem::offset_of,
     os::unix::ffi::OsStrExt,
 };
@@ -22,6 +22,10 @@ pub struct turnlock_file {
 pub const TURNLOCK_FILE_GROUP: u32 = 1;
 /// `turnlock_file_options.flags`: do not create the file.
 pub const TURNLOCK_FILE_MUST_EXIST: u32 = 2;
+/// `turnlock_file_options.flags`: do without membarrier, if nobody takes part now: locks that nobody else wants then
+/// cost two full fences. For files that a process without membarrier (by a filter that is installed later, say) is to
+/// use together with others. The file keeps it until the next boot.
+pub const TURNLOCK_FILE_FULL_FENCES: u32 = 4;
 
 /// How to open, or create, a lock file. Set `size` to `sizeof(struct turnlock_file_options)` and everything else that
 /// you do not care about to 0.
@@ -47,6 +51,31 @@ pub struct turnlock_file_options {
     /// What this process calls itself in `turnlock status` and in the news of its death, up to 63 bytes of UTF-8;
     /// NULL = the program's name.
     pub label: *const c_char,
+    /// NULL, or a function that a thread asks between its sleeps while it waits through this handle, or through a lock
+    /// opened from it: when a signal handler has interrupted a sleep, and every 20 to 70 milliseconds. Not 0: the wait
+    /// ends with TURNLOCK_ERROR_INTERRUPTED and leaves nothing in the line. It is called on the waiting thread, takes
+    /// no lock of this file, and neither throws nor jumps.
+    pub is_wait_to_end: Option<unsafe extern "C" fn(context: *mut c_void) -> i32>,
+    /// What `is_wait_to_end` is called with.
+    pub context: *mut c_void,
+}
+
+/// What the caller's function needs.
+struct Asked {
+    is_to_end: unsafe extern "C" fn(*mut c_void) -> i32,
+    context: *mut c_void,
+}
+
+// SAFETY: the header says that every thread that waits calls the function, with this context.
+unsafe impl Send for Asked {}
+// SAFETY: as above.
+unsafe impl Sync for Asked {}
+
+impl Asked {
+    fn is_to_end(&self) -> bool {
+        // SAFETY: the caller of `turnlock_file_open` gave the two for this.
+        unsafe { (self.is_to_end)(self.context) != 0 }
+    }
 }
 
 /// Opens the lock file at `path`, or creates it, and puts a handle into `file`. `options` may be NULL. A file that is
@@ -72,12 +101,18 @@ pub unsafe extern "C" fn turnlock_file_open(
         if file.is_null() {
             return Err(invalid("the place for the file handle is NULL"));
         }
-        if given.flags & !(TURNLOCK_FILE_GROUP | TURNLOCK_FILE_MUST_EXIST) != 0 || given.reserved != 0 {
+        const FLAGS: u32 = TURNLOCK_FILE_GROUP | TURNLOCK_FILE_MUST_EXIST | TURNLOCK_FILE_FULL_FENCES;
+        if given.flags & !FLAGS != 0 || given.reserved != 0 {
             return Err(invalid("a flag is set that this version of turnlock does not know"));
         }
         let mut wanted = LockFile::options();
         wanted.participants(given.participants).locks(given.locks);
         wanted.must_exist(given.flags & TURNLOCK_FILE_MUST_EXIST != 0);
+        wanted.full_fences(given.flags & TURNLOCK_FILE_FULL_FENCES != 0);
+        if let Some(is_to_end) = given.is_wait_to_end {
+            let asked = Asked { is_to_end, context: given.context };
+            wanted.interrupted_by(move || asked.is_to_end());
+        }
         if given.mode != 0 {
             wanted.mode(given.mode);
         }

@@ -1,7 +1,7 @@
 //! Mutexes, from C.
 
 use super::{
-    acquired::{tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
+    acquired::{check_acquired, tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
     boundary::{invalid, name, options, status},
     file::{lock_file, turnlock_file},
     handle::Handle,
@@ -131,27 +131,33 @@ pub unsafe extern "C" fn turnlock_mutex_close(mutex: *mut turnlock_mutex) -> i32
 /// be opened to see whether those before us are alive, say because no descriptor is free.
 ///
 /// # Safety
-/// `mutex` is a mutex handle; `acquired` is NULL or writable.
+/// `mutex` is a mutex handle; `acquired` is NULL, or writable as far as its `size` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_lock(
     mutex: *const turnlock_mutex,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
+    const SIZE: usize = size_of::<turnlock_acquired>();
     // SAFETY: the caller's promise.
     unsafe {
-        match Handle::peek(mutex.cast::<Handle<Mutex>>()).and_then(Mutex::enter_retained) {
-            Some(_) if acquired.is_null() => TURNLOCK_OK,
-            Some(fencing_token) => {
-                acquired.write(turnlock_acquired {
-                    fencing_token,
-                    previous_owner_fencing_token: 0,
-                    previous_owner_pid: 0,
-                    previous_owner_died: 0,
-                });
-                TURNLOCK_OK
+        // Of another size: the slow way says what is wrong with it, or fills in what both know.
+        if acquired.is_null() || (*acquired).size == SIZE {
+            match Handle::peek(mutex.cast::<Handle<Mutex>>()).and_then(Mutex::enter_retained) {
+                Some(_) if acquired.is_null() => return TURNLOCK_OK,
+                Some(fencing_token) => {
+                    acquired.write(turnlock_acquired {
+                        size: SIZE,
+                        fencing_token,
+                        previous_owner_fencing_token: 0,
+                        previous_owner_pid: 0,
+                        previous_owner_died: 0,
+                    });
+                    return TURNLOCK_OK;
+                }
+                None => {}
             }
-            None => take(mutex, Limit::Forever, acquired),
         }
+        take(mutex, Limit::Forever, acquired)
     }
 }
 
@@ -247,7 +253,7 @@ pub unsafe extern "C" fn turnlock_mutex_reset(mutex: *const turnlock_mutex) -> i
 /// Who died holding this lock, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
 ///
 /// # Safety
-/// `mutex` is a mutex handle; `owner` is NULL or writable.
+/// `mutex` is a mutex handle; `owner` is NULL, or writable as far as its `size` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_previous_owner(
     mutex: *const turnlock_mutex,
@@ -367,6 +373,8 @@ unsafe fn mutex<'a>(mutex: *const turnlock_mutex) -> Result<&'a Mutex> {
 unsafe fn take(mutex: *const turnlock_mutex, limit: Limit, acquired: *mut turnlock_acquired) -> i32 {
     status(|| {
         // SAFETY: the caller's promise.
+        unsafe { check_acquired(acquired) }?;
+        // SAFETY: the caller's promise.
         let mutex = unsafe { self::mutex(mutex) }?;
         let taken = mutex.take(limit)?;
         // SAFETY: the caller's promise.
@@ -383,6 +391,8 @@ unsafe fn take_as(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     status(|| {
+        // SAFETY: the caller's promise.
+        unsafe { check_acquired(acquired) }?;
         // SAFETY: the caller's promise.
         let (participant, mutex) = unsafe { (self::participant(participant)?, self::mutex(mutex)?) };
         let taken = mutex.take_as(participant, limit)?;

@@ -1,7 +1,7 @@
 //! Turn rings, from C.
 
 use super::{
-    acquired::{tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
+    acquired::{check_acquired, tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
     boundary::{invalid, name, options, status},
     file::{lock_file, turnlock_file},
     handle::Handle,
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn turnlock_ring_close(ring: *mut turnlock_ring) -> i32 {
 /// Errors as `turnlock_mutex_lock`.
 ///
 /// # Safety
-/// `ring` is a ring handle; `acquired` is NULL or writable.
+/// `ring` is a ring handle; `acquired` is NULL, or writable as far as its `size` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_lock(
     ring: *const turnlock_ring,
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn turnlock_ring_leave(ring: *const turnlock_ring) -> i32 
 /// Who died having the turn, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
 ///
 /// # Safety
-/// `ring` is a ring handle; `owner` is NULL or writable.
+/// `ring` is a ring handle; `owner` is NULL, or writable as far as its `size` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_previous_owner(
     ring: *const turnlock_ring,
@@ -352,6 +352,8 @@ unsafe fn turns<'a>(ring: *const turnlock_ring) -> Result<&'a Mutex> {
 unsafe fn take(ring: *const turnlock_ring, limit: Limit, acquired: *mut turnlock_acquired) -> i32 {
     status(|| {
         // SAFETY: the caller's promise.
+        unsafe { check_acquired(acquired) }?;
+        // SAFETY: the caller's promise.
         let turns = unsafe { turns(ring) }?;
         let taken = turns.take(limit)?;
         // SAFETY: the caller's promise.
@@ -368,6 +370,8 @@ unsafe fn take_as(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     status(|| {
+        // SAFETY: the caller's promise.
+        unsafe { check_acquired(acquired) }?;
         // SAFETY: the caller's promise.
         let (participant, turns) = unsafe { (self::participant(participant)?, turns(ring)?) };
         let taken = turns.take_as(participant, limit)?;

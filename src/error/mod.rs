@@ -182,12 +182,37 @@ pub enum Error {
         /// What was asked for.
         wanted: u32,
     },
+    /// What was to be asked between sleeps ended the wait.
+    #[error("the wait was interrupted; the place in the line was given up")]
+    Interrupted,
+    /// No memory. Nothing was done.
+    #[error("no memory; nothing was done")]
+    OutOfMemory,
     /// The kernel refuses something turnlock needs.
     #[error("the kernel refuses {0}")]
     Unsupported(&'static str),
 }
 
 impl Error {
+    /// The error of this status number, if it is one that its number says all of.
+    pub(crate) fn of_status(status: i32) -> Option<Self> {
+        Some(match status {
+            TURNLOCK_ERROR_WOULD_BLOCK => Error::WouldBlock,
+            TURNLOCK_ERROR_TIMED_OUT => Error::TimedOut,
+            TURNLOCK_ERROR_CANCELLED => Error::Cancelled,
+            TURNLOCK_ERROR_DEADLOCK => Error::Deadlock,
+            TURNLOCK_ERROR_NOT_OWNER => Error::NotOwner,
+            TURNLOCK_ERROR_NOT_RECOVERABLE => Error::NotRecoverable,
+            TURNLOCK_ERROR_CLOSED => Error::Closed,
+            TURNLOCK_ERROR_PARTICIPANT_BUSY => Error::ParticipantBusy,
+            TURNLOCK_ERROR_STILL_HELD => Error::StillHeld,
+            TURNLOCK_ERROR_NOT_INCONSISTENT => Error::NotInconsistent,
+            TURNLOCK_ERROR_INTERRUPTED => Error::Interrupted,
+            TURNLOCK_ERROR_NO_MEMORY => Error::OutOfMemory,
+            _ => return None,
+        })
+    }
+
     /// The stable number of this error, the same as the C ABI returns: always negative.
     ///
     /// ```
@@ -221,6 +246,8 @@ impl Error {
             Error::StillHeld => TURNLOCK_ERROR_STILL_HELD,
             Error::NotInconsistent => TURNLOCK_ERROR_NOT_INCONSISTENT,
             Error::Capacity { .. } => TURNLOCK_ERROR_CAPACITY,
+            Error::Interrupted => TURNLOCK_ERROR_INTERRUPTED,
+            Error::OutOfMemory => TURNLOCK_ERROR_NO_MEMORY,
             Error::Unsupported(_) => TURNLOCK_ERROR_UNSUPPORTED,
         }
     }
@@ -242,13 +269,15 @@ mod tests {
 
     #[test]
     fn every_number_has_a_sentence_of_its_own() {
-        let texts: Vec<_> = (-27..=1).map(status_text).collect();
+        let texts: Vec<_> = (-29..=1).map(status_text).collect();
         let mut distinct = texts.clone();
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(texts.len(), distinct.len());
         assert!(!texts.contains(&"unknown turnlock status"));
-        assert_eq!(status_text(-28), "unknown turnlock status");
+        assert_eq!(status_text(-30), "unknown turnlock status");
         assert_eq!(status_text(2), "unknown turnlock status");
+        let back = |status| Error::of_status(status).is_none_or(|error| error.code() == status);
+        assert!((-30..=1).all(back));
     }
 }

@@ -64,6 +64,12 @@ pub const TURNLOCK_ERROR_CAPACITY: i32 = -26;
 /// The kernel refuses what turnlock needs: the message says what.
 pub const TURNLOCK_ERROR_UNSUPPORTED: i32 = -27;
 
+/// A wait was ended by what the file's options have asked between sleeps (a signal came, as a rule). The place in the
+/// line was given up.
+pub const TURNLOCK_ERROR_INTERRUPTED: i32 = -28;
+/// No memory. Nothing was done.
+pub const TURNLOCK_ERROR_NO_MEMORY: i32 = -29;
+
 /// The sentence for a status number. Total: an unknown number has a sentence too.
 ///
 /// With a NUL at the end, so that C can be handed the same bytes.
@@ -100,6 +106,8 @@ pub(crate) fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_ERROR_NOT_INCONSISTENT => c"the lock is not inconsistent, so there is nothing to mark",
         TURNLOCK_ERROR_CAPACITY => c"the file is smaller than the capacities asked for",
         TURNLOCK_ERROR_UNSUPPORTED => c"the kernel refuses what turnlock needs",
+        TURNLOCK_ERROR_INTERRUPTED => c"the wait was interrupted",
+        TURNLOCK_ERROR_NO_MEMORY => c"no memory",
         _ => c"unknown turnlock status",
     }
 }

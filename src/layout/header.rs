@@ -127,9 +127,12 @@ pub struct LiveHeader {
     constant_end: [u8; 16],
     /// The boot during which the registers below were last valid; written by whoever holds every slot's byte lock.
     pub boot_id: [AtomicU64; 2],
-    boot_reserved: [AtomicU64; 6],
+    /// Not 0: somebody saw that the file has lost its last name. Whoever sees it says it, for those who do not look.
+    pub unlinked: AtomicU32,
+    boot_reserved: [AtomicU32; 11],
     /// One more than the highest slot in use; scans of the registers stop here. Raised (fetch_max) by a newcomer
-    /// before its first doorway; lowered only by one who holds the byte locks of every slot from the new value up.
+    /// before its first doorway; lowered by one at a time (compare-exchange), by one who has the byte lock of the slot
+    /// that it then leaves out.
     pub slots_in_use: AtomicU32,
     slots_reserved: [AtomicU32; 15],
     /// A [`Fences`]; written by whoever holds every slot's byte lock.
@@ -158,6 +161,7 @@ const _: () = {
     assert!(offset_of!(LiveHeader, fences) == 192);
     assert!(offset_of!(LiveHeader, incarnation) == 40);
     assert!(offset_of!(LiveHeader, boot_id) == 64);
+    assert!(offset_of!(LiveHeader, unlinked) == 80);
     assert!(offset_of!(LiveHeader, slots_in_use) == 128);
     assert!(size_of::<LiveHeader>() == Geometry::HEADER_BYTES);
 };
@@ -169,6 +173,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         Geometry::HEADER_BYTES,
         offset_of!(LiveHeader, incarnation),
         offset_of!(LiveHeader, boot_id),
+        offset_of!(LiveHeader, unlinked),
         offset_of!(LiveHeader, slots_in_use),
         offset_of!(LiveHeader, fences),
         size_of::<DirectoryEntry>(),
@@ -176,6 +181,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(DirectoryEntry, ring_step),
         offset_of!(DirectoryEntry, name),
         size_of::<SlotRecord>(),
+        offset_of!(SlotRecord, blind),
         offset_of!(SlotRecord, label),
         offset_of!(SlotRecord, program),
         size_of::<LockWords>(),
@@ -197,6 +203,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(Cell, ring_wish),
         offset_of!(Cell, heir),
         super::SLOT_BYTES_START as usize,
+        super::RENEWAL_BYTE as usize,
     ];
     let mut hash = FNV_START;
     let mut i = 0;
@@ -243,11 +250,11 @@ mod tests {
     #[test]
     fn another_major_version_is_named() {
         let mut bytes = sample().encode();
-        bytes[8..10].copy_from_slice(&2u16.to_ne_bytes());
+        bytes[8..10].copy_from_slice(&(FORMAT_MAJOR + 1).to_ne_bytes());
         let checksum = fnv1a(&bytes[..56]);
         bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
         match HeaderPrefix::decode(&bytes, 0) {
-            Err(HeaderFault::Version(why)) => assert!(why.contains("2.0") && why.contains("1.x"), "{why}"),
+            Err(HeaderFault::Version(why)) => assert!(why.contains("3.0") && why.contains("2.x"), "{why}"),
             other => panic!("{other:?}"),
         }
     }

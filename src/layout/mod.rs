@@ -20,12 +20,14 @@ pub use text::Text;
 pub use view::{CellOffset, Entrance, LockView, View};
 
 /// Format version: another major number cannot be read; a larger minor number adds only what may be ignored.
-pub const FORMAT_MAJOR: u16 = 1;
+pub const FORMAT_MAJOR: u16 = 2;
 /// See [`FORMAT_MAJOR`].
 pub const FORMAT_MINOR: u16 = 0;
 
 /// Slot i's byte lock is on byte `SLOT_BYTES_START + i`, far behind the end of the file.
 pub const SLOT_BYTES_START: u64 = 1 << 40;
+/// Whoever clears the file after a boot, or changes how privileges are taken back, has a byte lock on this byte first.
+pub const RENEWAL_BYTE: u64 = SLOT_BYTES_START - 1;
 /// Bytes from here on are used for an instant to try out what this file system's byte locks do.
 pub const CANARY_BYTES_START: u64 = 1 << 41;
 
@@ -65,7 +67,7 @@ mod tests {
         compare("Directory entry", offsets!(DirectoryEntry: state kind algorithm ring_step patience_ns name));
         compare(
             "Slot",
-            offsets!(SlotRecord: state death_notice generation pid tid pid_namespace attached_realtime_ns label program),
+            offsets!(SlotRecord: state death_notice generation pid tid pid_namespace attached_realtime_ns blind label program),
         );
         compare(
             "Lock words",
@@ -74,8 +76,8 @@ mod tests {
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
         compare("Cell", offsets!(Cell: held since wake sleepers ring_state ring_link ring_wish heir));
         let header = rows("Header");
-        assert_eq!(header.len(), 14);
-        for (field, offset) in offsets!(LiveHeader: incarnation boot_id slots_in_use fences) {
+        assert_eq!(header.len(), 15);
+        for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use fences) {
             assert!(header.iter().any(|row| (row.2.as_str(), row.0) == (field, offset)), "{field}");
         }
         for pair in header.windows(2) {

@@ -21,7 +21,10 @@ pub struct SlotRecord {
     pub pid_namespace: AtomicU64,
     /// When the slot was taken, in nanoseconds since 1970.
     pub attached_realtime_ns: AtomicU64,
-    reserved: [AtomicU64; 3],
+    /// Not 0: its waits cannot see whether others are alive, since it can open no descriptor of the file.
+    pub blind: AtomicU32,
+    reserved_blind: AtomicU32,
+    reserved: [AtomicU64; 2],
     /// What the participant calls itself.
     pub label: Text<8>,
     /// The name of its program.
@@ -53,6 +56,7 @@ pub enum DeathNoticeKind {
 const _: () = {
     assert!(size_of::<SlotRecord>() == 256);
     assert!(offset_of!(SlotRecord, generation) == 8);
+    assert!(offset_of!(SlotRecord, blind) == 40);
     assert!(offset_of!(SlotRecord, label) == 64);
     assert!(offset_of!(SlotRecord, program) == 128);
 };

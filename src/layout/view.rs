@@ -43,6 +43,11 @@ unsafe impl Sync for Entrance {}
 #[derive(Clone, Copy, Debug)]
 pub struct CellOffset(usize);
 
+impl CellOffset {
+    /// Of no slot.
+    pub const NONE: Self = Self(0);
+}
+
 impl Entrance {
     /// The lock's words, and the cell at `offset`.
     ///

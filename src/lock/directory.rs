@@ -3,7 +3,8 @@
 use super::{
     engine::{At, Manner, Order},
     open_file::OpenFile,
-    seat::{Seat, with_thread_seat},
+    seat::Seat,
+    thread::with_thread_seat,
 };
 use crate::algorithm::ring::Rule;
 use crate::error::{Error, Result};
@@ -126,7 +127,7 @@ pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Fou
     }
     if !plan.may_create {
         return Err(Error::NotFound {
-            path: file.reopen().path().into(),
+            path: file.reopen().path(),
             why: format!("it has no lock called {name:?}: `turnlock status` lists them"),
         });
     }
@@ -153,7 +154,7 @@ fn name_it(seat: &Seat, name: &str, plan: &Plan) -> Result<Found> {
                 .iter()
                 .position(|entry| entry.state.load(Relaxed) == EntryState::Free as u32);
             let at = free.ok_or_else(|| Error::LocksFull {
-                path: file.reopen().path().into(),
+                path: file.reopen().path(),
                 locks: view.directory().len(),
             })?;
             let entry = &view.directory()[at];
@@ -183,7 +184,7 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<Found>> {
         let (has_kind, has_algorithm) = (entry.kind.load(Relaxed), entry.algorithm.load(Relaxed));
         if has_kind != kind as u32 || (has_algorithm != algorithm as u32 && !plan.whichever) {
             return Err(Error::Kind {
-                path: file.reopen().path().into(),
+                path: file.reopen().path(),
                 why: format!(
                     "its lock {name:?} is a {} ({}), and a {} ({}) was asked for: use another name",
                     Kind::name(has_kind),
@@ -196,7 +197,7 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<Found>> {
         let has_step = entry.ring_step.load(Relaxed);
         if has_step != plan.ring_step && !plan.whichever {
             return Err(Error::Kind {
-                path: file.reopen().path().into(),
+                path: file.reopen().path(),
                 why: format!(
                     "its ring {name:?} has step {has_step}, and step {} was asked for: use another name",
                     plan.ring_step

@@ -6,7 +6,7 @@ use super::{
     rotation,
     seat::{Have, Seat},
     turn::Turn,
-    watch::reap_if_dead,
+    watch::Watch,
 };
 use crate::algorithm::{
     Corrupt, Place, Protocol,
@@ -15,7 +15,7 @@ use crate::algorithm::{
 };
 use crate::error::{Error, Result};
 use crate::layout::LockView;
-use crate::os::{clock, death_notice::Probe};
+use crate::os::clock;
 use crate::recovery::{self, bakery, lobby, ownership, privilege, wake_next};
 use crate::seeded::{Bug, planted};
 use crate::steps::{self, Step};
@@ -23,7 +23,7 @@ use crate::sync::{
     Ordering::{Acquire, Relaxed},
     prefetch_for_writing,
 };
-use crate::wait::{Limit, Next};
+use crate::wait::{Interrupt, Limit, Next, Stop};
 
 /// A lock that was just taken.
 #[derive(Clone, Copy, Debug)]
@@ -66,13 +66,25 @@ pub struct At<'a> {
     pub(super) region: usize,
     pub(super) lock: LockView<'a>,
     pub(super) manner: Manner,
+    interrupt: Option<&'a Interrupt>,
 }
 
 impl<'a> At<'a> {
     /// Participant `seat` at the lock in `region`.
     #[inline]
     pub fn new(seat: &'a Seat, region: usize, manner: Manner) -> Self {
-        Self { seat, region, lock: seat.file.view().lock(region), manner }
+        Self { seat, region, lock: seat.file.view().lock(region), manner, interrupt: None }
+    }
+
+    /// Its waits are ended by this too.
+    #[inline]
+    pub fn interrupted_by(self, interrupt: Option<&'a Interrupt>) -> Self {
+        Self { interrupt, ..self }
+    }
+
+    /// What ends its waits.
+    pub(super) fn stop(&self) -> Stop<'a> {
+        Stop { cancel: &self.seat.cancel, interrupt: self.interrupt }
     }
 
     /// Takes the lock, or waits for it as long as `limit` says.
@@ -87,7 +99,7 @@ impl<'a> At<'a> {
         let taken = self.take_whatever_its_health(limit)?;
         match self.health() {
             Health::NotRecoverable => {
-                self.give_back();
+                self.give_back(self.seat.begin_giving_back(self.region, None)?);
                 Err(Error::NotRecoverable)
             }
             health => Ok(Taken { token: taken, owner_dead: health == Health::Inconsistent }),
@@ -126,7 +138,7 @@ impl<'a> At<'a> {
         if limit == Limit::Never {
             self.look_before_trying()?;
         }
-        let in_demand = self.come(limit, self.manner.patience)?;
+        let in_demand = self.come(limit, self.manner.patience, self.stop())?;
         if !self.seat.file.is_whole() {
             self.withdraw();
             return Err(self.seat.file.not_whole());
@@ -139,23 +151,29 @@ impl<'a> At<'a> {
     ///
     /// Gives whether the privilege is in demand: it was taken from one who used it all the time.
     #[inline]
-    pub(super) fn come(&self, limit: Limit, patience: u64) -> Result<bool> {
+    pub(super) fn come(&self, limit: Limit, patience: u64, stop: Stop) -> Result<bool> {
         let line = bakery(&self.lock);
         match line.doorway(self.seat.slot) {
             Ok(ticket) => {
                 steps::at(Step::Wait);
                 let free = line.is_next(self.seat.slot, ticket)
                     && privilege(self.lock.words).is_free_for(self.seat.slot);
-                if free { Ok(false) } else { self.wait(limit, patience, Ok(ticket)) }
+                if free { Ok(false) } else { self.wait(limit, patience, stop, Ok(ticket)) }
             }
-            corrupt => self.wait(limit, patience, corrupt),
+            corrupt => self.wait(limit, patience, stop, corrupt),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn wait(&self, limit: Limit, patience: u64, ticket: std::result::Result<u64, Corrupt>) -> Result<bool> {
-        Turn::new(self, limit, patience).come(ticket)
+    fn wait(
+        &self,
+        limit: Limit,
+        patience: u64,
+        stop: Stop,
+        ticket: std::result::Result<u64, Corrupt>,
+    ) -> Result<bool> {
+        Turn::new(self, limit, patience, stop).come(ticket)
     }
 
     /// As the one who retains the privilege, if we do.
@@ -235,8 +253,7 @@ impl<'a> At<'a> {
     /// Gives the lock back, if we have it (with this very token, where one is named).
     #[inline]
     pub fn unlock(&self, token: Option<u64>) -> Result<()> {
-        self.check_owner(token)?;
-        self.give_back();
+        self.give_back(self.seat.begin_giving_back(self.region, token)?);
         self.after_leaving()
     }
 
@@ -249,12 +266,19 @@ impl<'a> At<'a> {
 
     fn after_leaving(&self) -> Result<()> {
         // After: giving back may be the first to touch what a truncated file has no more.
-        if self.seat.file.is_whole() { Ok(()) } else { Err(self.seat.file.not_whole()) }
+        let file = &self.seat.file;
+        if !file.is_whole() {
+            Err(file.not_whole())
+        } else if file.is_said_to_be_unlinked() && file.is_unlinked() {
+            Err(Error::Replaced { path: file.reopen().path() })
+        } else {
+            Ok(())
+        }
     }
 
     /// Gives the lock back as a dying owner does: the next holder has the news.
     pub fn abandon(&self, token: Option<u64>) -> Result<()> {
-        self.check_owner(token)?;
+        self.seat.begin_giving_back(self.region, token)?;
         recovery::recover_in_lock(self.seat.file.view(), self.region, self.seat.slot);
         self.seat.own(self.region).note(None);
         Ok(())
@@ -273,12 +297,13 @@ impl<'a> At<'a> {
 
     /// The data that a dead owner left are well again.
     pub fn mark_consistent(&self) -> Result<()> {
-        self.check_owner(None)?;
-        if self.health() != Health::Inconsistent {
-            return Err(Error::NotInconsistent);
+        let has = self.seat.begin_giving_back(self.region, None)?;
+        let inconsistent = self.health() == Health::Inconsistent;
+        if inconsistent {
+            ownership(self.lock.words).mark_consistent();
         }
-        ownership(self.lock.words).mark_consistent();
-        Ok(())
+        self.seat.own(self.region).note(Some(has));
+        if inconsistent { Ok(()) } else { Err(Error::NotInconsistent) }
     }
 
     /// Do we have the lock (with this very token, where one is named)?
@@ -296,8 +321,8 @@ impl<'a> At<'a> {
         ownership(self.lock.words).health()
     }
 
-    fn give_back(&self) {
-        let Some(has) = self.seat.own(self.region).has() else { return };
+    /// Gives back what [`Seat::begin_giving_back`] found.
+    fn give_back(&self, has: Have) {
         let cell = &self.lock.cells[self.seat.slot];
         steps::at(Step::Exit);
         if !has.plainly {
@@ -338,8 +363,7 @@ impl<'a> At<'a> {
             if bakery(&self.lock).place(blocker.slot) == Place::Choosing {
                 return Ok(());
             }
-            let probe = Probe::open(self.seat.file.reopen(), self.seat.slot)?;
-            if !reap_if_dead(self.seat, &probe, blocker.slot)? && bakery(&self.lock).still_blocks(&blocker) {
+            if !Watch::new(self).look_after(blocker.slot)? && bakery(&self.lock).still_blocks(&blocker) {
                 return Err(Error::WouldBlock);
             }
         }

@@ -5,12 +5,13 @@ use super::{
     open_file::OpenFile,
     participant::{Participant, ParticipantOptions},
     ring::{RingOptions, TurnRing},
-    seat,
+    thread,
 };
 use crate::error::{Error, Result};
 use crate::layout::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
 use crate::os::file::Permissions;
 use crate::sync::Ordering::Relaxed;
+use crate::wait::Interrupt;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -59,6 +60,7 @@ pub struct LockFileOptions {
     label: String,
     must_exist: bool,
     full_fences: bool,
+    interrupt: Option<Interrupt>,
 }
 
 impl LockFileOptions {
@@ -110,6 +112,16 @@ impl LockFileOptions {
         self
     }
 
+    /// Has a thread that waits through this handle, or through a lock that comes from it, ask `is_to_end` between its
+    /// sleeps: when a signal handler has interrupted one, and every 20 to 70 milliseconds. If it says so the wait ends with
+    /// [`Error::Interrupted`], and nothing of it is left in the line.
+    ///
+    /// For programs that must act on signals while they wait, such as interpreters.
+    pub fn interrupted_by(&mut self, is_to_end: impl Fn() -> bool + Send + Sync + 'static) -> &mut Self {
+        self.interrupt = Some(Interrupt::new(is_to_end));
+        self
+    }
+
     /// Opens the file at `path`, or creates it.
     ///
     /// # Errors
@@ -140,7 +152,7 @@ impl LockFileOptions {
             OpenFile::open_or_create(path.as_ref(), geometry, !self.must_exist, permissions, &self.label)?;
         file.settle_fences(self.full_fences)?;
         file.check_capacity(self.participants, self.locks)?;
-        Ok(LockFile { file: Counted::new(file) })
+        Ok(LockFile { file: Counted::new(file, self.interrupt.clone()) })
     }
 }
 
@@ -188,52 +200,56 @@ impl LockFile {
 
     /// Options for a participant of its own.
     pub fn participant_options(&self) -> ParticipantOptions<'_> {
-        ParticipantOptions::new(&self.file.0)
+        ParticipantOptions::new(&self.file.open)
     }
 
     /// The calling thread's own participant, to be handed to another thread that may want to cancel its wait; for
     /// nothing else: locking as it is an error.
     pub fn current_participant(&self) -> Result<Participant> {
-        Participant::of_thread(&self.file.0)
+        Participant::of_thread(&self.file.open)
     }
 
     /// The path, with its folder resolved.
     pub fn path(&self) -> PathBuf {
-        self.file.0.reopen().path().into()
+        self.file.open.reopen().path()
     }
 
     /// How many participants the file has room for.
     pub fn participants(&self) -> u32 {
-        self.file.0.geometry().participants()
+        self.file.open.geometry().participants()
     }
 
     /// How many named locks the file has room for.
     pub fn locks(&self) -> u32 {
-        self.file.0.geometry().locks()
+        self.file.open.geometry().locks()
     }
 }
 
 /// An open file, counted as long as the program has handles of it. The last handle gone, the thread that dropped it
 /// gives its slot back; other threads do at their end.
-pub(super) struct Counted(pub Arc<OpenFile>);
+pub(super) struct Counted {
+    pub open: Arc<OpenFile>,
+    /// Asked by waits through this handle, and through the locks that come from it.
+    pub interrupt: Option<Interrupt>,
+}
 
 impl Counted {
-    fn new(file: Arc<OpenFile>) -> Self {
-        file.handles.fetch_add(1, Relaxed);
-        Self(file)
+    fn new(open: Arc<OpenFile>, interrupt: Option<Interrupt>) -> Self {
+        open.handles.fetch_add(1, Relaxed);
+        Self { open, interrupt }
     }
 }
 
 impl Clone for Counted {
     fn clone(&self) -> Self {
-        Self::new(self.0.clone())
+        Self::new(self.open.clone(), self.interrupt.clone())
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        if self.0.handles.fetch_sub(1, Relaxed) == 1 {
-            seat::leave_thread_seat(&self.0);
+        if self.open.handles.fetch_sub(1, Relaxed) == 1 {
+            thread::leave_thread_seat(&self.open);
         }
     }
 }

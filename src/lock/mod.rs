@@ -11,6 +11,7 @@ mod retained;
 mod ring;
 mod rotation;
 mod seat;
+mod thread;
 mod turn;
 mod watch;
 

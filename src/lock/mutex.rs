@@ -7,7 +7,8 @@ use super::{
     guard::{MutexGuard, ParticipantGuard},
     participant::Participant,
     retained::{self, Door, Left},
-    seat::{FileKey, Seat, with_thread_seat, with_thread_seat_if_any},
+    seat::{FileKey, Seat},
+    thread::{with_thread_seat, with_thread_seat_if_any},
 };
 use crate::error::{Error, Result};
 use crate::wait::Limit;
@@ -95,7 +96,7 @@ impl<'a> MutexOptions<'a> {
             patience: u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX),
             may_create: !self.must_exist,
         };
-        let found = directory::find_or_name(&self.file.0, name, &plan)?;
+        let found = directory::find_or_name(&self.file.open, name, &plan)?;
         Ok(Mutex::new(self.file.clone(), found, Order::Arrival))
     }
 }
@@ -126,8 +127,8 @@ pub struct PreviousOwner {
 
 impl Mutex {
     pub(super) fn new(file: Counted, found: Found, order: Order) -> Self {
-        let entrance = file.0.view().entrance(found.region);
-        let door = Door { file: FileKey::of(&file.0), region: found.region, entrance };
+        let entrance = file.open.view().entrance(found.region);
+        let door = Door { file: FileKey::of(&file.open), region: found.region, entrance };
         Self { file, door, manner: Manner { patience: found.patience, retains: true, order } }
     }
 
@@ -228,12 +229,12 @@ impl Mutex {
     /// Who died holding this lock, last; `None` if nobody ever did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         let (fencing_token, pid, thread, label) =
-            engine::previous_owner(&self.file.0.view().lock(self.door.region));
+            engine::previous_owner(&self.file.open.view().lock(self.door.region));
         (fencing_token != 0).then_some(PreviousOwner { fencing_token, pid, thread, label })
     }
 
     fn reset_within(&self, limit: Limit) -> Result<()> {
-        with_thread_seat(&self.file.0, |seat| {
+        with_thread_seat(&self.file.open, |seat| {
             let taken = self.at(seat).take_and_reset(limit)?;
             self.at(seat).unlock(Some(taken.token))
         })
@@ -281,7 +282,7 @@ impl Mutex {
     #[cold]
     #[inline(never)]
     fn take_slowly(&self, limit: Limit) -> Result<Acquired> {
-        with_thread_seat(&self.file.0, |seat| Ok(self.at(seat).take(limit)?.into()))
+        with_thread_seat(&self.file.open, |seat| Ok(self.at(seat).take(limit)?.into()))
     }
 
     pub(crate) fn take_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
@@ -301,7 +302,7 @@ impl Mutex {
     /// What is left to do for `left`, or all of it.
     #[cold]
     pub(crate) fn unlock_slowly(&self, left: Option<Left>, token: Option<u64>) -> Result<()> {
-        with_thread_seat_if_any(&self.file.0, |seat| match left {
+        with_thread_seat_if_any(&self.file.open, |seat| match left {
             Some(_) => self.at(seat).left_disturbed(),
             None => self.at(seat).unlock(token),
         })
@@ -324,32 +325,32 @@ impl Mutex {
 
     pub(crate) fn unlock_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
         let seat = self.seat_of(participant)?;
-        let _call = seat.begin_giving_back()?;
+        seat.check()?;
         self.at(seat).unlock(token)
     }
 
     pub(crate) fn abandon(&self, token: Option<u64>) -> Result<()> {
-        with_thread_seat_if_any(&self.file.0, |seat| self.at(seat).abandon(token))
+        with_thread_seat_if_any(&self.file.open, |seat| self.at(seat).abandon(token))
     }
 
     pub(crate) fn abandon_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
         let seat = self.seat_of(participant)?;
-        let _call = seat.begin_giving_back()?;
+        seat.check()?;
         self.at(seat).abandon(token)
     }
 
     pub(crate) fn mark_consistent(&self) -> Result<()> {
-        with_thread_seat_if_any(&self.file.0, |seat| self.at(seat).mark_consistent())
+        with_thread_seat_if_any(&self.file.open, |seat| self.at(seat).mark_consistent())
     }
 
     pub(crate) fn mark_consistent_as(&self, participant: &Participant) -> Result<()> {
         let seat = self.seat_of(participant)?;
-        let _call = seat.begin_giving_back()?;
+        seat.check()?;
         self.at(seat).mark_consistent()
     }
 
     pub(crate) fn leave_ring(&self) -> Result<()> {
-        match with_thread_seat_if_any(&self.file.0, |seat| self.at(seat).leave_ring()) {
+        match with_thread_seat_if_any(&self.file.open, |seat| self.at(seat).leave_ring()) {
             Err(Error::NotOwner) => Ok(()),
             left => left,
         }
@@ -363,28 +364,25 @@ impl Mutex {
 
     /// The error for asking who died where nobody did.
     pub(crate) fn nobody_died(&self) -> Error {
-        Error::NotFound {
-            path: self.file.0.reopen().path().into(),
-            why: "nobody died holding this lock".into(),
-        }
+        Error::NotFound { path: self.file.open.reopen().path(), why: "nobody died holding this lock".into() }
     }
 
     /// Has this thread the lock?
     pub(crate) fn is_held_by_this_thread(&self) -> bool {
-        with_thread_seat_if_any(&self.file.0, |seat| self.at(seat).check_owner(None)).is_ok()
+        with_thread_seat_if_any(&self.file.open, |seat| self.at(seat).check_owner(None)).is_ok()
     }
 
     #[inline]
-    fn at<'a>(&self, seat: &'a Seat) -> At<'a> {
-        At::new(seat, self.door.region, self.manner)
+    fn at<'a>(&'a self, seat: &'a Seat) -> At<'a> {
+        At::new(seat, self.door.region, self.manner).interrupted_by(self.file.interrupt.as_ref())
     }
 
     fn seat_of<'a>(&self, participant: &'a Participant) -> Result<&'a Seat> {
-        if !std::sync::Arc::ptr_eq(&participant.seat.file, &self.file.0) {
+        if !std::sync::Arc::ptr_eq(&participant.seat.file, &self.file.open) {
             return Err(Error::InvalidArgument(format!(
                 "the participant belongs to {} and the mutex to {}: open a participant of the same file",
                 participant.seat.file.reopen().path().display(),
-                self.file.0.reopen().path().display()
+                self.file.open.reopen().path().display()
             )));
         }
         if participant.seat.of_thread {

@@ -3,16 +3,19 @@
 use crate::error::{Error, Result};
 use crate::layout::{DeathNoticeKind, Fences, Geometry, HeaderFault, HeaderPrefix, PREFIX_BYTES, View};
 use crate::os::{
-    clock, death_notice,
-    file::{self, Access, Identity, Permissions, Reopen},
+    clock,
+    death_notice::{self, Alone, Probe},
+    file::{self, Access, Permissions},
     fork::{self, Gate, Gated},
+    identity::{self, Identity},
     map::Mapping,
     membarrier, process,
+    reopen::Reopen,
 };
 use crate::participant;
 use crate::recovery;
 use crate::seeded::{Bug, planted};
-use crate::sync::{AtomicUsize, Ordering::Relaxed};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::{
     fs::File,
     os::unix::fs::FileExt,
@@ -28,12 +31,30 @@ pub struct OpenFile {
     prefix: HeaderPrefix,
     pinning: DeathNoticeKind,
     label: Gated<String>,
+    /// When its times were last renewed, `CLOCK_MONOTONIC` nanoseconds.
+    touched: AtomicU64,
     /// How many [`super::LockFile`]s and locks the program has of it. The slots of threads do not count.
     pub handles: AtomicUsize,
 }
 
 /// Every file that is open in this process: opening one twice gives the same mapping, and each thread one slot.
-static OPEN_FILES: Gated<Vec<Weak<OpenFile>>> = Gated::new(Vec::new());
+static OPEN_FILES: Gated<Vec<Known>> = Gated::new(Vec::new());
+
+/// One of them. A file that is gone by name but still mapped keeps its inode, so its identity cannot be another file's;
+/// but it may have been truncated and written anew.
+struct Known {
+    identity: Identity,
+    prefix: HeaderPrefix,
+    file: Weak<OpenFile>,
+}
+
+impl Known {
+    /// The one that is open. To be dropped outside the gate: it enters it.
+    fn find(files: &[Self], identity: Identity, prefix: HeaderPrefix) -> Option<Arc<OpenFile>> {
+        let same = |known: &&Self| known.identity == identity && known.prefix == prefix;
+        files.iter().filter(same).find_map(|known| known.file.upgrade())
+    }
+}
 
 impl OpenFile {
     /// Opens the file at `path`, or creates it. Checks everything that is checked on open; changes no file that was
@@ -63,64 +84,90 @@ impl OpenFile {
     }
 
     fn open(path: &Path, opened: File, label: &str) -> Result<Arc<Self>> {
-        let reopen = Reopen::new(path.into(), &opened)?;
         let prefix = header_of(&opened, path)?;
         file::refuse_if_open_to_all(&opened, path)?;
-        if let Some(known) = OPEN_FILES.with(&Gate::enter(), |files| find(files, reopen.identity(), prefix)) {
+        let identity = identity::of(&opened, path)?;
+        let known = OPEN_FILES.with(&Gate::enter(), |files| Known::find(files, identity, prefix));
+        if let Some(known) = known.filter(|known| known.is_whole()) {
             if !label.is_empty() {
-                known.label.with(&Gate::enter(), |own| label.clone_into(own));
+                let label = label.to_owned();
+                let before = known.label.with(&Gate::enter(), |own| std::mem::replace(own, label));
+                drop(before);
             }
+            known.reopen.opened_at(path)?;
             return Ok(known);
         }
         let mapping = Mapping::read_write(&opened, prefix.geometry.file_size(), path)?;
-        drop(opened);
+        let reopen = Reopen::new(path, opened, prefix.incarnation)?;
         let new = Arc::new(Self {
             pinning: death_notice::pinning(&reopen)?,
             reopen,
             mapping,
             prefix,
             label: Gated::new(label.into()),
+            touched: AtomicU64::new(0),
             handles: AtomicUsize::new(0),
         });
+        new.touch_now_and_then();
         new.renew_after_boot()?;
-        Ok(new.register())
+        new.register()
     }
 
     /// Another thread may have opened the same file meanwhile: then its mapping serves both.
-    fn register(self: Arc<Self>) -> Arc<Self> {
-        OPEN_FILES.with(&Gate::enter(), |files| {
-            find(files, self.reopen.identity(), self.prefix).unwrap_or_else(|| {
-                files.retain(|file| file.strong_count() > 0);
-                files.push(Arc::downgrade(&self));
-                self
-            })
-        })
+    fn register(self: Arc<Self>) -> Result<Arc<Self>> {
+        let (identity, prefix) = (self.reopen.identity(), self.prefix);
+        let known = OPEN_FILES.with(&Gate::enter(), |files| {
+            files.retain(|known| known.file.strong_count() > 0);
+            let known = Known::find(files, identity, prefix);
+            if known.is_none() {
+                files.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                files.push(Known { identity, prefix, file: Arc::downgrade(&self) });
+            }
+            Ok::<_, Error>(known)
+        })?;
+        // One that was truncated and restored since is of no use to us; nor are we to those who have it.
+        Ok(known.filter(|known| known.is_whole()).unwrap_or(self))
     }
 
+    /// Clears what a former boot left. Nobody of it is alive; so where somebody alive takes part, the file was cleared
+    /// since, and only the boot ids differ: a container may have one of its own.
     fn renew_after_boot(&self) -> Result<()> {
+        self.alone_with_it(
+            || recovery::is_of_this_boot(self.view()),
+            || {
+                recovery::renew_after_boot(
+                    self.view(),
+                    possible_fences(),
+                    process::boot_id(),
+                    clock::realtime_ns(),
+                );
+            },
+        )
+    }
+
+    /// Has `act` done by us or somebody else, if nobody takes part, unless it `is_done` already.
+    fn alone_with_it(&self, is_done: impl Fn() -> bool, act: impl Fn()) -> Result<()> {
         let slots = 0..self.geometry().participants() as usize;
-        for _ in 0..5_000 {
-            if recovery::is_of_this_boot(self.view()) {
+        for _ in 0..LOOKS {
+            if is_done() {
                 return Ok(());
             }
-            death_notice::if_slots_are_free(&self.reopen, slots.clone(), || {
-                // Somebody else may have done it between our look and our locks.
-                if !recovery::is_of_this_boot(self.view()) {
-                    recovery::renew_after_boot(
-                        self.view(),
-                        possible_fences(),
-                        process::boot_id(),
-                        clock::realtime_ns(),
-                    );
+            // Somebody else may have done it between our look and our locks.
+            let done = death_notice::alone(&self.reopen, slots.clone(), || {
+                if !is_done() {
+                    act()
                 }
             })?;
-            std::thread::sleep(Duration::from_millis(1));
+            if done != Alone::NotNow {
+                return Ok(());
+            }
+            std::thread::sleep(BETWEEN_THEM);
         }
-        Err(self.damaged(
-            "its boot id is not this boot's, and yet somebody alive takes part: it is used from two kernels at once \
-             (a virtual machine and its host, for example), which cannot work"
-                .into(),
-        ))
+        Err(self.damaged(format!(
+            "somebody has been clearing it for {:?}, which takes milliseconds otherwise: a process is stopped while it opens \
+             the file; continue it or end it",
+            BETWEEN_THEM * LOOKS
+        )))
     }
 
     /// Sees to it that this process can take part in taking a retained privilege back. A file begins with membarrier
@@ -130,12 +177,14 @@ impl OpenFile {
         if self.fences() == Fences::Full || (!full_fences && membarrier::register()) {
             return Ok(());
         }
-        let slots = 0..self.geometry().participants() as usize;
-        death_notice::if_slots_are_free(&self.reopen, slots, || {
-            // Before the word: nobody takes part, so no retention of the other kind is left.
-            recovery::clear_retentions(self.view());
-            self.view().header().fences.store(Fences::Full as u32, Relaxed);
-        })?;
+        self.alone_with_it(
+            || self.fences() == Fences::Full,
+            || {
+                // Before the word: nobody takes part, so no retention of the other kind is left.
+                recovery::clear_retentions(self.view());
+                self.view().header().fences.store(Fences::Full as u32, Relaxed);
+            },
+        )?;
         // Without membarrier, one cannot take anything back from those who rely on it.
         if self.fences() == Fences::Membarrier { self.can_membarrier() } else { Ok(()) }
     }
@@ -145,14 +194,7 @@ impl OpenFile {
     }
 
     fn can_membarrier(&self) -> Result<()> {
-        if membarrier::register() {
-            Ok(())
-        } else {
-            Err(Error::Unsupported(
-                "membarrier (before Linux 4.16, or by a filter), which those who use this file now rely on: open it first \
-                 from here, while nobody uses it, and everybody will do without",
-            ))
-        }
+        if membarrier::register() { Ok(()) } else { Err(Error::Unsupported(NO_MEMBARRIER)) }
     }
 
     /// Do this process's retained entries have full fences? For one who has a slot's byte lock: nobody changes it then.
@@ -212,7 +254,7 @@ impl OpenFile {
     /// An error about this file.
     #[cold]
     pub fn damaged(&self, why: String) -> Error {
-        Error::Damaged { path: self.reopen.path().into(), why }
+        Error::Damaged { path: self.reopen.path(), why }
     }
 
     /// Fits the file what was asked for? A capacity of 0 was not asked for.
@@ -222,28 +264,58 @@ impl OpenFile {
             [("participants", geometry.participants(), participants), ("locks", geometry.locks(), locks)]
         {
             if wanted > has {
-                return Err(Error::Capacity { path: self.reopen.path().into(), what, has, wanted });
+                return Err(Error::Capacity { path: self.reopen.path(), what, has, wanted });
             }
         }
         Ok(())
     }
 
-    /// Has scans stop at the highest slot in use. A failure only costs time later.
-    pub fn lower_bound(&self) {
-        let _ = participant::lower_bound(&self.reopen, self.view());
+    /// Has scans stop at the highest slot in use, for the participant in `own_slot`.
+    pub fn lower_bound(&self, own_slot: usize) {
+        participant::lower_bound(&Probe::new(&self.reopen, own_slot), self.view());
+    }
+
+    /// Now and then has the file look used, for the sake of those who delete what looks old: stores into a mapping do
+    /// not, on every file system. For those who do not mind a system call.
+    pub fn touch_now_and_then(&self) {
+        let (now, last) = (clock::coarse_monotonic_ns(), self.touched.load(Relaxed));
+        if last == 0 || now.saturating_sub(last) > BETWEEN_TOUCHES {
+            self.touched.store(now.max(1), Relaxed);
+            self.reopen.touch();
+        }
+    }
+
+    /// The file has lost its last name: tells everybody who has it open.
+    pub fn say_unlinked(&self) {
+        self.view().header().unlinked.store(1, Relaxed);
+    }
+
+    /// Is it so? If not, something else than turnlock wrote the word that says so, and it is written anew.
+    #[cold]
+    pub fn is_unlinked(&self) -> bool {
+        let unlinked = self.reopen.look().is_none_or(|sight| sight.is_unlinked);
+        self.view().header().unlinked.store(u32::from(unlinked), Relaxed);
+        unlinked
+    }
+
+    /// Was it seen by anybody that the file has lost its last name?
+    pub fn is_said_to_be_unlinked(&self) -> bool {
+        self.view().header().unlinked.load(Relaxed) != 0
     }
 }
 
+/// What a process is told that cannot take a retained privilege back from those who rely on membarrier.
+pub const NO_MEMBARRIER: &str = "membarrier (before Linux 4.16, or by a filter), which those who use this file now rely on: \
+     allow it in the filter; or open the file while nobody uses it, from here or with the option for full fences \
+     (TURNLOCK_FILE_FULL_FENCES), and everybody will do without";
+/// How long somebody else may be clearing the file before it counts as stopped.
+const LOOKS: u32 = 5_000;
+const BETWEEN_THEM: Duration = Duration::from_millis(1);
+/// An hour: those who delete what looks old think in days.
+const BETWEEN_TOUCHES: u64 = 3_600_000_000_000;
+
 fn possible_fences() -> Fences {
     if membarrier::register() { Fences::Membarrier } else { Fences::Full }
-}
-
-fn find(files: &[Weak<OpenFile>], identity: Identity, prefix: HeaderPrefix) -> Option<Arc<OpenFile>> {
-    // A file that is gone by name but still mapped keeps its inode, so the number cannot be another file's; but it may
-    // have been truncated and written anew.
-    let same =
-        |file: &Arc<OpenFile>| file.reopen.identity() == identity && file.prefix == prefix && file.is_whole();
-    files.iter().filter_map(Weak::upgrade).find(same)
 }
 
 fn create(path: &Path, geometry: Geometry, permissions: Permissions) -> Result<Option<File>> {

@@ -2,7 +2,8 @@
 
 use super::{
     open_file::OpenFile,
-    seat::{self, Seat, Wish},
+    seat::{Seat, Wish},
+    thread,
 };
 use crate::error::Result;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub struct Participant {
 
 impl Participant {
     pub(super) fn of_thread(file: &Arc<OpenFile>) -> Result<Self> {
-        Ok(Self { seat: seat::thread_seat(file)? })
+        Ok(Self { seat: thread::thread_seat(file)? })
     }
 
     /// Ends this participant's wait for a lock with [`crate::Error::Cancelled`], from any thread: the present wait,

@@ -4,9 +4,13 @@
 //! Whatever is not exactly so (another one's privilege, somebody who asks, the news of a death) is for
 //! [`super::engine`].
 
-use super::seat::{self, FileKey, Have};
+use super::{
+    seat::{FileKey, Have},
+    thread,
+};
 use crate::layout::Entrance;
 use crate::recovery;
+use crate::seeded::{Bug, planted};
 use crate::steps::{self, Step};
 
 /// A lock, as its handle knows it.
@@ -35,16 +39,26 @@ pub enum Left {
 #[inline(always)]
 pub unsafe fn enter(door: Door) -> Option<u64> {
     // SAFETY: the door was made by whoever opened the lock, so its file has that region.
-    let seat = unsafe { seat::latest(door.file, door.region) }?;
+    let seat = unsafe { thread::latest(door.file, door.region) }?;
     if !seat.own.may_retain() {
         return None;
     }
     // SAFETY: door and cell offset were computed from views of the same file, whose mapping lives as long as it does.
     let (words, cell) = unsafe { door.entrance.words(seat.cell) };
-    let token = recovery::privilege(words).enter(&cell.held, seat.mark, &recovery::ownership(words))?;
-    seat.own.note(Some(Have { token, plainly: false }));
-    steps::at(Step::Section);
-    Some(token)
+    if !planted(Bug::HeldBeforeOwn) {
+        seat.own.begin_retained();
+    }
+    match recovery::privilege(words).enter(&cell.held, seat.mark, &recovery::ownership(words)) {
+        Some(token) => {
+            seat.own.note(Some(Have { token, plainly: false }));
+            steps::at(Step::Section);
+            Some(token)
+        }
+        None => {
+            seat.own.note_retaining();
+            None
+        }
+    }
 }
 
 /// Leaves, if the calling thread is in by a retained entry (with this very token, where one is named). `None`: it is
@@ -55,7 +69,7 @@ pub unsafe fn enter(door: Door) -> Option<u64> {
 #[inline(always)]
 pub unsafe fn leave(door: Door, token: Option<u64>) -> Option<Left> {
     // SAFETY: as in `enter`.
-    let seat = unsafe { seat::latest(door.file, door.region) }?;
+    let seat = unsafe { thread::latest(door.file, door.region) }?;
     if !seat.own.is_retained_entry(token) {
         return None;
     }

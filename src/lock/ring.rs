@@ -108,7 +108,7 @@ impl<'a> RingOptions<'a> {
     /// [`Error::InvalidArgument`] if the sum ring's step leaves somebody out; [`Error::Kind`] if the name belongs to
     /// another kind of lock, another ring or another step; others as [`super::MutexOptions::open`].
     pub fn open(self, name: &str) -> Result<TurnRing> {
-        let participants = self.file.0.geometry().participants();
+        let participants = self.file.open.geometry().participants();
         let (algorithm, ring_step) = match self.algorithm.unwrap_or_default() {
             RingAlgorithm::KState => (Algorithm::KState, 0),
             RingAlgorithm::Raynal => (Algorithm::Raynal, 0),
@@ -124,7 +124,7 @@ impl<'a> RingOptions<'a> {
         let kind = Kind::TurnRing;
         let (whichever, may_create) = (self.algorithm.is_none(), !self.must_exist);
         let plan = Plan { kind, algorithm, ring_step, patience: 0, whichever, may_create };
-        let found = directory::find_or_name(&self.file.0, name, &plan)?;
+        let found = directory::find_or_name(&self.file.open, name, &plan)?;
         let rule = found.rule.ok_or_else(|| Error::Internal("a ring without a rule".into()))?;
         let wish = if self.standing { Wish::Standing } else { Wish::OneTurn };
         Ok(TurnRing(Mutex::new(self.file.clone(), found, Order::Rotation { rule, wish })))

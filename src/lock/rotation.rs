@@ -20,16 +20,17 @@ use crate::recovery::{self, bakery, bed, ownership, wake_next};
 use crate::seeded::{Bug, planted};
 use crate::steps::{self, Step};
 use crate::sync::{Ordering::Acquire, Ordering::Relaxed, full_fence};
-use crate::wait::{Ladder, Limit, Outcome};
+use crate::wait::{Cancel, Ladder, Limit, Outcome, Stop};
 use std::time::Duration;
 
 /// The reconfiguration lock is held for some hundred instructions, and whoever has little time or none may wait for
-/// that: else two who come at once could both be turned away from a ring that nobody is on.
+/// that: else two who come at once could both be turned away from a ring that nobody is on. Nor does anybody wait longer
+/// who only leaves: whoever still waits for its turn will do what was left undone.
 const TRY_WAITS: Duration = Duration::from_millis(20);
 
 /// Waits for the turn as long as `limit` says, and writes us down as the holder.
 pub fn enter(at: &At, rule: Rule, wish: Wish, limit: Limit) -> Result<Have> {
-    let mut rotation = Rotation::new(at, rule, limit);
+    let mut rotation = Rotation::new(at, rule, limit, at.stop());
     rotation.come(wish)?;
     let file = &at.seat.file;
     let cell = &at.lock.cells[at.seat.slot];
@@ -73,14 +74,14 @@ pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
     };
     // Whoever waits would find it too, a little later.
     if stranded || (wish == Wish::OneTurn && passed != Passed::ToNobody && ring.has_privilege(me)) {
-        let _ = Rotation::new(at, rule, Limit::Forever).settle();
+        let _ = Rotation::new(at, rule, Limit::For(TRY_WAITS), nothing_stops(&Cancel::default())).settle();
     }
 }
 
 /// Before a lock that is closed for everyone is opened again: a ring that was overwritten begins anew, with us. While
 /// it is closed nobody takes turns, so a look that finds nothing moving is right.
 pub fn renew(at: &At, rule: Rule, limit: Limit) -> Result<()> {
-    let rotation = Rotation::new(at, rule, limit);
+    let rotation = Rotation::new(at, rule, limit, at.stop());
     rotation.reconfigure(|| {
         if matches!(rotation.ring.survey(), Survey::Several | Survey::Lost) && rotation.nobody_is_inside() {
             rotation.ring.begin(at.seat.slot);
@@ -90,7 +91,12 @@ pub fn renew(at: &At, rule: Rule, limit: Limit) -> Result<()> {
 
 /// Out of the ring: it is passed over from now on.
 pub fn leave(at: &At, rule: Rule) {
-    Rotation::new(at, rule, Limit::Forever).take_wish_back();
+    Rotation::new(at, rule, Limit::Forever, at.stop()).take_wish_back();
+}
+
+/// What is done in leaving is not for others to end: a cancel is for the next wait.
+fn nothing_stops(nobody: &Cancel) -> Stop<'_> {
+    Stop { cancel: nobody, interrupt: None }
 }
 
 /// One wait for the turn.
@@ -98,14 +104,20 @@ struct Rotation<'a, M> {
     at: &'a At<'a>,
     ring: Ring<M>,
     ladder: Ladder<'a>,
+    stop: Stop<'a>,
     watch: Watch<'a>,
 }
 
 impl<'a> Rotation<'a, ()> {
-    fn new(at: &'a At<'a>, rule: Rule, limit: Limit) -> Rotation<'a, impl Machines + Copy + use<'a>> {
+    fn new(
+        at: &'a At<'a>,
+        rule: Rule,
+        limit: Limit,
+        stop: Stop<'a>,
+    ) -> Rotation<'a, impl Machines + Copy + use<'a>> {
         let since = &at.lock.cells[at.seat.slot].since;
-        let ladder = Ladder::new(limit, 0, at.seat.slot, (&at.seat.cancel, &at.seat.awake), since);
-        Rotation { at, ring: recovery::ring(&at.lock, rule), ladder, watch: Watch::new(at) }
+        let ladder = Ladder::new(limit, 0, at.seat.slot, (stop, &at.seat.awake), since);
+        Rotation { at, ring: recovery::ring(&at.lock, rule), ladder, stop, watch: Watch::new(at) }
     }
 }
 
@@ -154,7 +166,14 @@ impl<M: Machines + Copy> Rotation<'_, M> {
         // gone.
         full_fence();
         if self.ring.has_privilege(me) {
-            let _ = self.settle();
+            // Not for as long as the wait that is given up, and not to be cancelled.
+            let _ = Rotation::new(
+                self.at,
+                self.ring.rule,
+                Limit::For(TRY_WAITS),
+                nothing_stops(&Cancel::default()),
+            )
+            .settle();
         }
         // Those behind us slept beside us.
         wake_next(&self.at.lock, self.at.region, me);
@@ -191,6 +210,7 @@ impl<M: Machines + Copy> Rotation<'_, M> {
         match step {
             Outcome::LookAgain | Outcome::StepAside => Ok(()),
             Outcome::Cancelled => Err(Error::Cancelled),
+            Outcome::Interrupted => Err(Error::Interrupted),
             Outcome::TimedOut | Outcome::AskWhetherAlive => {
                 self.look_around()?;
                 match step {
@@ -257,7 +277,7 @@ impl<M: Machines + Copy> Rotation<'_, M> {
             Limit::For(limit) => Limit::For(limit.max(TRY_WAITS)),
             Limit::Forever => Limit::Forever,
         };
-        self.at.come(limit, 0).map_err(|error| match error {
+        self.at.come(limit, 0, self.stop).map_err(|error| match error {
             Error::TimedOut => out_of_time(self.ladder.limit()),
             error => error,
         })?;

@@ -2,6 +2,7 @@
 
 use super::{
     engine::At,
+    open_file::NO_MEMBARRIER,
     watch::{Watch, out_of_time},
 };
 use crate::algorithm::{Blocker, Corrupt, Place, Protocol, retained::Retainer};
@@ -16,7 +17,7 @@ use crate::sync::{
     Ordering::{Acquire, Relaxed},
     full_fence, spin_hint,
 };
-use crate::wait::{Ladder, Limit, Outcome};
+use crate::wait::{Ladder, Limit, Outcome, Stop};
 use std::time::Duration;
 
 /// What a look at who is before us came to.
@@ -44,11 +45,11 @@ pub struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     /// Behind the doorway. Waits as long as `limit` says, and lets others pass for `patience` nanoseconds.
-    pub fn new(at: &'a At<'a>, limit: Limit, patience: u64) -> Self {
+    pub fn new(at: &'a At<'a>, limit: Limit, patience: u64, stop: Stop<'a>) -> Self {
         let since = &at.lock.cells[at.seat.slot].since;
         Self {
             at,
-            ladder: Ladder::new(limit, patience, at.seat.slot, (&at.seat.cancel, &at.seat.awake), since),
+            ladder: Ladder::new(limit, patience, at.seat.slot, (stop, &at.seat.awake), since),
             watch: Watch::new(at),
         }
     }
@@ -113,6 +114,7 @@ impl<'a> Turn<'a> {
                 Outcome::LookAgain => {}
                 Outcome::StepAside => return Ok(Came::Aside(Hindrance::InLine(blocker))),
                 Outcome::Cancelled => return Err(Error::Cancelled),
+                Outcome::Interrupted => return Err(Error::Interrupted),
                 Outcome::TimedOut | Outcome::AskWhetherAlive => {
                     // Whatever somebody else wrote over our number: those behind us look at it.
                     protocol.insist(seat.slot, ticket);
@@ -178,9 +180,11 @@ impl<'a> Turn<'a> {
             return Ok(());
         }
         match membarrier::everywhere() {
-            // Refused from now on, but of a dead one everything has been seen since its byte lock was free.
-            Err(error) => self.watch.look_after(retainer.slot)?.then_some(()).ok_or(error),
-            done => done,
+            // Refused from now on, by a filter that came after the file was opened. Of a dead one everything has been
+            // seen since its byte lock was free; of a living one nothing is known, and nothing else makes it known.
+            Err(_) if self.watch.look_after(retainer.slot)? => Ok(()),
+            Err(_) => Err(Error::Unsupported(NO_MEMBARRIER)),
+            Ok(()) => Ok(()),
         }
     }
 
@@ -199,6 +203,7 @@ impl<'a> Turn<'a> {
             match step {
                 Outcome::LookAgain | Outcome::StepAside => {}
                 Outcome::Cancelled => return Err(Error::Cancelled),
+                Outcome::Interrupted => return Err(Error::Interrupted),
                 Outcome::TimedOut | Outcome::AskWhetherAlive => {
                     let reaped = self.watch.look_after(retainer.slot)?;
                     if step == Outcome::TimedOut && !reaped && inside() {
@@ -224,6 +229,7 @@ impl<'a> Turn<'a> {
         let participants = lock.header.slots_in_use.load(Relaxed);
         match self.ladder.step_aside(retains, participants, lobby(lock), unchanged) {
             Outcome::Cancelled => Err(Error::Cancelled),
+            Outcome::Interrupted => Err(Error::Interrupted),
             Outcome::AskWhetherAlive if is_inside(lock, hindrance) => self.watch.look_after(slot).map(drop),
             _ => Ok(()),
         }
@@ -233,7 +239,7 @@ impl<'a> Turn<'a> {
     #[cold]
     fn repair(&self, Corrupt { slot, value }: Corrupt) -> Result<()> {
         let At { seat, region, lock, .. } = self.at;
-        let probe = Probe::open(seat.file.reopen(), seat.slot)?;
+        let probe = Probe::new(seat.file.reopen(), seat.slot);
         // Somebody else may be removing the dead one, or a newcomer may be about to, in its slot.
         for _ in 0..LOOKS_AT_THE_CORRUPT {
             if recovery::reap(seat.file.view(), &probe, slot)?

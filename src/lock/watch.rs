@@ -2,45 +2,59 @@
 
 use super::{engine::At, seat::Seat};
 use crate::error::{Error, Result};
-use crate::os::death_notice::Probe;
+use crate::os::death_notice::{Probe, Seen};
 use crate::recovery;
+use crate::sync::Ordering::Relaxed;
 use crate::wait::Limit;
 
 /// One who waits, looking after those it waits for.
 pub struct Watch<'a> {
-    at: &'a At<'a>,
-    probe: Option<Probe<'a>>,
+    seat: &'a Seat,
+    /// It said that it cannot look.
+    blind: bool,
 }
 
 impl<'a> Watch<'a> {
-    /// Opens nothing yet.
-    pub fn new(at: &'a At<'a>) -> Self {
-        Self { at, probe: None }
+    /// Opens nothing.
+    pub fn new(at: &At<'a>) -> Self {
+        Self { seat: at.seat, blind: false }
     }
 
     /// Is all well with the file, and with `slot`? `true`: it was dead and is removed now.
+    ///
+    /// Where no descriptor is to be had to look through, it counts as alive, and whoever looks at the file is told so.
     pub fn look_after(&mut self, slot: usize) -> Result<bool> {
-        let seat: &'a Seat = self.at.seat;
-        let probe = match &mut self.probe {
-            Some(probe) => probe,
-            none => none.insert(Probe::open(seat.file.reopen(), seat.slot)?),
-        };
-        if probe.is_replaced() {
-            return Err(Error::Replaced { path: seat.file.reopen().path().into() });
+        let file = &self.seat.file;
+        let probe = Probe::new(file.reopen(), self.seat.slot);
+        let (seen, is_unlinked) = probe.look(slot);
+        if is_unlinked {
+            file.say_unlinked();
+            return Err(Error::Replaced { path: file.reopen().path() });
         }
-        if !seat.file.is_whole() {
-            return Err(seat.file.not_whole());
+        if !file.is_whole() {
+            return Err(file.not_whole());
         }
-        reap_if_dead(seat, probe, slot)
+        self.say_blind(seen == Seen::Unknown);
+        file.touch_now_and_then();
+        match seen {
+            Seen::Dead => recovery::reap(file.view(), &probe, slot),
+            Seen::Alive | Seen::Unknown => Ok(false),
+        }
+    }
+
+    fn say_blind(&mut self, blind: bool) {
+        if blind != self.blind {
+            self.blind = blind;
+            let view = self.seat.file.view();
+            view.slots()[self.seat.slot].blind.store(u32::from(blind), Relaxed);
+        }
     }
 }
 
-/// `true`: it was dead and is removed now.
-pub fn reap_if_dead(seat: &Seat, probe: &Probe, slot: usize) -> Result<bool> {
-    if probe.is_alive(slot)? {
-        return Ok(false);
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.say_blind(false);
     }
-    recovery::reap(seat.file.view(), probe, slot)
 }
 
 /// The error for a wait whose time is up.

@@ -7,7 +7,7 @@ use nix::{
     errno::Errno,
     fcntl::{FcntlArg, fcntl},
 };
-use std::{fs::File, ops::Range};
+use std::{ops::Range, os::fd::AsFd};
 
 fn request(kind: i32, bytes: &Range<u64>) -> libc::flock {
     // SAFETY: flock is plain data; all zeros is a value of it, and F_OFD_* demand l_pid = 0.
@@ -20,7 +20,7 @@ fn request(kind: i32, bytes: &Range<u64>) -> libc::flock {
 }
 
 /// Takes the write lock on `bytes` for this open file, all or nothing, without waiting. `false`: somebody has one.
-pub fn try_lock(file: &File, bytes: Range<u64>) -> Result<bool> {
+pub fn try_lock(file: impl AsFd, bytes: Range<u64>) -> Result<bool> {
     match fcntl(file, FcntlArg::F_OFD_SETLK(&request(libc::F_WRLCK, &bytes))) {
         Ok(_) => Ok(true),
         Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
@@ -29,14 +29,14 @@ pub fn try_lock(file: &File, bytes: Range<u64>) -> Result<bool> {
 }
 
 /// Gives the lock on `bytes` back, also where a forked child has a copy of the descriptor.
-pub fn unlock(file: &File, bytes: Range<u64>) -> Result<()> {
+pub fn unlock(file: impl AsFd, bytes: Range<u64>) -> Result<()> {
     fcntl(file, FcntlArg::F_OFD_SETLK(&request(libc::F_UNLCK, &bytes)))
         .map(drop)
         .map_err(system("giving a byte lock of the lock file back"))
 }
 
 /// Has some other open file a lock on `byte`? Changes nothing; 0.2 microseconds.
-pub fn is_locked_by_another(file: &File, byte: u64) -> Result<bool> {
+pub fn is_locked_by_another(file: impl AsFd, byte: u64) -> Result<bool> {
     let mut question = request(libc::F_WRLCK, &(byte..byte + 1));
     fcntl(file, FcntlArg::F_OFD_GETLK(&mut question))
         .map_err(system("asking for a byte lock of the lock file"))?;

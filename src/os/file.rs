@@ -17,56 +17,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Which file it is, whatever its path says by now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
-    device: u64,
-    inode: u64,
-}
-
-/// A file by path and identity: opens the same file again, or says that the path names another one.
-#[derive(Clone, Debug)]
-pub struct Reopen {
-    path: PathBuf,
-    identity: Identity,
-}
-
-impl Reopen {
-    /// Remembers `file`, opened at the absolute `path`.
-    pub fn new(path: PathBuf, file: &File) -> Result<Self> {
-        let identity = identity(file, &path)?;
-        Ok(Self { path, identity })
-    }
-
-    /// The absolute path.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Which file it is.
-    pub fn identity(&self) -> Identity {
-        self.identity
-    }
-
-    /// A fresh descriptor of the same file.
-    pub fn open(&self, access: Access) -> Result<File> {
-        let file = open(&self.path, access.flags(), Mode::empty()).map_err(|errno| match errno {
-            Errno::ENOENT | Errno::ELOOP => Error::Replaced { path: self.path.clone() },
-            errno => open_error(errno, &self.path),
-        })?;
-        let file = File::from(file);
-        if identity(&file, &self.path)? != self.identity {
-            return Err(Error::Replaced { path: self.path.clone() });
-        }
-        Ok(file)
-    }
-
-    /// Has an open descriptor's file lost its last name?
-    pub fn is_unlinked(&self, file: &File) -> bool {
-        file.metadata().is_ok_and(|meta| meta.nlink() == 0)
-    }
-}
-
 /// What a descriptor may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -77,7 +27,7 @@ pub enum Access {
 }
 
 impl Access {
-    fn flags(self) -> OFlag {
+    pub(super) fn flags(self) -> OFlag {
         let access = match self {
             Access::Read => OFlag::O_RDONLY,
             Access::ReadWrite => OFlag::O_RDWR,
@@ -85,11 +35,6 @@ impl Access {
         // Non-blocking, so that a FIFO put in the file's place cannot hang us.
         access | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NOCTTY | OFlag::O_NONBLOCK
     }
-}
-
-fn identity(file: &File, path: &Path) -> Result<Identity> {
-    let meta = metadata(file, path)?;
-    Ok(Identity { device: meta.dev(), inode: meta.ino() })
 }
 
 fn metadata(file: &File, path: &Path) -> Result<std::fs::Metadata> {
@@ -120,7 +65,8 @@ pub fn absolute(path: &Path) -> Result<PathBuf> {
     Ok(folder.join(name))
 }
 
-fn open_error(errno: Errno, path: &Path) -> Error {
+/// What it means that the lock file at `path` cannot be opened.
+pub(super) fn open_error(errno: Errno, path: &Path) -> Error {
     let path = path.to_owned();
     match errno {
         Errno::ENOENT => Error::NotFound { path, why: "it does not exist".into() },

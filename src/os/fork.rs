@@ -4,10 +4,10 @@
 //! child. The fork gate keeps `fork` out of the moments in which a descriptor with a byte lock on it is open, since a
 //! child that inherited that descriptor would keep the byte lock, and with it a dead slot, alive.
 
-use super::fragile::wiped_page;
-use crate::error::Result;
+use super::{fragile::wiped_page, identity::Identity, signals::SignalsBlocked};
+use crate::error::{Error, Result};
 use crate::sync::{
-    AtomicPtr, AtomicU32, AtomicU64,
+    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::{cell::UnsafeCell, os::fd::RawFd, ptr, sync::Once};
@@ -56,58 +56,98 @@ pub fn prepare() -> Result<()> {
     Ok(())
 }
 
-// 0 = open, 1 = somebody is inside. Private to the process, so a spin with yields is enough: what happens inside
-// takes microseconds.
-static GATE: AtomicU32 = AtomicU32::new(0);
+/// 0 = open, else the thread inside. Private to the process, so a spin with yields is enough: what happens inside takes
+/// microseconds.
+static GATE: AtomicUsize = AtomicUsize::new(0);
+/// The thread inside is forking: it may go in once more, as fork handlers of the program do that take locks.
+static FORKING: AtomicBool = AtomicBool::new(false);
 
-/// While one exists, no thread of this process is between the start and the end of `fork`, and no other has a gate.
-pub struct Gate(());
+/// While one exists, no thread of this process is between the start and the end of `fork` (but for the calling one, in
+/// a fork handler), no other thread has a gate, and no signal handler runs on this thread: one that came here would
+/// wait for itself.
+pub struct Gate {
+    /// Inside the one that the calling thread closed for its `fork`?
+    nested: bool,
+    _signals: SignalsBlocked,
+}
 
 impl Gate {
     /// Waits for the others and goes in.
     pub fn enter() -> Self {
-        close_gate();
-        Gate(())
+        let _signals = SignalsBlocked::new();
+        // Relaxed: only this thread writes its own number there, and FORKING with it.
+        let inside = GATE.load(Relaxed) == this_thread();
+        let nested = inside && FORKING.load(Relaxed);
+        // A defect of ours, or a handler of SIGSEGV and the like that takes locks: no wait would ever end.
+        assert!(nested || !inside, "the fork gate was entered twice");
+        if !nested {
+            close_gate();
+        }
+        Gate { nested, _signals }
     }
 }
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        GATE.store(0, Release);
+        if !self.nested {
+            GATE.store(0, Release);
+        }
     }
+}
+
+/// A number for the calling thread, the same in a forked child. Never 0.
+fn this_thread() -> usize {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::pthread_self() as usize }
 }
 
 fn close_gate() {
     // Acquire. Partner: the release store in `Gate::drop` and in the handlers.
-    while GATE.compare_exchange_weak(0, 1, Acquire, Relaxed).is_err() {
+    while GATE.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_err() {
         std::thread::yield_now();
     }
 }
 
+fn open_gate_after_fork() {
+    FORKING.store(false, Relaxed);
+    GATE.store(0, Release);
+}
+
 unsafe extern "C" fn before_fork() {
+    // A signal handler of this thread may come between the two stores and wait for ever.
+    let _signals = SignalsBlocked::new();
     close_gate();
+    FORKING.store(true, Relaxed);
 }
 
 unsafe extern "C" fn after_fork_in_parent() {
-    GATE.store(0, Release);
+    let _signals = SignalsBlocked::new();
+    open_gate_after_fork();
 }
 
 unsafe extern "C" fn after_fork_in_child() {
     // The parent's thread that forked closed the gate, so the list is whole; it is open for this process only after.
-    let gate = Gate(());
+    let gate = Gate::enter();
+    let ours = process_mark();
     KEPT.with(&gate, |kept| {
-        for descriptor in kept.drain(..) {
-            // SAFETY: the child's copy of a descriptor that only this library knows; the parent's stays open.
-            unsafe { libc::close(descriptor) };
-        }
+        // What a fork handler of the program opened in this process stays.
+        kept.retain(|kept| {
+            if kept.process != ours {
+                kept.identity.close(kept.descriptor);
+            }
+            kept.process == ours
+        });
     });
     drop(gate);
+    let _signals = SignalsBlocked::new();
+    open_gate_after_fork();
 }
 
 /// Something that only one who is inside the gate touches: unlike a `std` mutex, never left locked in a child.
 pub struct Gated<T>(UnsafeCell<T>);
 
-// SAFETY: `with` gives out one reference at a time, since there is one gate and `with` keeps it borrowed.
+// SAFETY: `with` gives out one reference at a time: one thread is inside the gate, `with` keeps it borrowed, and no
+// signal handler comes between.
 unsafe impl<T: Send> Sync for Gated<T> {}
 
 impl<T> Gated<T> {
@@ -118,20 +158,31 @@ impl<T> Gated<T> {
 
     /// Runs `act` on it. `act` enters no gate.
     pub fn with<R>(&self, _inside: &Gate, act: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: there is one gate at a time in a process, it is `_inside`, and `act` is given no way to come here
-        // again for the same value.
+        // SAFETY: there is one gate at a time in a process (a nested one belongs to a thread whose outer one is only
+        // for its fork), it is `_inside`, and `act` is given no way to come here again for the same value.
         act(unsafe { &mut *self.0.get() })
     }
 }
 
-static KEPT: Gated<Vec<RawFd>> = Gated::new(Vec::new());
+/// A descriptor that a forked child must not have.
+struct Kept {
+    descriptor: RawFd,
+    identity: Identity,
+    process: u64,
+}
 
-/// Has `descriptor` closed in every forked child, so that no child keeps a byte lock on it.
-pub fn close_in_children(inside: &Gate, descriptor: RawFd) {
-    KEPT.with(inside, |kept| kept.push(descriptor));
+static KEPT: Gated<Vec<Kept>> = Gated::new(Vec::new());
+
+/// Has `descriptor`, of the file `identity`, closed in every forked child, so that no child keeps a byte lock on it.
+pub fn close_in_children(inside: &Gate, descriptor: RawFd, identity: Identity) -> Result<()> {
+    KEPT.with(inside, |kept| {
+        kept.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+        kept.push(Kept { descriptor, identity, process: process_mark() });
+        Ok(())
+    })
 }
 
 /// Takes [`close_in_children`] back; call it before closing the descriptor.
 pub fn keep_in_children(inside: &Gate, descriptor: RawFd) {
-    KEPT.with(inside, |kept| kept.retain(|other| *other != descriptor));
+    KEPT.with(inside, |kept| kept.retain(|other| other.descriptor != descriptor));
 }

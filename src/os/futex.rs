@@ -4,19 +4,22 @@
 //! die between its unlock and its wake.
 
 use crate::sync::AtomicU32;
+use nix::errno::Errno;
 use std::time::Duration;
 
-/// Sleeps while `word` is `seen`, at most for `at_most`. May return early for no reason.
-pub fn wait(word: &AtomicU32, seen: u32, at_most: Duration) {
+/// Sleeps while `word` is `seen`, at most for `at_most`. May return early for no reason. Did a signal handler run?
+pub fn wait(word: &AtomicU32, seen: u32, at_most: Duration) -> bool {
     let timeout = libc::timespec {
         tv_sec: at_most.as_secs().min(i32::MAX as u64) as libc::time_t,
         tv_nsec: at_most.subsec_nanos() as libc::c_long,
     };
     // SAFETY: `word` is an aligned 32-bit word that lives through the call, and `timeout` a relative timespec of our
     // own. Every outcome (woken, value changed, timed out, interrupted) means the same to the caller: look again.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &timeout, 0usize, 0u32);
-    }
+    let woken = unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &timeout, 0usize, 0u32)
+    };
+    // With a timeout it is never restarted after a handler, whatever SA_RESTART says.
+    woken != 0 && Errno::last() == Errno::EINTR
 }
 
 /// Wakes everyone who sleeps on `word`, in any process.

@@ -10,9 +10,13 @@ pub mod file;
 pub mod fork;
 pub mod fragile;
 pub mod futex;
+pub mod identity;
 pub mod map;
 pub mod membarrier;
 pub mod process;
+pub mod reopen;
+pub mod signals;
+pub mod thread_end;
 pub mod thread_word;
 mod truncation;
 

@@ -16,11 +16,13 @@
 mod awake;
 mod bed;
 mod cancel;
+mod stop;
 
 pub use awake::Awake;
 use bed::{AHEAD_OF_TIME, IN_TIME};
 pub use bed::{Bed, Lobby, Next};
 pub use cancel::Cancel;
+pub use stop::{Interrupt, Stop};
 
 use crate::algorithm::Blocker;
 use crate::os::{clock, futex};
@@ -50,6 +52,9 @@ const ASIDE_FOR_ALL: u64 = 250_000;
 const ASIDE_AT_LEAST: u64 = 100_000;
 const ASIDE_AT_MOST: u64 = 1_000_000;
 
+/// Between two questions whether a wait is to end, if no signal comes.
+const ASK_INTERRUPT: u64 = 20_000_000;
+
 /// How long a call may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
@@ -72,6 +77,8 @@ pub enum Outcome {
     TimedOut,
     /// Another thread cancelled the wait.
     Cancelled,
+    /// What was to be asked between sleeps ended the wait.
+    Interrupted,
     /// Not to insist yet: step out of the line, [`Ladder::step_aside`], and come back.
     StepAside,
 }
@@ -87,7 +94,9 @@ fn at_random(time: u64) -> u64 {
 pub struct Ladder<'a> {
     limit: Limit,
     patience: u64,
-    cancel: &'a Cancel,
+    stop: Stop<'a>,
+    /// When the interrupt was asked last, or waiting began.
+    asked: u64,
     awake: &'a Awake,
     /// Our slot, plus 1.
     me: u32,
@@ -105,13 +114,14 @@ impl<'a> Ladder<'a> {
         limit: Limit,
         patience: u64,
         me: usize,
-        (cancel, awake): (&'a Cancel, &'a Awake),
+        (stop, awake): (Stop<'a>, &'a Awake),
         since: &'a AtomicU64,
     ) -> Self {
         Self {
             limit,
             patience,
-            cancel,
+            stop,
+            asked: 0,
             awake,
             me: me as u32 + 1,
             stage: None,
@@ -152,6 +162,7 @@ impl<'a> Ladder<'a> {
             Some(began) => now - began,
             None => {
                 self.began = Some(now);
+                self.asked = now;
                 // With the same patience for everybody, processes that take turns would come back in the same order and
                 // distances for ever, and who once had the longest turn would have it always.
                 self.patience -= at_random(now) % (self.patience / 2 + 1);
@@ -259,13 +270,16 @@ impl<'a> Ladder<'a> {
         // Partners: the fence before `Lobby::call_one`, and that in `Cancel::request`.
         full_fence();
         // A request that comes after this look is seen at the next one: naps are short.
-        if self.cancel.clear() {
+        if self.stop.cancel.clear() {
             return Outcome::Cancelled;
         }
         if left == 0 || !unchanged() {
             return Outcome::LookAgain;
         }
-        futex::wait(lobby.event, seen, Duration::from_nanos(left));
+        let by_signal = futex::wait(lobby.event, seen, Duration::from_nanos(left));
+        if self.is_interrupted(by_signal) {
+            return Outcome::Interrupted;
+        }
         if lobby.event.load(Relaxed) != seen {
             // Others may be asleep there still: whoever leaves next calls one of them.
             lobby.polite.store(1, Relaxed);
@@ -274,20 +288,38 @@ impl<'a> Ladder<'a> {
         if unchanged() { Outcome::AskWhetherAlive } else { Outcome::LookAgain }
     }
 
-    fn sleep(&self, unchanged: impl Fn() -> bool, bed: Bed, further_back: bool, nap: Duration) -> Outcome {
+    /// Is the wait to end, says the interrupt? `by_signal`: a signal handler has just run.
+    fn is_interrupted(&mut self, by_signal: bool) -> bool {
+        let Some(interrupt) = self.stop.interrupt else { return false };
+        let now = clock::coarse_monotonic_ns();
+        if !by_signal && now.saturating_sub(self.asked) < ASK_INTERRUPT {
+            return false;
+        }
+        self.asked = now;
+        interrupt.is_to_end()
+    }
+
+    fn sleep(
+        &mut self,
+        unchanged: impl Fn() -> bool,
+        bed: Bed,
+        further_back: bool,
+        nap: Duration,
+    ) -> Outcome {
         // Acquire. Partner: the release in `Bed::shake`; read before the last look, so that a wake after it counts.
         let seen = bed.wake.load(Acquire);
         let ahead_of_time = further_back && self.awake.is_eager();
         bed.sleepers.store(if ahead_of_time { AHEAD_OF_TIME } else { IN_TIME }, Relaxed);
-        self.cancel.about_to_sleep(bed.name);
+        let cancel = self.stop.cancel;
+        cancel.about_to_sleep(bed.name);
         // Partners: the fences in `Bed::wake_sleepers` and `Cancel::request`, as said there.
         full_fence();
-        if !self.cancel.is_requested() && unchanged() {
-            futex::wait(bed.wake, seen, nap);
-        }
-        self.cancel.awake();
-        if self.cancel.clear() {
+        let by_signal = !cancel.is_requested() && unchanged() && futex::wait(bed.wake, seen, nap);
+        cancel.awake();
+        if cancel.clear() {
             Outcome::Cancelled
+        } else if self.is_interrupted(by_signal) {
+            Outcome::Interrupted
         } else if unchanged() && bed.wake.load(Relaxed) == seen {
             Outcome::AskWhetherAlive
         } else {

@@ -4,7 +4,6 @@ use crate::way::{Cancel, Held, Party, Wait, Way, WithoutGuards};
 use std::{
     ffi::{CStr, CString},
     marker::PhantomData,
-    mem::MaybeUninit,
     os::unix::ffi::OsStrExt,
     path::Path,
     ptr,
@@ -55,6 +54,8 @@ pub fn open_file(path: &Path, participants: u32, locks: u32) -> Result<Owned<tur
         flags: 0,
         reserved: 0,
         label: ptr::null(),
+        is_wait_to_end: None,
+        context: ptr::null_mut(),
     };
     // SAFETY: a C string, an options struct of the right size, and a place for the handle.
     opened(turnlock_file_close, |file| unsafe { turnlock_file_open(path.as_ptr(), &options, file) })
@@ -92,6 +93,16 @@ pub fn current_participant(file: &Owned<turnlock_file>) -> Result<Owned<turnlock
 pub fn last_message() -> String {
     // SAFETY: never NULL, and valid until the next call.
     unsafe { CStr::from_ptr(turnlock_last_error_message()) }.to_str().unwrap().to_owned()
+}
+
+/// A struct to be filled in, all zeros but for its size.
+pub fn sized<T: Copy>() -> T {
+    let mut empty = std::mem::MaybeUninit::<T>::zeroed();
+    // SAFETY: the structs of the ABI are made of numbers, and the first is a size_t.
+    unsafe {
+        empty.as_mut_ptr().cast::<usize>().write(size_of::<T>());
+        empty.assume_init()
+    }
 }
 
 fn done(status: i32) -> Result<(), i32> {
@@ -242,8 +253,8 @@ impl<L: Functions> Party for AtLock<L> {
 
     fn lock(&self, wait: Wait) -> Result<HeldLock<'_, L>, i32> {
         let mutex = self.mutex.handle;
-        let mut acquired = MaybeUninit::uninit();
-        let told = acquired.as_mut_ptr();
+        let mut acquired = sized::<turnlock_acquired>();
+        let told = &mut acquired;
         // SAFETY: open handles, and a place for the news.
         let status = unsafe {
             match (&self.participant, wait) {
@@ -260,8 +271,7 @@ impl<L: Functions> Party for AtLock<L> {
             }
         };
         done(status)?;
-        // SAFETY: written on success.
-        Ok(HeldLock { at: self, status, acquired: unsafe { acquired.assume_init() } })
+        Ok(HeldLock { at: self, status, acquired })
     }
 
     fn canceller(&self) -> Self::Canceller {
@@ -278,12 +288,10 @@ impl<L: Functions> Party for AtLock<L> {
     }
 
     fn previous_owner(&self) -> Option<(u64, u32, u32, String)> {
-        let mut owner = MaybeUninit::<turnlock_previous_owner>::uninit();
+        let mut owner = sized::<turnlock_previous_owner>();
         // SAFETY: an open handle, and a place for the answer.
-        match unsafe { L::PREVIOUS_OWNER(self.mutex.handle, owner.as_mut_ptr()) } {
+        match unsafe { L::PREVIOUS_OWNER(self.mutex.handle, &mut owner) } {
             TURNLOCK_OK => {
-                // SAFETY: written on success.
-                let owner = unsafe { owner.assume_init() };
                 // SAFETY: NUL-terminated, as the header says.
                 let label = unsafe { CStr::from_ptr(owner.label.as_ptr()) }.to_str().unwrap().to_owned();
                 Some((owner.fencing_token, owner.pid, owner.thread, label))

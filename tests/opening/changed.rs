@@ -62,7 +62,8 @@ fn a_waiter_notices_that_the_file_was_replaced() {
             }
             told(join(waiter), &path, TURNLOCK_ERROR_REPLACED, &["close it and open the path again"]);
         });
-        guard.unlock().unwrap();
+        // It has been seen by somebody, so the holder is told that newcomers may have been inside beside it.
+        told(guard.unlock(), &path, TURNLOCK_ERROR_REPLACED, &["do not exclude each other"]);
     }
 }
 
@@ -240,16 +241,67 @@ fn a_state_that_nobody_writes_lets_nobody_in_until_a_reset() {
     mutex.lock().unwrap().unlock().unwrap();
 }
 
+/// Whoever lives has cleared the file since this computer booted, whatever boot id stands there: containers may have
+/// ids of their own.
 #[test]
-fn a_file_that_somebody_alive_uses_under_another_boot_is_refused() {
+fn a_file_that_somebody_alive_uses_is_of_this_boot_whatever_its_boot_id() {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
-    let path = place.lock_file();
-    let mut alive = Puppet::that_holds(&path, "a");
-    // As if this process were in a virtual machine that shares the file with its host.
+    let path = sound_file(&place);
+    let mut holder = Puppet::that_holds(&path, "a");
     poke(&path, format::BOOT_ID, &[0xab; 16]);
-    told(LockFile::open(&path), &path, TURNLOCK_ERROR_DAMAGED, &["boot id", "two kernels"]);
-    assert_eq!(alive.ask("unlock"), Said::Done, "whoever is in it is not disturbed");
-    drop(alive);
-    LockFile::open(&path).unwrap().mutex("a").unwrap().lock().unwrap().unlock().unwrap();
+    let shape = Format { participants: 4, locks: 3 };
+    let token = peek_u64(&path, shape.token(1));
+    assert!(inspect::snapshot(&path).unwrap().of_this_boot);
+    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)), "it is held");
+    assert_eq!(holder.ask("unlock"), Said::Done);
+    let guard = mutex.try_lock().unwrap();
+    assert!(!guard.acquired().previous_owner_died, "nothing was cleared");
+    assert_eq!(guard.fencing_token(), token + 1);
+}
+
+/// Two containers, each with a boot id of its own, that open the file by turns: what one cleared the other clears again,
+/// as long as nobody takes part, and no fencing token falls.
+#[test]
+fn tokens_rise_where_two_boot_ids_open_the_file_by_turns() {
+    let place = Place::new();
+    let path = sound_file(&place);
+    let shape = Format { participants: 4, locks: 3 };
+    poke_u64(&path, shape.token(1), (1 << 62) - (1 << 42));
+    let mut last = peek_u64(&path, shape.token(1));
+    for turn in 0..20 {
+        poke(&path, format::BOOT_ID, &[turn; 16]);
+        let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+        let token = elsewhere(|| mutex.lock().unwrap().fencing_token());
+        assert!(token > last, "turn {turn}: {token} after {last}");
+        last = token;
+    }
+}
+
+#[test]
+fn a_renamed_file_takes_newcomers_by_its_new_name_and_by_those_who_have_it_open() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = sound_file(&place);
+    let by_old = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    let guard = by_old.lock().unwrap();
+    let renamed = place.at("renamed.lock");
+    fs::rename(&path, &renamed).unwrap();
+    // A new thread of one who has it open, which has not heard of the new name.
+    let newcomer = || elsewhere(|| by_old.try_lock().map(drop));
+    assert!(matches!(newcomer(), Err(Error::WouldBlock)), "{:?}", newcomer());
+    let by_new = LockFile::open(&renamed).unwrap().mutex("a").unwrap();
+    assert!(matches!(elsewhere(|| by_new.try_lock().map(drop)), Err(Error::WouldBlock)));
+    assert_eq!(Puppet::at(&renamed, "a").ask("try"), Said::Error(TURNLOCK_ERROR_WOULD_BLOCK));
+    guard.unlock().unwrap();
+    newcomer().unwrap();
+    // Another file in its old place: whoever has the old name only is told.
+    drop((by_old, by_new));
+    let file = LockFile::open(&renamed).unwrap();
+    let mutex = file.mutex("a").unwrap();
+    drop(mutex.lock().unwrap());
+    fs::rename(&renamed, &path).unwrap();
+    LockFile::open(&renamed).unwrap();
+    told(elsewhere(|| mutex.lock().map(drop)), &renamed, TURNLOCK_ERROR_REPLACED, &["unlinked or replaced"]);
 }

@@ -1,0 +1,66 @@
+//! Which file a descriptor is of, asked of the kernel each time: a program may close any descriptor by its number
+//! (`closefrom`), and the number may be another file's by the next moment.
+
+use crate::error::Result;
+use std::{
+    fs::File,
+    os::fd::{AsRawFd, IntoRawFd, RawFd},
+    path::Path,
+};
+
+/// A file, whatever its path says by now. Its number is not reused while somebody has it mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+/// What the kernel says of a descriptor's file.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Which file.
+    pub identity: Identity,
+    /// How many names it has.
+    pub links: u64,
+}
+
+/// Which file `file` is, opened at `path`.
+pub fn of(file: &File, path: &Path) -> Result<Identity> {
+    let known = look_at(file.as_raw_fd()).map(|known| known.identity);
+    known.ok_or_else(|| super::system(format!("{}: fstat", path.display()))(nix::errno::Errno::last()))
+}
+
+/// What the file behind `descriptor` is. `None`: it is no descriptor. Allocates nothing.
+pub fn look_at(descriptor: RawFd) -> Option<Known> {
+    // SAFETY: plain data, all zeros is a value of it.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is ours; any number may be asked about.
+    if unsafe { libc::fstat(descriptor, &mut stat) } != 0 {
+        return None;
+    }
+    let identity = Identity { device: stat.st_dev, inode: stat.st_ino };
+    #[allow(clippy::unnecessary_cast, reason = "it has 32 bits on some processors")]
+    Some(Known { identity, links: stat.st_nlink as u64 })
+}
+
+impl Identity {
+    /// Is `descriptor` one of this file?
+    pub fn is_of(self, descriptor: RawFd) -> bool {
+        look_at(descriptor).is_some_and(|known| known.identity == self)
+    }
+
+    /// Closes `descriptor` if it is still one of this file; else it was closed by its number, and is another's now.
+    ///
+    /// By the system call: `close` of the C library is a cancellation point, and this may run in a fork handler.
+    pub fn close(self, descriptor: RawFd) {
+        if self.is_of(descriptor) {
+            // SAFETY: of a file that only this library opens for itself, and known to this library alone.
+            unsafe { libc::syscall(libc::SYS_close, descriptor) };
+        }
+    }
+
+    /// [`Identity::close`] of a `File`.
+    pub fn close_file(self, file: File) {
+        self.close(file.into_raw_fd());
+    }
+}

@@ -1,0 +1,254 @@
+//! The way back to an open lock file, for those who ask who is alive, act for the dead, or take a slot.
+//!
+//! Two descriptors are kept from the opening on, so that what happens to the process later (no descriptor is free, the
+//! right to open the file is given up, the path is out of reach) does not keep it from all that:
+//!
+//! | descriptor | for | locks held by its open file |
+//! |---|---|---|
+//! | `look` | asking for byte locks; acting for the dead, where the file cannot be opened again | none, but while acting |
+//! | `spare` | taking slots, where the file cannot be opened again | those of such slots |
+//!
+//! They are two, since an open file is not told of the locks that it holds itself. Both are closed in forked children,
+//! which open their own. The program may close them too (`closefrom`): each use begins by asking the kernel which file
+//! they are of, and nothing is closed that has become another's.
+
+use super::{
+    file::{Access, open_error},
+    fork::{self, Gate, Gated, process_mark},
+    identity::{self, Identity},
+};
+use crate::error::{Error, Result};
+use crate::sync::{
+    AtomicI32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use nix::{errno::Errno, fcntl::open, sys::stat::Mode};
+use std::{
+    ffi::{CString, OsStr},
+    fs::File,
+    os::{
+        fd::{AsRawFd, BorrowedFd, IntoRawFd, RawFd},
+        unix::ffi::OsStrExt,
+    },
+    path::{Path, PathBuf},
+};
+
+/// Where the header has the word that no other creation of a file has (`layout` has it too, and a test compares them).
+pub const INCARNATION_OFFSET: u64 = 40;
+
+/// A file by path and identity, with the descriptors that are kept of it.
+pub struct Reopen {
+    identity: Identity,
+    incarnation: u64,
+    /// Absolute; the one by which it was opened last.
+    path: Gated<CString>,
+    look: Kept,
+    spare: Kept,
+}
+
+/// What a look at a kept descriptor found.
+#[derive(Clone, Copy, Debug)]
+pub struct Sight<'a> {
+    /// A descriptor of the file, at the moment of the look.
+    pub descriptor: BorrowedFd<'a>,
+    /// The file has lost its last name.
+    pub is_unlinked: bool,
+}
+
+impl Reopen {
+    /// Remembers `file`, opened for reading and writing at the absolute `path`, and keeps it.
+    pub fn new(path: &Path, file: File, incarnation: u64) -> Result<Self> {
+        let identity = identity::of(&file, path)?;
+        let new = Self {
+            identity,
+            incarnation,
+            path: Gated::new(c_path(path)?),
+            look: Kept::none(),
+            spare: Kept::none(),
+        };
+        let gate = Gate::enter();
+        // Not cleaned away as long as it is open here, by those who ask for this lock first (systemd-tmpfiles does).
+        // SAFETY: a descriptor of ours and a flag. A refusal changes nothing.
+        unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
+        new.spare.keep(&gate, file, identity)?;
+        let look = new.open(&gate)?;
+        new.look.keep(&gate, look, identity)?;
+        drop(gate);
+        Ok(new)
+    }
+
+    /// The absolute path.
+    pub fn path(&self) -> PathBuf {
+        self.path.with(&Gate::enter(), |path| OsStr::from_bytes(path.as_bytes()).into())
+    }
+
+    /// The file was opened at this path too: the better one, should it have been renamed.
+    pub fn opened_at(&self, path: &Path) -> Result<()> {
+        let new = c_path(path)?;
+        let old = self.path.with(&Gate::enter(), |path| std::mem::replace(path, new));
+        drop(old);
+        Ok(())
+    }
+
+    /// Which file it is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// A fresh descriptor of the same file, for reading and writing.
+    pub fn open(&self, gate: &Gate) -> Result<File> {
+        let opened =
+            self.path.with(gate, |path| open(path.as_c_str(), Access::ReadWrite.flags(), Mode::empty()));
+        let file = match opened {
+            Ok(file) => File::from(file),
+            // Not `self.path`, here and below: we are inside the gate.
+            Err(Errno::ENOENT | Errno::ELOOP) => {
+                return Err(Error::Replaced { path: self.path_inside(gate) });
+            }
+            Err(errno) => return Err(open_error(errno, &self.path_inside(gate))),
+        };
+        if !self.identity.is_of(file.as_raw_fd()) {
+            return Err(Error::Replaced { path: self.path_inside(gate) });
+        }
+        Ok(file)
+    }
+
+    fn path_inside(&self, gate: &Gate) -> PathBuf {
+        self.path.with(gate, |path| OsStr::from_bytes(path.as_bytes()).into())
+    }
+
+    /// Is `descriptor` one of this very file, not truncated and written anew since?
+    pub fn is_of(&self, descriptor: BorrowedFd) -> bool {
+        let number = descriptor.as_raw_fd();
+        let mut word = [0; 8];
+        // SAFETY: the buffer is ours and as long as we say.
+        let got = unsafe {
+            libc::pread(number, word.as_mut_ptr().cast(), word.len(), INCARNATION_OFFSET as libc::off_t)
+        };
+        got == 8 && u64::from_ne_bytes(word) == self.incarnation && self.identity.is_of(number)
+    }
+
+    /// A descriptor for looking on. `None`: there is none, and none can be had now.
+    pub fn look(&self) -> Option<Sight<'_>> {
+        self.look.sight(self.identity).or_else(|| self.look_inside(&Gate::enter()))
+    }
+
+    /// [`Reopen::look`], for one who is inside the gate.
+    #[cold]
+    pub fn look_inside(&self, gate: &Gate) -> Option<Sight<'_>> {
+        self.look.sight(self.identity).or_else(|| {
+            // It was closed by its number, or we are a forked child: another one.
+            let file = self.open_or_not(gate)?;
+            self.look.keep(gate, file, self.identity).ok()?;
+            self.look.sight(self.identity)
+        })
+    }
+
+    /// [`Reopen::open`] without the words for an error.
+    pub fn open_or_not(&self, gate: &Gate) -> Option<File> {
+        let opened =
+            self.path.with(gate, |path| open(path.as_c_str(), Access::ReadWrite.flags(), Mode::empty()));
+        let file = File::from(opened.ok()?);
+        self.identity.is_of(file.as_raw_fd()).then_some(file)
+    }
+
+    /// The descriptor by which slots are taken where `error` keeps the file from being opened again. `None`: it is gone
+    /// too, or the file is not to be used any more: it has no name, or its name is another file's.
+    pub fn spare(&self, gate: &Gate, error: &Error) -> Option<Sight<'_>> {
+        let sight = self.spare.sight(self.identity)?;
+        if sight.is_unlinked {
+            return None;
+        }
+        if matches!(error, Error::Replaced { .. }) {
+            let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
+            // SAFETY: a C string, and room for what is asked.
+            let taken =
+                self.path.with(gate, |path| unsafe { libc::lstat(path.as_ptr(), stat.as_mut_ptr()) == 0 });
+            if taken {
+                return None;
+            }
+        }
+        Some(sight)
+    }
+
+    /// The spare descriptor, for giving back what was taken by it.
+    pub fn spare_to_give_back(&self) -> Option<Sight<'_>> {
+        self.spare.sight(self.identity)
+    }
+
+    /// Makes the file look used, to those who delete what looks old. A failure is of no consequence.
+    pub fn touch(&self) {
+        if let Some(sight) = self.look() {
+            // SAFETY: NULL is "now"; the file's own times, through a descriptor of it.
+            unsafe { libc::futimens(sight.descriptor.as_raw_fd(), std::ptr::null()) };
+        }
+    }
+}
+
+impl Drop for Reopen {
+    fn drop(&mut self) {
+        let gate = Gate::enter();
+        self.look.close(&gate, self.identity);
+        self.spare.close(&gate, self.identity);
+    }
+}
+
+fn c_path(path: &Path) -> Result<CString> {
+    let bytes = path.as_os_str().as_bytes();
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len() + 1).map_err(|_| Error::OutOfMemory)?;
+    copy.extend_from_slice(bytes);
+    CString::new(copy).map_err(|_| Error::InvalidArgument(format!("the path {path:?} has a NUL in it")))
+}
+
+/// A descriptor that is kept for later, by its number.
+struct Kept {
+    number: AtomicI32,
+    /// The process (by its mark) in which the number stands for it; 0 = none.
+    process: AtomicU64,
+}
+
+impl Kept {
+    fn none() -> Self {
+        Self { number: AtomicI32::new(-1), process: AtomicU64::new(0) }
+    }
+
+    /// What it is a descriptor of, if that is still the file.
+    fn sight(&self, identity: Identity) -> Option<Sight<'_>> {
+        // Acquire. Partner: the release in `keep`.
+        if self.process.load(Acquire) != process_mark() {
+            return None;
+        }
+        let number = self.number.load(Relaxed);
+        let known = identity::look_at(number).filter(|known| known.identity == identity)?;
+        // SAFETY: open a moment ago, and only closed by a program that closes what it did not open; what that leads to
+        // (another file's number) is looked for where it matters.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        Some(Sight { descriptor, is_unlinked: known.links == 0 })
+    }
+
+    /// Keeps `file`; what was kept before is closed already.
+    fn keep(&self, gate: &Gate, file: File, identity: Identity) -> Result<()> {
+        self.forget(gate);
+        fork::close_in_children(gate, file.as_raw_fd(), identity)?;
+        self.number.store(file.into_raw_fd(), Relaxed);
+        // Release. Partner: the acquire in `sight`.
+        self.process.store(process_mark(), Release);
+        Ok(())
+    }
+
+    fn forget(&self, gate: &Gate) -> Option<RawFd> {
+        let ours = self.process.swap(0, Relaxed) == process_mark();
+        let number = self.number.swap(-1, Relaxed);
+        if ours {
+            fork::keep_in_children(gate, number);
+        }
+        ours.then_some(number)
+    }
+
+    fn close(&self, gate: &Gate, identity: Identity) {
+        if let Some(number) = self.forget(gate) {
+            identity.close(number);
+        }
+    }
+}
