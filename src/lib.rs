@@ -30,6 +30,10 @@ mod recovery;
 #[cfg(not(any(loom, shuttle)))]
 mod wait;
 
+#[cfg(all(feature = "memory-reserve", not(any(loom, shuttle))))]
+#[global_allocator]
+static ALLOCATOR: os::memory::WithReserve = os::memory::WithReserve;
+
 pub use error::{Error, Result, status, status_text};
 #[cfg(not(any(loom, shuttle)))]
 pub use lock::*;

@@ -12,8 +12,8 @@
 
 use crate::algorithm::{
     Protocol,
-    bakery::{Bakery, Line, NUMBER_LIMIT},
-    ownership::Ownership,
+    bakery::{Bakery, Line},
+    ownership::{Ownership, TOKEN_LIMIT},
     retained::Privilege,
     ring::{InWords, MachineWords, Machines, Ring, Rule, Wish},
 };
@@ -149,7 +149,7 @@ pub fn reap(view: View, probe: &Probe, slot: usize) -> Result<bool> {
 /// One for every 4 ns: no lock gives out more than 250 million a second, so a file that is deleted and created again
 /// begins above every token of the old one (as long as the wall clock does not go back).
 pub fn token_floor(realtime_ns: u64) -> u64 {
-    (realtime_ns >> 2).min(NUMBER_LIMIT >> 1)
+    (realtime_ns >> 2).min(TOKEN_LIMIT >> 1)
 }
 
 /// After a boot nobody of before is alive: clears every slot, and has every fencing token jump, since the last ones
@@ -176,7 +176,7 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
 /// 2^40 or, where they get near the end, by half of what is left.
 fn token_after_boot(last: u64, floor: u64) -> u64 {
     const BOOT_JUMP: u64 = 1 << 40;
-    match NUMBER_LIMIT.checked_sub(last) {
+    match TOKEN_LIMIT.checked_sub(last) {
         Some(left) => (last + BOOT_JUMP.min(left / 2)).max(floor),
         // A value that no holder reaches is rubbish from an unclean shutdown.
         None => floor,
@@ -230,10 +230,10 @@ mod tests {
             assert_eq!(next, last + (1 << 40));
             last = next;
         }
-        let mut last = NUMBER_LIMIT - (1 << 41);
+        let mut last = TOKEN_LIMIT - (1 << 41);
         for _ in 0..40 {
             let next = token_after_boot(last, floor);
-            assert!(last < next && next < NUMBER_LIMIT - 1, "{last} {next}");
+            assert!(last < next && next < TOKEN_LIMIT - 1, "{last} {next}");
             last = next;
         }
         assert_eq!(token_after_boot(u64::MAX, floor), floor, "rubbish");

@@ -11,13 +11,15 @@
 //! The claim, the place in the line and the owner record are one slot with one writer, so there is no moment at which
 //! the lock is taken and nobody is written down.
 
-use super::bakery::NUMBER_LIMIT;
 use crate::seeded::{Bug, planted};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
     compiler_fence,
 };
+
+/// A fencing token of this or more is not one that anybody had: the sign bit, which costs no constant to look at.
+pub const TOKEN_LIMIT: u64 = 1 << 63;
 
 /// In `held`: on the way in, if it may. Not a holder: nothing was touched yet.
 pub const TRYING: u64 = u64::MAX;
@@ -67,11 +69,11 @@ impl Ownership<'_> {
     #[inline]
     pub fn enter(&self, held: &AtomicU64) -> Option<u64> {
         // Relaxed: only holders write it, and the algorithm orders one holder after another.
-        let last = self.token.load(Relaxed);
-        if last >= NUMBER_LIMIT - 1 {
+        let token = self.token.load(Relaxed).wrapping_add(1);
+        // 0, or TOKEN_LIMIT and more.
+        if token.cast_signed() <= 0 {
             return None;
         }
-        let token = last + 1;
         self.token.store(token, Relaxed);
         // Release. Partner: the acquire load in `forget`. What matters after a death is that this store is there before
         // any store of the section, and the compiler must not move one of those up: the fence below.

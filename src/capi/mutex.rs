@@ -157,7 +157,7 @@ pub unsafe extern "C" fn turnlock_mutex_lock(
                 None => {}
             }
         }
-        take(mutex, Limit::Forever, acquired)
+        lock_slowly(mutex, acquired)
     }
 }
 
@@ -204,17 +204,41 @@ pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> 
     match handle.and_then(|mutex| mutex.leave_retained(None)) {
         Some(Left::Quietly) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
-        left => unsafe { unlock_slowly(mutex, left) },
+        Some(Left::Disturbed) => unsafe { left_disturbed(mutex) },
+        // SAFETY: the caller's promise.
+        None => unsafe { unlock_slowly(mutex) },
     }
+}
+
+// `extern "C"`, though nobody calls them from C: they let no panic out, so that the fast paths end in a jump here and
+// need no frame of their own.
+
+/// # Safety
+/// As `turnlock_mutex_lock`.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn lock_slowly(mutex: *const turnlock_mutex, acquired: *mut turnlock_acquired) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { take(mutex, Limit::Forever, acquired) }
 }
 
 /// # Safety
 /// As `turnlock_mutex_unlock`.
 #[cold]
 #[inline(never)]
-unsafe fn unlock_slowly(mutex: *const turnlock_mutex, left: Option<Left>) -> i32 {
+unsafe extern "C" fn left_disturbed(mutex: *const turnlock_mutex) -> i32 {
+    let left = Some(Left::Disturbed);
     // SAFETY: the caller's promise.
     status(|| unsafe { self::mutex(mutex) }?.unlock_slowly(left, None).map(|()| TURNLOCK_OK))
+}
+
+/// # Safety
+/// As `turnlock_mutex_unlock`.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn unlock_slowly(mutex: *const turnlock_mutex) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { self::mutex(mutex) }?.unlock_slowly(None, None).map(|()| TURNLOCK_OK))
 }
 
 /// Gives the lock back as a dying owner does, since the data were left half-done (an exception, say): the next holder

@@ -9,6 +9,7 @@ use super::{
 use crate::algorithm::ring::Rule;
 use crate::error::{Error, Result};
 use crate::layout::{EntryState, MAX_NAME_BYTES, View};
+use crate::os::memory;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::Limit;
 use std::{sync::Arc, time::Duration};
@@ -118,6 +119,7 @@ fn check_name(name: &str) -> Result<()> {
 
 /// The lock called `name`; named now if it is not there and the plan allows it.
 pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Found> {
+    memory::check()?;
     check_name(name)?;
     if !file.is_whole() {
         return Err(file.not_whole());

@@ -9,7 +9,7 @@ use crate::os::{
     fork::{self, Gate, Gated},
     identity::{self, Identity},
     map::Mapping,
-    membarrier, process,
+    membarrier, memory, process,
     reopen::Reopen,
 };
 use crate::participant;
@@ -66,6 +66,7 @@ impl OpenFile {
         permissions: Permissions,
         label: &str,
     ) -> Result<Arc<Self>> {
+        memory::check()?;
         fork::prepare()?;
         let path = file::absolute(path)?;
         // Somebody may create or unlink it between two looks; each round is a new look.

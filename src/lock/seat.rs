@@ -8,6 +8,7 @@ use crate::os::{
     death_notice::DeathNotice,
     fork::{Gate, Gated, process_mark},
     fragile::{Fragile, Wipeable},
+    memory,
 };
 use crate::participant;
 use crate::recovery;
@@ -215,6 +216,7 @@ impl Seat {
         }
         let kind =
             if wish.inherited || wish.descriptor { DeathNoticeKind::Descriptor } else { file.pinning() };
+        memory::check()?;
         file.touch_now_and_then();
         let mine: Arc<[AtomicU64]> = (0..=file.geometry().locks()).map(|_| AtomicU64::new(0)).collect();
         let mut hot = Fragile::new(Hot::NONE)?;

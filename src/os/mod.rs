@@ -13,6 +13,16 @@ pub mod futex;
 pub mod identity;
 pub mod map;
 pub mod membarrier;
+#[cfg(feature = "memory-reserve")]
+pub mod memory;
+/// See the real one.
+#[cfg(not(feature = "memory-reserve"))]
+pub mod memory {
+    /// The program's own allocator decides.
+    pub fn check() -> crate::error::Result<()> {
+        Ok(())
+    }
+}
 pub mod process;
 pub mod reopen;
 pub mod signals;

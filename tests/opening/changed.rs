@@ -209,7 +209,7 @@ fn after_a_boot_what_was_held_is_news_and_tokens_jump() {
     let c = file.mutex("c").unwrap();
     let mut guard = c.try_lock().unwrap();
     assert!(guard.acquired().previous_owner_died);
-    assert!(guard.fencing_token() > JUMP && guard.fencing_token() < 1 << 62);
+    assert!(guard.fencing_token() > JUMP && guard.fencing_token() < 1 << 63);
     guard.mark_consistent().unwrap();
     drop(guard);
     for mutex in [a, b, c] {
@@ -268,7 +268,7 @@ fn tokens_rise_where_two_boot_ids_open_the_file_by_turns() {
     let place = Place::new();
     let path = sound_file(&place);
     let shape = Format { participants: 4, locks: 3 };
-    poke_u64(&path, shape.token(1), (1 << 62) - (1 << 42));
+    poke_u64(&path, shape.token(1), (1 << 63) - (1 << 42));
     let mut last = peek_u64(&path, shape.token(1));
     for turn in 0..20 {
         poke(&path, format::BOOT_ID, &[turn; 16]);
