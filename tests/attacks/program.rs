@@ -1,0 +1,169 @@
+//! Compiles a C program of this folder and runs it: with a limit, since a test must not hang.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Mutex, PoisonError, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// How long a program may take that usually takes a few seconds.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// How much of what a hanging program said its report has.
+const LAST_LINES: usize = 12;
+
+/// The folder with the libturnlock.so that Cargo built for this test.
+pub fn libraries() -> PathBuf {
+    let folder = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    assert!(folder.join("libturnlock.so").exists(), "no libturnlock.so in {}", folder.display());
+    folder
+}
+
+/// A program that was compiled, and a folder for its files, which goes with it.
+pub struct Program {
+    folder: tempfile::TempDir,
+    name: &'static str,
+}
+
+impl Program {
+    /// Compiles `tests/attacks/NAME.c`.
+    pub fn new(name: &'static str) -> Self {
+        Self::with(name, &["-lturnlock"])
+    }
+
+    /// [`Program::new`], without linking the library: for one that loads it.
+    pub fn without_library(name: &'static str) -> Self {
+        Self::with(name, &["-ldl"])
+    }
+
+    fn with(name: &'static str, libraries_of_it: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let source = Path::new("tests/attacks").join(name).with_extension("c");
+        let compiled = Command::new("cc")
+            .current_dir(ROOT)
+            // Bound when it is loaded, so that a function's first call does not look for it.
+            .args(["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-pthread", "-Wl,-z,now"])
+            .arg("-Iinclude")
+            .arg("-o")
+            .arg(folder.path().join(name))
+            .arg(source)
+            .arg(format!("-L{}", libraries().display()))
+            .args(libraries_of_it)
+            .output()
+            .unwrap();
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        Self { folder, name }
+    }
+
+    /// The lock file for it; it does not exist before somebody opens it.
+    pub fn lock_file(&self) -> PathBuf {
+        self.folder.path().join("test.lock")
+    }
+
+    /// Runs it with its lock file and `arguments`. Its verdict; panics if that is not that it passed.
+    pub fn passes(&self, arguments: &[&str]) -> String {
+        let run = self.run(arguments);
+        println!("{} {}: {}", self.name, arguments.join(" "), run.said.trim_end());
+        assert!(run.status.success() && run.said.starts_with("PASS"), "{run}");
+        run.said
+    }
+
+    /// Runs it, until it ends or the limit is over. Whatever it started and left behind ends with it.
+    pub fn run(&self, arguments: &[&str]) -> Run {
+        // One at a time: what two of them do to each other on few cores is not what they are about.
+        static ALONE: Mutex<()> = Mutex::new(());
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut process = Command::new(self.folder.path().join(self.name))
+            .arg(self.lock_file())
+            .args(arguments)
+            .env("LD_LIBRARY_PATH", libraries())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let said = listen(process.stdout.take().unwrap());
+        let was_at = listen(process.stderr.take().unwrap());
+        let began = Instant::now();
+        let ended = loop {
+            if let Some(status) = process.try_wait().unwrap() {
+                break Some(status);
+            }
+            if began.elapsed() > LIMIT {
+                break None;
+            }
+            thread::sleep(Duration::from_millis(2));
+        };
+        let threads = if ended.is_none() { threads_of(&process) } else { String::new() };
+        // SAFETY: the group that was made for this process, which its parent (this process) has not started another
+        // one in; there may be nobody left in it.
+        unsafe { libc::kill(-(process.id() as i32), libc::SIGKILL) };
+        let status = ended.unwrap_or_else(|| process.wait().unwrap());
+        let (said, was_at) = (said.lines().join("\n"), was_at.lines());
+        let was_at = was_at[was_at.len().saturating_sub(LAST_LINES)..].join("\n");
+        Run { status, hangs: ended.is_none(), said, was_at, threads }
+    }
+}
+
+/// How a program ran.
+pub struct Run {
+    pub status: ExitStatus,
+    hangs: bool,
+    pub said: String,
+    was_at: String,
+    threads: String,
+}
+
+impl std::fmt::Display for Run {
+    fn fmt(&self, to: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let Self { status, said, was_at, threads, .. } = self;
+        if self.hangs {
+            writeln!(to, "HANG: not over after {LIMIT:?}; its threads:\n{threads}")?;
+        } else {
+            writeln!(to, "{status}")?;
+        }
+        writeln!(to, "it said: {}", if said.is_empty() { "nothing" } else { said })?;
+        write!(to, "it was\n{was_at}")
+    }
+}
+
+/// Hears what is said there.
+struct Listener(mpsc::Receiver<String>);
+
+fn listen(from: impl Read + Send + 'static) -> Listener {
+    let (say, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            let _ = say.send(line);
+        }
+    });
+    Listener(lines)
+}
+
+impl Listener {
+    /// What was said by one that has ended. Not until the end of the pipe: somebody whom it left behind may have that.
+    fn lines(self) -> Vec<String> {
+        std::iter::from_fn(|| self.0.recv_timeout(Duration::from_millis(200)).ok()).collect()
+    }
+}
+
+/// Of each thread: its state, where the kernel has it, and the system call that it is in.
+fn threads_of(process: &Child) -> String {
+    let folder = PathBuf::from(format!("/proc/{}/task", process.id()));
+    let read = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let mut report = String::new();
+    for thread in folder.read_dir().into_iter().flatten().flatten() {
+        let state = read(thread.path().join("stat"));
+        let state = state.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('?');
+        let (place, call) = (read(thread.path().join("wchan")), read(thread.path().join("syscall")));
+        report += &format!("  {:?} {state} {place} {call}\n", thread.file_name());
+    }
+    report
+}
