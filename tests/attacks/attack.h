@@ -167,15 +167,26 @@ static inline void kill_and_wait(pid_t process)
     MUST(waitpid(process, &status, 0));
 }
 
+/* `fork`, of a child that dies with this thread. */
+static inline pid_t fork_with_us(void)
+{
+    pid_t us = getpid(), process = fork();
+    MUST(process);
+    if (process == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != us)
+            _exit(122);
+    }
+    return process;
+}
+
 /* Starts another process that takes the lock "a" of the file at `path` and keeps it until it is killed. To be called
  * before this process uses turnlock itself, or from one that may fork. */
 static inline pid_t start_holder(const char *path, uint32_t participants)
 {
     volatile int *holds = shared_memory(sizeof *holds);
-    pid_t holder = fork();
-    MUST(holder);
+    pid_t holder = fork_with_us();
     if (holder == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         turnlock_mutex *mutex = open_mutex(open_file(path, participants), "a");
         EXPECT(0, turnlock_mutex_lock(mutex, NULL));
         *holds = 1;

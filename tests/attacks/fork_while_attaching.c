@@ -68,7 +68,6 @@ static void *keeps_its_first_lock(void *with)
 static void victim(int number, volatile int *ready)
 {
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     pthread_t forking = start(forker, NULL), locking[THREADS];
     /* Opens the file before the first fork, or in the midst of the second one. */
     while (forks < number % 2)
@@ -134,14 +133,12 @@ int main(int count, char **arguments)
     for (int number = 0; number < VICTIMS; number++) {
         *ready = 0;
         memset(found, 0, sizeof *found);
-        pid_t process = fork();
-        MUST(process);
+        pid_t process = fork_with_us();
         if (process == 0)
             victim(number, ready);
         until(ready, "the victim holds");
         kill_and_wait(process);
-        pid_t next = fork();
-        MUST(next);
+        pid_t next = fork_with_us();
         if (next == 0)
             look(found);
         int status;
