@@ -83,6 +83,7 @@ impl Program {
             .arg(self.lock_file())
             .args(arguments)
             .env("LD_LIBRARY_PATH", libraries())
+            .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
