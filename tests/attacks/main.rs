@@ -7,13 +7,20 @@
 
 mod program;
 
-use program::Program;
+use program::{Program, libraries};
 use turnlock::inspect::{self, FileStatus};
 
 /// The lock file, as one sees it who looks on.
 fn status(program: &Program) -> FileStatus {
     inspect::snapshot(program.lock_file()).unwrap()
 }
+
+/// How much stack a call may need, in bytes, in a library as `cargo test` builds it and in one that is optimised. Generous:
+/// twice what was seen.
+const STACK: usize = if cfg!(debug_assertions) { 28 * 1024 } else { 16 * 1024 };
+
+/// The stack on which all of them must run, which is what a careful program gives its threads.
+const SMALL_STACK: usize = 64 * 1024;
 
 // --- fork ---
 
@@ -41,4 +48,99 @@ fn destructors_of_keys_and_handlers_of_exit_can_lock() {
 #[test]
 fn no_call_is_a_cancellation_point() {
     Program::new("cancel").passes(&[]);
+}
+
+// --- signals, and handlers of fork ---
+
+#[test]
+fn a_handler_that_tries_the_lock_that_its_thread_enters_as_bias_owner() {
+    Program::new("signal_reentry").passes(&["biased"]);
+}
+
+#[test]
+fn a_handler_that_tries_the_lock_that_its_thread_takes_from_another() {
+    Program::new("signal_reentry").passes(&["plain"]);
+}
+
+#[test]
+fn a_handler_that_tries_the_lock_that_is_its_threads_first() {
+    Program::new("signal_reentry").passes(&["first"]);
+}
+
+#[test]
+fn a_timers_handler_that_tries_the_lock_of_its_thread() {
+    Program::new("signal_reentry").passes(&["timer"]);
+}
+
+#[test]
+fn a_handler_that_locks_while_its_thread_opens_and_attaches() {
+    Program::new("signal_storm").passes(&[]);
+}
+
+#[test]
+fn handlers_of_fork_that_lock() {
+    Program::new("atfork").passes(&[]);
+}
+
+// --- no memory, no stack, no descriptor, no library ---
+
+#[test]
+fn without_memory_a_call_fails_and_nothing_aborts() {
+    Program::new("out_of_memory").passes(&[]);
+}
+
+#[test]
+fn every_call_needs_little_stack() {
+    let program = Program::new("small_stack");
+    let run = program.run(&[&(4 * SMALL_STACK).to_string()]);
+    println!("{}", run.said);
+    assert!(run.status.success(), "{run}");
+    let used =
+        |line: &str| line.split_once('=').map(|(name, bytes)| (name.to_owned(), bytes.parse().unwrap()));
+    let used: Vec<(String, usize)> = run.said.lines().filter_map(used).collect();
+    assert!(used.len() > 10, "{run}");
+    for (call, bytes) in used {
+        assert!(bytes <= STACK, "{call} needs {bytes} bytes of stack, more than {STACK}");
+    }
+}
+
+#[test]
+fn every_call_runs_on_a_small_stack() {
+    let program = Program::new("small_stack");
+    let run = program.run(&[&SMALL_STACK.to_string()]);
+    assert!(run.status.success() && run.said.contains("PASS"), "{run}");
+}
+
+#[test]
+fn what_the_library_set_up_is_gone_with_it() {
+    let library = libraries().join("libturnlock.so");
+    Program::without_library("dlclose").passes(&[library.to_str().unwrap()]);
+}
+
+#[test]
+fn nobody_is_robbed_while_descriptors_are_closed_and_used_for_other_lock_files() {
+    Program::new("stray_close").passes(&[]);
+}
+
+#[test]
+fn without_a_free_descriptor_threads_attach_and_deaths_are_noticed() {
+    Program::new("no_descriptor").passes(&["limit"]);
+}
+
+#[test]
+fn as_another_user_threads_attach_and_deaths_are_noticed() {
+    only_for_root("user");
+}
+
+#[test]
+fn in_another_root_threads_attach_and_deaths_are_noticed() {
+    only_for_root("root");
+}
+
+fn only_for_root(change: &str) {
+    if !nix::unistd::geteuid().is_root() {
+        println!("LEFT OUT, since only root may do it: a change of {change}");
+        return;
+    }
+    Program::new("no_descriptor").passes(&[change]);
 }

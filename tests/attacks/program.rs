@@ -48,7 +48,17 @@ impl Program {
         let compiled = Command::new("cc")
             .current_dir(ROOT)
             // Bound when it is loaded, so that a function's first call does not look for it.
-            .args(["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-pthread", "-Wl,-z,now"])
+            .args([
+                "-std=gnu11",
+                "-D_GNU_SOURCE",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-O1",
+                "-g",
+                "-pthread",
+                "-Wl,-z,now",
+            ])
             .arg("-Iinclude")
             .arg("-o")
             .arg(folder.path().join(name))
