@@ -49,6 +49,7 @@ static void after_in_child(void)
 
 static void *forks(void *unused)
 {
+    ran = 0;
     pid_t child = fork_with_us();
     if (child == 0) {
         at("the child");

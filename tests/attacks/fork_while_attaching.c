@@ -2,11 +2,11 @@
  * fork_while_attaching.c: children that are forked while the library is being opened, and while threads take and give
  * back slots, keep nobody alive.
  *
- *     fork_while_attaching LOCK-FILE fork|_Fork
+ *     fork_while_attaching LOCK-FILE
  *
  * A thread forks children, which live on and do nothing, while the file is opened, threads take first locks and end, and
  * some keep theirs until all are killed but the children. Each of those is a trial: the next locker is told soon. And
- * every slot is free then. (`_Fork` is a fork that runs no handlers of pthread_atfork: a program may call it, or clone.)
+ * every slot is free then.
  */
 #include "attack.h"
 
@@ -14,7 +14,6 @@ enum { VICTIMS = 50, HOLDERS = 4, TRIALS = VICTIMS * HOLDERS, THREADS = 2, SLOTS
 enum { CHILDREN = 24, WHILE_OPENING = 4 };
 
 static const char *path;
-static pid_t (*fork_now)(void);
 static volatile int forks, opened;
 static turnlock_file *file;
 static turnlock_mutex *side;
@@ -24,7 +23,7 @@ static void *forker(void *unused)
     for (int child = 0; child < CHILDREN; child++) {
         while (child >= WHILE_OPENING && !opened)
             sched_yield();
-        pid_t process = fork_now();
+        pid_t process = fork();
         MUST(process);
         if (process == 0) {
             alarm(20);
@@ -121,10 +120,9 @@ static void look(struct found *found)
 
 int main(int count, char **arguments)
 {
-    if (count != 3)
+    if (count != 2)
         FAIL("wrong arguments");
     path = arguments[1];
-    fork_now = strcmp(arguments[2], "_Fork") == 0 ? _Fork : fork;
     volatile int *ready = shared_memory(sizeof *ready);
     struct found *found = shared_memory(sizeof *found);
     int untold = 0, leaked = 0;

@@ -51,7 +51,7 @@ static void enter(const char *who, const turnlock_acquired *acquired)
 static void handler(int signal)
 {
     int before = errno;
-    turnlock_acquired acquired;
+    turnlock_acquired acquired = {.size = sizeof acquired};
     int32_t status = turnlock_mutex_try_lock(mutex, &acquired);
     if (status == 0) {
         sig_atomic_t was = inside;
@@ -72,7 +72,7 @@ static void handler(int signal)
 
 static void lock_and_unlock(void)
 {
-    turnlock_acquired acquired;
+    turnlock_acquired acquired = {.size = sizeof acquired};
     int32_t status = turnlock_mutex_lock(mutex, &acquired);
     if (status != 0)
         FAIL("the outer lock gave %d (%s)", status, turnlock_status_text(status));
