@@ -13,6 +13,11 @@
 //! ```
 #![cfg(any(loom, shuttle))]
 
+#[path = "support/limit.rs"]
+mod limit;
+#[path = "support/watchdog.rs"]
+mod watchdog;
+
 #[cfg(loom)]
 use loom::{cell::UnsafeCell, sync::Mutex, thread};
 #[cfg(shuttle)]
@@ -26,6 +31,9 @@ use turnlock::algorithm::ring::{
 #[cfg(feature = "seeded-bugs")]
 use turnlock::seeded::{Bug, plant};
 use turnlock::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, full_fence};
+
+// All searches together take some seconds.
+watched_for_seconds!(watchdog, 600);
 
 struct Cell {
     state: AtomicU64,

@@ -25,6 +25,11 @@
 //! `SHUTTLE_RANDOM_SEED` to its seed; without, every run has new ones.
 #![cfg(shuttle)]
 
+#[path = "support/limit.rs"]
+mod limit;
+#[path = "support/watchdog.rs"]
+mod watchdog;
+
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Schedule, Scheduler, Task, TaskId};
 use shuttle::{Config, Runner, current, thread};
@@ -43,6 +48,9 @@ use turnlock::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
 };
+
+// All searches together take a minute.
+watched_for_seconds!(watchdog, 600);
 
 /// What must hold in every execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

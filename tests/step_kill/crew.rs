@@ -191,15 +191,15 @@ impl Crew {
         const A_MOMENT: Duration = Duration::from_millis(100);
         self.workers.iter().find(|worker| worker.1.is_some())?;
         let (began, limit) = (Instant::now(), limit::seconds(NO_REPORT));
-        while !limit::is_readable(&self.reports, A_MOMENT) {
+        let mut name = [0];
+        // Nothing is read where the last of them has ended too.
+        while !limit::is_readable(&self.reports, A_MOMENT) || self.reports.read(&mut name).unwrap() == 0 {
             if let Some(why) = self.workers.iter().find_map(|worker| worker.0.has_ended()) {
                 panic!("{}: {why}", self.outcome.name);
             }
             assert!(began.elapsed() < limit, "{}: no trial has ended for {limit:?}", self.outcome.name);
             self.progress.tell_now_and_then();
         }
-        let mut name = [0];
-        self.reports.read_exact(&mut name).unwrap();
         watchdog::sign_of_life();
         let (worker, job) = &mut self.workers[usize::from(name[0])];
         if worker.arena.result.status.load(SeqCst) != 0 {

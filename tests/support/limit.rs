@@ -22,7 +22,7 @@ pub fn seconds(seconds: u64) -> Duration {
     static PATIENCE: OnceLock<f64> = OnceLock::new();
     let patience = PATIENCE.get_or_init(|| {
         let given = std::env::var("TURNLOCK_CHECK_PATIENCE").ok().and_then(|given| given.parse().ok());
-        given.filter(|patience| (0.01..=1e4).contains(patience)).unwrap_or(1.0)
+        given.filter(|patience| (0.001..=1e4).contains(patience)).unwrap_or(1.0)
     });
     Duration::from_secs(seconds).mul_f64(*patience)
 }
