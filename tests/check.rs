@@ -46,7 +46,7 @@ fn a_rung_that_hangs_is_ended_and_named_with_where_it_stood() {
     // One that heeds no request to end, and one in a process group of its own, which keeps the output open.
     let hangs = r#"
         rung "the first" 60 echo fine
-        rung "one that hangs" 1 bash -c 'echo so far; trap "" TERM; set -m; sleep 1000.25 & sleep 1000.75'
+        rung "one that hangs" 5 bash -c 'echo so far; trap "" TERM; set -m; sleep 1000.25 & sleep 1000.75'
         rung "the last" 60 echo never"#;
     let output = limit::output(&mut check_with(hangs)).unwrap();
     let said = said(&output);
@@ -55,7 +55,7 @@ fn a_rung_that_hangs_is_ended_and_named_with_where_it_stood() {
     assert!(said.contains("== one that hangs hangs. It stood here:\n    so far\n"), "{said}");
     assert!(said.contains(" sleep 1000.75 : sleep;"), "the process that it stood in: {said}");
     assert!(said.contains("== one that hangs: FAILED, ended after "), "{said}");
-    assert!(said.contains(": its limit is 1 s, with TURNLOCK_CHECK_PATIENCE=1"), "{said}");
+    assert!(said.contains(": its limit is 5 s, with TURNLOCK_CHECK_PATIENCE=1"), "{said}");
     assert!(said.contains("not run, or not to the end: the last\n") && !said.contains("never"), "{said}");
     assert_eq!(last_line(&output), "1 passed, 1 failed", "{said}");
     assert!(began.elapsed() < limit::seconds(60), "{:?}", began.elapsed());
@@ -110,6 +110,24 @@ fn an_interrupted_check_ends_its_rung() {
     kill(Pid::from_raw(check.id() as i32), Signal::SIGTERM).unwrap();
     assert_eq!(limit::end_of(&mut check, "check").code(), Some(130));
     assert!(!is_running("1000.5"));
+}
+
+/// What is run outside of a rung could hang.
+#[test]
+fn everything_long_is_under_a_rung() {
+    let check = include_str!("../check");
+    let (_, rungs) = check.split_once("\n. .ci/rungs.sh\n").unwrap();
+    let lines = rungs.replace("\\\n", " ");
+    let long = |line: &&str| line.contains("cargo ") || line.contains("spec/run");
+    let quick = |line: &&str| line.starts_with('#') || line.ends_with(" --version >/dev/null 2>&1; then");
+    for line in lines.lines().map(str::trim).filter(long).filter(|line| !quick(line)) {
+        let limit = match line.split_once(' ') {
+            Some(("rung" | "begin_rung", rest)) => rest.rsplit_once("\" ").map_or("", |(_, rest)| rest),
+            _ => panic!("outside of a rung: {line}"),
+        };
+        assert!(!limit.is_empty(), "{line}");
+    }
+    assert!(lines.matches("rung \"").count() > 10, "{lines}");
 }
 
 /// For the test below.

@@ -604,6 +604,7 @@ struct Field(#[expect(dead_code, reason = "held until the test ends")] MutexGuar
 impl Field {
     fn unplanted() -> Self {
         let field = Field(FIELD.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        watchdog::a_test_begins();
         // Shuttle reports schedules from a panic hook that it installs at its first run: let it do that before a test
         // below puts another hook on top.
         static HOOK: Once = Once::new();

@@ -6,6 +6,8 @@
 //! ([`tracee`]); the [`crew`] has one for each point of the way ([`mod@way`]); what must be true afterwards is in
 //! [`oracle`], and what victims do in [`scenarios`].
 //!
+//! Where it is, it says on standard error: the points done, and those of the way as far as it is learnt.
+//!
 //! `TURNLOCK_STEP_KILL` names the scenarios to play (those whose name has it as a part); all if not said, but those whose
 //! name has `TURNLOCK_STEP_KILL_LEAVE_OUT` as a part, if that is said.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(debug_assertions), not(any(loom, shuttle))))]

@@ -176,10 +176,11 @@ impl Killer<'_> {
             let progress = self.arena.progress.load(Relaxed);
             if progress != last.0 {
                 last = (progress, Instant::now());
-            } else if last.1.elapsed() > Duration::from_secs(10) {
+            } else if last.1.elapsed() > limit::seconds(10) {
                 self.arena.fault(Fault::Hang);
                 println!(
-                    "nobody came in for ten seconds: {:#?}",
+                    "nobody came in for {:?}: {:#?}",
+                    limit::seconds(10),
                     turnlock::inspect::snapshot(self.file.path())
                 );
                 break;
