@@ -147,6 +147,8 @@ end_all_rungs() {
         [ "$status" = 0 ] && status=1
     fi
     [ "$failed" -gt 0 ] && [ "$status" = 0 ] && status=1
+    # Interrupted, for example. The last line alone must not look like success.
+    [ "$failed" = 0 ] && [ "$status" != 0 ] && failed=1
     echo "$passed passed, $failed failed"
     exit "$status"
 }

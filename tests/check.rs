@@ -8,6 +8,7 @@ use nix::{
     unistd::Pid,
 };
 use std::{
+    fs::File,
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
 };
@@ -104,12 +105,15 @@ fn what_a_rung_left_behind_does_not_make_it_hang() {
 
 #[test]
 fn an_interrupted_check_ends_its_rung() {
-    let mut check = check_with("rung slow 600 sleep 1000.5");
-    let mut check = check.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let (place, mut check) = (Place::new(), check_with("rung slow 600 sleep 1000.5"));
+    let printed = File::create(place.at("printed")).unwrap();
+    let mut check = check.stdin(Stdio::null()).stdout(printed).spawn().unwrap();
     until("the rung runs", || is_running("1000.5"));
     kill(Pid::from_raw(check.id() as i32), Signal::SIGTERM).unwrap();
     assert_eq!(limit::end_of(&mut check, "check").code(), Some(130));
     assert!(!is_running("1000.5"));
+    let printed = std::fs::read_to_string(place.at("printed")).unwrap();
+    assert!(printed.ends_with("\n0 passed, 1 failed\n"), "{printed}");
 }
 
 /// What is run outside of a rung could hang.
