@@ -10,7 +10,7 @@ use std::{
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
-use support::limit;
+use support::{limit, until};
 
 struct Fixture {
     _folder: tempfile::TempDir,
@@ -246,10 +246,12 @@ fn status_shows_the_holder_and_the_queue_in_order() {
         lock["queue"].as_array().unwrap().iter().map(|entry| entry["label"].as_str()).collect();
     assert_eq!(queue, [Some("waiter 1"), Some("waiter 2"), Some("waiter 3")]);
     signal("STOP", holder.id());
-    let plain = limit::output(&mut fixture.command("status", &["--all"], &[])).unwrap();
-    let plain = text(&plain);
+    let plain = || text(&limit::output(&mut fixture.command("status", &["--all"], &[])).unwrap());
+    // A signal is sent before it has come.
+    until("it is stopped", || plain().contains("stopped"));
+    let plain = plain();
     assert!(plain.contains("held by holder") && plain.contains("stopped"), "{plain}");
-    assert!(plain.contains("  1. waiter 1") && !plain.contains('\u{1b}'), "no colours in a pipe: {plain}");
+    assert!(plain.contains("  1. waiter 1") && !plain.contains('\u{1b}'), "no colours in a file: {plain}");
     signal("CONT", holder.id());
     end_group(&mut holder);
     for mut waiter in waiters {
