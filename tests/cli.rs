@@ -1,13 +1,16 @@
 //! The command, as a shell script meets it: exit codes, signals, what the command inherits, what status says.
 #![cfg(all(feature = "cli", not(any(loom, shuttle))))]
 
+mod support;
+
 use std::{
-    io::{BufRead, BufReader},
+    io::BufReader,
     os::unix::process::ExitStatusExt,
     path::PathBuf,
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
+use support::{limit, until};
 
 struct Fixture {
     _folder: tempfile::TempDir,
@@ -32,7 +35,7 @@ impl Fixture {
     }
 
     fn run(&self, options: &[&str], command: &[&str]) -> Output {
-        self.command("run", options, command).output().unwrap()
+        limit::output(&mut self.command("run", options, command)).unwrap()
     }
 
     /// A `turnlock run` that is inside: its shell has printed a line.
@@ -40,14 +43,12 @@ impl Fixture {
         let mut child =
             self.command("run", options, &["sh", "-c", script]).stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        assert_eq!(line, "inside\n");
+        assert_eq!(limit::line(&mut output, &mut child).as_deref(), Ok("inside"));
         (child, output)
     }
 
     fn status(&self) -> serde_json::Value {
-        let output = self.command("status", &["--json"], &[]).output().unwrap();
+        let output = limit::output(&mut self.command("status", &["--json"], &[])).unwrap();
         assert!(output.status.success(), "{}", errors(&output));
         serde_json::from_slice(&output.stdout).unwrap()
     }
@@ -99,11 +100,11 @@ fn not_acquired_has_a_code_of_its_own() {
 /// Kills a holder and the command that it runs.
 fn end_group(holder: &mut Child) {
     holder_command(holder.id()).into_iter().for_each(|pid| signal("KILL", pid));
-    let _ = holder.wait();
+    limit::end_of(holder, "the holder");
 }
 
 fn signal(name: &str, pid: u32) {
-    assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
+    assert!(limit::status(Command::new("kill").args(["-s", name, &pid.to_string()])).unwrap().success());
 }
 
 /// The children of a process.
@@ -115,8 +116,9 @@ fn holder_command(pid: u32) -> Vec<u32> {
 #[test]
 fn errors_name_the_path_and_have_flocks_codes() {
     let fixture = Fixture::new();
-    let turnlock =
-        |arguments: &[&str]| Command::new(env!("CARGO_BIN_EXE_turnlock")).args(arguments).output().unwrap();
+    let turnlock = |arguments: &[&str]| {
+        limit::output(Command::new(env!("CARGO_BIN_EXE_turnlock")).args(arguments)).unwrap()
+    };
     let missing = turnlock(&["run", "/nonexistent-folder/a.lock", "--", "true"]);
     assert_eq!(missing.status.code(), Some(66));
     assert!(errors(&missing).contains("/nonexistent-folder/a.lock"), "{}", errors(&missing));
@@ -129,7 +131,7 @@ fn errors_name_the_path_and_have_flocks_codes() {
     assert_eq!(unstartable.status.code(), Some(69));
     assert_eq!(fixture.run(&["--try"], &["true"]).status.code(), Some(0), "and the lock was given back");
     assert_eq!(
-        fixture.command("reset", &["--lock", "nobody"], &[]).output().unwrap().status.code(),
+        limit::output(&mut fixture.command("reset", &["--lock", "nobody"], &[])).unwrap().status.code(),
         Some(66)
     );
 }
@@ -139,12 +141,12 @@ fn exit_codes_are_those_of_flock() {
     let Ok(folder) = tempfile::tempdir() else { return };
     let flock_file = folder.path().join("flock");
     let fixture = Fixture::new();
-    if Command::new("flock").arg("--version").output().is_err() {
+    if limit::output(Command::new("flock").arg("--version")).is_err() {
         println!("left out: flock(1) is not installed");
         return;
     }
     let flock = |options: &[&str], command: &[&str]| {
-        Command::new("flock").args(options).arg(&flock_file).args(command).output().unwrap().status
+        limit::output(Command::new("flock").args(options).arg(&flock_file).args(command)).unwrap().status
     };
     for command in
         [&["true"][..], &["sh", "-c", "exit 3"], &["/nonexistent-command"], &["sh", "-c", "kill -9 $$"]]
@@ -160,10 +162,8 @@ fn a_signal_is_passed_on_to_the_command() {
         let script = format!("trap 'echo got it; exit 5' {name}; echo inside; while :; do sleep 0.05; done");
         let (mut holder, mut output) = fixture.hold(&[], &script);
         signal(name, holder.id());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        assert_eq!(line, "got it\n", "{name}");
-        assert_eq!(holder.wait().unwrap().code(), Some(5), "{name}");
+        assert_eq!(limit::line(&mut output, &mut holder).as_deref(), Ok("got it"), "{name}");
+        assert_eq!(limit::end_of(&mut holder, name).code(), Some(5), "{name}");
     }
 }
 
@@ -173,7 +173,7 @@ fn the_command_stays_protected_when_turnlock_is_killed() {
     let (mut holder, _output) = fixture.hold(&["--label", "nightly"], "echo inside; exec sleep 60");
     let command = holder_command(holder.id())[0];
     holder.kill().unwrap();
-    assert_eq!(holder.wait().unwrap().signal(), Some(9));
+    assert_eq!(limit::end_of(&mut holder, "the holder").signal(), Some(9));
     // Killed, and yet the lock is held: by the command.
     for _ in 0..3 {
         assert_eq!(fixture.run(&["--timeout", "0.2"], &["true"]).status.code(), Some(1));
@@ -193,7 +193,7 @@ fn with_close_the_command_is_not_waited_for() {
     let (mut holder, _output) = fixture.hold(&["--close"], "echo inside; sleep 60");
     let command = holder_command(holder.id())[0];
     holder.kill().unwrap();
-    holder.wait().unwrap();
+    limit::end_of(&mut holder, "the holder");
     assert_eq!(fixture.run(&["--timeout", "10"], &["true"]).status.code(), Some(0));
     signal("KILL", command);
 }
@@ -246,14 +246,16 @@ fn status_shows_the_holder_and_the_queue_in_order() {
         lock["queue"].as_array().unwrap().iter().map(|entry| entry["label"].as_str()).collect();
     assert_eq!(queue, [Some("waiter 1"), Some("waiter 2"), Some("waiter 3")]);
     signal("STOP", holder.id());
-    let plain = fixture.command("status", &["--all"], &[]).output().unwrap();
-    let plain = text(&plain);
+    let plain = || text(&limit::output(&mut fixture.command("status", &["--all"], &[])).unwrap());
+    // A signal is sent before it has come.
+    until("it is stopped", || plain().contains("stopped"));
+    let plain = plain();
     assert!(plain.contains("held by holder") && plain.contains("stopped"), "{plain}");
-    assert!(plain.contains("  1. waiter 1") && !plain.contains('\u{1b}'), "no colours in a pipe: {plain}");
+    assert!(plain.contains("  1. waiter 1") && !plain.contains('\u{1b}'), "no colours in a file: {plain}");
     signal("CONT", holder.id());
     end_group(&mut holder);
     for mut waiter in waiters {
-        assert!(waiter.wait().unwrap().success());
+        assert!(limit::end_of(&mut waiter, "the waiter").success());
     }
 }
 
@@ -270,9 +272,9 @@ fn reset_opens_a_lock_that_is_not_recoverable() {
     assert_eq!(closed.status.code(), Some(65), "{}", errors(&closed));
     assert!(errors(&closed).contains("turnlock reset"), "{}", errors(&closed));
     assert_eq!(fixture.status()["locks"][0]["state"], "not_recoverable");
-    let plain = fixture.command("status", &[], &[]).output().unwrap();
+    let plain = limit::output(&mut fixture.command("status", &[], &[])).unwrap();
     assert!(text(&plain).contains("turnlock reset --lock default"), "{}", text(&plain));
-    assert!(fixture.command("reset", &[], &[]).status().unwrap().success());
+    assert!(limit::status(&mut fixture.command("reset", &[], &[])).unwrap().success());
     assert_eq!(fixture.run(&[], &["true"]).status.code(), Some(0));
 }
 
@@ -284,7 +286,7 @@ fn the_creator_of_a_lock_says_how_patient_its_waiters_are() {
         assert!(fixture.run(&["--lock", lock, "--patience", patience], &["true"]).status.success());
     }
     assert!(fixture.run(&["--lock", "usual"], &["true"]).status.success());
-    let status = text(&fixture.command("status", &[], &[]).output().unwrap());
+    let status = text(&limit::output(&mut fixture.command("status", &[], &[])).unwrap());
     for line in ["strict (mutex, bakery, strict order)", "patient (mutex, bakery, patience 250 ms)"] {
         assert!(status.contains(line), "{status}");
     }
@@ -308,12 +310,12 @@ fn a_ring_is_created_by_its_algorithm_and_used_by_its_name() {
         let named = ["--lock", lock];
         assert!(fixture.run(&[&named[..], algorithm].concat(), &["true"]).status.success());
         assert!(fixture.run(&named, &["true"]).status.success(), "whichever it is");
-        let status = text(&fixture.command("status", &[], &[]).output().unwrap());
+        let status = text(&limit::output(&mut fixture.command("status", &[], &[])).unwrap());
         assert!(status.contains(shown), "{status}");
         // One that died inside, and nobody repaired: closed, and opened by a reset as any lock.
         assert_eq!(fixture.run(&named, &["sh", "-c", "kill -9 $$"]).status.code(), Some(137));
         assert_eq!(fixture.run(&named, &["false"]).status.code(), Some(1));
-        assert!(fixture.command("reset", &named, &[]).status().unwrap().success());
+        assert!(limit::status(&mut fixture.command("reset", &named, &[])).unwrap().success());
         let healed = fixture.run(&named, &["sh", "-c", "exit $TURNLOCK_PREVIOUS_OWNER_DIED"]);
         assert_eq!(healed.status.code(), Some(0));
     }
@@ -347,8 +349,8 @@ fn those_who_wait_for_a_ring_are_shown_in_the_order_of_their_turns() {
     assert_eq!(labels, ["second", "third"]);
     assert_eq!(lock["queue"][0]["takes_part"], "on demand");
     std::fs::write(go, "").unwrap();
-    assert!(holder.wait().unwrap().success());
+    assert!(limit::end_of(&mut holder, "the holder").success());
     for mut waiter in waiters {
-        assert!(waiter.wait().unwrap().success());
+        assert!(limit::end_of(&mut waiter, "the waiter").success());
     }
 }

@@ -1,11 +1,14 @@
 //! `turnlock demo`, from outside: its verdict, and that it can give a bad one.
 #![cfg(all(feature = "cli", not(any(loom, shuttle))))]
 
+mod support;
+
 use serde_json::Value;
 use std::process::{Command, Output};
+use support::limit;
 
 fn demo(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_turnlock")).arg("demo").args(arguments).output().unwrap()
+    limit::output(Command::new(env!("CARGO_BIN_EXE_turnlock")).arg("demo").args(arguments)).unwrap()
 }
 
 fn verdict(output: &Output) -> Value {
@@ -65,11 +68,10 @@ fn every_language_can_be_the_one_that_dies() {
 
 #[test]
 fn a_program_whose_compiler_is_missing_is_left_out() {
-    let output = Command::new(env!("CARGO_BIN_EXE_turnlock"))
-        .args(["demo", "--json", "--turns", "400"])
-        .envs([("CC", "no-such-compiler"), ("CXX", "no-such-compiler")])
-        .output()
-        .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_turnlock"));
+    command.args(["demo", "--json", "--turns", "400"]);
+    command.envs([("CC", "no-such-compiler"), ("CXX", "no-such-compiler")]);
+    let output = limit::output(&mut command).unwrap();
     let verdict = verdict(&output);
     assert_eq!(verdict["problems"], Value::Array(vec![]));
     let left_out: Vec<&Value> =

@@ -8,7 +8,7 @@ use nix::{
     sched::{CloneFlags, unshare},
     sys::{
         signal::Signal,
-        wait::{WaitPidFlag, WaitStatus, waitid, waitpid},
+        wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid},
     },
     unistd::{ForkResult, Pid, fork},
 };
@@ -23,7 +23,7 @@ use std::{
 use support::{
     NoHang, Place,
     actor::{Actor, hear, say},
-    elsewhere,
+    elsewhere, limit,
 };
 use turnlock::{
     Error, LockFile,
@@ -152,7 +152,8 @@ fn a_zombie_is_dead() {
     holder.kill_without_waiting();
     let zombie = Pid::from_raw(holder.pid() as i32);
     // Dead, and not yet taken off the process table: its number still answers.
-    waitid(nix::sys::wait::Id::Pid(zombie), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+    let dead = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
+    support::until("it is dead", || waitid(Id::Pid(zombie), dead).unwrap() != WaitStatus::StillAlive);
     nix::sys::signal::kill(zombie, None).expect("a zombie answers kill(pid, 0)");
     assert_news_of(&place.lock_file(), holder.pid());
 }
@@ -190,14 +191,14 @@ fn an_exception_in_cpp_leaves_the_lock_to_the_next_one_with_the_news() {
         }"#;
     fs::write(place.at("program.cpp"), program).unwrap();
     let libraries = libraries();
-    let compiled = Command::new("c++")
+    let mut compiler = Command::new("c++");
+    compiler
         .args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-o"])
         .args([place.at("program"), place.at("program.cpp")])
         .arg(format!("-I{}/include", env!("CARGO_MANIFEST_DIR")))
         .arg(format!("-L{}", libraries.display()))
-        .args(["-lturnlock"])
-        .output()
-        .unwrap();
+        .args(["-lturnlock"]);
+    let compiled = limit::output(&mut compiler).unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let mut running = Command::new(place.at("program"))
         .arg(place.lock_file())
@@ -205,7 +206,7 @@ fn an_exception_in_cpp_leaves_the_lock_to_the_next_one_with_the_news() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let status = running.wait().unwrap();
+    let status = limit::end_of(&mut running, "the program");
     assert_eq!(status.code(), None, "it ends by abort");
     assert_news_of(&place.lock_file(), running.id());
 }
@@ -268,7 +269,7 @@ fn equal_pids_in_two_pid_namespaces_are_two_participants() {
         command.args(["-c", &script]);
         command
     };
-    let allowed = in_namespace("true").status().is_ok_and(|status| status.success());
+    let allowed = limit::status(&mut in_namespace("true")).is_ok_and(|status| status.success());
     if !allowed {
         println!("LEFT OUT, since this machine does not allow it: a PID namespace");
         return;
@@ -293,8 +294,8 @@ fn equal_pids_in_two_pid_namespaces_are_two_participants() {
     assert!(waiter.try_wait().unwrap().is_none(), "it still waits");
     // With `unshare` dies its child, and with that, number 1 of its namespace, everything in it.
     holder.kill().unwrap();
-    holder.wait().unwrap();
-    assert!(waiter.wait().unwrap().success(), "the other one is told and goes on");
+    limit::end_of(&mut holder, "the holder");
+    assert!(limit::end_of(&mut waiter, "the waiter").success(), "the other one is told and goes on");
 }
 
 /// Words: the lock file. Its monotonic clock is a day ahead of everybody else's.

@@ -3,7 +3,10 @@
 //! `TURNLOCK_BLESS=1 cargo test --test header` writes it anew.
 #![cfg(not(any(loom, shuttle)))]
 
+mod support;
+
 use std::{fs, path::Path, process::Command};
+use support::limit;
 
 const HEADER: &str = "include/turnlock.h";
 
@@ -69,13 +72,13 @@ fn the_header_compiles_in_every_dialect() {
     ] {
         let file = folder.path().join(format!("use.{ending}"));
         fs::write(&file, source).unwrap();
-        let output = Command::new(compiler)
+        let mut command = Command::new(compiler);
+        command
             .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", &format!("-std={dialect}")])
             .arg("-I")
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"))
-            .arg(&file)
-            .output()
-            .unwrap_or_else(|error| panic!("{compiler}: {error}"));
+            .arg(&file);
+        let output = limit::output(&mut command).unwrap_or_else(|error| panic!("{compiler}: {error}"));
         assert!(output.status.success(), "{dialect}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }

@@ -35,7 +35,11 @@
 //! the places of the racing accesses.
 #![cfg(loom)]
 
+#[path = "support/limit.rs"]
+mod limit;
 mod under_loom;
+#[path = "support/watchdog.rs"]
+mod watchdog;
 
 use std::sync::Arc;
 use turnlock::algorithm::Protocol;
@@ -48,6 +52,9 @@ use under_loom::{Visits, together};
 use Visit::{DieAt, Lock, Try};
 
 type Plan = under_loom::Plan<Visit>;
+
+// Each execution is a sign of life.
+watched_for_seconds!(watchdog, 300);
 
 /// Where a participant stops for good. Between two of these it writes nothing that another could read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,11 @@
 //! ```
 #![cfg(any(loom, shuttle))]
 
+#[path = "support/limit.rs"]
+mod limit;
+#[path = "support/watchdog.rs"]
+mod watchdog;
+
 #[cfg(loom)]
 use loom::{cell::UnsafeCell, sync::Mutex, thread};
 #[cfg(shuttle)]
@@ -26,6 +31,9 @@ use turnlock::algorithm::ring::{
 #[cfg(feature = "seeded-bugs")]
 use turnlock::seeded::{Bug, plant};
 use turnlock::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, full_fence};
+
+// All searches together take some seconds.
+watched_for_seconds!(watchdog, 600);
 
 struct Cell {
     state: AtomicU64,
@@ -301,6 +309,12 @@ fn rules(machines: usize) -> [Rule; 3] {
 /// The planted bug is one for the whole process, and tests are its threads: so one test at a time.
 static FIELD: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    let alone = FIELD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    watchdog::a_test_begins();
+    alone
+}
+
 #[cfg(loom)]
 fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'static) -> usize {
     let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -328,7 +342,7 @@ fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'static) -
 }
 
 fn all_hold(name: &str, machines: usize, preemptions: Option<usize>, visits: &'static [Visit]) {
-    let _field = FIELD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     for rule in rules(machines) {
         let began = std::time::Instant::now();
         let preemptions = preemptions.filter(|_| cfg!(loom));
@@ -355,7 +369,7 @@ fn one_who_stands_and_one_on_demand_who_comes_back() {
 
 #[test]
 fn a_death_at_each_store_of_a_pass() {
-    let _field = FIELD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     let (machines, others): (usize, &'static [Visit]) =
         if cfg!(loom) { (2, &[(ONE, 1)]) } else { (8, &[(ONE, 3), (STANDS, 3)]) };
     for rule in rules(machines) {
@@ -384,7 +398,7 @@ fn is_planted(bug: Bug) -> bool {
 
 #[cfg(feature = "seeded-bugs")]
 fn is_caught(bug: Bug, rule: Rule, machines: usize, preemptions: usize, visits: &'static [Visit]) {
-    let _field = FIELD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     *PLANTED.lock().unwrap() = Some(bug);
     plant(Some(bug));
     let scene = move || execute(rule, machines, visits);

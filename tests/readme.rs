@@ -4,7 +4,7 @@
 mod support;
 
 use std::{fs, path::Path, process::Command};
-use support::built;
+use support::{built, limit};
 
 const README: &str = include_str!("../README.md");
 
@@ -19,13 +19,9 @@ fn block(language: &str) -> &'static str {
 fn run(folder: &Path, program: &str, arguments: &[&str]) -> String {
     let (commands, libraries) = built::folders();
     let path = format!("{}:{}", commands.display(), std::env::var("PATH").unwrap());
-    let output = Command::new(program)
-        .args(arguments)
-        .current_dir(folder)
-        .env("PATH", path)
-        .env("LD_LIBRARY_PATH", libraries)
-        .output()
-        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).env("PATH", path).env("LD_LIBRARY_PATH", libraries);
+    let output = limit::output(&mut command).unwrap_or_else(|error| panic!("{program}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{program}: {}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout)

@@ -5,11 +5,7 @@
 
 mod support;
 
-use nix::sys::{
-    signal::{Signal, raise},
-    wait::{WaitPidFlag, WaitStatus, waitpid},
-};
-use nix::unistd::Pid;
+use nix::sys::signal::{Signal, raise};
 use std::{
     path::Path,
     sync::atomic::{AtomicU8, Ordering::Relaxed},
@@ -18,6 +14,7 @@ use std::{
 use support::{
     NoHang, Place,
     actor::{Actor, hear, say},
+    limit,
 };
 use turnlock::{
     Error, LockFile,
@@ -64,9 +61,8 @@ fn stopped_at(step: Step, path: &Path) -> Actor {
     holder.expect("inside");
     holder.kill();
     let reaper = Actor::start("reaps", &[path.to_str().unwrap(), &(step as u8).to_string()]);
-    let pid = Pid::from_raw(reaper.pid() as i32);
-    let stopped = waitpid(pid, Some(WaitPidFlag::WUNTRACED)).unwrap();
-    assert_eq!(stopped, WaitStatus::Stopped(pid, Signal::SIGSTOP));
+    let stopped = limit::status_of(reaper.pid() as i32, libc::WUNTRACED);
+    assert!(libc::WIFSTOPPED(stopped) && libc::WSTOPSIG(stopped) == libc::SIGSTOP, "{stopped:#x}");
     let status = inspect::snapshot(path).unwrap();
     assert!(
         status.participants.iter().any(|one| one.pid == reaper.pid() && one.life == Life::Stopped),

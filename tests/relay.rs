@@ -9,7 +9,7 @@ use std::{
     process::{Command, Output},
     sync::OnceLock,
 };
-use support::{NoHang, Place, built, elsewhere};
+use support::{NoHang, Place, built, elsewhere, limit};
 use turnlock::LockFile;
 
 fn example(name: &str) -> PathBuf {
@@ -23,7 +23,7 @@ fn rust_program() -> &'static Path {
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("relay-rs");
         let mut rustc = Command::new("rustc");
         rustc.args(built::rustc_arguments()).arg(example("relay.rs")).arg("-o").arg(&program);
-        assert!(rustc.status().unwrap().success());
+        assert!(limit::status(&mut rustc).unwrap().success());
         program
     })
 }
@@ -35,7 +35,7 @@ fn library() -> PathBuf {
 fn run(arguments: &[&str]) -> (Output, String) {
     let mut driver = Command::new("python3");
     driver.arg(example("run.py")).arg("--library").arg(library()).arg("--rust").arg(rust_program());
-    let output = driver.args(arguments).output().unwrap();
+    let output = limit::output(driver.args(arguments)).unwrap();
     let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat();
     (output, said)
 }
@@ -72,7 +72,7 @@ fn each_program_repairs_an_unfinished_line() {
         .arg(example("relay.c"))
         .arg("-o")
         .arg(&c_program);
-    assert!(cc.arg(library()).status().unwrap().success());
+    assert!(limit::status(cc.arg(library())).unwrap().success());
     let python = [PathBuf::from("python3"), example("relay.py")];
     for (name, command) in
         [("relay.c", &[c_program][..]), ("relay.py", &python), ("relay.rs", &[rust_program().into()])]
@@ -93,7 +93,7 @@ fn each_program_repairs_an_unfinished_line() {
             let mut program = Command::new(&command[0]);
             program.args(&command[1..]).arg(place.folder()).arg("2");
             program.env("TURNLOCK_LIBRARY", library()).env("LD_LIBRARY_PATH", built::folders().1);
-            let output = program.output().unwrap();
+            let output = limit::output(&mut program).unwrap();
             let said = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
             assert!(said.contains(&format!("{name}: told that one.who.dies (process ")), "{said}");

@@ -25,6 +25,11 @@
 //! `SHUTTLE_RANDOM_SEED` to its seed; without, every run has new ones.
 #![cfg(shuttle)]
 
+#[path = "support/limit.rs"]
+mod limit;
+#[path = "support/watchdog.rs"]
+mod watchdog;
+
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Schedule, Scheduler, Task, TaskId};
 use shuttle::{Config, Runner, current, thread};
@@ -43,6 +48,9 @@ use turnlock::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
 };
+
+// All searches together take a minute.
+watched_for_seconds!(watchdog, 600);
 
 /// What must hold in every execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -596,6 +604,7 @@ struct Field(#[expect(dead_code, reason = "held until the test ends")] MutexGuar
 impl Field {
     fn unplanted() -> Self {
         let field = Field(FIELD.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        watchdog::a_test_begins();
         // Shuttle reports schedules from a panic hook that it installs at its first run: let it do that before a test
         // below puts another hook on top.
         static HOOK: Once = Once::new();

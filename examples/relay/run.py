@@ -27,8 +27,9 @@ HERE = Path(__file__).resolve().parent
 BUILT = HERE.parent.parent / "target" / "release"
 PROGRAMS = ["relay.c", "relay.py", "relay.rs"]
 LINE = re.compile(r"(\d+) (relay\.(?:c|py|rs)) leg (\d+)")
-# How long an event may take that usually takes microseconds: only against hangs.
-PATIENCE = 60
+# How long an event may take that usually takes microseconds, in seconds: only against hangs, and longer where ./check is
+# told to be patient.
+PATIENCE = 60 * float(os.environ.get("TURNLOCK_CHECK_PATIENCE", 1))
 # So long after the kill the driver looks for the longest time without a new line.
 WATCHED = 0.05
 
@@ -118,14 +119,18 @@ def compile_c(folder, library):
     compiler = os.environ.get("CC", "cc").split()
     flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", HERE.parent.parent / "include"]
     where = ["-Xlinker", "-rpath", "-Xlinker", library.parent]
+    command = [*compiler, *flags, HERE / "relay.c", "-o", program, library, *where]
+    said = folder / "compiler-said"
     try:
-        done = subprocess.run(
-            [*compiler, *flags, HERE / "relay.c", "-o", program, library, *where], stderr=subprocess.PIPE, text=True
-        )
+        # A file, since a pipe ends only when all that the compiler started have ended too.
+        with said.open("w") as errors:
+            done = subprocess.run(command, stderr=errors, stdin=subprocess.DEVNULL, timeout=PATIENCE)
     except OSError as error:
         raise CannotRun(f"no C compiler: {error} (CC can name one)") from error
+    except subprocess.TimeoutExpired:
+        raise CannotRun(f"{compiler[0]} has not compiled relay.c after {PATIENCE} s") from None
     if done.returncode != 0:
-        raise CannotRun(f"relay.c cannot be compiled:\n{done.stderr}")
+        raise CannotRun(f"relay.c cannot be compiled:\n{said.read_text()}")
     return program
 
 
@@ -162,7 +167,7 @@ class Relay:
         self.running[program].kill()
 
     def buried(self, program):
-        if self.running[program].wait() != -signal.SIGKILL:
+        if self.ended(program) != -signal.SIGKILL:
             raise CannotRun(f"{program} had ended before it was killed: take more legs")
 
     def lines(self):
@@ -193,18 +198,21 @@ class Relay:
         return longest
 
     def until_all_are_done(self):
-        for program, process in self.running.items():
-            try:
-                status = process.wait(timeout=PATIENCE)
-            except subprocess.TimeoutExpired:
-                raise CannotRun(f"the relay hangs: {program} has not ended") from None
-            if status != 0:
+        for program in self.running:
+            if self.ended(program) != 0:
                 raise CannotRun(f"{program} failed")
+
+    def ended(self, program):
+        try:
+            return self.running[program].wait(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise CannotRun(f"the relay hangs: {program} has not ended") from None
 
     def end(self):
         for process in self.running.values():
             process.kill()
-            process.wait()
+        for program in self.running:
+            self.ended(program)
 
 
 def say(text):

@@ -6,15 +6,18 @@
 //! was learnt, the stretch is learnt again.
 
 use super::{
+    limit,
     order::{Point, Result},
+    progress::Progress,
     trial::Trial,
+    watchdog,
     way::{Lesson, Place, Stretch},
     worker::Worker,
 };
 use std::{
     io::{PipeReader, Read, pipe},
     sync::atomic::Ordering::SeqCst,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// How often a point is tried for before its stretch is learnt again.
@@ -23,6 +26,10 @@ const ATTEMPTS: u32 = 10;
 const LESSONS: u32 = 10;
 /// How many faults are reported in full.
 const FAULTS_TOLD: usize = 5;
+/// After so many trials whose survivors hang, each of them half a minute, the rest of the way is not gone.
+const MOST_HANGS: usize = 10;
+/// For so many seconds no trial ends: more than the longest one takes.
+const NO_REPORT: u64 = 120;
 
 /// Something a victim does, who else is there, and what must be true afterwards.
 pub struct Scenario {
@@ -50,15 +57,17 @@ pub struct Outcome {
     pub is_complete: bool,
     /// Trials that went wrong.
     pub faulty: usize,
+    /// Those of them that did not end by themselves.
+    pub hangs: usize,
     /// What they complained of; the first of them.
     pub faults: Vec<String>,
     pub seconds: f64,
 }
 
 /// Plays `scenario` at every point. With `one_fault_is_enough`, only until the first fault.
-pub fn kill_everywhere(scenario: &Scenario, one_fault_is_enough: bool) -> Outcome {
+pub fn kill_everywhere(scenario: &Scenario, one_fault_is_enough: bool, progress: Progress) -> Outcome {
     let began = Instant::now();
-    let mut crew = Crew::new(scenario, one_fault_is_enough);
+    let mut crew = Crew::new(scenario, one_fault_is_enough, progress);
     for calls in 0.. {
         match (0..LESSONS).find_map(|_| crew.kill_along_stretch(calls)) {
             Some(stretch) if !stretch.is_last => crew.outcome.calls += 1,
@@ -68,6 +77,7 @@ pub fn kill_everywhere(scenario: &Scenario, one_fault_is_enough: bool) -> Outcom
             }
         }
     }
+    crew.progress.end();
     crew.outcome.seconds = began.elapsed().as_secs_f64();
     crew.outcome
 }
@@ -76,6 +86,7 @@ pub struct Crew {
     workers: Vec<(Worker, Option<Job>)>,
     reports: PipeReader,
     outcome: Outcome,
+    progress: Progress,
     one_fault_is_enough: bool,
     pub short_cuts: bool,
 }
@@ -88,13 +99,14 @@ struct Job {
 }
 
 impl Crew {
-    fn new(scenario: &Scenario, one_fault_is_enough: bool) -> Self {
+    fn new(scenario: &Scenario, one_fault_is_enough: bool, progress: Progress) -> Self {
         let (reports, to_reports) = pipe().unwrap();
         let row = Worker::row(&processors(), &to_reports, scenario.play);
         Self {
             workers: row.into_iter().map(|worker| (worker, None)).collect(),
             reports,
             outcome: Outcome { name: scenario.name, ..Outcome::default() },
+            progress,
             one_fault_is_enough,
             short_cuts: !scenario.threads,
         }
@@ -107,6 +119,7 @@ impl Crew {
         }
         let stretch = Stretch::learn(self, Point::after_calls(calls, self.outcome.sleeps > 0))?;
         let places = stretch.points(self.short_cuts);
+        self.progress.learnt(places.len());
         let (inside, news) = self.kill_at(&places)?;
         self.outcome.inside += inside;
         self.outcome.news += news;
@@ -118,7 +131,7 @@ impl Crew {
     /// How many were killed inside, and how many deaths were news? `None`: some point was not come to.
     fn kill_at(&mut self, places: &[Place]) -> Option<(usize, usize)> {
         let mut jobs: Vec<Job> = places.iter().rev().map(|place| Job { place: *place, attempt: 1 }).collect();
-        let (mut inside, mut news, mut lost) = (0, 0, false);
+        let (mut inside, mut news, mut done, mut lost) = (0, 0, 0, false);
         loop {
             let go_on = !lost && !self.has_seen_enough();
             while let Some(idle) = self.workers.iter().position(|worker| worker.1.is_none() && go_on) {
@@ -133,11 +146,16 @@ impl Crew {
             } else if job.place.address.is_none_or(|expected| expected == address) {
                 inside += result.inside.load(SeqCst) as usize;
                 news += result.news.load(SeqCst) as usize;
+                done += 1;
+                self.progress.one_more();
                 continue;
             }
             self.outcome.strayed += 1;
             lost |= job.attempt == ATTEMPTS;
             jobs.push(Job { attempt: job.attempt + 1, ..job });
+        }
+        if lost {
+            self.progress.again(done, places.len());
         }
         (!lost && !self.has_seen_enough()).then_some((inside, news))
     }
@@ -166,10 +184,23 @@ impl Crew {
     }
 
     /// Waits for a trial to end, if any is on. Gives its worker.
+    ///
+    /// A worker that ended has closed nothing: the others have inherited the writing end, and no end of file comes. So
+    /// the workers themselves are looked at.
     fn wait(&mut self) -> Option<(usize, Job)> {
+        const A_MOMENT: Duration = Duration::from_millis(100);
         self.workers.iter().find(|worker| worker.1.is_some())?;
+        let (began, limit) = (Instant::now(), limit::seconds(NO_REPORT));
         let mut name = [0];
-        self.reports.read_exact(&mut name).unwrap();
+        // Nothing is read where the last of them has ended too.
+        while !limit::is_readable(&self.reports, A_MOMENT) || self.reports.read(&mut name).unwrap() == 0 {
+            if let Some(why) = self.workers.iter().find_map(|worker| worker.0.has_ended()) {
+                panic!("{}: {why}", self.outcome.name);
+            }
+            assert!(began.elapsed() < limit, "{}: no trial has ended for {limit:?}", self.outcome.name);
+            self.progress.tell_now_and_then();
+        }
+        watchdog::sign_of_life();
         let (worker, job) = &mut self.workers[usize::from(name[0])];
         if worker.arena.result.status.load(SeqCst) != 0 {
             worker.sweep();
@@ -178,7 +209,7 @@ impl Crew {
     }
 
     fn has_seen_enough(&self) -> bool {
-        self.one_fault_is_enough && self.outcome.faulty > 0
+        self.one_fault_is_enough && self.outcome.faulty > 0 || self.outcome.hangs >= MOST_HANGS
     }
 }
 
@@ -190,6 +221,7 @@ impl Outcome {
             (None, 0) => return true,
             (Some(complaint), _) => complaint,
             (None, status) if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM => {
+                self.hangs += 1;
                 "the survivors hang".into()
             }
             (None, status) => format!("the trial ended with status {status:#x}"),
@@ -203,7 +235,7 @@ impl Outcome {
     }
 }
 
-fn processors() -> Vec<usize> {
+pub fn processors() -> Vec<usize> {
     // SAFETY: a set of processors is plain data, ours, and as long as we say.
     unsafe {
         let mut all: libc::cpu_set_t = std::mem::zeroed();

@@ -6,6 +6,8 @@
 //! ([`tracee`]); the [`crew`] has one for each point of the way ([`mod@way`]); what must be true afterwards is in
 //! [`oracle`], and what victims do in [`scenarios`].
 //!
+//! Where it is, it says on standard error: the points done, and those of the way as far as it is learnt.
+//!
 //! `TURNLOCK_STEP_KILL` names the scenarios to play (those whose name has it as a part); all if not said, but those whose
 //! name has `TURNLOCK_STEP_KILL_LEAVE_OUT` as a part, if that is said.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(debug_assertions), not(any(loom, shuttle))))]
@@ -20,17 +22,30 @@ mod forked;
 #[allow(dead_code)]
 #[path = "../support/format.rs"]
 mod format;
+#[path = "../support/limit.rs"]
+mod limit;
 mod oracle;
 mod order;
+mod progress;
 mod report;
 mod scenarios;
 mod tracee;
 mod trial;
+#[path = "../support/watchdog.rs"]
+mod watchdog;
 mod way;
 mod worker;
 
 use crew::{Outcome, kill_everywhere};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use progress::Progress;
+use std::{
+    panic::catch_unwind,
+    sync::{Mutex, MutexGuard, PoisonError, atomic::Ordering::SeqCst},
+    time::Instant,
+};
+
+// Each trial that ends is a sign of life, and none takes longer than half a minute.
+watched_for_seconds!(watchdog, 300);
 
 /// One test at a time: they would take each other's processors.
 static ONE: Mutex<()> = Mutex::new(());
@@ -38,6 +53,7 @@ static ONE: Mutex<()> = Mutex::new(());
 /// `None`: the kernel does not let us.
 fn alone() -> Option<MutexGuard<'static, ()>> {
     let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    watchdog::a_test_begins();
     match trial::stepping_is_forbidden() {
         None => Some(alone),
         Some(why) => {
@@ -55,22 +71,41 @@ fn killed_at_any_instruction_the_others_go_on_and_are_told() {
     let chosen = scenarios::ALL.iter().filter(|scenario| {
         scenario.name.contains(&only) && left_out.as_ref().is_none_or(|part| !scenario.name.contains(part))
     });
-    let outcomes: Vec<Outcome> = chosen.map(|scenario| kill_everywhere(scenario, false)).collect();
+    let chosen: Vec<_> = chosen.collect();
+    let play = |(at, scenario): (usize, &&crew::Scenario)| {
+        kill_everywhere(scenario, false, Progress::of(scenario.name, at + 1, chosen.len()))
+    };
+    let outcomes: Vec<Outcome> = chosen.iter().enumerate().map(play).collect();
     let fault = report::print(&outcomes);
     assert!(fault.is_none(), "{}", fault.unwrap());
+}
+
+/// Also while the others live on, who have inherited what it was to report by.
+#[test]
+fn a_worker_that_cannot_fork_fails_the_test_at_once() {
+    let Some(_alone) = alone() else { return };
+    let began = Instant::now();
+    // The last worker is the first one to whom none is left.
+    trial::FORKS_LEFT.store(crew::processors().len() as u32, SeqCst);
+    let play = || kill_everywhere(&scenarios::LOCK_FREE, false, Progress::of("a fork fails", 1, 1));
+    let failure = catch_unwind(play).err();
+    trial::FORKS_LEFT.store(u32::MAX, SeqCst);
+    let failure = failure.expect("a worker without trials").downcast::<String>().unwrap();
+    assert!(failure.contains("fork: Resource temporarily unavailable"), "{failure}");
+    assert!(began.elapsed() < limit::seconds(10), "it took {:?}: {failure}", began.elapsed());
 }
 
 /// That the oracle can see bugs is what makes its silence worth something.
 #[cfg(feature = "seeded-bugs")]
 mod seeded_bugs {
-    use super::{alone, crew::Scenario, kill_everywhere, scenarios};
+    use super::{Progress, alone, crew::Scenario, kill_everywhere, scenarios};
     use turnlock::seeded::{self, Bug};
 
     /// By a fault that says `what`.
     fn is_caught(bug: Bug, scenario: &Scenario, what: &str) {
         let Some(_alone) = alone() else { return };
         seeded::plant(Some(bug));
-        let outcome = kill_everywhere(scenario, true);
+        let outcome = kill_everywhere(scenario, true, Progress::of(scenario.name, 1, 1));
         seeded::plant(None);
         let fault =
             outcome.faults.first().unwrap_or_else(|| panic!("{bug:?} was planted and nothing was seen"));

@@ -3,17 +3,24 @@
 
 use super::{
     arena::Arena,
+    limit,
     order::Point,
     tracee::{Call, Tracee},
 };
 use std::{
     io, panic,
     path::{Path, PathBuf},
-    sync::atomic::Ordering::SeqCst,
+    sync::atomic::{
+        AtomicU32,
+        Ordering::{Relaxed, SeqCst},
+    },
 };
 
 /// No trial takes longer than this, in seconds.
-const LONGEST: u32 = 30;
+const LONGEST: u64 = 30;
+
+/// How many more times this process and its children may fork: a test has one of them fail.
+pub static FORKS_LEFT: AtomicU32 = AtomicU32::new(u32::MAX);
 
 pub struct Trial {
     pub arena: &'static Arena,
@@ -28,8 +35,8 @@ impl Trial {
     /// Runs `play` in a new process, a child of this one; gives its pid. It ends with 0 if all went well.
     pub fn start(arena: &'static Arena, folder: &Path, play: fn(&Trial)) -> i32 {
         in_child(arena, || {
-            // SAFETY: has this process ended by a signal, should it hang.
-            unsafe { libc::alarm(LONGEST) };
+            // Should it hang, in whatever wait; its children die with it.
+            limit::end_this_process_after(limit::seconds(LONGEST));
             let (point, instructions_to_note) = arena.order.read();
             play(&Trial { arena, folder: folder.to_owned(), point, instructions_to_note });
         })
@@ -115,7 +122,8 @@ impl Bystander {
     }
 }
 
-/// What a process, a child of this one, has ended with.
+/// What a process, a child of this one, has ended with. For trials, which are ended if they wait too long, and for those
+/// who wait for nothing but a trial's end.
 pub fn wait_for(pid: i32) -> i32 {
     let mut status = 0;
     // SAFETY: the status is ours.
@@ -126,15 +134,18 @@ pub fn wait_for(pid: i32) -> i32 {
 
 /// Forks. The child dies with its parent, writes the message of a panic into the arena, and never returns.
 pub fn in_child(arena: &'static Arena, life: impl FnOnce()) -> i32 {
-    // SAFETY: the child runs on with a copy of this thread; it allocates, which glibc allows after a fork, and takes
-    // no lock that another thread might have had.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0, "fork: {}", io::Error::last_os_error());
+    let parent = std::process::id();
+    let pid = fork().unwrap_or_else(|error| panic!("fork: {error}"));
     if pid > 0 {
         return pid;
     }
-    // SAFETY: only sets a signal.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // SAFETY: only sets a signal, and ends a child whose parent was gone before that.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if std::os::unix::process::parent_id() != parent {
+            libc::_exit(101);
+        }
+    }
     panic::set_hook(Box::new(move |panic| {
         arena.result.complain(&panic.to_string());
         // SAFETY: ends the process at once; what it leaves behind is what a dead one leaves.
@@ -145,11 +156,21 @@ pub fn in_child(arena: &'static Arena, life: impl FnOnce()) -> i32 {
     unsafe { libc::_exit(0) }
 }
 
+fn fork() -> io::Result<i32> {
+    if FORKS_LEFT.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err() {
+        return Err(io::Error::from_raw_os_error(libc::EAGAIN));
+    }
+    // SAFETY: the child runs on with a copy of this thread; it allocates, which glibc allows after a fork, and takes
+    // no lock that another thread might have had.
+    let pid = unsafe { libc::fork() };
+    if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
+}
+
 /// Is it possible to step a child here at all? If not, why.
 pub fn stepping_is_forbidden() -> Option<String> {
+    let pid = fork().unwrap_or_else(|error| panic!("fork: {error}"));
     // SAFETY: the child asks to be traced, says by its status whether it may, and is killed or ends.
     unsafe {
-        let pid = libc::fork();
         if pid == 0 {
             if libc::ptrace(libc::PTRACE_TRACEME) != 0 {
                 libc::_exit(*libc::__errno_location());
@@ -157,18 +178,16 @@ pub fn stepping_is_forbidden() -> Option<String> {
             libc::raise(libc::SIGSTOP);
             libc::_exit(0);
         }
-        let mut status = 0;
-        libc::waitpid(pid, &mut status, 0);
+        let status = limit::status_of(pid, 0);
         if libc::WIFEXITED(status) {
             return Some(io::Error::from_raw_os_error(libc::WEXITSTATUS(status)).to_string());
         } else if libc::WIFSIGNALED(status) {
             return Some(format!("asking for it is punished by signal {}", libc::WTERMSIG(status)));
         }
         let stepped = libc::ptrace(libc::PTRACE_SINGLESTEP, pid, 0, 0) == 0
-            && libc::waitpid(pid, &mut status, 0) == pid
-            && libc::WIFSTOPPED(status);
+            && libc::WIFSTOPPED(limit::status_of(pid, 0));
         libc::kill(pid, libc::SIGKILL);
-        libc::waitpid(pid, &mut status, 0);
+        limit::status_of(pid, 0);
         (!stepped).then(|| "PTRACE_SINGLESTEP does not work".into())
     }
 }

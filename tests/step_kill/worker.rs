@@ -3,11 +3,12 @@
 
 use super::{
     arena::Arena,
+    limit,
     order::Point,
     trial::{Trial, in_child, wait_for},
 };
 use std::{
-    io::{PipeReader, PipeWriter, Read, Write, pipe},
+    io::{self, PipeReader, PipeWriter, Read, Write, pipe},
     sync::atomic::Ordering::SeqCst,
 };
 
@@ -58,6 +59,21 @@ impl Worker {
         self.orders.write_all(&[1]).unwrap();
     }
 
+    /// If it is no more: how it ended, and what it said. It stays as it is until it is dropped.
+    pub fn has_ended(&self) -> Option<String> {
+        // SAFETY: only asks, about a child of our own; all zeros is such a structure, and stays so while it lives.
+        let (asked, about) = unsafe {
+            let mut about: libc::siginfo_t = std::mem::zeroed();
+            let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+            (libc::waitid(libc::P_PID, self.pid as u32, &mut about, how), about)
+        };
+        assert_eq!(asked, 0, "waitid: {}", io::Error::last_os_error());
+        // SAFETY: `waitid` has written these.
+        let (pid, status) = unsafe { (about.si_pid(), about.si_status()) };
+        let said = || self.arena.result.complaint().unwrap_or_else(|| "it said nothing".into());
+        (pid != 0).then(|| format!("a worker ended with status or signal {status}: {}", said()))
+    }
+
     /// Cleans up after a trial that ended before it did so itself.
     pub fn sweep(&self) {
         for entry in std::fs::read_dir(self.folder.path()).unwrap() {
@@ -70,11 +86,15 @@ impl Drop for Worker {
     fn drop(&mut self) {
         // SAFETY: a child of our own that nobody has waited for; its own children die with it.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        wait_for(self.pid);
+        if std::thread::panicking() {
+            // No second panic, and no zombie matters any more.
+            return;
+        }
+        limit::status_of(self.pid, 0);
     }
 }
 
-/// A worker's life. No allocation in it.
+/// A worker's life. No allocation in it. It waits for an order as long as it takes: it dies with the crew.
 fn works(
     arena: &'static Arena,
     folder: &tempfile::TempDir,

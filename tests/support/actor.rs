@@ -2,8 +2,12 @@
 //!
 //! A test file names its roles with [`roles!`](crate::roles). A role is played before `main`, so by a process with one
 //! thread, which may fork, drop privileges or change its namespaces as it likes. It talks with the test by lines on
-//! its standard input and output, and dies with the thread that started it.
+//! its standard input and output, and dies with the thread that started it. Neither waits for the other without a limit.
 
+use super::{
+    limit::{self, NoLine},
+    watchdog::ROLE,
+};
 use std::{
     io::{BufRead, BufReader, Write},
     panic::catch_unwind,
@@ -15,8 +19,9 @@ use nix::{
     unistd::Pid,
 };
 
-const ROLE: &str = "TURNLOCK_TEST_ROLE";
 const WORDS: &str = "TURNLOCK_TEST_ROLE_WORDS";
+/// No role takes longer than this, in seconds, from its beginning or from the last time that it was told something.
+const LONGEST_ROLE: u64 = 600;
 const BETWEEN_WORDS: char = '\u{1f}';
 
 /// Names the functions of this test file that [`Actor::start`] may have played, each a `fn(&[String])`.
@@ -42,6 +47,7 @@ pub type Role = fn(&[String]);
 pub fn play(roles: &[(&str, Role)]) {
     let Ok(name) = std::env::var(ROLE) else { return };
     die_with_parent();
+    limit::end_this_process_after(limit::seconds(LONGEST_ROLE));
     let words = std::env::var(WORDS).unwrap_or_default();
     let words: Vec<String> = words.split(BETWEEN_WORDS).map(str::to_owned).collect();
     let role = roles.iter().find(|(role, _)| *role == name).map(|(_, act)| *act);
@@ -63,6 +69,8 @@ pub fn say(line: &str) {
 /// Waits for a line from the test; the test gone, the process ends.
 pub fn hear() -> String {
     let mut line = String::new();
+    // Also in a child of the one who plays the role, which does not die with the test.
+    limit::end_this_process_after(limit::seconds(LONGEST_ROLE));
     match std::io::stdin().lock().read_line(&mut line) {
         Ok(0) | Err(_) => std::process::exit(0),
         Ok(_) => line.trim_end().to_owned(),
@@ -104,11 +112,14 @@ impl Actor {
 
     /// The next line that it says.
     pub fn hear(&mut self) -> String {
-        let mut line = String::new();
-        if self.said.read_line(&mut line).unwrap() == 0 {
-            panic!("{} ended without a word: {}", self.role, self.process.wait().unwrap());
+        match limit::line(&mut self.said, &mut self.process) {
+            Ok(line) => line,
+            Err(NoLine::Ended) => {
+                let how = self.end();
+                panic!("{} ended without a word: {how}", self.role)
+            }
+            Err(NoLine::Late) => panic!("{} has said nothing for {:?}", self.role, limit::of_processes()),
         }
-        line.trim_end().to_owned()
     }
 
     /// Waits for it to say exactly `line`.
@@ -138,7 +149,7 @@ impl Actor {
     /// `kill -9`, and its parent knows: the process is gone when this returns.
     pub fn kill(&mut self) {
         self.process.kill().unwrap();
-        self.process.wait().unwrap();
+        self.end();
     }
 
     /// `kill -9` without waiting.
@@ -148,7 +159,7 @@ impl Actor {
 
     /// Waits for it to end by itself.
     pub fn end(&mut self) -> ExitStatus {
-        self.process.wait().unwrap()
+        limit::end_of(&mut self.process, self.role)
     }
 
     /// Nothing more will be said to it: waits for it to end, well.
@@ -167,6 +178,7 @@ impl Actor {
 impl Drop for Actor {
     fn drop(&mut self) {
         let _ = self.process.kill();
-        let _ = self.process.wait();
+        // No panic here: one may be under way.
+        let _ = limit::within(limit::of_processes(), || self.process.try_wait().ok().flatten());
     }
 }

@@ -5,23 +5,28 @@ pub mod actor;
 #[cfg(feature = "cli")]
 pub mod built;
 pub mod format;
+pub mod limit;
 pub mod namespace;
 pub mod puppet;
 pub mod shared;
 pub mod torture;
 pub mod user_space_file_system;
+pub mod watchdog;
 
 use std::{
-    io::Write,
     path::{Path, PathBuf},
     sync::mpsc::{self, RecvTimeoutError, Sender},
     thread,
     time::{Duration, Instant},
 };
 use turnlock::inspect::{self, Entry};
+pub use watchdog::give_up;
 
-/// How long an event may take that usually takes microseconds: only against hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+// All tests of one program together take less than a minute.
+crate::watched_for_seconds!(support::watchdog, 600);
+
+/// How long an event may take that usually takes microseconds, in seconds: only against hangs.
+const PATIENCE: u64 = 20;
 
 /// A folder of its own for a test, removed at the end, and the path of a lock file in it.
 pub struct Place {
@@ -30,6 +35,7 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Self {
+        watchdog::a_test_begins();
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
@@ -61,27 +67,22 @@ impl NoHang {
     pub fn for_seconds(seconds: u64) -> Self {
         let (alive, dropped) = mpsc::channel();
         let test = thread::current().name().unwrap_or("a test").to_owned();
+        watchdog::a_test_begins();
+        let limit = limit::seconds(seconds);
         thread::spawn(move || {
-            if dropped.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
-                give_up(&format!("{test} has not ended after {seconds} s"));
+            if dropped.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                give_up(&format!("{test} has not ended after {limit:?}"));
             }
         });
         Self { _alive: alive }
     }
 }
 
-/// Ends the whole test program with a report: not by a panic, which would wait for threads that never end, and past the
-/// test harness, which keeps what is printed until a test ends.
-pub fn give_up(report: &str) -> ! {
-    let _ = writeln!(std::io::stderr(), "\nHANG: {report}");
-    std::process::abort();
-}
-
 /// Waits until `done` says so.
 pub fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let began = Instant::now();
+    let (began, limit) = (Instant::now(), limit::seconds(PATIENCE));
     while !done() {
-        assert!(began.elapsed() < PATIENCE, "after {PATIENCE:?} still not so: {what}");
+        assert!(began.elapsed() < limit, "after {limit:?} still not so: {what}");
         thread::sleep(Duration::from_micros(200));
     }
 }

@@ -9,6 +9,7 @@ use std::{
     path::Path,
     sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::SeqCst},
     thread,
+    time::Instant,
 };
 
 /// # Safety
@@ -85,14 +86,17 @@ pub struct Barrier {
 unsafe impl Shareable for Barrier {}
 
 impl Barrier {
-    /// Waits until `how_many` are here.
+    /// Waits until `how_many` are here. One that never comes has ended, or hangs.
     pub fn wait(&self, how_many: u32) {
+        let (began, limit) = (Instant::now(), super::limit::of_processes());
         let round = self.round.load(SeqCst);
         if self.arrived.fetch_add(1, SeqCst) + 1 == how_many {
             self.arrived.store(0, SeqCst);
             self.round.store(round + 1, SeqCst);
         } else {
             while self.round.load(SeqCst) == round {
+                let here = self.arrived.load(SeqCst);
+                assert!(began.elapsed() < limit, "after {limit:?} only {here} of {how_many} are here");
                 thread::yield_now();
             }
         }

@@ -4,7 +4,7 @@
 use super::{
     Dice, Place,
     actor::Actor,
-    give_up,
+    give_up, limit,
     shared::{Plain, Shareable, Shared},
     until,
 };
@@ -25,8 +25,8 @@ use turnlock::{LockFile, Mutex, inspect};
 
 /// Every worker has a serial number, from 1.
 const SERIALS: usize = 4096;
-/// So long may nobody have entered before it counts as a hang.
-const NO_PROGRESS: Duration = Duration::from_secs(10);
+/// For so many seconds may nobody have entered before it counts as a hang.
+const NO_PROGRESS: u64 = 10;
 
 /// What can go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,9 +284,10 @@ fn is_going_on(trail: &Trail, lock_file: &Path, kill: usize) -> bool {
         if trail.entries.load(Acquire) != entries {
             return true;
         }
-        if began.elapsed() > NO_PROGRESS {
+        let limit = limit::seconds(NO_PROGRESS);
+        if began.elapsed() > limit {
             let status = inspect::snapshot(lock_file);
-            give_up(&format!("nobody entered for {NO_PROGRESS:?} after kill {kill}: {status:#?}"));
+            give_up(&format!("nobody entered for {limit:?} after kill {kill}: {status:#?}"));
         }
         thread::sleep(Duration::from_micros(20));
     }

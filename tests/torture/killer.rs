@@ -4,7 +4,9 @@ use super::{
     arena::{Arena, Fault, MAX_WORKERS, monotonic_ns},
     either::{Kind, Lock},
     format::{Format, poke_u64},
+    limit,
     random::Random,
+    watchdog,
     worker::{self, Post},
 };
 use std::{
@@ -168,15 +170,17 @@ impl Killer<'_> {
                 *deaths.entry(self.arena.workers[worker].step.load(Relaxed)).or_default() += 1;
                 killed += 1;
                 died = true;
+                watchdog::sign_of_life();
                 plans[worker] = self.start(worker);
             }
             let progress = self.arena.progress.load(Relaxed);
             if progress != last.0 {
                 last = (progress, Instant::now());
-            } else if last.1.elapsed() > Duration::from_secs(10) {
+            } else if last.1.elapsed() > limit::seconds(10) {
                 self.arena.fault(Fault::Hang);
                 println!(
-                    "nobody came in for ten seconds: {:#?}",
+                    "nobody came in for {:?}: {:#?}",
+                    limit::seconds(10),
                     turnlock::inspect::snapshot(self.file.path())
                 );
                 break;
@@ -186,11 +190,10 @@ impl Killer<'_> {
             }
         }
         for plan in &plans {
-            // SAFETY: our own child; waited for, so that none outlives the round.
-            unsafe {
-                libc::kill(plan.pid, libc::SIGKILL);
-                libc::waitpid(plan.pid, std::ptr::null_mut(), 0);
-            }
+            // SAFETY: our own child.
+            unsafe { libc::kill(plan.pid, libc::SIGKILL) };
+            // So that none outlives the round.
+            limit::status_of(plan.pid, 0);
         }
         deaths
     }
@@ -205,12 +208,18 @@ impl Killer<'_> {
         note.armed.store(armed, Relaxed);
         self.forked += 1;
         let random = Random::new(self.seed, 1_000 + self.forked);
+        let killer = std::process::id();
         // SAFETY: the child only runs the worker, which never returns; it allocates, which glibc allows after a fork.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
         if pid == 0 {
-            // SAFETY: should the killer die, so does the worker.
-            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            // SAFETY: should the killer die, so does the worker; at once, if it is dead already.
+            unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if std::os::unix::process::parent_id() != killer {
+                    libc::_exit(101);
+                }
+            }
             seeded::plant(self.round.bug);
             let stands = match self.round.standing {
                 Standing::Nobody => false,

@@ -18,18 +18,34 @@ mod forked;
 #[path = "../support/format.rs"]
 mod format;
 mod killer;
+#[path = "../support/limit.rs"]
+mod limit;
 mod random;
 mod report;
+#[path = "../support/watchdog.rs"]
+mod watchdog;
 mod worker;
 
 use arena::Fault;
 use either::Kind;
 use killer::{Outcome, Round, Standing};
-use std::{sync::Mutex, time::Duration};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 use turnlock::{DEFAULT_PATIENCE, RingAlgorithm, seeded::Bug, steps::Step};
+
+// Each death is a sign of life.
+watched_for_seconds!(watchdog, 120);
 
 /// One torture at a time: they would starve each other.
 static ONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    watchdog::a_test_begins();
+    alone
+}
 
 fn kills() -> u64 {
     std::env::var("TURNLOCK_TORTURE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5_000)
@@ -51,7 +67,7 @@ fn in_reverse(workers: usize) -> RingAlgorithm {
 
 #[test]
 fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
-    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     let (kills, seed) = (kills(), seed());
     let cores = cores();
     println!("seed {seed}, {cores} cores");
@@ -111,7 +127,7 @@ fn is_caught_on_ring(
 }
 
 fn is_caught_among(workers: usize, lock: Kind, bug: Bug, mostly_at: Option<Step>, may_show_as: &[Fault]) {
-    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     // Usually the first attempt is enough; on a machine that gives us one core at a time, a missing fence needs more.
     for attempt in 1..=40 {
         let round = Round {

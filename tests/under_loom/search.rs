@@ -3,6 +3,7 @@
 #[cfg(feature = "seeded-bugs")]
 use super::world::Property;
 use super::{Plan, Visits, world::Tally};
+use crate::watchdog;
 use loom::model::Builder;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,6 +20,7 @@ pub fn explore<V: Visits>(plan: &Plan<V>, tally: &Arc<Tally>) {
     let (plan, tally) = (Arc::new(plan.clone()), Arc::clone(tally));
     builder.check(move || {
         tally.executions.fetch_add(1, SeqCst);
+        watchdog::sign_of_life();
         V::execute(&plan, &tally);
     });
 }
@@ -40,6 +42,7 @@ impl Field {
     pub fn unplanted() -> Self {
         let field = Field(FIELD.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
         field.clear();
+        watchdog::a_test_begins();
         field
     }
 

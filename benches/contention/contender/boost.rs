@@ -4,11 +4,15 @@ use super::{Lock, library::Library};
 use crate::place::Place;
 use std::{
     ffi::{c_ulong, c_void},
-    io::Write,
+    fs::{self, File},
     process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 const SOURCE: &str = include_str!("boost.cpp");
+/// How long the compiler may take.
+const LONGEST: Duration = Duration::from_secs(120);
 
 pub struct Family {
     make: unsafe extern "C" fn(*mut c_void),
@@ -35,19 +39,29 @@ impl Family {
 fn compile() -> Result<Library, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let made = folder.path().join("libboost_mutex.so");
+    let (source, errors) = (folder.path().join("boost.cpp"), folder.path().join("errors"));
+    fs::write(&source, SOURCE).map_err(|error| error.to_string())?;
+    // Errors go into a file: a pipe's end would come only when all that the compiler started have ended too.
     let mut compiler = Command::new("g++")
-        .args(["-std=c++17", "-O2", "-shared", "-fPIC", "-x", "c++", "-", "-o"])
-        .arg(&made)
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
+        .args(["-std=c++17", "-O2", "-shared", "-fPIC", "-o"])
+        .args([&made, &source])
+        .stdin(Stdio::null())
+        .stderr(File::create(&errors).map_err(|error| error.to_string())?)
         .spawn()
         .map_err(|_| "not installed: there is no g++; on Debian, apt-get install g++ libboost-dev")?;
-    let mut source = compiler.stdin.take().expect("it was asked for");
-    source.write_all(SOURCE.as_bytes()).map_err(|error| error.to_string())?;
-    drop(source);
-    let output = compiler.wait_with_output().map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() {
+    let began = Instant::now();
+    let status = loop {
+        match compiler.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => break status,
+            None if began.elapsed() < LONGEST => thread::sleep(Duration::from_millis(5)),
+            None => {
+                let _ = compiler.kill();
+                return Err(format!("g++ has not ended after {LONGEST:?}"));
+            }
+        }
+    };
+    let said = fs::read_to_string(&errors).unwrap_or_default();
+    if status.success() {
         Library::open(&made)
     } else if said.contains("boost/") && said.contains("No such file") {
         Err("not installed: on Debian, apt-get install libboost-dev".into())

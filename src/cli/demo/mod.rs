@@ -3,6 +3,7 @@
 //! | room | what lives there |
 //! |---|---|
 //! | `programs` | the programs of `examples/`: their sources, how each is built and started, or why it is left out |
+//! | `limit` | commands that are waited for, but not for ever: compilers |
 //! | `library` | where libturnlock.so is |
 //! | `stage` | the counter, the journal and the lock |
 //! | `player` | a program that runs |
@@ -17,6 +18,7 @@ mod counter;
 mod evidence;
 mod journal;
 mod library;
+mod limit;
 mod narrator;
 mod play;
 mod player;

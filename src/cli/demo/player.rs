@@ -16,7 +16,11 @@ use std::{
     process::{ChildStdin, Command, ExitStatus, Stdio},
     sync::{Arc, mpsc::Sender},
     thread,
+    time::Duration,
 };
+
+/// A killed process is gone long before.
+const SOON: Duration = Duration::from_secs(10);
 
 /// What the run waits for.
 pub enum Event {
@@ -109,7 +113,9 @@ impl Player {
             // Its children, if there is a `kill` to do it; they end by themselves after their turn in any case.
             let _ = Command::new("sh")
                 .args(["-c", "kill -9 -\"$1\"", "sh", &self.child.id().to_string()])
-                .output();
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
         }
         // An error: it has ended already.
         let _ = self.child.kill();
@@ -120,7 +126,7 @@ impl Drop for Player {
     fn drop(&mut self) {
         self.kill();
         // Leaves no zombie; there is nobody to tell of an error.
-        let _ = self.child.wait();
+        let _ = self.child.wait_timeout(SOON);
     }
 }
 

@@ -1,9 +1,10 @@
 //! The programs of `examples/`: their sources, how each is built and started, or why it is left out.
 
+use super::limit;
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Command, Output},
 };
 
 /// A program, named by its language.
@@ -139,7 +140,7 @@ impl Workshop<'_> {
                 let (python, version) = find_python()?;
                 Ok(self.built(language, format!("Python {version}"), python, vec![source]))
             }
-            Language::Shell => match Command::new("sh").args(["-c", ":"]).output() {
+            Language::Shell => match limit::output(Command::new("sh").args(["-c", ":"])) {
                 Ok(done) if done.status.success() => {
                     Ok(self.built(language, "sh and turnlock run".into(), "sh".into(), vec![source]))
                 }
@@ -174,7 +175,7 @@ impl Workshop<'_> {
             compiler.arg(self.folder.join(language.file())).arg("-o").arg(&program).arg(self.library);
             compiler.args(["-Xlinker", "-rpath", "-Xlinker"]);
             compiler.arg(self.library.parent().unwrap_or(Path::new("/")));
-            compiler.stdin(Stdio::null()).output()
+            limit::output(compiler)
         };
         let (name, done) = first_that_starts(variable, usual, compile).map_err(Failure::Missing)?;
         if done.status.success() {
@@ -185,7 +186,7 @@ impl Workshop<'_> {
         let text = if dialect == "c" { "#include <stdio.h>" } else { "#include <iostream>" };
         let try_out = |compiler: &mut Command| {
             fs::write(&trial, format!("{text}\nint main(void) {{ return 0; }}\n"))?;
-            compiler.args(["-x", dialect]).arg(&trial).arg("-o").arg(&program).stdin(Stdio::null()).output()
+            limit::output(compiler.args(["-x", dialect]).arg(&trial).arg("-o").arg(&program))
         };
         match first_that_starts(variable, usual, try_out) {
             Ok((_, works)) if works.status.success() => Err(Failure::Broken(format!(
@@ -227,7 +228,7 @@ import ctypes, platform
 print(platform.python_version()); print(sys.executable)";
     let mut why = "no python3 or python here".to_string();
     for candidate in ["python3", "python"] {
-        match Command::new(candidate).args(["-c", PROBE]).stdin(Stdio::null()).output() {
+        match limit::output(Command::new(candidate).args(["-c", PROBE])) {
             Ok(done) if done.status.success() => {
                 let said = String::from_utf8_lossy(&done.stdout);
                 if let [version, path] = said.lines().collect::<Vec<_>>()[..] {

@@ -1,0 +1,154 @@
+# shellcheck shell=bash
+# What ./check runs its rungs with: each under a limit of its own, after which all its processes are ended, the rung has
+# failed, and it says where it stood. None can hang. Sourced by ./check and by tests/check.rs.
+
+passed=0 failed=0 not_run=()
+declare -A rung_pid rung_limit rung_began
+rung_shown_by=
+patience=${TURNLOCK_CHECK_PATIENCE:-1}
+case $patience in
+    *[!0-9.]* | *.*.* | . | '')
+        echo "check: TURNLOCK_CHECK_PATIENCE is a factor, such as 5 or 0.5, not '$patience'" >&2
+        exit 2
+        ;;
+esac
+
+rung_notes=$(mktemp -d)
+trap end_all_rungs EXIT
+trap 'exit 130' INT TERM HUP
+
+# Runs a command under a limit. Once a rung has failed, those after it are not run.
+rung() { # rung NAME SECONDS COMMAND...
+    begin_rung "$@"
+    finish_rung "$1"
+}
+
+# Begins a rung that goes on beside others. It has a session of its own, by which all its processes are found, also those
+# in process groups of their own. Its output goes into a file: a pipe's end is whenever the last of those who inherited it
+# closes it. `timeout` is for the case that check itself is killed.
+begin_rung() { # begin_rung NAME SECONDS COMMAND...
+    local name=$1 limit
+    limit=$(awk -v seconds="$2" -v patience="$patience" 'BEGIN { print seconds * patience }')
+    shift 2
+    if [ "$failed" -gt 0 ]; then
+        not_run+=("$name")
+        return
+    fi
+    : >"$rung_notes/$name"
+    setsid timeout --kill-after=10 "$(awk -v limit="$limit" 'BEGIN { print limit + 60 }')" "$@" \
+        >>"$rung_notes/$name" 2>&1 </dev/null &
+    rung_pid[$name]=$! rung_limit[$name]=$limit rung_began[$name]=$SECONDS
+}
+
+# Shows what a rung prints until it is over, or its limit is.
+finish_rung() { # finish_rung NAME
+    local name=$1 status=0 watched=0 took pid
+    pid=${rung_pid[$name]-}
+    [ -n "$pid" ] || return 0
+    printf '\n== %s\n' "$name"
+    # Behind us, since a signal to us is dealt with at once only while we `wait`.
+    timeout "$(rung_time_left "$name")" tail -n +1 -s 0.1 --pid="$pid" -f "$rung_notes/$name" &
+    rung_shown_by=$!
+    wait "$rung_shown_by" || watched=$?
+    rung_shown_by=
+    took="$((SECONDS - rung_began[$name])) s"
+    if [ "$watched" = 124 ]; then
+        rung_stood "$name" "$pid" >&2
+        end_rung "$name"
+        printf '== %s: FAILED, ended after %s: its limit is %s s, with TURNLOCK_CHECK_PATIENCE=%s\n' \
+            "$name" "$took" "${rung_limit[$name]}" "$patience" >&2
+        failed=$((failed + 1))
+        return
+    fi
+    # Not over only if nobody reads what we print; then `timeout` ends it.
+    wait "$pid" 2>/dev/null || status=$?
+    unset "rung_pid[$name]"
+    if [ "$status" = 0 ]; then
+        printf '== %s: passed, %s\n' "$name" "$took"
+        passed=$((passed + 1))
+    else
+        end_session "$pid"
+        printf '== %s: FAILED after %s, with status %s\n' "$name" "$took" "$status" >&2
+        failed=$((failed + 1))
+    fi
+}
+
+# At least a moment: a rung beside others may be over long since.
+rung_time_left() { # rung_time_left NAME
+    awk -v limit="${rung_limit[$1]}" -v spent="$((SECONDS - rung_began[$1]))" \
+        'BEGIN { left = limit - spent; print (left > 1 ? left : 1) }'
+}
+
+# Where a rung stands: what it printed last, and its processes, each with its threads. A test's thread is called as the
+# test is, as far as the kernel keeps the name.
+rung_stood() { # rung_stood NAME PID
+    local pid task thread threads
+    printf '\n== %s hangs. It stood here:\n' "$1"
+    tail -n 15 "$rung_notes/$1" | sed 's/^/    /'
+    printf 'with these processes and threads:\n'
+    for pid in $(in_session "$2"); do
+        threads=
+        for task in "/proc/$pid/task"/*; do
+            { read -r thread <"$task/comm"; } 2>/dev/null && threads+=" $thread;"
+        done
+        printf '    %s %s:%s\n' "$pid" "$({ tr '\0\n' '  ' <"/proc/$pid/cmdline" | cut -c1-120; } 2>/dev/null)" "$threads"
+    done
+}
+
+# The processes of a session. In /proc/PID/stat the session is the fourth field after the name, which may contain
+# anything.
+in_session() { # in_session SESSION
+    local stat fields
+    for stat in /proc/[0-9]*/stat; do
+        { read -r fields <"$stat"; } 2>/dev/null || continue
+        # shellcheck disable=SC2086 # several words
+        set -- "$1" ${fields##*) }
+        [ "$5" = "$1" ] && [ "$2" != Z ] && echo "${fields%% *}"
+    done
+    return 0
+}
+
+# First politely, so that they can clean up.
+end_session() { # end_session SESSION
+    local signal pid times
+    for signal in TERM KILL; do
+        for pid in $(in_session "$1"); do
+            kill -"$signal" "$pid" 2>/dev/null || true
+        done
+        for times in 1 2 3 4 5 6 7 8 9 10; do
+            [ -n "$(in_session "$1")" ] || return 0
+            sleep "0.$times"
+        done
+    done
+}
+
+end_rung() { # end_rung NAME
+    # Else bash would report the signal that we send.
+    disown "${rung_pid[$1]}"
+    end_session "${rung_pid[$1]}"
+    unset "rung_pid[$1]"
+}
+
+# When check ends, however it does: the last line says how many rungs passed and failed.
+end_all_rungs() {
+    local status=$? name
+    trap '' INT TERM HUP
+    set +e
+    [ -z "$rung_shown_by" ] || { disown "$rung_shown_by"; kill "$rung_shown_by" 2>/dev/null; }
+    for name in "${!rung_pid[@]}"; do
+        end_rung "$name"
+        not_run+=("$name")
+    done
+    rm -rf "$rung_notes"
+    [ -z "${rungs_are_counted-}" ] && exit "$status"
+    echo
+    if [ "${#not_run[@]}" -gt 0 ]; then
+        printf 'not run, or not to the end: %s\n' "$(printf '%s; ' "${not_run[@]}" | sed 's/; $//')"
+        [ "$status" = 0 ] && status=1
+    fi
+    [ "$failed" -gt 0 ] && [ "$status" = 0 ] && status=1
+    # Interrupted, for example. The last line alone must not look like success.
+    [ "$failed" = 0 ] && [ "$status" != 0 ] && failed=1
+    echo "$passed passed, $failed failed"
+    exit "$status"
+}
