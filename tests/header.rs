@@ -49,7 +49,10 @@ fn every_exported_function_is_in_the_header() {
     let mut exported = 0;
     for file in fs::read_dir(sources).unwrap() {
         let text = fs::read_to_string(file.unwrap().path()).unwrap();
-        for function in text.split("extern \"C\" fn ").skip(1).filter_map(|rest| rest.split('(').next()) {
+        let exported_lines = text.lines().filter(|line| line.starts_with("pub "));
+        let functions =
+            exported_lines.filter_map(|line| line.split_once("extern \"C\" fn ")?.1.split('(').next());
+        for function in functions {
             assert!(header.contains(&format!("{function}(")), "{function} is missing");
             exported += 1;
         }

@@ -78,6 +78,11 @@ impl FileKey {
     pub fn of(file: &Arc<OpenFile>) -> Self {
         Self(Arc::as_ptr(file).addr())
     }
+
+    /// Never 0.
+    pub fn number(self) -> usize {
+        self.0
+    }
 }
 
 // SAFETY: numbers and pointers: zeros are a value, and nothing to drop.

@@ -12,17 +12,46 @@ use crate::algorithm::retained::Mark;
 use crate::error::{Error, Result};
 use crate::layout::CellOffset;
 use crate::os::{
+    fork::process_mark,
     signals::SignalsBlocked,
     thread_end::{self, Ending},
     thread_word::LATEST,
 };
-use crate::sync::Ordering::Relaxed;
-use std::{cell::RefCell, hint::assert_unchecked, mem::ManuallyDrop, ptr, sync::Arc};
+use crate::sync::{
+    Ordering::{Relaxed, SeqCst},
+    compiler_fence,
+};
+use std::{cell::Cell, hint::assert_unchecked, mem::ManuallyDrop, ptr, sync::Arc};
 
-type List = Vec<Arc<Seat>>;
+/// A slot of the thread, or room for one. A signal handler may change it between any two instructions of a look, so a
+/// look believes the seat only if the rest is the same before and after; and it refers to no other seat.
+struct Place {
+    /// The seat's file, by its key; 0 = none.
+    file: Cell<usize>,
+    /// The process (by its mark) whose seat it is: another one in a forked child.
+    process: Cell<u64>,
+    /// An `Arc`, as a pointer; NULL = none.
+    seat: Cell<*const Seat>,
+}
+
+/// Places of a thread. Never freed before the thread ends, whoever is looking.
+struct Places {
+    places: [Place; 6],
+    more: Cell<*const Places>,
+}
+
+impl Places {
+    const fn new() -> Self {
+        Self {
+            places: [const { Place { file: Cell::new(0), process: Cell::new(0), seat: Cell::new(ptr::null()) } };
+                6],
+            more: Cell::new(ptr::null()),
+        }
+    }
+}
 
 thread_local! {
-    static SEATS: ManuallyDrop<RefCell<List>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+    static SEATS: ManuallyDrop<Places> = const { ManuallyDrop::new(Places::new()) };
 }
 
 /// What a retained entry needs to know of the calling thread's seat.
@@ -82,41 +111,97 @@ fn forget_latest() {
     LATEST.set::<Hot>(ptr::null());
 }
 
-/// The thread ends: gives back what it does not use or, at the very end, all of it.
-fn ends(ending: Ending) -> bool {
-    let given_back = change(|seats| {
-        forget_latest();
-        let all = ending == Ending::Ends;
-        let (stays, given_back) = std::mem::take(seats).into_iter().partition(|seat| {
-            // Those of a parent process are of no use, and nothing is given back for them.
-            !all && seat.is_ours() && seat.holds_any()
-        });
-        *seats = stays;
-        given_back
-    });
-    retire_all(given_back);
-    change(|seats| !seats.is_empty())
+/// The calling thread's places, one after the other. For this thread alone, as long as it runs.
+fn places() -> impl Iterator<Item = &'static Place> {
+    let first = SEATS.with(|first| ptr::from_ref::<Places>(first));
+    // SAFETY: the first is a variable without a destructor, the others are freed when the thread ends; and nobody but
+    // this thread comes by them.
+    let mut next = Some(unsafe { &*first });
+    std::iter::from_fn(move || {
+        let these = next?;
+        // SAFETY: as above.
+        next = unsafe { these.more.get().as_ref() };
+        Some(these.places.iter())
+    })
+    .flatten()
 }
 
-fn retire_all(seats: List) {
-    for seat in seats {
-        seat.retire();
+impl Place {
+    fn put(&self, seat: Arc<Seat>) {
+        self.file.set(FileKey::of(&seat.file).number());
+        self.process.set(process_mark());
+        self.seat.set(Arc::into_raw(seat));
     }
-}
 
-/// Changes the list.
-fn change<R>(change: impl FnOnce(&mut List) -> R) -> R {
-    let _signals = SignalsBlocked::new();
-    SEATS.with(|seats| change(&mut seats.borrow_mut()))
+    fn take(&self) -> Option<Arc<Seat>> {
+        let seat = self.seat.replace(ptr::null());
+        self.file.set(0);
+        // SAFETY: it came from `put`, and nobody takes it a second time.
+        (!seat.is_null()).then(|| unsafe { Arc::from_raw(seat) })
+    }
+
+    /// With signals blocked: as long as nothing is taken from the place.
+    fn seat(&self) -> Option<&Seat> {
+        // SAFETY: NULL, or what `put` put there.
+        unsafe { self.seat.get().as_ref() }
+    }
 }
 
 /// The calling thread's slot in `file`.
 #[inline]
 fn find(file: &Arc<OpenFile>) -> Option<&Seat> {
-    let in_file = |seat: &&Arc<Seat>| Arc::ptr_eq(&seat.file, file) && seat.is_ours();
-    let found = SEATS.with(|seats| seats.borrow().iter().find(in_file).map(Arc::as_ptr))?;
-    // SAFETY: as in `latest_seat`.
-    Some(unsafe { &*found })
+    let (file, process) = (FileKey::of(file).number(), process_mark());
+    let is_it = |place: &Place| place.file.get() == file && place.process.get() == process;
+    places().find_map(|place| {
+        if !is_it(place) {
+            return None;
+        }
+        let seat = place.seat.get();
+        // A handler that came between has left another one there, or the same.
+        compiler_fence(SeqCst);
+        // SAFETY: as in `latest_seat`.
+        if is_it(place) { unsafe { seat.as_ref() } } else { None }
+    })
+}
+
+/// Takes the seats out of their places that are to go, and gives them back. With signals blocked.
+fn retire(_: &SignalsBlocked, goes: impl Fn(&Seat) -> bool) {
+    forget_latest();
+    for place in places() {
+        if place.seat().is_some_and(&goes)
+            && let Some(seat) = place.take()
+        {
+            seat.retire();
+        }
+    }
+}
+
+/// The thread ends: gives back what it does not use or, at the very end, all of it.
+fn ends(ending: Ending) -> bool {
+    let signals = SignalsBlocked::new();
+    // Those of a parent process are of no use, and nothing is given back for them.
+    retire(&signals, |seat| ending == Ending::Ends || !seat.is_ours() || !seat.holds_any());
+    if ending == Ending::Ends {
+        let mut more = SEATS.with(|first| first.more.replace(ptr::null()));
+        while !more.is_null() {
+            // SAFETY: made by `put`, and out of reach now; nobody looks, since signals are blocked.
+            let places = unsafe { Box::from_raw(more.cast_mut()) };
+            more = places.more.get();
+        }
+    }
+    places().any(|place| place.seat().is_some())
+}
+
+/// Has the seat found from now on. With signals blocked.
+fn put(_: &SignalsBlocked, seat: Arc<Seat>) {
+    forget_latest();
+    let free = places().find(|place| place.seat.get().is_null());
+    let free = free.unwrap_or_else(|| {
+        let more: &'static Places = Box::leak(Box::new(Places::new()));
+        SEATS.with(|first| more.more.set(first.more.replace(more)));
+        &more.places[0]
+    });
+    free.put(seat);
 }
 
 /// Runs `act` with this thread's slot in `file`, taken now if there is none.
@@ -137,20 +222,22 @@ pub fn with_thread_seat_if_any<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) 
 /// This thread's slot in `file`, to be kept by others too.
 pub fn thread_seat(file: &Arc<OpenFile>) -> Result<Arc<Seat>> {
     let seat: *const Seat = find_or_attach(file)?;
-    let known = change(|seats| seats.iter().find(|known| ptr::eq(Arc::as_ptr(known), seat)).cloned());
-    known.ok_or_else(|| Error::Internal("a slot just taken is gone".into()))
+    let _signals = SignalsBlocked::new();
+    let known = places().find(|place| ptr::eq(place.seat.get(), seat));
+    if known.is_none() {
+        return Err(Error::Internal("a slot just taken is gone".into()));
+    }
+    // SAFETY: it is in its place, as an `Arc`; this makes one more of it.
+    unsafe {
+        Arc::increment_strong_count(seat);
+        Ok(Arc::from_raw(seat))
+    }
 }
 
 /// Gives this thread's slot in `file` back, if it holds no lock with it.
 pub fn leave_thread_seat(file: &Arc<OpenFile>) {
-    let given_back = change(|seats| {
-        forget_latest();
-        let at = seats.iter().position(|seat| Arc::ptr_eq(&seat.file, file) && !seat.holds_any());
-        at.map(|at| seats.swap_remove(at))
-    });
-    if let Some(seat) = given_back {
-        seat.retire();
-    }
+    let signals = SignalsBlocked::new();
+    retire(&signals, |seat| Arc::ptr_eq(&seat.file, file) && !seat.holds_any());
 }
 
 fn find_or_attach(file: &Arc<OpenFile>) -> Result<&Seat> {
@@ -167,24 +254,20 @@ fn find_or_attach(file: &Arc<OpenFile>) -> Result<&Seat> {
 #[inline(never)]
 fn attach(file: &Arc<OpenFile>) -> Result<&Seat> {
     // A handler that came in the midst would attach the same thread twice.
-    let _signals = SignalsBlocked::new();
+    let signals = SignalsBlocked::new();
+    // One may have come before.
+    if let Some(seat) = find(file) {
+        return Ok(seat);
+    }
     thread_end::tell_at_end(ends)?;
     let mut seat = Arc::new(Seat::take(file, &Wish { of_thread: true, ..Wish::default() })?);
     let place = Arc::as_ptr(&seat);
     if let Some(seat) = Arc::get_mut(&mut seat) {
         seat.hot.change(|hot| hot.seat = place);
     }
-    let of_no_use = change(|seats| {
-        forget_latest();
-        // Those of a parent process, and those in files that the program has closed, are of no more use.
-        let is_used =
-            |seat: &Arc<Seat>| seat.is_ours() && (seat.file.handles.load(Relaxed) > 0 || seat.holds_any());
-        let (mut stay, of_no_use): (List, List) = std::mem::take(seats).into_iter().partition(is_used);
-        stay.push(seat);
-        *seats = stay;
-        of_no_use
-    });
-    retire_all(of_no_use);
+    // Those of a parent process, and those in files that the program has closed, are of no more use.
+    retire(&signals, |seat| !seat.is_ours() || (seat.file.handles.load(Relaxed) == 0 && !seat.holds_any()));
+    put(&signals, seat);
     // SAFETY: as in `latest_seat`.
     Ok(unsafe { &*place })
 }

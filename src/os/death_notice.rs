@@ -21,6 +21,7 @@
 use super::{
     byte_lock,
     fork::{self, Gate},
+    identity::Descriptor,
     reopen::Reopen,
 };
 use crate::error::{Error, Result};
@@ -77,7 +78,7 @@ enum Hold {
     /// By an open file of its own, which only a mapping keeps.
     Mapping { _page: MmapRaw },
     /// By an open file of its own, kept by a descriptor.
-    Descriptor { file: File, inherited: bool },
+    Descriptor { file: Descriptor, inherited: bool },
     /// By the spare descriptor's open file, which the page keeps too.
     Spare { _page: MmapRaw },
 }
@@ -156,7 +157,7 @@ fn take(descriptor: impl AsFd + Copy, candidates: impl Iterator<Item = usize>) -
 fn keep(
     file: &Reopen,
     gate: &Gate,
-    fresh: File,
+    fresh: Descriptor,
     kind: DeathNoticeKind,
     inherited: bool,
 ) -> Result<Option<Hold>> {
@@ -165,7 +166,6 @@ fn keep(
         DeathNoticeKind::Mapping => {
             let page = map_one_page(&fresh)?;
             let whole = file.is_of(fresh.as_fd());
-            file.identity().close_file(fresh);
             return Ok(whole.then_some(Hold::Mapping { _page: page }));
         }
         DeathNoticeKind::Descriptor if inherited => {
@@ -208,7 +208,7 @@ impl DeathNotice {
 
 /// Unlocks and closes the descriptor that kept a slot, if it still is that one: another file may have its number by
 /// now, or another descriptor of this very file, which keeps another slot.
-fn give_back_descriptor(file: &Reopen, gate: &Gate, kept: File, slot: usize) {
+fn give_back_descriptor(file: &Reopen, gate: &Gate, kept: Descriptor, slot: usize) {
     // The lock is there, by what another descriptor says, and not by another open file than this one's.
     let elsewhere = |descriptor: BorrowedFd| byte_lock::is_locked_by_another(descriptor, slot_byte(slot));
     let held = file.look_inside(gate).is_none_or(|sight| elsewhere(sight.descriptor).unwrap_or(true));
@@ -218,7 +218,7 @@ fn give_back_descriptor(file: &Reopen, gate: &Gate, kept: File, slot: usize) {
         let _ = byte_lock::unlock(&kept, slot_bytes(slot..slot + 1));
         drop(kept);
     } else {
-        std::mem::forget(kept);
+        kept.into_number();
     }
 }
 
@@ -309,7 +309,7 @@ struct Actor<'a> {
 }
 
 enum Opened<'a> {
-    Fresh(ManuallyDrop<File>),
+    Fresh(Descriptor),
     /// The file cannot be opened again: by the descriptor for looking on.
     Kept(BorrowedFd<'a>),
 }
@@ -318,22 +318,14 @@ impl<'a> Actor<'a> {
     /// `None`: there is no way to have one now.
     fn new(file: &'a Reopen, gate: &'a Gate) -> Option<Self> {
         let opened = match file.open_or_not(gate) {
-            Some(fresh) => Opened::Fresh(ManuallyDrop::new(fresh)),
+            Some(fresh) => Opened::Fresh(fresh),
             None => Opened::Kept(file.look_inside(gate)?.descriptor),
         };
         let page = match &opened {
-            Opened::Fresh(fresh) => map_one_page(&**fresh),
+            Opened::Fresh(fresh) => map_one_page(fresh),
             Opened::Kept(kept) => map_one_page(*kept),
         };
-        match page {
-            Ok(_page) => Some(Self { file, opened, locked: Default::default(), _page }),
-            Err(_) => {
-                if let Opened::Fresh(fresh) = opened {
-                    file.identity().close_file(ManuallyDrop::into_inner(fresh));
-                }
-                None
-            }
-        }
+        Some(Self { file, opened, locked: Default::default(), _page: page.ok()? })
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {
@@ -358,10 +350,6 @@ impl Drop for Actor<'_> {
         let still = self.file.identity().is_of(self.descriptor().as_raw_fd());
         if let Some(bytes) = self.locked.take().filter(|_| still) {
             let _ = byte_lock::unlock(self.descriptor(), bytes);
-        }
-        if let Opened::Fresh(fresh) = &mut self.opened {
-            // SAFETY: taken once, here, and not used after.
-            self.file.identity().close_file(unsafe { ManuallyDrop::take(fresh) });
         }
     }
 }

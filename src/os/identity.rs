@@ -4,7 +4,7 @@
 use crate::error::Result;
 use std::{
     fs::File,
-    os::fd::{AsRawFd, IntoRawFd, RawFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd},
     path::Path,
 };
 
@@ -58,9 +58,50 @@ impl Identity {
             unsafe { libc::syscall(libc::SYS_close, descriptor) };
         }
     }
+}
 
-    /// [`Identity::close`] of a `File`.
-    pub fn close_file(self, file: File) {
-        self.close(file.into_raw_fd());
+/// A descriptor of a file: closed when this is dropped, if it still is that.
+pub struct Descriptor {
+    number: RawFd,
+    identity: Identity,
+}
+
+impl Descriptor {
+    /// Takes over what `open` gave. `None`: it is no descriptor any more.
+    ///
+    /// Not as an `OwnedFd`, whose end is the program's where somebody else has closed it.
+    pub fn new(number: RawFd) -> Option<Self> {
+        look_at(number).map(|known| Self { number, identity: known.identity })
+    }
+
+    /// Which file it is one of.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Leaves it open, to be known by its number.
+    pub fn into_number(self) -> RawFd {
+        let number = self.number;
+        std::mem::forget(self);
+        number
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        self.identity.close(self.number);
+    }
+}
+
+impl AsRawFd for Descriptor {
+    fn as_raw_fd(&self) -> RawFd {
+        self.number
+    }
+}
+
+impl AsFd for Descriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: open, unless the program closes what it did not open; where that matters it is asked again.
+        unsafe { BorrowedFd::borrow_raw(self.number) }
     }
 }

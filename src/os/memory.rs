@@ -61,7 +61,7 @@ impl<const SIZE: usize, const BYTES: usize> Blocks<SIZE, BYTES> {
     const COUNT: usize = BYTES / SIZE;
 
     const fn new() -> Self {
-        assert!(SIZE % BLOCK_ALIGN == 0 && BYTES % SIZE == 0 && Self::COUNT <= 64);
+        assert!(SIZE.is_multiple_of(BLOCK_ALIGN) && BYTES.is_multiple_of(SIZE) && Self::COUNT <= 64);
         Self { bytes: UnsafeCell::new([0; BYTES]), taken: AtomicU64::new(0) }
     }
 

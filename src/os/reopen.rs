@@ -15,7 +15,7 @@
 use super::{
     file::{Access, open_error},
     fork::{self, Gate, Gated, process_mark},
-    identity::{self, Identity},
+    identity::{self, Descriptor, Identity},
 };
 use crate::error::{Error, Result};
 use crate::sync::{
@@ -59,6 +59,8 @@ impl Reopen {
     /// Remembers `file`, opened for reading and writing at the absolute `path`, and keeps it.
     pub fn new(path: &Path, file: File, incarnation: u64) -> Result<Self> {
         let identity = identity::of(&file, path)?;
+        let spare = Descriptor::new(file.into_raw_fd());
+        let spare = spare.ok_or_else(|| Error::Replaced { path: path.into() })?;
         let new = Self {
             identity,
             incarnation,
@@ -69,10 +71,10 @@ impl Reopen {
         let gate = Gate::enter();
         // Not cleaned away as long as it is open here, by those who ask for this lock first (systemd-tmpfiles does).
         // SAFETY: a descriptor of ours and a flag. A refusal changes nothing.
-        unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
-        new.spare.keep(&gate, file, identity)?;
+        unsafe { libc::flock(spare.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
+        new.spare.keep(&gate, spare)?;
         let look = new.open(&gate)?;
-        new.look.keep(&gate, look, identity)?;
+        new.look.keep(&gate, look)?;
         drop(gate);
         Ok(new)
     }
@@ -96,21 +98,22 @@ impl Reopen {
     }
 
     /// A fresh descriptor of the same file, for reading and writing.
-    pub fn open(&self, gate: &Gate) -> Result<File> {
-        let opened =
-            self.path.with(gate, |path| open(path.as_c_str(), Access::ReadWrite.flags(), Mode::empty()));
-        let file = match opened {
-            Ok(file) => File::from(file),
-            // Not `self.path`, here and below: we are inside the gate.
-            Err(Errno::ENOENT | Errno::ELOOP) => {
-                return Err(Error::Replaced { path: self.path_inside(gate) });
+    pub fn open(&self, gate: &Gate) -> Result<Descriptor> {
+        match self.open_path(gate) {
+            Ok(Some(opened)) if opened.identity() == self.identity => Ok(opened),
+            // Not `self.path()`, here and below: we are inside the gate.
+            Ok(_) | Err(Errno::ENOENT | Errno::ELOOP) => {
+                Err(Error::Replaced { path: self.path_inside(gate) })
             }
-            Err(errno) => return Err(open_error(errno, &self.path_inside(gate))),
-        };
-        if !self.identity.is_of(file.as_raw_fd()) {
-            return Err(Error::Replaced { path: self.path_inside(gate) });
+            Err(errno) => Err(open_error(errno, &self.path_inside(gate))),
         }
-        Ok(file)
+    }
+
+    /// Whatever is there now. `None`: it was closed by its number at once.
+    fn open_path(&self, gate: &Gate) -> nix::Result<Option<Descriptor>> {
+        let flags = Access::ReadWrite.flags();
+        let opened = self.path.with(gate, |path| open(path.as_c_str(), flags, Mode::empty()))?;
+        Ok(Descriptor::new(opened.into_raw_fd()))
     }
 
     fn path_inside(&self, gate: &Gate) -> PathBuf {
@@ -139,17 +142,14 @@ impl Reopen {
         self.look.sight(self.identity).or_else(|| {
             // It was closed by its number, or we are a forked child: another one.
             let file = self.open_or_not(gate)?;
-            self.look.keep(gate, file, self.identity).ok()?;
+            self.look.keep(gate, file).ok()?;
             self.look.sight(self.identity)
         })
     }
 
     /// [`Reopen::open`] without the words for an error.
-    pub fn open_or_not(&self, gate: &Gate) -> Option<File> {
-        let opened =
-            self.path.with(gate, |path| open(path.as_c_str(), Access::ReadWrite.flags(), Mode::empty()));
-        let file = File::from(opened.ok()?);
-        self.identity.is_of(file.as_raw_fd()).then_some(file)
+    pub fn open_or_not(&self, gate: &Gate) -> Option<Descriptor> {
+        self.open_path(gate).ok()?.filter(|opened| opened.identity() == self.identity)
     }
 
     /// The descriptor by which slots are taken where `error` keeps the file from being opened again. `None`: it is gone
@@ -228,10 +228,10 @@ impl Kept {
     }
 
     /// Keeps `file`; what was kept before is closed already.
-    fn keep(&self, gate: &Gate, file: File, identity: Identity) -> Result<()> {
+    fn keep(&self, gate: &Gate, file: Descriptor) -> Result<()> {
         self.forget(gate);
-        fork::close_in_children(gate, file.as_raw_fd(), identity)?;
-        self.number.store(file.into_raw_fd(), Relaxed);
+        fork::close_in_children(gate, file.as_raw_fd(), file.identity())?;
+        self.number.store(file.into_number(), Relaxed);
         // Release. Partner: the acquire in `sight`.
         self.process.store(process_mark(), Release);
         Ok(())

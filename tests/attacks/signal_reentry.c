@@ -135,10 +135,15 @@ static void victim(const char *way)
 
 static pid_t child;
 
-static void until_trapped(void)
+static void until_trapped(enum __ptrace_request how)
 {
     int status;
     MUST(waitpid(child, &status, 0));
+    /* It was blocked when it was sent: delivered now. */
+    while (WIFSTOPPED(status) && WSTOPSIG(status) == SIGUSR1) {
+        MUST(ptrace(how, child, NULL, (void *)(intptr_t)SIGUSR1));
+        MUST(waitpid(child, &status, 0));
+    }
     if (!WIFSTOPPED(status))
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 121); /* it has given the verdict */
     if (WSTOPSIG(status) != SIGTRAP) {
@@ -153,7 +158,7 @@ static void go_on(enum __ptrace_request how, int signal)
 {
     if (ptrace(how, child, NULL, (void *)(intptr_t)signal) < 0)
         FAIL("ptrace: %s", strerror(errno));
-    until_trapped();
+    until_trapped(how);
 }
 
 static uint64_t address(void)
@@ -202,7 +207,7 @@ static uint32_t note_the_way(void)
     landmark = malloc(INSTRUCTIONS * sizeof *landmark);
     static uint64_t met[1 << 22];
     uint32_t count = 0, last = 0;
-    until_trapped();
+    until_trapped(PTRACE_CONT);
     if (shared->phase != OUTSIDE)
         FAIL("the victim is not where it should be");
     for (; shared->phase != OVER; count++) {

@@ -45,6 +45,8 @@ static void *round_of_a_thread(void *unused)
     EXPECT(0, turnlock_mutex_unlock(mutex));
     EXPECT(0, turnlock_mutex_close(mutex));
     EXPECT(0, turnlock_file_close(file));
+    /* A thread that ends has given its slots back. */
+    MUST_0(pthread_sigmask(SIG_BLOCK, &alarms, NULL));
     return unused;
 }
 
