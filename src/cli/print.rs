@@ -1,8 +1,8 @@
 //! What the command prints: results on standard output, messages on standard error.
 //!
-//! A reader that closes the pipe has read enough: no message, and the exit code says how the work went, as if everything
-//! had been read. Any other failure to write a result (a full disk) is an error of its own, [`exit::OS`]. A message that
-//! cannot be written is dropped: there is nowhere left to say so, and the work goes on.
+//! A reader that closes the pipe has read enough: no message, and the exit code says how the work went, as if
+//! everything had been read. Any other failure to write a result (a full disk) is an error of its own, [`exit::OS`]. A
+//! message that cannot be written is dropped: there is nowhere left to say so, and the work goes on.
 
 use super::{escape, exit};
 use anstyle::AnsiColor;

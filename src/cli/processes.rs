@@ -8,18 +8,27 @@ struct Place {
     session: u32,
 }
 
-/// Looks it up. Nothing: it has ended, or /proc does not show it.
+/// Looks it up. Nothing: it has ended (whether or not its parent knows it yet), or /proc does not show it.
 fn place(pid: u32) -> Option<Place> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // "pid (name) state parent group session ...", where the name may contain anything.
-    let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(1).map(|field| field.parse().ok());
-    Some(Place { parent: fields.next()??, group: fields.next()??, session: fields.next()?? })
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    let mut numbers = fields.map(|field| field.parse().ok());
+    Some(Place { parent: numbers.next()??, group: numbers.next()??, session: numbers.next()?? })
 }
 
 /// This process's parent, its parent, and so on, as far as they can be seen.
 fn ancestors() -> impl Iterator<Item = (u32, Place)> {
     let parent_of = |place: Place| Some((place.parent, self::place(place.parent)?));
     std::iter::successors(place(std::process::id()).and_then(parent_of), move |(_, place)| parent_of(*place))
+}
+
+/// Whether there is such a process, as far as can be seen.
+pub fn exists(pid: u32) -> bool {
+    place(pid).is_some()
 }
 
 /// Whether this process was started by `pid`, or by a process that was, and so on.

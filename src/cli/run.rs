@@ -258,7 +258,12 @@ struct Failure {
 
 impl Failure {
     fn new(code: u8, error: Error) -> Self {
-        Self { code, why: error.to_string() }
+        let how = match &error {
+            Error::ParticipantsFull { .. } => " (`turnlock create --participants N` does)",
+            Error::LocksFull { .. } => " (`turnlock create --locks N` does)",
+            _ => "",
+        };
+        Self { code, why: format!("{error}{how}") }
     }
 }
 

@@ -76,7 +76,7 @@ impl Waiting<'_> {
             let Some(lock) = status.locks.iter().find(|lock| lock.name == self.name) else { continue };
             let Some(holder) = &lock.holder else { continue };
             // A wait with an end may go on: nobody may wait for this process, and the ancestor unlock before it ends.
-            if self.limit.is_none() && is_run_by_ancestor(holder) {
+            if self.limit.is_none() && is_held_around_us(self.name, holder) {
                 *endless.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.never(holder));
                 self.participant.cancel();
                 return;
@@ -114,17 +114,20 @@ impl Waiting<'_> {
     }
 }
 
-/// Whether a `turnlock run` holds the lock until this very process, or one that this one descends from, has ended.
-fn is_run_by_ancestor(holder: &Entry) -> bool {
+/// Whether a `turnlock run` holds the lock `name` for a command that this very process is part of.
+fn is_held_around_us(name: &str, holder: &Entry) -> bool {
     let who = &holder.participant;
     if who.program != "turnlock" || who.life == Life::Dead {
         false
-    } else if who.same_pid_namespace {
+    } else if who.same_pid_namespace && processes::exists(who.pid) {
         processes::descends_from(who.pid)
     } else {
-        // From a container, say: the pid is of no use, but the holder told its command its fencing token.
+        // It is outside this container; or it was killed, and its command keeps the lock. What it told its command says
+        // which acquisition that was.
         let token = std::env::var("TURNLOCK_FENCING_TOKEN").ok().and_then(|token| token.parse().ok());
-        token.is_some() && token == holder.fencing_token
+        token.is_some()
+            && token == holder.fencing_token
+            && std::env::var("TURNLOCK_LOCK").as_deref() == Ok(name)
     }
 }
 

@@ -119,3 +119,17 @@ fn run_creates_it_as_asked_for() {
     assert_eq!(more.status.code(), Some(66));
     assert!(errors(&more).contains("room for 5 participants and 6"), "{}", errors(&more));
 }
+
+#[test]
+fn a_full_file_says_how_to_make_a_larger_one() {
+    let fixture = Fixture::new();
+    assert!(fixture.run(&["--locks", "1", "--participants", "2"], &["true"]).status.success());
+    let full = fixture.run(&["--lock", "another"], &["true"]);
+    assert_eq!(full.status.code(), Some(66));
+    assert!(errors(&full).contains("(`turnlock create --locks N` does)"), "{}", errors(&full));
+    let file = turnlock::LockFile::open(&fixture.file).unwrap();
+    let _participants = [file.participant().unwrap(), file.participant().unwrap()];
+    let full = fixture.run(&[], &["true"]);
+    assert_eq!(full.status.code(), Some(66));
+    assert!(errors(&full).contains("(`turnlock create --participants N` does)"), "{}", errors(&full));
+}

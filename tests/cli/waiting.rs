@@ -19,6 +19,12 @@ fn a_run_inside_a_run_of_the_same_lock_is_an_error_and_not_a_hang() {
     let around_another = nested(&[turnlock, "run", "--lock", "another", file], &[]);
     assert_eq!(around_another.status.code(), Some(71), "{}", errors(&around_another));
 
+    let script = format!("kill -KILL $PPID; sleep 0.1; exec timeout -s KILL 20 \"$0\" run {file} echo inner");
+    let of_one_that_was_killed = fixture.run(&[], &["sh", "-c", &script, turnlock]);
+    assert_eq!(of_one_that_was_killed.status.signal(), Some(9));
+    let said = errors(&of_one_that_was_killed);
+    assert!(said.contains("waiting would never end"), "{said}");
+
     // Where it can end, it is no error.
     assert_eq!(text(&nested(&[], &["--lock", "another"])), "inner\n");
     assert_eq!(nested(&[], &["--try", "-E", "9"]).status.code(), Some(9));
