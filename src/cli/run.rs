@@ -6,7 +6,7 @@ use super::{
     escape, exit,
     lock::{Algorithm, Lock, Wish},
     print,
-    waiting::{NotAcquired, Waiting},
+    waiting::{self, NotAcquired, Waiting},
 };
 use std::{
     ffi::OsString,
@@ -32,6 +32,7 @@ use turnlock::{Acquired, Error, LockFile, Participant, ParticipantGuard};
 /// TURNLOCK_PREVIOUS_OWNER_DIED ("0" or "1") and, after a death, TURNLOCK_PREVIOUS_OWNER and
 /// TURNLOCK_PREVIOUS_OWNER_PID. A command that succeeds is taken to have repaired what a dead holder left. A command
 /// that is killed by a signal counts as a holder that died inside; so does one that fails after it was told of a death.
+/// (TURNLOCK_INSIDE is how a run inside a run of the same lock is noticed.)
 ///
 /// On a terminal, a wait of more than a second says who is waited for. A lock file that is deleted or replaced during
 /// the wait is opened again; while the command runs, it is reported at the end, since newcomers will not have waited.
@@ -125,14 +126,15 @@ impl Run {
                 opened => opened.map_err(|error| Failure::new(exit::NO_FILE, error))?,
             };
             let path = opened.file.path();
-            let waiting = Waiting {
+            let wait = Waiting {
                 path: &path,
+                file: opened.identity,
                 name: &self.lock,
                 participant: &opened.participant,
                 limit: limit.map(|limit| limit.saturating_sub(began.elapsed())),
                 tell: self.verbose || std::io::stderr().is_terminal(),
             };
-            let guard = match waiting.acquire(&opened.lock) {
+            let guard = match wait.acquire(&opened.lock) {
                 Ok(guard) => guard,
                 Err(NotAcquired::Error(Error::Replaced { .. })) => {
                     if self.verbose {
@@ -157,7 +159,7 @@ impl Run {
             if self.verbose {
                 print::message(&format_args!("got it after {:.3} s", began.elapsed().as_secs_f64()));
             }
-            let ended = self.run_command(guard, &path);
+            let ended = self.run_command(guard, &path, opened.identity);
             if identity(&path) != Some(opened.identity) {
                 print::message(&format_args!(
                     "{shown} was deleted or replaced while the command ran: whoever came since did not wait for it, and \
@@ -187,11 +189,20 @@ impl Run {
         Ok(Opened { lock, participant, file, identity })
     }
 
-    fn run_command(&self, mut guard: ParticipantGuard, path: &Path) -> Result<ExitCode, Failure> {
+    fn run_command(
+        &self,
+        mut guard: ParticipantGuard,
+        path: &Path,
+        file: Identity,
+    ) -> Result<ExitCode, Failure> {
         let os = |error| Failure::new(exit::OS, error);
         let Acquired { fencing_token, previous_owner_died } = guard.acquired();
+        // Of the runs that this one is inside, and of this one.
+        let mut inside = std::env::var(waiting::INSIDE).map_or(String::new(), |outer| outer + " ");
+        inside += &waiting::acquisition(file, fencing_token);
         let mut command = Command::new(&self.command[0]);
         command
+            .env(waiting::INSIDE, inside)
             .args(&self.command[1..])
             .env("TURNLOCK_FILE", path)
             .env("TURNLOCK_LOCK", &self.lock)

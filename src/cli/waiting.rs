@@ -18,6 +18,8 @@ use turnlock::{
 pub struct Waiting<'a> {
     /// The lock file, with its folder resolved.
     pub path: &'a Path,
+    /// The file's device and inode number.
+    pub file: (u64, u64),
     /// The lock's name.
     pub name: &'a str,
     /// As whom.
@@ -76,7 +78,7 @@ impl Waiting<'_> {
             let Some(lock) = status.locks.iter().find(|lock| lock.name == self.name) else { continue };
             let Some(holder) = &lock.holder else { continue };
             // A wait with an end may go on: nobody may wait for this process, and the ancestor unlock before it ends.
-            if self.limit.is_none() && is_held_around_us(self.name, holder) {
+            if self.limit.is_none() && is_held_around_us(self.file, holder) {
                 *endless.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.never(holder));
                 self.participant.cancel();
                 return;
@@ -114,21 +116,24 @@ impl Waiting<'_> {
     }
 }
 
-/// Whether a `turnlock run` holds the lock `name` for a command that this very process is part of.
-fn is_held_around_us(name: &str, holder: &Entry) -> bool {
-    let who = &holder.participant;
-    if who.program != "turnlock" || who.life == Life::Dead {
-        false
-    } else if who.same_pid_namespace && processes::exists(who.pid) {
-        processes::descends_from(who.pid)
-    } else {
-        // It is outside this container; or it was killed, and its command keeps the lock. What it told its command says
-        // which acquisition that was.
-        let token = std::env::var("TURNLOCK_FENCING_TOKEN").ok().and_then(|token| token.parse().ok());
-        token.is_some()
-            && token == holder.fencing_token
-            && std::env::var("TURNLOCK_LOCK").as_deref() == Ok(name)
-    }
+/// The environment variable that says which acquisitions a command is inside: words, made by [`acquisition`].
+pub const INSIDE: &str = "TURNLOCK_INSIDE";
+
+/// One acquisition, unlike any other: the file's device and inode number, and the fencing token.
+pub fn acquisition((device, inode): (u64, u64), fencing_token: u64) -> String {
+    format!("{device}:{inode}:{fencing_token}")
+}
+
+/// Whether a `turnlock run` made this acquisition for a command that this very process is part of.
+fn is_held_around_us(file: (u64, u64), holder: &Entry) -> bool {
+    let Some(token) = holder.fencing_token else { return false };
+    let (who, own) = (&holder.participant, acquisition(file, token));
+    let inherited = std::env::var(INSIDE).unwrap_or_default();
+    inherited.split(' ').any(|outer| outer == own)
+        && who.life != Life::Dead
+        // One that runs and is no ancestor any more: its command has let go of this process. One that cannot be seen
+        // was killed, and its command keeps the lock; or it is outside this container.
+        && (!who.same_pid_namespace || !processes::exists(who.pid) || processes::descends_from(who.pid))
 }
 
 fn ordinal(number: usize) -> String {

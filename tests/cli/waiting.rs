@@ -40,6 +40,20 @@ fn a_run_inside_a_run_of_the_same_lock_is_an_error_and_not_a_hang() {
 }
 
 #[test]
+fn a_holder_that_only_started_this_process_may_unlock() {
+    let fixture = Fixture::new();
+    // An ancestor; but it holds the lock for itself (as `turnlock demo` does), and will unlock.
+    let file = turnlock::LockFile::open(&fixture.file).unwrap();
+    let mutex = file.mutex("default").unwrap();
+    let guard = mutex.lock().unwrap();
+    let inner = fixture.command("run", &[], &["echo", "inner"]).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    drop(guard);
+    let ended = inner.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), text(&ended)), (Some(0), "inner\n".into()));
+}
+
+#[test]
 fn the_environment_says_which_lock_it_is() {
     let fixture = Fixture::new();
     let script = "echo \"$TURNLOCK_FILE\" \"$TURNLOCK_LOCK\"";
