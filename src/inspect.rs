@@ -30,7 +30,8 @@ use std::{
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "cli", derive(serde::Serialize))]
 pub struct FileStatus {
-    /// The path, with its folder resolved.
+    /// The path, with its folder resolved. In JSON, what is not UTF-8 in it becomes U+FFFD.
+    #[cfg_attr(feature = "cli", serde(serialize_with = "as_lossy_text"))]
     pub path: PathBuf,
     /// The format version, "major.minor".
     pub format: String,
@@ -134,9 +135,12 @@ pub struct Entry {
     /// Of a ring: how it takes part, "standing" or "on demand". Of a standing one that is no holder it is not known
     /// whether it waits for its turn.
     pub takes_part: Option<&'static str>,
-    /// For how long it has held or waited, in seconds, to a few milliseconds; nothing if it came just now. Of a holder
-    /// that entered without asking anyone nothing is known until somebody waits: then it is for how long somebody has.
+    /// For how long it has held or waited, in seconds, to a few milliseconds; nothing if it came just now. Of a dead
+    /// one: how long ago it entered or came. When it died is not known.
     pub for_seconds: Option<f64>,
+    /// It entered without asking anyone, so nobody knows when: `for_seconds` counts from when somebody began to wait for
+    /// it (and is nothing before), and it has held at least that long.
+    pub at_least: bool,
 }
 
 /// Who died holding a lock.
@@ -165,6 +169,11 @@ fn as_text_if_any<S: serde::Serializer>(number: &Option<u64>, to: S) -> std::res
         Some(number) => to.collect_str(number),
         None => to.serialize_none(),
     }
+}
+
+#[cfg(feature = "cli")]
+fn as_lossy_text<S: serde::Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
 }
 
 /// Looks at the lock file at `path`. Needs permission to read it, and no slot.
@@ -286,10 +295,10 @@ impl Onlooker<'_> {
         let seen = steady_look(&lock, rule);
         let now = clock::monotonic_ns();
         let entry = |seen: &Seen| -> Result<Entry> {
-            let since = match lock.cells[seen.slot].since.load(Relaxed) {
+            let (since, at_least) = match lock.cells[seen.slot].since.load(Relaxed) {
                 // Of a retained entry nobody wrote down since when; but since when it has been asked for.
-                0 if seen.held.is_some() => lock.words.asked_since.load(Relaxed),
-                since => since,
+                0 if seen.held.is_some() => (lock.words.asked_since.load(Relaxed), true),
+                since => (since, false),
             };
             Ok(Entry {
                 participant: self.participant(seen.slot, &self.view.slots()[seen.slot])?,
@@ -299,6 +308,7 @@ impl Onlooker<'_> {
                     _ => "on demand",
                 }),
                 for_seconds: (since != 0).then(|| now.saturating_sub(since) as f64 / 1e9),
+                at_least,
             })
         };
         let holder = seen.iter().find(|seen| seen.held.is_some()).map(entry).transpose()?;

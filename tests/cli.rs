@@ -1,10 +1,18 @@
 //! The command, as a shell script meets it: exit codes, signals, what the command inherits, what status says.
 #![cfg(all(feature = "cli", not(any(loom, shuttle))))]
 
+#[path = "cli/create.rs"]
+mod create;
+#[path = "cli/output.rs"]
+mod output;
+#[path = "cli/running.rs"]
+mod running;
 mod support;
+#[path = "cli/waiting.rs"]
+mod waiting;
 
 use std::{
-    io::BufReader,
+    io::{BufRead, BufReader},
     os::unix::process::ExitStatusExt,
     path::PathBuf,
     process::{Child, Command, Output, Stdio},
@@ -53,16 +61,26 @@ impl Fixture {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Waits until `status` shows so many in the line of the first lock.
+    /// Waits until `status` shows so many in the queue of the first lock.
     fn until_queued(&self, waiting: usize) -> serde_json::Value {
+        self.until(|status| status["locks"][0]["queue"].as_array().map(Vec::len) == Some(waiting))
+    }
+
+    /// Waits until `status` shows what is wanted.
+    fn until(&self, wanted: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             let status = self.status();
-            if status["locks"][0]["queue"].as_array().map(Vec::len) == Some(waiting) {
+            if wanted(&status) {
                 return status;
             }
             assert!(Instant::now() < deadline, "{status}");
         }
+    }
+
+    /// What `status` prints for people.
+    fn status_text(&self) -> String {
+        text(&self.command("status", &[], &[]).output().unwrap())
     }
 }
 
@@ -250,7 +268,7 @@ fn status_shows_the_holder_and_the_queue_in_order() {
     // A signal is sent before it has come.
     until("it is stopped", || plain().contains("stopped"));
     let plain = plain();
-    assert!(plain.contains("held by holder") && plain.contains("stopped"), "{plain}");
+    assert!(plain.contains(" by holder, run by turnlock (pid ") && plain.contains("stopped"), "{plain}");
     assert!(plain.contains("  1. waiter 1") && !plain.contains('\u{1b}'), "no colours in a file: {plain}");
     signal("CONT", holder.id());
     end_group(&mut holder);

@@ -1,13 +1,18 @@
 //! The command line: what each word means, and how each command ends. It uses the library's public surface only.
 
+mod command;
+mod create;
 mod demo;
+mod describe;
+mod escape;
 mod lock;
+mod print;
+mod processes;
 mod reset;
 mod run;
 mod status;
+mod waiting;
 
-use anstream::eprintln;
-use anstyle::AnsiColor;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::{process::ExitCode, time::Duration};
 
@@ -23,7 +28,7 @@ pub mod exit {
     pub const NO_FILE: u8 = 66;
     /// The command could not be started.
     pub const CANNOT_RUN: u8 = 69;
-    /// The operating system, or the file under us, failed.
+    /// The operating system, or the file under us, failed; or standard output cannot be written to.
     pub const OS: u8 = 71;
 }
 
@@ -41,8 +46,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Run(run::Run),
+    Run(Box<run::Run>),
     Status(status::Status),
+    Create(create::Create),
     Reset(reset::Reset),
     Demo(demo::Demo),
 }
@@ -65,35 +71,14 @@ impl Cli {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse().and_then(Cli::checked) {
         Ok(cli) => cli,
-        Err(error) => {
-            // Nothing to do about a closed terminal.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 });
-        }
+        Err(error) => return print::usage(&error),
     };
     match cli.command {
         Command::Run(run) => run.run(),
         Command::Status(status) => status.run(),
+        Command::Create(create) => create.run(),
         Command::Reset(reset) => reset.run(),
         Command::Demo(demo) => demo.run(),
-    }
-}
-
-/// Says what went wrong, and ends with this exit code.
-pub fn fail(code: u8, error: &dyn std::fmt::Display) -> ExitCode {
-    let bad = AnsiColor::Red.on_default().bold();
-    eprintln!("{bad}turnlock:{bad:#} {error}");
-    ExitCode::from(code)
-}
-
-/// Prints something for machines.
-pub fn print_json(value: &impl serde::Serialize) -> ExitCode {
-    match serde_json::to_string_pretty(value) {
-        Ok(text) => {
-            println!("{text}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(exit::FAILED, &error),
     }
 }
 

@@ -1,10 +1,10 @@
 //! `turnlock reset`: opens a lock that is not recoverable.
 
 use super::{
-    exit,
+    escape, exit,
     lock::{Lock, Wish},
+    print,
 };
-use anstream::println;
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 use turnlock::{Error, LockFile, Result};
 
@@ -18,7 +18,7 @@ EXIT CODES
   1  the time limit passed
   64  the command line is wrong
   66  no such file or lock
-  71  something else went wrong")]
+  71  something else went wrong, or standard output cannot be written to")]
 pub struct Reset {
     /// The name of the lock in the file
     #[arg(long, short = 'l', value_name = "NAME", default_value = "default")]
@@ -35,14 +35,14 @@ impl Reset {
     pub fn run(&self) -> ExitCode {
         match self.try_run() {
             Ok(()) => {
-                println!("{:?} in {} is open", self.lock, self.file.display());
-                ExitCode::SUCCESS
+                let path = escape::path(&self.file);
+                print::and_end(&format!("{:?} in {path} is open\n", self.lock), 0)
             }
-            Err(error @ Error::TimedOut) => super::fail(exit::FAILED, &error),
+            Err(error @ Error::TimedOut) => print::fail(exit::FAILED, &error),
             Err(error @ (Error::WouldBlock | Error::System { .. } | Error::ParticipantsFull { .. })) => {
-                super::fail(exit::OS, &error)
+                print::fail(exit::OS, &error)
             }
-            Err(error) => super::fail(exit::NO_FILE, &error),
+            Err(error) => print::fail(exit::NO_FILE, &error),
         }
     }
 

@@ -1,38 +1,41 @@
 //! `turnlock run`: flock(1)'s job, in turn.
 
 use super::{
-    exit,
+    command::{self, Signals},
+    create::Creation,
+    escape, exit,
     lock::{Algorithm, Lock, Wish},
-};
-use anstream::eprintln;
-use shared_child::{SharedChild, unix::SharedChildExt};
-use signal_hook::{
-    consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH},
-    iterator::{SignalsInfo, exfiltrator::origin::WithOrigin},
-    low_level::siginfo::Cause,
+    print,
+    waiting::{self, NotAcquired, Waiting},
 };
 use std::{
     ffi::OsString,
-    os::unix::process::ExitStatusExt,
+    io::IsTerminal,
+    os::unix::{fs::MetadataExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, ExitCode, ExitStatus},
-    sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
-use turnlock::{Acquired, Error, LockFile, ParticipantGuard};
+use turnlock::{Acquired, Error, LockFile, Participant, ParticipantGuard};
 
 /// Run a command while holding a lock
 ///
-/// Waits for its turn, runs the command, gives the lock back, and ends with the command's exit code. The lock file is
-/// created if it is not there. A signal sent to turnlock is passed on to the command.
+/// Waits for its turn, runs the command, unlocks, and ends with the command's exit code. The lock file is created if it
+/// is not there. As with flock(1), no -- is needed before the command: what follows its name is the command's own.
 ///
-/// The command inherits what keeps the lock's slot alive: should turnlock itself be killed, the lock stays held until
-/// the command has ended too, and the next one is told that its holder died.
+/// A signal sent to turnlock is passed on to the command; SIGTSTP and SIGCONT stop and continue both. The lock is held
+/// until the command ends, not until its background processes do. Should turnlock itself be killed, the lock stays held
+/// until the command and what it left in the background have ended (see --close), and the next holder is told that its
+/// predecessor died.
 ///
-/// The command's environment says what came with the lock: TURNLOCK_FENCING_TOKEN, TURNLOCK_PREVIOUS_OWNER_DIED ("0" or
-/// "1") and, after a death, TURNLOCK_PREVIOUS_OWNER and TURNLOCK_PREVIOUS_OWNER_PID. A command that succeeds is taken
-/// to have repaired what a dead holder left. A command that is killed by a signal counts as a holder that died inside;
-/// so does one that fails after it was told of a death.
+/// The command's environment says what came with the lock: TURNLOCK_FILE, TURNLOCK_LOCK, TURNLOCK_FENCING_TOKEN,
+/// TURNLOCK_PREVIOUS_OWNER_DIED ("0" or "1") and, after a death, TURNLOCK_PREVIOUS_OWNER and
+/// TURNLOCK_PREVIOUS_OWNER_PID. A command that succeeds is taken to have repaired what a dead holder left. A command
+/// that is killed by a signal counts as a holder that died inside; so does one that fails after it was told of a death.
+/// (TURNLOCK_INSIDE is how a run inside a run of the same lock is noticed.)
+///
+/// On a terminal, a wait of more than a second says who is waited for. A lock file that is deleted or replaced during
+/// the wait is opened again; while the command runs, it is reported at the end, since newcomers will not have waited.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
@@ -42,10 +45,10 @@ EXIT CODES
   65  the lock is closed: a holder died and its data were never repaired (see `turnlock reset`)
   66  the lock file cannot be opened or created
   69  the command could not be started
-  71  something else went wrong
+  71  something else went wrong, or this runs inside another `turnlock run` of the same lock
 
 EXAMPLES
-  turnlock run /run/app.lock -- ./nightly-report
+  turnlock run /run/app.lock ./nightly-report
   turnlock run --try --lock backup /run/app.lock -- rsync -a /srv /backup
   turnlock run --timeout 5 -E 75 /run/app.lock -- ./import")]
 pub struct Run {
@@ -65,33 +68,37 @@ pub struct Run {
     /// With --algorithm sum: from one slot to the next in the order of turns; coprime to the file's participant slots
     #[arg(long, value_name = "N", requires = "algorithm")]
     step: Option<u32>,
-    /// If the lock is created now, as a mutex: how long those who wait for it let others pass before they insist on
-    /// their place, in seconds; 0 is strict first come first served. One millisecond if not said; a lock that exists
+    /// If the lock is created now, as a mutex: how long those who wait for it let others pass before they queue
+    /// for good, in seconds; 0 is strict first come first served. One millisecond if not said; a lock that exists
     /// keeps what it has
     #[arg(long, value_name = "SECONDS", value_parser = super::seconds)]
     patience: Option<Duration>,
     /// The exit code when the lock was taken or the time limit passed
     #[arg(long, short = 'E', value_name = "CODE", default_value_t = 1)]
     conflict_exit_code: u8,
-    /// Do not let the command inherit what keeps the slot alive: background processes that it leaves behind can then
-    /// not hold the lock, and the lock passes on if turnlock is killed, whether or not the command still runs
+    /// Do not let the command inherit what keeps the slot alive. It makes a difference only if turnlock itself is
+    /// killed: the lock then passes on at once, whether or not the command still runs. Without it, the lock stays held
+    /// until the command has ended, and whatever it left in the background. (When turnlock is not killed it unlocks as
+    /// soon as the command ends; background processes never keep the lock then, unlike with flock)
     #[arg(long, short = 'o')]
     close: bool,
     /// What the holder is called in `turnlock status`; the command's name if not said
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// Say what is waited for and how long it took
+    /// Say what is waited for and how long it took, on a terminal or not
     #[arg(long, short = 'v')]
     verbose: bool,
     /// The lock file
     file: PathBuf,
     /// The command and its arguments
-    #[arg(last = true, required = true, num_args = 1.., value_name = "CMD")]
+    #[arg(trailing_var_arg = true, required = true, num_args = 1.., value_name = "CMD")]
     command: Vec<OsString>,
+    #[command(flatten, next_help_heading = "If the lock file is created now")]
+    creation: Creation,
 }
 
 impl Run {
-    /// Does what was said go together? If not, what does not.
+    /// Whether what was said goes together. If not, what does not.
     pub fn check(&self) -> Result<(), String> {
         match self.algorithm {
             None | Some(Algorithm::Bakery) => Ok(()),
@@ -102,75 +109,127 @@ impl Run {
 
     /// Runs it.
     pub fn run(&self) -> ExitCode {
-        self.try_run().unwrap_or_else(|(code, error)| super::fail(code, &error))
+        self.try_run().unwrap_or_else(|failure| print::fail(failure.code, &failure.why))
     }
 
-    fn try_run(&self) -> Result<ExitCode, (u8, Error)> {
+    fn try_run(&self) -> Result<ExitCode, Failure> {
+        let began = Instant::now();
+        let limit = if self.try_once { Some(Duration::ZERO) } else { self.timeout };
+        let shown = escape::path(&self.file);
+        if self.verbose {
+            print::message(&format_args!("waiting for {:?} in {shown}", self.lock));
+        }
+        // Each further round because somebody deleted or replaced the file.
+        for _ in 0..ROUNDS {
+            let opened = match self.open() {
+                Err(Error::Replaced { .. }) => continue,
+                opened => opened.map_err(|error| Failure::new(exit::NO_FILE, error))?,
+            };
+            let path = opened.file.path();
+            let wait = Waiting {
+                path: &path,
+                file: opened.identity,
+                name: &self.lock,
+                participant: &opened.participant,
+                limit: limit.map(|limit| limit.saturating_sub(began.elapsed())),
+                tell: self.verbose || std::io::stderr().is_terminal(),
+            };
+            let guard = match wait.acquire(&opened.lock) {
+                Ok(guard) => guard,
+                Err(NotAcquired::Error(Error::Replaced { .. })) => {
+                    if self.verbose {
+                        print::message(&format_args!(
+                            "{shown} was deleted or replaced: waiting in the new file"
+                        ));
+                    }
+                    continue;
+                }
+                Err(NotAcquired::Error(Error::WouldBlock | Error::TimedOut)) => {
+                    if self.verbose {
+                        print::message(&format_args!("{:?} in {shown} is taken", self.lock));
+                    }
+                    return Ok(ExitCode::from(self.conflict_exit_code));
+                }
+                Err(NotAcquired::Error(error @ Error::NotRecoverable)) => {
+                    return Err(Failure::new(exit::NOT_CONSISTENT, error));
+                }
+                Err(NotAcquired::Error(error)) => return Err(Failure::new(exit::OS, error)),
+                Err(NotAcquired::HeldByAncestor(why)) => return Err(Failure { code: exit::OS, why }),
+            };
+            if self.verbose {
+                print::message(&format_args!("got it after {:.3} s", began.elapsed().as_secs_f64()));
+            }
+            let ended = self.run_command(guard, &path, opened.identity);
+            if identity(&path) != Some(opened.identity) {
+                print::message(&format_args!(
+                    "{shown} was deleted or replaced while the command ran: whoever came since did not wait for it, and \
+                     may have run beside it"
+                ));
+            }
+            return ended;
+        }
+        Err(Failure::new(exit::NO_FILE, Error::Replaced { path: self.file.clone() }))
+    }
+
+    /// Opens the file and what is needed in it. [`Error::Replaced`] if the path names another one by then.
+    fn open(&self) -> turnlock::Result<Opened> {
         let name = Path::new(&self.command[0]).file_name().map(|name| name.to_string_lossy().into_owned());
         let label = self.label.clone().or(name).unwrap_or_default();
-        let no_file = |error| (exit::NO_FILE, error);
-        let file = LockFile::options().label(&label).open(&self.file).map_err(no_file)?;
-        let wish =
-            Wish { algorithm: self.algorithm, step: self.step, patience: self.patience, must_exist: false };
-        let lock = Lock::open(&file, &self.lock, wish).map_err(no_file)?;
+        let file = self.creation.options().label(&label).open(&self.file)?;
+        let before = identity(&file.path());
         let options = file.participant_options();
         let options = if self.close { options } else { options.inherited_by_children() };
-        let participant = options.open().map_err(no_file)?;
-        if self.verbose {
-            eprintln!("turnlock: waiting for {:?} in {}", self.lock, self.file.display());
-        }
-        let began = std::time::Instant::now();
-        let limit = if self.try_once { Some(Duration::ZERO) } else { self.timeout };
-        let guard = match lock.take(&participant, limit) {
-            Ok(guard) => guard,
-            Err(Error::WouldBlock | Error::TimedOut) => {
-                if self.verbose {
-                    eprintln!("turnlock: {:?} in {} is taken", self.lock, self.file.display());
-                }
-                return Ok(ExitCode::from(self.conflict_exit_code));
-            }
-            Err(error @ Error::NotRecoverable) => return Err((exit::NOT_CONSISTENT, error)),
-            Err(error) => return Err((exit::OS, error)),
-        };
-        if self.verbose {
-            eprintln!("turnlock: got it after {:.3} s", began.elapsed().as_secs_f64());
-        }
-        self.run_command(guard)
+        // Compares the path with the open file: so what the path names before and after is that file.
+        let participant = options.open()?;
+        let identity = identity(&file.path()).filter(|after| before == Some(*after));
+        let identity = identity.ok_or_else(|| Error::Replaced { path: self.file.clone() })?;
+        let wish =
+            Wish { algorithm: self.algorithm, step: self.step, patience: self.patience, must_exist: false };
+        let lock = Lock::open(&file, &self.lock, wish)?;
+        Ok(Opened { lock, participant, file, identity })
     }
 
-    fn run_command(&self, mut guard: ParticipantGuard) -> Result<ExitCode, (u8, Error)> {
-        let os = |error| (exit::OS, error);
+    fn run_command(
+        &self,
+        mut guard: ParticipantGuard,
+        path: &Path,
+        file: Identity,
+    ) -> Result<ExitCode, Failure> {
+        let os = |error| Failure::new(exit::OS, error);
         let Acquired { fencing_token, previous_owner_died } = guard.acquired();
+        // Of the runs that this one is inside, and of this one.
+        let mut inside = std::env::var(waiting::INSIDE).map_or(String::new(), |outer| outer + " ");
+        inside += &waiting::acquisition(file, fencing_token);
         let mut command = Command::new(&self.command[0]);
         command
+            .env(waiting::INSIDE, inside)
             .args(&self.command[1..])
+            .env("TURNLOCK_FILE", path)
+            .env("TURNLOCK_LOCK", &self.lock)
             .env("TURNLOCK_FENCING_TOKEN", fencing_token.to_string())
             .env("TURNLOCK_PREVIOUS_OWNER_DIED", if previous_owner_died { "1" } else { "0" })
             .env_remove("TURNLOCK_PREVIOUS_OWNER")
             .env_remove("TURNLOCK_PREVIOUS_OWNER_PID");
         if let Some(dead) = guard.previous_owner() {
-            eprintln!(
-                "turnlock: the previous holder of {:?}, {} (pid {}), died while it had the lock",
+            print::message(&format_args!(
+                "the previous holder of {:?}, {} (pid {}), died while it had the lock",
                 self.lock, dead.label, dead.pid
-            );
+            ));
             command
                 .env("TURNLOCK_PREVIOUS_OWNER", dead.label)
                 .env("TURNLOCK_PREVIOUS_OWNER_PID", dead.pid.to_string());
         }
-        // Before the command is started, so that no signal is lost in between.
-        let signals = SignalsInfo::<WithOrigin>::new(PASSED_ON)
-            .map_err(|source| os(Error::System { what: "listening for signals".into(), source }))?;
-        let status = match SharedChild::spawn(&mut command) {
-            Ok(child) => wait_passing_signals_on(child, signals),
+        let system = |what: String| move |source| Failure::new(exit::OS, Error::System { what, source });
+        let signals = Signals::keep().map_err(system("listening for signals".into()))?;
+        let status = match command::run(&mut command, signals) {
+            Ok(status) => status.map_err(system("waiting for the command".into()))?,
             Err(source) => {
                 // Not started, not repaired: the one after us is told of the death again.
                 if previous_owner_died { guard.abandon() } else { guard.unlock() }.map_err(os)?;
                 let what = format!("cannot start {:?}", self.command[0]);
-                return Err((exit::CANNOT_RUN, Error::System { what, source }));
+                return Err(Failure::new(exit::CANNOT_RUN, Error::System { what, source }));
             }
         };
-        let status =
-            status.map_err(|source| os(Error::System { what: "waiting for the command".into(), source }))?;
         if status.signal().is_some() || (previous_owner_died && !status.success()) {
             guard.abandon().map_err(os)?;
         } else {
@@ -183,33 +242,43 @@ impl Run {
     }
 }
 
+/// How often a file may be deleted or replaced during one wait.
+const ROUNDS: u32 = 10_000;
+
+/// What is needed of the lock file. In the order in which it is dropped.
+struct Opened {
+    lock: Lock,
+    participant: Participant,
+    file: LockFile,
+    identity: Identity,
+}
+
+/// A file's device and inode number.
+type Identity = (u64, u64);
+
+/// Which file the path names now.
+fn identity(path: &Path) -> Option<Identity> {
+    path.symlink_metadata().ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
+/// An exit code, and why.
+struct Failure {
+    code: u8,
+    why: String,
+}
+
+impl Failure {
+    fn new(code: u8, error: Error) -> Self {
+        let how = match &error {
+            Error::ParticipantsFull { .. } => " (`turnlock create --participants N` does)",
+            Error::LocksFull { .. } => " (`turnlock create --locks N` does)",
+            _ => "",
+        };
+        Self { code, why: format!("{error}{how}") }
+    }
+}
+
 fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     ExitCode::from(u8::try_from(code).unwrap_or(exit::FAILED))
-}
-
-const PASSED_ON: [i32; 8] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH];
-
-fn wait_passing_signals_on(
-    child: SharedChild,
-    mut signals: SignalsInfo<WithOrigin>,
-) -> std::io::Result<ExitStatus> {
-    let child = Arc::new(child);
-    let handle = signals.handle();
-    let passing = std::thread::spawn({
-        let child = child.clone();
-        move || {
-            for origin in &mut signals {
-                // What the terminal sends (Ctrl-C), the kernel sends to the whole foreground group: the command too.
-                if !matches!(origin.cause, Cause::Kernel) {
-                    // A command that has just ended needs no signal.
-                    let _ = child.send_signal(origin.signal);
-                }
-            }
-        }
-    });
-    let status = child.wait();
-    handle.close();
-    let _ = passing.join();
-    status
 }

@@ -1,10 +1,15 @@
 //! `turnlock status`: who holds, who waits, since when.
 
-use super::exit;
-use anstream::println;
-use anstyle::{AnsiColor, Style};
-use std::{fmt::Write, path::PathBuf, process::ExitCode};
-use turnlock::inspect::{self, DeadOwner, Entry, FileStatus, Life, LockStatus, ParticipantStatus};
+use super::{
+    describe::{self, BAD, FAINT, STRONG},
+    escape, exit, print,
+};
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use turnlock::inspect::{self, DeadOwner, FileStatus, Life, LockStatus};
 
 /// Show who holds each lock of a file, who waits, and since when
 ///
@@ -14,7 +19,8 @@ use turnlock::inspect::{self, DeadOwner, Entry, FileStatus, Life, LockStatus, Pa
 EXIT CODES
   0  shown
   64  the command line is wrong
-  66  the file cannot be read or is not a lock file")]
+  66  the file cannot be read or is not a lock file
+  71  standard output cannot be written to; a reader that closes the pipe is no error")]
 pub struct Status {
     /// Print JSON (fencing tokens as decimal strings, since they exceed 2^53)
     #[arg(long)]
@@ -30,31 +36,27 @@ impl Status {
     /// Runs it.
     pub fn run(&self) -> ExitCode {
         match inspect::snapshot(&self.file) {
-            Ok(status) if self.json => super::print_json(&status),
-            Ok(status) => {
-                println!("{}", text(&status, self.all).trim_end());
-                ExitCode::SUCCESS
-            }
-            Err(error) => super::fail(exit::NO_FILE, &error),
+            Ok(status) if self.json => print::json(&status),
+            Ok(status) => print::and_end(&text(&status, self.all), 0),
+            Err(error) => print::fail(exit::NO_FILE, &error),
         }
     }
 }
 
-const STRONG: Style = Style::new().bold();
-const FAINT: Style = Style::new().dimmed();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-
 fn text(status: &FileStatus, all: bool) -> String {
     let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "{STRONG}{}{STRONG:#}: {} of {} participant slots, {} of {} locks",
-        status.path.display(),
-        status.participants.len(),
-        status.participant_capacity,
-        status.locks.len(),
-        status.lock_capacity
-    );
+    let _ = write!(text, "{STRONG}{}{STRONG:#}: ", escape::path(&status.path));
+    let dead = status.participants.iter().filter(|participant| participant.life == Life::Dead).count();
+    let alive = status.participants.len() - dead;
+    let slots = status.participant_capacity;
+    let _ = match dead {
+        0 => write!(text, "{alive} of {slots} participant slots, "),
+        dead => write!(
+            text,
+            "{alive} of {slots} participant slots, {BAD}and {dead} of the dead{BAD:#}, which newcomers may take; "
+        ),
+    };
+    let _ = writeln!(text, "{} of {} locks", status.locks.len(), status.lock_capacity);
     if !status.of_this_boot {
         let _ = writeln!(
             text,
@@ -63,17 +65,17 @@ fn text(status: &FileStatus, all: bool) -> String {
         );
     }
     for lock in &status.locks {
-        describe_lock(&mut text, lock);
+        describe_lock(&mut text, lock, &status.path);
     }
     if all {
         let _ = writeln!(text, "\nparticipants");
         for participant in &status.participants {
             let _ = writeln!(
                 text,
-                "  slot {:<4} {} {FAINT}{}, kept by a {}{FAINT:#}",
+                "  slot {:<4} {}{}{FAINT}, kept by a {}{FAINT:#}",
                 participant.slot,
-                who(participant),
-                participant.program,
+                describe::who(participant),
+                describe::life(participant.life),
                 participant.kept_by
             );
         }
@@ -81,11 +83,11 @@ fn text(status: &FileStatus, all: bool) -> String {
     text
 }
 
-fn describe_lock(text: &mut String, lock: &LockStatus) {
+fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path) {
     let _ = write!(
         text,
         "\n{STRONG}{}{STRONG:#} {FAINT}({}, {}, {}){FAINT:#}: ",
-        lock.name,
+        escape::text(&lock.name),
         lock.kind,
         lock.algorithm,
         order(lock)
@@ -93,27 +95,22 @@ fn describe_lock(text: &mut String, lock: &LockStatus) {
     let _ = match &lock.holder {
         Some(holder) => writeln!(
             text,
-            "held by {}{}, fencing token {}",
-            who(&holder.participant),
-            for_how_long(holder),
+            "{}, fencing token {}",
+            describe::holder(holder),
             holder.fencing_token.unwrap_or(0)
         ),
         None => writeln!(text, "free, last fencing token {}", lock.fencing_token),
     };
     for (at, waiter) in lock.queue.iter().enumerate() {
-        let what = match waiter.takes_part {
-            Some("standing") if Some(waiter.participant.slot) == lock.turn_of => {
-                " stands in the ring, and it is its turn"
-            }
-            Some("standing") => " stands in the ring",
-            _ => " waits",
-        };
-        let _ = writeln!(text, "  {}. {}{what}{}", at + 1, who(&waiter.participant), for_how_long(waiter));
+        let has_turn = Some(waiter.participant.slot) == lock.turn_of;
+        let _ = writeln!(text, "  {}. {}", at + 1, describe::waiter(waiter, has_turn));
     }
     let died = |dead: &DeadOwner| {
         format!(
             "{} (pid {}) died holding it, with fencing token {}",
-            dead.label, dead.pid, dead.fencing_token
+            escape::text(&dead.label),
+            dead.pid,
+            dead.fencing_token
         )
     };
     let dead = lock.previous_owner.as_ref().map(died).unwrap_or_default();
@@ -123,8 +120,9 @@ fn describe_lock(text: &mut String, lock: &LockStatus) {
         _ => writeln!(
             text,
             "  {BAD}not recoverable{BAD:#}: {dead}, and nobody repaired its data. Repair them, then: turnlock reset \
-             --lock {}",
-            lock.name
+             --lock {} {}",
+            escape::word(&lock.name),
+            escape::word(&path.to_string_lossy())
         ),
     };
 }
@@ -135,35 +133,5 @@ fn order(lock: &LockStatus) -> String {
         ("ring", None) => "in turn".into(),
         _ if lock.patience_seconds == 0.0 => "strict order".into(),
         _ => format!("patience {} ms", lock.patience_seconds * 1e3),
-    }
-}
-
-fn who(participant: &ParticipantStatus) -> String {
-    let mut text = format!("{STRONG}{}{STRONG:#} (pid {}", participant.label, participant.pid);
-    if participant.thread != participant.pid {
-        let _ = write!(text, ", thread {}", participant.thread);
-    }
-    if !participant.same_pid_namespace {
-        text += ", of another PID namespace";
-    }
-    text += ")";
-    match participant.life {
-        Life::Alive => {}
-        Life::Stopped => {
-            let _ = write!(text, " {BAD}stopped{BAD:#}");
-        }
-        Life::Dead => {
-            let _ = write!(text, " {BAD}dead{BAD:#}");
-        }
-    }
-    text
-}
-
-fn for_how_long(entry: &Entry) -> String {
-    let Some(seconds) = entry.for_seconds else { return String::new() };
-    match seconds as u64 {
-        0..120 => format!(" for {seconds:.1} s"),
-        120..7200 => format!(" for {:.0} min", seconds / 60.0),
-        _ => format!(" for {:.1} h", seconds / 3600.0),
     }
 }

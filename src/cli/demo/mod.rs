@@ -26,7 +26,7 @@ mod programs;
 mod stage;
 mod verdict;
 
-use super::exit;
+use super::{exit, print};
 use evidence::Expected;
 use narrator::Narrator;
 use programs::{Built, Language, LeftOut};
@@ -47,6 +47,7 @@ EXIT CODES
   0  everything was in order
   1  something was off, or the demo could not be run
   64  the command line is wrong
+  71  standard output cannot be written to; a reader that closes the pipe is no error
   128 + N  signal N ended it
 
 EXAMPLES
@@ -98,6 +99,8 @@ enum NoVerdict {
     Failed(String),
     /// A signal came.
     Interrupted(i32),
+    /// There is one, and it cannot be printed.
+    Unprinted(std::io::Error),
 }
 
 impl From<String> for NoVerdict {
@@ -115,10 +118,13 @@ impl Demo {
         match self.try_run() {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::from(exit::FAILED),
-            Err(NoVerdict::Failed(why)) => super::fail(exit::FAILED, &why),
+            Err(NoVerdict::Failed(why)) => print::fail_in_lines(exit::FAILED, &why),
+            Err(NoVerdict::Unprinted(error)) => {
+                print::fail(exit::OS, &format!("cannot write to standard output: {error}"))
+            }
             Err(NoVerdict::Interrupted(signal)) => {
                 let code = u8::try_from(128 + signal).unwrap_or(exit::FAILED);
-                super::fail(code, &format!("ended by signal {signal}; every program was killed"))
+                print::fail(code, &format!("ended by signal {signal}; every program was killed"))
             }
         }
     }
@@ -153,7 +159,8 @@ impl Demo {
         let stage = stage::Stage::set(folder.path(), &programs, self.separate_locks)?;
         let seen = play::play(&stage, &programs, &expected, (sender, events), &narrator)?;
         let verdict = verdict::verify(&expected, &left_out, &seen);
-        narrator.verdict(&verdict, self.keep.then(|| folder.path()), self.separate_locks)?;
+        let kept = self.keep.then(|| folder.path());
+        narrator.verdict(&verdict, kept, self.separate_locks).map_err(NoVerdict::Unprinted)?;
         Ok(verdict.in_order)
     }
 

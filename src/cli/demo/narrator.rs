@@ -7,6 +7,7 @@ use super::{
     programs::{Built, Language, LeftOut},
     verdict::Verdict,
 };
+use crate::cli::{escape, print};
 use anstyle::{AnsiColor, Style};
 use std::{
     cell::Cell,
@@ -39,7 +40,8 @@ impl Narrator {
         Self { json, live, shown: Cell::new(false), quarters: Cell::new(0) }
     }
 
-    // The demo goes on when nobody reads what it prints; its exit code is the verdict. So errors are dropped.
+    // The demo goes on when nobody reads what it prints; its exit code is the verdict. So errors are dropped, but
+    // for that of writing the verdict itself.
 
     fn write(&self, text: &str) {
         let _ = if self.json {
@@ -69,8 +71,8 @@ impl Narrator {
              A turn: read the counter, add a line to the journal, write the counter + 1.\n\
              Only the lock keeps them from losing updates. One of them will be killed inside.\n\n\
              {FAINT}folder   {}\nlibrary  {}{FAINT:#}\n",
-            folder.display(),
-            library.display()
+            escape::path(folder),
+            escape::path(library)
         ));
     }
 
@@ -95,7 +97,11 @@ impl Narrator {
             ));
         }
         for out in left_out {
-            self.line(&format!("  {BAD}-{BAD:#}  {:<12} left out: {}", out.language.file(), out.why));
+            self.line(&format!(
+                "  {BAD}-{BAD:#}  {:<12} left out: {}",
+                out.language.file(),
+                escape::lines(&out.why)
+            ));
         }
         self.line("");
     }
@@ -154,33 +160,27 @@ impl Narrator {
         let after =
             after.map_or(String::new(), |after| format!(" {:.1} ms later", after.as_secs_f64() * 1e3));
         self.line(&format!(
-            "{STRONG}{} got the lock{after}, and was told that its holder died{STRONG:#}:\n  {dead} (process {pid}). It \
+            "{STRONG}{} got the lock{after}, and was told that its holder died{STRONG:#}:\n  {} (process {pid}). It \
              set the counter to {count}, as the journal says.",
-            told.file()
+            told.file(),
+            escape::text(dead)
         ));
     }
 
     /// What came of it. `kept`: the folder, if it stays.
-    pub fn verdict(
-        &self,
-        verdict: &Verdict,
-        kept: Option<&Path>,
-        separate_locks: bool,
-    ) -> Result<(), String> {
+    pub fn verdict(&self, verdict: &Verdict, kept: Option<&Path>, separate_locks: bool) -> io::Result<()> {
         self.clear();
         if self.json {
-            let json = serde_json::to_string_pretty(verdict).map_err(|error| error.to_string())?;
-            return writeln!(anstream::stdout(), "{json}")
-                .map_err(|error| format!("standard output: {error}"));
+            return print::result(&format!("{}\n", serde_json::to_string_pretty(verdict)?));
         }
-        self.line(&in_words(verdict));
+        let mut text = in_words(verdict);
         if separate_locks {
-            self.line("Each program had a lock of its own, so nothing kept them apart. That is what the lock is for.");
+            text += "\nEach program had a lock of its own, so nothing kept them apart. That is what the lock is for.";
         }
         if let Some(folder) = kept {
-            self.line(&format!("Kept: {}", folder.display()));
+            text += &format!("\nKept: {}", escape::path(folder));
         }
-        Ok(())
+        print::result(&(text + "\n"))
     }
 }
 
@@ -212,11 +212,14 @@ fn in_words(verdict: &Verdict) -> String {
         );
     }
     for out in &verdict.left_out {
-        row("", format!("- {:<12} left out: {}", out.program, out.why));
+        row("", format!("- {:<12} left out: {}", out.program, escape::lines(&out.why)));
     }
     if let Some(dead) = &verdict.owner_dead {
         let after = dead.after_milliseconds.map_or(String::new(), |after| format!(" after {after:.1} ms"));
-        row("owner dead", format!("{} (process {}), told to {}{after}", dead.label, dead.pid, dead.told));
+        row(
+            "owner dead",
+            format!("{} (process {}), told to {}{after}", escape::text(&dead.label), dead.pid, dead.told),
+        );
     }
     let order = &verdict.order;
     if let (Some(first), Some(last)) = (&order.first_fencing_token, &order.last_fencing_token) {
@@ -233,7 +236,7 @@ fn in_words(verdict: &Verdict) -> String {
         text += &format!("{GOOD}All in order.{GOOD:#}");
     } else {
         text += &format!("{BAD}Not in order:{BAD:#}");
-        text.extend(verdict.problems.iter().map(|problem| format!("\n  - {problem}")));
+        text.extend(verdict.problems.iter().map(|problem| format!("\n  - {}", escape::lines(problem))));
     }
     text
 }

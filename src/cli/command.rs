@@ -1,0 +1,73 @@
+//! The command that `turnlock run` runs: started, waited for, sent on what turnlock is sent.
+
+use super::processes;
+use shared_child::{SharedChild, unix::SharedChildExt};
+use signal_hook::{
+    consts::{SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH},
+    iterator::{
+        SignalsInfo,
+        exfiltrator::origin::{Origin, WithOrigin},
+    },
+    low_level::{emulate_default_handler, siginfo::Cause},
+};
+use std::{
+    io,
+    process::{Command, ExitStatus},
+    sync::Arc,
+};
+
+const PASSED_ON: [i32; 10] =
+    [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGTSTP, SIGCONT];
+
+/// Signals that wait to be passed on to a command.
+pub struct Signals(SignalsInfo<WithOrigin>);
+
+impl Signals {
+    /// From now on signals are kept for the command. Before it is started, so that none is lost in between.
+    pub fn keep() -> io::Result<Self> {
+        SignalsInfo::new(PASSED_ON).map(Self)
+    }
+
+    /// Passes signals on to `child` until it has ended.
+    fn pass_on_to(mut self, child: Arc<SharedChild>) -> io::Result<ExitStatus> {
+        let handle = self.0.handle();
+        let passing = std::thread::spawn({
+            let (child, handle) = (child.clone(), handle.clone());
+            move || {
+                while !handle.is_closed() {
+                    let arrived: Vec<Origin> = self.0.wait().collect();
+                    pass_on(&arrived, &child);
+                }
+            }
+        });
+        let status = child.wait();
+        handle.close();
+        // It does not panic; and if it did, the command has ended all the same.
+        let _ = passing.join();
+        status
+    }
+}
+
+fn pass_on(arrived: &[Origin], child: &SharedChild) {
+    let send = |origin: &Origin| {
+        // What the terminal sends (Ctrl-C, Ctrl-Z), the kernel sends to the whole foreground group: the command too.
+        if !matches!(origin.cause, Cause::Kernel) {
+            // A command that has just ended needs no signal.
+            let _ = child.send_signal(origin.signal);
+        }
+    };
+    let (stops, others): (Vec<_>, Vec<_>) = arrived.iter().partition(|origin| origin.signal == SIGTSTP);
+    stops.iter().for_each(|origin| send(origin));
+    others.iter().for_each(|origin| send(origin));
+    // In which order the two arrived is not known: rather run on than stand still.
+    let continued = others.iter().any(|origin| origin.signal == SIGCONT);
+    if !stops.is_empty() && !continued && !processes::group_is_orphaned() {
+        // As without a handler. An error: then it goes on, and waits for a command that is stopped.
+        let _ = emulate_default_handler(SIGTSTP);
+    }
+}
+
+/// Runs the command to its end. The outer error: it could not be started; the inner one: it could not be waited for.
+pub fn run(command: &mut Command, signals: Signals) -> io::Result<io::Result<ExitStatus>> {
+    Ok(signals.pass_on_to(Arc::new(SharedChild::spawn(command)?)))
+}

@@ -1,0 +1,185 @@
+//! `turnlock create`: a lock file of a given size, and for whom.
+
+use super::{escape, exit, print};
+use std::{
+    io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use turnlock::{Error, LockFile, LockFileOptions, inspect};
+
+/// Create a lock file with room for so many participants and locks, and for a group
+///
+/// Not needed for a file of the usual size that only its owner uses: `turnlock run` and every program create what they
+/// do not find. Never touches a file that is there: the size of a lock file is fixed when it is created.
+#[derive(clap::Args)]
+#[command(after_help = "\
+EXIT CODES
+  0  the file was created
+  64  the command line is wrong
+  66  the path exists already, or the file cannot be created there
+  71  standard output cannot be written to
+
+EXAMPLES
+  turnlock create --group www-data /run/app/app.lock      shared with a group, mode 660
+  turnlock create --participants 1024 --locks 8 /dev/shm/app.lock")]
+pub struct Create {
+    #[command(flatten)]
+    creation: Creation,
+    /// Never rely on membarrier, even where the kernel has it: for a file that will also be used from a sandbox that
+    /// refuses it. Until the next boot
+    #[arg(long)]
+    full_fences: bool,
+    /// Print what was created as JSON
+    #[arg(long)]
+    json: bool,
+    /// The lock file
+    file: PathBuf,
+}
+
+/// What a lock file is to be like if it is created now.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Creation {
+    /// Room for so many participants at once (threads and processes), 1 to 1024; 128 if not said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    participants: Option<u32>,
+    /// Room for so many named locks, 1 to 1024; 64 if not said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    locks: Option<u32>,
+    /// The permission bits, whatever the umask is, none for others; 600 if not said, 660 with --group
+    #[arg(long, value_name = "OCTAL", value_parser = octal)]
+    mode: Option<u32>,
+    /// The group to share the file with, by name or number
+    #[arg(long, value_name = "NAME|GID", value_parser = group)]
+    group: Option<u32>,
+}
+
+impl Creation {
+    /// The options for a file that is opened, or created like this.
+    pub fn options(&self) -> LockFileOptions {
+        let mut options = LockFile::options();
+        options.participants(self.participants.unwrap_or(0)).locks(self.locks.unwrap_or(0));
+        if let Some(mode) = self.mode {
+            options.mode(mode);
+        }
+        if let Some(group) = self.group {
+            options.group(group);
+        }
+        options
+    }
+}
+
+/// What was created.
+#[derive(serde::Serialize)]
+struct Created {
+    path: String,
+    participant_capacity: u32,
+    lock_capacity: u32,
+    bytes: u64,
+    mode: String,
+    owner: u32,
+    group: u32,
+    fences: &'static str,
+}
+
+impl Create {
+    /// Runs it.
+    pub fn run(&self) -> ExitCode {
+        match self.try_run().and_then(|()| self.created()) {
+            Ok(created) if self.json => print::json(&created),
+            Ok(created) => print::and_end(&in_words(&created), 0),
+            Err(why) => print::fail(exit::NO_FILE, &why),
+        }
+    }
+
+    /// Made whole under another name, and then given its own if nothing has it: whatever happens, a file that was there
+    /// is left as it is, and nobody finds one of another size.
+    fn try_run(&self) -> Result<(), String> {
+        let path = escape::path(&self.file);
+        let exists = || {
+            format!(
+                "{path} exists already, and is left as it is: `turnlock status` shows what it is; a lock file's size is \
+                 fixed, so for another one delete it while nobody uses it"
+            )
+        };
+        let name = self.file.file_name().ok_or_else(|| format!("the path {path} names no file"))?;
+        if self.file.symlink_metadata().is_ok() {
+            return Err(exists());
+        }
+        let mut options = self.creation.options();
+        options.full_fences(self.full_fences).label("turnlock create");
+        let folder = match self.file.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        if !folder.is_dir() {
+            return Err(format!("{path}: there is no folder {}: create it first", escape::path(folder)));
+        }
+        let made = tempfile::Builder::new().prefix(".turnlock-").make_in(folder, |temporary| {
+            options.open(temporary).map(drop).map_err(|error| {
+                // There is no file of that name, as a rule; and people do not know it.
+                let _ = std::fs::remove_file(temporary);
+                let other = temporary.file_name().unwrap_or_default().to_string_lossy();
+                let error = match error {
+                    Error::System { source, .. } => format!("{path}: cannot create it: {source}"),
+                    error => error.to_string().replace(&*other, &name.to_string_lossy()),
+                };
+                io::Error::other(error)
+            })
+        });
+        let made = made.map_err(|error| error.to_string())?;
+        match made.persist_noclobber(&self.file) {
+            Ok(()) => Ok(()),
+            Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
+            Err(failed) => Err(format!("{path}: cannot give it its name: {}", failed.error)),
+        }
+    }
+
+    fn created(&self) -> Result<Created, String> {
+        let status = inspect::snapshot(&self.file).map_err(|error| error.to_string())?;
+        let meta = status.path.symlink_metadata().map_err(|error| error.to_string())?;
+        Ok(Created {
+            path: status.path.to_string_lossy().into_owned(),
+            participant_capacity: status.participant_capacity,
+            lock_capacity: status.lock_capacity,
+            bytes: meta.len(),
+            mode: format!("{:03o}", meta.mode() & 0o7777),
+            owner: meta.uid(),
+            group: meta.gid(),
+            fences: status.fences,
+        })
+    }
+}
+
+fn in_words(created: &Created) -> String {
+    let group = uzers::get_group_by_gid(created.group)
+        .map_or(created.group.to_string(), |group| escape::text(&group.name().to_string_lossy()));
+    format!(
+        "{}: created, with room for {} participants and {} locks; {} bytes, mode {}, group {group}{}\n",
+        escape::text(&created.path),
+        created.participant_capacity,
+        created.lock_capacity,
+        created.bytes,
+        created.mode,
+        if created.fences == "full" { ", full fences" } else { "" }
+    )
+}
+
+fn octal(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).map_err(|_| "a mode is an octal number, such as 660")?;
+    if mode & !0o770 != 0 || mode & 0o600 != 0o600 {
+        return Err(
+            "the owner must be able to read and write, and others nothing: 600, or 660 for a group".into()
+        );
+    }
+    Ok(mode)
+}
+
+/// A group's number. One that is a number is taken for that, as chown(1) does if no group has it for a name.
+fn group(text: &str) -> Result<u32, String> {
+    match uzers::get_group_by_name(text) {
+        Some(group) => Ok(group.gid()),
+        None => text.parse().map_err(|_| "there is no group of this name".into()),
+    }
+}

@@ -1,0 +1,95 @@
+//! Participants, in words.
+
+use super::escape;
+use anstyle::{AnsiColor, Style};
+use std::fmt::Write;
+use turnlock::inspect::{Entry, Life, ParticipantStatus};
+
+/// What matters most.
+pub const STRONG: Style = Style::new().bold();
+/// What matters least.
+pub const FAINT: Style = Style::new().dimmed();
+/// What is not well.
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// Who somebody is: "make, run by turnlock (pid 4711)", where the process is turnlock and make is what it runs.
+pub fn who(participant: &ParticipantStatus) -> String {
+    let ParticipantStatus { label, program, pid, thread, .. } = participant;
+    let mut text = format!("{STRONG}{}{STRONG:#}", escape::text(label));
+    let of_turnlock = program == "turnlock" && label.split(' ').next() != Some("turnlock");
+    text += if of_turnlock { ", run by turnlock (" } else { " (" };
+    if !of_turnlock && program != "turnlock" && program != label {
+        let _ = write!(text, "{}, ", escape::text(program));
+    }
+    let _ = write!(text, "pid {pid}");
+    if thread != pid {
+        let _ = write!(text, ", thread {thread}");
+    }
+    if !participant.same_pid_namespace {
+        text += ", of another PID namespace";
+    }
+    text + ")"
+}
+
+/// What a holder does: "held for 12 s by make, run by turnlock (pid 4711)". Of a dead one it is known when it entered,
+/// and not when it died.
+pub fn holder(entry: &Entry) -> String {
+    let who = who(&entry.participant);
+    let time =
+        entry.for_seconds.map(|seconds| (if entry.at_least { "at least " } else { "" }, span(seconds)));
+    match (entry.participant.life, time) {
+        (Life::Dead, None) => format!("held by {who}, {BAD}dead{BAD:#}"),
+        (Life::Dead, Some((least, span))) => {
+            format!("held by {who}, {BAD}dead{BAD:#}: it entered {least}{span} ago")
+        }
+        (life, time) => {
+            let time = time.map(|(least, span)| format!(" for {least}{span}")).unwrap_or_default();
+            format!("held{time} by {who}{}", if_stopped(life))
+        }
+    }
+}
+
+/// What a waiter does: "make, run by turnlock (pid 4711), waiting for 3.2 s".
+pub fn waiter(entry: &Entry, has_turn: bool) -> String {
+    let life = entry.participant.life;
+    let (waits, came) = match entry.takes_part {
+        Some("standing") if has_turn => ("standing in the ring, and it is its turn", "it joined the ring"),
+        Some("standing") => ("standing in the ring", "it joined the ring"),
+        _ => ("waiting", "it came"),
+    };
+    let who = who(&entry.participant);
+    let span = entry.for_seconds.map(span);
+    match (life, span) {
+        (Life::Dead, Some(span)) => format!("{who}, {BAD}dead{BAD:#}: {came} {span} ago"),
+        (Life::Dead, None) => format!("{who}, {BAD}dead{BAD:#}"),
+        (life, Some(span)) => format!("{who}, {waits} for {span}{}", if_stopped(life)),
+        (life, None) => format!("{who}, {waits}{}", if_stopped(life)),
+    }
+}
+
+/// Whether somebody is well, as an addition to its name.
+pub fn life(life: Life) -> String {
+    match life {
+        Life::Dead => format!(", {BAD}dead{BAD:#}"),
+        life => if_stopped(life),
+    }
+}
+
+fn if_stopped(life: Life) -> String {
+    if life == Life::Stopped { format!(", {BAD}stopped{BAD:#} at the moment") } else { String::new() }
+}
+
+/// A span of time, to a precision that people care for.
+pub fn span(seconds: f64) -> String {
+    match seconds as u64 {
+        0..10 => format!("{seconds:.1} s"),
+        10..120 => format!("{seconds:.0} s"),
+        120..7200 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+/// The same text without colours, for a message on standard error.
+pub fn without_colours(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}

@@ -1,0 +1,157 @@
+//! Waiting for a lock: for people, who for; and not at all where it could never end.
+
+use super::{describe, escape, lock::Lock, print, processes};
+use std::{
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
+    time::Duration,
+};
+use turnlock::{
+    Error, Participant, ParticipantGuard,
+    inspect::{self, Entry, FileStatus, Life, LockStatus},
+};
+
+/// One wait.
+pub struct Waiting<'a> {
+    /// The lock file, with its folder resolved.
+    pub path: &'a Path,
+    /// The file's device and inode number.
+    pub file: (u64, u64),
+    /// The lock's name.
+    pub name: &'a str,
+    /// As whom.
+    pub participant: &'a Participant,
+    /// For how long at most; nothing: until the lock is free.
+    pub limit: Option<Duration>,
+    /// Whether somebody wants to read who is waited for.
+    pub tell: bool,
+}
+
+/// Why the lock was not acquired.
+pub enum NotAcquired {
+    /// The library says why.
+    Error(Error),
+    /// The holder runs the command that this process is part of. In a sentence.
+    HeldByAncestor(String),
+}
+
+/// When to look who holds the lock. The first look only finds out whether waiting can end.
+const LOOKS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)];
+
+impl Waiting<'_> {
+    /// Acquires `lock`.
+    pub fn acquire<'a>(&self, lock: &'a Lock) -> Result<ParticipantGuard<'a>, NotAcquired>
+    where
+        Self: 'a,
+    {
+        let participant = self.participant;
+        let endless = Mutex::new(None);
+        let (acquired, until) = channel();
+        std::thread::scope(|threads| {
+            if self.limit != Some(Duration::ZERO) {
+                threads.spawn(|| self.watch(until, &endless));
+            }
+            let guard = lock.take(participant, self.limit);
+            drop(acquired);
+            guard
+        })
+        .map_err(|error| {
+            match (error, endless.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+                (Error::Cancelled, Some(why)) => NotAcquired::HeldByAncestor(why),
+                (error, _) => NotAcquired::Error(error),
+            }
+        })
+    }
+
+    /// Looks who is waited for, until the wait is over.
+    fn watch(&self, until: Receiver<()>, endless: &Mutex<Option<String>>) {
+        let mut waited = Duration::ZERO;
+        for look in LOOKS {
+            if until.recv_timeout(look - waited) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            waited = look;
+            let Some(status) = self.snapshot() else { continue };
+            let Some(lock) = status.locks.iter().find(|lock| lock.name == self.name) else { continue };
+            let Some(holder) = &lock.holder else { continue };
+            // A wait with an end may go on: nobody may wait for this process, and the ancestor unlock before it ends.
+            if self.limit.is_none() && is_held_around_us(self.file, holder) {
+                *endless.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.never(holder));
+                self.participant.cancel();
+                return;
+            }
+            if self.tell && look == LOOKS[1] {
+                print::message(&self.in_words(lock, holder));
+            }
+        }
+    }
+
+    /// The file as it is now, if the path still names the one that this process waits in.
+    fn snapshot(&self) -> Option<FileStatus> {
+        let status = inspect::snapshot(self.path).ok()?;
+        let own = |one: &inspect::ParticipantStatus| {
+            one.slot == self.participant.slot() && one.pid == std::process::id() && one.life != Life::Dead
+        };
+        status.participants.iter().any(own).then_some(status)
+    }
+
+    fn in_words(&self, lock: &LockStatus, holder: &Entry) -> String {
+        let own = |entry: &Entry| entry.participant.slot == self.participant.slot();
+        let place = lock.queue.iter().position(own).map(|before| before + 1);
+        let place = place.map_or(String::new(), |place| format!("; you are {}", ordinal(place)));
+        let (name, path, holder) = (self.name, escape::path(self.path), describe::holder(holder));
+        describe::without_colours(&format!("waiting for {name:?} in {path}: {holder}{place}"))
+    }
+
+    fn never(&self, holder: &Entry) -> String {
+        let (name, path, who) = (self.name, escape::path(self.path), describe::who(&holder.participant));
+        describe::without_colours(&format!(
+            "{name:?} in {path} is held by {who}, and this runs inside it: waiting would never end. Use another lock \
+             inside, or leave this `turnlock run` out (or give --timeout, if this runs in the background and nobody \
+             waits for it)"
+        ))
+    }
+}
+
+/// The environment variable that says which acquisitions a command is inside: words, made by [`acquisition`].
+pub const INSIDE: &str = "TURNLOCK_INSIDE";
+
+/// One acquisition, unlike any other: the file's device and inode number, and the fencing token.
+pub fn acquisition((device, inode): (u64, u64), fencing_token: u64) -> String {
+    format!("{device}:{inode}:{fencing_token}")
+}
+
+/// Whether a `turnlock run` made this acquisition for a command that this very process is part of.
+fn is_held_around_us(file: (u64, u64), holder: &Entry) -> bool {
+    let Some(token) = holder.fencing_token else { return false };
+    let (who, own) = (&holder.participant, acquisition(file, token));
+    let inherited = std::env::var(INSIDE).unwrap_or_default();
+    inherited.split(' ').any(|outer| outer == own)
+        && who.life != Life::Dead
+        // One that runs and is no ancestor any more: its command has let go of this process. One that cannot be seen
+        // was killed, and its command keeps the lock; or it is outside this container.
+        && (!who.same_pid_namespace || !processes::exists(who.pid) || processes::descends_from(who.pid))
+}
+
+fn ordinal(number: usize) -> String {
+    let ending = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn ordinals() {
+        let spoken = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].map(super::ordinal);
+        assert_eq!(spoken, ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"]);
+    }
+}

@@ -1,0 +1,167 @@
+//! How `turnlock run` runs its command: as flock(1) does, stopped and continued with it, and what background processes
+//! keep.
+
+use super::*;
+
+fn turnlock(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_turnlock")).args(arguments).output().unwrap()
+}
+
+#[test]
+fn the_command_needs_no_dashes_before_it() {
+    let fixture = Fixture::new();
+    let file = fixture.file.to_str().unwrap();
+    for (arguments, printed) in [
+        (&["run", file, "echo", "hi"][..], "hi\n"),
+        (&["run", file, "echo", "--lock", "x", "-n", "--help"], "--lock x -n --help\n"),
+        (&["run", "--lock", "a", file, "sh", "-c", "echo $0", "--", "-E"], "--\n"),
+        (&["run", file, "--", "echo", "hi"], "hi\n"),
+        (&["run", file, "--", "echo", "--", "-v"], "-- -v\n"),
+        (&["run", file, "echo", "--", "-v"], "-- -v\n"),
+        (&["run", file, "--lock", "b", "echo", "options after the file"], "options after the file\n"),
+        (&["run", file, "--try", "--", "echo", "too"], "too\n"),
+    ] {
+        let output = turnlock(arguments);
+        assert_eq!((text(&output).as_str(), errors(&output).as_str()), (printed, ""), "{arguments:?}");
+    }
+    assert_eq!(turnlock(&["run", file]).status.code(), Some(64), "no command");
+    assert_eq!(turnlock(&["run", file, "--no-such-option", "true"]).status.code(), Some(64));
+}
+
+/// The letter for a process's state in /proc.
+fn state(pid: u32) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+}
+
+#[track_caller]
+fn until(what: &str, wanted: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !wanted() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_stop_from_outside_stops_both_and_a_continue_continues_both() {
+    use std::os::unix::process::CommandExt;
+    let fixture = Fixture::new();
+    let script = "trap 'echo continued' CONT; echo inside; while :; do sleep 0.02; done";
+    // A group of its own in this session, as a shell makes for a job: in an orphaned group SIGTSTP stops nobody.
+    let mut holder = fixture.command("run", &[], &["sh", "-c", script]);
+    let mut holder = holder.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(holder.stdout.take().unwrap()).lines();
+    assert_eq!(output.next().unwrap().unwrap(), "inside");
+    let command = holder_command(holder.id())[0];
+    for _ in 0..3 {
+        signal("TSTP", holder.id());
+        until("both stop", || state(holder.id()) == 'T' && state(command) == 'T');
+        assert_eq!(fixture.status()["locks"][0]["holder"]["life"], "stopped");
+        signal("CONT", holder.id());
+        assert_eq!(output.next().unwrap().unwrap(), "continued");
+        until("both go on", || state(holder.id()) != 'T' && state(command) != 'T');
+    }
+    signal("TERM", holder.id());
+    assert_eq!(holder.wait().unwrap().code(), Some(128 + 15));
+}
+
+#[test]
+fn where_no_shell_could_continue_it_a_stop_stops_nobody() {
+    let fixture = Fixture::new();
+    if Command::new("setsid").arg("--version").output().is_err() {
+        println!("left out: setsid(1) is not installed");
+        return;
+    }
+    let run = fixture.command("run", &[], &["sh", "-c", "echo inside; exec sleep 60"]);
+    let mut holder = Command::new("setsid")
+        .arg("--wait")
+        .arg(run.get_program())
+        .args(run.get_args())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(holder.stdout.take().unwrap());
+    output.read_line(&mut String::new()).unwrap();
+    let turnlock = fixture.status()["locks"][0]["holder"]["pid"].as_u64().unwrap() as u32;
+    signal("TSTP", turnlock);
+    std::thread::sleep(Duration::from_millis(200));
+    assert_ne!(state(turnlock), 'T');
+    signal("TERM", turnlock);
+    assert_eq!(holder.wait().unwrap().code(), Some(128 + 15));
+}
+
+#[test]
+fn ctrl_z_and_fg_work_in_a_shell_on_a_terminal() {
+    let fixture = Fixture::new();
+    let folder = fixture.file.parent().unwrap();
+    if !Command::new("script").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("left out: script(1) is not installed");
+        return;
+    }
+    let mut terminal = Command::new("script")
+        .args(["-qec", "bash --norc --noprofile -i", "/dev/null"])
+        .current_dir(folder)
+        .env("TURNLOCK", env!("CARGO_BIN_EXE_turnlock"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut keys = terminal.stdin.take().unwrap();
+    let mut press = |text: &str| std::io::Write::write_all(&mut keys, text.as_bytes()).unwrap();
+    press("\"$TURNLOCK\" run test.lock cat > typed\n");
+    until("it runs", || fixture.file.exists() && fixture.status()["locks"][0]["holder"].is_object());
+    let holder = fixture.status()["locks"][0]["holder"]["pid"].as_u64().unwrap() as u32;
+    until("cat runs", || !holder_command(holder).is_empty());
+    let cat = holder_command(holder)[0];
+    press("one\n");
+    let typed = || std::fs::read_to_string(folder.join("typed")).unwrap_or_default();
+    until("cat reads", || typed() == "one\n");
+    for round in 1..=2 {
+        press("\u{1a}");
+        until("Ctrl-Z stops both", || state(holder) == 'T' && state(cat) == 'T');
+        press(&format!("touch shell{round}\n"));
+        until("the shell is back", || folder.join(format!("shell{round}")).exists());
+        press("fg\n");
+        until("fg continues both", || state(holder) != 'T' && state(cat) != 'T');
+    }
+    press("two\n");
+    until("cat reads on", || typed() == "one\ntwo\n");
+    press("\u{4}");
+    until("it ends", || fixture.status()["locks"][0]["holder"].is_null());
+    press("exit\n");
+    assert!(terminal.wait().unwrap().success());
+}
+
+/// A `turnlock run OPTIONS` whose command leaves a process in the background; killed, with its command. Gives the
+/// background process.
+fn killed_with_a_background_process(fixture: &Fixture, options: &[&str]) -> u32 {
+    let (mut holder, mut output) = fixture.hold(options, "echo inside; sleep 60 & echo $!; wait");
+    let mut background = String::new();
+    output.read_line(&mut background).unwrap();
+    let command = holder_command(holder.id())[0];
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    signal("KILL", command);
+    background.trim().parse().unwrap()
+}
+
+#[test]
+fn only_if_turnlock_is_killed_do_background_processes_keep_the_lock() {
+    for (options, unlocked) in [(&[][..], false), (&["--close"], true)] {
+        let fixture = Fixture::new();
+        // Not killed: unlocked with the end of the command, either way.
+        let script = "sleep 60 >/dev/null 2>&1 & echo $!";
+        let background: u32 = text(&fixture.run(options, &["sh", "-c", script])).trim().parse().unwrap();
+        assert_eq!(fixture.run(&["--try"], &["true"]).status.code(), Some(0), "{options:?}");
+        signal("KILL", background);
+
+        let background = killed_with_a_background_process(&fixture, options);
+        let next = fixture.run(&["--timeout", "1"], &["true"]);
+        assert_eq!(next.status.success(), unlocked, "{options:?}: {}", errors(&next));
+        signal("KILL", background);
+        let next = fixture.run(&["--timeout", "20"], &["true"]);
+        assert_eq!(next.status.code(), Some(0), "{}", errors(&next));
+        assert_eq!(errors(&next).contains("died while it had the lock"), !unlocked, "told once");
+    }
+}

@@ -1,0 +1,129 @@
+//! Waiting: who for, when it could never end, and when the file is replaced meanwhile.
+
+use super::*;
+
+#[test]
+fn a_run_inside_a_run_of_the_same_lock_is_an_error_and_not_a_hang() {
+    let fixture = Fixture::new();
+    let (turnlock, file) = (env!("CARGO_BIN_EXE_turnlock"), fixture.file.to_str().unwrap());
+    let nested = |between: &[&str], options: &[&str]| {
+        let inner = [&[turnlock, "run"], options, &[file, "echo", "inner"]].concat();
+        fixture.run(&[], &[between, &inner].concat())
+    };
+    let direct = nested(&[], &[]);
+    assert_eq!(direct.status.code(), Some(71), "{}", errors(&direct));
+    assert!(errors(&direct).contains("waiting would never end"), "{}", errors(&direct));
+    assert!(errors(&direct).contains("\"default\" in ") && !text(&direct).contains("inner"));
+    let further = nested(&["sh", "-c", "\"$@\"; exit $?", "sh"], &[]);
+    assert_eq!(further.status.code(), Some(71), "{}", errors(&further));
+    let around_another = nested(&[turnlock, "run", "--lock", "another", file], &[]);
+    assert_eq!(around_another.status.code(), Some(71), "{}", errors(&around_another));
+
+    let script = format!("kill -KILL $PPID; sleep 0.1; exec timeout -s KILL 20 \"$0\" run {file} echo inner");
+    let of_one_that_was_killed = fixture.run(&[], &["sh", "-c", &script, turnlock]);
+    assert_eq!(of_one_that_was_killed.status.signal(), Some(9));
+    let said = errors(&of_one_that_was_killed);
+    assert!(said.contains("waiting would never end"), "{said}");
+
+    // Where it can end, it is no error.
+    assert_eq!(text(&nested(&[], &["--lock", "another"])), "inner\n");
+    assert_eq!(nested(&[], &["--try", "-E", "9"]).status.code(), Some(9));
+    assert_eq!(nested(&[], &["--timeout", "0.5", "-E", "9"]).status.code(), Some(9));
+    let other_file = fixture.file.with_extension("other");
+    let other = fixture.run(&[], &[turnlock, "run", other_file.to_str().unwrap(), "echo", "inner"]);
+    assert_eq!(text(&other), "inner\n");
+    // The holder is not an ancestor of one that was given away.
+    let script = format!("(setsid \"$0\" run {file} echo inner &) ; sleep 0.8");
+    if Command::new("setsid").arg("--version").output().is_ok() {
+        assert_eq!(text(&fixture.run(&[], &["sh", "-c", &script, turnlock])), "inner\n");
+    }
+}
+
+#[test]
+fn a_holder_that_only_started_this_process_may_unlock() {
+    let fixture = Fixture::new();
+    // An ancestor; but it holds the lock for itself (as `turnlock demo` does), and will unlock.
+    let file = turnlock::LockFile::open(&fixture.file).unwrap();
+    let mutex = file.mutex("default").unwrap();
+    let guard = mutex.lock().unwrap();
+    let inner = fixture.command("run", &[], &["echo", "inner"]).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    drop(guard);
+    let ended = inner.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), text(&ended)), (Some(0), "inner\n".into()));
+}
+
+#[test]
+fn the_environment_says_which_lock_it_is() {
+    let fixture = Fixture::new();
+    let script = "echo \"$TURNLOCK_FILE\" \"$TURNLOCK_LOCK\"";
+    let output = fixture.run(&["--lock", "accounts"], &["sh", "-c", script]);
+    let file = fixture.file.parent().unwrap().canonicalize().unwrap().join("test.lock");
+    assert_eq!(text(&output), format!("{} accounts\n", file.display()));
+}
+
+#[test]
+fn who_is_waited_for_is_said_on_a_terminal_only() {
+    let fixture = Fixture::new();
+    let (mut holder, _output) = fixture.hold(&["--label", "make"], "echo inside; sleep 60");
+    let mut first = fixture.command("run", &[], &["true"]).spawn().unwrap();
+    fixture.until_queued(1);
+    let said = format!(" by make, run by turnlock (pid {}); you are 2nd\n", holder.id());
+
+    let silent = fixture.run(&["--timeout", "1.5"], &["true"]);
+    assert_eq!((silent.status.code(), errors(&silent)), (Some(1), String::new()));
+    let verbose = errors(&fixture.run(&["--timeout", "1.5", "--verbose"], &["true"]));
+    assert!(verbose.contains(": held for ") && verbose.contains(&said), "{verbose}");
+
+    let on_a_terminal = fixture.command("run", &["--timeout", "1.5"], &["true"]);
+    let words: Vec<_> = std::iter::once(on_a_terminal.get_program())
+        .chain(on_a_terminal.get_args())
+        .map(|word| word.to_str().unwrap())
+        .collect();
+    match Command::new("script").args(["-qec", &words.join(" "), "/dev/null"]).stdin(Stdio::null()).output() {
+        Ok(terminal) if terminal.status.code() == Some(1) => {
+            let shown = text(&terminal).replace("\r\n", "\n");
+            assert!(shown.starts_with("turnlock: waiting for \"default\" in "), "{shown}");
+            assert!(shown.contains(&said), "{shown}");
+        }
+        left_out => println!("the terminal is left out: script(1) does not work: {left_out:?}"),
+    }
+    end_group(&mut holder);
+    assert!(first.wait().unwrap().success());
+}
+
+#[test]
+fn a_waiter_goes_over_to_the_file_that_replaced_its_own() {
+    let fixture = Fixture::new();
+    let (mut holder, _output) = fixture.hold(&[], "echo inside; sleep 60");
+    let waiter = fixture.command("run", &["--verbose"], &["echo", "got in"]);
+    let waiter = { waiter }.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    fixture.until_queued(1);
+    std::fs::remove_file(&fixture.file).unwrap();
+    // Whoever comes first creates it anew, and holds the new one for a moment.
+    let (mut other, _output) = fixture.hold(&["--label", "other"], "echo inside; sleep 0.5");
+    let waited = waiter.wait_with_output().unwrap();
+    assert_eq!((waited.status.code(), text(&waited)), (Some(0), "got in\n".into()), "{}", errors(&waited));
+    assert!(
+        errors(&waited).contains("was deleted or replaced: waiting in the new file"),
+        "{}",
+        errors(&waited)
+    );
+    assert!(other.wait().unwrap().success());
+    end_group(&mut holder);
+}
+
+#[test]
+fn a_file_that_was_replaced_while_the_command_ran_is_reported() {
+    let fixture = Fixture::new();
+    let file = fixture.file.to_str().unwrap();
+    let warning = "was deleted or replaced while the command ran";
+    for script in ["rm \"$0\"", "rm \"$0\"; : > \"$0\"", "mv \"$0\" \"$0.old\""] {
+        let output = fixture.run(&[], &["sh", "-c", &format!("{script}; exit 7"), file]);
+        assert_eq!(output.status.code(), Some(7), "{script}");
+        assert!(errors(&output).contains(warning), "{script}: {}", errors(&output));
+        let _ = std::fs::remove_file(file);
+    }
+    let left_alone = fixture.run(&[], &["true"]);
+    assert_eq!(errors(&left_alone), "");
+}
