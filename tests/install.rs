@@ -3,8 +3,6 @@
 
 mod support;
 
-mod support;
-
 use std::{
     fs,
     path::{Path, PathBuf},
