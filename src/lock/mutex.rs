@@ -8,7 +8,7 @@ use super::{
     participant::Participant,
     retained::{self, Door, Left},
     seat::{FileKey, Seat},
-    thread::{with_thread_seat, with_thread_seat_if_any},
+    thread::{self, with_thread_seat, with_thread_seat_if_any},
 };
 use crate::error::{Error, Result};
 use crate::wait::Limit;
@@ -279,9 +279,18 @@ impl Mutex {
         unsafe { retained::leave(self.door, token) }
     }
 
+    /// [`Mutex::enter_retained`], where it failed because the thread used another file in between.
+    #[inline]
+    pub(crate) fn enter_retained_again(&self) -> Option<u64> {
+        if thread::recall(&self.file.open) { self.enter_retained() } else { None }
+    }
+
     #[cold]
     #[inline(never)]
     fn take_slowly(&self, limit: Limit) -> Result<Acquired> {
+        if let Some(fencing_token) = self.enter_retained_again() {
+            return Ok(Acquired { fencing_token, previous_owner_died: false });
+        }
         with_thread_seat(&self.file.open, |seat| Ok(self.at(seat).take(limit)?.into()))
     }
 

@@ -152,16 +152,22 @@ impl Place {
 fn find(file: &Arc<OpenFile>) -> Option<&Seat> {
     let (file, process) = (FileKey::of(file).number(), process_mark());
     let is_it = |place: &Place| place.file.get() == file && place.process.get() == process;
-    places().find_map(|place| {
-        if !is_it(place) {
-            return None;
+    // Not by `places`: programs that use several files come here each time.
+    let mut these = SEATS.with(|first| ptr::from_ref::<Places>(first));
+    // SAFETY: as in `places`.
+    while let Some(some) = unsafe { these.as_ref() } {
+        for place in some.places.iter().filter(|place| is_it(place)) {
+            let seat = place.seat.get();
+            // A handler that came between has left another one there, or the same.
+            compiler_fence(SeqCst);
+            if is_it(place) {
+                // SAFETY: as in `latest_seat`.
+                return unsafe { seat.as_ref() };
+            }
         }
-        let seat = place.seat.get();
-        // A handler that came between has left another one there, or the same.
-        compiler_fence(SeqCst);
-        // SAFETY: as in `latest_seat`.
-        if is_it(place) { unsafe { seat.as_ref() } } else { None }
-    })
+        these = some.more.get();
+    }
+    None
 }
 
 /// Takes the seats out of their places that are to go, and gives them back. With signals blocked.
@@ -238,6 +244,17 @@ pub fn thread_seat(file: &Arc<OpenFile>) -> Result<Arc<Seat>> {
 pub fn leave_thread_seat(file: &Arc<OpenFile>) {
     let signals = SignalsBlocked::new();
     retire(&signals, |seat| Arc::ptr_eq(&seat.file, file) && !seat.holds_any());
+}
+
+/// The thread used another file last: has its slot in `file` be the one that [`latest`] gives. `false`: it is already, or
+/// there is none.
+#[inline]
+pub fn recall(file: &Arc<OpenFile>) -> bool {
+    if latest_hot(FileKey::of(file)).is_some() {
+        return false;
+    }
+    let seat = find(file);
+    seat.inspect(|seat| remember(seat)).is_some()
 }
 
 fn find_or_attach(file: &Arc<OpenFile>) -> Result<&Seat> {
