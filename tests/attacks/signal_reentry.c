@@ -17,7 +17,8 @@
 #include <sys/time.h>
 #include <sys/user.h>
 
-/* How many points there are at most; where there are more instructions, some in equal distances, the first always. */
+/* How many points there are at most: every instruction, or where there are more, those that are met for the first time (the
+ * rest is loops), or where there are more of these, some of them in equal distances. */
 enum { POINTS = 3000, INSTRUCTIONS = 2000000 };
 
 /* What the child is at, for the parent. */
@@ -226,14 +227,29 @@ static uint32_t note_the_way(void)
     return count;
 }
 
+/* Before which instructions a signal comes. How many they are. */
+static uint32_t choose_points(uint32_t count, uint32_t *points)
+{
+    uint32_t chosen = 0;
+    for (uint32_t place = 0; place < count; place++)
+        if (count <= POINTS || landmark[place] == place)
+            points[chosen++] = place;
+    if (chosen <= POINTS)
+        return chosen;
+    for (uint32_t point = 0; point < POINTS; point++)
+        points[point] = points[(uint64_t)point * chosen / POINTS];
+    return POINTS;
+}
+
 static void step_through(const char *which)
 {
     at("the way without a signal");
-    uint32_t count = note_the_way(), points = count < POINTS ? count : POINTS, strayed = 0, runs = 1;
+    static uint32_t places[INSTRUCTIONS];
+    uint32_t count = note_the_way(), points = choose_points(count, places), strayed = 0, runs = 1;
     at("a signal after so many instructions");
     int before = 0;
     for (uint32_t point = 0; point < points; point++) {
-        uint32_t steps = (uint32_t)((uint64_t)point * count / points);
+        uint32_t steps = places[point];
         go_to(OUTSIDE);
         if (landmark[steps] > 0 && !run_to(way[landmark[steps]])) {
             strayed++; /* another way than the first time */
