@@ -11,6 +11,7 @@ use crate::os::{
     process,
     reopen::Reopen,
 };
+use crate::steps::{self, Step};
 use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
@@ -77,7 +78,10 @@ pub fn lower_bound(probe: &Probe, view: View) {
         if slot >= view.slots().len() || !is_free(slot) {
             return;
         }
-        let lowered = probe.act_for(slot..slot + 1, || is_free(slot) && lower_bound_below(view, slot));
+        let lowered = probe.act_for(slot..slot + 1, || {
+            steps::at(Step::Lower);
+            is_free(slot) && lower_bound_below(view, slot)
+        });
         // A failure only costs time later.
         if !matches!(lowered, Ok(Some(true))) {
             return;

@@ -45,6 +45,8 @@ pub enum Bug {
     /// A retained entry is written down in the file before the thread's own word says that it is under way, so that a
     /// signal handler enters a second time.
     HeldBeforeOwn,
+    /// The descriptor by which a slot was taken stays open, so that a forked child keeps a dead participant alive.
+    ClaimStaysOpen,
     /// On a ring: a newcomer's link does not count the absent machines between it and its left neighbour (Raynal's k).
     AbsentNotCounted,
     /// On a ring: who comes back goes on with the state it left with.
@@ -55,7 +57,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every bug, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Bug; 21] = [
+    pub const ALL: [Bug; 22] = [
         Bug::NoChoosing,
         Bug::NoFenceAfterChoosing,
         Bug::NoFenceBeforeWait,
@@ -74,6 +76,7 @@ impl Bug {
         Bug::RetainsOverHeads,
         Bug::TakesBackOverHeads,
         Bug::HeldBeforeOwn,
+        Bug::ClaimStaysOpen,
         Bug::AbsentNotCounted,
         Bug::StateNotRenewed,
         Bug::AskWithoutLock,

@@ -53,11 +53,13 @@ pub enum Step {
     Pass,
     /// The privilege is passed on, our wish not yet taken back.
     Passed,
+    /// Having scans leave out the highest slot, which is free: its byte lock is ours.
+    Lower,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Step; 23] = [
+    pub const ALL: [Step; 24] = [
         Step::Attach,
         Step::Doorway,
         Step::Wait,
@@ -81,6 +83,7 @@ impl Step {
         Step::Rotate,
         Step::Pass,
         Step::Passed,
+        Step::Lower,
     ];
 }
 

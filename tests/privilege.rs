@@ -23,7 +23,7 @@ use support::{
 };
 use turnlock::{Error, LockFile, LockFileOptions, Mutex, inspect};
 
-crate::roles! { forbids_membarrier, retains, retains_and_holds }
+crate::roles! { forbids_membarrier, loses_membarrier, retains, retains_and_holds }
 
 /// Enough entries in a row to retain the privilege, whatever was learnt before.
 const MANY: usize = 200;
@@ -484,6 +484,41 @@ fn without_membarrier_everybody_fences() {
     assert_eq!(inspect::snapshot(&path).unwrap().fences, "full");
     without.tell("end");
     without.end_well();
+}
+
+fn loses_membarrier(words: &[String]) {
+    let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
+    enter_often(&mutex);
+    say("takes part");
+    hear();
+    refuse_membarrier();
+    say(&mutex.lock().map(drop).unwrap_err().to_string());
+    hear();
+    drop(mutex.lock().unwrap());
+    say("inside");
+}
+
+/// A filter that comes after the file was opened: who cannot take the privilege back is told so at once, and what to do;
+/// nobody else is held up, and it takes part again when nobody retains the privilege.
+#[test]
+fn one_that_membarrier_is_taken_from_is_told_at_once_what_to_do() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let mut loses = Actor::start("loses_membarrier", &[path.to_str().unwrap()]);
+    loses.expect("takes part");
+    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    enter_often(&mutex);
+    loses.tell("go on");
+    let said = loses.hear();
+    assert!(said.contains("membarrier") && said.contains("TURNLOCK_FILE_FULL_FENCES"), "{said}");
+    enter_often(&mutex);
+    assert!(inspect::snapshot(&path).unwrap().locks[0].queue.is_empty());
+    // Its slot given back, nobody has the privilege.
+    drop(mutex);
+    loses.tell("go on");
+    loses.expect("inside");
+    loses.end_well();
 }
 
 /// Where others rely on membarrier already, one without it is told so, and nothing is changed.

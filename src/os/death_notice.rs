@@ -26,6 +26,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::layout::{CANARY_BYTES_START, DeathNoticeKind, RENEWAL_BYTE, SLOT_BYTES_START};
+use crate::seeded::{Bug, planted};
 use memmap2::{Advice, MmapOptions, MmapRaw};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use std::{
@@ -166,6 +167,9 @@ fn keep(
         DeathNoticeKind::Mapping => {
             let page = map_one_page(&fresh)?;
             let whole = file.is_of(fresh.as_fd());
+            if planted(Bug::ClaimStaysOpen) {
+                fresh.into_number();
+            }
             return Ok(whole.then_some(Hold::Mapping { _page: page }));
         }
         DeathNoticeKind::Descriptor if inherited => {

@@ -208,6 +208,9 @@ pub struct Permissions {
     pub group: Option<u32>,
 }
 
+/// The thread's: the process's own is empty once its main thread has ended.
+const OWN_DESCRIPTORS: &str = "/proc/thread-self/fd";
+
 /// Makes a file of `bytes` bytes, has `fill` write it, and only then gives it the name `path`. `None`: somebody else
 /// gave that name to another file first. Nobody ever sees it half-made.
 pub fn create_whole(
@@ -230,8 +233,13 @@ pub fn create_whole(
         Errno::ENOSPC | Errno::EDQUOT => Error::NoSpace { path: path.into(), bytes },
         errno => system(format!("{}: cannot create it", path.display()))(errno),
     };
-    // Unnamed where the file system can; else with a name of its own, removed again below.
-    let (file, temporary) = match open(folder, flags | OFlag::O_TMPFILE, mode) {
+    // Unnamed where the file system can, and where it can be given a name later, which goes by way of /proc; else with a
+    // name of its own, removed again below.
+    let unnamed = match Path::new(OWN_DESCRIPTORS).exists() {
+        true => open(folder, flags | OFlag::O_TMPFILE, mode),
+        false => Err(Errno::EOPNOTSUPP),
+    };
+    let (file, temporary) = match unnamed {
         Ok(file) => (File::from(file), None),
         Err(Errno::EOPNOTSUPP | Errno::EISDIR | Errno::EINVAL) => {
             let name = folder.join(format!(".turnlock-{:016x}", super::process::random()));
@@ -258,8 +266,7 @@ pub fn create_whole(
         .map_err(|source| Error::System { what: format!("{}: preparing it", path.display()), source })?;
     let linked = match &temporary {
         None => {
-            // The thread's: the process's own is empty once its main thread has ended.
-            let own = format!("/proc/thread-self/fd/{}", file.as_raw_fd());
+            let own = format!("{OWN_DESCRIPTORS}/{}", file.as_raw_fd());
             linkat(AT_FDCWD, own.as_str(), AT_FDCWD, path, AtFlags::AT_SYMLINK_FOLLOW)
         }
         Some(Temporary(name)) => linkat(AT_FDCWD, name, AT_FDCWD, path, AtFlags::empty()),

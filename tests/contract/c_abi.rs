@@ -1,7 +1,7 @@
 //! What only the C ABI can be asked: handles that were closed, owners that are none, arguments that make no sense.
 
 use crate::{
-    c::{AtMutex, current_participant, last_message, open_file, open_mutex, open_participant},
+    c::{AtMutex, current_participant, last_message, open_file, open_mutex, open_participant, sized},
     stage::Stage,
     support::{NoHang, Place, elsewhere, join},
     way::{Held, Party, Wait, Way, WithoutGuards},
@@ -334,4 +334,92 @@ pub fn a_cancelled_participant_may_be_closed_from_another_thread() {
         assert_eq!(join(waits), Some(TURNLOCK_ERROR_CANCELLED));
     });
     held.unlock().unwrap();
+}
+
+/// The output structs grow by their size: a program that knows less gets less, one that knows more gets zeros.
+pub fn structs_to_be_filled_in_are_of_any_version_and_checked_before_the_lock_is_taken() {
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 2).unwrap();
+    let mutex = open_mutex(&file, c"a").unwrap();
+    /// What a newer header might have.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Newer {
+        known: turnlock_acquired,
+        new: u64,
+    }
+    let mut newer = Newer { known: sized(), new: 7 };
+    let known = newer.known.size;
+    // Through the fast path too, which comes after the first.
+    for size in [known, known, size_of::<Newer>(), size_of::<Newer>()] {
+        newer.known = turnlock_acquired { size, ..sized() };
+        // SAFETY: an open handle, and as many writable bytes as the size says.
+        assert_eq!(unsafe { turnlock_mutex_lock(mutex.handle, (&raw mut newer).cast()) }, TURNLOCK_OK);
+        assert!(newer.known.fencing_token > 0 && newer.known.size == size);
+        assert_eq!(newer.new, if size > known { 0 } else { 7 });
+        // SAFETY: an open handle.
+        assert_eq!(unsafe { turnlock_mutex_unlock(mutex.handle) }, TURNLOCK_OK);
+    }
+    for size in [0, known - 1, 1 << 20] {
+        newer.known.size = size;
+        let refused = [
+            // SAFETY: an open handle, and a size that is refused.
+            unsafe { turnlock_mutex_lock(mutex.handle, (&raw mut newer).cast()) },
+            // SAFETY: as above.
+            unsafe { turnlock_mutex_try_lock(mutex.handle, (&raw mut newer).cast()) },
+            // SAFETY: as above.
+            unsafe { turnlock_mutex_lock_for(mutex.handle, 1, (&raw mut newer).cast()) },
+        ];
+        assert_eq!(refused, [TURNLOCK_ERROR_INVALID_ARGUMENT; 3]);
+        assert!(last_message().contains(&size.to_string()), "{}", last_message());
+        // SAFETY: an open handle.
+        assert_eq!(unsafe { turnlock_mutex_unlock(mutex.handle) }, TURNLOCK_ERROR_NOT_OWNER);
+    }
+}
+
+/// A wait ends when the function that the file was opened with says so; and leaves nothing behind.
+pub fn a_wait_is_ended_by_what_it_asks_between_its_sleeps() {
+    use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = std::ffi::CString::new(place.lock_file().to_str().unwrap()).unwrap();
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    /// Says yes the third time.
+    unsafe extern "C" fn third_time(context: *mut std::ffi::c_void) -> i32 {
+        assert_eq!(context.addr(), 77);
+        i32::from(ASKED.fetch_add(1, SeqCst) == 2)
+    }
+    let options = turnlock_file_options {
+        is_wait_to_end: Some(third_time),
+        context: ptr::without_provenance_mut(77),
+        ..sized()
+    };
+    let mut file = ptr::null_mut();
+    // SAFETY: a C string, options of the right size, a place for the handle.
+    assert_eq!(unsafe { turnlock_file_open(path.as_ptr(), &options, &mut file) }, TURNLOCK_OK);
+    let holder = open_file(&place.lock_file(), 8, 2).unwrap();
+    let held = open_mutex(&holder, c"a").unwrap();
+    let mut mutex = ptr::null_mut();
+    // SAFETY: open handles, a C string, places for what comes.
+    unsafe {
+        assert_eq!(turnlock_mutex_open(file, c"a".as_ptr(), ptr::null(), &mut mutex), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_lock(held.handle, ptr::null_mut()), TURNLOCK_OK);
+    }
+    let waits = mutex.expose_provenance();
+    elsewhere(|| {
+        // SAFETY: an open handle.
+        let status = unsafe { turnlock_mutex_lock(ptr::with_exposed_provenance(waits), ptr::null_mut()) };
+        assert_eq!(status, TURNLOCK_ERROR_INTERRUPTED, "{}", last_message());
+    });
+    assert_eq!(ASKED.load(SeqCst), 3);
+    let status = turnlock::inspect::snapshot(place.lock_file()).unwrap();
+    assert!(status.locks[0].queue.is_empty(), "{status:?}");
+    // SAFETY: open handles.
+    unsafe {
+        assert_eq!(turnlock_mutex_unlock(held.handle), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_lock(mutex, ptr::null_mut()), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_unlock(mutex), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_close(mutex), TURNLOCK_OK);
+        assert_eq!(turnlock_file_close(file), TURNLOCK_OK);
+    }
 }
