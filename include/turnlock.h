@@ -872,6 +872,26 @@ int32_t turnlock_ring_mark_consistent_as(const struct turnlock_participant *part
 int32_t turnlock_ring_leave_as(const struct turnlock_participant *participant,
                                const struct turnlock_ring *ring);
 
+/**
+ * After TURNLOCK_ERROR_REPLACED: opens the lock of the same name in the file that the path names by now, and puts a
+ * handle into `reopened`. File and lock are created, with the capacities, permissions and options of these, if they
+ * are not there. The old handle stays open: close it. Whoever is inside in the old file does not keep anybody out of the
+ * new one. Errors as `turnlock_file_open` and `turnlock_mutex_open`.
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle; `reopened` is NULL or writable.
+ */
+int32_t turnlock_mutex_reopen(const struct turnlock_mutex *mutex,
+                              struct turnlock_mutex **reopened);
+
+/**
+ * `turnlock_mutex_reopen`, for a turn ring: on demand or standing, as the old handle.
+ *
+ * The caller promises:
+ * `ring` is a ring handle; `reopened` is NULL or writable.
+ */
+int32_t turnlock_ring_reopen(const struct turnlock_ring *ring, struct turnlock_ring **reopened);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -140,6 +140,7 @@ mod only_in_c {
         options_of_another_version_are_taken_or_refused_but_never_misread
         structs_to_be_filled_in_are_of_any_version_and_checked_before_the_lock_is_taken
         a_wait_is_ended_by_what_it_asks_between_its_sleeps
+        a_handle_is_opened_again_in_the_file_that_the_path_names
         a_mutex_that_must_exist_is_not_created
         a_mutex_keeps_the_patience_that_its_creator_gave_it
         the_last_message_is_the_calling_threads_own

@@ -30,7 +30,7 @@ use turnlock::{
     inspect::{self, Life},
 };
 
-crate::roles! { closes_its_descriptors, holds, holds_after_its_main_thread_is_gone, lives_in_another_time, spawns_and_waits }
+crate::roles! { closes_its_descriptors, creates_in_an_empty_root, holds, holds_after_its_main_thread_is_gone, lives_in_another_time, spawns_and_waits, waits_without_descriptors }
 
 /// Takes lock "a" of the file, says so, gives it back at the next word.
 fn holds(words: &[String]) {
@@ -368,4 +368,141 @@ fn fencing_tokens_go_on_rising_when_the_file_is_created_again() {
     let before = token();
     fs::remove_file(place.lock_file()).unwrap();
     assert!(token() > before);
+}
+
+// --- descriptors, rights, roots ---
+
+/// Has no descriptor of its own any more, and may open none: waits.
+fn waits_without_descriptors(words: &[String]) {
+    let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
+    say("open");
+    hear();
+    let none = libc::rlimit { rlim_cur: 3, rlim_max: 64 };
+    // SAFETY: nothing that runs after this uses a descriptor above 2 that it opened before.
+    unsafe {
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &none), 0);
+        assert_eq!(libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32), 0);
+    }
+    say("waits");
+    let guard = mutex.lock().unwrap();
+    say(if guard.acquired().previous_owner_died { "told" } else { "not told" });
+}
+
+/// It cannot see who is alive: it waits for a dead one, says so to who looks, and sees again as soon as it can.
+#[test]
+fn one_who_can_open_no_descriptor_waits_and_status_says_that_it_sees_no_deaths() {
+    let (_no_hang, place) = (NoHang::for_seconds(60), Place::new());
+    let path = place.lock_file();
+    let mut waiter = Actor::start("waits_without_descriptors", &[path.to_str().unwrap()]);
+    waiter.expect("open");
+    let mut holder = Actor::start("holds", &[path.to_str().unwrap()]);
+    holder.expect("inside");
+    waiter.tell("go on");
+    waiter.expect("waits");
+    holder.kill();
+    let blind = || {
+        let status = inspect::snapshot(&path).unwrap();
+        status.participants.iter().any(|one| one.pid == waiter.pid() && one.blind && one.life == Life::Alive)
+    };
+    support::until("it says that it is blind", blind);
+    let some = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
+    // SAFETY: sets a limit of a process of our own.
+    unsafe {
+        assert_eq!(libc::prlimit(waiter.pid() as i32, libc::RLIMIT_NOFILE, &some, std::ptr::null_mut()), 0)
+    };
+    waiter.expect("told");
+    waiter.end_well();
+}
+
+/// In another root, with nothing in it: not even /proc.
+fn creates_in_an_empty_root(words: &[String]) {
+    let root = CString::new(words[0].as_str()).unwrap();
+    // SAFETY: a C string.
+    if unsafe { libc::chroot(root.as_ptr()) } != 0 {
+        return say("not allowed");
+    }
+    std::env::set_current_dir("/").unwrap();
+    let mutex = LockFile::open("/a.lock").unwrap().mutex("a").unwrap();
+    mutex.lock().unwrap().unlock().unwrap();
+    say("created");
+    hear();
+}
+
+#[test]
+fn a_file_is_created_where_proc_is_not_mounted() {
+    let (_no_hang, place) = (NoHang::for_seconds(60), Place::new());
+    let mut creator = Actor::start("creates_in_an_empty_root", &[place.folder().to_str().unwrap()]);
+    let said = creator.hear();
+    if said != "created" {
+        println!("LEFT OUT, since this machine does not allow it: another root");
+        return;
+    }
+    let mutex = LockFile::open(place.at("a.lock")).unwrap().existing_mutex("a").unwrap();
+    mutex.try_lock().unwrap().unlock().unwrap();
+    assert_eq!(fs::read_dir(place.folder()).unwrap().count(), 1, "nothing else is left there");
+    creator.tell("end");
+    creator.end_well();
+}
+
+// --- those who delete what looks old ---
+
+#[test]
+fn a_file_in_use_looks_used() {
+    use std::time::SystemTime;
+    let place = Place::new();
+    let path = place.lock_file();
+    let month_ago = SystemTime::now() - Duration::from_secs(30 * 86_400);
+    let age = || fs::metadata(&path).unwrap().modified().unwrap().elapsed().unwrap_or_default();
+    let make_old = || {
+        let times = fs::FileTimes::new().set_accessed(month_ago).set_modified(month_ago);
+        fs::File::options().write(true).open(&path).unwrap().set_times(times).unwrap();
+        assert!(age() > Duration::from_secs(86_400));
+    };
+    drop(LockFile::open(&path).unwrap());
+    make_old();
+    // Opening it is a use; for the rest an hour is between two touches.
+    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    assert!(age() < Duration::from_secs(86_400), "{:?}", age());
+    drop(mutex.lock().unwrap());
+}
+
+/// systemd-tmpfiles asks for this lock before it deletes a file for its age.
+#[test]
+fn a_file_that_is_open_has_a_bsd_lock_that_cleaners_look_at() {
+    let place = Place::new();
+    let path = place.lock_file();
+    let file = LockFile::open(&path).unwrap();
+    let cleaner = fs::File::open(&path).unwrap();
+    assert!(matches!(cleaner.try_lock(), Err(fs::TryLockError::WouldBlock)));
+    drop(file);
+    cleaner.try_lock().unwrap();
+}
+
+// --- Ctrl-C ---
+
+#[test]
+fn ctrl_c_ends_the_wait_of_a_python_program_at_once() {
+    let (_no_hang, place) = (NoHang::for_seconds(60), Place::new());
+    fs::write(place.at("counter"), "0\n").unwrap();
+    fs::write(place.at("journal"), "").unwrap();
+    let path = place.at("demo.lock");
+    let mutex = LockFile::open(&path).unwrap().mutex("counter").unwrap();
+    let guard = mutex.lock().unwrap();
+    let output = fs::File::create(place.at("output")).unwrap();
+    let mut python = Command::new("python3")
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/counter.py"))
+        .args([place.folder().to_str().unwrap(), "1"])
+        .env("TURNLOCK_LIBRARY", libraries().join("libturnlock.so"))
+        .stderr(output)
+        .spawn()
+        .unwrap();
+    support::until_waiting(&path, "counter", 1);
+    nix::sys::signal::kill(Pid::from_raw(python.id() as i32), Signal::SIGINT).unwrap();
+    let status = limit::end_of(&mut python, "the program");
+    assert_eq!(status.code(), Some(1));
+    let said = fs::read_to_string(place.at("output")).unwrap();
+    assert!(said.contains("interrupted"), "{said}");
+    let after = inspect::snapshot(&path).unwrap();
+    assert!(after.locks[0].queue.is_empty() && after.locks[0].state == "consistent", "{after:?}");
+    guard.unlock().unwrap();
 }

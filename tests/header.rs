@@ -14,7 +14,7 @@ fn generate() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
     let mut builder = cbindgen::Builder::new().with_config(config).with_src(root.join("src/error/status.rs"));
-    for file in ["version", "boundary", "file", "acquired", "mutex", "participant", "ring"] {
+    for file in ["version", "boundary", "file", "acquired", "mutex", "participant", "ring", "follow"] {
         builder = builder.with_src(root.join(format!("src/capi/{file}.rs")));
     }
     let mut text = Vec::new();

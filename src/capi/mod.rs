@@ -6,6 +6,7 @@
 mod acquired;
 mod boundary;
 mod file;
+mod follow;
 mod handle;
 mod mutex;
 mod participant;
@@ -15,6 +16,7 @@ mod version;
 pub use acquired::{turnlock_acquired, turnlock_previous_owner};
 pub use boundary::turnlock_last_error_message;
 pub use file::*;
+pub use follow::*;
 pub use mutex::*;
 pub use participant::*;
 pub use ring::*;

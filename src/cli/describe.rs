@@ -42,9 +42,9 @@ pub fn holder(entry: &Entry) -> String {
         (Life::Dead, Some((least, span))) => {
             format!("held by {who}, {BAD}dead{BAD:#}: it entered {least}{span} ago")
         }
-        (life, time) => {
+        (_, time) => {
             let time = time.map(|(least, span)| format!(" for {least}{span}")).unwrap_or_default();
-            format!("held{time} by {who}{}", if_stopped(life))
+            format!("held{time} by {who}{}", state(&entry.participant))
         }
     }
 }
@@ -62,21 +62,28 @@ pub fn waiter(entry: &Entry, has_turn: bool) -> String {
     match (life, span) {
         (Life::Dead, Some(span)) => format!("{who}, {BAD}dead{BAD:#}: {came} {span} ago"),
         (Life::Dead, None) => format!("{who}, {BAD}dead{BAD:#}"),
-        (life, Some(span)) => format!("{who}, {waits} for {span}{}", if_stopped(life)),
-        (life, None) => format!("{who}, {waits}{}", if_stopped(life)),
+        (_, Some(span)) => format!("{who}, {waits} for {span}{}", state(&entry.participant)),
+        (_, None) => format!("{who}, {waits}{}", state(&entry.participant)),
     }
 }
 
 /// Whether somebody is well, as an addition to its name.
-pub fn life(life: Life) -> String {
-    match life {
+pub fn life(participant: &ParticipantStatus) -> String {
+    match participant.life {
         Life::Dead => format!(", {BAD}dead{BAD:#}"),
-        life => if_stopped(life),
+        _ => state(participant),
     }
 }
 
-fn if_stopped(life: Life) -> String {
-    if life == Life::Stopped { format!(", {BAD}stopped{BAD:#} at the moment") } else { String::new() }
+fn state(participant: &ParticipantStatus) -> String {
+    let mut text = String::new();
+    if participant.life == Life::Stopped {
+        let _ = write!(text, ", {BAD}stopped{BAD:#} at the moment");
+    }
+    if participant.blind {
+        let _ = write!(text, ", {BAD}sees no deaths{BAD:#}: it can open no descriptor of the file");
+    }
+    text
 }
 
 /// A span of time, to a precision that people care for.

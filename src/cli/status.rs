@@ -75,7 +75,7 @@ fn text(status: &FileStatus, all: bool) -> String {
                 "  slot {:<4} {}{}{FAINT}, kept by a {}{FAINT:#}",
                 participant.slot,
                 describe::who(participant),
-                describe::life(participant.life),
+                describe::life(participant),
                 participant.kept_by
             );
         }

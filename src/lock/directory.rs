@@ -10,7 +10,10 @@ use crate::algorithm::ring::Rule;
 use crate::error::{Error, Result};
 use crate::layout::{EntryState, MAX_NAME_BYTES, View};
 use crate::os::memory;
-use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::{
+    AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use crate::wait::Limit;
 use std::{sync::Arc, time::Duration};
 
@@ -210,6 +213,25 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<Found>> {
         return Ok(Some(Found { region: at + 1, patience: entry.patience_ns.load(Relaxed), rule }));
     }
     Ok(None)
+}
+
+/// The name of the lock in `region`, and what it was created as.
+pub fn plan_of(file: &OpenFile, region: usize) -> (String, Plan) {
+    let entry = &file.view().directory()[region - 1];
+    let number = |word: &AtomicU32| word.load(Relaxed);
+    let is = |algorithm: &Algorithm| *algorithm as u32 == number(&entry.algorithm);
+    let all = [Algorithm::Bakery, Algorithm::KState, Algorithm::Raynal, Algorithm::Sum];
+    let algorithm = all.into_iter().find(is).unwrap_or(Algorithm::Bakery);
+    let kind = if algorithm == Algorithm::Bakery { Kind::Mutex } else { Kind::TurnRing };
+    let plan = Plan {
+        kind,
+        algorithm,
+        ring_step: number(&entry.ring_step),
+        patience: entry.patience_ns.load(Relaxed),
+        whichever: false,
+        may_create: false,
+    };
+    (entry.name.get(), plan)
 }
 
 /// A named lock, for those who look on.

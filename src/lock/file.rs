@@ -234,7 +234,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    fn new(open: Arc<OpenFile>, interrupt: Option<Interrupt>) -> Self {
+    pub fn new(open: Arc<OpenFile>, interrupt: Option<Interrupt>) -> Self {
         open.handles.fetch_add(1, Relaxed);
         Self { open, interrupt }
     }

@@ -3,6 +3,7 @@
 mod directory;
 mod engine;
 mod file;
+mod follow;
 mod guard;
 mod mutex;
 mod open_file;

@@ -35,9 +35,9 @@ use std::time::Duration;
 // A `TurnRing` is one of these inside, with another order.
 #[derive(Clone)]
 pub struct Mutex {
-    file: Counted,
-    door: Door,
-    manner: Manner,
+    pub(super) file: Counted,
+    pub(super) door: Door,
+    pub(super) manner: Manner,
 }
 
 /// How long a waiter lets others pass before it insists on its place, where the lock's creator did not say:

@@ -171,6 +171,16 @@ impl OpenFile {
         )))
     }
 
+    /// The file that the path names by now, or one of the same shape that is created there.
+    pub fn reopened(&self) -> Result<Arc<Self>> {
+        let known = self.reopen.look().and_then(|sight| sight.permissions());
+        let permissions = known.unwrap_or(Permissions { mode: 0o600, group: None });
+        let path = self.reopen.path();
+        let new = Self::open_or_create(&path, self.geometry(), true, permissions, &self.label())?;
+        new.settle_fences(false)?;
+        Ok(new)
+    }
+
     /// Sees to it that this process can take part in taking a retained privilege back. A file begins with membarrier
     /// where the kernel has it, and goes over to full fences for good (until the next boot) when somebody without it
     /// opens it and nobody takes part.

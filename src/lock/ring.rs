@@ -36,7 +36,7 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct TurnRing(Mutex);
+pub struct TurnRing(pub(super) Mutex);
 
 /// It is this thread's turn until the guard is dropped. Dropped by a panic, the turn passes on as from a dead owner.
 pub type TurnGuard<'a> = MutexGuard<'a>;

@@ -22,6 +22,10 @@ pub struct Known {
     pub identity: Identity,
     /// How many names it has.
     pub links: u64,
+    /// Its mode bits.
+    pub mode: u32,
+    /// Its group.
+    pub group: u32,
 }
 
 /// Which file `file` is, opened at `path`.
@@ -40,7 +44,7 @@ pub fn look_at(descriptor: RawFd) -> Option<Known> {
     }
     let identity = Identity { device: stat.st_dev, inode: stat.st_ino };
     #[allow(clippy::unnecessary_cast, reason = "it has 32 bits on some processors")]
-    Some(Known { identity, links: stat.st_nlink as u64 })
+    Some(Known { identity, links: stat.st_nlink as u64, mode: stat.st_mode, group: stat.st_gid })
 }
 
 impl Identity {

@@ -13,7 +13,7 @@
 //! they are of, and nothing is closed that has become another's.
 
 use super::{
-    file::{Access, open_error},
+    file::{Access, Permissions, open_error},
     fork::{self, Gate, Gated, process_mark},
     identity::{self, Descriptor, Identity},
 };
@@ -53,6 +53,14 @@ pub struct Sight<'a> {
     pub descriptor: BorrowedFd<'a>,
     /// The file has lost its last name.
     pub is_unlinked: bool,
+}
+
+impl Sight<'_> {
+    /// Who may open the file. `None`: the descriptor was closed since.
+    pub fn permissions(&self) -> Option<Permissions> {
+        identity::look_at(self.descriptor.as_raw_fd())
+            .map(|known| Permissions { mode: known.mode & 0o777, group: Some(known.group) })
+    }
 }
 
 impl Reopen {

@@ -86,6 +86,11 @@ impl Program {
 
     /// Runs it, until it ends or the limit is over. Whatever it started and left behind ends with it.
     pub fn run(&self, arguments: &[&str]) -> Run {
+        self.run_with(&[], arguments)
+    }
+
+    /// [`Program::run`], with more in its environment.
+    pub fn run_with(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Run {
         // One at a time: what two of them do to each other on few cores is not what they are about.
         static ALONE: Mutex<()> = Mutex::new(());
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,6 +99,7 @@ impl Program {
             .args(arguments)
             .env("LD_LIBRARY_PATH", libraries())
             .env("RUST_BACKTRACE", "0")
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -99,7 +99,15 @@ fn ctrl_z_and_fg_work_in_a_shell_on_a_terminal() {
         println!("left out: script(1) is not installed");
         return;
     }
-    let mut terminal = Command::new("script")
+    /// Ended whatever happens: with its terminal go those who are stopped in it.
+    struct Terminal(Child);
+    impl Drop for Terminal {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+    let terminal = Command::new("script")
         .args(["-qec", "bash --norc --noprofile -i", "/dev/null"])
         .current_dir(folder)
         .env("TURNLOCK", env!("CARGO_BIN_EXE_turnlock"))
@@ -107,7 +115,8 @@ fn ctrl_z_and_fg_work_in_a_shell_on_a_terminal() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let mut keys = terminal.stdin.take().unwrap();
+    let mut terminal = Terminal(terminal);
+    let mut keys = terminal.0.stdin.take().unwrap();
     let mut press = |text: &str| std::io::Write::write_all(&mut keys, text.as_bytes()).unwrap();
     press("\"$TURNLOCK\" run test.lock cat > typed\n");
     until("it runs", || fixture.file.exists() && fixture.status()["locks"][0]["holder"].is_object());
@@ -130,7 +139,7 @@ fn ctrl_z_and_fg_work_in_a_shell_on_a_terminal() {
     press("\u{4}");
     until("it ends", || fixture.status()["locks"][0]["holder"].is_null());
     press("exit\n");
-    assert!(terminal.wait().unwrap().success());
+    assert!(limit::end_of(&mut terminal.0, "the terminal").success());
 }
 
 /// A `turnlock run OPTIONS` whose command leaves a process in the background; killed, with its command. Gives the

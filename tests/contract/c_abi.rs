@@ -423,3 +423,26 @@ pub fn a_wait_is_ended_by_what_it_asks_between_its_sleeps() {
         assert_eq!(turnlock_file_close(file), TURNLOCK_OK);
     }
 }
+
+/// The lock of the same name, in the file that the path names by now.
+pub fn a_handle_is_opened_again_in_the_file_that_the_path_names() {
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 2).unwrap();
+    let mutex = open_mutex(&file, c"a").unwrap();
+    std::fs::remove_file(place.lock_file()).unwrap();
+    let mut again = ptr::null_mut();
+    // SAFETY: an open handle, and a place for another.
+    unsafe {
+        assert_eq!(turnlock_mutex_reopen(mutex.handle, ptr::null_mut()), TURNLOCK_ERROR_INVALID_ARGUMENT);
+        assert_eq!(turnlock_mutex_reopen(mutex.handle, &mut again), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_lock(again, ptr::null_mut()), TURNLOCK_OK);
+    }
+    let status = turnlock::inspect::snapshot(place.lock_file()).unwrap();
+    assert_eq!((status.participant_capacity, status.locks[0].name.as_str()), (8, "a"));
+    assert!(status.locks[0].holder.is_some());
+    // SAFETY: an open handle.
+    unsafe {
+        assert_eq!(turnlock_mutex_unlock(again), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_close(again), TURNLOCK_OK);
+    }
+}

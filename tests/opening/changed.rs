@@ -13,11 +13,12 @@ use crate::{
 use nix::fcntl::{FallocateFlags, fallocate};
 use std::{
     fs::{self, OpenOptions},
+    os::unix::fs::PermissionsExt,
     path::Path,
     thread,
     time::Duration,
 };
-use turnlock::{Error, LockFile, Result, inspect, status::*};
+use turnlock::{Error, LockFile, Result, RingAlgorithm, inspect, status::*};
 
 #[test]
 fn unlinked_while_open_it_takes_no_newcomers() {
@@ -65,6 +66,64 @@ fn a_waiter_notices_that_the_file_was_replaced() {
         // It has been seen by somebody, so the holder is told that newcomers may have been inside beside it.
         told(guard.unlock(), &path, TURNLOCK_ERROR_REPLACED, &["do not exclude each other"]);
     }
+}
+
+/// Where it is asked to, a blocked waiter goes over to the file that the path names by then: a new one, or one that it
+/// creates alike.
+#[test]
+fn a_waiter_that_follows_goes_over_to_the_new_file() {
+    let _no_hang = NoHang::for_seconds(60);
+    for by in ["nothing", "another"] {
+        let place = Place::new();
+        let path = sound_file(&place);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o660)).unwrap();
+        let file = LockFile::open(&path).unwrap();
+        let mutex = file.mutex_options().patience(Duration::from_millis(7)).open("b").unwrap();
+        let guard = mutex.lock().unwrap();
+        thread::scope(|threads| {
+            let mut follows = mutex.clone();
+            let waiter = threads.spawn(move || {
+                follows.lock_following().unwrap().unlock().unwrap();
+                // The handle stays with the new file.
+                drop(follows.try_lock().unwrap());
+                follows.patience()
+            });
+            until_waiting(&path, "b", 1);
+            if by == "nothing" {
+                fs::remove_file(&path).unwrap();
+            } else {
+                let other = place.at("other.lock");
+                LockFile::options().participants(9).open(&other).unwrap();
+                fs::rename(other, &path).unwrap();
+            }
+            assert_eq!(join(waiter), Duration::from_millis(7));
+        });
+        let status = inspect::snapshot(&path).unwrap();
+        assert_eq!(status.locks.iter().map(|lock| lock.name.as_str()).collect::<Vec<_>>(), ["b"]);
+        if by == "nothing" {
+            assert_eq!((status.participant_capacity, status.lock_capacity), (4, 3));
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
+        }
+        told(guard.unlock(), &path, TURNLOCK_ERROR_REPLACED, &["do not exclude each other"]);
+    }
+}
+
+#[test]
+fn a_ring_is_opened_again_as_it_was() {
+    let place = Place::new();
+    let path = sound_file(&place);
+    let file = LockFile::options().must_exist(true).open(&path).unwrap();
+    let ring =
+        file.ring_options().algorithm(RingAlgorithm::Sum { step: 3 }).standing(true).open("r").unwrap();
+    fs::remove_file(&path).unwrap();
+    let again = ring.reopened().unwrap();
+    drop(again.lock().unwrap());
+    let status = inspect::snapshot(&path).unwrap();
+    assert_eq!(
+        (status.locks[0].name.as_str(), status.locks[0].algorithm, status.locks[0].ring_step),
+        ("r", "sum", Some(3))
+    );
+    assert_eq!(status.locks[0].queue[0].takes_part, Some("standing"));
 }
 
 /// Every way to take part in `file` fails closed.
