@@ -14,6 +14,20 @@
  * - A lock belongs to the thread that took it, or to the participant that the _as functions name. A forked child is
  *   another participant without doing anything; it does not have its parent's locks.
  * - TURNLOCK_OWNER_DEAD (1) means that you have the lock, and that its last holder died inside.
+ * - Structs have their size first, so that they can grow: set it before the call, in those that are filled in too.
+ *
+ * Where a call may come from:
+ * - A signal handler may lock, try, wait with a limit, unlock, abandon and mark consistent, and nothing else; in files in
+ *   which its thread has taken a lock before (a first lock needs memory: turnlock_participant_current makes it so in
+ *   advance). What it locks it unlocks before it returns. A lock that its thread has, or is taking or giving back at that
+ *   moment, is answered by TURNLOCK_ERROR_DEADLOCK.
+ * - No function is a cancellation point: a pthread_cancel stays pending until the call is over. To end a wait from
+ *   another thread: turnlock_participant_cancel; from the waiting one: is_wait_to_end of turnlock_file_options.
+ * - Handlers of pthread_atfork and atexit, static destructors and destructors of thread keys may lock and unlock. A
+ *   thread that ends is a dead owner of what it still has when all of its keys' destructors have run once.
+ * - Any thread with 16 KiB of stack (docs/reliability.md says how much each call needs). Where memory runs out a call
+ *   fails with TURNLOCK_ERROR_NO_MEMORY and nothing is done.
+ * - Once loaded the library stays loaded: dlclose changes nothing.
  *
  * Made from the Rust sources by `TURNLOCK_BLESS=1 cargo test --test header`; do not edit.
  */

@@ -59,8 +59,10 @@ fn pass_on(arrived: &[Origin], child: &SharedChild) {
     let (stops, others): (Vec<_>, Vec<_>) = arrived.iter().partition(|origin| origin.signal == SIGTSTP);
     stops.iter().for_each(|origin| send(origin));
     others.iter().for_each(|origin| send(origin));
-    // In which order the two arrived is not known: rather run on than stand still.
-    let continued = others.iter().any(|origin| origin.signal == SIGCONT);
+    // In which order the two arrived is not known here. The command knows it; and one that does not let itself be stopped
+    // should not be waited for by one that is.
+    let continued =
+        others.iter().any(|origin| origin.signal == SIGCONT) && !processes::is_stopped(child.id());
     if !stops.is_empty() && !continued && !processes::group_is_orphaned() {
         // As without a handler. An error: then it goes on, and waits for a command that is stopped.
         let _ = emulate_default_handler(SIGTSTP);

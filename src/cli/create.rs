@@ -144,7 +144,7 @@ impl Create {
             participant_capacity: status.participant_capacity,
             lock_capacity: status.lock_capacity,
             bytes: meta.len(),
-            mode: format!("{:03o}", meta.mode() & 0o7777),
+            mode: format!("{:03o}", meta.mode() & 0o777),
             owner: meta.uid(),
             group: meta.gid(),
             fences: status.fences,

@@ -20,6 +20,12 @@ fn place(pid: u32) -> Option<Place> {
     Some(Place { parent: numbers.next()??, group: numbers.next()??, session: numbers.next()?? })
 }
 
+/// Whether `pid` is stopped, as far as can be seen.
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
 /// This process's parent, its parent, and so on, as far as they can be seen.
 fn ancestors() -> impl Iterator<Item = (u32, Place)> {
     let parent_of = |place: Place| Some((place.parent, self::place(place.parent)?));

@@ -208,6 +208,10 @@ pub struct Permissions {
     pub group: Option<u32>,
 }
 
+/// The sticky bit: who deletes files for their age leaves one alone that has it (XDG Base Directory Specification, on
+/// XDG_RUNTIME_DIR; systemd-tmpfiles does so everywhere).
+const NOT_TO_BE_CLEANED_AWAY: u32 = 0o1000;
+
 /// The thread's: the process's own is empty once its main thread has ended.
 const OWN_DESCRIPTORS: &str = "/proc/thread-self/fd";
 
@@ -261,7 +265,7 @@ pub fn create_whole(
         })?;
     }
     // Whatever the umask was: a group that was asked for must be able to take part.
-    file.set_permissions(std::fs::Permissions::from_mode(permissions.mode))
+    file.set_permissions(std::fs::Permissions::from_mode(permissions.mode | NOT_TO_BE_CLEANED_AWAY))
         .and_then(|()| fill(&file))
         .map_err(|source| Error::System { what: format!("{}: preparing it", path.display()), source })?;
     let linked = match &temporary {

@@ -77,7 +77,7 @@ impl Reopen {
             spare: Kept::none(),
         };
         let gate = Gate::enter();
-        // Not cleaned away as long as it is open here, by those who ask for this lock first (systemd-tmpfiles does).
+        // Not cleaned away as long as it is open here, by those who ask for this lock first (newer systemd-tmpfiles).
         // SAFETY: a descriptor of ours and a flag. A refusal changes nothing.
         unsafe { libc::flock(spare.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
         new.spare.keep(&gate, spare)?;

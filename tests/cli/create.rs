@@ -14,7 +14,7 @@ fn a_file_of_the_size_that_was_asked_for() {
     assert_eq!((&json["participant_capacity"], &json["lock_capacity"]), (&300.into(), &7.into()));
     assert_eq!((&json["mode"], &json["bytes"]), (&"640".into(), &meta.len().into()));
     assert_eq!((&json["owner"], &json["group"]), (&meta.uid().into(), &meta.gid().into()));
-    assert_eq!(meta.permissions().mode() & 0o7777, 0o640);
+    assert_eq!(meta.permissions().mode() & 0o777, 0o640);
     let status = fixture.status();
     assert_eq!((&status["participant_capacity"], &status["lock_capacity"]), (&300.into(), &7.into()));
     assert!(fixture.run(&[], &["true"]).status.success());
