@@ -62,7 +62,8 @@ fn a_file_is_its_owners_alone_unless_a_group_is_named() {
     let (own, groups) = (place.at("own.lock"), place.at("groups.lock"));
     LockFile::open(&own).unwrap().mutex("a").unwrap();
     LockFile::options().group(NOBODY).open(&groups).unwrap().mutex("a").unwrap();
-    for (path, mode) in [(&own, 0o100600), (&groups, 0o100660)] {
+    // The sticky bit is for cleaners, which leave such a file alone.
+    for (path, mode) in [(&own, 0o101600), (&groups, 0o101660)] {
         assert_eq!(fs::metadata(path).unwrap().permissions().mode(), mode, "whatever the umask");
     }
     for (user, group, path, status) in [
