@@ -1,8 +1,8 @@
 //! The slots of the calling thread: one for each file that it takes locks in.
 //!
 //! Kept in variables that need no destructor, so that they are there as long as the thread runs anything, its key
-//! destructors included; given back when [`thread_end`] says so. What changes the list runs with signals blocked, and
-//! nobody refers to the list while it runs something else, so that a signal handler may take locks at any moment.
+//! destructors included; given back when [`thread_end`] says so. What changes them runs with signals blocked; what looks
+//! at them expects that a signal handler attaches the thread, or gives a slot back, between any two instructions.
 
 use super::{
     open_file::OpenFile,
