@@ -62,7 +62,7 @@ finish_rung() { # finish_rung NAME
     fi
     # Not over only if nobody reads what we print; then `timeout` ends it.
     wait "$pid" 2>/dev/null || status=$?
-    unset "rung_pid[$name]"
+    unset 'rung_pid[$name]'
     if [ "$status" = 0 ]; then
         printf '== %s: passed, %s\n' "$name" "$took"
         passed=$((passed + 1))
@@ -126,7 +126,7 @@ end_rung() { # end_rung NAME
     # Else bash would report the signal that we send.
     disown "${rung_pid[$1]}"
     end_session "${rung_pid[$1]}"
-    unset "rung_pid[$1]"
+    unset 'rung_pid[$1]'
 }
 
 # When check ends, however it does: the last line says how many rungs passed and failed.

@@ -19,7 +19,9 @@
  * Where a call may come from:
  * - A signal handler may lock, try, wait with a limit, unlock, abandon and mark consistent, and nothing else; in files in
  *   which its thread has taken a lock before (a first lock needs memory: turnlock_participant_current makes it so in
- *   advance). What it locks it unlocks before it returns. A lock that its thread has, or is taking or giving back at that
+ *   advance; so do the words about a file that was damaged or replaced). What it locks it unlocks before it returns. A
+ *   child that is forked in a handler may not return into a turnlock call, but for a wait, which ends with
+ *   TURNLOCK_ERROR_INTERRUPTED in the child. A lock that its thread has, or is taking or giving back at that
  *   moment, is answered by TURNLOCK_ERROR_DEADLOCK.
  * - No function is a cancellation point: a pthread_cancel stays pending until the call is over. To end a wait from
  *   another thread: turnlock_participant_cancel; from the waiting one: is_wait_to_end of turnlock_file_options.

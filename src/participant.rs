@@ -16,7 +16,7 @@ use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 /// Free slots may all be locked by somebody who clears the file after a boot, for milliseconds as a rule.
-const LOOKS_FOR_A_SLOT: u32 = 2_000;
+const LOOKS_FOR_A_SLOT: u32 = 300;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
 
 /// Takes the byte lock of a free or dead slot. What a dead one left in it is still there.
@@ -96,26 +96,34 @@ pub fn lower_bound_below(view: View, slot: usize) -> bool {
     view.header().slots_in_use.compare_exchange(before, top, SeqCst, Relaxed).is_ok()
 }
 
+/// So many processes are named in an error message: no more, since there may be no memory.
+const NAMED: usize = 8;
+
 /// Who has the slots, for an error message: the most numerous first.
 fn holders(view: View) -> String {
     let mut processes = BTreeMap::<(u32, String), usize>::new();
-    let mut locked = 0;
+    let (mut locked, mut others) = (0, 0);
     for record in view.slots() {
         if record.state.load(Acquire) == SlotState::Free as u32 {
             locked += 1;
             continue;
         }
-        *processes.entry((record.pid.load(Relaxed), record.label.get())).or_default() += 1;
+        let known = processes.len() < NAMED;
+        let who = (record.pid.load(Relaxed), record.label.get());
+        match processes.get_mut(&who) {
+            Some(slots) => *slots += 1,
+            None if known => drop(processes.insert(who, 1)),
+            None => others += 1,
+        }
     }
     let mut processes: Vec<_> = processes.into_iter().collect();
     processes.sort_by_key(|(_, slots)| std::cmp::Reverse(*slots));
     let mut text = String::new();
     for (at, ((pid, label), slots)) in processes.iter().enumerate() {
-        if at == 8 {
-            let _ = write!(text, " and {} more processes", processes.len() - at);
-            break;
-        }
         let _ = write!(text, "{}{label} (pid {pid}, {slots})", if at == 0 { "" } else { ", " });
+    }
+    if others > 0 {
+        let _ = write!(text, " and others ({others})");
     }
     if locked > 0 {
         let and = if processes.is_empty() { "" } else { ", and " };

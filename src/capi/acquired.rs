@@ -64,12 +64,13 @@ const SMALLEST_PREVIOUS_OWNER: usize = offset_of!(turnlock_previous_owner, label
 #[inline]
 pub unsafe fn tell(mutex: &Mutex, taken: Acquired, acquired: *mut turnlock_acquired) -> i32 {
     if !acquired.is_null() {
-        let dead = if taken.previous_owner_died { mutex.previous_owner() } else { None };
+        // Not its label, which would be memory: this may be a signal handler.
+        let dead = taken.previous_owner_died.then(|| mutex.dead_owner());
         let told = turnlock_acquired {
             size: 0,
             fencing_token: taken.fencing_token,
-            previous_owner_fencing_token: dead.as_ref().map_or(0, |dead| dead.fencing_token),
-            previous_owner_pid: dead.as_ref().map_or(0, |dead| dead.pid),
+            previous_owner_fencing_token: dead.map_or(0, |dead| dead.0),
+            previous_owner_pid: dead.map_or(0, |dead| dead.1),
             previous_owner_died: u32::from(taken.previous_owner_died),
         };
         // SAFETY: not NULL, and the caller's promise.

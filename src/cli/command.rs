@@ -13,7 +13,7 @@ use signal_hook::{
 use std::{
     io,
     process::{Command, ExitStatus},
-    sync::Arc,
+    sync::{Arc, mpsc::channel},
 };
 
 const PASSED_ON: [i32; 10] =
@@ -28,23 +28,29 @@ impl Signals {
         SignalsInfo::new(PASSED_ON).map(Self)
     }
 
-    /// Passes signals on to `child` until it has ended.
-    fn pass_on_to(mut self, child: Arc<SharedChild>) -> io::Result<ExitStatus> {
+    /// Runs `command` to its end, passing signals on to it.
+    fn run(mut self, command: &mut Command) -> io::Result<io::Result<ExitStatus>> {
         let handle = self.0.handle();
-        let passing = std::thread::spawn({
-            let (child, handle) = (child.clone(), handle.clone());
+        let (started, child) = channel::<Arc<SharedChild>>();
+        // Before the command: where no thread is to be had, nothing has begun.
+        let passing = std::thread::Builder::new().spawn({
+            let handle = handle.clone();
             move || {
+                let Ok(child) = child.recv() else { return };
                 while !handle.is_closed() {
                     let arrived: Vec<Origin> = self.0.wait().collect();
                     pass_on(&arrived, &child);
                 }
             }
-        });
+        })?;
+        let child = Arc::new(SharedChild::spawn(command)?);
+        // It waits for it.
+        let _ = started.send(child.clone());
         let status = child.wait();
         handle.close();
         // It does not panic; and if it did, the command has ended all the same.
         let _ = passing.join();
-        status
+        Ok(status)
     }
 }
 
@@ -71,5 +77,5 @@ fn pass_on(arrived: &[Origin], child: &SharedChild) {
 
 /// Runs the command to its end. The outer error: it could not be started; the inner one: it could not be waited for.
 pub fn run(command: &mut Command, signals: Signals) -> io::Result<io::Result<ExitStatus>> {
-    Ok(signals.pass_on_to(Arc::new(SharedChild::spawn(command)?)))
+    signals.run(command)
 }

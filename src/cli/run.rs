@@ -230,13 +230,18 @@ impl Run {
                 return Err(Failure::new(exit::CANNOT_RUN, Error::System { what, source }));
             }
         };
-        if status.signal().is_some() || (previous_owner_died && !status.success()) {
-            guard.abandon().map_err(os)?;
+        let unlocked = if status.signal().is_some() || (previous_owner_died && !status.success()) {
+            guard.abandon()
         } else {
             if previous_owner_died {
                 guard.mark_consistent().map_err(os)?;
             }
-            guard.unlock().map_err(os)?;
+            guard.unlock()
+        };
+        match unlocked {
+            // Said below, and the command has run all the same.
+            Err(Error::Replaced { .. }) => {}
+            unlocked => unlocked.map_err(os)?,
         }
         Ok(exit_code(status))
     }

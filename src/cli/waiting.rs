@@ -52,7 +52,8 @@ impl Waiting<'_> {
         let (acquired, until) = channel();
         std::thread::scope(|threads| {
             if self.limit != Some(Duration::ZERO) {
-                threads.spawn(|| self.watch(until, &endless));
+                // Without a thread for it nothing is said, and the wait goes on.
+                let _ = std::thread::Builder::new().spawn_scoped(threads, || self.watch(until, &endless));
             }
             let guard = lock.take(participant, self.limit);
             drop(acquired);

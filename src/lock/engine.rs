@@ -111,7 +111,10 @@ impl<'a> At<'a> {
         if let Order::Rotation { rule, .. } = self.manner.order
             && self.health() == Health::NotRecoverable
         {
-            rotation::renew(self, rule, limit)?;
+            self.seat.own(self.region).begin().ok_or(Error::Deadlock)?;
+            let renewed = rotation::renew(self, rule, limit);
+            self.seat.own(self.region).note(None);
+            renewed?;
         }
         let token = self.take_whatever_its_health(limit)?;
         ownership(self.lock.words).mark_consistent();
@@ -286,12 +289,12 @@ impl<'a> At<'a> {
 
     /// A standing participant leaves the ring.
     pub fn leave_ring(&self) -> Result<()> {
-        if !self.seat.own(self.region).is_nothing() {
-            return Err(Error::StillHeld);
-        }
+        let own = self.seat.own(self.region);
+        own.begin().ok_or(Error::StillHeld)?;
         if let Order::Rotation { rule, .. } = self.manner.order {
             rotation::leave(self, rule);
         }
+        own.note(None);
         Ok(())
     }
 
@@ -350,6 +353,10 @@ impl<'a> At<'a> {
 
     #[cold]
     pub(super) fn withdraw(&self) {
+        // A child that was forked in the wait stands in no line.
+        if !self.seat.is_ours() {
+            return;
+        }
         steps::at(Step::Withdraw);
         bakery(&self.lock).withdraw(self.seat.slot);
         self.lock.cells[self.seat.slot].since.store(0, Relaxed);

@@ -21,6 +21,10 @@ impl Mutex {
     /// # Errors
     /// As opening the file and the lock.
     pub fn reopened(&self) -> Result<Mutex> {
+        // Else its name is gone.
+        if !self.file.open.is_whole() {
+            return Err(self.file.open.not_whole());
+        }
         let open = self.file.open.reopened()?;
         let (name, plan) = directory::plan_of(&self.file.open, self.door.region);
         let plan = Plan { may_create: true, whichever: false, ..plan };

@@ -11,6 +11,7 @@ use super::{
     thread::{self, with_thread_seat, with_thread_seat_if_any},
 };
 use crate::error::{Error, Result};
+use crate::sync::Ordering::{Acquire, Relaxed};
 use crate::wait::Limit;
 use std::time::Duration;
 
@@ -231,6 +232,13 @@ impl Mutex {
         let (fencing_token, pid, thread, label) =
             engine::previous_owner(&self.file.open.view().lock(self.door.region));
         (fencing_token != 0).then_some(PreviousOwner { fencing_token, pid, thread, label })
+    }
+
+    /// The fencing token and the process of who died holding this lock, last; zeros if nobody ever did.
+    pub(crate) fn dead_owner(&self) -> (u64, u32) {
+        let lock = self.file.open.view().lock(self.door.region);
+        let news = &lock.words.previous_owner;
+        (news.token.load(Acquire), news.pid.load(Relaxed))
     }
 
     fn reset_within(&self, limit: Limit) -> Result<()> {

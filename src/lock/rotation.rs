@@ -64,7 +64,6 @@ pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
     if wish == Wish::OneTurn {
         ring.machines.set_wish(me, Wish::None);
     }
-    at.seat.own(at.region).note(None);
     steps::at(Step::Wake);
     // Its fence comes before the looks below. Partner: the fence in `Rotation::take_wish_back` and that after a wish.
     wake_next(&at.lock, at.region, me);
@@ -76,6 +75,8 @@ pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
     if stranded || (wish == Wish::OneTurn && passed != Passed::ToNobody && ring.has_privilege(me)) {
         let _ = Rotation::new(at, rule, Limit::For(TRY_WAITS), nothing_stops(&Cancel::default())).settle();
     }
+    // Last: a signal handler that comes before finds it under way, and leaves our number in the bakery alone.
+    at.seat.own(at.region).note(None);
 }
 
 /// Before a lock that is closed for everyone is opened again: a ring that was overwritten begins anew, with us. While
@@ -159,6 +160,10 @@ impl<M: Machines + Copy> Rotation<'_, M> {
 
     fn take_wish_back(&self) {
         let me = self.at.seat.slot;
+        // A child that was forked in the wait has no wish.
+        if !self.at.seat.is_ours() {
+            return;
+        }
         steps::at(Step::Withdraw);
         self.at.lock.cells[me].since.store(0, Relaxed);
         self.ring.machines.set_wish(me, Wish::None);
@@ -210,7 +215,7 @@ impl<M: Machines + Copy> Rotation<'_, M> {
         match step {
             Outcome::LookAgain | Outcome::StepAside => Ok(()),
             Outcome::Cancelled => Err(Error::Cancelled),
-            Outcome::Interrupted => Err(Error::Interrupted),
+            Outcome::Interrupted | Outcome::Forked => Err(Error::Interrupted),
             Outcome::TimedOut | Outcome::AskWhetherAlive => {
                 self.look_around()?;
                 match step {

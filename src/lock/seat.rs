@@ -129,12 +129,6 @@ pub struct Wish {
 pub struct Own<'a>(pub(super) &'a AtomicU64);
 
 impl Own<'_> {
-    /// Nothing?
-    pub fn is_nothing(self) -> bool {
-        // Relaxed here and below: a seat takes one lock at a time, and gives back one at a time.
-        matches!(self.0.load(Relaxed), 0 | RETAINING)
-    }
-
     /// Nothing, after an entry as the retainer?
     #[inline(always)]
     pub fn may_retain(self) -> bool {

@@ -177,7 +177,12 @@ fn retire(_: &SignalsBlocked, goes: impl Fn(&Seat) -> bool) {
         if place.seat().is_some_and(&goes)
             && let Some(seat) = place.take()
         {
-            seat.retire();
+            if seat.is_ours() {
+                seat.retire();
+            } else {
+                // What a child remembers of its parent: it may have been forked in the midst of a call that uses it.
+                std::mem::forget(seat);
+            }
         }
     }
 }

@@ -114,7 +114,7 @@ impl<'a> Turn<'a> {
                 Outcome::LookAgain => {}
                 Outcome::StepAside => return Ok(Came::Aside(Hindrance::InLine(blocker))),
                 Outcome::Cancelled => return Err(Error::Cancelled),
-                Outcome::Interrupted => return Err(Error::Interrupted),
+                Outcome::Interrupted | Outcome::Forked => return Err(Error::Interrupted),
                 Outcome::TimedOut | Outcome::AskWhetherAlive => {
                     // Whatever somebody else wrote over our number: those behind us look at it.
                     protocol.insist(seat.slot, ticket);
@@ -160,6 +160,10 @@ impl<'a> Turn<'a> {
         lock.words.asked_since.store(clock::coarse_monotonic_ns(), Relaxed);
         privilege(lock.words).ask(retainer);
         let outside = self.behind_the_barrier(retainer).and_then(|()| self.wait_until_outside(retainer));
+        // A child that was forked in the wait has asked nobody.
+        if outside.is_err() && !self.at.seat.is_ours() {
+            return outside.map(|()| Came::There(in_demand));
+        }
         lock.words.asked_since.store(0, Relaxed);
         if let Err(error) = outside {
             // Those behind us will ask too: until they do, the retainer should not pass them.
@@ -203,7 +207,7 @@ impl<'a> Turn<'a> {
             match step {
                 Outcome::LookAgain | Outcome::StepAside => {}
                 Outcome::Cancelled => return Err(Error::Cancelled),
-                Outcome::Interrupted => return Err(Error::Interrupted),
+                Outcome::Interrupted | Outcome::Forked => return Err(Error::Interrupted),
                 Outcome::TimedOut | Outcome::AskWhetherAlive => {
                     let reaped = self.watch.look_after(retainer.slot)?;
                     if step == Outcome::TimedOut && !reaped && inside() {
@@ -229,7 +233,7 @@ impl<'a> Turn<'a> {
         let participants = lock.header.slots_in_use.load(Relaxed);
         match self.ladder.step_aside(retains, participants, lobby(lock), unchanged) {
             Outcome::Cancelled => Err(Error::Cancelled),
-            Outcome::Interrupted => Err(Error::Interrupted),
+            Outcome::Interrupted | Outcome::Forked => Err(Error::Interrupted),
             Outcome::AskWhetherAlive if is_inside(lock, hindrance) => self.watch.look_after(slot).map(drop),
             _ => Ok(()),
         }

@@ -43,7 +43,7 @@ impl<'a> Watch<'a> {
     }
 
     fn say_blind(&mut self, blind: bool) {
-        if blind != self.blind {
+        if blind != self.blind && self.seat.is_ours() {
             self.blind = blind;
             let view = self.seat.file.view();
             view.slots()[self.seat.slot].blind.store(u32::from(blind), Relaxed);

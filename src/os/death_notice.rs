@@ -86,6 +86,8 @@ enum Hold {
 
 /// How often a claim is tried again whose descriptor was closed by its number meanwhile.
 const CLAIMS: u32 = 100;
+/// So many claims that nobody else sees are a file system's fault.
+const ENOUGH_UNSEEN: u32 = 20;
 
 impl DeathNotice {
     /// Takes the byte lock of the first slot of `candidates` whose byte is free, kept by `kind`. `None`: none is.
@@ -95,6 +97,7 @@ impl DeathNotice {
         kind: DeathNoticeKind,
         inherited: bool,
     ) -> Result<Option<Self>> {
+        let mut unseen = 0;
         for _ in 0..CLAIMS {
             // Until the end: whatever of the byte lock a child could inherit is closed by then, and the canary asked.
             let gate = Gate::enter();
@@ -102,31 +105,29 @@ impl DeathNotice {
                 Ok(fresh) => take(&fresh, candidates.clone())?
                     .map(|slot| Ok((slot, keep(file, &gate, fresh, kind, inherited)?)))
                     .transpose()?,
-                Err(error) => {
-                    let spare = file.spare(&gate, &error).filter(|_| !inherited).ok_or(error)?;
-                    let taken = take(spare.descriptor, candidates.clone())?;
-                    let kept =
-                        |slot| Ok((slot, Some(Hold::Spare { _page: map_one_page(spare.descriptor)? })));
-                    taken.map(kept).transpose()?
-                }
+                Err(error) if inherited => return Err(error),
+                Err(error) => take_by_spare(file, &gate, error, candidates.clone())?,
             };
             let Some((slot, hold)) = hold else { return Ok(None) };
             let Some(hold) = hold else { continue };
             let notice = Self { slot, process: fork::process_mark(), hold: ManuallyDrop::new(hold) };
             // The canary: is it seen to be ours by one who did not take it?
             let seen = match file.look_inside(&gate) {
-                Some(sight) => byte_lock::is_locked_by_another(sight.descriptor, slot_byte(slot))?,
+                Some(sight) => byte_lock::is_locked_by_another(sight.descriptor, slot_byte(slot)),
                 // Nobody here can look; the others can.
-                None => true,
+                None => Ok(true),
             };
-            // Before it is dropped, which enters the gate.
+            // Before it is given back, which enters the gate.
             drop(gate);
-            if seen {
-                return Ok(Some(notice));
+            match seen {
+                Ok(true) => return Ok(Some(notice)),
+                Ok(false) => unseen += 1,
+                // What it was asked through was closed by its number.
+                Err(_) => {}
             }
-            drop(notice);
-            // A descriptor may have been closed by its number meanwhile.
-            if kind == DeathNoticeKind::Mapping {
+            notice.release(file);
+            // Here too a descriptor may have been closed by its number, and be another file's; not always.
+            if unseen == ENOUGH_UNSEEN {
                 break;
             }
         }
@@ -150,6 +151,42 @@ fn take(descriptor: impl AsFd + Copy, candidates: impl Iterator<Item = usize>) -
         if byte_lock::try_lock(descriptor, slot_bytes(slot..slot + 1))? {
             return Ok(Some(slot));
         }
+    }
+    Ok(None)
+}
+
+/// Takes a slot by the spare descriptor, since `error` keeps the file from being opened again.
+fn take_by_spare(
+    file: &Reopen,
+    gate: &Gate,
+    error: Error,
+    candidates: impl Iterator<Item = usize>,
+) -> Result<Option<(usize, Option<Hold>)>> {
+    let Some(spare) = file.spare(gate, &error) else { return Err(error) };
+    // The spare one's open file holds other slots of this process, and is not refused what it holds itself: so another
+    // one is asked first. Nobody else takes slots by it meanwhile.
+    let Some(look) = file.look_inside(gate) else { return Err(error) };
+    for slot in candidates {
+        match byte_lock::is_locked_by_another(look.descriptor, slot_byte(slot)) {
+            Ok(true) => continue,
+            Ok(false) => {}
+            Err(_) => return Ok(Some((slot, None))),
+        }
+        let bytes = slot_bytes(slot..slot + 1);
+        if !byte_lock::try_lock(spare.descriptor, bytes.clone())? {
+            continue;
+        }
+        let page = map_one_page(spare.descriptor);
+        if !file.is_of(spare.descriptor) {
+            return Ok(Some((slot, None)));
+        }
+        return match page {
+            Ok(_page) => Ok(Some((slot, Some(Hold::Spare { _page })))),
+            Err(error) => {
+                let _ = byte_lock::unlock(spare.descriptor, bytes);
+                Err(error)
+            }
+        };
     }
     Ok(None)
 }

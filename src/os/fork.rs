@@ -10,7 +10,7 @@ use crate::sync::{
     AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::{cell::UnsafeCell, os::fd::RawFd, ptr, sync::Once};
+use std::{cell::UnsafeCell, os::fd::RawFd, ptr, time::Duration};
 
 static MARK: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 
@@ -43,21 +43,37 @@ pub fn prepare() -> Result<()> {
     if !MARK.load(Acquire).is_null() {
         return Ok(());
     }
-    let page = wiped_page()?;
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: the three handlers only touch atomics and close descriptors. Registered once; where that fails for
-        // want of memory, a fork in the wrong microsecond may keep a dead slot alive, which is not a safety matter.
-        unsafe {
-            libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
-        };
-    });
-    MARK.store(page.cast().as_ptr(), Release);
+    // For want of memory, when the library was loaded.
+    if !HANDLED.load(Relaxed) {
+        handle_forks();
+    }
+    if !HANDLED.load(Relaxed) {
+        return Err(Error::OutOfMemory);
+    }
+    MARK.store(wiped_page()?.cast().as_ptr(), Release);
     Ok(())
 }
 
-/// 0 = open, else the thread inside. Private to the process, so a spin with yields is enough: what happens inside takes
-/// microseconds.
+/// The handlers below are registered.
+static HANDLED: AtomicBool = AtomicBool::new(false);
+
+/// Run when the library is loaded, before whoever uses it: so our handler before a fork is the last to run, and those after
+/// it are the first, and handlers of the program that take locks find the gate open. (Those of a program that loads the
+/// library later find it closed by their own thread, and go in: see [`Gate`].)
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = handle_forks;
+
+extern "C" fn handle_forks() {
+    // SAFETY: the three handlers only touch atomics and close descriptors.
+    let failed = unsafe {
+        libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
+    };
+    HANDLED.store(failed == 0, Relaxed);
+}
+
+/// 0 = open, else the thread inside. What happens inside takes microseconds as a rule; clearing a large file takes
+/// milliseconds.
 static GATE: AtomicUsize = AtomicUsize::new(0);
 /// The thread inside is forking: it may go in once more, as fork handlers of the program do that take locks.
 static FORKING: AtomicBool = AtomicBool::new(false);
@@ -103,8 +119,14 @@ fn this_thread() -> usize {
 
 fn close_gate() {
     // Acquire. Partner: the release store in `Gate::drop` and in the handlers.
+    let mut tries = 0;
     while GATE.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_err() {
-        std::thread::yield_now();
+        tries += 1;
+        match tries {
+            0..100 => std::thread::yield_now(),
+            // Who is inside may have a lower priority than we, and no processor while we only yield.
+            _ => super::clock::nap(Duration::from_micros(100)),
+        }
     }
 }
 
@@ -126,6 +148,10 @@ unsafe extern "C" fn after_fork_in_parent() {
 }
 
 unsafe extern "C" fn after_fork_in_child() {
+    if MARK.load(Acquire).is_null() {
+        // Nothing was opened yet.
+        return open_gate_after_fork();
+    }
     // The parent's thread that forked closed the gate, so the list is whole; it is open for this process only after.
     let gate = Gate::enter();
     let ours = process_mark();

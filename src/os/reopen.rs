@@ -150,7 +150,17 @@ impl Reopen {
         self.look.sight(self.identity).or_else(|| {
             // It was closed by its number, or we are a forked child: another one.
             let file = self.open_or_not(gate)?;
+            // It may have been given the number of the spare one, which then was closed with it.
+            if self.spare.number.load(Relaxed) == file.as_raw_fd() {
+                self.spare.forget(gate);
+            }
             self.look.keep(gate, file).ok()?;
+            if self.spare.sight(self.identity).is_none()
+                && let Some(file) = self.open_or_not(gate)
+            {
+                // Without it the look is worth having too.
+                let _ = self.spare.keep(gate, file);
+            }
             self.look.sight(self.identity)
         })
     }

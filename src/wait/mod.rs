@@ -25,7 +25,7 @@ pub use cancel::Cancel;
 pub use stop::{Interrupt, Stop};
 
 use crate::algorithm::Blocker;
-use crate::os::{clock, futex};
+use crate::os::{clock, fork, futex};
 use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed},
@@ -79,6 +79,8 @@ pub enum Outcome {
     Cancelled,
     /// What was to be asked between sleeps ended the wait.
     Interrupted,
+    /// We are a forked child: the wait is our parent's.
+    Forked,
     /// Not to insist yet: step out of the line, [`Ladder::step_aside`], and come back.
     StepAside,
 }
@@ -98,6 +100,8 @@ pub struct Ladder<'a> {
     /// When the interrupt was asked last, or waiting began.
     asked: u64,
     awake: &'a Awake,
+    /// The process (by its mark) that waits.
+    process: u64,
     /// Our slot, plus 1.
     me: u32,
     stage: Option<(Blocker, Stage)>,
@@ -123,6 +127,7 @@ impl<'a> Ladder<'a> {
             stop,
             asked: 0,
             awake,
+            process: fork::process_mark(),
             me: me as u32 + 1,
             stage: None,
             woken: false,
@@ -277,8 +282,8 @@ impl<'a> Ladder<'a> {
             return Outcome::LookAgain;
         }
         let by_signal = futex::wait(lobby.event, seen, Duration::from_nanos(left));
-        if self.is_interrupted(by_signal) {
-            return Outcome::Interrupted;
+        if let Some(ended) = self.is_interrupted(by_signal) {
+            return ended;
         }
         if lobby.event.load(Relaxed) != seen {
             // Others may be asleep there still: whoever leaves next calls one of them.
@@ -288,15 +293,21 @@ impl<'a> Ladder<'a> {
         if unchanged() { Outcome::AskWhetherAlive } else { Outcome::LookAgain }
     }
 
-    /// Is the wait to end, says the interrupt? `by_signal`: a signal handler has just run.
-    fn is_interrupted(&mut self, by_signal: bool) -> bool {
-        let Some(interrupt) = self.stop.interrupt else { return false };
-        let now = clock::coarse_monotonic_ns();
-        if !by_signal && now.saturating_sub(self.asked) < ASK_INTERRUPT {
-            return false;
+    /// What the wait is ended by, if the interrupt says so, or if a handler or the interrupt has forked and we are the
+    /// child. `by_signal`: a signal handler has just run.
+    fn is_interrupted(&mut self, by_signal: bool) -> Option<Outcome> {
+        let mut is_to_end = false;
+        if let Some(interrupt) = self.stop.interrupt {
+            let now = clock::coarse_monotonic_ns();
+            if by_signal || now.saturating_sub(self.asked) >= ASK_INTERRUPT {
+                self.asked = now;
+                is_to_end = interrupt.is_to_end();
+            }
         }
-        self.asked = now;
-        interrupt.is_to_end()
+        if fork::process_mark() != self.process {
+            return Some(Outcome::Forked);
+        }
+        is_to_end.then_some(Outcome::Interrupted)
     }
 
     fn sleep(
@@ -316,10 +327,10 @@ impl<'a> Ladder<'a> {
         full_fence();
         let by_signal = !cancel.is_requested() && unchanged() && futex::wait(bed.wake, seen, nap);
         cancel.awake();
-        if cancel.clear() {
+        if let Some(ended) = self.is_interrupted(by_signal) {
+            ended
+        } else if cancel.clear() {
             Outcome::Cancelled
-        } else if self.is_interrupted(by_signal) {
-            Outcome::Interrupted
         } else if unchanged() && bed.wake.load(Relaxed) == seen {
             Outcome::AskWhetherAlive
         } else {

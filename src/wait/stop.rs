@@ -1,7 +1,11 @@
 //! What may end a wait before its time.
 
 use super::Cancel;
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 /// A question that a waiting thread asks between its sleeps: is the wait to end? For programs that must act on signals
 /// while they wait (an interpreter, say): asked when a signal handler interrupted a sleep, and every 20 to 70
@@ -15,9 +19,9 @@ impl Interrupt {
         Self(Arc::new(question))
     }
 
-    /// Asks it.
+    /// Asks it. A panic of it ends the wait likewise: it must not leave a number in the line behind.
     pub fn is_to_end(&self) -> bool {
-        (self.0)()
+        catch_unwind(AssertUnwindSafe(|| (self.0)())).unwrap_or(true)
     }
 }
 
