@@ -18,6 +18,10 @@ use std::{
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{
+        Barrier,
+        atomic::{AtomicI32, Ordering::Relaxed},
+    },
     time::Duration,
 };
 use support::{
@@ -30,7 +34,7 @@ use turnlock::{
     inspect::{self, Life},
 };
 
-crate::roles! { closes_its_descriptors, creates_in_an_empty_root, holds, holds_after_its_main_thread_is_gone, lives_in_another_time, spawns_and_waits, waits_without_descriptors }
+crate::roles! { closes_its_descriptors, creates_in_an_empty_root, fills_the_slots_without_descriptors, forks_in_a_wait, holds, holds_after_its_main_thread_is_gone, lives_in_another_time, spawns_and_waits, waits_without_descriptors }
 
 /// Takes lock "a" of the file, says so, gives it back at the next word.
 fn holds(words: &[String]) {
@@ -442,6 +446,104 @@ fn a_file_is_created_where_proc_is_not_mounted() {
     assert_eq!(fs::read_dir(place.folder()).unwrap().count(), 1, "nothing else is left there");
     creator.tell("end");
     creator.end_well();
+}
+
+/// With no descriptor to be had: two threads of this process are at the same lock, and as many slots as are free.
+fn fills_the_slots_without_descriptors(words: &[String]) {
+    let file = LockFile::options().participants(words[1].parse().unwrap()).open(&words[0]).unwrap();
+    let mutex = file.mutex("a").unwrap();
+    drop(mutex.lock().unwrap());
+    let none = libc::rlimit { rlim_cur: 3, rlim_max: 64 };
+    // SAFETY: sets a limit of this process.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &none) }, 0);
+    let (inside, done) = (Barrier::new(2), Barrier::new(2));
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            let guard = mutex.lock().unwrap();
+            inside.wait();
+            done.wait();
+            guard.unlock().unwrap();
+        });
+        inside.wait();
+        // All at once, more than there is room for.
+        let others: Vec<_> = (0..12).map(|_| threads.spawn(|| mutex.try_lock().map(drop))).collect();
+        for other in others {
+            match other.join().unwrap() {
+                Err(Error::WouldBlock | Error::ParticipantsFull { .. }) => {}
+                robbed => panic!("beside one that lives and is inside: {robbed:?}"),
+            }
+        }
+        done.wait();
+    });
+    say("nobody was robbed");
+}
+
+#[test]
+fn without_descriptors_no_slot_is_taken_twice() {
+    let (_no_hang, place) = (NoHang::for_seconds(60), Place::new());
+    for (number, participants) in [2, 3, 16].into_iter().enumerate() {
+        let path = place.at(&format!("{number}.lock"));
+        let words = [path.to_str().unwrap(), &participants.to_string()];
+        let mut fills = Actor::start("fills_the_slots_without_descriptors", &words);
+        fills.expect("nobody was robbed");
+        fills.end_well();
+    }
+}
+
+/// What it asks while it waits forks: the child comes out of its parent's wait with nothing, and the parent waits on.
+fn forks_in_a_wait(words: &[String]) {
+    let parent = std::process::id();
+    let mut options = LockFile::options();
+    options.interrupted_by(move || {
+        if std::process::id() == parent && FORKED.load(Relaxed) == 0 {
+            // SAFETY: the child runs on as a copy of this process, which allocates no more than glibc allows it.
+            FORKED.store(unsafe { libc::fork() }, Relaxed);
+        }
+        false
+    });
+    let mutex = options.open(&words[0]).unwrap().mutex("a").unwrap();
+    say("waits");
+    let locked = mutex.lock();
+    if std::process::id() != parent {
+        let left = matches!(locked, Err(Error::Interrupted));
+        drop(locked);
+        // It takes part on its own, like any child.
+        let own = matches!(mutex.lock_for(Duration::from_millis(20)), Err(Error::TimedOut));
+        // SAFETY: ends the child without the rest of the parent's program.
+        unsafe { libc::_exit(if left && own { 0 } else { 1 }) };
+    }
+    let child = waitpid(Pid::from_raw(FORKED.load(Relaxed)), None).unwrap();
+    say(&format!("{child:?}"));
+    locked.unwrap().unlock().unwrap();
+    say("unlocked");
+}
+
+static FORKED: AtomicI32 = AtomicI32::new(0);
+
+#[test]
+fn a_child_that_is_forked_in_a_wait_has_no_part_in_it() {
+    let (_no_hang, place) = (NoHang::for_seconds(60), Place::new());
+    let path = place.lock_file();
+    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    let guard = mutex.lock().unwrap();
+    let mut waiter = Actor::start("forks_in_a_wait", &[path.to_str().unwrap()]);
+    waiter.expect("waits");
+    support::until("the child has come and gone", || {
+        let children = format!("/proc/{0}/task/{0}/children", waiter.pid());
+        let child = fs::read_to_string(children).unwrap_or_default();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+        stat.contains(") Z ")
+    });
+    let line = support::line_at(&path, "a");
+    assert_eq!(
+        line.iter().map(|entry| entry.pid()).collect::<Vec<_>>(),
+        [waiter.pid()],
+        "the parent waits on"
+    );
+    guard.unlock().unwrap();
+    assert!(waiter.hear().contains(", 0)"), "the child was told that its wait is none");
+    waiter.expect("unlocked");
+    waiter.end_well();
 }
 
 // --- those who delete what looks old ---

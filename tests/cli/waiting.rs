@@ -135,3 +135,20 @@ fn a_file_that_was_replaced_while_the_command_ran_is_reported() {
     let left_alone = fixture.run(&[], &["true"]);
     assert_eq!(errors(&left_alone), "");
 }
+
+/// Whoever waited has told everybody that the file is gone: that is a warning, and no failure of the command.
+#[test]
+fn the_commands_exit_code_is_kept_where_its_file_was_replaced_under_a_waiter() {
+    let fixture = Fixture::new();
+    let go = fixture.file.with_extension("go");
+    let script = format!("echo inside; while [ ! -e {} ]; do sleep 0.05; done; exit 7", go.display());
+    let (mut holder, _output) = fixture.hold(&[], &script);
+    let mut waiter = fixture.command("run", &[], &["true"]).spawn().unwrap();
+    until("it waits", || {
+        fixture.status()["locks"][0]["queue"].as_array().is_some_and(|queue| !queue.is_empty())
+    });
+    std::fs::remove_file(&fixture.file).unwrap();
+    assert!(limit::end_of(&mut waiter, "the waiter").success(), "in a new file");
+    std::fs::write(go, "").unwrap();
+    assert_eq!(limit::end_of(&mut holder, "the holder").code(), Some(7));
+}
