@@ -63,6 +63,11 @@ fn a_handler_that_tries_the_lock_that_is_its_threads_first() {
 }
 
 #[test]
+fn a_handler_that_tries_the_turn_of_a_ring_that_its_thread_takes() {
+    Program::new("signal_reentry").passes(&["ring"]);
+}
+
+#[test]
 fn a_timers_handler_that_tries_the_lock_of_its_thread() {
     Program::new("signal_reentry").passes(&["timer"]);
 }

@@ -2,14 +2,14 @@
  * signal_reentry.c: a signal handler that tries the very lock that its thread is taking or giving back, after every
  * instruction of it.
  *
- *     signal_reentry LOCK-FILE biased|plain|first|timer
+ *     signal_reentry LOCK-FILE biased|plain|first|ring|timer
  *
  * The handler's turnlock_mutex_try_lock says TURNLOCK_ERROR_DEADLOCK, or, where the outer call has not begun or is over,
  * it succeeds, and the handler unlocks. Never are two inside at once, and fencing tokens always rise.
  *
  * This process steps a child, by ptrace, through one lock and unlock again and again, and delivers a signal after so many
  * instructions, another number each time: *biased*, the thread alone had the lock before; *plain*, another participant
- * had it; *first*, the thread's first lock in the file. *timer*: no ptrace, but a timer's signals, for two seconds.
+ * had it; *first*, the thread's first lock in the file; *ring*, a turn of a ring. *timer*: no ptrace, but a timer's signals, for two seconds.
  */
 #include "attack.h"
 
@@ -32,6 +32,13 @@ static struct shared {
 static const char *path;
 static turnlock_file *file;
 static turnlock_mutex *mutex;
+/* Of a mutex, or of a ring. */
+static void *locked;
+static int32_t (*lock)(const void *, turnlock_acquired *), (*try_lock)(const void *, turnlock_acquired *);
+static int32_t (*unlock)(const void *);
+#define USE(kind, handle)                                                                                             \
+    (locked = (handle), lock = (__typeof__(lock))turnlock_##kind##_lock,                                             \
+     try_lock = (__typeof__(try_lock))turnlock_##kind##_try_lock, unlock = (__typeof__(unlock))turnlock_##kind##_unlock)
 
 /* --- the victim --- */
 
@@ -53,14 +60,14 @@ static void handler(int signal)
 {
     int before = errno;
     turnlock_acquired acquired = {.size = sizeof acquired};
-    int32_t status = turnlock_mutex_try_lock(mutex, &acquired);
+    int32_t status = try_lock(locked, &acquired);
     if (status == 0) {
         sig_atomic_t was = inside;
         enter("the handler", &acquired);
         inside = 2;
         shared->succeeded++;
         inside = was;
-        status = turnlock_mutex_unlock(mutex);
+        status = unlock(locked);
         if (status != 0)
             FAIL("the handler's unlock gave %d (%s)", status, turnlock_status_text(status));
     } else if (status == TURNLOCK_ERROR_DEADLOCK) {
@@ -74,13 +81,13 @@ static void handler(int signal)
 static void lock_and_unlock(void)
 {
     turnlock_acquired acquired = {.size = sizeof acquired};
-    int32_t status = turnlock_mutex_lock(mutex, &acquired);
+    int32_t status = lock(locked, &acquired);
     if (status != 0)
         FAIL("the outer lock gave %d (%s)", status, turnlock_status_text(status));
     enter("the outer one", &acquired);
     inside = 1;
     inside = 0;
-    status = turnlock_mutex_unlock(mutex);
+    status = unlock(locked);
     if (status != 0)
         FAIL("the outer unlock gave %d (%s)", status, turnlock_status_text(status));
 }
@@ -95,6 +102,7 @@ static void open_all(void)
 {
     file = open_file(path, 0);
     mutex = open_mutex(file, "a");
+    USE(mutex, mutex);
 }
 
 /* Leaves a trap to the parent before and after each lock and unlock. */
@@ -102,6 +110,11 @@ static void victim(const char *way)
 {
     /* With it, the names are there. */
     open_all();
+    if (strcmp(way, "ring") == 0) {
+        turnlock_ring *ring;
+        EXPECT(0, turnlock_ring_open(file, "r", NULL, &ring));
+        USE(ring, ring);
+    }
     lock_and_unlock();
     turnlock_participant *other;
     EXPECT(0, turnlock_participant_open(file, &other));
