@@ -25,8 +25,8 @@
  *   moment, is answered by TURNLOCK_ERROR_DEADLOCK.
  * - No function is a cancellation point: a pthread_cancel stays pending until the call is over. To end a wait from
  *   another thread: turnlock_participant_cancel; from the waiting one: is_wait_to_end of turnlock_file_options.
- * - Handlers of pthread_atfork and atexit, static destructors and destructors of thread keys may lock and unlock. A
- *   thread that ends is a dead owner of what it still has when all of its keys' destructors have run once.
+ * - Handlers of pthread_atfork and atexit, static destructors and destructors of thread keys may lock and unlock (handlers
+ *   of a fork that were registered before the library was loaded: without waiting for another thread). A thread that ends is a dead owner of what it still has when all of its keys' destructors have run once.
  * - Any thread with 16 KiB of stack (docs/reliability.md says how much each call needs). Where memory runs out a call
  *   fails with TURNLOCK_ERROR_NO_MEMORY and nothing is done.
  * - Once loaded the library stays loaded: dlclose changes nothing.
