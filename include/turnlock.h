@@ -20,15 +20,16 @@
  * - A signal handler may lock, try, wait with a limit, unlock, abandon and mark consistent, and nothing else; in files in
  *   which its thread has taken a lock before (a first lock needs memory: turnlock_participant_current makes it so in
  *   advance; so do the words about a file that was damaged or replaced). What it locks it unlocks before it returns. A
- *   child that is forked in a handler may not return into a turnlock call, but for a wait, which ends with
- *   TURNLOCK_ERROR_INTERRUPTED in the child. A lock that its thread has, or is taking or giving back at that
- *   moment, is answered by TURNLOCK_ERROR_DEADLOCK.
+ *   lock that its thread has, or is taking or giving back at that moment, is answered by TURNLOCK_ERROR_DEADLOCK. A child
+ *   that is forked in a handler may not return into a turnlock call, but for a wait, which ends with
+ *   TURNLOCK_ERROR_INTERRUPTED in the child.
  * - No function is a cancellation point: a pthread_cancel stays pending until the call is over. To end a wait from
  *   another thread: turnlock_participant_cancel; from the waiting one: is_wait_to_end of turnlock_file_options.
  * - Handlers of pthread_atfork and atexit, static destructors and destructors of thread keys may lock and unlock (handlers
- *   of a fork that were registered before the library was loaded: without waiting for another thread). A thread that ends is a dead owner of what it still has when all of its keys' destructors have run once.
- * - Any thread with 16 KiB of stack (docs/reliability.md says how much each call needs). Where memory runs out a call
- *   fails with TURNLOCK_ERROR_NO_MEMORY and nothing is done.
+ *   of a fork that were registered before the library was loaded: without waiting for another thread). A thread that
+ *   ends is a dead owner of what it still has when all of its keys' destructors have run once.
+ * - Any thread with 16 KiB of stack, if the library is optimised (docs/reliability.md says how much each call needs).
+ *   Where memory runs out a call fails with TURNLOCK_ERROR_NO_MEMORY and nothing is done.
  * - Once loaded the library stays loaded: dlclose changes nothing.
  *
  * Made from the Rust sources by `TURNLOCK_BLESS=1 cargo test --test header`; do not edit.
