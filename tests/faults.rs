@@ -549,7 +549,7 @@ fn a_child_that_is_forked_in_a_wait_has_no_part_in_it() {
 // --- those who delete what looks old ---
 
 #[test]
-fn a_file_in_use_looks_used() {
+fn opening_a_file_makes_it_look_used() {
     use std::time::SystemTime;
     let place = Place::new();
     let path = place.lock_file();
