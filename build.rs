@@ -3,7 +3,7 @@
 //! Only where `TURNLOCK_SONAME` is set, as `install.sh` does: a library that is used from `target/` has no
 //! `libturnlock.so.1` beside it. The number is that of `src/capi/version.rs`; `tests/versions.rs` compares the two.
 
-const ABI_VERSION: u32 = 2;
+const ABI_VERSION: u32 = 3;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

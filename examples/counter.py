@@ -22,7 +22,7 @@ ME = "counter.py"
 
 # What the header says, as far as it is needed here.
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 OWNER_DEAD = 1
 ERROR_INTERRUPTED = -28
 

@@ -201,7 +201,7 @@
  * The ABI version that this header describes. It changes only when a program compiled against an older header could
  * break; the shared library's soname carries the same number.
  */
-#define TURNLOCK_ABI_VERSION 2
+#define TURNLOCK_ABI_VERSION 3
 
 /**
  * `turnlock_file_options.flags`: share a file that is created with `group`, and give it mode 0660 if `mode` is 0.
@@ -237,6 +237,12 @@
 #define TURNLOCK_MUTEX_STRICT 2
 
 /**
+ * `turnlock_mutex_options.flags`: a holder's death needs no repair, if the lock is created now: the next holder is told
+ * (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+ */
+#define TURNLOCK_MUTEX_RELEASE_ON_DEATH 4
+
+/**
  * `turnlock_ring_options.algorithm`: Dijkstra's K-state ring, which stabilises itself.
  */
 #define TURNLOCK_ALGORITHM_K_STATE 2
@@ -262,6 +268,12 @@
  * has the turn.
  */
 #define TURNLOCK_RING_STANDING 2
+
+/**
+ * `turnlock_ring_options.flags`: a holder's death needs no repair, if the ring is created now: the next holder is told
+ * (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+ */
+#define TURNLOCK_RING_RELEASE_ON_DEATH 4
 
 /**
  * A lock file that is open. Any thread may use it.
@@ -601,6 +613,22 @@ int32_t turnlock_mutex_mark_consistent(const struct turnlock_mutex *mutex);
 int32_t turnlock_mutex_reset(const struct turnlock_mutex *mutex);
 
 /**
+ * `turnlock_mutex_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle.
+ */
+int32_t turnlock_mutex_try_reset(const struct turnlock_mutex *mutex);
+
+/**
+ * `turnlock_mutex_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle.
+ */
+int32_t turnlock_mutex_reset_for(const struct turnlock_mutex *mutex, uint64_t nanoseconds);
+
+/**
  * Who died holding this lock, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
  *
  * The caller promises:
@@ -615,8 +643,8 @@ int32_t turnlock_mutex_previous_owner(const struct turnlock_mutex *mutex,
  * The caller promises:
  * `participant` is a participant handle; the rest as `turnlock_mutex_lock`.
  */
-int32_t turnlock_mutex_lock_as(const struct turnlock_participant *participant,
-                               const struct turnlock_mutex *mutex,
+int32_t turnlock_mutex_lock_as(const struct turnlock_mutex *mutex,
+                               const struct turnlock_participant *participant,
                                struct turnlock_acquired *acquired);
 
 /**
@@ -625,8 +653,8 @@ int32_t turnlock_mutex_lock_as(const struct turnlock_participant *participant,
  * The caller promises:
  * As `turnlock_mutex_lock_as`.
  */
-int32_t turnlock_mutex_try_lock_as(const struct turnlock_participant *participant,
-                                   const struct turnlock_mutex *mutex,
+int32_t turnlock_mutex_try_lock_as(const struct turnlock_mutex *mutex,
+                                   const struct turnlock_participant *participant,
                                    struct turnlock_acquired *acquired);
 
 /**
@@ -635,8 +663,8 @@ int32_t turnlock_mutex_try_lock_as(const struct turnlock_participant *participan
  * The caller promises:
  * As `turnlock_mutex_lock_as`.
  */
-int32_t turnlock_mutex_lock_for_as(const struct turnlock_participant *participant,
-                                   const struct turnlock_mutex *mutex,
+int32_t turnlock_mutex_lock_for_as(const struct turnlock_mutex *mutex,
+                                   const struct turnlock_participant *participant,
                                    uint64_t nanoseconds,
                                    struct turnlock_acquired *acquired);
 
@@ -646,8 +674,8 @@ int32_t turnlock_mutex_lock_for_as(const struct turnlock_participant *participan
  * The caller promises:
  * `participant` is a participant handle and `mutex` a mutex handle.
  */
-int32_t turnlock_mutex_unlock_as(const struct turnlock_participant *participant,
-                                 const struct turnlock_mutex *mutex);
+int32_t turnlock_mutex_unlock_as(const struct turnlock_mutex *mutex,
+                                 const struct turnlock_participant *participant);
 
 /**
  * `turnlock_mutex_abandon`, as `participant`, from any thread.
@@ -655,8 +683,8 @@ int32_t turnlock_mutex_unlock_as(const struct turnlock_participant *participant,
  * The caller promises:
  * `participant` is a participant handle and `mutex` a mutex handle.
  */
-int32_t turnlock_mutex_abandon_as(const struct turnlock_participant *participant,
-                                  const struct turnlock_mutex *mutex);
+int32_t turnlock_mutex_abandon_as(const struct turnlock_mutex *mutex,
+                                  const struct turnlock_participant *participant);
 
 /**
  * `turnlock_mutex_mark_consistent`, as `participant`.
@@ -664,8 +692,8 @@ int32_t turnlock_mutex_abandon_as(const struct turnlock_participant *participant
  * The caller promises:
  * `participant` is a participant handle and `mutex` a mutex handle.
  */
-int32_t turnlock_mutex_mark_consistent_as(const struct turnlock_participant *participant,
-                                          const struct turnlock_mutex *mutex);
+int32_t turnlock_mutex_mark_consistent_as(const struct turnlock_mutex *mutex,
+                                          const struct turnlock_participant *participant);
 
 /**
  * Takes a slot in the file and puts its handle into `participant`. TURNLOCK_ERROR_PARTICIPANTS_FULL if there is none;
@@ -806,6 +834,22 @@ int32_t turnlock_ring_mark_consistent(const struct turnlock_ring *ring);
 int32_t turnlock_ring_reset(const struct turnlock_ring *ring);
 
 /**
+ * `turnlock_ring_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `ring` is a ring handle.
+ */
+int32_t turnlock_ring_try_reset(const struct turnlock_ring *ring);
+
+/**
+ * `turnlock_ring_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * `ring` is a ring handle.
+ */
+int32_t turnlock_ring_reset_for(const struct turnlock_ring *ring, uint64_t nanoseconds);
+
+/**
  * The calling thread, if it stands in the ring, leaves it: it is passed over until its next turn is asked for.
  * TURNLOCK_ERROR_STILL_HELD while it has the turn.
  *
@@ -828,8 +872,8 @@ int32_t turnlock_ring_previous_owner(const struct turnlock_ring *ring, struct tu
  * The caller promises:
  * `participant` is a participant handle; the rest as `turnlock_ring_lock`.
  */
-int32_t turnlock_ring_lock_as(const struct turnlock_participant *participant,
-                              const struct turnlock_ring *ring,
+int32_t turnlock_ring_lock_as(const struct turnlock_ring *ring,
+                              const struct turnlock_participant *participant,
                               struct turnlock_acquired *acquired);
 
 /**
@@ -838,8 +882,8 @@ int32_t turnlock_ring_lock_as(const struct turnlock_participant *participant,
  * The caller promises:
  * `participant` is a participant handle; the rest as `turnlock_ring_lock`.
  */
-int32_t turnlock_ring_try_lock_as(const struct turnlock_participant *participant,
-                                  const struct turnlock_ring *ring,
+int32_t turnlock_ring_try_lock_as(const struct turnlock_ring *ring,
+                                  const struct turnlock_participant *participant,
                                   struct turnlock_acquired *acquired);
 
 /**
@@ -848,8 +892,8 @@ int32_t turnlock_ring_try_lock_as(const struct turnlock_participant *participant
  * The caller promises:
  * `participant` is a participant handle; the rest as `turnlock_ring_lock`.
  */
-int32_t turnlock_ring_lock_for_as(const struct turnlock_participant *participant,
-                                  const struct turnlock_ring *ring,
+int32_t turnlock_ring_lock_for_as(const struct turnlock_ring *ring,
+                                  const struct turnlock_participant *participant,
                                   uint64_t nanoseconds,
                                   struct turnlock_acquired *acquired);
 
@@ -859,8 +903,8 @@ int32_t turnlock_ring_lock_for_as(const struct turnlock_participant *participant
  * The caller promises:
  * `participant` is a participant handle and `ring` a ring handle.
  */
-int32_t turnlock_ring_unlock_as(const struct turnlock_participant *participant,
-                                const struct turnlock_ring *ring);
+int32_t turnlock_ring_unlock_as(const struct turnlock_ring *ring,
+                                const struct turnlock_participant *participant);
 
 /**
  * `turnlock_ring_abandon`, as `participant`, from any thread.
@@ -868,8 +912,8 @@ int32_t turnlock_ring_unlock_as(const struct turnlock_participant *participant,
  * The caller promises:
  * `participant` is a participant handle and `ring` a ring handle.
  */
-int32_t turnlock_ring_abandon_as(const struct turnlock_participant *participant,
-                                 const struct turnlock_ring *ring);
+int32_t turnlock_ring_abandon_as(const struct turnlock_ring *ring,
+                                 const struct turnlock_participant *participant);
 
 /**
  * `turnlock_ring_mark_consistent`, as `participant`.
@@ -877,8 +921,8 @@ int32_t turnlock_ring_abandon_as(const struct turnlock_participant *participant,
  * The caller promises:
  * `participant` is a participant handle and `ring` a ring handle.
  */
-int32_t turnlock_ring_mark_consistent_as(const struct turnlock_participant *participant,
-                                         const struct turnlock_ring *ring);
+int32_t turnlock_ring_mark_consistent_as(const struct turnlock_ring *ring,
+                                         const struct turnlock_participant *participant);
 
 /**
  * `turnlock_ring_leave`, as `participant`.
@@ -886,8 +930,8 @@ int32_t turnlock_ring_mark_consistent_as(const struct turnlock_participant *part
  * The caller promises:
  * `participant` is a participant handle and `ring` a ring handle.
  */
-int32_t turnlock_ring_leave_as(const struct turnlock_participant *participant,
-                               const struct turnlock_ring *ring);
+int32_t turnlock_ring_leave_as(const struct turnlock_ring *ring,
+                               const struct turnlock_participant *participant);
 
 /**
  * After TURNLOCK_ERROR_REPLACED: opens the lock of the same name in the file that the path names by now, and puts a

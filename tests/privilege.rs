@@ -34,8 +34,8 @@ fn options(full_fences: bool) -> LockFileOptions {
     options
 }
 
-fn retained_by(path: &Path) -> Option<usize> {
-    inspect::snapshot(path).unwrap().locks[0].retained_by
+fn biased_to(path: &Path) -> Option<usize> {
+    inspect::snapshot(path).unwrap().locks[0].biased_to
 }
 
 fn enter_often(mutex: &Mutex) {
@@ -50,9 +50,9 @@ fn one_who_enters_again_and_again_retains_the_privilege() {
         let place = Place::new();
         let file = options(full_fences).open(place.lock_file()).unwrap();
         let mutex = file.mutex("a").unwrap();
-        assert_eq!(retained_by(&place.lock_file()), None);
+        assert_eq!(biased_to(&place.lock_file()), None);
         enter_often(&mutex);
-        assert_eq!(retained_by(&place.lock_file()), Some(file.current_participant().unwrap().slot()));
+        assert_eq!(biased_to(&place.lock_file()), Some(file.current_participant().unwrap().slot()));
         // Inside, as anyone is.
         let guard = mutex.lock().unwrap();
         let status = inspect::snapshot(place.lock_file()).unwrap();
@@ -77,7 +77,7 @@ fn the_retainer_does_not_go_through_the_line() {
         let format = Format { participants: file.participants().into(), locks: file.locks().into() };
         // Whoever comes through the line counts them, or begins to retain the privilege.
         let counted = || {
-            let words = [format.plain_entries(1), format.retained_at(1)];
+            let words = [format.unbiased(1), format.biased_at(1)];
             words.map(|word| peek_u64(&place.lock_file(), word))
         };
         let mutex = file.mutex("a").unwrap();
@@ -257,28 +257,28 @@ fn entries_before_the_one_behind_who_gives_up(patience: Duration) -> u64 {
     overtaken.max().unwrap()
 }
 
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 mod planted {
     use super::*;
-    use turnlock::seeded::{Bug, plant};
+    use turnlock::mutants::{Mutant, switch_on};
 
-    fn is_caught(bug: Bug, overtaken: fn(Duration) -> u64) {
+    fn is_caught(bug: Mutant, overtaken: fn(Duration) -> u64) {
         let _alone = FIELD.write().unwrap_or_else(PoisonError::into_inner);
-        plant(Some(bug));
+        switch_on(Some(bug));
         // On a busy machine the one behind may be awake before anybody can pass.
         let caught = PATIENCES.map(|patience| (0..10).any(|_| overtaken(patience) > 0));
-        plant(None);
+        switch_on(None);
         assert_eq!(caught, [true; 2], "{bug:?}, patience {PATIENCES:?}");
     }
 
     #[test]
     fn retaining_over_the_heads_of_those_behind_is_caught() {
-        is_caught(Bug::RetainsOverHeads, entries_before_the_one_behind_who_takes_over);
+        is_caught(Mutant::BiasOverQueue, entries_before_the_one_behind_who_takes_over);
     }
 
     #[test]
     fn taking_a_request_back_over_the_heads_of_those_behind_is_caught() {
-        is_caught(Bug::TakesBackOverHeads, entries_before_the_one_behind_who_gives_up);
+        is_caught(Mutant::CancelsOverQueue, entries_before_the_one_behind_who_gives_up);
     }
 }
 
@@ -364,7 +364,7 @@ fn retainer_at(path: &Path, inside: bool) -> Actor {
     let (role, says) = if inside { ("retains_and_holds", "holds") } else { ("retains", "retains") };
     let mut retainer = Actor::start(role, &[path.to_str().unwrap()]);
     retainer.expect(says);
-    assert!(retained_by(path).is_some());
+    assert!(biased_to(path).is_some());
     retainer
 }
 
@@ -401,7 +401,7 @@ fn a_stopped_retainer_is_asked_in_vain_only_if_it_is_inside() {
             Err(error) => assert!(inside && matches!(error, Error::TimedOut), "{error}"),
         }
         if inside {
-            assert!(retained_by(&path).is_some(), "who gave up asking leaves the privilege where it was");
+            assert!(biased_to(&path).is_some(), "who gave up asking leaves the privilege where it was");
         }
         retainer.signal(Signal::SIGCONT);
     }
@@ -418,8 +418,8 @@ fn an_heir_of_the_slot_may_enter_and_is_asked_like_anyone() {
     let mut retainer = retainer_at(&path, false);
     retainer.kill();
     elsewhere(|| {
-        let heir = file.current_participant().unwrap();
-        assert_eq!(retained_by(&path), Some(heir.slot()), "the only slot that is left");
+        let successor = file.current_participant().unwrap();
+        assert_eq!(biased_to(&path), Some(successor.slot()), "the only slot that is left");
         let guard = mutex.lock().unwrap();
         assert!(!guard.acquired().previous_owner_died);
         assert!(matches!(elsewhere_with_participant(&file, &mutex), Err(Error::ParticipantsFull { .. })));

@@ -23,7 +23,7 @@ ME = "relay.py"
 
 # What the header says, as far as it is needed here.
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 OWNER_DEAD = 1
 ERROR_INTERRUPTED = -28
 RING_STANDING = 2

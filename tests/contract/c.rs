@@ -122,12 +122,12 @@ impl Cancel for Owned<turnlock_participant> {
 }
 
 type Take<L> = unsafe extern "C" fn(*const L, *mut turnlock_acquired) -> i32;
-type TakeAs<L> = unsafe extern "C" fn(*const turnlock_participant, *const L, *mut turnlock_acquired) -> i32;
+type TakeAs<L> = unsafe extern "C" fn(*const L, *const turnlock_participant, *mut turnlock_acquired) -> i32;
 type TakeFor<L> = unsafe extern "C" fn(*const L, u64, *mut turnlock_acquired) -> i32;
 type TakeForAs<L> =
-    unsafe extern "C" fn(*const turnlock_participant, *const L, u64, *mut turnlock_acquired) -> i32;
+    unsafe extern "C" fn(*const L, *const turnlock_participant, u64, *mut turnlock_acquired) -> i32;
 type Act<L> = unsafe extern "C" fn(*const L) -> i32;
-type ActAs<L> = unsafe extern "C" fn(*const turnlock_participant, *const L) -> i32;
+type ActAs<L> = unsafe extern "C" fn(*const L, *const turnlock_participant) -> i32;
 
 /// The functions of one kind of lock.
 pub trait Functions: Sized + 'static {
@@ -262,11 +262,11 @@ impl<L: Functions> Party for AtLock<L> {
                 (None, Wait::For(limit)) => L::LOCK_FOR(mutex, limit.as_nanos() as u64, told),
                 (None, Wait::Forever) => L::LOCK(mutex, told),
                 (Some(participant), wait) => match (participant.handle, wait) {
-                    (as_whom, Wait::Never) => L::TRY_LOCK_AS(as_whom, mutex, told),
+                    (as_whom, Wait::Never) => L::TRY_LOCK_AS(mutex, as_whom, told),
                     (as_whom, Wait::For(limit)) => {
-                        L::LOCK_FOR_AS(as_whom, mutex, limit.as_nanos() as u64, told)
+                        L::LOCK_FOR_AS(mutex, as_whom, limit.as_nanos() as u64, told)
                     }
-                    (as_whom, Wait::Forever) => L::LOCK_AS(as_whom, mutex, told),
+                    (as_whom, Wait::Forever) => L::LOCK_AS(mutex, as_whom, told),
                 },
             }
         };
@@ -320,7 +320,7 @@ impl<L: Functions> WithoutGuards for AtLock<L> {
         done(unsafe {
             match &self.participant {
                 None => L::UNLOCK(self.mutex.handle),
-                Some(participant) => L::UNLOCK_AS(participant.handle, self.mutex.handle),
+                Some(participant) => L::UNLOCK_AS(self.mutex.handle, participant.handle),
             }
         })
     }
@@ -330,7 +330,7 @@ impl<L: Functions> WithoutGuards for AtLock<L> {
         done(unsafe {
             match &self.participant {
                 None => L::MARK_CONSISTENT(self.mutex.handle),
-                Some(participant) => L::MARK_CONSISTENT_AS(participant.handle, self.mutex.handle),
+                Some(participant) => L::MARK_CONSISTENT_AS(self.mutex.handle, participant.handle),
             }
         })
     }

@@ -2,7 +2,9 @@
 
 use crate::way::{Cancel, Held, Party, Wait, Way};
 use std::{marker::PhantomData, path::Path, sync::Arc, time::Duration};
-use turnlock::{Error, LockFile, Mutex, MutexGuard, Participant, ParticipantGuard};
+use turnlock::{
+    Error, LockFile, Mutex, MutexGuard, Participant, ParticipantGuard, TurnGuard, TurnParticipantGuard,
+};
 
 /// How the locks of a file are made.
 pub trait Make: Send + Sync + 'static {
@@ -79,6 +81,8 @@ macro_rules! held_by_guard {
 }
 held_by_guard!(MutexGuard);
 held_by_guard!(ParticipantGuard);
+held_by_guard!(TurnGuard);
+held_by_guard!(TurnParticipantGuard);
 
 impl Cancel for Participant {
     fn cancel(&self) {

@@ -1,5 +1,5 @@
-//! Format 2.0 stays what it is: a file made by its first version is read for ever, and what is made today differs from
-//! it in nothing. One of format 1.0 is refused by its version, and left as it is.
+//! Format 3.0 stays what it is: a file made by its first version is read for ever, and what is made today differs from
+//! it in nothing. Those of formats 1.0 and 2.0 are refused by their version, and left as they are.
 //!
 //! `TURNLOCK_BLESS=1 cargo test --test opening golden` writes the golden file anew: only for a new format version, and
 //! then under a new name beside this one.
@@ -28,7 +28,7 @@ const THREAD: u32 = 4243;
 const BOOT: [u8; 16] = *b"\x10\x32\x54\x76\x98\xba\xdc\xfe\x01\x23\x45\x67\x89\xab\xcd\xef";
 
 fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-2.0.lock")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-3.0.lock")
 }
 
 /// A file with one lock, called `golden`, made by the library of today. Whatever differs from one file to the next is
@@ -47,7 +47,7 @@ fn made_today(place: &Place) -> Vec<u8> {
     for region in 0..3 {
         poke_u64(&path, SHAPE.token(region), TOKEN);
         for slot in 0..2 {
-            poke(&path, SHAPE.cell(region, slot), &[0; 64]);
+            poke(&path, SHAPE.cell(region, slot), &[0; 128]);
         }
     }
     poke_u64(&path, SHAPE.number(1, 1), 2);
@@ -89,7 +89,7 @@ fn what_is_made_today_is_the_golden_file_byte_for_byte() {
     let golden = fs::read(golden()).unwrap();
     assert_eq!(today.len(), golden.len());
     let different = (0..today.len()).filter(|at| today[*at] != golden[*at]);
-    assert_eq!(different.collect::<Vec<_>>(), [], "the bytes at which they differ: is it still format 2.0?");
+    assert_eq!(different.collect::<Vec<_>>(), [], "the bytes at which they differ: is it still format 3.0?");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn the_golden_file_is_read_as_it_was_meant() {
     let path = copy(&place);
     poke(&path, format::BOOT_ID, &this_boot());
     let status = inspect::snapshot(&path).unwrap();
-    assert_eq!((status.format.as_str(), status.created_unix_seconds), ("2.0", 1_700_000_000));
+    assert_eq!((status.format.as_str(), status.created_unix_seconds), ("3.0", 1_700_000_000));
     assert_eq!((status.participant_capacity, status.lock_capacity, status.of_this_boot), (2, 2, true));
     let [lock] = status.locks.as_slice() else { panic!("{status:?}") };
     assert_eq!(
@@ -135,14 +135,17 @@ fn the_golden_file_of_another_boot_is_made_fit_for_this_one() {
 }
 
 #[test]
-fn a_file_of_format_1_is_refused_by_its_version() {
-    let place = Place::new();
-    let path = place.lock_file();
-    fs::copy(golden().with_file_name("format-1.0.lock"), &path).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    refused(
-        &path,
-        TURNLOCK_ERROR_VERSION,
-        &["version 1.0", "reads version 2.x", "delete it while nobody uses it"],
-    );
+fn a_file_of_an_older_format_is_refused_by_its_version() {
+    for format in ["1.0", "2.0"] {
+        let place = Place::new();
+        let path = place.lock_file();
+        fs::copy(golden().with_file_name(format!("format-{format}.lock")), &path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let version = format!("version {format}");
+        refused(
+            &path,
+            TURNLOCK_ERROR_VERSION,
+            &[&version, "reads version 3.x", "delete it while nobody uses it"],
+        );
+    }
 }

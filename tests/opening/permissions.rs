@@ -138,7 +138,7 @@ fn a_full_disk_is_an_error_and_not_a_crash_later() {
             LockFile::open(&path),
             &path,
             TURNLOCK_ERROR_NO_SPACE,
-            &["677376 bytes", "fewer participants or locks"],
+            &["1209856 bytes", "fewer participants or locks"],
         );
         assert_eq!(fs::read_dir(place.folder()).unwrap().count(), 0, "nothing is left of it");
         // What was taken is given back, so that a smaller one fits.
@@ -152,7 +152,7 @@ fn a_full_disk_is_an_error_and_not_a_crash_later() {
 fn a_read_only_file_system_is_an_error() {
     let place = Place::new();
     in_private_mounts(|| {
-        mount_memory(place.folder(), 1 << 20)?;
+        mount_memory(place.folder(), 4 << 20)?;
         let (there, absent) = (place.at("there.lock"), place.at("absent.lock"));
         LockFile::open(&there).unwrap();
         make_read_only(place.folder());

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 use turnlock::{
-    LockFile, Mutex, MutexGuard, Participant, ParticipantGuard, PreviousOwner, Result, RingAlgorithm,
-    TurnRing,
+    Acquired, LockFile, Mutex, MutexGuard, Participant, ParticipantGuard, PreviousOwner, Result,
+    RingAlgorithm, TurnGuard, TurnParticipantGuard, TurnRing,
 };
 
 /// Which kind.
@@ -53,29 +53,94 @@ macro_rules! either {
     };
 }
 
+/// A guard of either kind.
+#[must_use]
+pub enum Held<'a> {
+    Mutex(MutexGuard<'a>),
+    Ring(TurnGuard<'a>),
+}
+
+/// Likewise, of a participant.
+#[must_use]
+pub enum HeldAs<'a> {
+    Mutex(ParticipantGuard<'a>),
+    Ring(TurnParticipantGuard<'a>),
+}
+
+/// The same call of whichever guard it is.
+macro_rules! guard_methods {
+    ($($guard:ident)*) => { $(impl $guard<'_> {
+        pub fn acquired(&self) -> Acquired {
+            match self {
+                $guard::Mutex(guard) => guard.acquired(),
+                $guard::Ring(guard) => guard.acquired(),
+            }
+        }
+
+        pub fn fencing_token(&self) -> u64 {
+            self.acquired().fencing_token
+        }
+
+        pub fn previous_owner(&self) -> Option<PreviousOwner> {
+            match self {
+                $guard::Mutex(guard) => guard.previous_owner(),
+                $guard::Ring(guard) => guard.previous_owner(),
+            }
+        }
+
+        pub fn mark_consistent(&mut self) -> Result<()> {
+            match self {
+                $guard::Mutex(guard) => guard.mark_consistent(),
+                $guard::Ring(guard) => guard.mark_consistent(),
+            }
+        }
+
+        pub fn unlock(self) -> Result<()> {
+            match self {
+                $guard::Mutex(guard) => guard.unlock(),
+                $guard::Ring(guard) => guard.unlock(),
+            }
+        }
+
+        pub fn abandon(self) -> Result<()> {
+            match self {
+                $guard::Mutex(guard) => guard.abandon(),
+                $guard::Ring(guard) => guard.abandon(),
+            }
+        }
+    })* };
+}
+guard_methods!(Held HeldAs);
+
+/// The same acquisition of whichever lock it is.
+macro_rules! acquire {
+    ($lock:expr, $held:ident, $call:ident($($with:expr),*)) => {
+        match $lock {
+            Lock::Mutex(mutex) => mutex.$call($($with),*).map($held::Mutex),
+            Lock::Ring(ring) => ring.$call($($with),*).map($held::Ring),
+        }
+    };
+}
+
 impl Lock {
-    pub fn lock(&self) -> Result<MutexGuard<'_>> {
-        either!(self, lock())
+    pub fn lock(&self) -> Result<Held<'_>> {
+        acquire!(self, Held, lock())
     }
 
-    pub fn try_lock(&self) -> Result<MutexGuard<'_>> {
-        either!(self, try_lock())
+    pub fn try_lock(&self) -> Result<Held<'_>> {
+        acquire!(self, Held, try_lock())
     }
 
-    pub fn lock_for(&self, limit: Duration) -> Result<MutexGuard<'_>> {
-        either!(self, lock_for(limit))
+    pub fn lock_for(&self, limit: Duration) -> Result<Held<'_>> {
+        acquire!(self, Held, lock_for(limit))
     }
 
-    pub fn lock_as<'a>(&'a self, participant: &'a Participant) -> Result<ParticipantGuard<'a>> {
-        either!(self, lock_as(participant))
+    pub fn lock_as<'a>(&'a self, participant: &'a Participant) -> Result<HeldAs<'a>> {
+        acquire!(self, HeldAs, lock_as(participant))
     }
 
-    pub fn lock_for_as<'a>(
-        &'a self,
-        participant: &'a Participant,
-        limit: Duration,
-    ) -> Result<ParticipantGuard<'a>> {
-        either!(self, lock_for_as(participant, limit))
+    pub fn lock_for_as<'a>(&'a self, participant: &'a Participant, limit: Duration) -> Result<HeldAs<'a>> {
+        acquire!(self, HeldAs, lock_for_as(participant, limit))
     }
 
     /// A mutex has nobody standing.

@@ -23,7 +23,9 @@ const HEADER_BYTES: u64 = 4096;
 const ENTRY_BYTES: u64 = 128;
 const RECORD_BYTES: u64 = 256;
 const LOCK_WORDS_BYTES: u64 = 512;
-const CELL_BYTES: u64 = 64;
+/// Where the area of the kind begins in a cell.
+const KIND_IN_CELL: u64 = 64;
+const CELL_BYTES: u64 = 128;
 
 /// Where things lie in a file with these capacities.
 #[derive(Clone, Copy)]
@@ -60,18 +62,18 @@ impl Format {
         self.region(region) + 48
     }
 
-    /// The fencing token with which the present retention began.
-    pub fn retained_at(self, region: u64) -> u64 {
+    /// The fencing token with which the present bias began.
+    pub fn biased_at(self, region: u64) -> u64 {
         self.region(region) + 8
     }
 
-    /// So many plain entries must come before the next retention.
+    /// So many unbiased acquisitions must come before the next bias.
     pub fn back_off(self, region: u64) -> u64 {
         self.region(region) + 16
     }
 
     /// So many have come.
-    pub fn plain_entries(self, region: u64) -> u64 {
+    pub fn unbiased(self, region: u64) -> u64 {
         self.region(region) + 24
     }
 
@@ -85,17 +87,17 @@ impl Format {
         self.region(region) + LOCK_WORDS_BYTES + slot * 8
     }
 
-    /// Of a ring: a slot's state S; its wish is 16 bytes further.
+    /// Of a ring: a slot's state S; its membership is 16 bytes further.
     pub fn ring_state(self, region: u64, slot: u64) -> u64 {
-        self.cell(region, slot) + 24
+        self.cell(region, slot) + KIND_IN_CELL
     }
 
     /// Its place on a ring; 0 in the low 16 bits: it is not on it.
     pub fn ring_link(self, region: u64, slot: u64) -> u64 {
-        self.cell(region, slot) + 32
+        self.cell(region, slot) + KIND_IN_CELL + 8
     }
 
-    /// What else a slot says of itself: held, since, wake, sleepers, and on a ring its state, link and wish.
+    /// What else a slot says of itself: held, since, wake, parked, and on a ring its state, link and membership.
     pub fn cell(self, region: u64, slot: u64) -> u64 {
         self.region(region + 1) - self.cells_bytes() + slot * CELL_BYTES
     }

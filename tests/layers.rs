@@ -1,0 +1,306 @@
+//! The crate stays as `docs/architecture.md` draws it: each layer imports itself and the layers above it in the list
+//! below, no two files import each other in a circle, the atomics have one door, the kernel is asked in one layer.
+#![cfg(not(any(loom, shuttle)))]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The layers of `src/`, from the top down. `lib.rs`, `main.rs` and `cli` see only what the library shows everyone.
+const LAYERS: [&str; 16] = [
+    "sync",
+    "trace",
+    "mutants",
+    "error",
+    "layout",
+    "algorithm",
+    "acquire",
+    "os",
+    "wait",
+    "registers",
+    "slots",
+    "recovery",
+    "attach",
+    "kind",
+    "inspect",
+    "capi",
+];
+
+/// A source file.
+struct Source {
+    /// Its module path, `["os", "file"]` of `src/os/file.rs` and `["os"]` of `src/os/mod.rs`.
+    module: Vec<String>,
+    path: PathBuf,
+    /// Its text without comments, and without what comes after the first test module.
+    code: String,
+    lines: usize,
+}
+
+impl Source {
+    fn layer(&self) -> &str {
+        self.module.first().map_or("lib", String::as_str)
+    }
+}
+
+fn sources() -> Vec<Source> {
+    sources_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"))
+}
+
+fn sources_in(root: &Path) -> Vec<Source> {
+    let (mut files, mut folders) = (Vec::new(), vec![root.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let inside = path.strip_prefix(root).unwrap().with_extension("");
+                let mut module: Vec<String> =
+                    inside.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+                if matches!(module.last().map(String::as_str), Some("mod" | "lib")) {
+                    module.pop();
+                }
+                let lines = text.lines().count();
+                files.push(Source { module, path: inside, code: code(&text), lines });
+            }
+        }
+    }
+    files
+}
+
+/// No comments, and nothing after the first test module.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]").next().unwrap();
+    let text = text.split("#[cfg(all(test").next().unwrap();
+    text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether the code says `word`, and not only something that ends in it.
+fn says(code: &str, word: &str) -> bool {
+    let letter = |before: &str| before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+    code.match_indices(word).any(|(at, _)| !letter(&code[..at]))
+}
+
+/// Every path that a `use` statement names, braces resolved, and whether it is a `pub use`.
+fn imports(code: &str) -> Vec<(bool, Vec<String>)> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("use ") {
+        let begin = code[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let before = code[begin..at].trim();
+        if !(before.is_empty() || before.starts_with("pub")) {
+            continue;
+        }
+        let statement: String =
+            code[at + 4..].split(';').next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut paths = Vec::new();
+        expand(&statement, &mut Vec::new(), &mut paths);
+        found.extend(paths.into_iter().map(|path| (!before.is_empty(), path)));
+    }
+    found
+}
+
+fn expand(tree: &str, prefix: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
+    let tree = tree.trim();
+    if tree.is_empty() {
+        return;
+    }
+    let (mut depth, mut begin, mut parts) = (0, 0, Vec::new());
+    for (at, letter) in tree.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&tree[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&tree[begin..]);
+    if parts.len() > 1 {
+        parts.into_iter().for_each(|part| expand(part, prefix, paths));
+        return;
+    }
+    if let Some(inner) = tree.strip_prefix('{').and_then(|tree| tree.strip_suffix('}')) {
+        return expand(inner, prefix, paths);
+    }
+    match tree.split_once("::") {
+        Some((first, rest)) if !first.contains('{') => {
+            prefix.push(first.trim().to_owned());
+            expand(rest, prefix, paths);
+            prefix.pop();
+        }
+        _ => {
+            let last = tree.split(" as ").next().unwrap().trim().to_owned();
+            paths.push(prefix.iter().cloned().chain([last]).collect());
+        }
+    }
+}
+
+/// Which files import which, by module path: re-exports are followed to where an item stands.
+fn imported_by(files: &[Source]) -> BTreeMap<Vec<String>, BTreeSet<Vec<String>>> {
+    let modules: BTreeSet<&Vec<String>> = files.iter().map(|file| &file.module).collect();
+    let absolute = |own: &[String], path: &[String]| -> Option<Vec<String>> {
+        let mut base = own.to_vec();
+        let mut rest = path;
+        match rest.first().map(String::as_str) {
+            Some("crate") => {
+                base.clear();
+                rest = &rest[1..];
+            }
+            Some("self") => rest = &rest[1..],
+            Some("super") => {
+                while rest.first().is_some_and(|part| part == "super") {
+                    base.pop();
+                    rest = &rest[1..];
+                }
+            }
+            Some(first) if modules.contains(&[own, &[first.to_owned()]].concat()) => {}
+            _ => return None,
+        }
+        base.extend(rest.iter().cloned());
+        Some(base)
+    };
+    let mut reexported = BTreeMap::new();
+    for file in files {
+        for (is_public, path) in imports(&file.code) {
+            if let (true, Some(target)) = (is_public, absolute(&file.module, &path)) {
+                let name = path.last().unwrap().clone();
+                reexported.insert([file.module.clone(), vec![name]].concat(), target);
+            }
+        }
+    }
+    let mut graph = BTreeMap::new();
+    for file in files {
+        let edges: &mut BTreeSet<Vec<String>> = graph.entry(file.module.clone()).or_default();
+        for (is_public, path) in imports(&file.code) {
+            let Some(mut target) = absolute(&file.module, &path) else { continue };
+            if is_public && target.starts_with(&file.module) {
+                continue;
+            }
+            while let Some(further) = reexported.get(&target) {
+                target = further.clone();
+            }
+            while !modules.contains(&target) && !target.is_empty() {
+                target.pop();
+            }
+            if target != file.module && !target.is_empty() {
+                edges.insert(target);
+            }
+        }
+    }
+    graph
+}
+
+/// A circle of imports, if there is one.
+fn circle(graph: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Option<Vec<String>> {
+    fn visit<'a>(
+        at: &'a Vec<String>,
+        graph: &'a BTreeMap<Vec<String>, BTreeSet<Vec<String>>>,
+        path: &mut Vec<&'a Vec<String>>,
+        done: &mut BTreeSet<&'a Vec<String>>,
+    ) -> Option<Vec<String>> {
+        if let Some(from) = path.iter().position(|before| *before == at) {
+            return Some(path[from..].iter().map(|module| module.join("::")).collect());
+        }
+        if !done.insert(at) {
+            return None;
+        }
+        path.push(at);
+        let found = graph.get(at).into_iter().flatten().find_map(|next| visit(next, graph, path, done));
+        path.pop();
+        found
+    }
+    let mut done = BTreeSet::new();
+    graph.keys().find_map(|module| visit(module, graph, &mut Vec::new(), &mut done))
+}
+
+#[test]
+fn layers_import_upwards_only() {
+    let place = |layer: &str| LAYERS.iter().position(|known| *known == layer);
+    let files = sources();
+    assert!(files.len() > 30, "the search found only {} files", files.len());
+    for file in &files {
+        if matches!(file.layer(), "lib" | "main" | "cli") {
+            continue;
+        }
+        let own = place(file.layer())
+            .unwrap_or_else(|| panic!("{}: a layer that tests/layers.rs does not know", file.path.display()));
+        for used in file.code.split("crate::").skip(1) {
+            let used: String =
+                used.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
+            // What is not a layer is one of the crate's own re-exports.
+            if let Some(theirs) = place(&used) {
+                assert!(theirs <= own, "{}: {} must not know {used}", file.path.display(), file.layer());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in ["src", "benches"] {
+        let circle = circle(&imported_by(&sources_in(&root.join(folder))));
+        assert_eq!(circle, None, "in {folder}");
+    }
+}
+
+#[test]
+fn a_circle_would_be_found() {
+    let file = |module: &[&str], code: &str| Source {
+        module: module.iter().map(|part| (*part).to_owned()).collect(),
+        path: PathBuf::new(),
+        code: code.to_owned(),
+        lines: 1,
+    };
+    let files = [
+        file(&["kind"], "mod a;\npub use a::A;\nmod b;\npub use b::{B, C};"),
+        file(&["kind", "a"], "use super::{\n    C,\n};"),
+        file(&["kind", "b"], "use crate::kind::a::{self, A};"),
+    ];
+    assert_eq!(circle(&imported_by(&files)), Some(vec!["kind::a".into(), "kind::b".into()]));
+    assert_eq!(circle(&imported_by(&files[..2])), None);
+}
+
+#[test]
+fn the_atomics_have_one_door() {
+    for file in sources() {
+        for forbidden in ["sync::atomic", "loom::", "shuttle::"] {
+            // The mutants' own switch must not be a step of a model.
+            let allowed =
+                file.layer() == "sync" || (file.layer() == "mutants" && forbidden == "sync::atomic");
+            assert!(allowed || !says(&file.code, forbidden), "{} names {forbidden}", file.path.display());
+        }
+    }
+}
+
+#[test]
+fn the_kernel_is_asked_in_one_layer() {
+    for file in sources() {
+        for forbidden in ["libc::", "nix::", "memmap2::"] {
+            let allowed = file.layer() == "os";
+            assert!(allowed || !says(&file.code, forbidden), "{} names {forbidden}", file.path.display());
+        }
+    }
+}
+
+#[test]
+fn the_command_uses_the_public_surface_only() {
+    for file in sources() {
+        if matches!(file.layer(), "main" | "cli") {
+            assert!(!file.code.contains("unsafe"), "{} is unsafe", file.path.display());
+            assert!(!file.code.contains("capi::"), "{} goes through the C ABI", file.path.display());
+        }
+    }
+}
+
+#[test]
+fn every_file_can_be_read_in_one_go() {
+    for file in sources() {
+        assert!(file.lines <= 450, "{} has {} lines: is it one job?", file.path.display(), file.lines);
+    }
+}
