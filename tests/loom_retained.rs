@@ -38,14 +38,11 @@
 //! ```
 #![cfg(loom)]
 
-#[path = "support/limit.rs"]
-mod limit;
 mod under_loom;
-#[path = "support/watchdog.rs"]
-mod watchdog;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize as PlainUsize, Ordering::SeqCst};
+use support::watchdog;
 use turnlock::algorithm::Protocol;
 use turnlock::algorithm::ownership::{Health, TRYING};
 use turnlock::algorithm::retained::{Mark, Privilege, Retainer};
@@ -65,7 +62,7 @@ use Then::{Plainly, Retaining};
 type Plan = under_loom::Plan<Visit>;
 
 // Each execution is a sign of life.
-watched_for_seconds!(watchdog, 300);
+support::watched_for_seconds!(300);
 
 /// Where a participant stops for good. Between two of these it writes nothing that another could read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
