@@ -10,12 +10,13 @@ use crate::algorithm::{
 };
 use crate::error::Result;
 use crate::layout::{
-    DeathNoticeKind, FORMAT_MAJOR, FORMAT_MINOR, Fences, LockView, SlotRecord, SlotState, View,
+    FORMAT_MAJOR, FORMAT_MINOR, Fences, LivenessLockKind, LockView, SlotRecord, SlotState, View,
 };
 use crate::lock::{Named, header_of, names_of};
 use crate::os::{
-    clock, death_notice,
+    clock,
     file::{self, Access},
+    liveness_lock,
     map::Mapping,
     process::{self, ProcessState},
 };
@@ -202,8 +203,8 @@ pub fn snapshot(path: impl AsRef<Path>) -> Result<FileStatus> {
     // SAFETY: mapped as long as the geometry says, at a page boundary, until the end of this function; nothing below
     // stores through the view.
     let view = unsafe { View::new(mapping.base(), prefix.geometry) };
-    let onlooker = Onlooker { view, opened: &opened, namespace: process::pid_namespace() };
-    let participants = onlooker.participants()?;
+    let observer = Observer { view, opened: &opened, namespace: process::pid_namespace() };
+    let participants = observer.participants()?;
     Ok(FileStatus {
         format: format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),
         participant_capacity: prefix.geometry.participants(),
@@ -218,7 +219,7 @@ pub fn snapshot(path: impl AsRef<Path>) -> Result<FileStatus> {
             Fences::Full => "full",
         },
         participants,
-        locks: onlooker.locks()?,
+        locks: observer.locks()?,
         path,
     })
 }
@@ -230,7 +231,7 @@ impl Entry {
     }
 }
 
-struct Onlooker<'a> {
+struct Observer<'a> {
     view: View<'a>,
     opened: &'a File,
     namespace: u64,
@@ -245,7 +246,7 @@ struct Seen {
     held: Option<u64>,
 }
 
-impl Onlooker<'_> {
+impl Observer<'_> {
     fn participants(&self) -> Result<Vec<ParticipantStatus>> {
         let records = self.view.slots().iter().enumerate();
         let taken = records.filter(|(_, record)| record.state.load(Acquire) != SlotState::Free as u32);
@@ -255,7 +256,7 @@ impl Onlooker<'_> {
     fn participant(&self, slot: usize, record: &SlotRecord) -> Result<ParticipantStatus> {
         let (pid, thread) = (record.pid.load(Relaxed), record.tid.load(Relaxed));
         let same_pid_namespace = record.pid_namespace.load(Relaxed) == self.namespace;
-        let life = if !death_notice::is_alive_seen_from_outside(self.opened, slot)? {
+        let life = if !liveness_lock::is_alive_seen_from_outside(self.opened, slot)? {
             Life::Dead
         } else if same_pid_namespace && process::state_of(pid, thread) == ProcessState::Stopped {
             Life::Stopped
@@ -272,7 +273,7 @@ impl Onlooker<'_> {
             life,
             attached_unix_seconds: record.attached_realtime_ns.load(Relaxed) / 1_000_000_000,
             blind: record.blind.load(Relaxed) != 0,
-            kept_by: if record.death_notice.load(Relaxed) == DeathNoticeKind::Descriptor as u32 {
+            kept_by: if record.liveness_lock.load(Relaxed) == LivenessLockKind::Descriptor as u32 {
                 "descriptor"
             } else {
                 "mapping"

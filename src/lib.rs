@@ -8,10 +8,10 @@ compile_error!(
 
 pub mod algorithm;
 pub mod error;
-pub mod seeded;
-pub mod steps;
+pub mod mutants;
 #[doc(hidden)]
 pub mod sync;
+pub mod trace;
 
 #[cfg(not(any(loom, shuttle)))]
 pub mod capi;

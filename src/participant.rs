@@ -1,18 +1,18 @@
 //! A participant is whoever has a slot: finding one, writing down who we are, giving it back.
 //!
-//! A slot belongs to whoever holds its byte lock ([`DeathNotice`]); the record in the slot table is for people, and a
+//! A slot belongs to whoever holds its byte lock ([`LivenessLock`]); the record in the slot table is for people, and a
 //! hint where to look for a free one.
 
 use crate::error::{Error, Result};
-use crate::layout::{DeathNoticeKind, SlotState, View};
+use crate::layout::{LivenessLockKind, SlotState, View};
 use crate::os::{
     clock,
-    death_notice::{DeathNotice, Probe},
+    liveness_lock::{LivenessLock, Probe},
     process,
     reopen::Reopen,
 };
-use crate::steps::{self, Step};
 use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use crate::trace::{self, Step};
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 /// Free slots may all be locked by somebody who clears the file after a boot, for milliseconds as a rule.
@@ -20,12 +20,12 @@ const LOOKS_FOR_A_SLOT: u32 = 300;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
 
 /// Takes the byte lock of a free or dead slot. What a dead one left in it is still there.
-pub fn claim(file: &Reopen, view: View, kind: DeathNoticeKind, inherited: bool) -> Result<DeathNotice> {
+pub fn claim(file: &Reopen, view: View, kind: LivenessLockKind, inherited: bool) -> Result<LivenessLock> {
     let all = 0..view.slots().len();
     let is_free = |slot: &usize| view.slots()[*slot].state.load(Acquire) == SlotState::Free as u32;
     let candidates = all.clone().filter(is_free).chain(all.clone().filter(|slot| !is_free(slot)));
     for _ in 0..LOOKS_FOR_A_SLOT {
-        if let Some(notice) = DeathNotice::claim(file, candidates.clone(), kind, inherited)? {
+        if let Some(notice) = LivenessLock::claim(file, candidates.clone(), kind, inherited)? {
             return Ok(notice);
         }
         if !all.clone().any(|slot| is_free(&slot)) {
@@ -37,12 +37,12 @@ pub fn claim(file: &Reopen, view: View, kind: DeathNoticeKind, inherited: bool) 
 }
 
 /// Writes down who has the slot, and has scans reach it. Before its first doorway.
-pub fn occupy(view: View, slot: usize, kind: DeathNoticeKind, label: &str) {
+pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
     let record = &view.slots()[slot];
     let program = process::program_name();
     record.generation.fetch_add(1, Relaxed);
     record.blind.store(0, Relaxed);
-    record.death_notice.store(kind as u32, Relaxed);
+    record.liveness_lock.store(kind as u32, Relaxed);
     record.pid.store(process::pid(), Relaxed);
     record.tid.store(process::tid(), Relaxed);
     record.pid_namespace.store(process::pid_namespace(), Relaxed);
@@ -79,7 +79,7 @@ pub fn lower_bound(probe: &Probe, view: View) {
             return;
         }
         let lowered = probe.act_for(slot..slot + 1, || {
-            steps::at(Step::Lower);
+            trace::at(Step::Lower);
             is_free(slot) && lower_bound_below(view, slot)
         });
         // A failure only costs time later.

@@ -13,21 +13,21 @@
 use crate::algorithm::{
     Protocol,
     bakery::{Bakery, Line},
+    bias::Bias,
     ownership::{Ownership, TOKEN_LIMIT},
-    retained::Privilege,
     ring::{InWords, MachineWords, Machines, Ring, Rule, Wish},
 };
 use crate::error::Result;
 use crate::layout::{Fences, LockView, LockWords, SlotState, View};
+use crate::mutants::{Mutant, planted};
 use crate::os::{
-    death_notice::{Probe, Seen},
+    liveness_lock::{Probe, Seen},
     process,
 };
 use crate::participant;
-use crate::seeded::{Bug, planted};
-use crate::steps::{self, Step};
 use crate::sync::Ordering::{Relaxed, Release};
-use crate::wait::{Bed, Lobby, Next};
+use crate::trace::{self, Step};
+use crate::wait::{Next, ParkingSpot, Standby};
 
 /// The bakery over one lock's registers in the file.
 #[inline]
@@ -43,8 +43,8 @@ pub fn ownership(words: &LockWords) -> Ownership<'_> {
 
 /// One lock's words about the retained privilege in the file.
 #[inline]
-pub fn privilege(words: &LockWords) -> Privilege<'_> {
-    Privilege {
+pub fn privilege(words: &LockWords) -> Bias<'_> {
+    Bias {
         control: &words.control,
         began_at: &words.retained_at,
         back_off: &words.back_off,
@@ -67,36 +67,36 @@ pub fn ring<'a>(lock: &LockView<'a>, rule: Rule) -> Ring<impl Machines + Copy + 
 
 /// Where those who stepped out of the line of one lock sleep.
 #[inline]
-pub fn lobby<'a>(lock: &LockView<'a>) -> Lobby<'a> {
-    Lobby { event: &lock.words.event, polite: &lock.words.polite }
+pub fn standby<'a>(lock: &LockView<'a>) -> Standby<'a> {
+    Standby { event: &lock.words.event, polite: &lock.words.polite }
 }
 
 /// Where those who wait for `slot` in lock region `region` sleep.
 #[inline]
-pub fn bed<'a>(lock: &LockView<'a>, region: usize, slot: usize) -> Bed<'a> {
+pub fn spot<'a>(lock: &LockView<'a>, region: usize, slot: usize) -> ParkingSpot<'a> {
     let cell = &lock.cells[slot];
     let name = ((region as u64) << 32) | (slot as u64 + 1);
-    Bed { wake: &cell.wake, sleepers: &cell.sleepers, heir: &cell.heir, name }
+    ParkingSpot { wake: &cell.wake, parked: &cell.parked, successor: &cell.successor, name }
 }
 
 /// Who waits for `slot` in lock region `region` should look again, after the store that it waits for; and whoever is
 /// behind it should be awake when its turn comes. Gives who waits, as far as can be seen.
 #[inline]
 pub fn wake_next(lock: &LockView, region: usize, slot: usize) -> Next {
-    let next = bed(lock, region, slot).wake_sleepers();
-    if let Next::Awake(heir) = next
-        && heir < lock.cells.len()
+    let next = spot(lock, region, slot).unpark();
+    if let Next::Awake(successor) = next
+        && successor < lock.cells.len()
     {
-        bed(lock, region, heir).wake_ahead_of_time();
+        spot(lock, region, successor).unpark_early();
     }
     next
 }
 
-/// The bed of this name, if the file has it.
-pub fn bed_named<'a>(view: View<'a>, name: u64) -> Option<Bed<'a>> {
+/// The spot of this name, if the file has it.
+pub fn spot_named<'a>(view: View<'a>, name: u64) -> Option<ParkingSpot<'a>> {
     let (region, slot) = ((name >> 32) as usize, (name as u32 as usize).checked_sub(1)?);
     let known = region <= view.geometry().locks() as usize && slot < view.slots().len();
-    known.then(|| bed(&view.lock(region), region, slot))
+    known.then(|| spot(&view.lock(region), region, slot))
 }
 
 /// Clears what `slot` left in every lock, so that it blocks nobody and the next holder of what it held has the news.
@@ -111,10 +111,10 @@ pub fn recover(view: View, slot: usize) {
 pub fn recover_in_lock(view: View, region: usize, slot: usize) {
     let lock = view.lock(region);
     let cell = &lock.cells[slot];
-    if planted(Bug::ForgetBeforeNews) {
+    if planted(Mutant::ForgetBeforeNews) {
         bakery(&lock).forget(slot);
     }
-    steps::at(Step::Reap);
+    trace::at(Step::Reap);
     ownership(lock.words).forget(&cell.held, |token| {
         let (news, record) = (&lock.words.previous_owner, &view.slots()[slot]);
         news.token.store(token, Relaxed);
@@ -123,11 +123,11 @@ pub fn recover_in_lock(view: View, region: usize, slot: usize) {
         news.label.copy_from(&record.label);
     });
     cell.since.store(0, Relaxed);
-    steps::at(Step::ReapNews);
+    trace::at(Step::ReapNews);
     bakery(&lock).forget(slot);
     // Release. Partner: the acquire load of a wish: who acts for the machine from here on has the news before it.
     cell.ring_wish.store(Wish::None as u32, Release);
-    steps::at(Step::ReapForgotten);
+    trace::at(Step::ReapForgotten);
     wake_next(&lock, region, slot);
 }
 
@@ -137,7 +137,7 @@ pub fn reap(view: View, probe: &Probe, slot: usize) -> Result<bool> {
         recover(view, slot);
         participant::vacate(view, slot);
     };
-    if planted(Bug::ReapWithoutByteLock) && probe.look(slot).0 == Seen::Dead {
+    if planted(Mutant::ReapWithoutByteLock) && probe.look(slot).0 == Seen::Dead {
         remove();
         return Ok(true);
     }

@@ -13,13 +13,13 @@
 //! that property the two must stay apart, and the paper's proof holds for those.
 
 use super::{Blocker, Corrupt, Place, Protocol};
-use crate::seeded::{Bug, planted};
-use crate::steps::{self, Step};
+use crate::mutants::{Mutant, planted};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     full_fence,
 };
+use crate::trace::{self, Step};
 
 /// A number of 2^62 or more is not one that anybody took: at 10^9 entries a second that takes 146 years.
 pub const NUMBER_LIMIT: u64 = 1 << 62;
@@ -59,13 +59,13 @@ impl<R: Registers> Bakery<R> {
 impl<R: Registers> Protocol for Bakery<R> {
     #[inline]
     fn doorway(&self, me: usize) -> Result<u64, Corrupt> {
-        if !planted(Bug::NoChoosing) {
+        if !planted(Mutant::NoChoosing) {
             self.0.set_choosing(me);
         }
-        steps::at(Step::Doorway);
+        trace::at(Step::Doorway);
         // FENCE A. Partner: the other's fence B. If their fence B comes first, the scan below sees their number and
         // mine gets larger; if ours comes first, their wait sees that I am choosing and waits for my number.
-        if !planted(Bug::NoFenceAfterChoosing) {
+        if !planted(Mutant::NoFenceAfterChoosing) {
             full_fence();
         }
         let (mut largest, mut corrupt) = (0, None);
@@ -84,7 +84,7 @@ impl<R: Registers> Protocol for Bakery<R> {
         let number = largest + 1;
         self.0.set_number(me, number);
         // FENCE B. Partner: the other's fence A, as above.
-        if !planted(Bug::NoFenceBeforeWait) {
+        if !planted(Mutant::NoFenceBeforeWait) {
             full_fence();
         }
         Ok(number)
@@ -95,7 +95,7 @@ impl<R: Registers> Protocol for Bakery<R> {
         self.0.all(|slot| match self.0.read(slot) {
             Place::Idle => true,
             Place::Numbered(theirs) => {
-                let tie_break = slot >= me || planted(Bug::NoTieBreak);
+                let tie_break = slot >= me || planted(Mutant::NoTieBreak);
                 theirs > number || (theirs == number && tie_break)
             }
             Place::Choosing | Place::Corrupt(_) => false,
@@ -113,7 +113,7 @@ impl<R: Registers> Protocol for Bakery<R> {
                 Place::Idle => {}
                 Place::Choosing => chooser = Some(slot),
                 Place::Numbered(theirs) => {
-                    let tie_break = !planted(Bug::NoTieBreak);
+                    let tie_break = !planted(Mutant::NoTieBreak);
                     if theirs < number || (theirs == number && slot < me && tie_break) {
                         ahead += 1;
                         latest = latest.max(Some((theirs, slot)));
@@ -232,7 +232,7 @@ impl Registers for Line<'_> {
     #[inline]
     fn clear(&self, me: usize) {
         // Release. Partner: the acquire load in `read` of whoever enters after me.
-        let order = if planted(Bug::RelaxedLeave) { Relaxed } else { Release };
+        let order = if planted(Mutant::RelaxedLeave) { Relaxed } else { Release };
         self.words[me].store(IDLE, order);
     }
 

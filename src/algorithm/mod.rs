@@ -5,8 +5,8 @@
 //! a death) is the same for all too and stands in [`ownership`].
 
 pub mod bakery;
+pub mod bias;
 pub mod ownership;
-pub mod retained;
 pub mod ring;
 
 /// Mutual exclusion among numbered slots, as questions and answers that never wait.

@@ -4,14 +4,14 @@
 //! |---|---|---|
 //! | `token` | the holder | on entering: last token + 1 |
 //! | `held[i]` | participant i; or whoever holds its byte lock after its death | its token while inside; [`TRYING`] in an entry
-//!   that may still fail ([`super::retained`]); else 0 |
+//!   that may still fail ([`super::bias`]); else 0 |
 //! | `state` | the holder; or the reaper of a dead holder | see [`Health`] |
 //!
 //! Death between winning and `held` is clean: the algorithm's register still blocks everyone, and nothing was touched.
 //! The claim, the place in the line and the owner record are one slot with one writer, so there is no moment at which
 //! the lock is taken and nobody is written down.
 
-use crate::seeded::{Bug, planted};
+use crate::mutants::{Mutant, planted};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
@@ -116,7 +116,7 @@ impl Ownership<'_> {
     pub fn forget(&self, held: &AtomicU64, news: impl FnOnce(u64)) {
         // Acquire. Partner: the release store in `enter`.
         let found = held.load(Acquire);
-        let token = if planted(Bug::OwnerDeadByTrying) {
+        let token = if planted(Mutant::OwnerDeadByTrying) {
             Some(found).filter(|found| *found != 0)
         } else {
             token_in(found)
@@ -127,7 +127,7 @@ impl Ownership<'_> {
             }
             return;
         };
-        if planted(Bug::NoHeld) {
+        if planted(Mutant::NoHeld) {
             held.store(0, Release);
             return;
         }

@@ -6,7 +6,7 @@
 
 use super::boundary::invalid;
 use crate::error::{Error, Result};
-use crate::os::fork::{Gate, Gated};
+use crate::os::fork::{ForkGuard, ForkGuarded};
 use crate::sync::{
     AtomicU32,
     Ordering::{Acquire, Relaxed},
@@ -31,7 +31,7 @@ struct Closed {
 // SAFETY: nobody but the list uses the memory of a closed handle.
 unsafe impl Send for Closed {}
 
-static ASIDE: Gated<VecDeque<Closed>> = Gated::new(VecDeque::new());
+static ASIDE: ForkGuarded<VecDeque<Closed>> = ForkGuarded::new(VecDeque::new());
 
 impl<T> Handle<T> {
     /// Puts `value` behind a new handle.
@@ -87,7 +87,7 @@ impl<T> Handle<T> {
         // SAFETY: the exchange made us the only one to come here.
         drop(unsafe { (*open.value.get()).take() });
         let closed = Closed { memory: handle.cast(), free: Self::free };
-        let oldest = ASIDE.with(&Gate::enter(), |aside| {
+        let oldest = ASIDE.with(&ForkGuard::enter(), |aside| {
             aside.push_back(closed);
             if aside.len() > SET_ASIDE { aside.pop_front() } else { None }
         });

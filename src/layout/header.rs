@@ -197,11 +197,11 @@ pub(super) const fn layout_fingerprint() -> u64 {
         size_of::<Cell>(),
         offset_of!(Cell, held),
         offset_of!(Cell, wake),
-        offset_of!(Cell, sleepers),
+        offset_of!(Cell, parked),
         offset_of!(Cell, ring_state),
         offset_of!(Cell, ring_link),
         offset_of!(Cell, ring_wish),
-        offset_of!(Cell, heir),
+        offset_of!(Cell, successor),
         super::SLOT_BYTES_START as usize,
         super::RENEWAL_BYTE as usize,
     ];

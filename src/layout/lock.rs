@@ -63,7 +63,7 @@ pub struct PreviousOwner {
 }
 
 /// What one slot says about itself in one lock, besides its `number`. Written by the slot's owner, or by whoever
-/// holds the slot's byte lock after its death; `wake`, `sleepers` and `heir` also by those who wait for the slot.
+/// holds the slot's byte lock after its death; `wake`, `parked` and `successor` also by those who wait for the slot.
 #[repr(C, align(64))]
 pub struct Cell {
     /// 0, or the fencing token with which this slot is in the critical section; all ones while it tries to enter.
@@ -72,8 +72,8 @@ pub struct Cell {
     pub since: AtomicU64,
     /// Futex word: changes whenever those who wait for this slot should look again.
     pub wake: AtomicU32,
-    /// 0, or how whoever may sleep on `wake` wants to be woken: the `wait` room's `Bed`.
-    pub sleepers: AtomicU32,
+    /// 0, or how whoever may sleep on `wake` wants to be woken: the `wait` room's `ParkingSpot`.
+    pub parked: AtomicU32,
     /// Of a ring: the state S of this slot's machine. Who writes it and the next two, and when: the `algorithm` room's
     /// `ring`.
     pub ring_state: AtomicU64,
@@ -82,7 +82,7 @@ pub struct Cell {
     /// Of a ring: does its participant want a turn?
     pub ring_wish: AtomicU32,
     /// 0, or the slot that comes next after this one and is awake, plus 1. Only a hint.
-    pub heir: AtomicU32,
+    pub successor: AtomicU32,
     reserved: [AtomicU64; 2],
 }
 
@@ -99,9 +99,9 @@ const _: () = {
     assert!(size_of::<Cell>() == 64);
     assert!(offset_of!(Cell, held) == 0);
     assert!(offset_of!(Cell, wake) == 16);
-    assert!(offset_of!(Cell, sleepers) == 20);
+    assert!(offset_of!(Cell, parked) == 20);
     assert!(offset_of!(Cell, ring_state) == 24);
     assert!(offset_of!(Cell, ring_link) == 32);
     assert!(offset_of!(Cell, ring_wish) == 40);
-    assert!(offset_of!(Cell, heir) == 44);
+    assert!(offset_of!(Cell, successor) == 44);
 };

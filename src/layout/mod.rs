@@ -15,7 +15,7 @@ pub use directory::{DirectoryEntry, EntryState, MAX_NAME_BYTES};
 pub use geometry::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
 pub use header::{Fences, HeaderFault, HeaderPrefix, LiveHeader, PREFIX_BYTES};
 pub use lock::{Cell, LockWords, PreviousOwner};
-pub use slot::{DeathNoticeKind, SlotRecord, SlotState};
+pub use slot::{LivenessLockKind, SlotRecord, SlotState};
 pub use text::Text;
 pub use view::{CellOffset, Entrance, LockView, View};
 
@@ -67,14 +67,14 @@ mod tests {
         compare("Directory entry", offsets!(DirectoryEntry: state kind algorithm ring_step patience_ns name));
         compare(
             "Slot",
-            offsets!(SlotRecord: state death_notice generation pid tid pid_namespace attached_realtime_ns blind label program),
+            offsets!(SlotRecord: state liveness_lock generation pid tid pid_namespace attached_realtime_ns blind label program),
         );
         compare(
             "Lock words",
             offsets!(LockWords: control retained_at back_off plain_entries last_plain asked_since token state previous_owner event polite ring_bound),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
-        compare("Cell", offsets!(Cell: held since wake sleepers ring_state ring_link ring_wish heir));
+        compare("Cell", offsets!(Cell: held since wake parked ring_state ring_link ring_wish successor));
         let header = rows("Header");
         assert_eq!(header.len(), 15);
         for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use fences) {

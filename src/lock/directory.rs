@@ -1,10 +1,10 @@
 //! The directory: finding a lock by its name, and naming a new one.
 
 use super::{
-    engine::{At, Manner, Order},
+    attachment::Attachment,
+    engine::{At, LockConfig, Order},
     open_file::OpenFile,
-    seat::Seat,
-    thread::with_thread_seat,
+    thread::with_thread_attachment,
 };
 use crate::algorithm::ring::Rule;
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ use std::{sync::Arc, time::Duration};
 /// The region of the directory's own lock.
 const DIRECTORY_LOCK: usize = 0;
 /// It is taken for microseconds, and never often.
-const DIRECTORY_MANNER: Manner = Manner { patience: 0, retains: false, order: Order::Arrival };
+const DIRECTORY_CONFIG: LockConfig = LockConfig { patience: 0, retains: false, order: Order::Arrival };
 /// How long naming a new lock may wait for others who do.
 const NAMING_LIMIT: Duration = Duration::from_secs(5);
 
@@ -124,8 +124,8 @@ fn check_name(name: &str) -> Result<()> {
 pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Found> {
     memory::check()?;
     check_name(name)?;
-    if !file.is_whole() {
-        return Err(file.not_whole());
+    if !file.is_intact() {
+        return Err(file.not_intact());
     }
     if let Some(found) = find(file, name, plan)? {
         return Ok(found);
@@ -136,12 +136,12 @@ pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Fou
             why: format!("it has no lock called {name:?}: `turnlock status` lists them"),
         });
     }
-    with_thread_seat(file, |seat| name_it(seat, name, plan))
+    with_thread_attachment(file, |attachment| name_it(attachment, name, plan))
 }
 
-fn name_it(seat: &Seat, name: &str, plan: &Plan) -> Result<Found> {
-    let file = &seat.file;
-    let directory_lock = At::new(seat, DIRECTORY_LOCK, DIRECTORY_MANNER);
+fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<Found> {
+    let file = &attachment.file;
+    let directory_lock = At::new(attachment, DIRECTORY_LOCK, DIRECTORY_CONFIG);
     // Whoever died here left an entry that is not ready, which is as good as none: nothing to repair.
     let taken = directory_lock.take_and_reset(Limit::For(NAMING_LIMIT)).map_err(|error| match error {
         Error::TimedOut => file.damaged(format!(

@@ -1,12 +1,12 @@
 //! Taking and giving back, written once for every kind of lock and every algorithm.
 //!
-//! The steps have the names of [`crate::steps::Step`], which the models in `spec/` use too.
+//! The steps have the names of [`crate::trace::Step`], which the models in `spec/` use too.
 
 use super::{
+    attachment::{Attachment, Have},
+    liveness::LivenessCheck,
     rotation,
-    seat::{Have, Seat},
     turn::Turn,
-    watch::Watch,
 };
 use crate::algorithm::{
     Corrupt, Place, Protocol,
@@ -15,14 +15,14 @@ use crate::algorithm::{
 };
 use crate::error::{Error, Result};
 use crate::layout::LockView;
+use crate::mutants::{Mutant, planted};
 use crate::os::clock;
-use crate::recovery::{self, bakery, lobby, ownership, privilege, wake_next};
-use crate::seeded::{Bug, planted};
-use crate::steps::{self, Step};
+use crate::recovery::{self, bakery, ownership, privilege, standby, wake_next};
 use crate::sync::{
     Ordering::{Acquire, Relaxed},
     prefetch_for_writing,
 };
+use crate::trace::{self, Step};
 use crate::wait::{Interrupt, Limit, Next, Stop};
 
 /// A lock that was just taken.
@@ -36,7 +36,7 @@ pub struct Taken {
 
 /// How a lock is to be taken, by everyone alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Manner {
+pub struct LockConfig {
     /// How long a waiter lets others pass, in nanoseconds.
     pub patience: u64,
     /// May the privilege be retained?
@@ -62,18 +62,18 @@ pub enum Order {
 /// One participant at one lock.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
-    pub(super) seat: &'a Seat,
+    pub(super) attachment: &'a Attachment,
     pub(super) region: usize,
     pub(super) lock: LockView<'a>,
-    pub(super) manner: Manner,
+    pub(super) config: LockConfig,
     interrupt: Option<&'a Interrupt>,
 }
 
 impl<'a> At<'a> {
-    /// Participant `seat` at the lock in `region`.
+    /// Participant `attachment` at the lock in `region`.
     #[inline]
-    pub fn new(seat: &'a Seat, region: usize, manner: Manner) -> Self {
-        Self { seat, region, lock: seat.file.view().lock(region), manner, interrupt: None }
+    pub fn new(attachment: &'a Attachment, region: usize, config: LockConfig) -> Self {
+        Self { attachment, region, lock: attachment.file.view().lock(region), config, interrupt: None }
     }
 
     /// Its waits are ended by this too.
@@ -84,14 +84,14 @@ impl<'a> At<'a> {
 
     /// What ends its waits.
     pub(super) fn stop(&self) -> Stop<'a> {
-        Stop { cancel: &self.seat.cancel, interrupt: self.interrupt }
+        Stop { cancel: &self.attachment.cancel, interrupt: self.interrupt }
     }
 
     /// Takes the lock, or waits for it as long as `limit` says.
     #[inline]
     pub fn take(&self, limit: Limit) -> Result<Taken> {
         // Another core had them last, as a rule: both come at once, while we do the rest.
-        prefetch_for_writing(&self.lock.numbers[self.seat.slot]);
+        prefetch_for_writing(&self.lock.numbers[self.attachment.slot]);
         prefetch_for_writing(&self.lock.words.control);
         if self.health() == Health::NotRecoverable {
             return Err(Error::NotRecoverable);
@@ -99,7 +99,7 @@ impl<'a> At<'a> {
         let taken = self.take_whatever_its_health(limit)?;
         match self.health() {
             Health::NotRecoverable => {
-                self.give_back(self.seat.begin_giving_back(self.region, None)?);
+                self.give_back(self.attachment.begin_giving_back(self.region, None)?);
                 Err(Error::NotRecoverable)
             }
             health => Ok(Taken { token: taken, owner_dead: health == Health::Inconsistent }),
@@ -108,12 +108,12 @@ impl<'a> At<'a> {
 
     /// Takes the lock, and opens it again if it was not recoverable (or inconsistent).
     pub fn take_and_reset(&self, limit: Limit) -> Result<Taken> {
-        if let Order::Rotation { rule, .. } = self.manner.order
+        if let Order::Rotation { rule, .. } = self.config.order
             && self.health() == Health::NotRecoverable
         {
-            self.seat.own(self.region).begin().ok_or(Error::Deadlock)?;
+            self.attachment.own(self.region).begin().ok_or(Error::Deadlock)?;
             let renewed = rotation::renew(self, rule, limit);
-            self.seat.own(self.region).note(None);
+            self.attachment.own(self.region).note(None);
             renewed?;
         }
         let token = self.take_whatever_its_health(limit)?;
@@ -122,17 +122,17 @@ impl<'a> At<'a> {
     }
 
     fn take_whatever_its_health(&self, limit: Limit) -> Result<u64> {
-        if !self.seat.file.is_whole() {
-            return Err(self.seat.file.not_whole());
+        if !self.attachment.file.is_intact() {
+            return Err(self.attachment.file.not_intact());
         }
-        let Some(may_retain) = self.seat.own(self.region).begin() else { return Err(Error::Deadlock) };
+        let Some(may_retain) = self.attachment.own(self.region).begin() else { return Err(Error::Deadlock) };
         let taken = self.enter(limit, may_retain);
-        self.seat.own(self.region).note(taken.as_ref().ok().copied());
+        self.attachment.own(self.region).note(taken.as_ref().ok().copied());
         taken.map(|has| has.token)
     }
 
     fn enter(&self, limit: Limit, may_retain: bool) -> Result<Have> {
-        if let Order::Rotation { rule, wish } = self.manner.order {
+        if let Order::Rotation { rule, wish } = self.config.order {
             return rotation::enter(self, rule, wish, limit);
         }
         if may_retain && let Some(token) = self.enter_retained() {
@@ -141,12 +141,12 @@ impl<'a> At<'a> {
         if limit == Limit::Never {
             self.look_before_trying()?;
         }
-        let in_demand = self.come(limit, self.manner.patience, self.stop())?;
-        if !self.seat.file.is_whole() {
+        let in_demand = self.come(limit, self.config.patience, self.stop())?;
+        if !self.attachment.file.is_intact() {
             self.withdraw();
-            return Err(self.seat.file.not_whole());
+            return Err(self.attachment.file.not_intact());
         }
-        steps::at(Step::Won);
+        trace::at(Step::Won);
         self.settle(in_demand)
     }
 
@@ -156,11 +156,11 @@ impl<'a> At<'a> {
     #[inline]
     pub(super) fn come(&self, limit: Limit, patience: u64, stop: Stop) -> Result<bool> {
         let line = bakery(&self.lock);
-        match line.doorway(self.seat.slot) {
+        match line.doorway(self.attachment.slot) {
             Ok(ticket) => {
-                steps::at(Step::Wait);
-                let free = line.is_next(self.seat.slot, ticket)
-                    && privilege(self.lock.words).is_free_for(self.seat.slot);
+                trace::at(Step::Wait);
+                let free = line.is_next(self.attachment.slot, ticket)
+                    && privilege(self.lock.words).is_free_for(self.attachment.slot);
                 if free { Ok(false) } else { self.wait(limit, patience, stop, Ok(ticket)) }
             }
             corrupt => self.wait(limit, patience, stop, corrupt),
@@ -181,38 +181,38 @@ impl<'a> At<'a> {
 
     /// As the one who retains the privilege, if we do.
     fn enter_retained(&self) -> Option<u64> {
-        let (privilege, cell) = (privilege(self.lock.words), &self.lock.cells[self.seat.slot]);
-        if privilege.seen() != Some(self.seat.slot) {
+        let (privilege, cell) = (privilege(self.lock.words), &self.lock.cells[self.attachment.slot]);
+        if privilege.seen() != Some(self.attachment.slot) {
             return None;
         }
-        let mark = self.seat.mark;
+        let mark = self.attachment.mark;
         let token = if privilege.is_unasked(mark) {
             privilege.enter(&cell.held, mark, &ownership(self.lock.words))
         } else {
             None
         };
         if token.is_none() {
-            if planted(Bug::ControlByNonCandidate) {
+            if planted(Mutant::ControlByNonCandidate) {
                 privilege.hold_plainly();
             }
             // The candidate may have seen us try.
-            wake_next(&self.lock, self.region, self.seat.slot);
+            wake_next(&self.lock, self.region, self.attachment.slot);
         } else {
-            steps::at(Step::Section);
+            trace::at(Step::Section);
         }
         token
     }
 
     /// The privilege is ours: written down as the holder, plainly or retaining it.
     fn settle(&self, in_demand: bool) -> Result<Have> {
-        steps::at(Step::Settle);
-        let (privilege, cell) = (privilege(self.lock.words), &self.lock.cells[self.seat.slot]);
+        trace::at(Step::Settle);
+        let (privilege, cell) = (privilege(self.lock.words), &self.lock.cells[self.attachment.slot]);
         // Not over the heads of those behind us: until the next of them is awake and asks, we might enter a thousand
         // times.
-        let retains = privilege.should_retain(self.seat.slot, in_demand)
-            && self.manner.retains
+        let retains = privilege.should_retain(self.attachment.slot, in_demand)
+            && self.config.retains
             && self.health() == Health::Consistent
-            && (planted(Bug::RetainsOverHeads) || !self.does_anybody_else_insist());
+            && (planted(Mutant::RetainsOverHeads) || !self.does_anybody_else_insist());
         if self.lock.words.asked_since.load(Relaxed) != 0 {
             self.lock.words.asked_since.store(0, Relaxed);
         }
@@ -220,33 +220,33 @@ impl<'a> At<'a> {
         cell.since.store(if retains { 0 } else { clock::coarse_monotonic_ns() }, Relaxed);
         if !retains {
             privilege.hold_plainly();
-        } else if planted(Bug::LeaveBeforeControl) {
-            bakery(&self.lock).leave(self.seat.slot);
+        } else if planted(Mutant::LeaveBeforeControl) {
+            bakery(&self.lock).leave(self.attachment.slot);
         }
         let Some(token) = ownership(self.lock.words).enter(&cell.held) else {
             self.withdraw();
             return Err(self.impossible_token());
         };
         if retains {
-            privilege.retain(self.seat.mark, token);
-            bakery(&self.lock).leave(self.seat.slot);
-            wake_next(&self.lock, self.region, self.seat.slot);
+            privilege.retain(self.attachment.mark, token);
+            bakery(&self.lock).leave(self.attachment.slot);
+            wake_next(&self.lock, self.region, self.attachment.slot);
             // It was the line they stepped out of, and nobody will leave it now. The fence is in `wake_next`.
-            lobby(&self.lock).call_one();
+            standby(&self.lock).unpark_one();
         }
-        steps::at(Step::Section);
+        trace::at(Step::Section);
         Ok(Have { token, plainly: !retains })
     }
 
     /// Does anybody else insist on its place in the line? Those who have patience left only look in, and step out again.
     pub(super) fn does_anybody_else_insist(&self) -> bool {
         let insists =
-            |slot: usize| self.manner.patience == 0 || self.lock.cells[slot].since.load(Relaxed) != 0;
-        bakery(&self.lock).is_anybody_else_there(self.seat.slot, insists)
+            |slot: usize| self.config.patience == 0 || self.lock.cells[slot].since.load(Relaxed) != 0;
+        bakery(&self.lock).is_anybody_else_there(self.attachment.slot, insists)
     }
 
     pub(super) fn impossible_token(&self) -> Error {
-        self.seat.file.damaged(format!(
+        self.attachment.file.damaged(format!(
             "the fencing token of its lock {} is impossible: the file was overwritten; delete it while nobody uses it and \
              let it be created anew",
             self.region
@@ -256,22 +256,22 @@ impl<'a> At<'a> {
     /// Gives the lock back, if we have it (with this very token, where one is named).
     #[inline]
     pub fn unlock(&self, token: Option<u64>) -> Result<()> {
-        self.give_back(self.seat.begin_giving_back(self.region, token)?);
+        self.give_back(self.attachment.begin_giving_back(self.region, token)?);
         self.after_leaving()
     }
 
     /// A retainer has left and is asked, or was: wakes who waits for that.
     #[cold]
     pub fn left_disturbed(&self) -> Result<()> {
-        wake_next(&self.lock, self.region, self.seat.slot);
+        wake_next(&self.lock, self.region, self.attachment.slot);
         self.after_leaving()
     }
 
     fn after_leaving(&self) -> Result<()> {
         // After: giving back may be the first to touch what a truncated file has no more.
-        let file = &self.seat.file;
-        if !file.is_whole() {
-            Err(file.not_whole())
+        let file = &self.attachment.file;
+        if !file.is_intact() {
+            Err(file.not_intact())
         } else if file.is_said_to_be_unlinked() && file.is_unlinked() {
             Err(Error::Replaced { path: file.reopen().path() })
         } else {
@@ -281,17 +281,17 @@ impl<'a> At<'a> {
 
     /// Gives the lock back as a dying owner does: the next holder has the news.
     pub fn abandon(&self, token: Option<u64>) -> Result<()> {
-        self.seat.begin_giving_back(self.region, token)?;
-        recovery::recover_in_lock(self.seat.file.view(), self.region, self.seat.slot);
-        self.seat.own(self.region).note(None);
+        self.attachment.begin_giving_back(self.region, token)?;
+        recovery::recover_in_lock(self.attachment.file.view(), self.region, self.attachment.slot);
+        self.attachment.own(self.region).note(None);
         Ok(())
     }
 
     /// A standing participant leaves the ring.
     pub fn leave_ring(&self) -> Result<()> {
-        let own = self.seat.own(self.region);
+        let own = self.attachment.own(self.region);
         own.begin().ok_or(Error::StillHeld)?;
-        if let Order::Rotation { rule, .. } = self.manner.order {
+        if let Order::Rotation { rule, .. } = self.config.order {
             rotation::leave(self, rule);
         }
         own.note(None);
@@ -300,19 +300,19 @@ impl<'a> At<'a> {
 
     /// The data that a dead owner left are well again.
     pub fn mark_consistent(&self) -> Result<()> {
-        let has = self.seat.begin_giving_back(self.region, None)?;
+        let has = self.attachment.begin_giving_back(self.region, None)?;
         let inconsistent = self.health() == Health::Inconsistent;
         if inconsistent {
             ownership(self.lock.words).mark_consistent();
         }
-        self.seat.own(self.region).note(Some(has));
+        self.attachment.own(self.region).note(Some(has));
         if inconsistent { Ok(()) } else { Err(Error::NotInconsistent) }
     }
 
     /// Do we have the lock (with this very token, where one is named)?
     #[inline]
     pub fn check_owner(&self, token: Option<u64>) -> Result<()> {
-        match self.seat.own(self.region).has() {
+        match self.attachment.own(self.region).has() {
             None => Err(Error::NotOwner),
             Some(has) if token.is_some_and(|token| token != has.token) => Err(Error::NotOwner),
             Some(_) => Ok(()),
@@ -324,53 +324,53 @@ impl<'a> At<'a> {
         ownership(self.lock.words).health()
     }
 
-    /// Gives back what [`Seat::begin_giving_back`] found.
+    /// Gives back what [`Attachment::begin_giving_back`] found.
     fn give_back(&self, has: Have) {
-        let cell = &self.lock.cells[self.seat.slot];
-        steps::at(Step::Exit);
+        let cell = &self.lock.cells[self.attachment.slot];
+        trace::at(Step::Exit);
         if !has.plainly {
-            let quietly = privilege(self.lock.words).leave(&cell.held, self.seat.mark);
-            self.seat.own(self.region).note_retaining();
+            let quietly = privilege(self.lock.words).leave(&cell.held, self.attachment.mark);
+            self.attachment.own(self.region).note_retaining();
             if !quietly {
-                wake_next(&self.lock, self.region, self.seat.slot);
+                wake_next(&self.lock, self.region, self.attachment.slot);
             }
             return;
         }
         ownership(self.lock.words).exit(&cell.held);
-        steps::at(Step::Leave);
-        if let Order::Rotation { rule, wish } = self.manner.order {
+        trace::at(Step::Leave);
+        if let Order::Rotation { rule, wish } = self.config.order {
             return rotation::pass_on(self, rule, wish);
         }
         cell.since.store(0, Relaxed);
-        bakery(&self.lock).leave(self.seat.slot);
-        self.seat.own(self.region).note(None);
-        steps::at(Step::Wake);
+        bakery(&self.lock).leave(self.attachment.slot);
+        self.attachment.own(self.region).note(None);
+        trace::at(Step::Wake);
         // Whoever is called would find somebody in the line, and step aside again.
-        if wake_next(&self.lock, self.region, self.seat.slot) == Next::Nobody {
-            lobby(&self.lock).call_one();
+        if wake_next(&self.lock, self.region, self.attachment.slot) == Next::Nobody {
+            standby(&self.lock).unpark_one();
         }
     }
 
     #[cold]
     pub(super) fn withdraw(&self) {
         // A child that was forked in the wait stands in no line.
-        if !self.seat.is_ours() {
+        if !self.attachment.is_ours() {
             return;
         }
-        steps::at(Step::Withdraw);
-        bakery(&self.lock).withdraw(self.seat.slot);
-        self.lock.cells[self.seat.slot].since.store(0, Relaxed);
-        wake_next(&self.lock, self.region, self.seat.slot);
+        trace::at(Step::Withdraw);
+        bakery(&self.lock).withdraw(self.attachment.slot);
+        self.lock.cells[self.attachment.slot].since.store(0, Relaxed);
+        wake_next(&self.lock, self.region, self.attachment.slot);
     }
 
     /// A try that will fail should not disturb the line: look first, and bury the dead.
     fn look_before_trying(&self) -> Result<()> {
         // As if I had come last: everybody who is numbered is before me.
-        while let Ok(Some(blocker)) = bakery(&self.lock).blocker(self.seat.slot, u64::MAX) {
+        while let Ok(Some(blocker)) = bakery(&self.lock).blocker(self.attachment.slot, u64::MAX) {
             if bakery(&self.lock).place(blocker.slot) == Place::Choosing {
                 return Ok(());
             }
-            if !Watch::new(self).look_after(blocker.slot)? && bakery(&self.lock).still_blocks(&blocker) {
+            if !LivenessCheck::new(self).check(blocker.slot)? && bakery(&self.lock).still_blocks(&blocker) {
                 return Err(Error::WouldBlock);
             }
         }

@@ -249,7 +249,7 @@ impl Clone for Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         if self.open.handles.fetch_sub(1, Relaxed) == 1 {
-            thread::leave_thread_seat(&self.open);
+            thread::detach_thread(&self.open);
         }
     }
 }

@@ -22,14 +22,14 @@ impl Mutex {
     /// As opening the file and the lock.
     pub fn reopened(&self) -> Result<Mutex> {
         // Else its name is gone.
-        if !self.file.open.is_whole() {
-            return Err(self.file.open.not_whole());
+        if !self.file.open.is_intact() {
+            return Err(self.file.open.not_intact());
         }
         let open = self.file.open.reopened()?;
         let (name, plan) = directory::plan_of(&self.file.open, self.door.region);
         let plan = Plan { may_create: true, whichever: false, ..plan };
         let found = directory::find_or_name(&open, &name, &plan)?;
-        let order = match self.manner.order {
+        let order = match self.config.order {
             Order::Arrival => Order::Arrival,
             Order::Rotation { rule, wish } => Order::Rotation { rule: found.rule.unwrap_or(rule), wish },
         };

@@ -1,20 +1,20 @@
 //! What a Rust user sees: the file, its locks, guards, participants.
 
+mod attachment;
 mod directory;
 mod engine;
 mod file;
 mod follow;
 mod guard;
+mod liveness;
 mod mutex;
 mod open_file;
 mod participant;
 mod retained;
 mod ring;
 mod rotation;
-mod seat;
 mod thread;
 mod turn;
-mod watch;
 
 pub use file::{LockFile, LockFileOptions};
 pub use guard::{MutexGuard, ParticipantGuard};

@@ -1,14 +1,14 @@
 //! The mutex: one at a time; after its patience nobody overtakes a waiter.
 
 use super::{
+    attachment::{Attachment, FileKey},
     directory::{self, Algorithm, Found, Kind, Plan},
-    engine::{self, At, Manner, Order, Taken},
+    engine::{self, At, LockConfig, Order, Taken},
     file::Counted,
     guard::{MutexGuard, ParticipantGuard},
     participant::Participant,
     retained::{self, Door, Left},
-    seat::{FileKey, Seat},
-    thread::{self, with_thread_seat, with_thread_seat_if_any},
+    thread::{self, with_thread_attachment, with_thread_attachment_if_any},
 };
 use crate::error::{Error, Result};
 use crate::sync::Ordering::{Acquire, Relaxed};
@@ -38,7 +38,7 @@ use std::time::Duration;
 pub struct Mutex {
     pub(super) file: Counted,
     pub(super) door: Door,
-    pub(super) manner: Manner,
+    pub(super) config: LockConfig,
 }
 
 /// How long a waiter lets others pass before it insists on its place, where the lock's creator did not say:
@@ -130,12 +130,12 @@ impl Mutex {
     pub(super) fn new(file: Counted, found: Found, order: Order) -> Self {
         let entrance = file.open.view().entrance(found.region);
         let door = Door { file: FileKey::of(&file.open), region: found.region, entrance };
-        Self { file, door, manner: Manner { patience: found.patience, retains: true, order } }
+        Self { file, door, config: LockConfig { patience: found.patience, retains: true, order } }
     }
 
     /// How long a waiter lets others pass before it insists on its place.
     pub fn patience(&self) -> Duration {
-        Duration::from_nanos(self.manner.patience)
+        Duration::from_nanos(self.config.patience)
     }
 
     /// Takes the lock, waiting for the turn as long as it takes.
@@ -242,9 +242,9 @@ impl Mutex {
     }
 
     fn reset_within(&self, limit: Limit) -> Result<()> {
-        with_thread_seat(&self.file.open, |seat| {
-            let taken = self.at(seat).take_and_reset(limit)?;
-            self.at(seat).unlock(Some(taken.token))
+        with_thread_attachment(&self.file.open, |attachment| {
+            let taken = self.at(attachment).take_and_reset(limit)?;
+            self.at(attachment).unlock(Some(taken.token))
         })
     }
 
@@ -299,13 +299,13 @@ impl Mutex {
         if let Some(fencing_token) = self.enter_retained_again() {
             return Ok(Acquired { fencing_token, previous_owner_died: false });
         }
-        with_thread_seat(&self.file.open, |seat| Ok(self.at(seat).take(limit)?.into()))
+        with_thread_attachment(&self.file.open, |attachment| Ok(self.at(attachment).take(limit)?.into()))
     }
 
     pub(crate) fn take_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
-        let seat = self.seat_of(participant)?;
-        let _call = seat.begin_taking()?;
-        Ok(self.at(seat).take(limit)?.into())
+        let attachment = self.attachment_of(participant)?;
+        let _call = attachment.begin_taking()?;
+        Ok(self.at(attachment).take(limit)?.into())
     }
 
     #[inline]
@@ -319,9 +319,9 @@ impl Mutex {
     /// What is left to do for `left`, or all of it.
     #[cold]
     pub(crate) fn unlock_slowly(&self, left: Option<Left>, token: Option<u64>) -> Result<()> {
-        with_thread_seat_if_any(&self.file.open, |seat| match left {
-            Some(_) => self.at(seat).left_disturbed(),
-            None => self.at(seat).unlock(token),
+        with_thread_attachment_if_any(&self.file.open, |attachment| match left {
+            Some(_) => self.at(attachment).left_disturbed(),
+            None => self.at(attachment).unlock(token),
         })
     }
 
@@ -341,42 +341,42 @@ impl Mutex {
     }
 
     pub(crate) fn unlock_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
-        let seat = self.seat_of(participant)?;
-        seat.check()?;
-        self.at(seat).unlock(token)
+        let attachment = self.attachment_of(participant)?;
+        attachment.check()?;
+        self.at(attachment).unlock(token)
     }
 
     pub(crate) fn abandon(&self, token: Option<u64>) -> Result<()> {
-        with_thread_seat_if_any(&self.file.open, |seat| self.at(seat).abandon(token))
+        with_thread_attachment_if_any(&self.file.open, |attachment| self.at(attachment).abandon(token))
     }
 
     pub(crate) fn abandon_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
-        let seat = self.seat_of(participant)?;
-        seat.check()?;
-        self.at(seat).abandon(token)
+        let attachment = self.attachment_of(participant)?;
+        attachment.check()?;
+        self.at(attachment).abandon(token)
     }
 
     pub(crate) fn mark_consistent(&self) -> Result<()> {
-        with_thread_seat_if_any(&self.file.open, |seat| self.at(seat).mark_consistent())
+        with_thread_attachment_if_any(&self.file.open, |attachment| self.at(attachment).mark_consistent())
     }
 
     pub(crate) fn mark_consistent_as(&self, participant: &Participant) -> Result<()> {
-        let seat = self.seat_of(participant)?;
-        seat.check()?;
-        self.at(seat).mark_consistent()
+        let attachment = self.attachment_of(participant)?;
+        attachment.check()?;
+        self.at(attachment).mark_consistent()
     }
 
     pub(crate) fn leave_ring(&self) -> Result<()> {
-        match with_thread_seat_if_any(&self.file.open, |seat| self.at(seat).leave_ring()) {
+        match with_thread_attachment_if_any(&self.file.open, |attachment| self.at(attachment).leave_ring()) {
             Err(Error::NotOwner) => Ok(()),
             left => left,
         }
     }
 
     pub(crate) fn leave_ring_as(&self, participant: &Participant) -> Result<()> {
-        let seat = self.seat_of(participant)?;
-        let _call = seat.begin_taking()?;
-        self.at(seat).leave_ring()
+        let attachment = self.attachment_of(participant)?;
+        let _call = attachment.begin_taking()?;
+        self.at(attachment).leave_ring()
     }
 
     /// The error for asking who died where nobody did.
@@ -386,30 +386,31 @@ impl Mutex {
 
     /// Has this thread the lock?
     pub(crate) fn is_held_by_this_thread(&self) -> bool {
-        with_thread_seat_if_any(&self.file.open, |seat| self.at(seat).check_owner(None)).is_ok()
+        with_thread_attachment_if_any(&self.file.open, |attachment| self.at(attachment).check_owner(None))
+            .is_ok()
     }
 
     #[inline]
-    fn at<'a>(&'a self, seat: &'a Seat) -> At<'a> {
-        At::new(seat, self.door.region, self.manner).interrupted_by(self.file.interrupt.as_ref())
+    fn at<'a>(&'a self, attachment: &'a Attachment) -> At<'a> {
+        At::new(attachment, self.door.region, self.config).interrupted_by(self.file.interrupt.as_ref())
     }
 
-    fn seat_of<'a>(&self, participant: &'a Participant) -> Result<&'a Seat> {
-        if !std::sync::Arc::ptr_eq(&participant.seat.file, &self.file.open) {
+    fn attachment_of<'a>(&self, participant: &'a Participant) -> Result<&'a Attachment> {
+        if !std::sync::Arc::ptr_eq(&participant.attachment.file, &self.file.open) {
             return Err(Error::InvalidArgument(format!(
                 "the participant belongs to {} and the mutex to {}: open a participant of the same file",
-                participant.seat.file.reopen().path().display(),
+                participant.attachment.file.reopen().path().display(),
                 self.file.open.reopen().path().display()
             )));
         }
-        if participant.seat.of_thread {
+        if participant.attachment.of_thread {
             return Err(Error::InvalidArgument(
                 "this is a thread's own participant, which is only for cancelling that thread's waits: lock without \
                  naming a participant, or open one of its own"
                     .into(),
             ));
         }
-        Ok(&participant.seat)
+        Ok(&participant.attachment)
     }
 }
 

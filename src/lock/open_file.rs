@@ -1,20 +1,20 @@
 //! One file, mapped once in a process, however often it is opened.
 
 use crate::error::{Error, Result};
-use crate::layout::{DeathNoticeKind, Fences, Geometry, HeaderFault, HeaderPrefix, PREFIX_BYTES, View};
+use crate::layout::{Fences, Geometry, HeaderFault, HeaderPrefix, LivenessLockKind, PREFIX_BYTES, View};
+use crate::mutants::{Mutant, planted};
 use crate::os::{
     clock,
-    death_notice::{self, Alone, Probe},
     file::{self, Access, Permissions},
-    fork::{self, Gate, Gated},
+    fork::{self, ForkGuard, ForkGuarded},
     identity::{self, Identity},
+    liveness_lock::{self, Alone, Probe},
     map::Mapping,
     membarrier, memory, process,
     reopen::Reopen,
 };
 use crate::participant;
 use crate::recovery;
-use crate::seeded::{Bug, planted};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::{
     fs::File,
@@ -29,8 +29,8 @@ pub struct OpenFile {
     reopen: Reopen,
     mapping: Mapping,
     prefix: HeaderPrefix,
-    pinning: DeathNoticeKind,
-    label: Gated<String>,
+    pinning: LivenessLockKind,
+    label: ForkGuarded<String>,
     /// When its times were last renewed, `CLOCK_MONOTONIC` nanoseconds.
     touched: AtomicU64,
     /// How many [`super::LockFile`]s and locks the program has of it. The slots of threads do not count.
@@ -38,7 +38,7 @@ pub struct OpenFile {
 }
 
 /// Every file that is open in this process: opening one twice gives the same mapping, and each thread one slot.
-static OPEN_FILES: Gated<Vec<Known>> = Gated::new(Vec::new());
+static OPEN_FILES: ForkGuarded<Vec<Known>> = ForkGuarded::new(Vec::new());
 
 /// One of them. A file that is gone by name but still mapped keeps its inode, so its identity cannot be another file's;
 /// but it may have been truncated and written anew.
@@ -49,7 +49,7 @@ struct Known {
 }
 
 impl Known {
-    /// The one that is open. To be dropped outside the gate: it enters it.
+    /// The one that is open. To be dropped outside the fork_guard: it enters it.
     fn find(files: &[Self], identity: Identity, prefix: HeaderPrefix) -> Option<Arc<OpenFile>> {
         let same = |known: &&Self| known.identity == identity && known.prefix == prefix;
         files.iter().filter(same).find_map(|known| known.file.upgrade())
@@ -88,11 +88,11 @@ impl OpenFile {
         let prefix = header_of(&opened, path)?;
         file::refuse_if_open_to_all(&opened, path)?;
         let identity = identity::of(&opened, path)?;
-        let known = OPEN_FILES.with(&Gate::enter(), |files| Known::find(files, identity, prefix));
-        if let Some(known) = known.filter(|known| known.is_whole()) {
+        let known = OPEN_FILES.with(&ForkGuard::enter(), |files| Known::find(files, identity, prefix));
+        if let Some(known) = known.filter(|known| known.is_intact()) {
             if !label.is_empty() {
                 let label = label.to_owned();
-                let before = known.label.with(&Gate::enter(), |own| std::mem::replace(own, label));
+                let before = known.label.with(&ForkGuard::enter(), |own| std::mem::replace(own, label));
                 drop(before);
             }
             known.reopen.opened_at(path)?;
@@ -101,11 +101,11 @@ impl OpenFile {
         let mapping = Mapping::read_write(&opened, prefix.geometry.file_size(), path)?;
         let reopen = Reopen::new(path, opened, prefix.incarnation)?;
         let new = Arc::new(Self {
-            pinning: death_notice::pinning(&reopen)?,
+            pinning: liveness_lock::pinning(&reopen)?,
             reopen,
             mapping,
             prefix,
-            label: Gated::new(label.into()),
+            label: ForkGuarded::new(label.into()),
             touched: AtomicU64::new(0),
             handles: AtomicUsize::new(0),
         });
@@ -117,7 +117,7 @@ impl OpenFile {
     /// Another thread may have opened the same file meanwhile: then its mapping serves both.
     fn register(self: Arc<Self>) -> Result<Arc<Self>> {
         let (identity, prefix) = (self.reopen.identity(), self.prefix);
-        let known = OPEN_FILES.with(&Gate::enter(), |files| {
+        let known = OPEN_FILES.with(&ForkGuard::enter(), |files| {
             files.retain(|known| known.file.strong_count() > 0);
             let known = Known::find(files, identity, prefix);
             if known.is_none() {
@@ -127,7 +127,7 @@ impl OpenFile {
             Ok::<_, Error>(known)
         })?;
         // One that was truncated and restored since is of no use to us; nor are we to those who have it.
-        Ok(known.filter(|known| known.is_whole()).unwrap_or(self))
+        Ok(known.filter(|known| known.is_intact()).unwrap_or(self))
     }
 
     /// Clears what a former boot left. Nobody of it is alive; so where somebody alive takes part, the file was cleared
@@ -154,7 +154,7 @@ impl OpenFile {
                 return Ok(());
             }
             // Somebody else may have done it between our look and our locks.
-            let done = death_notice::alone(&self.reopen, slots.clone(), || {
+            let done = liveness_lock::alone(&self.reopen, slots.clone(), || {
                 if !is_done() {
                     act()
                 }
@@ -211,7 +211,7 @@ impl OpenFile {
     /// Do this process's retained entries have full fences? For one who has a slot's byte lock: nobody changes it then.
     pub fn fences_of_participant(&self) -> Result<bool> {
         let fenced = self.fences() == Fences::Full;
-        if !fenced && !planted(Bug::UnregisteredRetainer) {
+        if !fenced && !planted(Mutant::UnregisteredRetainer) {
             // A forked child is not registered by its parent.
             self.can_membarrier()?;
         }
@@ -237,24 +237,24 @@ impl OpenFile {
     }
 
     /// What keeps byte locks here.
-    pub fn pinning(&self) -> DeathNoticeKind {
+    pub fn pinning(&self) -> LivenessLockKind {
         self.pinning
     }
 
     /// What a new participant calls itself.
     pub fn label(&self) -> String {
-        self.label.with(&Gate::enter(), |label| label.clone())
+        self.label.with(&ForkGuard::enter(), |label| label.clone())
     }
 
     /// Is the mapped memory still that of the file we opened? Truncated and regrown, it would be all zeros.
     #[inline]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.view().header().incarnation.load(Relaxed) == self.prefix.incarnation
     }
 
     /// The error for a file that is not whole any more.
     #[cold]
-    pub fn not_whole(&self) -> Error {
+    pub fn not_intact(&self) -> Error {
         self.damaged(
             "its incarnation word is gone: somebody truncated or overwrote it while it was in use, so nobody knows \
              who has which lock; stop its users, delete it and let it be created anew"

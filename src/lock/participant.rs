@@ -1,8 +1,8 @@
 //! A participant that is not a thread.
 
 use super::{
+    attachment::{Attachment, Wish},
     open_file::OpenFile,
-    seat::{Seat, Wish},
     thread,
 };
 use crate::error::Result;
@@ -25,34 +25,36 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone)]
 pub struct Participant {
-    pub(super) seat: Arc<Seat>,
+    pub(super) attachment: Arc<Attachment>,
 }
 
 impl Participant {
     pub(super) fn of_thread(file: &Arc<OpenFile>) -> Result<Self> {
-        Ok(Self { seat: thread::thread_seat(file)? })
+        Ok(Self { attachment: thread::thread_attachment(file)? })
     }
 
     /// Ends this participant's wait for a lock with [`crate::Error::Cancelled`], from any thread: the present wait,
     /// or else the next call that would have to wait. A request is never lost, and never disturbs a call that need
     /// not wait.
     pub fn cancel(&self) {
-        self.seat.request_cancel();
+        self.attachment.request_cancel();
     }
 
     /// Takes a [`Participant::cancel`] back that no wait has taken yet. Was there one?
     pub fn clear_cancel(&self) -> bool {
-        self.seat.cancel.clear()
+        self.attachment.cancel.clear()
     }
 
     /// Would closing this handle give up a slot that holds a lock?
     pub(crate) fn is_last_handle_and_holds(&self) -> bool {
-        Arc::strong_count(&self.seat) == 1 && self.seat.check().is_ok() && self.seat.holds_any()
+        Arc::strong_count(&self.attachment) == 1
+            && self.attachment.check().is_ok()
+            && self.attachment.holds_any()
     }
 
     /// Which slot of the file it has: the number that `status` shows.
     pub fn slot(&self) -> usize {
-        self.seat.slot
+        self.attachment.slot
     }
 }
 
@@ -93,6 +95,6 @@ impl<'a> ParticipantOptions<'a> {
     /// [`crate::Error::ParticipantsFull`], [`crate::Error::Replaced`], [`crate::Error::Damaged`],
     /// [`crate::Error::FileSystem`], [`crate::Error::Permission`] if the file cannot be opened any more.
     pub fn open(self) -> Result<Participant> {
-        Ok(Participant { seat: Arc::new(Seat::take(self.file, &self.wish)?) })
+        Ok(Participant { attachment: Arc::new(Attachment::take(self.file, &self.wish)?) })
     }
 }

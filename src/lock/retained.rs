@@ -5,13 +5,13 @@
 //! [`super::engine`].
 
 use super::{
-    seat::{FileKey, Have},
+    attachment::{FileKey, Have},
     thread,
 };
 use crate::layout::Entrance;
+use crate::mutants::{Mutant, planted};
 use crate::recovery;
-use crate::seeded::{Bug, planted};
-use crate::steps::{self, Step};
+use crate::trace::{self, Step};
 
 /// A lock, as its handle knows it.
 #[derive(Clone, Copy)]
@@ -39,23 +39,23 @@ pub enum Left {
 #[inline(always)]
 pub unsafe fn enter(door: Door) -> Option<u64> {
     // SAFETY: the door was made by whoever opened the lock, so its file has that region.
-    let seat = unsafe { thread::latest(door.file, door.region) }?;
-    if !seat.own.may_retain() {
+    let attachment = unsafe { thread::latest(door.file, door.region) }?;
+    if !attachment.own.may_retain() {
         return None;
     }
     // SAFETY: door and cell offset were computed from views of the same file, whose mapping lives as long as it does.
-    let (words, cell) = unsafe { door.entrance.words(seat.cell) };
-    if !planted(Bug::HeldBeforeOwn) {
-        seat.own.begin_retained();
+    let (words, cell) = unsafe { door.entrance.words(attachment.cell) };
+    if !planted(Mutant::HeldBeforeOwn) {
+        attachment.own.begin_retained();
     }
-    match recovery::privilege(words).enter(&cell.held, seat.mark, &recovery::ownership(words)) {
+    match recovery::privilege(words).enter(&cell.held, attachment.mark, &recovery::ownership(words)) {
         Some(token) => {
-            seat.own.note(Some(Have { token, plainly: false }));
-            steps::at(Step::Section);
+            attachment.own.note(Some(Have { token, plainly: false }));
+            trace::at(Step::Section);
             Some(token)
         }
         None => {
-            seat.own.note_retaining();
+            attachment.own.note_retaining();
             None
         }
     }
@@ -69,15 +69,15 @@ pub unsafe fn enter(door: Door) -> Option<u64> {
 #[inline(always)]
 pub unsafe fn leave(door: Door, token: Option<u64>) -> Option<Left> {
     // SAFETY: as in `enter`.
-    let seat = unsafe { thread::latest(door.file, door.region) }?;
-    if !seat.own.is_retained_entry(token) {
+    let attachment = unsafe { thread::latest(door.file, door.region) }?;
+    if !attachment.own.is_retained_entry(token) {
         return None;
     }
     // SAFETY: as in `enter`.
-    let (words, cell) = unsafe { door.entrance.words(seat.cell) };
-    seat.own.note_retaining();
-    steps::at(Step::Exit);
-    Some(if recovery::privilege(words).leave(&cell.held, seat.mark) {
+    let (words, cell) = unsafe { door.entrance.words(attachment.cell) };
+    attachment.own.note_retaining();
+    trace::at(Step::Exit);
+    Some(if recovery::privilege(words).leave(&cell.held, attachment.mark) {
         Left::Quietly
     } else {
         Left::Disturbed

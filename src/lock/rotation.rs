@@ -4,9 +4,9 @@
 //! turn, and act for a machine that has the privilege and whose participant does not want it.
 
 use super::{
+    attachment::Have,
     engine::At,
-    seat::Have,
-    watch::{Watch, out_of_time},
+    liveness::{LivenessCheck, out_of_time},
 };
 use crate::algorithm::{
     Blocker, Protocol,
@@ -15,12 +15,12 @@ use crate::algorithm::{
 };
 use crate::error::{Error, Result};
 use crate::layout::Cell;
+use crate::mutants::{Mutant, planted};
 use crate::os::clock;
-use crate::recovery::{self, bakery, bed, ownership, wake_next};
-use crate::seeded::{Bug, planted};
-use crate::steps::{self, Step};
+use crate::recovery::{self, bakery, ownership, spot, wake_next};
 use crate::sync::{Ordering::Acquire, Ordering::Relaxed, full_fence};
-use crate::wait::{Cancel, Ladder, Limit, Outcome, Stop};
+use crate::trace::{self, Step};
+use crate::wait::{Cancel, Limit, Outcome, Stop, Waiter};
 use std::time::Duration;
 
 /// The reconfiguration lock is held for some hundred instructions, and whoever has little time or none may wait for
@@ -32,18 +32,18 @@ const TRY_WAITS: Duration = Duration::from_millis(20);
 pub fn enter(at: &At, rule: Rule, wish: Wish, limit: Limit) -> Result<Have> {
     let mut rotation = Rotation::new(at, rule, limit, at.stop());
     rotation.come(wish)?;
-    let file = &at.seat.file;
-    let cell = &at.lock.cells[at.seat.slot];
-    let token = if file.is_whole() {
-        steps::at(Step::Won);
+    let file = &at.attachment.file;
+    let cell = &at.lock.cells[at.attachment.slot];
+    let token = if file.is_intact() {
+        trace::at(Step::Won);
         cell.since.store(clock::coarse_monotonic_ns(), Relaxed);
         ownership(at.lock.words).enter(&cell.held).ok_or_else(|| at.impossible_token())
     } else {
-        Err(file.not_whole())
+        Err(file.not_intact())
     };
     match token {
         Ok(token) => {
-            steps::at(Step::Section);
+            trace::at(Step::Section);
             Ok(Have { token, plainly: true })
         }
         Err(error) => {
@@ -55,16 +55,16 @@ pub fn enter(at: &At, rule: Rule, wish: Wish, limit: Limit) -> Result<Have> {
 
 /// The section is over, and nobody is written down as the holder: the next one's turn.
 pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
-    let (ring, me) = (recovery::ring(&at.lock, rule), at.seat.slot);
+    let (ring, me) = (recovery::ring(&at.lock, rule), at.attachment.slot);
     at.lock.cells[me].since.store(0, Relaxed);
     let passed = ring.pass(me, |left| {
         wake_next(&at.lock, at.region, left);
     });
-    steps::at(Step::Passed);
+    trace::at(Step::Passed);
     if wish == Wish::OneTurn {
         ring.machines.set_wish(me, Wish::None);
     }
-    steps::at(Step::Wake);
+    trace::at(Step::Wake);
     // Its fence comes before the looks below. Partner: the fence in `Rotation::take_wish_back` and that after a wish.
     wake_next(&at.lock, at.region, me);
     let stranded = match passed {
@@ -76,7 +76,7 @@ pub fn pass_on(at: &At, rule: Rule, wish: Wish) {
         let _ = Rotation::new(at, rule, Limit::For(TRY_WAITS), nothing_stops(&Cancel::default())).settle();
     }
     // Last: a signal handler that comes before finds it under way, and leaves our number in the bakery alone.
-    at.seat.own(at.region).note(None);
+    at.attachment.own(at.region).note(None);
 }
 
 /// Before a lock that is closed for everyone is opened again: a ring that was overwritten begins anew, with us. While
@@ -85,7 +85,7 @@ pub fn renew(at: &At, rule: Rule, limit: Limit) -> Result<()> {
     let rotation = Rotation::new(at, rule, limit, at.stop());
     rotation.reconfigure(|| {
         if matches!(rotation.ring.survey(), Survey::Several | Survey::Lost) && rotation.nobody_is_inside() {
-            rotation.ring.begin(at.seat.slot);
+            rotation.ring.begin(at.attachment.slot);
         }
     })
 }
@@ -104,9 +104,9 @@ fn nothing_stops(nobody: &Cancel) -> Stop<'_> {
 struct Rotation<'a, M> {
     at: &'a At<'a>,
     ring: Ring<M>,
-    ladder: Ladder<'a>,
+    waiter: Waiter<'a>,
     stop: Stop<'a>,
-    watch: Watch<'a>,
+    watch: LivenessCheck<'a>,
 }
 
 impl<'a> Rotation<'a, ()> {
@@ -116,20 +116,20 @@ impl<'a> Rotation<'a, ()> {
         limit: Limit,
         stop: Stop<'a>,
     ) -> Rotation<'a, impl Machines + Copy + use<'a>> {
-        let since = &at.lock.cells[at.seat.slot].since;
-        let ladder = Ladder::new(limit, 0, at.seat.slot, (stop, &at.seat.awake), since);
-        Rotation { at, ring: recovery::ring(&at.lock, rule), ladder, stop, watch: Watch::new(at) }
+        let since = &at.lock.cells[at.attachment.slot].since;
+        let waiter = Waiter::new(limit, 0, at.attachment.slot, (stop, &at.attachment.awake), since);
+        Rotation { at, ring: recovery::ring(&at.lock, rule), waiter, stop, watch: LivenessCheck::new(at) }
     }
 }
 
 impl<M: Machines + Copy> Rotation<'_, M> {
     /// Says what we want and waits until the privilege is here. With an error, a wish for one turn is taken back.
     fn come(&mut self, wish: Wish) -> Result<()> {
-        let me = self.at.seat.slot;
+        let me = self.at.attachment.slot;
         let known = self.ring.machines.wish(me);
         let waited = if known == wish || known == Wish::Standing { Ok(()) } else { self.ask(wish) };
         let waited = waited.and_then(|()| {
-            steps::at(Step::Rotate);
+            trace::at(Step::Rotate);
             while !self.ring.has_privilege(me) {
                 self.wait_a_little()?;
             }
@@ -143,12 +143,12 @@ impl<M: Machines + Copy> Rotation<'_, M> {
 
     fn ask(&self, wish: Wish) -> Result<()> {
         let set = || {
-            self.ring.machines.set_wish(self.at.seat.slot, wish);
+            self.ring.machines.set_wish(self.at.attachment.slot, wish);
             // Partner: the fence after a wish is taken back. Whoever leaves the privilege behind sees that we want it,
             // or we see that it is left behind.
             full_fence();
         };
-        if planted(Bug::AskWithoutLock) {
+        if planted(Mutant::AskWithoutLock) {
             set();
             return Ok(());
         }
@@ -159,12 +159,12 @@ impl<M: Machines + Copy> Rotation<'_, M> {
     }
 
     fn take_wish_back(&self) {
-        let me = self.at.seat.slot;
+        let me = self.at.attachment.slot;
         // A child that was forked in the wait has no wish.
-        if !self.at.seat.is_ours() {
+        if !self.at.attachment.is_ours() {
             return;
         }
-        steps::at(Step::Withdraw);
+        trace::at(Step::Withdraw);
         self.at.lock.cells[me].since.store(0, Relaxed);
         self.ring.machines.set_wish(me, Wish::None);
         // Partner: the fence in `pass_on`. Either we see that the privilege came, or who passed it sees that we are
@@ -185,8 +185,8 @@ impl<M: Machines + Copy> Rotation<'_, M> {
     }
 
     fn wait_a_little(&mut self) -> Result<()> {
-        let At { seat, lock, region, .. } = self.at;
-        let (ring, machines, me) = (self.ring, self.ring.machines, seat.slot);
+        let At { attachment, lock, region, .. } = self.at;
+        let (ring, machines, me) = (self.ring, self.ring.machines, attachment.slot);
         let link = machines.link(me);
         // On the ring, beside the left neighbour; else beside whoever has the privilege and will take us in.
         let left = link.link(machines.count()).map(|link| link.left).filter(|left| *left != me);
@@ -204,12 +204,12 @@ impl<M: Machines + Copy> Rotation<'_, M> {
         if ring.has_privilege(me) {
             return Ok(());
         }
-        let limit = self.ladder.limit();
+        let limit = self.waiter.limit();
         let step = match limit {
             Limit::Never => Outcome::TimedOut,
             _ => {
                 let blocker = Blocker { slot: beside, seen: state, ahead };
-                self.ladder.step(unchanged, bed(lock, *region, beside), &blocker)
+                self.waiter.step(unchanged, spot(lock, *region, beside), &blocker)
             }
         };
         match step {
@@ -228,7 +228,7 @@ impl<M: Machines + Copy> Rotation<'_, M> {
 
     /// Where is the privilege, and is all well with whoever should pass it on?
     fn look_around(&mut self) -> Result<()> {
-        let (ring, me) = (self.ring, self.at.seat.slot);
+        let (ring, me) = (self.ring, self.at.attachment.slot);
         let inside = |cell: &Cell| token_in(cell.held.load(Acquire)).is_some();
         if ring.rule == Rule::Raynal && ring.survey() == Survey::Several {
             return self.close();
@@ -237,7 +237,7 @@ impl<M: Machines + Copy> Rotation<'_, M> {
             Some(machine) if machine == me => Ok(()),
             Some(machine) if ring.machines.wish(machine) == Wish::None => self.settle(),
             Some(machine) => {
-                if self.watch.look_after(machine)? {
+                if self.watch.check(machine)? {
                     self.settle()?;
                 }
                 Ok(())
@@ -245,7 +245,7 @@ impl<M: Machines + Copy> Rotation<'_, M> {
             None => {
                 // Somebody moves it now, or nobody has it. Who is inside all the same must be out first, or dead.
                 let insider = self.at.lock.cells.iter().position(inside);
-                let buried = self.watch.look_after(insider.unwrap_or(me))?;
+                let buried = self.watch.check(insider.unwrap_or(me))?;
                 if insider.is_none() || buried { self.settle() } else { Ok(()) }
             }
         }
@@ -276,26 +276,26 @@ impl<M: Machines + Copy> Rotation<'_, M> {
 
     /// Does it with the reconfiguration lock in hand.
     fn reconfigure(&self, act: impl FnOnce()) -> Result<()> {
-        let At { seat, lock, region, .. } = self.at;
-        let limit = match self.ladder.limit() {
+        let At { attachment, lock, region, .. } = self.at;
+        let limit = match self.waiter.limit() {
             Limit::Never => Limit::For(TRY_WAITS),
             Limit::For(limit) => Limit::For(limit.max(TRY_WAITS)),
             Limit::Forever => Limit::Forever,
         };
         self.at.come(limit, 0, self.stop).map_err(|error| match error {
-            Error::TimedOut => out_of_time(self.ladder.limit()),
+            Error::TimedOut => out_of_time(self.waiter.limit()),
             error => error,
         })?;
-        steps::at(Step::Reconfigure);
+        trace::at(Step::Reconfigure);
         act();
-        bakery(lock).leave(seat.slot);
-        wake_next(lock, *region, seat.slot);
+        bakery(lock).leave(attachment.slot);
+        wake_next(lock, *region, attachment.slot);
         Ok(())
     }
 
     fn settle_here(&self) {
-        let At { seat, lock, region, .. } = self.at;
-        let (ring, me) = (self.ring, seat.slot);
+        let At { attachment, lock, region, .. } = self.at;
+        let (ring, me) = (self.ring, attachment.slot);
         let wake = |slot: usize| {
             wake_next(lock, *region, slot);
         };

@@ -5,10 +5,10 @@
 //! at them expects that a signal handler attaches the thread, or gives a slot back, between any two instructions.
 
 use super::{
+    attachment::{Attachment, FileKey, Hot, Own, Wish},
     open_file::OpenFile,
-    seat::{FileKey, Hot, Own, Seat, Wish},
 };
-use crate::algorithm::retained::Mark;
+use crate::algorithm::bias::Mark;
 use crate::error::{Error, Result};
 use crate::layout::CellOffset;
 use crate::os::{
@@ -24,14 +24,14 @@ use crate::sync::{
 use std::{cell::Cell, hint::assert_unchecked, mem::ManuallyDrop, ptr, sync::Arc};
 
 /// A slot of the thread, or room for one. A signal handler may change it between any two instructions of a look, so a
-/// look believes the seat only if the rest is the same before and after; and it refers to no other seat.
+/// look believes the attachment only if the rest is the same before and after; and it refers to no other attachment.
 struct Place {
-    /// The seat's file, by its key; 0 = none.
+    /// The attachment's file, by its key; 0 = none.
     file: Cell<usize>,
-    /// The process (by its mark) whose seat it is: another one in a forked child.
+    /// The process (by its mark) whose attachment it is: another one in a forked child.
     process: Cell<u64>,
     /// An `Arc`, as a pointer; NULL = none.
-    seat: Cell<*const Seat>,
+    attachment: Cell<*const Attachment>,
 }
 
 /// Places of a thread. Never freed before the thread ends, whoever is looking.
@@ -43,18 +43,19 @@ struct Places {
 impl Places {
     const fn new() -> Self {
         Self {
-            places: [const { Place { file: Cell::new(0), process: Cell::new(0), seat: Cell::new(ptr::null()) } };
-                6],
+            places: [const {
+                Place { file: Cell::new(0), process: Cell::new(0), attachment: Cell::new(ptr::null()) }
+            }; 6],
             more: Cell::new(ptr::null()),
         }
     }
 }
 
 thread_local! {
-    static SEATS: ManuallyDrop<Places> = const { ManuallyDrop::new(Places::new()) };
+    static ATTACHMENTS: ManuallyDrop<Places> = const { ManuallyDrop::new(Places::new()) };
 }
 
-/// What a retained entry needs to know of the calling thread's seat.
+/// What a retained entry needs to know of the calling thread's attachment.
 pub struct Latest<'a> {
     /// What it has to do with the lock.
     pub own: Own<'a>,
@@ -64,7 +65,7 @@ pub struct Latest<'a> {
     pub mark: Mark,
 }
 
-/// The seat that this thread used last, if it is one in `file` and its retained entries need no fence, at the lock of
+/// The attachment that this thread used last, if it is one in `file` and its retained entries need no fence, at the lock of
 /// `region`.
 ///
 /// # Safety
@@ -72,38 +73,38 @@ pub struct Latest<'a> {
 #[inline(always)]
 pub unsafe fn latest<'file>(file: FileKey, region: usize) -> Option<Latest<'file>> {
     let hot = latest_hot(file)?;
-    // SAFETY: the seat has one for each region of its file, which is `file`; and only what a forked child has is NULL,
+    // SAFETY: the attachment has one for each region of its file, which is `file`; and only what a forked child has is NULL,
     // which is no file's.
     let own = unsafe {
         assert_unchecked(!hot.mine.is_null());
         Own(&*hot.mine.add(region))
     };
-    // SAFETY: only such seats are remembered, see `remember`.
+    // SAFETY: only such attachments are remembered, see `remember`.
     unsafe { assert_unchecked(!hot.mark.is_fenced()) };
     Some(Latest { own, cell: hot.cell, mark: hot.mark })
 }
 
 #[inline(always)]
 fn latest_hot<'file>(file: FileKey) -> Option<&'file Hot> {
-    // SAFETY: NULL, or the `hot` of the seat among SEATS that was used last: whoever takes a seat out of there comes by
+    // SAFETY: NULL, or the `hot` of the attachment among ATTACHMENTS that was used last: whoever takes a attachment out of there comes by
     // `forget_latest` first. In a forked child it is zeros.
     unsafe { LATEST.get::<Hot>().as_ref() }.filter(|hot| hot.file == file)
 }
 
-/// [`latest`], as the seat itself.
+/// [`latest`], as the attachment itself.
 #[inline]
-fn latest_seat(file: &Arc<OpenFile>) -> Option<&Seat> {
+fn latest_attachment(file: &Arc<OpenFile>) -> Option<&Attachment> {
     let hot = latest_hot(FileKey::of(file))?;
-    // SAFETY: a seat among SEATS, as in `latest`. It stays there as long as this thread does something with it: only
-    // this thread takes seats out of there, and neither in the midst of a call on their file nor while that is open,
+    // SAFETY: a attachment among ATTACHMENTS, as in `latest`. It stays there as long as this thread does something with it: only
+    // this thread takes attachments out of there, and neither in the midst of a call on their file nor while that is open,
     // unless the thread ends.
-    unsafe { hot.seat.as_ref() }
+    unsafe { hot.attachment.as_ref() }
 }
 
 /// A retained entry with a full fence does not gain much by the shortest way; the others gain by not having to ask.
-fn remember(seat: &Seat) {
-    if !seat.mark.is_fenced() {
-        LATEST.set(seat.hot.place());
+fn remember(attachment: &Attachment) {
+    if !attachment.mark.is_fenced() {
+        LATEST.set(attachment.hot.place());
     }
 }
 
@@ -113,7 +114,7 @@ fn forget_latest() {
 
 /// The calling thread's places, one after the other. For this thread alone, as long as it runs.
 fn places() -> impl Iterator<Item = &'static Place> {
-    let first = SEATS.with(|first| ptr::from_ref::<Places>(first));
+    let first = ATTACHMENTS.with(|first| ptr::from_ref::<Places>(first));
     // SAFETY: the first is a variable without a destructor, the others are freed when the thread ends; and nobody but
     // this thread comes by them.
     let mut next = Some(unsafe { &*first });
@@ -127,42 +128,42 @@ fn places() -> impl Iterator<Item = &'static Place> {
 }
 
 impl Place {
-    fn put(&self, seat: Arc<Seat>) {
-        self.file.set(FileKey::of(&seat.file).number());
+    fn put(&self, attachment: Arc<Attachment>) {
+        self.file.set(FileKey::of(&attachment.file).number());
         self.process.set(process_mark());
-        self.seat.set(Arc::into_raw(seat));
+        self.attachment.set(Arc::into_raw(attachment));
     }
 
-    fn take(&self) -> Option<Arc<Seat>> {
-        let seat = self.seat.replace(ptr::null());
+    fn take(&self) -> Option<Arc<Attachment>> {
+        let attachment = self.attachment.replace(ptr::null());
         self.file.set(0);
         // SAFETY: it came from `put`, and nobody takes it a second time.
-        (!seat.is_null()).then(|| unsafe { Arc::from_raw(seat) })
+        (!attachment.is_null()).then(|| unsafe { Arc::from_raw(attachment) })
     }
 
     /// With signals blocked: as long as nothing is taken from the place.
-    fn seat(&self) -> Option<&Seat> {
+    fn attachment(&self) -> Option<&Attachment> {
         // SAFETY: NULL, or what `put` put there.
-        unsafe { self.seat.get().as_ref() }
+        unsafe { self.attachment.get().as_ref() }
     }
 }
 
 /// The calling thread's slot in `file`.
 #[inline]
-fn find(file: &Arc<OpenFile>) -> Option<&Seat> {
+fn find(file: &Arc<OpenFile>) -> Option<&Attachment> {
     let (file, process) = (FileKey::of(file).number(), process_mark());
     let is_it = |place: &Place| place.file.get() == file && place.process.get() == process;
     // Not by `places`: programs that use several files come here each time.
-    let mut these = SEATS.with(|first| ptr::from_ref::<Places>(first));
+    let mut these = ATTACHMENTS.with(|first| ptr::from_ref::<Places>(first));
     // SAFETY: as in `places`.
     while let Some(some) = unsafe { these.as_ref() } {
         for place in some.places.iter().filter(|place| is_it(place)) {
-            let seat = place.seat.get();
+            let attachment = place.attachment.get();
             // A handler that came between has left another one there, or the same.
             compiler_fence(SeqCst);
             if is_it(place) {
-                // SAFETY: as in `latest_seat`.
-                return unsafe { seat.as_ref() };
+                // SAFETY: as in `latest_attachment`.
+                return unsafe { attachment.as_ref() };
             }
         }
         these = some.more.get();
@@ -170,18 +171,18 @@ fn find(file: &Arc<OpenFile>) -> Option<&Seat> {
     None
 }
 
-/// Takes the seats out of their places that are to go, and gives them back. With signals blocked.
-fn retire(_: &SignalsBlocked, goes: impl Fn(&Seat) -> bool) {
+/// Takes the attachments out of their places that are to go, and gives them back. With signals blocked.
+fn retire(_: &SignalsBlocked, goes: impl Fn(&Attachment) -> bool) {
     forget_latest();
     for place in places() {
-        if place.seat().is_some_and(&goes)
-            && let Some(seat) = place.take()
+        if place.attachment().is_some_and(&goes)
+            && let Some(attachment) = place.take()
         {
-            if seat.is_ours() {
-                seat.retire();
+            if attachment.is_ours() {
+                attachment.retire();
             } else {
                 // What a child remembers of its parent: it may have been forked in the midst of a call that uses it.
-                std::mem::forget(seat);
+                std::mem::forget(attachment);
             }
         }
     }
@@ -191,64 +192,70 @@ fn retire(_: &SignalsBlocked, goes: impl Fn(&Seat) -> bool) {
 fn ends(ending: Ending) -> bool {
     let signals = SignalsBlocked::new();
     // Those of a parent process are of no use, and nothing is given back for them.
-    retire(&signals, |seat| ending == Ending::Ends || !seat.is_ours() || !seat.holds_any());
+    retire(&signals, |attachment| ending == Ending::Ends || !attachment.is_ours() || !attachment.holds_any());
     if ending == Ending::Ends {
-        let mut more = SEATS.with(|first| first.more.replace(ptr::null()));
+        let mut more = ATTACHMENTS.with(|first| first.more.replace(ptr::null()));
         while !more.is_null() {
             // SAFETY: made by `put`, and out of reach now; nobody looks, since signals are blocked.
             let places = unsafe { Box::from_raw(more.cast_mut()) };
             more = places.more.get();
         }
     }
-    places().any(|place| place.seat().is_some())
+    places().any(|place| place.attachment().is_some())
 }
 
-/// Has the seat found from now on. With signals blocked.
-fn put(_: &SignalsBlocked, seat: Arc<Seat>) {
+/// Has the attachment found from now on. With signals blocked.
+fn put(_: &SignalsBlocked, attachment: Arc<Attachment>) {
     forget_latest();
-    let free = places().find(|place| place.seat.get().is_null());
+    let free = places().find(|place| place.attachment.get().is_null());
     let free = free.unwrap_or_else(|| {
         let more: &'static Places = Box::leak(Box::new(Places::new()));
-        SEATS.with(|first| more.more.set(first.more.replace(more)));
+        ATTACHMENTS.with(|first| more.more.set(first.more.replace(more)));
         &more.places[0]
     });
-    free.put(seat);
+    free.put(attachment);
 }
 
 /// Runs `act` with this thread's slot in `file`, taken now if there is none.
 #[inline]
-pub fn with_thread_seat<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) -> Result<R>) -> Result<R> {
-    match latest_seat(file) {
-        Some(seat) => act(seat),
+pub fn with_thread_attachment<R>(
+    file: &Arc<OpenFile>,
+    act: impl FnOnce(&Attachment) -> Result<R>,
+) -> Result<R> {
+    match latest_attachment(file) {
+        Some(attachment) => act(attachment),
         None => act(find_or_attach(file)?),
     }
 }
 
 /// Runs `act` with this thread's slot in `file`; without one the thread owns nothing there.
 #[inline]
-pub fn with_thread_seat_if_any<R>(file: &Arc<OpenFile>, act: impl FnOnce(&Seat) -> Result<R>) -> Result<R> {
-    latest_seat(file).or_else(|| find(file)).map_or(Err(Error::NotOwner), act)
+pub fn with_thread_attachment_if_any<R>(
+    file: &Arc<OpenFile>,
+    act: impl FnOnce(&Attachment) -> Result<R>,
+) -> Result<R> {
+    latest_attachment(file).or_else(|| find(file)).map_or(Err(Error::NotOwner), act)
 }
 
 /// This thread's slot in `file`, to be kept by others too.
-pub fn thread_seat(file: &Arc<OpenFile>) -> Result<Arc<Seat>> {
-    let seat: *const Seat = find_or_attach(file)?;
+pub fn thread_attachment(file: &Arc<OpenFile>) -> Result<Arc<Attachment>> {
+    let attachment: *const Attachment = find_or_attach(file)?;
     let _signals = SignalsBlocked::new();
-    let known = places().find(|place| ptr::eq(place.seat.get(), seat));
+    let known = places().find(|place| ptr::eq(place.attachment.get(), attachment));
     if known.is_none() {
         return Err(Error::Internal("a slot just taken is gone".into()));
     }
     // SAFETY: it is in its place, as an `Arc`; this makes one more of it.
     unsafe {
-        Arc::increment_strong_count(seat);
-        Ok(Arc::from_raw(seat))
+        Arc::increment_strong_count(attachment);
+        Ok(Arc::from_raw(attachment))
     }
 }
 
 /// Gives this thread's slot in `file` back, if it holds no lock with it.
-pub fn leave_thread_seat(file: &Arc<OpenFile>) {
+pub fn detach_thread(file: &Arc<OpenFile>) {
     let signals = SignalsBlocked::new();
-    retire(&signals, |seat| Arc::ptr_eq(&seat.file, file) && !seat.holds_any());
+    retire(&signals, |attachment| Arc::ptr_eq(&attachment.file, file) && !attachment.holds_any());
 }
 
 /// The thread used another file last: has its slot in `file` be the one that [`latest`] gives. `false`: it is already, or
@@ -258,15 +265,15 @@ pub fn recall(file: &Arc<OpenFile>) -> bool {
     if latest_hot(FileKey::of(file)).is_some() {
         return false;
     }
-    let seat = find(file);
-    seat.inspect(|seat| remember(seat)).is_some()
+    let attachment = find(file);
+    attachment.inspect(|attachment| remember(attachment)).is_some()
 }
 
-fn find_or_attach(file: &Arc<OpenFile>) -> Result<&Seat> {
+fn find_or_attach(file: &Arc<OpenFile>) -> Result<&Attachment> {
     match find(file) {
-        Some(seat) => {
-            remember(seat);
-            Ok(seat)
+        Some(attachment) => {
+            remember(attachment);
+            Ok(attachment)
         }
         None => attach(file),
     }
@@ -274,22 +281,24 @@ fn find_or_attach(file: &Arc<OpenFile>) -> Result<&Seat> {
 
 #[cold]
 #[inline(never)]
-fn attach(file: &Arc<OpenFile>) -> Result<&Seat> {
+fn attach(file: &Arc<OpenFile>) -> Result<&Attachment> {
     // A handler that came in the midst would attach the same thread twice.
     let signals = SignalsBlocked::new();
     // One may have come before.
-    if let Some(seat) = find(file) {
-        return Ok(seat);
+    if let Some(attachment) = find(file) {
+        return Ok(attachment);
     }
     thread_end::tell_at_end(ends)?;
-    let mut seat = Arc::new(Seat::take(file, &Wish { of_thread: true, ..Wish::default() })?);
-    let place = Arc::as_ptr(&seat);
-    if let Some(seat) = Arc::get_mut(&mut seat) {
-        seat.hot.change(|hot| hot.seat = place);
+    let mut attachment = Arc::new(Attachment::take(file, &Wish { of_thread: true, ..Wish::default() })?);
+    let place = Arc::as_ptr(&attachment);
+    if let Some(attachment) = Arc::get_mut(&mut attachment) {
+        attachment.hot.change(|hot| hot.attachment = place);
     }
     // Those of a parent process, and those in files that the program has closed, are of no more use.
-    retire(&signals, |seat| !seat.is_ours() || (seat.file.handles.load(Relaxed) == 0 && !seat.holds_any()));
-    put(&signals, seat);
-    // SAFETY: as in `latest_seat`.
+    retire(&signals, |attachment| {
+        !attachment.is_ours() || (attachment.file.handles.load(Relaxed) == 0 && !attachment.holds_any())
+    });
+    put(&signals, attachment);
+    // SAFETY: as in `latest_attachment`.
     Ok(unsafe { &*place })
 }

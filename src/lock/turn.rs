@@ -2,22 +2,22 @@
 
 use super::{
     engine::At,
+    liveness::{LivenessCheck, out_of_time},
     open_file::NO_MEMBARRIER,
-    watch::{Watch, out_of_time},
 };
-use crate::algorithm::{Blocker, Corrupt, Place, Protocol, retained::Retainer};
+use crate::algorithm::{Blocker, Corrupt, Place, Protocol, bias::BiasOwner};
 use crate::error::{Error, Result};
 use crate::layout::LockView;
-use crate::os::{clock, death_notice::Probe, membarrier};
-use crate::recovery::{self, bakery, bed, lobby, privilege};
-use crate::seeded::{Bug, planted};
-use crate::steps::{self, Step};
+use crate::mutants::{Mutant, planted};
+use crate::os::{clock, liveness_lock::Probe, membarrier};
+use crate::recovery::{self, bakery, privilege, spot, standby};
 use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed},
     full_fence, spin_hint,
 };
-use crate::wait::{Ladder, Limit, Outcome, Stop};
+use crate::trace::{self, Step};
+use crate::wait::{Limit, Outcome, Stop, Waiter};
 use std::time::Duration;
 
 /// What a look at who is before us came to.
@@ -33,24 +33,24 @@ enum Hindrance {
     /// Somebody before us in the line.
     InLine(Blocker),
     /// The one who retains the privilege, and uses it.
-    Retaining(Retainer),
+    Retaining(BiasOwner),
 }
 
 /// One wait for the turn.
 pub struct Turn<'a> {
     at: &'a At<'a>,
-    ladder: Ladder<'a>,
-    watch: Watch<'a>,
+    waiter: Waiter<'a>,
+    watch: LivenessCheck<'a>,
 }
 
 impl<'a> Turn<'a> {
     /// Behind the doorway. Waits as long as `limit` says, and lets others pass for `patience` nanoseconds.
     pub fn new(at: &'a At<'a>, limit: Limit, patience: u64, stop: Stop<'a>) -> Self {
-        let since = &at.lock.cells[at.seat.slot].since;
+        let since = &at.lock.cells[at.attachment.slot].since;
         Self {
             at,
-            ladder: Ladder::new(limit, patience, at.seat.slot, (stop, &at.seat.awake), since),
-            watch: Watch::new(at),
+            waiter: Waiter::new(limit, patience, at.attachment.slot, (stop, &at.attachment.awake), since),
+            watch: LivenessCheck::new(at),
         }
     }
 
@@ -65,8 +65,8 @@ impl<'a> Turn<'a> {
             match came {
                 Ok(Came::There(in_demand)) => {
                     // Asleep, we could not be named to who left. From now on the next one is awake when its turn comes.
-                    if self.ladder.was_asleep() {
-                        bed(&self.at.lock, self.at.region, self.at.seat.slot).wake_ahead_of_time();
+                    if self.waiter.was_asleep() {
+                        spot(&self.at.lock, self.at.region, self.at.attachment.slot).unpark_early();
                     }
                     return Ok(in_demand);
                 }
@@ -84,20 +84,20 @@ impl<'a> Turn<'a> {
 
     fn doorway(&self) -> Result<u64> {
         let ticket = loop {
-            match bakery(&self.at.lock).doorway(self.at.seat.slot) {
+            match bakery(&self.at.lock).doorway(self.at.attachment.slot) {
                 Ok(ticket) => break ticket,
                 Err(corrupt) => self.repair(corrupt)?,
             }
         };
-        steps::at(Step::Wait);
+        trace::at(Step::Wait);
         Ok(ticket)
     }
 
     fn come_to_the_head(&mut self, ticket: u64) -> Result<Came<()>> {
-        let At { seat, lock, region, .. } = self.at;
+        let At { attachment, lock, region, .. } = self.at;
         let protocol = bakery(lock);
         loop {
-            let blocker = match protocol.blocker(seat.slot, ticket) {
+            let blocker = match protocol.blocker(attachment.slot, ticket) {
                 Ok(None) => return Ok(Came::There(())),
                 Ok(Some(blocker)) => blocker,
                 Err(corrupt) => {
@@ -106,9 +106,9 @@ impl<'a> Turn<'a> {
                 }
             };
             let unchanged = || protocol.still_blocks(&blocker);
-            let step = match self.ladder.limit() {
+            let step = match self.waiter.limit() {
                 Limit::Never => try_once(&protocol, &blocker),
-                _ => self.ladder.step(unchanged, bed(lock, *region, blocker.slot), &blocker),
+                _ => self.waiter.step(unchanged, spot(lock, *region, blocker.slot), &blocker),
             };
             match step {
                 Outcome::LookAgain => {}
@@ -117,11 +117,11 @@ impl<'a> Turn<'a> {
                 Outcome::Interrupted | Outcome::Forked => return Err(Error::Interrupted),
                 Outcome::TimedOut | Outcome::AskWhetherAlive => {
                     // Whatever somebody else wrote over our number: those behind us look at it.
-                    protocol.insist(seat.slot, ticket);
+                    protocol.insist(attachment.slot, ticket);
                     // Also when the time is up: a dead one must not outlive everybody's patience.
-                    let reaped = self.watch.look_after(blocker.slot)?;
+                    let reaped = self.watch.check(blocker.slot)?;
                     if step == Outcome::TimedOut && !reaped && unchanged() {
-                        return Err(out_of_time(self.ladder.limit()));
+                        return Err(out_of_time(self.waiter.limit()));
                     }
                 }
             }
@@ -136,23 +136,23 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn retainer(&self) -> Option<Retainer> {
-        let At { seat, lock, .. } = self.at;
-        privilege(lock.words).retainer(seat.slot, lock.cells.iter().map(|cell| &cell.held))
+    fn retainer(&self) -> Option<BiasOwner> {
+        let At { attachment, lock, .. } = self.at;
+        privilege(lock.words).retainer(attachment.slot, lock.cells.iter().map(|cell| &cell.held))
     }
 
-    fn take_from(&mut self, retainer: Retainer) -> Result<Came<bool>> {
+    fn take_from(&mut self, retainer: BiasOwner) -> Result<Came<bool>> {
         let lock = &self.at.lock;
         let held = &lock.cells[retainer.slot].held;
         let in_demand = is_busy(held);
         if in_demand {
-            if self.ladder.is_polite() {
+            if self.waiter.is_polite() {
                 return Ok(Came::Aside(Hindrance::Retaining(retainer)));
             }
             // A try that will fail should not disturb the one who is inside.
-            if self.ladder.limit() == Limit::Never
+            if self.waiter.limit() == Limit::Never
                 && held.load(Acquire) != 0
-                && !self.watch.look_after(retainer.slot)?
+                && !self.watch.check(retainer.slot)?
             {
                 return Err(Error::WouldBlock);
             }
@@ -161,13 +161,13 @@ impl<'a> Turn<'a> {
         privilege(lock.words).ask(retainer);
         let outside = self.behind_the_barrier(retainer).and_then(|()| self.wait_until_outside(retainer));
         // A child that was forked in the wait has asked nobody.
-        if outside.is_err() && !self.at.seat.is_ours() {
+        if outside.is_err() && !self.at.attachment.is_ours() {
             return outside.map(|()| Came::There(in_demand));
         }
         lock.words.asked_since.store(0, Relaxed);
         if let Err(error) = outside {
             // Those behind us will ask too: until they do, the retainer should not pass them.
-            if planted(Bug::TakesBackOverHeads) || !self.at.does_anybody_else_insist() {
+            if planted(Mutant::TakesBackOverHeads) || !self.at.does_anybody_else_insist() {
                 privilege(lock.words).take_back(retainer);
             }
             return Err(error);
@@ -177,41 +177,41 @@ impl<'a> Turn<'a> {
     }
 
     /// The heavy barrier between asking and looking whether the retainer is inside.
-    fn behind_the_barrier(&mut self, retainer: Retainer) -> Result<()> {
-        // Partner: the barrier in `Privilege::enter` and `Privilege::leave`.
+    fn behind_the_barrier(&mut self, retainer: BiasOwner) -> Result<()> {
+        // Partner: the barrier in `Bias::enter` and `Bias::leave`.
         full_fence();
-        if retainer.fenced || planted(Bug::NoMembarrier) {
+        if retainer.fenced || planted(Mutant::NoMembarrier) {
             return Ok(());
         }
         match membarrier::everywhere() {
             // Refused from now on, by a filter that came after the file was opened. Of a dead one everything has been
             // seen since its byte lock was free; of a living one nothing is known, and nothing else makes it known.
-            Err(_) if self.watch.look_after(retainer.slot)? => Ok(()),
+            Err(_) if self.watch.check(retainer.slot)? => Ok(()),
             Err(_) => Err(Error::Unsupported(NO_MEMBARRIER)),
             Ok(()) => Ok(()),
         }
     }
 
-    fn wait_until_outside(&mut self, retainer: Retainer) -> Result<()> {
+    fn wait_until_outside(&mut self, retainer: BiasOwner) -> Result<()> {
         let At { lock, region, .. } = self.at;
-        steps::at(Step::AskWait);
-        // Acquire. Partner: the release stores of 0 in `Privilege::leave` and `Privilege::enter`, and a reaper's.
+        trace::at(Step::AskWait);
+        // Acquire. Partner: the release stores of 0 in `Bias::leave` and `Bias::enter`, and a reaper's.
         let inside = || lock.cells[retainer.slot].held.load(Acquire) != 0;
-        self.ladder.insist();
+        self.waiter.insist();
         while inside() {
             let blocker = Blocker { slot: retainer.slot, seen: 0, ahead: 1 };
-            let step = match self.ladder.limit() {
+            let step = match self.waiter.limit() {
                 Limit::Never => Outcome::TimedOut,
-                _ => self.ladder.step(inside, bed(lock, *region, retainer.slot), &blocker),
+                _ => self.waiter.step(inside, spot(lock, *region, retainer.slot), &blocker),
             };
             match step {
                 Outcome::LookAgain | Outcome::StepAside => {}
                 Outcome::Cancelled => return Err(Error::Cancelled),
                 Outcome::Interrupted | Outcome::Forked => return Err(Error::Interrupted),
                 Outcome::TimedOut | Outcome::AskWhetherAlive => {
-                    let reaped = self.watch.look_after(retainer.slot)?;
+                    let reaped = self.watch.check(retainer.slot)?;
                     if step == Outcome::TimedOut && !reaped && inside() {
-                        return Err(out_of_time(self.ladder.limit()));
+                        return Err(out_of_time(self.waiter.limit()));
                     }
                 }
             }
@@ -222,7 +222,7 @@ impl<'a> Turn<'a> {
     fn let_others_pass(&mut self, hindrance: &Hindrance) -> Result<()> {
         let lock = &self.at.lock;
         self.at.withdraw();
-        steps::at(Step::Polite);
+        trace::at(Step::Polite);
         let (slot, unchanged): (usize, &dyn Fn() -> bool) = match hindrance {
             Hindrance::InLine(blocker) => (blocker.slot, &|| bakery(lock).still_blocks(blocker)),
             // It goes in and out all the time: that it is outside at one moment says nothing.
@@ -231,10 +231,10 @@ impl<'a> Turn<'a> {
         let retains = matches!(hindrance, Hindrance::Retaining(_));
         // Relaxed: a guess.
         let participants = lock.header.slots_in_use.load(Relaxed);
-        match self.ladder.step_aside(retains, participants, lobby(lock), unchanged) {
+        match self.waiter.step_aside(retains, participants, standby(lock), unchanged) {
             Outcome::Cancelled => Err(Error::Cancelled),
             Outcome::Interrupted | Outcome::Forked => Err(Error::Interrupted),
-            Outcome::AskWhetherAlive if is_inside(lock, hindrance) => self.watch.look_after(slot).map(drop),
+            Outcome::AskWhetherAlive if is_inside(lock, hindrance) => self.watch.check(slot).map(drop),
             _ => Ok(()),
         }
     }
@@ -242,18 +242,18 @@ impl<'a> Turn<'a> {
     /// An impossible number: of a dead slot, it is cleared like anything a dead one leaves; of a live one, an error.
     #[cold]
     fn repair(&self, Corrupt { slot, value }: Corrupt) -> Result<()> {
-        let At { seat, region, lock, .. } = self.at;
-        let probe = Probe::new(seat.file.reopen(), seat.slot);
+        let At { attachment, region, lock, .. } = self.at;
+        let probe = Probe::new(attachment.file.reopen(), attachment.slot);
         // Somebody else may be removing the dead one, or a newcomer may be about to, in its slot.
         for _ in 0..LOOKS_AT_THE_CORRUPT {
-            if recovery::reap(seat.file.view(), &probe, slot)?
+            if recovery::reap(attachment.file.view(), &probe, slot)?
                 || bakery(lock).place(slot) != Place::Corrupt(value)
             {
                 return Ok(());
             }
             std::thread::sleep(BETWEEN_THEM);
         }
-        Err(seat.file.damaged(format!(
+        Err(attachment.file.damaged(format!(
             "slot {slot} of its lock {region} holds the impossible number {value:#x} while its participant is alive: \
              something else than turnlock writes to the file; stop its users, delete it and let it be created anew"
         )))

@@ -5,16 +5,16 @@
 
 mod byte_lock;
 pub mod clock;
-pub mod death_notice;
 pub mod file;
 pub mod fork;
-pub mod fragile;
 pub mod futex;
 pub mod identity;
+pub mod liveness_lock;
 pub mod map;
 pub mod membarrier;
 #[cfg(feature = "memory-reserve")]
 pub mod memory;
+pub mod wipe_on_fork;
 /// See the real one.
 #[cfg(not(feature = "memory-reserve"))]
 pub mod memory {

@@ -7,20 +7,20 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering::Relaxed, full_fence};
 #[derive(Debug, Default)]
 pub struct Cancel {
     requested: AtomicBool,
-    /// Where the waiter may be asleep: a [`super::Bed`]'s name, or 0.
-    bed: AtomicU64,
+    /// Where the waiter may be asleep: a [`super::ParkingSpot`]'s name, or 0.
+    spot: AtomicU64,
 }
 
 impl Cancel {
-    /// Requests it; gives the name of the bed that must be shaken, if the waiter may be asleep.
+    /// Requests it; gives the name of the spot that must be shaken, if the waiter may be asleep.
     pub fn request(&self) -> Option<u64> {
         self.requested.store(true, Relaxed);
-        // Partner: the fence in `Ladder::sleep`. If ours comes first, the waiter sees the request before it sleeps; if
-        // theirs comes first, we see its bed.
+        // Partner: the fence in `Waiter::sleep`. If ours comes first, the waiter sees the request before it sleeps; if
+        // theirs comes first, we see its spot.
         full_fence();
-        match self.bed.load(Relaxed) {
+        match self.spot.load(Relaxed) {
             0 => None,
-            bed => Some(bed),
+            spot => Some(spot),
         }
     }
 
@@ -30,8 +30,8 @@ impl Cancel {
     }
 
     /// The waiter says where it is going to sleep. A full fence comes next, then [`Cancel::is_requested`].
-    pub(super) fn about_to_sleep(&self, bed: u64) {
-        self.bed.store(bed, Relaxed);
+    pub(super) fn about_to_sleep(&self, spot: u64) {
+        self.spot.store(spot, Relaxed);
     }
 
     /// Is there a request, behind that fence?
@@ -41,6 +41,6 @@ impl Cancel {
 
     /// The waiter sleeps no more.
     pub(super) fn awake(&self) {
-        self.bed.store(0, Relaxed);
+        self.spot.store(0, Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! The ladder: spin, yield, then sleep. Safety never depends on it; only who burns how much while it waits.
+//! The waiter: spin, yield, then sleep. Safety never depends on it; only who burns how much while it waits.
 //!
 //! A waiter sleeps on the wake word of the slot right before it in the line, so that a hand-over wakes one process: the
 //! next in line, if it sleeps; else the one after it, ahead of time, to be awake when its own turn comes. Every sleep
@@ -13,15 +13,15 @@
 //!
 //! Those further back ask too, since nobody else does: who unlocks finds no sleeper where the next in line has died.
 
-mod awake;
-mod bed;
+mod adaptive;
 mod cancel;
+mod parking;
 mod stop;
 
-pub use awake::Awake;
-use bed::{AHEAD_OF_TIME, IN_TIME};
-pub use bed::{Bed, Lobby, Next};
+pub use adaptive::AdaptiveSpin;
 pub use cancel::Cancel;
+use parking::{AHEAD_OF_TIME, IN_TIME};
+pub use parking::{Next, ParkingSpot, Standby};
 pub use stop::{Interrupt, Stop};
 
 use crate::algorithm::Blocker;
@@ -31,7 +31,7 @@ use crate::sync::{
     Ordering::{Acquire, Relaxed},
     full_fence,
 };
-use awake::Stage;
+use adaptive::Stage;
 use std::time::Duration;
 
 // The shares of the time waited keep both small: the wake-ups (some 130 in the first second, of 10 to 25 microseconds
@@ -66,7 +66,7 @@ pub enum Limit {
     Forever,
 }
 
-/// What a step on the ladder came to.
+/// What a step on the waiter came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The register changed, or may have: ask who blocks now.
@@ -81,7 +81,7 @@ pub enum Outcome {
     Interrupted,
     /// We are a forked child: the wait is our parent's.
     Forked,
-    /// Not to insist yet: step out of the line, [`Ladder::step_aside`], and come back.
+    /// Not to insist yet: step out of the line, [`Waiter::step_aside`], and come back.
     StepAside,
 }
 
@@ -93,13 +93,13 @@ fn at_random(time: u64) -> u64 {
 }
 
 /// One wait, from the first look to the turn.
-pub struct Ladder<'a> {
+pub struct Waiter<'a> {
     limit: Limit,
     patience: u64,
     stop: Stop<'a>,
     /// When the interrupt was asked last, or waiting began.
     asked: u64,
-    awake: &'a Awake,
+    awake: &'a AdaptiveSpin,
     /// The process (by its mark) that waits.
     process: u64,
     /// Our slot, plus 1.
@@ -112,13 +112,13 @@ pub struct Ladder<'a> {
     since: &'a AtomicU64,
 }
 
-impl<'a> Ladder<'a> {
+impl<'a> Waiter<'a> {
     /// At the foot. For at most `patience` nanoseconds it lets others pass, and at least for half of that.
     pub fn new(
         limit: Limit,
         patience: u64,
         me: usize,
-        (stop, awake): (Stop<'a>, &'a Awake),
+        (stop, awake): (Stop<'a>, &'a AdaptiveSpin),
         since: &'a AtomicU64,
     ) -> Self {
         Self {
@@ -188,13 +188,13 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Waits a little for `unchanged` to become false, which `blocker` brings about; `bed` is its bed.
-    pub fn step(&mut self, unchanged: impl Fn() -> bool, bed: Bed, blocker: &Blocker) -> Outcome {
+    /// Waits a little for `unchanged` to become false, which `blocker` brings about; `spot` is its spot.
+    pub fn step(&mut self, unchanged: impl Fn() -> bool, spot: ParkingSpot, blocker: &Blocker) -> Outcome {
         let next = blocker.ahead <= 1;
         // Not at once: two who alternate have no use for it, and would pay for the cache line.
         if self.began.is_some() {
             if next {
-                bed.heir.store(self.me, Relaxed);
+                spot.successor.store(self.me, Relaxed);
             }
             if self.waited() >= self.patience {
                 self.say_since_when();
@@ -210,7 +210,7 @@ impl<'a> Ladder<'a> {
             return Outcome::StepAside;
         }
         if next {
-            bed.heir.store(self.me, Relaxed);
+            spot.successor.store(self.me, Relaxed);
         }
         self.say_since_when();
         let now = self.began.unwrap_or(0) + waited;
@@ -225,7 +225,7 @@ impl<'a> Ladder<'a> {
         let early = (waited / ASK_EARLY_SHARE).max(ASK_FIRST) * ahead;
         let nap =
             if ahead > 1 { early } else { early.min(ASK_NEXT).max(waited / ASK_NEXT_SHARE) }.min(ASK_AT_MOST);
-        let outcome = self.sleep(&unchanged, bed, !next, Duration::from_nanos(nap.min(left)));
+        let outcome = self.sleep(&unchanged, spot, !next, Duration::from_nanos(nap.min(left)));
         // Not if it was only woken ahead of time, or by somebody who wants it to look again.
         if outcome == Outcome::LookAgain && !unchanged() {
             self.woken = true;
@@ -258,7 +258,7 @@ impl<'a> Ladder<'a> {
         &mut self,
         retains: bool,
         participants: u32,
-        lobby: Lobby,
+        standby: Standby,
         unchanged: impl Fn() -> bool,
     ) -> Outcome {
         let waited = self.waited();
@@ -268,11 +268,11 @@ impl<'a> Ladder<'a> {
             (u64::from(participants) * ASIDE_FOR_EACH).min(ASIDE_FOR_ALL)
         };
         let left = self.left(waited).unwrap_or(0).min(self.patience.saturating_sub(waited)).min(nap);
-        // Acquire. Partner: the release in `Lobby::call_one`; read before the last look, so that a call after it
+        // Acquire. Partner: the release in `Standby::unpark_one`; read before the last look, so that a call after it
         // counts.
-        let seen = lobby.event.load(Acquire);
-        lobby.polite.store(1, Relaxed);
-        // Partners: the fence before `Lobby::call_one`, and that in `Cancel::request`.
+        let seen = standby.event.load(Acquire);
+        standby.polite.store(1, Relaxed);
+        // Partners: the fence before `Standby::unpark_one`, and that in `Cancel::request`.
         full_fence();
         // A request that comes after this look is seen at the next one: naps are short.
         if self.stop.cancel.clear() {
@@ -281,13 +281,13 @@ impl<'a> Ladder<'a> {
         if left == 0 || !unchanged() {
             return Outcome::LookAgain;
         }
-        let by_signal = futex::wait(lobby.event, seen, Duration::from_nanos(left));
+        let by_signal = futex::wait(standby.event, seen, Duration::from_nanos(left));
         if let Some(ended) = self.is_interrupted(by_signal) {
             return ended;
         }
-        if lobby.event.load(Relaxed) != seen {
+        if standby.event.load(Relaxed) != seen {
             // Others may be asleep there still: whoever leaves next calls one of them.
-            lobby.polite.store(1, Relaxed);
+            standby.polite.store(1, Relaxed);
             return Outcome::LookAgain;
         }
         if unchanged() { Outcome::AskWhetherAlive } else { Outcome::LookAgain }
@@ -313,25 +313,25 @@ impl<'a> Ladder<'a> {
     fn sleep(
         &mut self,
         unchanged: impl Fn() -> bool,
-        bed: Bed,
+        spot: ParkingSpot,
         further_back: bool,
         nap: Duration,
     ) -> Outcome {
-        // Acquire. Partner: the release in `Bed::shake`; read before the last look, so that a wake after it counts.
-        let seen = bed.wake.load(Acquire);
+        // Acquire. Partner: the release in `ParkingSpot::unpark_all`; read before the last look, so that a wake after it counts.
+        let seen = spot.wake.load(Acquire);
         let ahead_of_time = further_back && self.awake.is_eager();
-        bed.sleepers.store(if ahead_of_time { AHEAD_OF_TIME } else { IN_TIME }, Relaxed);
+        spot.parked.store(if ahead_of_time { AHEAD_OF_TIME } else { IN_TIME }, Relaxed);
         let cancel = self.stop.cancel;
-        cancel.about_to_sleep(bed.name);
-        // Partners: the fences in `Bed::wake_sleepers` and `Cancel::request`, as said there.
+        cancel.about_to_sleep(spot.name);
+        // Partners: the fences in `ParkingSpot::unpark` and `Cancel::request`, as said there.
         full_fence();
-        let by_signal = !cancel.is_requested() && unchanged() && futex::wait(bed.wake, seen, nap);
+        let by_signal = !cancel.is_requested() && unchanged() && futex::wait(spot.wake, seen, nap);
         cancel.awake();
         if let Some(ended) = self.is_interrupted(by_signal) {
             ended
         } else if cancel.clear() {
             Outcome::Cancelled
-        } else if unchanged() && bed.wake.load(Relaxed) == seen {
+        } else if unchanged() && spot.wake.load(Relaxed) == seen {
             Outcome::AskWhetherAlive
         } else {
             Outcome::LookAgain

@@ -30,8 +30,8 @@ mod words;
 pub use rule::{Link, Rule};
 pub use words::{InWords, MachineWords};
 
-use crate::seeded::{Bug, planted};
-use crate::steps::{self, Step};
+use crate::mutants::{Mutant, planted};
+use crate::trace::{self, Step};
 
 /// What a participant wants of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl<M: Machines> Ring<M> {
     /// has another left neighbour now: it may sleep beside the former one.
     pub fn pass(&self, from: usize, relinked: impl FnMut(usize)) -> Passed {
         let next = self.renew_links(from, relinked);
-        steps::at(Step::Pass);
+        trace::at(Step::Pass);
         let (Some((to, distance)), Some(link)) = (next, self.link(from)) else { return Passed::ToNobody };
         let (mine, lefts) = (self.state(from), self.state(link.left));
         let passed = self.rule.passed(from, link, mine, lefts, distance, self.machines.count());
@@ -204,11 +204,11 @@ impl<M: Machines> Ring<M> {
             if !members.contains(machine) {
                 continue;
             }
-            let absent = if planted(Bug::AbsentNotCounted) { 0 } else { at - left_at - 1 };
+            let absent = if planted(Mutant::AbsentNotCounted) { 0 } else { at - left_at - 1 };
             let link = Link { left, absent };
             if self.link(machine).is_none() {
                 machines.cover(machine);
-                if !planted(Bug::StateNotRenewed) {
+                if !planted(Mutant::StateNotRenewed) {
                     // Only the bottom of Dijkstra's ring wants to know it.
                     let rights = (at + 1..if self.rule == Rule::KState { n } else { 0 })
                         .map(|further| self.rule.right_of(from, further, n))

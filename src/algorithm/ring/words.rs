@@ -1,7 +1,7 @@
 //! The machines' registers as atomic words.
 
 use super::{LinkWord, Machines, Wish};
-use crate::seeded::{Bug, planted};
+use crate::mutants::{Mutant, planted};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -59,7 +59,7 @@ impl<'a, F: Fn(usize) -> MachineWords<'a>> Machines for InWords<'a, F> {
 
     #[inline]
     fn set_state(&self, machine: usize, state: u64) {
-        let order = if planted(Bug::RelaxedLeave) { Relaxed } else { Release };
+        let order = if planted(Mutant::RelaxedLeave) { Relaxed } else { Release };
         (self.words)(machine).state.store(state, order);
     }
 

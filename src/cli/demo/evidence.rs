@@ -36,7 +36,7 @@ pub struct Evidence {
     pub complaints: Vec<(Language, String)>,
     /// It stood still; who held the lock and who waited.
     pub hang: Option<String>,
-    /// How long it took, from the opening of the gate.
+    /// How long it took, from the opening of the fork_guard.
     pub seconds: f64,
 }
 

@@ -106,7 +106,7 @@ impl Narrator {
         self.line("");
     }
 
-    /// The gate is about to be opened.
+    /// The fork_guard is about to be opened.
     pub fn in_line(&self, waiting: &[String]) {
         self.line(&format!("In line: {}. Go.", waiting.join(", ")));
     }

@@ -49,14 +49,14 @@ pub fn play(
         evidence: Evidence::default(),
         stopped_at: None,
     };
-    let gate = stage.close_gate()?;
+    let fork_guard = stage.close_for_fork()?;
     for (at, (program, expected)) in programs.iter().zip(expected).enumerate() {
         run.players.push(Player::start(program, expected, stage.folder(at), &sender)?);
     }
     run.until(|run| run.everyone_is_in_line() || run.someone_has_ended())?;
     narrator.in_line(&stage.waiting());
     let began = Instant::now();
-    for guard in gate {
+    for guard in fork_guard {
         guard.unlock().map_err(|error| error.to_string())?;
     }
     run.until(|run| run.everyone_has_ended())?;

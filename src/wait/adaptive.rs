@@ -32,24 +32,24 @@ const PAID_BACK_AT_MOST: u64 = 6_400;
 
 /// What one participant has learned. It waits for one lock at a time.
 #[derive(Debug)]
-pub struct Awake {
+pub struct AdaptiveSpin {
     spins: AtomicU32,
-    next: Habit,
-    further_back: Habit,
+    next: Learned,
+    further_back: Learned,
     no_yields_before: AtomicU64,
     paid_back: AtomicU64,
 }
 
 /// How long to yield, in nanoseconds.
 #[derive(Debug)]
-struct Habit(AtomicU64);
+struct Learned(AtomicU64);
 
-impl Default for Awake {
+impl Default for AdaptiveSpin {
     fn default() -> Self {
         Self {
             spins: AtomicU32::new(SPINS_AT_LEAST),
-            next: Habit(AtomicU64::new(SOON)),
-            further_back: Habit(AtomicU64::new(SOON)),
+            next: Learned(AtomicU64::new(SOON)),
+            further_back: Learned(AtomicU64::new(SOON)),
             no_yields_before: AtomicU64::new(0),
             paid_back: AtomicU64::new(PAID_BACK_AT_LEAST),
         }
@@ -65,7 +65,7 @@ pub struct Stage {
     pub began: u64,
 }
 
-impl Awake {
+impl AdaptiveSpin {
     /// Spins while `unchanged`; was it enough?
     ///
     /// One who is `next` in line spins for twice the time of a wake-up at least, and for up to twice as long where that
@@ -87,8 +87,8 @@ impl Awake {
     /// Yields while `unchanged`, as long as it is worth in this stage; was it enough? `None`: it was not worth
     /// beginning. `now` is the time.
     pub fn yield_on(&self, stage: Stage, mut now: u64, unchanged: impl Fn() -> bool) -> Option<bool> {
-        let habit = self.habit(stage.next);
-        let until = stage.began + habit.length();
+        let learned = self.learned(stage.next);
+        let until = stage.began + learned.length();
         if now >= until || now < self.no_yields_before.load(Relaxed) {
             return None;
         }
@@ -105,11 +105,11 @@ impl Awake {
             }
             if changed {
                 self.paid_back.store((times - times / 64).max(PAID_BACK_AT_LEAST), Relaxed);
-                habit.was_enough();
+                learned.was_enough();
                 return Some(true);
             }
             if now >= until {
-                habit.was_in_vain();
+                learned.was_in_vain();
                 return Some(false);
             }
         }
@@ -118,7 +118,7 @@ impl Awake {
     /// A stage is over by now, after a sleep: should it not have slept?
     pub fn slept_until(&self, stage: Stage, now: u64) {
         if now - stage.began < SOON {
-            self.habit(stage.next).was_enough();
+            self.learned(stage.next).was_enough();
         }
     }
 
@@ -127,12 +127,12 @@ impl Awake {
         self.next.length() > 0
     }
 
-    fn habit(&self, next: bool) -> &Habit {
+    fn learned(&self, next: bool) -> &Learned {
         if next { &self.next } else { &self.further_back }
     }
 }
 
-impl Habit {
+impl Learned {
     fn length(&self) -> u64 {
         Some(self.0.load(Relaxed)).filter(|length| *length >= TOO_SHORT).unwrap_or(0)
     }
@@ -168,9 +168,9 @@ mod tests {
 
     #[test]
     fn in_vain_less_and_less_until_a_turn_comes_soon_again() {
-        let awake = Awake::default();
+        let awake = AdaptiveSpin::default();
         let yields_in_vain = |next| {
-            // A core that is lost meanwhile says nothing about habits.
+            // A core that is lost meanwhile says nothing about what was learned.
             awake.no_yields_before.store(0, Relaxed);
             let stage = stage(next);
             awake.yield_on(stage, stage.began, || true)
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_lost_core_is_paid_back_and_more_so_each_time() {
-        let awake = Awake::default();
+        let awake = AdaptiveSpin::default();
         const LOST: u64 = 500 * COSTLY;
         for times in [100, 400, 1_600, 6_400, 6_400] {
             assert_eq!(awake.paid_back.load(Relaxed), times);

@@ -1,28 +1,28 @@
 //! A slot that this process has, and what it has to do with each lock.
 
 use super::open_file::OpenFile;
-use crate::algorithm::retained::Mark;
+use crate::algorithm::bias::Mark;
 use crate::error::{Error, Result};
-use crate::layout::{CellOffset, DeathNoticeKind};
+use crate::layout::{CellOffset, LivenessLockKind};
 use crate::os::{
-    death_notice::DeathNotice,
-    fork::{Gate, Gated, process_mark},
-    fragile::{Fragile, Wipeable},
+    fork::{ForkGuard, ForkGuarded, process_mark},
+    liveness_lock::LivenessLock,
     memory,
+    wipe_on_fork::{WipeOnFork, Wipeable},
 };
 use crate::participant;
 use crate::recovery;
-use crate::steps::{self, Step};
 use crate::sync::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
     compiler_fence,
 };
-use crate::wait::{Awake, Cancel};
+use crate::trace::{self, Step};
+use crate::wait::{AdaptiveSpin, Cancel};
 use std::{ptr, sync::Arc};
 
 /// A slot in a file, ours until it is retired.
-pub struct Seat {
+pub struct Attachment {
     /// The file.
     pub file: Arc<OpenFile>,
     /// Which slot.
@@ -32,30 +32,30 @@ pub struct Seat {
     /// Lets another thread end a wait.
     pub cancel: Cancel,
     /// How long its waits stay awake.
-    pub awake: Awake,
-    /// How a lock's `control` reads while this seat retains the privilege.
+    pub awake: AdaptiveSpin,
+    /// How a lock's `control` reads while this attachment retains the privilege.
     pub mark: Mark,
     process: u64,
     retired: AtomicBool,
     busy: AtomicBool,
-    notice: Gated<Option<DeathNotice>>,
-    /// For each lock region: 0, RETAINING, UNDER_WAY, or the fencing token that this seat holds it with, or'ed with
+    notice: ForkGuarded<Option<LivenessLock>>,
+    /// For each lock region: 0, RETAINING, UNDER_WAY, or the fencing token that this attachment holds it with, or'ed with
     /// PLAINLY. Private, so that what others write into the file never decides what we believe to have. Written first
     /// on the way in and on the way out, and last: a signal handler that comes between finds it under way.
     mine: Arc<[AtomicU64]>,
     /// What the fast path needs of all this.
-    pub(super) hot: Fragile<Hot>,
+    pub(super) hot: WipeOnFork<Hot>,
 }
 
-/// What a retained entry needs to know of a seat, in one cache line. Zeros in a forked child, which matches no file.
+/// What a retained entry needs to know of a attachment, in one cache line. Zeros in a forked child, which matches no file.
 #[derive(Clone, Copy)]
 pub struct Hot {
     pub(super) file: FileKey,
     pub(super) mine: *const AtomicU64,
     pub(super) cell: CellOffset,
     pub(super) mark: Mark,
-    /// The seat itself; NULL if it is not a thread's.
-    pub(super) seat: *const Seat,
+    /// The attachment itself; NULL if it is not a thread's.
+    pub(super) attachment: *const Attachment,
 }
 
 impl Hot {
@@ -65,7 +65,7 @@ impl Hot {
         mine: ptr::null(),
         cell: CellOffset::NONE,
         mark: Mark::NONE,
-        seat: ptr::null(),
+        attachment: ptr::null(),
     };
 }
 
@@ -92,17 +92,17 @@ unsafe impl Send for Hot {}
 // SAFETY: as above.
 unsafe impl Sync for Hot {}
 
-/// In [`Seat::mine`]: on the way in, or out. No token is that large.
+/// In [`Attachment::mine`]: on the way in, or out. No token is that large.
 const UNDER_WAY: u64 = u64::MAX;
-/// In [`Seat::mine`]: nothing, after an entry as the retainer: perhaps it still is. Others do not look at `control`
+/// In [`Attachment::mine`]: nothing, after an entry as the retainer: perhaps it still is. Others do not look at `control`
 /// before they stand in the line: they would wait for its cache line twice, now for reading and then for writing. No
 /// token is that large.
 const RETAINING: u64 = u64::MAX - 1;
-/// In [`Seat::mine`]: its number stands in the line meanwhile, so that it is not a retained entry. No token is that
+/// In [`Attachment::mine`]: its number stands in the line meanwhile, so that it is not a retained entry. No token is that
 /// large.
 const PLAINLY: u64 = 1 << 63;
 
-/// How a seat has a lock.
+/// How a attachment has a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Have {
     /// The fencing token.
@@ -124,7 +124,7 @@ pub struct Wish {
     pub of_thread: bool,
 }
 
-/// What a seat has to do with one lock. One call at a time.
+/// What a attachment has to do with one lock. One call at a time.
 #[derive(Clone, Copy)]
 pub struct Own<'a>(pub(super) &'a AtomicU64);
 
@@ -142,7 +142,7 @@ impl Own<'_> {
         self.0.store(RETAINING, Release);
     }
 
-    /// Begins to take it: may it retain the privilege? `None`: the seat has it, or is on the way in or out.
+    /// Begins to take it: may it retain the privilege? `None`: the attachment has it, or is on the way in or out.
     #[inline]
     pub fn begin(self) -> Option<bool> {
         // Acquire. Partner: the release in `note`, by a thread that gave it back as the same participant.
@@ -162,7 +162,7 @@ impl Own<'_> {
         compiler_fence(SeqCst);
     }
 
-    /// Begins to give it back, or to do something that only who has it may do: how the seat has it. `None`: it has it
+    /// Begins to give it back, or to do something that only who has it may do: how the attachment has it. `None`: it has it
     /// not (with this very token, where one is named). What it has afterwards is for [`Own::note`] to say.
     ///
     /// `shared`: other threads may do the same, as the same participant.
@@ -187,7 +187,7 @@ impl Own<'_> {
         self.0.store(word, Release);
     }
 
-    /// How the seat has it, if it has.
+    /// How the attachment has it, if it has.
     #[inline(always)]
     pub fn has(self) -> Option<Have> {
         Self::decode(self.0.load(Relaxed))
@@ -207,21 +207,21 @@ impl Own<'_> {
     }
 }
 
-impl Seat {
+impl Attachment {
     /// Takes a slot, finishes what a dead one left in it, and writes down who we are.
     pub fn take(file: &Arc<OpenFile>, wish: &Wish) -> Result<Self> {
-        if !file.is_whole() {
-            return Err(file.not_whole());
+        if !file.is_intact() {
+            return Err(file.not_intact());
         }
         let kind =
-            if wish.inherited || wish.descriptor { DeathNoticeKind::Descriptor } else { file.pinning() };
+            if wish.inherited || wish.descriptor { LivenessLockKind::Descriptor } else { file.pinning() };
         memory::check()?;
         file.touch_now_and_then();
         let mine: Arc<[AtomicU64]> = (0..=file.geometry().locks()).map(|_| AtomicU64::new(0)).collect();
-        let mut hot = Fragile::new(Hot::NONE)?;
+        let mut hot = WipeOnFork::new(Hot::NONE)?;
         let notice = participant::claim(file.reopen(), file.view(), kind, wish.inherited)?;
         let slot = notice.slot();
-        steps::at(Step::Attach);
+        trace::at(Step::Attach);
         let fenced = match file.fences_of_participant() {
             Ok(fenced) => fenced,
             Err(error) => {
@@ -235,18 +235,18 @@ impl Seat {
         file.lower_bound(slot);
         let (mark, cell) = (Mark::new(slot, fenced), file.view().cell_offset(slot));
         let (key, mine_at) = (FileKey::of(file), mine.as_ptr());
-        hot.change(|hot| *hot = Hot { file: key, mine: mine_at, cell, mark, seat: ptr::null() });
+        hot.change(|hot| *hot = Hot { file: key, mine: mine_at, cell, mark, attachment: ptr::null() });
         Ok(Self {
             file: file.clone(),
             slot,
             of_thread: wish.of_thread,
             cancel: Cancel::default(),
-            awake: Awake::default(),
+            awake: AdaptiveSpin::default(),
             mark,
             process: process_mark(),
             retired: AtomicBool::new(false),
             busy: AtomicBool::new(false),
-            notice: Gated::new(Some(notice)),
+            notice: ForkGuarded::new(Some(notice)),
             mine,
             hot,
         })
@@ -279,12 +279,12 @@ impl Seat {
             return;
         }
         recovery::recover(self.file.view(), self.slot);
-        steps::at(Step::Detach);
+        trace::at(Step::Detach);
         participant::vacate(self.file.view(), self.slot);
         if participant::lower_bound_below(self.file.view(), self.slot) {
             self.file.lower_bound(self.slot);
         }
-        let notice = self.notice.with(&Gate::enter(), Option::take);
+        let notice = self.notice.with(&ForkGuard::enter(), Option::take);
         if let Some(notice) = notice {
             notice.release(self.file.reopen());
         }
@@ -310,14 +310,15 @@ impl Seat {
 
     /// Ends a wait of this participant, the present one or else the next.
     pub fn request_cancel(&self) {
-        if let Some(bed) = self.cancel.request().and_then(|name| recovery::bed_named(self.file.view(), name))
+        if let Some(spot) =
+            self.cancel.request().and_then(|name| recovery::spot_named(self.file.view(), name))
         {
-            bed.shake();
+            spot.unpark_all();
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for Attachment {
     fn drop(&mut self) {
         self.retire();
     }

@@ -1,12 +1,12 @@
 //! Memory that a forked child finds full of zeros.
 
-use super::fork::{Gate, Gated};
+use super::fork::{ForkGuard, ForkGuarded};
 use crate::error::{Error, Result};
 use memmap2::MmapMut;
 use std::ptr::NonNull;
 
 /// A value that a forked child finds as zeros: what it must not take for its own. Lives in pages that the kernel wipes.
-pub struct Fragile<T: Wipeable>(NonNull<T>);
+pub struct WipeOnFork<T: Wipeable>(NonNull<T>);
 
 /// All zeros is a value of it, it needs no `drop`, and it has at most [`FRAGMENT`] bytes, aligned to no more than that.
 ///
@@ -14,25 +14,25 @@ pub struct Fragile<T: Wipeable>(NonNull<T>);
 /// It is so.
 pub unsafe trait Wipeable: Copy {}
 
-/// The room for one [`Fragile`] value, in bytes: a cache line.
+/// The room for one [`WipeOnFork`] value, in bytes: a cache line.
 pub const FRAGMENT: usize = 64;
 
 // SAFETY: it is the only one that refers to its room; a shared reference to it gives a copy.
-unsafe impl<T: Wipeable + Send> Send for Fragile<T> {}
+unsafe impl<T: Wipeable + Send> Send for WipeOnFork<T> {}
 // SAFETY: as above.
-unsafe impl<T: Wipeable + Sync> Sync for Fragile<T> {}
+unsafe impl<T: Wipeable + Sync> Sync for WipeOnFork<T> {}
 
 struct Room(NonNull<u8>);
 // SAFETY: room that nobody uses.
 unsafe impl Send for Room {}
 
-static ROOMS: Gated<Vec<Room>> = Gated::new(Vec::new());
+static ROOMS: ForkGuarded<Vec<Room>> = ForkGuarded::new(Vec::new());
 
-impl<T: Wipeable> Fragile<T> {
+impl<T: Wipeable> WipeOnFork<T> {
     /// Puts `value` there.
     pub fn new(value: T) -> Result<Self> {
         const { assert!(size_of::<T>() <= FRAGMENT && align_of::<T>() <= FRAGMENT) };
-        let room = ROOMS.with(&Gate::enter(), |rooms| {
+        let room = ROOMS.with(&ForkGuard::enter(), |rooms| {
             if rooms.is_empty() {
                 let page = wiped_page()?;
                 // SAFETY: inside the page.
@@ -58,9 +58,9 @@ impl<T: Wipeable> Fragile<T> {
     }
 }
 
-impl<T: Wipeable> Drop for Fragile<T> {
+impl<T: Wipeable> Drop for WipeOnFork<T> {
     fn drop(&mut self) {
-        ROOMS.with(&Gate::enter(), |rooms| rooms.push(Room(self.0.cast())));
+        ROOMS.with(&ForkGuard::enter(), |rooms| rooms.push(Room(self.0.cast())));
     }
 }
 

@@ -1,6 +1,6 @@
-//! The steps of taking and giving back, by name: where the verification ladder looks on, stops or kills.
+//! The steps of taking and giving back, by name: where the verification waiter looks on, stops or kills.
 //!
-//! Without the feature `named-steps`, `at` is nothing and costs nothing. With it, a test process can have a function
+//! Without the feature `trace`, `at` is nothing and costs nothing. With it, a test process can have a function
 //! called at each step, which may well never return. The models in `spec/` and the tables in `docs/` use these names.
 
 /// A step. What a participant does from this point to the next.
@@ -88,16 +88,16 @@ impl Step {
 }
 
 /// This is step `step`.
-#[cfg(not(feature = "named-steps"))]
+#[cfg(not(feature = "trace"))]
 #[inline(always)]
 pub(crate) const fn at(_: Step) {}
 
-#[cfg(feature = "named-steps")]
+#[cfg(feature = "trace")]
 pub(crate) use watching::at;
-#[cfg(feature = "named-steps")]
+#[cfg(feature = "trace")]
 pub use watching::watch;
 
-#[cfg(feature = "named-steps")]
+#[cfg(feature = "trace")]
 mod watching {
     use super::Step;
     use std::sync::OnceLock;

@@ -20,13 +20,13 @@
 //! `held[r] != 0`, or the retainer sees that it is asked. `spec/retained_tso.pml` goes through every execution.
 
 use super::ownership::{Health, Ownership};
-use crate::seeded::{Bug, planted};
-use crate::steps::{self, Step};
+use crate::mutants::{Mutant, planted};
 use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
     compiler_fence, full_fence,
 };
+use crate::trace::{self, Step};
 
 const SLOT: u64 = 0xffff;
 const ASKED: u64 = 1 << 16;
@@ -54,7 +54,7 @@ impl Mark {
 
     #[inline(always)]
     fn barrier(self) {
-        if self.is_fenced() && !planted(Bug::NoFenceInFencedMode) {
+        if self.is_fenced() && !planted(Mutant::NoFenceInFencedMode) {
             full_fence();
         } else {
             compiler_fence(SeqCst);
@@ -64,14 +64,14 @@ impl Mark {
 
 /// Another slot retains the privilege.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retainer {
+pub struct BiasOwner {
     /// Which.
     pub slot: usize,
     /// Is its own full fence the partner of ours (and membarrier not needed)?
     pub fenced: bool,
 }
 
-impl Retainer {
+impl BiasOwner {
     fn word(self) -> u64 {
         Mark::new(self.slot, self.fenced).0
     }
@@ -79,7 +79,7 @@ impl Retainer {
 
 /// One lock's words about the privilege. `control` is written by candidates; the others by the holder.
 #[derive(Clone, Copy)]
-pub struct Privilege<'a> {
+pub struct Bias<'a> {
     /// Who retains it.
     pub control: &'a AtomicU64,
     /// The lock's fencing token when the present retention began.
@@ -97,23 +97,23 @@ const PAYS: u64 = 32;
 const FIRST_BACK_OFF: u64 = 16;
 const MOST_BACK_OFF: u64 = 1 << 16;
 
-impl Privilege<'_> {
-    /// Does this one retain it, and is not asked? To be seen before [`Privilege::enter`], except in a hurry: so that
+impl Bias<'_> {
+    /// Does this one retain it, and is not asked? To be seen before [`Bias::enter`], except in a hurry: so that
     /// one who is asked does not raise `held` again and again, and the candidate meets it at most once more.
     pub fn is_unasked(&self, mark: Mark) -> bool {
         self.control.load(Relaxed) == mark.0
     }
 
     /// The retainer goes in: its token, and it is written down as the holder. `None`: it may not; go the slow way, and
-    /// wake who sleeps on our bed, if we still are the one who retains it: they may have seen us try.
+    /// wake who sleeps on our spot, if we still are the one who retains it: they may have seen us try.
     #[inline(always)]
     pub fn enter(&self, held: &AtomicU64, mark: Mark, ownership: &Ownership) -> Option<u64> {
-        if planted(Bug::FlagAfterCheck) && self.control.load(Acquire) == mark.0 {
-            steps::at(Step::Try);
+        if planted(Mutant::FlagAfterCheck) && self.control.load(Acquire) == mark.0 {
+            trace::at(Step::Try);
             return ownership.enter(held);
         }
         held.store(super::ownership::TRYING, Relaxed);
-        steps::at(Step::Try);
+        trace::at(Step::Try);
         // Partner: the candidate's heavy barrier, after it asked. If theirs comes first, we see that we are asked; if
         // ours does, they see that we try, and wait for us.
         mark.barrier();
@@ -129,19 +129,19 @@ impl Privilege<'_> {
         None
     }
 
-    /// The retainer is no longer inside. `false`: it is asked, or was: wake who sleeps on its bed.
+    /// The retainer is no longer inside. `false`: it is asked, or was: wake who sleeps on its spot.
     #[inline(always)]
     pub fn leave(&self, held: &AtomicU64, mark: Mark) -> bool {
         // Release. Partner: the acquire load of `held` by the candidate that waits for it.
         held.store(0, Release);
-        steps::at(Step::Leave);
+        trace::at(Step::Leave);
         // Partner: the candidate's heavy barrier. If theirs comes first, we see that we are asked and wake them; if
         // ours does, they see that we are out.
         mark.barrier();
         self.control.load(Acquire) == mark.0
     }
 
-    /// Candidate `me`: does nobody else retain the privilege? The first question, quicker than [`Privilege::retainer`].
+    /// Candidate `me`: does nobody else retain the privilege? The first question, quicker than [`Bias::retainer`].
     #[inline]
     pub fn is_free_for(&self, me: usize) -> bool {
         // Acquire, as in `retainer`.
@@ -154,7 +154,7 @@ impl Privilege<'_> {
         &self,
         me: usize,
         mut held: impl ExactSizeIterator<Item = &'h AtomicU64>,
-    ) -> Option<Retainer> {
+    ) -> Option<BiasOwner> {
         // Acquire. Partner: the release stores of former candidates; what they did before is before us.
         let control = self.control.load(Acquire);
         if control == NOBODY {
@@ -163,24 +163,24 @@ impl Privilege<'_> {
         let fenced = control & FENCED != 0;
         let slot = (control & SLOT).checked_sub(1).map(|slot| slot as usize);
         match slot.filter(|slot| *slot < held.len() && control & !(SLOT | ASKED | FENCED) == 0) {
-            Some(slot) => (slot != me).then_some(Retainer { slot, fenced }),
+            Some(slot) => (slot != me).then_some(BiasOwner { slot, fenced }),
             // Written by nobody: the file was overwritten. Whoever is inside all the same shows by its own word.
             None => {
                 let inside = |(slot, held): (usize, &AtomicU64)| slot != me && held.load(Acquire) != 0;
                 let slot = held.by_ref().enumerate().position(inside)?;
-                Some(Retainer { slot, fenced: false })
+                Some(BiasOwner { slot, fenced: false })
             }
         }
     }
 
     /// The candidate asks; the heavy barrier comes next, then `held` of the retainer.
-    pub fn ask(&self, retainer: Retainer) {
+    pub fn ask(&self, retainer: BiasOwner) {
         self.control.store(retainer.word() | ASKED, Release);
-        steps::at(Step::Ask);
+        trace::at(Step::Ask);
     }
 
     /// The candidate gives up: the retainer keeps it.
-    pub fn take_back(&self, retainer: Retainer) {
+    pub fn take_back(&self, retainer: BiasOwner) {
         self.control.store(retainer.word(), Release);
     }
 
@@ -217,7 +217,7 @@ impl Privilege<'_> {
         self.began_at.store(token, Relaxed);
         // Release. Partner: the acquire load in `retainer` of the next candidate, who must find `held` written.
         self.control.store(mark.0, Release);
-        steps::at(Step::Retain);
+        trace::at(Step::Retain);
     }
 
     /// Nobody retains it: after a boot, with every slot's byte lock in hand.

@@ -20,13 +20,13 @@
 
 use super::{
     byte_lock,
-    fork::{self, Gate},
+    fork::{self, ForkGuard},
     identity::Descriptor,
     reopen::Reopen,
 };
 use crate::error::{Error, Result};
-use crate::layout::{CANARY_BYTES_START, DeathNoticeKind, RENEWAL_BYTE, SLOT_BYTES_START};
-use crate::seeded::{Bug, planted};
+use crate::layout::{CANARY_BYTES_START, LivenessLockKind, RENEWAL_BYTE, SLOT_BYTES_START};
+use crate::mutants::{Mutant, planted};
 use memmap2::{Advice, MmapOptions, MmapRaw};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use std::{
@@ -45,19 +45,19 @@ fn slot_byte(slot: usize) -> u64 {
 }
 
 /// What keeps byte locks on this file's file system: tried out, not guessed.
-pub fn pinning(file: &Reopen) -> Result<DeathNoticeKind> {
-    let gate = Gate::enter();
-    let descriptor = file.open(&gate)?;
+pub fn pinning(file: &Reopen) -> Result<LivenessLockKind> {
+    let fork_guard = ForkGuard::enter();
+    let descriptor = file.open(&fork_guard)?;
     let byte = CANARY_BYTES_START + (super::process::random() >> 33);
     if !byte_lock::try_lock(&descriptor, byte..byte + 1)? {
         // Somebody tries out the same of two thousand million bytes right now: then byte locks work.
-        return Ok(DeathNoticeKind::Mapping);
+        return Ok(LivenessLockKind::Mapping);
     }
     let mapping = map_one_page(&descriptor)?;
     drop(descriptor);
-    let still = byte_lock::is_locked_by_another(&file.open(&gate)?, byte)?;
+    let still = byte_lock::is_locked_by_another(&file.open(&fork_guard)?, byte)?;
     drop(mapping);
-    Ok(if still { DeathNoticeKind::Mapping } else { DeathNoticeKind::Descriptor })
+    Ok(if still { LivenessLockKind::Mapping } else { LivenessLockKind::Descriptor })
 }
 
 fn map_one_page(descriptor: impl AsFd) -> Result<MmapRaw> {
@@ -69,7 +69,7 @@ fn map_one_page(descriptor: impl AsFd) -> Result<MmapRaw> {
 }
 
 /// The byte lock of a slot, ours until this is dropped or the process ends.
-pub struct DeathNotice {
+pub struct LivenessLock {
     slot: usize,
     process: u64,
     hold: ManuallyDrop<Hold>,
@@ -89,36 +89,36 @@ const CLAIMS: u32 = 100;
 /// So many claims that nobody else sees are a file system's fault.
 const ENOUGH_UNSEEN: u32 = 20;
 
-impl DeathNotice {
+impl LivenessLock {
     /// Takes the byte lock of the first slot of `candidates` whose byte is free, kept by `kind`. `None`: none is.
     pub fn claim(
         file: &Reopen,
         candidates: impl Iterator<Item = usize> + Clone,
-        kind: DeathNoticeKind,
+        kind: LivenessLockKind,
         inherited: bool,
     ) -> Result<Option<Self>> {
         let mut unseen = 0;
         for _ in 0..CLAIMS {
             // Until the end: whatever of the byte lock a child could inherit is closed by then, and the canary asked.
-            let gate = Gate::enter();
-            let hold = match file.open(&gate) {
+            let fork_guard = ForkGuard::enter();
+            let hold = match file.open(&fork_guard) {
                 Ok(fresh) => take(&fresh, candidates.clone())?
-                    .map(|slot| Ok((slot, keep(file, &gate, fresh, kind, inherited)?)))
+                    .map(|slot| Ok((slot, keep(file, &fork_guard, fresh, kind, inherited)?)))
                     .transpose()?,
                 Err(error) if inherited => return Err(error),
-                Err(error) => take_by_spare(file, &gate, error, candidates.clone())?,
+                Err(error) => take_by_spare(file, &fork_guard, error, candidates.clone())?,
             };
             let Some((slot, hold)) = hold else { return Ok(None) };
             let Some(hold) = hold else { continue };
             let notice = Self { slot, process: fork::process_mark(), hold: ManuallyDrop::new(hold) };
             // The canary: is it seen to be ours by one who did not take it?
-            let seen = match file.look_inside(&gate) {
+            let seen = match file.look_inside(&fork_guard) {
                 Some(sight) => byte_lock::is_locked_by_another(sight.descriptor, slot_byte(slot)),
                 // Nobody here can look; the others can.
                 None => Ok(true),
             };
-            // Before it is given back, which enters the gate.
-            drop(gate);
+            // Before it is given back, which enters the fork_guard.
+            drop(fork_guard);
             match seen {
                 Ok(true) => return Ok(Some(notice)),
                 Ok(false) => unseen += 1,
@@ -158,14 +158,14 @@ fn take(descriptor: impl AsFd + Copy, candidates: impl Iterator<Item = usize>) -
 /// Takes a slot by the spare descriptor, since `error` keeps the file from being opened again.
 fn take_by_spare(
     file: &Reopen,
-    gate: &Gate,
+    fork_guard: &ForkGuard,
     error: Error,
     candidates: impl Iterator<Item = usize>,
 ) -> Result<Option<(usize, Option<Hold>)>> {
-    let Some(spare) = file.spare(gate, &error) else { return Err(error) };
+    let Some(spare) = file.spare(fork_guard, &error) else { return Err(error) };
     // The spare one's open file holds other slots of this process, and is not refused what it holds itself: so another
     // one is asked first. Nobody else takes slots by it meanwhile.
-    let Some(look) = file.look_inside(gate) else { return Err(error) };
+    let Some(look) = file.look_inside(fork_guard) else { return Err(error) };
     for slot in candidates {
         match byte_lock::is_locked_by_another(look.descriptor, slot_byte(slot)) {
             Ok(true) => continue,
@@ -194,47 +194,47 @@ fn take_by_spare(
 /// Has the byte lock of `fresh` outlive this call. `None`: the descriptor was closed by its number meanwhile.
 fn keep(
     file: &Reopen,
-    gate: &Gate,
+    fork_guard: &ForkGuard,
     fresh: Descriptor,
-    kind: DeathNoticeKind,
+    kind: LivenessLockKind,
     inherited: bool,
 ) -> Result<Option<Hold>> {
     let number = fresh.as_raw_fd();
     let hold = match kind {
-        DeathNoticeKind::Mapping => {
+        LivenessLockKind::Mapping => {
             let page = map_one_page(&fresh)?;
             let whole = file.is_of(fresh.as_fd());
-            if planted(Bug::ClaimStaysOpen) {
+            if planted(Mutant::ClaimStaysOpen) {
                 fresh.into_number();
             }
             return Ok(whole.then_some(Hold::Mapping { _page: page }));
         }
-        DeathNoticeKind::Descriptor if inherited => {
+        LivenessLockKind::Descriptor if inherited => {
             fcntl(&fresh, FcntlArg::F_SETFD(FdFlag::empty()))
                 .map_err(super::system("letting a child inherit the death notice"))?;
             Hold::Descriptor { file: fresh, inherited }
         }
-        DeathNoticeKind::Descriptor => {
-            fork::close_in_children(gate, number, file.identity())?;
+        LivenessLockKind::Descriptor => {
+            fork::close_in_children(fork_guard, number, file.identity())?;
             Hold::Descriptor { file: fresh, inherited }
         }
     };
     Ok(Some(hold))
 }
 
-impl DeathNotice {
+impl LivenessLock {
     /// Gives the byte lock back.
     pub fn release(mut self, file: &Reopen) {
         if self.is_ours() {
-            let gate = Gate::enter();
+            let fork_guard = ForkGuard::enter();
             // SAFETY: taken once: `self` is forgotten below, without its `drop`.
             match unsafe { ManuallyDrop::take(&mut self.hold) } {
                 Hold::Mapping { _page } => {}
                 Hold::Descriptor { file: kept, inherited } => {
                     if !inherited {
-                        fork::keep_in_children(&gate, kept.as_raw_fd());
+                        fork::keep_in_children(&fork_guard, kept.as_raw_fd());
                     }
-                    give_back_descriptor(file, &gate, kept, self.slot);
+                    give_back_descriptor(file, &fork_guard, kept, self.slot);
                 }
                 Hold::Spare { _page } => {
                     if let Some(spare) = file.spare_to_give_back() {
@@ -249,10 +249,10 @@ impl DeathNotice {
 
 /// Unlocks and closes the descriptor that kept a slot, if it still is that one: another file may have its number by
 /// now, or another descriptor of this very file, which keeps another slot.
-fn give_back_descriptor(file: &Reopen, gate: &Gate, kept: Descriptor, slot: usize) {
+fn give_back_descriptor(file: &Reopen, fork_guard: &ForkGuard, kept: Descriptor, slot: usize) {
     // The lock is there, by what another descriptor says, and not by another open file than this one's.
     let elsewhere = |descriptor: BorrowedFd| byte_lock::is_locked_by_another(descriptor, slot_byte(slot));
-    let held = file.look_inside(gate).is_none_or(|sight| elsewhere(sight.descriptor).unwrap_or(true));
+    let held = file.look_inside(fork_guard).is_none_or(|sight| elsewhere(sight.descriptor).unwrap_or(true));
     let by_this = file.identity().is_of(kept.as_raw_fd()) && matches!(elsewhere(kept.as_fd()), Ok(false));
     if held && by_this {
         // Explicitly: a child's copy of the descriptor would keep the lock. Failing that, closing does it.
@@ -263,15 +263,15 @@ fn give_back_descriptor(file: &Reopen, gate: &Gate, kept: Descriptor, slot: usiz
     }
 }
 
-impl Drop for DeathNotice {
+impl Drop for LivenessLock {
     /// Without the file at hand: for a claim that failed. What a forked child has of it is left alone: the page was not
     /// inherited, so something else may be mapped at its address by now, and descriptors are closed by the fork
     /// handler (or are meant to be inherited).
     fn drop(&mut self) {
         if self.is_ours() {
-            let gate = Gate::enter();
+            let fork_guard = ForkGuard::enter();
             if let Hold::Descriptor { file, inherited: false } = &*self.hold {
-                fork::keep_in_children(&gate, file.as_raw_fd());
+                fork::keep_in_children(&fork_guard, file.as_raw_fd());
             }
             // SAFETY: dropped once, here, and not used after.
             unsafe { ManuallyDrop::drop(&mut self.hold) };
@@ -319,8 +319,8 @@ impl<'a> Probe<'a> {
     /// is alive, or somebody else is at it, or nobody can act from here now.
     pub fn act_for<T>(&self, slots: Range<usize>, act: impl FnOnce() -> T) -> Result<Option<T>> {
         // No fork in between: a child's copy of the descriptor would keep the lock.
-        let gate = Gate::enter();
-        let Some(actor) = Actor::new(self.file, &gate) else { return Ok(None) };
+        let fork_guard = ForkGuard::enter();
+        let Some(actor) = Actor::new(self.file, &fork_guard) else { return Ok(None) };
         // The canary. If our own byte is not locked, byte locks do not work here as they must, and nobody's death can
         // be told from its life.
         let canary = byte_lock::is_locked_by_another(actor.descriptor(), slot_byte(self.own_slot));
@@ -331,9 +331,9 @@ impl<'a> Probe<'a> {
             return Ok(None);
         }
         if matches!(canary, Ok(false)) {
-            // It enters the gate.
+            // It enters the fork_guard.
             drop(actor);
-            drop(gate);
+            drop(fork_guard);
             return Err(byte_locks_do_not_hold(self.file));
         }
         Ok(taken.then(act))
@@ -357,10 +357,10 @@ enum Opened<'a> {
 
 impl<'a> Actor<'a> {
     /// `None`: there is no way to have one now.
-    fn new(file: &'a Reopen, gate: &'a Gate) -> Option<Self> {
-        let opened = match file.open_or_not(gate) {
+    fn new(file: &'a Reopen, fork_guard: &'a ForkGuard) -> Option<Self> {
+        let opened = match file.open_or_not(fork_guard) {
             Some(fresh) => Opened::Fresh(fresh),
-            None => Opened::Kept(file.look_inside(gate)?.descriptor),
+            None => Opened::Kept(file.look_inside(fork_guard)?.descriptor),
         };
         let page = match &opened {
             Opened::Fresh(fresh) => map_one_page(fresh),
@@ -416,12 +416,12 @@ pub enum Alone {
 /// Without a canary, since the caller has no slot: not for acting on a death. The renewal byte keeps two who are at it
 /// apart, so that neither takes the other for a participant.
 pub fn alone(file: &Reopen, slots: Range<usize>, act: impl FnOnce()) -> Result<Alone> {
-    let gate = Gate::enter();
-    let Some(renewal) = Actor::new(file, &gate) else { return Ok(Alone::NotNow) };
+    let fork_guard = ForkGuard::enter();
+    let Some(renewal) = Actor::new(file, &fork_guard) else { return Ok(Alone::NotNow) };
     if !renewal.try_lock(RENEWAL_BYTE..RENEWAL_BYTE + 1) {
         return Ok(Alone::NotNow);
     }
-    let Some(actor) = Actor::new(file, &gate) else { return Ok(Alone::NotNow) };
+    let Some(actor) = Actor::new(file, &fork_guard) else { return Ok(Alone::NotNow) };
     let taken = actor.try_lock(slot_bytes(slots));
     // Last, as in `act_for`.
     if !file.is_of(renewal.descriptor()) || !file.is_of(actor.descriptor()) {

@@ -1,12 +1,12 @@
-//! Bugs that a test may plant, each of which some rung of the verification ladder must catch.
+//! Bugs that a test may plant, each of which some rung of the verification waiter must catch.
 //!
-//! Without the feature `seeded-bugs` the question `planted` is the constant `false` and costs nothing. With it,
-//! a test names one bug by `plant`, or a child process by the environment variable `TURNLOCK_SEEDED_BUG`.
+//! Without the feature `mutants` the question `planted` is the constant `false` and costs nothing. With it,
+//! a test names one bug by `plant`, or a child process by the environment variable `TURNLOCK_MUTANT`.
 
 /// A bug that can be planted. The name says what is left out or done wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Bug {
+pub enum Mutant {
     /// The doorway does not say that it is choosing (the seeds' own example of what goes wrong without `choosing`).
     NoChoosing = 1,
     /// No full fence between "I am choosing" and the reading of the others' numbers.
@@ -55,56 +55,56 @@ pub enum Bug {
     AskWithoutLock,
 }
 
-impl Bug {
+impl Mutant {
     /// Every bug, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Bug; 22] = [
-        Bug::NoChoosing,
-        Bug::NoFenceAfterChoosing,
-        Bug::NoFenceBeforeWait,
-        Bug::NoTieBreak,
-        Bug::RelaxedLeave,
-        Bug::ForgetBeforeNews,
-        Bug::NoHeld,
-        Bug::ReapWithoutByteLock,
-        Bug::NoMembarrier,
-        Bug::FlagAfterCheck,
-        Bug::LeaveBeforeControl,
-        Bug::ControlByNonCandidate,
-        Bug::UnregisteredRetainer,
-        Bug::NoFenceInFencedMode,
-        Bug::OwnerDeadByTrying,
-        Bug::RetainsOverHeads,
-        Bug::TakesBackOverHeads,
-        Bug::HeldBeforeOwn,
-        Bug::ClaimStaysOpen,
-        Bug::AbsentNotCounted,
-        Bug::StateNotRenewed,
-        Bug::AskWithoutLock,
+    pub const ALL: [Mutant; 22] = [
+        Mutant::NoChoosing,
+        Mutant::NoFenceAfterChoosing,
+        Mutant::NoFenceBeforeWait,
+        Mutant::NoTieBreak,
+        Mutant::RelaxedLeave,
+        Mutant::ForgetBeforeNews,
+        Mutant::NoHeld,
+        Mutant::ReapWithoutByteLock,
+        Mutant::NoMembarrier,
+        Mutant::FlagAfterCheck,
+        Mutant::LeaveBeforeControl,
+        Mutant::ControlByNonCandidate,
+        Mutant::UnregisteredRetainer,
+        Mutant::NoFenceInFencedMode,
+        Mutant::OwnerDeadByTrying,
+        Mutant::RetainsOverHeads,
+        Mutant::TakesBackOverHeads,
+        Mutant::HeldBeforeOwn,
+        Mutant::ClaimStaysOpen,
+        Mutant::AbsentNotCounted,
+        Mutant::StateNotRenewed,
+        Mutant::AskWithoutLock,
     ];
 }
 
-impl Bug {
+impl Mutant {
     /// Does it show only where the privilege is retained?
-    pub fn is_of_retentions(self) -> bool {
-        (Bug::NoMembarrier as u8..=Bug::TakesBackOverHeads as u8).contains(&(self as u8))
+    pub fn is_of_bias(self) -> bool {
+        (Mutant::NoMembarrier as u8..=Mutant::TakesBackOverHeads as u8).contains(&(self as u8))
     }
 }
 
 /// Is this bug planted? Constantly `false` in every build that is shipped.
-#[cfg(not(feature = "seeded-bugs"))]
+#[cfg(not(feature = "mutants"))]
 #[inline(always)]
-pub(crate) const fn planted(_: Bug) -> bool {
+pub(crate) const fn planted(_: Mutant) -> bool {
     false
 }
 
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 pub use planting::plant;
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 pub(crate) use planting::planted;
 
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 mod planting {
-    use super::Bug;
+    use super::Mutant;
     use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
     const UNREAD: u8 = 255;
@@ -112,15 +112,15 @@ mod planting {
     static PLANTED: AtomicU8 = AtomicU8::new(UNREAD);
 
     /// Plants one bug (or none) in this process from now on.
-    pub fn plant(bug: Option<Bug>) {
+    pub fn plant(bug: Option<Mutant>) {
         PLANTED.store(bug.map_or(0, |bug| bug as u8), Relaxed);
     }
 
-    pub(crate) fn planted(bug: Bug) -> bool {
+    pub(crate) fn planted(bug: Mutant) -> bool {
         let mut now = PLANTED.load(Relaxed);
         if now == UNREAD {
-            let name = std::env::var("TURNLOCK_SEEDED_BUG").unwrap_or_default();
-            now = Bug::ALL.iter().find(|bug| format!("{bug:?}") == name).map_or(0, |bug| *bug as u8);
+            let name = std::env::var("TURNLOCK_MUTANT").unwrap_or_default();
+            now = Mutant::ALL.iter().find(|bug| format!("{bug:?}") == name).map_or(0, |bug| *bug as u8);
             PLANTED.store(now, Relaxed);
         }
         now == bug as u8
