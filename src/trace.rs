@@ -1,4 +1,4 @@
-//! The steps of taking and giving back, by name: where the verification waiter looks on, stops or kills.
+//! The steps of lock and unlock, by name: where the verification ladder observes, stops or kills.
 //!
 //! Without the feature `trace`, `at` is nothing and costs nothing. With it, a test process can have a function
 //! called at each step, which may well never return. The models in `spec/` and the tables in `docs/` use these names.
@@ -11,55 +11,61 @@ pub enum Step {
     Attach = 1,
     /// Said that we are choosing; no number yet.
     Doorway,
-    /// In the line with a number; looking who is before us.
+    /// In the queue with a number; looking who is before it.
     Wait,
     /// Nobody is before us; not yet written down as the holder.
     Won,
     /// Written down as the holder: the critical section.
     Section,
-    /// Giving back: still the holder.
+    /// Unlocking: still the holder.
     Exit,
     /// No longer the holder; the number not yet given up.
     Leave,
-    /// The number is given up; the next one not yet woken.
+    /// The number is cleared; the next one not yet unparked.
     Wake,
     /// Giving up while waiting.
     Withdraw,
     /// Acting for a dead one: its byte lock is ours, nothing done yet.
     Reap,
     /// Acting for a dead holder: its death is written down, its number still stands.
-    ReapNews,
+    ReapNotice,
     /// Acting for a dead one: its number is cleared, its record not yet.
-    ReapForgotten,
-    /// Giving the slot back: every register cleared, the byte lock still ours.
+    ReapCleared,
+    /// Detaching: every register cleared, the byte lock still ours.
     Detach,
-    /// As the one who retains the privilege: said that we go in; not yet sure that we may.
+    /// As the bias owner: said that it tries; not yet sure that it may.
     Try,
-    /// At the head of the line: asked the retainer for the privilege; not yet behind the barrier.
-    Ask,
-    /// Behind the barrier: waiting for the retainer to be outside.
-    AskWait,
-    /// The privilege is ours and we are not yet written down as the holder.
+    /// At the queue head: the bias is marked as revoked; not yet past the barrier.
+    Revoke,
+    /// Past the barrier: waiting for the bias owner to be outside.
+    RevokeWait,
+    /// Nobody can be inside; not yet written down as the holder.
     Settle,
-    /// `control` says that we retain the privilege; our number still stands.
-    Retain,
-    /// Stepped out of the line to let others pass; not yet asleep.
-    Polite,
+    /// The bias word says that the lock is biased to this slot; its number still stands.
+    Bias,
+    /// Left the queue to let others pass; not yet in the standby queue.
+    BackOff,
     /// On a ring: the reconfiguration lock is ours, nothing done with it yet.
     Reconfigure,
     /// Waiting for the turn to come round.
     Rotate,
     /// Passing the privilege on: the links are renewed, it is still here.
     Pass,
-    /// The privilege is passed on, our wish not yet taken back.
+    /// The privilege is passed on, a membership for one turn not yet given up.
     Passed,
     /// Having scans leave out the highest slot, which is free: its byte lock is ours.
     Lower,
+    /// The next fencing token is taken; not yet written down as the holder.
+    Token,
+    /// Written down as the holder; of a new bias owner, the bias word does not say so yet.
+    Held,
+    /// The bias word says nobody; not yet written down as the holder.
+    Unbias,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Step; 24] = [
+    pub const ALL: [Step; 27] = [
         Step::Attach,
         Step::Doorway,
         Step::Wait,
@@ -70,20 +76,23 @@ impl Step {
         Step::Wake,
         Step::Withdraw,
         Step::Reap,
-        Step::ReapNews,
-        Step::ReapForgotten,
+        Step::ReapNotice,
+        Step::ReapCleared,
         Step::Detach,
         Step::Try,
-        Step::Ask,
-        Step::AskWait,
+        Step::Revoke,
+        Step::RevokeWait,
         Step::Settle,
-        Step::Retain,
-        Step::Polite,
+        Step::Bias,
+        Step::BackOff,
         Step::Reconfigure,
         Step::Rotate,
         Step::Pass,
         Step::Passed,
         Step::Lower,
+        Step::Token,
+        Step::Held,
+        Step::Unbias,
     ];
 }
 

@@ -12,8 +12,11 @@
 //! eight slots instead of two, and `choosing` ends in the very store that publishes the number. On registers without
 //! that property the two must stay apart, and the paper's proof holds for those.
 
-use super::{Blocker, Corrupt, Place, Protocol};
-use crate::mutants::{Mutant, planted};
+use super::{
+    Blocker, Corrupt, Place, Protocol,
+    claim::{Always, Conflicts},
+};
+use crate::mutants::{self, Mutant};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -45,29 +48,25 @@ pub trait Registers {
     fn read_word(&self, slot: usize) -> u64;
 }
 
-/// The bakery over some registers.
+/// The bakery over some registers, among claims that conflict always or now and then.
 #[derive(Clone, Copy)]
-pub struct Bakery<R>(pub R);
+pub struct Bakery<R, C = Always>(pub R, pub C);
 
-impl<R: Registers> Bakery<R> {
-    /// Does anybody else stand in the line, or is on the way into it, of those who count?
-    pub fn is_anybody_else_there(&self, me: usize, counts: impl Fn(usize) -> bool) -> bool {
+impl<R: Registers, C: Conflicts> Bakery<R, C> {
+    /// Returns whether another slot that `counts` stands in the queue, or is on the way into it.
+    pub fn is_another_queued(&self, me: usize, counts: impl Fn(usize) -> bool) -> bool {
         !self.0.all(|slot| slot == me || self.0.read(slot) == Place::Idle || !counts(slot))
     }
 }
 
-impl<R: Registers> Protocol for Bakery<R> {
+impl<R: Registers, C: Conflicts> Protocol for Bakery<R, C> {
     #[inline]
     fn doorway(&self, me: usize) -> Result<u64, Corrupt> {
-        if !planted(Mutant::NoChoosing) {
-            self.0.set_choosing(me);
-        }
+        self.0.set_choosing(me);
         trace::at(Step::Doorway);
         // FENCE A. Partner: the other's fence B. If their fence B comes first, the scan below sees their number and
         // mine gets larger; if ours comes first, their wait sees that I am choosing and waits for my number.
-        if !planted(Mutant::NoFenceAfterChoosing) {
-            full_fence();
-        }
+        mutants::full_fence_unless(Mutant::NoFenceAfterChoosing);
         let (mut largest, mut corrupt) = (0, None);
         self.0.all(|slot| {
             match self.0.read(slot) {
@@ -84,9 +83,7 @@ impl<R: Registers> Protocol for Bakery<R> {
         let number = largest + 1;
         self.0.set_number(me, number);
         // FENCE B. Partner: the other's fence A, as above.
-        if !planted(Mutant::NoFenceBeforeWait) {
-            full_fence();
-        }
+        mutants::full_fence_unless(Mutant::NoFenceBeforeWait);
         Ok(number)
     }
 
@@ -94,10 +91,7 @@ impl<R: Registers> Protocol for Bakery<R> {
     fn is_next(&self, me: usize, number: u64) -> bool {
         self.0.all(|slot| match self.0.read(slot) {
             Place::Idle => true,
-            Place::Numbered(theirs) => {
-                let tie_break = slot >= me || planted(Mutant::NoTieBreak);
-                theirs > number || (theirs == number && tie_break)
-            }
+            Place::Numbered(theirs) => (theirs, slot) >= (number, me) || !self.1.conflicts(me, slot),
             Place::Choosing | Place::Corrupt(_) => false,
         })
     }
@@ -113,8 +107,7 @@ impl<R: Registers> Protocol for Bakery<R> {
                 Place::Idle => {}
                 Place::Choosing => chooser = Some(slot),
                 Place::Numbered(theirs) => {
-                    let tie_break = !planted(Mutant::NoTieBreak);
-                    if theirs < number || (theirs == number && slot < me && tie_break) {
+                    if (theirs, slot) < (number, me) && self.1.conflicts(me, slot) {
                         ahead += 1;
                         latest = latest.max(Some((theirs, slot)));
                     }
@@ -138,7 +131,7 @@ impl<R: Registers> Protocol for Bakery<R> {
         self.0.read_word(blocker.slot) == blocker.seen
     }
 
-    fn insist(&self, me: usize, number: u64) {
+    fn restore(&self, me: usize, number: u64) {
         if self.0.read(me) != Place::Numbered(number) {
             self.0.set_number(me, number);
             full_fence();
@@ -232,8 +225,7 @@ impl Registers for Line<'_> {
     #[inline]
     fn clear(&self, me: usize) {
         // Release. Partner: the acquire load in `read` of whoever enters after me.
-        let order = if planted(Mutant::RelaxedLeave) { Relaxed } else { Release };
-        self.words[me].store(IDLE, order);
+        self.words[me].store(IDLE, mutants::release_unless(Mutant::RelaxedLeave));
     }
 
     #[inline]
@@ -258,7 +250,7 @@ mod tests {
             words.iter().map(|w| AtomicU64::new(w.load(Relaxed))).collect::<Vec<_>>().into_boxed_slice(),
         );
         let bound: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(bound.load(Relaxed))));
-        Bakery(Line { words, bound })
+        Bakery(Line { words, bound }, Always)
     }
 
     fn empty(slots: usize) -> Bakery<Line<'static>> {

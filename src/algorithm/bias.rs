@@ -1,73 +1,74 @@
-//! The retained privilege: who was last in may enter again without asking anyone.
+//! The biased lock: the participant that held the lock last may take it again without asking anyone.
 //!
-//! As in the algorithms by messages (Ricart and Agrawala 1983, Suzuki and Kasami 1985: "as long as a process keeps the
-//! token it may enter without asking the others"). Each lock has a word `control`: nobody, or the slot that retains the
-//! privilege, or that slot with a request. Only the *candidate* writes it: whoever is at the head of the bakery's line,
-//! so the bakery makes it single-writer.
+//! The literature calls such a lock *biased* to its last owner. It is the *privilege* of the token algorithms, kept by one
+//! process until another one asks for it (Ricart and Agrawala 1983, Suzuki and Kasami 1985: "as long as a process keeps
+//! the token it may enter without asking the others"). Each lock has a *bias word*: nobody, or the slot of the *bias
+//! owner*, or that slot and a mark of revocation. Only the *queue head* writes it, so the bakery makes it single-writer.
 //!
 //! ```text
-//! retainer    held[i] = TRYING; BARRIER; control == i exactly? then in: held[i] = token
-//!             leaves: held[i] = 0; BARRIER; control == i still? else wake who asked
-//! candidate   control = r, asked; HEAVY BARRIER; wait until held[r] == 0; now the privilege is its own, and it either
-//!   plainly   control = nobody; its number is held through the section
-//!   retains   held[i] = token; control = i; number[i] = 0, in that order; leaves as a retainer
+//! bias owner   held[i] = TRYING; BARRIER; bias == i exactly? then in: held[i] = token
+//!              leaves: held[i] = 0; BARRIER; bias == i still? else unpark who revokes
+//! queue head   bias = r, revoked; HEAVY BARRIER; wait until held[r] == 0; now the lock is its own, and it holds it
+//!   unbiased   bias = nobody; its number stands in the queue through the critical section
+//!   biased     held[i] = token; bias = i; number[i] = 0, in that order; leaves as the bias owner
 //! ```
-//! Who has somebody behind it in the line does not retain: it would enter again and again before the next one is awake.
-//! Nor does one who gives up asking take its request back then: the retainer would pass those behind it.
+//! A queue head that has somebody queued for good behind it does not take the bias: it would acquire the lock again and
+//! again before the next one is awake. Nor does one that gives up cancel its revocation then: the bias owner would pass
+//! those behind it.
 //!
 //! BARRIER keeps only the compiler in order where HEAVY BARRIER is `membarrier`, which is a full fence in every process
-//! that may retain; else (in *fenced* mode) both are full fences. The argument is Dekker's: either the candidate sees
-//! `held[r] != 0`, or the retainer sees that it is asked. `spec/retained_tso.pml` goes through every execution.
+//! that may be a bias owner; else (in *fenced* mode) both are full fences. The argument is Dekker's: either the queue head
+//! sees `held[r] != 0`, or the bias owner sees the revocation. `spec/biased_tso.pml` goes through every execution.
 
 use super::ownership::{Health, Ownership};
-use crate::mutants::{Mutant, planted};
+use crate::mutants::{self, Mutant};
 use crate::sync::{
-    AtomicU64,
+    AtomicU64, Ordering,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
-    compiler_fence, full_fence,
+    compiler_fence,
 };
 use crate::trace::{self, Step};
 
 const SLOT: u64 = 0xffff;
-const ASKED: u64 = 1 << 16;
+const REVOKED: u64 = 1 << 16;
 const FENCED: u64 = 1 << 17;
 const NOBODY: u64 = 0;
 
-/// How `control` reads while a slot retains the privilege and nobody has asked for it.
+/// How the bias word reads while the lock is biased to a slot and nobody revokes that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(u64);
 
 impl Mark {
-    /// Of no slot: how `control` reads while nobody retains the privilege.
+    /// The mark of no slot: how the bias word reads while the lock is biased to nobody.
     pub const NONE: Self = Self(NOBODY);
 
-    /// Of slot `slot`; `fenced`: its process is not registered for membarrier, so its retained entries have full
-    /// fences.
+    /// Returns the mark of slot `slot`. `fenced`: its process is not registered for membarrier, so its biased
+    /// acquisitions have full fences.
     pub fn new(slot: usize, fenced: bool) -> Self {
         Self((slot as u64 + 1) | if fenced { FENCED } else { 0 })
     }
 
-    /// Have its entries full fences?
+    /// Returns whether its biased acquisitions have full fences.
     pub fn is_fenced(self) -> bool {
         self.0 & FENCED != 0
     }
 
     #[inline(always)]
     fn barrier(self) {
-        if self.is_fenced() && !planted(Mutant::NoFenceInFencedMode) {
-            full_fence();
+        if self.is_fenced() {
+            mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
         } else {
             compiler_fence(SeqCst);
         }
     }
 }
 
-/// Another slot retains the privilege.
+/// Another slot, to which the lock is biased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BiasOwner {
-    /// Which.
+    /// The slot.
     pub slot: usize,
-    /// Is its own full fence the partner of ours (and membarrier not needed)?
+    /// Whether its own full fence is the partner of ours, so that membarrier is not needed.
     pub fenced: bool,
 }
 
@@ -77,48 +78,57 @@ impl BiasOwner {
     }
 }
 
-/// One lock's words about the privilege. `control` is written by candidates; the others by the holder.
-#[derive(Clone, Copy)]
-pub struct Bias<'a> {
-    /// Who retains it.
-    pub control: &'a AtomicU64,
-    /// The lock's fencing token when the present retention began.
-    pub began_at: &'a AtomicU64,
-    /// So many plain entries must come before the next retention.
-    pub back_off: &'a AtomicU64,
-    /// So many have come.
-    pub plain_entries: &'a AtomicU64,
-    /// The slot of the last of them, plus 1.
-    pub last: &'a AtomicU64,
+/// The bias word, as memory: an atomic word, or one that a model checker watches.
+pub trait BiasWord {
+    /// Loads it.
+    fn load(&self, order: Ordering) -> u64;
+    /// Stores it.
+    fn store(&self, value: u64, order: Ordering);
 }
 
-/// A retention with fewer entries than this did not pay: revoking it costs as much as some thirty of its entries save.
-const PAYS: u64 = 32;
-const FIRST_BACK_OFF: u64 = 16;
-const MOST_BACK_OFF: u64 = 1 << 16;
-
-impl Bias<'_> {
-    /// Does this one retain it, and is not asked? To be seen before [`Bias::enter`], except in a hurry: so that
-    /// one who is asked does not raise `held` again and again, and the candidate meets it at most once more.
-    pub fn is_unasked(&self, mark: Mark) -> bool {
-        self.control.load(Relaxed) == mark.0
+impl BiasWord for AtomicU64 {
+    #[inline(always)]
+    fn load(&self, order: Ordering) -> u64 {
+        AtomicU64::load(self, order)
     }
 
-    /// The retainer goes in: its token, and it is written down as the holder. `None`: it may not; go the slow way, and
-    /// wake who sleeps on our spot, if we still are the one who retains it: they may have seen us try.
+    #[inline(always)]
+    fn store(&self, value: u64, order: Ordering) {
+        AtomicU64::store(self, value, order);
+    }
+}
+
+/// One lock's bias. Written by queue heads.
+#[derive(Debug)]
+pub struct Bias<'a, W = AtomicU64>(pub &'a W);
+
+impl<W> Clone for Bias<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<W> Copy for Bias<'_, W> {}
+
+impl<W: BiasWord> Bias<'_, W> {
+    /// Returns whether the lock is biased to this mark's slot and nobody revokes that. Looked at before [`Bias::enter`]
+    /// except on the fast path: an owner under revocation then does not raise `held` again and again, and the queue head
+    /// meets it at most once more.
+    pub fn is_unrevoked(&self, mark: Mark) -> bool {
+        self.0.load(Relaxed) == mark.0
+    }
+
+    /// Takes the lock as the bias owner. Returns the fencing token; `None`: the lock is not biased to this slot, or the
+    /// bias is being revoked. Then it has to queue, after unparking who is parked at its slot if it still is the bias
+    /// owner: they may have seen it try.
     #[inline(always)]
     pub fn enter(&self, held: &AtomicU64, mark: Mark, ownership: &Ownership) -> Option<u64> {
-        if planted(Mutant::FlagAfterCheck) && self.control.load(Acquire) == mark.0 {
-            trace::at(Step::Try);
-            return ownership.enter(held);
-        }
         held.store(super::ownership::TRYING, Relaxed);
         trace::at(Step::Try);
-        // Partner: the candidate's heavy barrier, after it asked. If theirs comes first, we see that we are asked; if
-        // ours does, they see that we try, and wait for us.
+        // Partner: the queue head's heavy barrier, after it revoked. If theirs comes first, we see the revocation; if ours
+        // does, they see that we try, and wait for us.
         mark.barrier();
-        // Acquire. Partner: the release store in `take_back`; for our own `retain` none is needed.
-        if self.control.load(Acquire) == mark.0
+        // Acquire. Partner: the release store in `cancel_revocation`; for our own `begin` none is needed.
+        if self.0.load(Acquire) == mark.0
             && ownership.health() == Health::Consistent
             && let Some(token) = ownership.enter(held)
         {
@@ -129,40 +139,42 @@ impl Bias<'_> {
         None
     }
 
-    /// The retainer is no longer inside. `false`: it is asked, or was: wake who sleeps on its spot.
+    /// Unlocks as the bias owner. Returns `false` if the bias is being revoked, or was: then who is parked at its slot
+    /// has to be unparked.
     #[inline(always)]
     pub fn leave(&self, held: &AtomicU64, mark: Mark) -> bool {
-        // Release. Partner: the acquire load of `held` by the candidate that waits for it.
+        // Release. Partner: the acquire load of `held` by the queue head that waits for it.
         held.store(0, Release);
         trace::at(Step::Leave);
-        // Partner: the candidate's heavy barrier. If theirs comes first, we see that we are asked and wake them; if
-        // ours does, they see that we are out.
+        // Partner: the queue head's heavy barrier. If theirs comes first, we see the revocation and unpark them; if ours
+        // does, they see that we are out.
         mark.barrier();
-        self.control.load(Acquire) == mark.0
+        self.0.load(Acquire) == mark.0
     }
 
-    /// Candidate `me`: does nobody else retain the privilege? The first question, quicker than [`Bias::retainer`].
+    /// Returns whether the lock is biased to nobody but `me`, the queue head. The first look, quicker than
+    /// [`Bias::owner_other_than`].
     #[inline]
     pub fn is_free_for(&self, me: usize) -> bool {
-        // Acquire, as in `retainer`.
-        let control = self.control.load(Acquire);
-        control == NOBODY || control & !(ASKED | FENCED) == me as u64 + 1
+        // Acquire, as in `owner_other_than`.
+        let word = self.0.load(Acquire);
+        word == NOBODY || word & !(REVOKED | FENCED) == me as u64 + 1
     }
 
-    /// Candidate `me`: who else retains the privilege, if anyone does? `held` are all slots' words.
-    pub fn retainer<'h>(
+    /// Returns to whom but `me`, the queue head, the lock is biased, if to anybody. `held` are all slots' words.
+    pub fn owner_other_than<'h>(
         &self,
         me: usize,
         mut held: impl ExactSizeIterator<Item = &'h AtomicU64>,
     ) -> Option<BiasOwner> {
-        // Acquire. Partner: the release stores of former candidates; what they did before is before us.
-        let control = self.control.load(Acquire);
-        if control == NOBODY {
+        // Acquire. Partner: the release stores of former queue heads; what they did before is before us.
+        let word = self.0.load(Acquire);
+        if word == NOBODY {
             return None;
         }
-        let fenced = control & FENCED != 0;
-        let slot = (control & SLOT).checked_sub(1).map(|slot| slot as usize);
-        match slot.filter(|slot| *slot < held.len() && control & !(SLOT | ASKED | FENCED) == 0) {
+        let fenced = word & FENCED != 0;
+        let slot = (word & SLOT).checked_sub(1).map(|slot| slot as usize);
+        match slot.filter(|slot| *slot < held.len() && word & !(SLOT | REVOKED | FENCED) == 0) {
             Some(slot) => (slot != me).then_some(BiasOwner { slot, fenced }),
             // Written by nobody: the file was overwritten. Whoever is inside all the same shows by its own word.
             None => {
@@ -173,67 +185,100 @@ impl Bias<'_> {
         }
     }
 
-    /// The candidate asks; the heavy barrier comes next, then `held` of the retainer.
-    pub fn ask(&self, retainer: BiasOwner) {
-        self.control.store(retainer.word() | ASKED, Release);
-        trace::at(Step::Ask);
+    /// The queue head revokes the bias. The heavy barrier comes next, then the owner's `held`.
+    pub fn revoke(&self, owner: BiasOwner) {
+        self.0.store(owner.word() | REVOKED, Release);
+        trace::at(Step::Revoke);
     }
 
-    /// The candidate gives up: the retainer keeps it.
-    pub fn take_back(&self, retainer: BiasOwner) {
-        self.control.store(retainer.word(), Release);
+    /// The queue head gives up: the lock stays biased to its owner.
+    pub fn cancel_revocation(&self, owner: BiasOwner) {
+        self.0.store(owner.word(), Release);
     }
 
-    /// The candidate has come by another's privilege: did that one's retention pay?
-    pub fn learn(&self, token: u64) {
-        let entries = token.saturating_sub(self.began_at.load(Relaxed));
+    /// The queue head holds the lock by its number alone.
+    pub fn unbias(&self) {
+        if self.0.load(Relaxed) != NOBODY {
+            self.0.store(NOBODY, Release);
+        }
+        trace::at(Step::Unbias);
+    }
+
+    /// The queue head, written down as the holder, takes the bias; it clears its number right after.
+    pub fn begin(&self, mark: Mark) {
+        // Release. Partner: the acquire load in `owner_other_than` of the next queue head, who must find `held` written.
+        self.0.store(mark.0, Release);
+        trace::at(Step::Bias);
+    }
+
+    /// Returns the slot that the lock is biased to, under revocation or not.
+    pub fn owner(&self) -> Option<usize> {
+        (self.0.load(Acquire) & SLOT).checked_sub(1).map(|slot| slot as usize)
+    }
+
+    /// Returns whether the bias is being revoked.
+    pub fn is_being_revoked(&self) -> bool {
+        self.0.load(Relaxed) & REVOKED != 0
+    }
+
+    /// Clears it: after a boot, with every slot's byte lock in hand.
+    pub fn clear(&self) {
+        self.0.store(NOBODY, Relaxed);
+    }
+}
+
+/// When a lock is biased and when not: what revocations cost against what biased acquisitions save. Written by the holder
+/// or the queue head; safety never depends on it.
+#[derive(Clone, Copy)]
+pub struct BiasPolicy<'a> {
+    /// The lock's fencing token when the present bias began.
+    pub began_at: &'a AtomicU64,
+    /// So many unbiased acquisitions must come before the next bias.
+    pub back_off: &'a AtomicU64,
+    /// So many have come.
+    pub unbiased: &'a AtomicU64,
+    /// The slot of the last of them, plus 1.
+    pub last: &'a AtomicU64,
+}
+
+/// A bias with fewer acquisitions than this did not pay: its revocation costs as much as some thirty of them save.
+const PAYS: u64 = 32;
+const FIRST_BACK_OFF: u64 = 16;
+const MOST_BACK_OFF: u64 = 1 << 16;
+
+impl BiasPolicy<'_> {
+    /// Notes that the bias begins with the acquisition that has fencing token `token`.
+    pub fn bias_begins(&self, token: u64) {
+        self.began_at.store(token, Relaxed);
+    }
+
+    /// Notes that the bias was revoked when the lock's last fencing token was `token`.
+    pub fn was_revoked(&self, token: u64) {
+        let acquisitions = token.saturating_sub(self.began_at.load(Relaxed));
         let back_off = self.back_off.load(Relaxed).min(MOST_BACK_OFF);
-        let next =
-            if entries < PAYS { (back_off * 2).clamp(FIRST_BACK_OFF, MOST_BACK_OFF) } else { back_off / 4 };
+        let next = if acquisitions < PAYS {
+            (back_off * 2).clamp(FIRST_BACK_OFF, MOST_BACK_OFF)
+        } else {
+            back_off / 4
+        };
         self.back_off.store(next, Relaxed);
-        self.plain_entries.store(0, Relaxed);
+        self.unbiased.store(0, Relaxed);
     }
 
-    /// Should candidate `me`, who has the privilege, retain it? `in_demand`: it was taken from one who used it all the
-    /// time.
-    pub fn should_retain(&self, me: usize, in_demand: bool) -> bool {
-        let entries = self.plain_entries.load(Relaxed).saturating_add(1);
-        self.plain_entries.store(entries, Relaxed);
+    /// Returns whether `me`, the queue head, should take the bias. `in_demand`: it was revoked from an owner that used it
+    /// all the time.
+    pub fn should_bias(&self, me: usize, in_demand: bool) -> bool {
+        let acquisitions = self.unbiased.load(Relaxed).saturating_add(1);
+        self.unbiased.store(acquisitions, Relaxed);
         let again = self.last.load(Relaxed) == me as u64 + 1;
         self.last.store(me as u64 + 1, Relaxed);
-        entries > self.back_off.load(Relaxed) && (again || in_demand)
+        acquisitions > self.back_off.load(Relaxed) && (again || in_demand)
     }
 
-    /// The candidate is the holder by its number alone.
-    pub fn hold_plainly(&self) {
-        if self.control.load(Relaxed) != NOBODY {
-            self.control.store(NOBODY, Release);
-        }
-    }
-
-    /// The candidate, written down as the holder with `token`, retains the privilege; its number is given up right
-    /// after.
-    pub fn retain(&self, mark: Mark, token: u64) {
-        self.began_at.store(token, Relaxed);
-        // Release. Partner: the acquire load in `retainer` of the next candidate, who must find `held` written.
-        self.control.store(mark.0, Release);
-        trace::at(Step::Retain);
-    }
-
-    /// Nobody retains it: after a boot, with every slot's byte lock in hand.
+    /// Forgets everything: after a boot, with every slot's byte lock in hand.
     pub fn clear(&self) {
-        for word in [self.control, self.began_at, self.back_off, self.plain_entries, self.last] {
+        for word in [self.began_at, self.back_off, self.unbiased, self.last] {
             word.store(0, Relaxed);
         }
-    }
-
-    /// Which slot retains it, asked or not.
-    pub fn seen(&self) -> Option<usize> {
-        (self.control.load(Acquire) & SLOT).checked_sub(1).map(|slot| slot as usize)
-    }
-
-    /// Is it asked to give it up?
-    pub fn is_asked(&self) -> bool {
-        self.control.load(Relaxed) & ASKED != 0
     }
 }

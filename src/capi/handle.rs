@@ -19,7 +19,7 @@ const CLOSED: u32 = 0x6c6f_636b;
 const SET_ASIDE: usize = 1024;
 
 /// A value behind a C pointer.
-pub struct Handle<T> {
+pub struct OpaqueHandle<T> {
     state: AtomicU32,
     value: UnsafeCell<Option<T>>,
 }
@@ -33,7 +33,7 @@ unsafe impl Send for Closed {}
 
 static ASIDE: ForkGuarded<VecDeque<Closed>> = ForkGuarded::new(VecDeque::new());
 
-impl<T> Handle<T> {
+impl<T> OpaqueHandle<T> {
     /// Puts `value` behind a new handle.
     pub fn open(value: T) -> *mut Self {
         Box::into_raw(Box::new(Self { state: AtomicU32::new(OPEN), value: UnsafeCell::new(Some(value)) }))
@@ -58,10 +58,10 @@ impl<T> Handle<T> {
         }
     }
 
-    /// [`Handle::get`] for the fast path: what is behind an open handle, and nothing to say about any other.
+    /// [`OpaqueHandle::get`] for the fast path: what is behind an open handle, and nothing to say about any other.
     ///
     /// # Safety
-    /// As [`Handle::get`].
+    /// As [`OpaqueHandle::get`].
     #[inline(always)]
     pub unsafe fn peek<'a>(handle: *const Self) -> Option<&'a T> {
         // SAFETY: the caller's promise.
@@ -77,7 +77,7 @@ impl<T> Handle<T> {
     /// Closes the handle and drops what is behind it.
     ///
     /// # Safety
-    /// As [`Handle::get`], and no other thread is inside a call with this handle.
+    /// As [`OpaqueHandle::get`], and no other thread is inside a call with this handle.
     pub unsafe fn close(handle: *mut Self) -> Result<()> {
         // SAFETY: the caller's promise.
         let Some(open) = (unsafe { handle.as_ref() }) else { return Err(invalid("the handle is NULL")) };

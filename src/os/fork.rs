@@ -4,7 +4,7 @@
 //! child. The fork fork_guard keeps `fork` out of the moments in which a descriptor with a byte lock on it is open, since a
 //! child that inherited that descriptor would keep the byte lock, and with it a dead slot, alive.
 
-use super::{identity::Identity, signals::SignalsBlocked, wipe_on_fork::wiped_page};
+use super::{identity::Identity, signals::SignalsBlocked, wiped_page::wiped_page};
 use crate::error::{Error, Result};
 use crate::sync::{
     AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,

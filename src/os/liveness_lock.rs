@@ -26,7 +26,6 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::layout::{CANARY_BYTES_START, LivenessLockKind, RENEWAL_BYTE, SLOT_BYTES_START};
-use crate::mutants::{Mutant, planted};
 use memmap2::{Advice, MmapOptions, MmapRaw};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use std::{
@@ -204,14 +203,11 @@ fn keep(
         LivenessLockKind::Mapping => {
             let page = map_one_page(&fresh)?;
             let whole = file.is_of(fresh.as_fd());
-            if planted(Mutant::ClaimStaysOpen) {
-                fresh.into_number();
-            }
             return Ok(whole.then_some(Hold::Mapping { _page: page }));
         }
         LivenessLockKind::Descriptor if inherited => {
             fcntl(&fresh, FcntlArg::F_SETFD(FdFlag::empty()))
-                .map_err(super::system("letting a child inherit the death notice"))?;
+                .map_err(super::system_error::system("letting a child inherit the liveness lock"))?;
             Hold::Descriptor { file: fresh, inherited }
         }
         LivenessLockKind::Descriptor => {

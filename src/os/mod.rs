@@ -26,14 +26,8 @@ pub mod memory {
 pub mod process;
 pub mod reopen;
 pub mod signals;
+mod system_error;
 pub mod thread_end;
 pub mod thread_word;
 mod truncation;
-
-use crate::error::Error;
-
-/// An error of the operating system, with what was tried.
-fn system(what: impl Into<String>) -> impl FnOnce(nix::errno::Errno) -> Error {
-    let what = what.into();
-    move |errno| Error::System { what, source: errno.into() }
-}
+mod wiped_page;

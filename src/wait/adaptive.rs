@@ -59,16 +59,16 @@ impl Default for AdaptiveSpin {
 /// A part of a wait, with the same one to wait for.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage {
-    /// Is nobody else between?
+    /// Whether nobody else is between.
     pub next: bool,
     /// When it began, by the monotonic clock.
     pub began: u64,
 }
 
 impl AdaptiveSpin {
-    /// Spins while `unchanged`; was it enough?
+    /// Spins while `unchanged`. Returns whether that was enough.
     ///
-    /// One who is `next` in line spins for twice the time of a wake-up at least, and for up to twice as long where that
+    /// A waiter that is `next` in the queue spins for twice the time of a wake-up at least, and for up to twice as long where that
     /// was enough before: two who alternate would otherwise go on sleeping once they have begun to, each hand-over
     /// taking a wake-up, during which the other gives up spinning.
     pub fn spin(&self, next: bool, unchanged: impl Fn() -> bool) -> bool {
@@ -84,8 +84,8 @@ impl AdaptiveSpin {
         enough.is_some()
     }
 
-    /// Yields while `unchanged`, as long as it is worth in this stage; was it enough? `None`: it was not worth
-    /// beginning. `now` is the time.
+    /// Yields while `unchanged`, as long as it is worth in this stage. Returns whether that was enough; `None`: it was not
+    /// worth beginning. `now` is the time.
     pub fn yield_on(&self, stage: Stage, mut now: u64, unchanged: impl Fn() -> bool) -> Option<bool> {
         let learned = self.learned(stage.next);
         let until = stage.began + learned.length();
@@ -115,14 +115,14 @@ impl AdaptiveSpin {
         }
     }
 
-    /// A stage is over by now, after a sleep: should it not have slept?
-    pub fn slept_until(&self, stage: Stage, now: u64) {
+    /// Learns from a stage that is over by now, after the waiter was parked: whether it should not have been.
+    pub fn parked_until(&self, stage: Stage, now: u64) {
         if now - stage.began < SOON {
             self.learned(stage.next).was_enough();
         }
     }
 
-    /// Is it of use to be awake as soon as one is next in line?
+    /// Returns whether it is of use to be awake as soon as one is next in the queue.
     pub fn is_eager(&self) -> bool {
         self.next.length() > 0
     }
@@ -168,42 +168,42 @@ mod tests {
 
     #[test]
     fn in_vain_less_and_less_until_a_turn_comes_soon_again() {
-        let awake = AdaptiveSpin::default();
+        let adaptive = AdaptiveSpin::default();
         let yields_in_vain = |next| {
             // A core that is lost meanwhile says nothing about what was learned.
-            awake.no_yields_before.store(0, Relaxed);
+            adaptive.no_yields_before.store(0, Relaxed);
             let stage = stage(next);
-            awake.yield_on(stage, stage.began, || true)
+            adaptive.yield_on(stage, stage.began, || true)
         };
         let tries = (0..1000).take_while(|_| yields_in_vain(true).is_some()).count();
         assert!((4..1000).contains(&tries), "{tries}");
-        assert!(!awake.is_eager());
+        assert!(!adaptive.is_eager());
         assert!(yields_in_vain(false).is_some(), "further back is another matter");
         let soon = stage(true);
-        awake.slept_until(soon, soon.began + SOON);
-        assert!(!awake.is_eager(), "that was not soon");
-        awake.slept_until(soon, soon.began + SOON - 1);
-        assert!(awake.is_eager());
+        adaptive.parked_until(soon, soon.began + SOON);
+        assert!(!adaptive.is_eager(), "that was not soon");
+        adaptive.parked_until(soon, soon.began + SOON - 1);
+        assert!(adaptive.is_eager());
         let looks = Cell::new(3);
         let unchanged = || looks.replace(looks.get() - 1) > 0;
         let stage = stage(true);
-        awake.no_yields_before.store(0, Relaxed);
-        assert_eq!(awake.yield_on(stage, stage.began, unchanged), Some(true));
+        adaptive.no_yields_before.store(0, Relaxed);
+        assert_eq!(adaptive.yield_on(stage, stage.began, unchanged), Some(true));
     }
 
     #[test]
     fn a_lost_core_is_paid_back_and_more_so_each_time() {
-        let awake = AdaptiveSpin::default();
+        let adaptive = AdaptiveSpin::default();
         const LOST: u64 = 500 * COSTLY;
         for times in [100, 400, 1_600, 6_400, 6_400] {
-            assert_eq!(awake.paid_back.load(Relaxed), times);
-            awake.no_yields_before.store(0, Relaxed);
-            awake.next.was_enough();
+            assert_eq!(adaptive.paid_back.load(Relaxed), times);
+            adaptive.no_yields_before.store(0, Relaxed);
+            adaptive.next.was_enough();
             let stage = Stage { next: true, began: clock::monotonic_ns() };
-            assert_eq!(awake.yield_on(stage, stage.began - LOST, || true), Some(false));
-            let again = awake.no_yields_before.load(Relaxed);
+            assert_eq!(adaptive.yield_on(stage, stage.began - LOST, || true), Some(false));
+            let again = adaptive.no_yields_before.load(Relaxed);
             assert!(again >= stage.began + times * LOST, "{times}");
-            assert_eq!(awake.yield_on(stage, stage.began, || false), None);
+            assert_eq!(adaptive.yield_on(stage, stage.began, || false), None);
         }
     }
 }

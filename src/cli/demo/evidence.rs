@@ -99,3 +99,12 @@ pub enum End {
     /// By this signal.
     Signal(i32),
 }
+
+/// What a program says when it has stopped half-way through a turn.
+#[derive(Clone, Copy)]
+pub struct Stopped {
+    /// Its how manieth turn.
+    pub turn: u64,
+    /// The fencing token of that turn.
+    pub fencing_token: u64,
+}

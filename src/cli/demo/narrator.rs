@@ -1,9 +1,8 @@
 //! What is printed: on a terminal with one line that is kept up to date, elsewhere plain lines.
 
 use super::{
-    evidence::{Expected, Stop},
+    evidence::{Expected, Stop, Stopped},
     journal::Progress,
-    play::Stopped,
     programs::{Built, Language, LeftOut},
     verdict::Verdict,
 };

@@ -1,7 +1,7 @@
 //! A participant that is not a thread.
 
-use super::{
-    attachment::{Attachment, Wish},
+use crate::attach::{
+    attachment::{AttachOptions, Attachment},
     open_file::OpenFile,
     thread,
 };
@@ -40,12 +40,12 @@ impl Participant {
         self.attachment.request_cancel();
     }
 
-    /// Takes a [`Participant::cancel`] back that no wait has taken yet. Was there one?
+    /// Takes a [`Participant::cancel`] back that no wait has taken yet. Returns whether there was one.
     pub fn clear_cancel(&self) -> bool {
         self.attachment.cancel.clear()
     }
 
-    /// Would closing this handle give up a slot that holds a lock?
+    /// Returns whether closing this handle would give up a slot that holds a lock.
     pub(crate) fn is_last_handle_and_holds(&self) -> bool {
         Arc::strong_count(&self.attachment) == 1
             && self.attachment.check().is_ok()
@@ -61,31 +61,31 @@ impl Participant {
 /// How to open a [`Participant`].
 pub struct ParticipantOptions<'a> {
     file: &'a Arc<OpenFile>,
-    wish: Wish,
+    options: AttachOptions,
 }
 
 impl<'a> ParticipantOptions<'a> {
     pub(super) fn new(file: &'a Arc<OpenFile>) -> Self {
-        Self { file, wish: Wish::default() }
+        Self { file, options: AttachOptions::default() }
     }
 
     /// What it calls itself; the file's label if not said.
     pub fn label(mut self, label: &str) -> Self {
-        label.clone_into(&mut self.wish.label);
+        label.clone_into(&mut self.options.label);
         self
     }
 
     /// Programs that this process starts from now on keep the slot alive, even when this process is killed: they
     /// inherit the descriptor that does. What `turnlock run` does for its command.
     pub fn inherited_by_children(mut self) -> Self {
-        self.wish.inherited = true;
+        self.options.inherited = true;
         self
     }
 
     /// Keep the slot by an open descriptor, as on file systems where a mapping does not: `close` of it (a stray one,
     /// `closefrom`) is then taken for the participant's death.
     pub fn kept_by_descriptor(mut self) -> Self {
-        self.wish.descriptor = true;
+        self.options.descriptor = true;
         self
     }
 
@@ -95,6 +95,6 @@ impl<'a> ParticipantOptions<'a> {
     /// [`crate::Error::ParticipantsFull`], [`crate::Error::Replaced`], [`crate::Error::Damaged`],
     /// [`crate::Error::FileSystem`], [`crate::Error::Permission`] if the file cannot be opened any more.
     pub fn open(self) -> Result<Participant> {
-        Ok(Participant { attachment: Arc::new(Attachment::take(self.file, &self.wish)?) })
+        Ok(Participant { attachment: Arc::new(Attachment::attach(self.file, &self.options)?) })
     }
 }

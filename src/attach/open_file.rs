@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 use crate::layout::{Fences, Geometry, HeaderFault, HeaderPrefix, LivenessLockKind, PREFIX_BYTES, View};
-use crate::mutants::{Mutant, planted};
 use crate::os::{
     clock,
     file::{self, Access, Permissions},
@@ -13,8 +12,8 @@ use crate::os::{
     membarrier, memory, process,
     reopen::Reopen,
 };
-use crate::participant;
 use crate::recovery;
+use crate::slots;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::{
     fs::File,
@@ -192,7 +191,7 @@ impl OpenFile {
             || self.fences() == Fences::Full,
             || {
                 // Before the word: nobody takes part, so no retention of the other kind is left.
-                recovery::clear_retentions(self.view());
+                recovery::clear_biases(self.view());
                 self.view().header().fences.store(Fences::Full as u32, Relaxed);
             },
         )?;
@@ -211,7 +210,7 @@ impl OpenFile {
     /// Do this process's retained entries have full fences? For one who has a slot's byte lock: nobody changes it then.
     pub fn fences_of_participant(&self) -> Result<bool> {
         let fenced = self.fences() == Fences::Full;
-        if !fenced && !planted(Mutant::UnregisteredRetainer) {
+        if !fenced {
             // A forked child is not registered by its parent.
             self.can_membarrier()?;
         }
@@ -283,7 +282,7 @@ impl OpenFile {
 
     /// Has scans stop at the highest slot in use, for the participant in `own_slot`.
     pub fn lower_bound(&self, own_slot: usize) {
-        participant::lower_bound(&Probe::new(&self.reopen, own_slot), self.view());
+        slots::lower_bound(&Probe::new(&self.reopen, own_slot), self.view());
     }
 
     /// Now and then has the file look used, for the sake of those who delete what looks old: stores into a mapping do

@@ -5,14 +5,43 @@
 
 use super::{
     directory::{self, Plan},
-    engine::Order,
-    file::Counted,
-    guard::MutexGuard,
-    mutex::Mutex,
+    guard::Guard,
+    handle::{Handle, LockKind},
+    mutex::{Mutex, MutexGuard},
     ring::{TurnGuard, TurnRing},
 };
+use crate::acquire::{attempt::Discipline, site::Limit};
+use crate::attach::file_handle::FileHandle;
 use crate::error::{Error, Result};
-use crate::wait::Limit;
+
+impl<K: LockKind> Handle<K> {
+    /// The lock of this name in the file that the path names by now.
+    pub fn reopened(&self) -> Result<Self> {
+        // Else its name is gone.
+        if !self.file.open.is_intact() {
+            return Err(self.file.open.not_intact());
+        }
+        let open = self.file.open.reopened()?;
+        let (name, plan) = directory::plan_of(&self.file.open, self.lock.region);
+        let found = directory::find_or_name(&open, &name, &Plan { may_create: true, ..plan })?;
+        let discipline = match self.config.discipline {
+            Discipline::Queue => Discipline::Queue,
+            Discipline::Ring { rule, membership } => {
+                Discipline::Ring { rule: found.rule.unwrap_or(rule), membership }
+            }
+        };
+        Ok(Self::new(FileHandle::new(open, self.file.interrupt.clone()), found, discipline))
+    }
+
+    fn lock_following(&mut self) -> Result<Guard<'_, K>> {
+        loop {
+            match self.lock(Limit::Forever) {
+                Err(Error::Replaced { .. }) => *self = self.reopened()?,
+                locked => return locked.map(|acquired| Guard::new(self, acquired)),
+            }
+        }
+    }
+}
 
 impl Mutex {
     /// The lock of this name in the file that the path names by now; file and lock are created, with the capacities,
@@ -21,19 +50,7 @@ impl Mutex {
     /// # Errors
     /// As opening the file and the lock.
     pub fn reopened(&self) -> Result<Mutex> {
-        // Else its name is gone.
-        if !self.file.open.is_intact() {
-            return Err(self.file.open.not_intact());
-        }
-        let open = self.file.open.reopened()?;
-        let (name, plan) = directory::plan_of(&self.file.open, self.door.region);
-        let plan = Plan { may_create: true, whichever: false, ..plan };
-        let found = directory::find_or_name(&open, &name, &plan)?;
-        let order = match self.config.order {
-            Order::Arrival => Order::Arrival,
-            Order::Rotation { rule, wish } => Order::Rotation { rule: found.rule.unwrap_or(rule), wish },
-        };
-        Ok(Mutex::new(Counted::new(open, self.file.interrupt.clone()), found, order))
+        self.0.reopened().map(Mutex)
     }
 
     /// [`Mutex::lock`]; but where it finds while it waits that the file was deleted or replaced, it goes over to the one
@@ -52,12 +69,7 @@ impl Mutex {
     /// # Errors
     /// As [`Mutex::lock`] and [`Mutex::reopened`].
     pub fn lock_following(&mut self) -> Result<MutexGuard<'_>> {
-        loop {
-            match self.take(Limit::Forever) {
-                Err(Error::Replaced { .. }) => *self = self.reopened()?,
-                taken => return taken.map(|acquired| MutexGuard::new(self, acquired)),
-            }
-        }
+        self.0.lock_following()
     }
 }
 

@@ -2,20 +2,15 @@
 
 use super::{
     mutex::{Mutex, MutexOptions},
-    open_file::OpenFile,
     participant::{Participant, ParticipantOptions},
     ring::{RingOptions, TurnRing},
-    thread,
 };
+use crate::attach::{file_handle::FileHandle, open_file::OpenFile};
 use crate::error::{Error, Result};
 use crate::layout::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
 use crate::os::file::Permissions;
-use crate::sync::Ordering::Relaxed;
 use crate::wait::Interrupt;
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
 
 const DEFAULT_PARTICIPANTS: u32 = 128;
 const DEFAULT_LOCKS: u32 = 64;
@@ -35,7 +30,7 @@ const DEFAULT_LOCKS: u32 = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct LockFile {
-    pub(super) file: Counted,
+    pub(super) file: FileHandle,
 }
 
 /// How to open, or create, a lock file.
@@ -152,7 +147,7 @@ impl LockFileOptions {
             OpenFile::open_or_create(path.as_ref(), geometry, !self.must_exist, permissions, &self.label)?;
         file.settle_fences(self.full_fences)?;
         file.check_capacity(self.participants, self.locks)?;
-        Ok(LockFile { file: Counted::new(file, self.interrupt.clone()) })
+        Ok(LockFile { file: FileHandle::new(file, self.interrupt.clone()) })
     }
 }
 
@@ -222,34 +217,5 @@ impl LockFile {
     /// How many named locks the file has room for.
     pub fn locks(&self) -> u32 {
         self.file.open.geometry().locks()
-    }
-}
-
-/// An open file, counted as long as the program has handles of it. The last handle gone, the thread that dropped it
-/// gives its slot back; other threads do at their end.
-pub(super) struct Counted {
-    pub open: Arc<OpenFile>,
-    /// Asked by waits through this handle, and through the locks that come from it.
-    pub interrupt: Option<Interrupt>,
-}
-
-impl Counted {
-    pub fn new(open: Arc<OpenFile>, interrupt: Option<Interrupt>) -> Self {
-        open.handles.fetch_add(1, Relaxed);
-        Self { open, interrupt }
-    }
-}
-
-impl Clone for Counted {
-    fn clone(&self) -> Self {
-        Self::new(self.open.clone(), self.interrupt.clone())
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        if self.open.handles.fetch_sub(1, Relaxed) == 1 {
-            thread::detach_thread(&self.open);
-        }
     }
 }

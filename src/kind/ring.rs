@@ -1,16 +1,26 @@
 //! The turn ring: each in turn.
 
 use super::{
-    directory::{self, Algorithm, Kind, Plan},
-    engine::Order,
-    file::Counted,
-    guard::{MutexGuard, ParticipantGuard},
-    mutex::{Mutex, PreviousOwner},
+    acquired::PreviousOwner,
+    directory::{self, Plan},
+    guard::{Guard, GuardAs},
+    handle::{Handle, LockKind},
     participant::Participant,
 };
-use crate::algorithm::ring::{Rule, Wish};
+use crate::acquire::{attempt::Discipline, site::Limit};
+use crate::algorithm::ring::{Membership, Rule};
+use crate::attach::file_handle::FileHandle;
 use crate::error::{Error, Result};
+use crate::layout::{Algorithm, DeathPolicy};
 use std::time::Duration;
+
+/// The kind of a [`TurnRing`].
+pub enum RingKind {}
+
+impl LockKind for RingKind {
+    const MAY_BE_BIASED: bool = false;
+    const NAME: &'static str = "ring";
+}
 
 /// A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it.
 ///
@@ -23,7 +33,7 @@ use std::time::Duration;
 /// It is the participant that stands, and not the handle: a turn that it takes through a handle on demand is its last
 /// one standing.
 ///
-/// Everything else is as with a [`Mutex`]: the turn belongs to the thread (or [`Participant`]) that took it, a holder's
+/// Everything else is as with a [`super::Mutex`]: the turn belongs to the thread (or [`Participant`]) that took it, a holder's
 /// death is news for the next one, fencing tokens rise, waits can be limited and cancelled.
 ///
 /// ```
@@ -36,12 +46,12 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct TurnRing(pub(super) Mutex);
+pub struct TurnRing(pub(super) Handle<RingKind>);
 
 /// It is this thread's turn until the guard is dropped. Dropped by a panic, the turn passes on as from a dead owner.
-pub type TurnGuard<'a> = MutexGuard<'a>;
+pub type TurnGuard<'a> = Guard<'a, RingKind>;
 /// It is a [`Participant`]'s turn until the guard is dropped, on whichever thread.
-pub type TurnParticipantGuard<'a> = ParticipantGuard<'a>;
+pub type TurnParticipantGuard<'a> = GuardAs<'a, RingKind>;
 
 /// Which ring turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,15 +83,22 @@ pub enum RingAlgorithm {
 /// ```
 #[derive(Clone)]
 pub struct RingOptions<'a> {
-    file: &'a Counted,
+    file: &'a FileHandle,
     algorithm: Option<RingAlgorithm>,
     standing: bool,
+    death_policy: DeathPolicy,
     must_exist: bool,
 }
 
 impl<'a> RingOptions<'a> {
-    pub(super) fn new(file: &'a Counted) -> Self {
-        Self { file, algorithm: None, standing: false, must_exist: false }
+    pub(super) fn new(file: &'a FileHandle) -> Self {
+        Self {
+            file,
+            algorithm: None,
+            standing: false,
+            death_policy: DeathPolicy::default(),
+            must_exist: false,
+        }
     }
 
     /// Which ring it must be. If not said: whichever it is, and [`RingAlgorithm::Raynal`] if the lock is created now.
@@ -93,6 +110,13 @@ impl<'a> RingOptions<'a> {
     /// Participants take part standing: the ring waits for them. On demand if not said.
     pub fn standing(mut self, standing: bool) -> Self {
         self.standing = standing;
+        self
+    }
+
+    /// What a holder's death means, if the lock is created now: a lock that exists keeps what its creator said.
+    /// [`DeathPolicy::Inform`] if not said.
+    pub fn death_policy(mut self, death_policy: DeathPolicy) -> Self {
+        self.death_policy = death_policy;
         self
     }
 
@@ -121,41 +145,52 @@ impl<'a> RingOptions<'a> {
                 participants.max(2) - 1
             )));
         }
-        let kind = Kind::TurnRing;
         let (whichever, may_create) = (self.algorithm.is_none(), !self.must_exist);
-        let plan = Plan { kind, algorithm, ring_step, patience: 0, whichever, may_create };
+        let plan = Plan {
+            algorithm,
+            ring_step,
+            patience: 0,
+            death_policy: self.death_policy,
+            whichever,
+            may_create,
+        };
         let found = directory::find_or_name(&self.file.open, name, &plan)?;
         let rule = found.rule.ok_or_else(|| Error::Internal("a ring without a rule".into()))?;
-        let wish = if self.standing { Wish::Standing } else { Wish::OneTurn };
-        Ok(TurnRing(Mutex::new(self.file.clone(), found, Order::Rotation { rule, wish })))
+        let membership = if self.standing { Membership::Standing } else { Membership::OneTurn };
+        Ok(TurnRing(Handle::new(self.file.clone(), found, Discipline::Ring { rule, membership })))
     }
 }
 
 impl TurnRing {
-    /// Waits for the turn as long as it takes. Errors as [`Mutex::lock`].
-    pub fn lock(&self) -> Result<TurnGuard<'_>> {
-        self.0.lock()
+    /// Returns what a holder's death means here.
+    pub fn death_policy(&self) -> DeathPolicy {
+        self.0.death_policy()
     }
 
-    /// Takes the turn if that needs no waiting, else [`Error::WouldBlock`]. Other errors as [`Mutex::lock`].
+    /// Waits for the turn as long as it takes. Errors as [`super::Mutex::lock`].
+    pub fn lock(&self) -> Result<TurnGuard<'_>> {
+        Ok(TurnGuard::new(&self.0, self.0.lock(Limit::Forever)?))
+    }
+
+    /// Takes the turn if that needs no waiting, else [`Error::WouldBlock`]. Other errors as [`super::Mutex::lock`].
     pub fn try_lock(&self) -> Result<TurnGuard<'_>> {
-        self.0.try_lock()
+        Ok(TurnGuard::new(&self.0, self.0.lock(Limit::Never)?))
     }
 
     /// Waits for the turn at most `limit`; then [`Error::TimedOut`]. A standing participant stays in the ring, and the
-    /// ring waits for it when its turn comes. Other errors as [`Mutex::lock`].
+    /// ring waits for it when its turn comes. Other errors as [`super::Mutex::lock`].
     pub fn lock_for(&self, limit: Duration) -> Result<TurnGuard<'_>> {
-        self.0.lock_for(limit)
+        Ok(TurnGuard::new(&self.0, self.0.lock(Limit::For(limit))?))
     }
 
     /// [`TurnRing::lock`], as `participant`.
     pub fn lock_as<'a>(&'a self, participant: &'a Participant) -> Result<TurnParticipantGuard<'a>> {
-        self.0.lock_as(participant)
+        Ok(TurnParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::Forever)?))
     }
 
     /// [`TurnRing::try_lock`], as `participant`.
     pub fn try_lock_as<'a>(&'a self, participant: &'a Participant) -> Result<TurnParticipantGuard<'a>> {
-        self.0.try_lock_as(participant)
+        Ok(TurnParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::Never)?))
     }
 
     /// [`TurnRing::lock_for`], as `participant`.
@@ -164,28 +199,28 @@ impl TurnRing {
         participant: &'a Participant,
         limit: Duration,
     ) -> Result<TurnParticipantGuard<'a>> {
-        self.0.lock_for_as(participant, limit)
+        Ok(TurnParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::For(limit))?))
     }
 
     /// A standing participant of this thread leaves the ring: it is passed over from now on, until its next turn is
     /// asked for. [`Error::StillHeld`] while it has the turn.
     pub fn leave(&self) -> Result<()> {
-        self.0.leave_ring()
+        self.0.depart()
     }
 
     /// [`TurnRing::leave`], as `participant`.
     pub fn leave_as(&self, participant: &Participant) -> Result<()> {
-        self.0.leave_ring_as(participant)
+        self.0.depart_as(participant)
     }
 
-    /// Opens a ring that is not recoverable again, in its turn. As [`Mutex::reset`].
+    /// Opens a ring that is not recoverable again, in its turn. As [`super::Mutex::reset`].
     pub fn reset(&self) -> Result<()> {
-        self.0.reset()
+        self.0.reset(Limit::Forever)
     }
 
     /// [`TurnRing::reset`], waiting at most `limit` for the turn.
     pub fn reset_for(&self, limit: Duration) -> Result<()> {
-        self.0.reset_for(limit)
+        self.0.reset(Limit::For(limit))
     }
 
     /// Who died having the turn, last; `None` if nobody ever did.
@@ -193,8 +228,8 @@ impl TurnRing {
         self.0.previous_owner()
     }
 
-    /// As the mutex that has the same functions.
-    pub(crate) fn as_mutex(&self) -> &Mutex {
-        &self.0
+    /// The handle, for the C ABI.
+    pub(crate) fn into_handle(self) -> Handle<RingKind> {
+        self.0
     }
 }

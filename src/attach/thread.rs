@@ -5,9 +5,10 @@
 //! at them expects that a signal handler attaches the thread, or gives a slot back, between any two instructions.
 
 use super::{
-    attachment::{Attachment, FileKey, Hot, Own, Wish},
+    attachment::{AttachOptions, Attachment, FastPathCache, FileKey},
     open_file::OpenFile,
 };
+use crate::acquire::local::LocalState;
 use crate::algorithm::bias::Mark;
 use crate::error::{Error, Result};
 use crate::layout::CellOffset;
@@ -55,10 +56,10 @@ thread_local! {
     static ATTACHMENTS: ManuallyDrop<Places> = const { ManuallyDrop::new(Places::new()) };
 }
 
-/// What a retained entry needs to know of the calling thread's attachment.
+/// What the fast path needs to know of the calling thread's attachment.
 pub struct Latest<'a> {
-    /// What it has to do with the lock.
-    pub own: Own<'a>,
+    /// What it knows of its part in the lock.
+    pub local: LocalState<'a>,
     /// Where its cell lies in each region of the file.
     pub cell: CellOffset,
     /// How a lock's `control` reads while it retains the privilege.
@@ -72,44 +73,44 @@ pub struct Latest<'a> {
 /// The file is open for all of `'file`, and has such a region.
 #[inline(always)]
 pub unsafe fn latest<'file>(file: FileKey, region: usize) -> Option<Latest<'file>> {
-    let hot = latest_hot(file)?;
+    let cache = latest_cache(file)?;
     // SAFETY: the attachment has one for each region of its file, which is `file`; and only what a forked child has is NULL,
     // which is no file's.
-    let own = unsafe {
-        assert_unchecked(!hot.mine.is_null());
-        Own(&*hot.mine.add(region))
+    let local = unsafe {
+        assert_unchecked(!cache.local.is_null());
+        LocalState(&*cache.local.add(region))
     };
     // SAFETY: only such attachments are remembered, see `remember`.
-    unsafe { assert_unchecked(!hot.mark.is_fenced()) };
-    Some(Latest { own, cell: hot.cell, mark: hot.mark })
+    unsafe { assert_unchecked(!cache.mark.is_fenced()) };
+    Some(Latest { local, cell: cache.cell, mark: cache.mark })
 }
 
 #[inline(always)]
-fn latest_hot<'file>(file: FileKey) -> Option<&'file Hot> {
-    // SAFETY: NULL, or the `hot` of the attachment among ATTACHMENTS that was used last: whoever takes a attachment out of there comes by
+fn latest_cache<'file>(file: FileKey) -> Option<&'file FastPathCache> {
+    // SAFETY: NULL, or the `cache` of the attachment among ATTACHMENTS that was used last: whoever takes an attachment out of there comes by
     // `forget_latest` first. In a forked child it is zeros.
-    unsafe { LATEST.get::<Hot>().as_ref() }.filter(|hot| hot.file == file)
+    unsafe { LATEST.get::<FastPathCache>().as_ref() }.filter(|cache| cache.file == file)
 }
 
 /// [`latest`], as the attachment itself.
 #[inline]
 fn latest_attachment(file: &Arc<OpenFile>) -> Option<&Attachment> {
-    let hot = latest_hot(FileKey::of(file))?;
+    let cache = latest_cache(FileKey::of(file))?;
     // SAFETY: a attachment among ATTACHMENTS, as in `latest`. It stays there as long as this thread does something with it: only
     // this thread takes attachments out of there, and neither in the midst of a call on their file nor while that is open,
     // unless the thread ends.
-    unsafe { hot.attachment.as_ref() }
+    unsafe { cache.attachment.as_ref() }
 }
 
 /// A retained entry with a full fence does not gain much by the shortest way; the others gain by not having to ask.
 fn remember(attachment: &Attachment) {
     if !attachment.mark.is_fenced() {
-        LATEST.set(attachment.hot.place());
+        LATEST.set(attachment.fast_path.place());
     }
 }
 
 fn forget_latest() {
-    LATEST.set::<Hot>(ptr::null());
+    LATEST.set::<FastPathCache>(ptr::null());
 }
 
 /// The calling thread's places, one after the other. For this thread alone, as long as it runs.
@@ -172,14 +173,14 @@ fn find(file: &Arc<OpenFile>) -> Option<&Attachment> {
 }
 
 /// Takes the attachments out of their places that are to go, and gives them back. With signals blocked.
-fn retire(_: &SignalsBlocked, goes: impl Fn(&Attachment) -> bool) {
+fn detach(_: &SignalsBlocked, goes: impl Fn(&Attachment) -> bool) {
     forget_latest();
     for place in places() {
         if place.attachment().is_some_and(&goes)
             && let Some(attachment) = place.take()
         {
             if attachment.is_ours() {
-                attachment.retire();
+                attachment.detach();
             } else {
                 // What a child remembers of its parent: it may have been forked in the midst of a call that uses it.
                 std::mem::forget(attachment);
@@ -192,7 +193,7 @@ fn retire(_: &SignalsBlocked, goes: impl Fn(&Attachment) -> bool) {
 fn ends(ending: Ending) -> bool {
     let signals = SignalsBlocked::new();
     // Those of a parent process are of no use, and nothing is given back for them.
-    retire(&signals, |attachment| ending == Ending::Ends || !attachment.is_ours() || !attachment.holds_any());
+    detach(&signals, |attachment| ending == Ending::Ends || !attachment.is_ours() || !attachment.holds_any());
     if ending == Ending::Ends {
         let mut more = ATTACHMENTS.with(|first| first.more.replace(ptr::null()));
         while !more.is_null() {
@@ -255,14 +256,14 @@ pub fn thread_attachment(file: &Arc<OpenFile>) -> Result<Arc<Attachment>> {
 /// Gives this thread's slot in `file` back, if it holds no lock with it.
 pub fn detach_thread(file: &Arc<OpenFile>) {
     let signals = SignalsBlocked::new();
-    retire(&signals, |attachment| Arc::ptr_eq(&attachment.file, file) && !attachment.holds_any());
+    detach(&signals, |attachment| Arc::ptr_eq(&attachment.file, file) && !attachment.holds_any());
 }
 
 /// The thread used another file last: has its slot in `file` be the one that [`latest`] gives. `false`: it is already, or
 /// there is none.
 #[inline]
 pub fn recall(file: &Arc<OpenFile>) -> bool {
-    if latest_hot(FileKey::of(file)).is_some() {
+    if latest_cache(FileKey::of(file)).is_some() {
         return false;
     }
     let attachment = find(file);
@@ -289,13 +290,14 @@ fn attach(file: &Arc<OpenFile>) -> Result<&Attachment> {
         return Ok(attachment);
     }
     thread_end::tell_at_end(ends)?;
-    let mut attachment = Arc::new(Attachment::take(file, &Wish { of_thread: true, ..Wish::default() })?);
+    let mut attachment =
+        Arc::new(Attachment::attach(file, &AttachOptions { of_thread: true, ..AttachOptions::default() })?);
     let place = Arc::as_ptr(&attachment);
     if let Some(attachment) = Arc::get_mut(&mut attachment) {
-        attachment.hot.change(|hot| hot.attachment = place);
+        attachment.fast_path.change(|cache| cache.attachment = place);
     }
     // Those of a parent process, and those in files that the program has closed, are of no more use.
-    retire(&signals, |attachment| {
+    detach(&signals, |attachment| {
         !attachment.is_ours() || (attachment.file.handles.load(Relaxed) == 0 && !attachment.holds_any())
     });
     put(&signals, attachment);
