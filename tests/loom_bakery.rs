@@ -35,13 +35,10 @@
 //! the places of the racing accesses.
 #![cfg(loom)]
 
-#[path = "support/limit.rs"]
-mod limit;
 mod under_loom;
-#[path = "support/watchdog.rs"]
-mod watchdog;
 
 use std::sync::Arc;
+use support::watchdog;
 use turnlock::algorithm::Protocol;
 use turnlock::algorithm::bakery::Registers;
 use turnlock::sync::Ordering::{AcqRel, Relaxed, SeqCst};
@@ -54,7 +51,7 @@ use Visit::{DieAt, Lock, Try};
 type Plan = under_loom::Plan<Visit>;
 
 // Each execution is a sign of life.
-watched_for_seconds!(watchdog, 300);
+support::watched_for_seconds!(300);
 
 /// Where a participant stops for good. Between two of these it writes nothing that another could read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,14 +38,11 @@
 //! ```
 #![cfg(loom)]
 
-#[path = "support/limit.rs"]
-mod limit;
 mod under_loom;
-#[path = "support/watchdog.rs"]
-mod watchdog;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize as PlainUsize, Ordering::SeqCst};
+use support::watchdog;
 use turnlock::algorithm::Protocol;
 use turnlock::algorithm::bias::{Bias, BiasOwner, Mark};
 use turnlock::algorithm::ownership::{Health, TRYING};
@@ -65,7 +62,7 @@ use Then::{Plainly, Retaining};
 type Plan = under_loom::Plan<Visit>;
 
 // Each execution is a sign of life.
-watched_for_seconds!(watchdog, 300);
+support::watched_for_seconds!(300);
 
 /// Where a participant stops for good. Between two of these it writes nothing that another could read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +152,7 @@ struct Scene {
     control: AtomicU64,
     began_at: AtomicU64,
     back_off: AtomicU64,
-    plain_entries: AtomicU64,
+    unbiased: AtomicU64,
     last: AtomicU64,
     /// See [`Scene::meet`].
     meeting: AtomicU64,
@@ -178,7 +175,7 @@ impl Scene {
             control: zero(),
             began_at: zero(),
             back_off: zero(),
-            plain_entries: zero(),
+            unbiased: zero(),
             last: zero(),
             meeting: zero(),
             asking: PlainUsize::new(0),
@@ -195,7 +192,7 @@ impl Scene {
             control: &self.control,
             began_at: &self.began_at,
             back_off: &self.back_off,
-            plain_entries: &self.plain_entries,
+            unbiased: &self.unbiased,
             last: &self.last,
         }
     }
