@@ -16,6 +16,31 @@ pub trait Visits: Clone + Send + Sync + Sized + 'static {
     fn waits(&self) -> bool;
 }
 
+/// What the bakery is searched over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// `choosing` and `number` packed into one word, as in the lock file.
+    #[default]
+    OneWord,
+    /// A word each.
+    TwoWords,
+    /// A word each, used wrongly.
+    Misused(Misuse),
+}
+
+/// What two registers of a slot may lose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// The doorway stores `choosing = 0` before the number.
+    NumberStoredLast,
+    /// The doorway stores `choosing = 0` without release order.
+    ChoosingStoredRelaxed,
+    /// A waiter loads the number before `choosing`.
+    NumberLoadedFirst,
+    /// A waiter loads `choosing` without acquire order.
+    ChoosingLoadedRelaxed,
+}
+
 /// One model.
 #[derive(Clone)]
 pub struct Plan<V> {
@@ -25,6 +50,8 @@ pub struct Plan<V> {
     pub first_slot: usize,
     /// How many preemptions an execution may have; `None`: any number.
     pub preemptions: Option<usize>,
+    /// What the bakery's registers are.
+    pub form: Form,
     /// Participants other than 0 raise the bound on the slots in use, each before its first visit.
     pub newcomers: bool,
     /// Whether what follows a look in vain is explored too (see [`world::World::wait`]).
@@ -42,6 +69,7 @@ impl<V: Visits> Plan<V> {
             visits,
             first_slot: 0,
             preemptions: None,
+            form: Form::default(),
             newcomers: false,
             unpruned: false,
             only: None,

@@ -102,25 +102,34 @@ pub mod planted {
         Some(text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap())
     }
 
-    /// With the bug planted the plan must fail for each of the properties, the others not being checked. For the data
-    /// that may be loom's own verdict, a data race; what fails for another reason (the model got too long, say) is
-    /// not caught.
+    /// With the bug planted the plan must fail for each of the properties, the others not being checked.
     pub fn is_caught<V: Visits>(bug: Bug, plan: &Plan<V>, properties: &[Property]) {
-        let _field = Field::unplanted();
+        let field = Field::unplanted();
         plant(Some(bug));
+        fails_in(field, &format!("{bug:?}"), &Plan { bug: Some(bug), ..plan.clone() }, properties);
+    }
+
+    /// The same for a plan that is wrong by itself.
+    pub fn fails<V: Visits>(wrong: &str, plan: &Plan<V>, properties: &[Property]) {
+        fails_in(Field::unplanted(), wrong, plan, properties);
+    }
+
+    /// For the data the reason may be loom's own verdict, a data race; what fails for another reason (the model got too
+    /// long, say) is not caught.
+    fn fails_in<V: Visits>(_field: Field, wrong: &str, plan: &Plan<V>, properties: &[Property]) {
         for property in properties {
             let tally = Arc::<Tally>::default();
-            let plan = Plan { only: Some(*property), bug: Some(bug), ..plan.clone() };
+            let plan = Plan { only: Some(*property), ..plan.clone() };
             let reason = reason_of_failure(&plan, &tally);
             let executions = Tally::get(&tally.executions);
             let Some(reason) = reason else {
-                panic!("{bug:?} was not caught by {property:?} in {executions} executions");
+                panic!("{wrong} was not caught by {property:?} in {executions} executions");
             };
             let caught = reason.contains(&format!("{property:?}: "))
                 || *property == Property::Data && reason.starts_with("Causality violation");
-            assert!(caught, "{bug:?} failed, but not by {property:?}: {reason}");
+            assert!(caught, "{wrong} failed, but not by {property:?}: {reason}");
             let reason = reason.lines().next().unwrap();
-            say(format_args!("{bug:?} caught by {property:?} in execution {executions}: {reason}"));
+            say(format_args!("{wrong} caught by {property:?} in execution {executions}: {reason}"));
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The registers of one lock, what it protects, and what is known of both from outside.
 
-use super::{Plan, Visits};
+use super::{Form, Misuse, Plan, Visits};
 use loom::{cell::UnsafeCell, thread};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool as PlainBool, AtomicU64 as PlainU64, AtomicUsize as PlainUsize};
-use turnlock::algorithm::bakery::{Bakery, Line, Registers};
+use turnlock::algorithm::bakery::{Bakery, Line, Registers, TwoRegisters};
 use turnlock::algorithm::ownership::{Health, Ownership};
 use turnlock::algorithm::{Place, Protocol};
 use turnlock::sync::{
@@ -34,7 +34,10 @@ const LOCKED: u32 = 1;
 
 /// The registers of one lock, what it protects, and what the properties are checked against.
 pub struct World {
+    pub form: Form,
+    /// The numbers; packed with `choosing`, where that is not apart.
     pub words: Vec<AtomicU64>,
+    pub choosing: Vec<AtomicU64>,
     pub bound: AtomicU32,
     pub held: Vec<AtomicU64>,
     pub token: AtomicU64,
@@ -96,37 +99,77 @@ impl Tally {
     }
 }
 
-/// The bakery's own registers; the oracle notes who is in the line at the very step in which a doorway begins.
+/// The bakery's own registers; the oracle notes who is in the queue at the very step in which a doorway begins.
 pub struct Watched<'a> {
-    pub line: Line<'a>,
+    pub registers: Either<'a>,
     pub oracle: &'a Oracle,
     pub before_me: Cell<[usize; 3]>,
 }
 
+/// Registers of either form.
+#[derive(Clone, Copy)]
+pub enum Either<'a> {
+    OneWord(Line<'a>),
+    TwoWords(TwoRegisters<'a>, Option<Misuse>),
+}
+
+macro_rules! ask {
+    ($watched:ident, $registers:ident => $answer:expr) => {
+        match $watched.registers {
+            Either::OneWord($registers) => $answer,
+            Either::TwoWords($registers, _) => $answer,
+        }
+    };
+}
+
 impl Registers for Watched<'_> {
     fn bound(&self) -> usize {
-        self.line.bound()
+        ask!(self, registers => registers.bound())
     }
 
     fn set_choosing(&self, me: usize) {
-        self.line.set_choosing(me);
+        ask!(self, registers => registers.set_choosing(me));
         self.before_me.set(self.oracle.waiting.each_ref().map(|visit| visit.load(SeqCst)));
     }
 
     fn set_number(&self, me: usize, number: u64) {
-        self.line.set_number(me, number);
+        match self.registers {
+            Either::TwoWords(two, Some(Misuse::NumberStoredLast)) => {
+                two.choosing[me].store(0, Release);
+                two.number[me].store(number, Release);
+            }
+            Either::TwoWords(two, Some(Misuse::ChoosingStoredRelaxed)) => {
+                two.number[me].store(number, Release);
+                two.choosing[me].store(0, Relaxed);
+            }
+            _ => ask!(self, registers => registers.set_number(me, number)),
+        }
     }
 
     fn clear(&self, me: usize) {
-        self.line.clear(me);
+        ask!(self, registers => registers.clear(me));
     }
 
     fn read(&self, slot: usize) -> Place {
-        self.line.read(slot)
+        let (choosing, number) = match self.registers {
+            Either::TwoWords(two, Some(Misuse::NumberLoadedFirst)) => {
+                let number = two.number[slot].load(Acquire);
+                (two.choosing[slot].load(Acquire), number)
+            }
+            Either::TwoWords(two, Some(Misuse::ChoosingLoadedRelaxed)) => {
+                (two.choosing[slot].load(Relaxed), two.number[slot].load(Acquire))
+            }
+            _ => return ask!(self, registers => registers.read(slot)),
+        };
+        match (choosing, number) {
+            (0, 0) => Place::Idle,
+            (0, number) => Place::Numbered(number),
+            _ => Place::Choosing,
+        }
     }
 
     fn read_word(&self, slot: usize) -> u64 {
-        self.line.read_word(slot)
+        ask!(self, registers => registers.read_word(slot))
     }
 }
 
@@ -135,7 +178,9 @@ impl World {
         let slots = plan.visits.len();
         let registers = || (0..slots).map(|_| AtomicU64::new(0)).collect();
         World {
+            form: plan.form,
             words: registers(),
+            choosing: registers(),
             bound: AtomicU32::new(if plan.newcomers { 1 } else { slots as u32 }),
             held: registers(),
             token: AtomicU64::new(0),
@@ -150,8 +195,13 @@ impl World {
     }
 
     pub fn bakery(&self) -> Bakery<Watched<'_>> {
-        let line = Line { words: &self.words, bound: &self.bound };
-        Bakery(Watched { line, oracle: &self.oracle, before_me: Default::default() })
+        let two = TwoRegisters { choosing: &self.choosing, number: &self.words, bound: &self.bound };
+        let registers = match self.form {
+            Form::OneWord => Either::OneWord(Line { words: &self.words, bound: &self.bound }),
+            Form::TwoWords => Either::TwoWords(two, None),
+            Form::Misused(misuse) => Either::TwoWords(two, Some(misuse)),
+        };
+        Bakery(Watched { registers, oracle: &self.oracle, before_me: Default::default() })
     }
 
     pub fn ownership(&self) -> Ownership<'_> {
@@ -353,7 +403,7 @@ impl World {
     pub fn check_cleared(&self, me: usize, entries: usize) {
         for slot in 0..self.words.len() {
             self.act_for(slot, me);
-            assert_eq!(self.bakery().place(slot), Place::Idle, "slot {slot} left something in the line");
+            assert_eq!(self.bakery().place(slot), Place::Idle, "slot {slot} left something in the queue");
             assert_eq!(self.held[slot].load(Acquire), 0, "slot {slot} is still written down as a holder");
         }
         assert_eq!(self.oracle.entries.load(SeqCst), entries, "the last entry");
