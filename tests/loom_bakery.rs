@@ -351,4 +351,11 @@ mod planted {
             fails(&format!("{misuse:?}"), &plan, &[Exclusion, Data, Token]);
         }
     }
+
+    // They still let in one at a time, but the next one may not see what the last one wrote.
+    #[test]
+    fn two_registers_whose_number_is_loaded_relaxed_are_a_data_race() {
+        let plan = Plan { form: Form::Misused(Misuse::NumberLoadedRelaxed), ..duel().preemptions(3) };
+        fails("NumberLoadedRelaxed", &plan, &[Data]);
+    }
 }

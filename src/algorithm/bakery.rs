@@ -243,7 +243,9 @@ impl Registers for Line<'_> {
 
     #[inline]
     fn set_number(&self, me: usize, number: u64) {
-        // Release: whoever reads this number has everything from before it, a former critical section of mine too.
+        // Release. Partner: the acquire load in `read_word` of a waiter whose number is smaller, and which may enter by
+        // this one: it has everything from before it, a former critical section of mine too. In the doorway fence A
+        // does as much.
         self.words[me].store(word_of(Place::Numbered(number)), Release);
     }
 

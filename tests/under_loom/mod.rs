@@ -39,6 +39,8 @@ pub enum Misuse {
     NumberLoadedFirst,
     /// A waiter loads `choosing` without acquire order.
     ChoosingLoadedRelaxed,
+    /// A waiter loads the number without acquire order.
+    NumberLoadedRelaxed,
 }
 
 /// One model.

@@ -86,6 +86,9 @@ pub mod planted {
 
     /// Explores the plan; if that panics, says why, and the panic is not reported as a failure of the test.
     fn reason_of_failure<V: Visits>(plan: &Plan<V>, tally: &Arc<Tally>) -> Option<String> {
+        // With its first execution loom installs a hook that says nothing of the threads it ends; so before ours, or it
+        // would go with ours.
+        loom::model(|| {});
         let here = std::thread::current().id();
         let reporter = Arc::new(take_hook());
         let for_others = Arc::clone(&reporter);

@@ -159,6 +159,9 @@ impl Registers for Watched<'_> {
             Either::TwoWords(two, Some(Misuse::ChoosingLoadedRelaxed)) => {
                 (two.choosing[slot].load(Relaxed), two.number[slot].load(Acquire))
             }
+            Either::TwoWords(two, Some(Misuse::NumberLoadedRelaxed)) => {
+                (two.choosing[slot].load(Acquire), two.number[slot].load(Relaxed))
+            }
             _ => return ask!(self, registers => registers.read(slot)),
         };
         match (choosing, number) {

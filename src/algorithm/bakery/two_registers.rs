@@ -42,7 +42,8 @@ impl Registers for TwoRegisters<'_> {
 
     fn set_number(&self, me: usize, number: u64) {
         // Release. Partner: the acquire load of `number` in `read_word` of a waiter whose number is smaller, and which
-        // may enter by this one: it has everything from before it, a former critical section of mine too.
+        // may enter by this one: it has everything from before it, a former critical section of mine too. In the
+        // doorway fence A does as much.
         self.number[me].store(number, Release);
         // Release. Partner: the acquire load of `choosing` in `read_word`. If ours comes first, the other reads this
         // number next, or a later value; if theirs does, they read that I am choosing, or a value from before my
