@@ -6,27 +6,42 @@ compile_error!(
      off_t can say"
 );
 
+pub mod acquire;
 pub mod algorithm;
 pub mod error;
-pub mod seeded;
-pub mod steps;
+#[cfg(feature = "mutants")]
+#[doc(hidden)]
+pub mod mutants;
+#[cfg(not(feature = "mutants"))]
+#[allow(dead_code, reason = "only tests list them")]
+mod mutants;
 #[doc(hidden)]
 pub mod sync;
+#[cfg(feature = "trace")]
+#[doc(hidden)]
+pub mod trace;
+#[cfg(not(feature = "trace"))]
+#[allow(dead_code, reason = "only tests list them")]
+mod trace;
 
+#[cfg(not(any(loom, shuttle)))]
+mod attach;
 #[cfg(not(any(loom, shuttle)))]
 pub mod capi;
 #[cfg(not(any(loom, shuttle)))]
 pub mod inspect;
 #[cfg(not(any(loom, shuttle)))]
-mod layout;
+mod kind;
 #[cfg(not(any(loom, shuttle)))]
-mod lock;
+mod layout;
 #[cfg(not(any(loom, shuttle)))]
 mod os;
 #[cfg(not(any(loom, shuttle)))]
-mod participant;
-#[cfg(not(any(loom, shuttle)))]
 mod recovery;
+#[cfg(not(any(loom, shuttle)))]
+mod registers;
+#[cfg(not(any(loom, shuttle)))]
+mod slots;
 #[cfg(not(any(loom, shuttle)))]
 mod wait;
 
@@ -36,4 +51,4 @@ static ALLOCATOR: os::memory::WithReserve = os::memory::WithReserve;
 
 pub use error::{Error, Result, status, status_text};
 #[cfg(not(any(loom, shuttle)))]
-pub use lock::*;
+pub use kind::*;

@@ -24,9 +24,9 @@
 //!
 //! A minute in all on one core.
 //!
-//! With the feature `seeded-bugs`, the same models must fail for each bug planted in this module, over both kinds of
+//! With the feature `mutants`, the same models must fail for each bug planted in this module, over both kinds of
 //! registers, and each property that the bug breaks must catch it alone, the others being switched off. Two registers
-//! must fail too if they are stored or loaded in another order ([`under_loom::Misuse`]). `ForgetBeforeNews` and
+//! must fail too if they are stored or loaded in another order ([`under_loom::Misuse`]). `ClearBeforeNotice` and
 //! `ReapWithoutByteLock` are planted in the module `recovery`, which loom cannot run.
 //!
 //! What loom does not see. A fence is no scheduling point of its own: it happens together with the access before it.
@@ -35,7 +35,7 @@
 //! here all the same, and the Spin model with store buffers has each of them as a step.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features seeded-bugs --test loom_bakery
+//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features mutants --test loom_bakery
 //! ```
 //! The search is deterministic, so a failure comes back when its test is run again; with `LOOM_LOCATION=1` it names
 //! the places of the racing accesses.
@@ -291,51 +291,51 @@ fn of_two_survivors_the_one_who_did_not_act_for_the_dead_may_get_the_news() {
     }
 }
 
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 mod planted {
     use super::*;
-    use turnlock::seeded::Bug;
+    use turnlock::mutants::Mutant;
     use under_loom::Misuse;
     use under_loom::search::planted::{fails, is_caught};
     use under_loom::world::Property::{self, Data, Exclusion, News, Order, Token};
 
     /// Over one word for a slot, and over two registers.
-    fn both_are_caught(bug: Bug, plan: &Plan, properties: &[Property]) {
+    fn both_are_caught(bug: Mutant, plan: &Plan, properties: &[Property]) {
         is_caught(bug, plan, properties);
         is_caught(bug, &Plan { form: Form::TwoWords, ..plan.clone().preemptions(3) }, properties);
     }
 
     #[test]
     fn without_choosing_two_are_inside() {
-        both_are_caught(Bug::NoChoosing, &duel(), &[Exclusion, Data, Token]);
+        both_are_caught(Mutant::NoChoosing, &duel(), &[Exclusion, Data, Token]);
     }
 
     // The two fences are also what keeps the order: without one of them a doorway that is long done may be overlooked.
     #[test]
     fn without_the_fence_after_choosing_two_are_inside_or_one_is_overtaken() {
-        both_are_caught(Bug::NoFenceAfterChoosing, &duel(), &[Exclusion, Data, Token, Order]);
+        both_are_caught(Mutant::NoFenceAfterChoosing, &duel(), &[Exclusion, Data, Token, Order]);
     }
 
     #[test]
     fn without_the_fence_before_the_wait_two_are_inside_or_one_is_overtaken() {
-        both_are_caught(Bug::NoFenceBeforeWait, &duel(), &[Exclusion, Data, Token, Order]);
+        both_are_caught(Mutant::NoFenceBeforeWait, &duel(), &[Exclusion, Data, Token, Order]);
     }
 
     #[test]
     fn without_the_tie_break_two_are_inside() {
-        both_are_caught(Bug::NoTieBreak, &duel(), &[Exclusion, Data, Token]);
+        both_are_caught(Mutant::NoTieBreak, &duel(), &[Exclusion, Data, Token]);
     }
 
     // The bakery still lets in one at a time, but the next one may not see what the last one wrote, its token included.
     #[test]
     fn leaving_without_release_order_is_a_data_race() {
-        both_are_caught(Bug::RelaxedLeave, &duel(), &[Data, Token]);
+        both_are_caught(Mutant::RelaxedLeave, &duel(), &[Data, Token]);
     }
 
     #[test]
     fn without_held_torn_data_come_without_the_news() {
         let plan = Plan::new(&[&[Lock], &[DieAt(Death::Torn)]]);
-        both_are_caught(Bug::NoHeld, &plan, &[News, Data]);
+        both_are_caught(Mutant::NoHeld, &plan, &[News, Data]);
     }
     // Two registers need the order of their own stores and loads, beside the fences.
     #[test]

@@ -257,12 +257,12 @@ fn entries_before_the_one_behind_who_gives_up(patience: Duration) -> u64 {
     overtaken.max().unwrap()
 }
 
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 mod planted {
     use super::*;
-    use turnlock::seeded::{Bug, plant};
+    use turnlock::mutants::{Mutant, plant};
 
-    fn is_caught(bug: Bug, overtaken: fn(Duration) -> u64) {
+    fn is_caught(bug: Mutant, overtaken: fn(Duration) -> u64) {
         let _alone = FIELD.write().unwrap_or_else(PoisonError::into_inner);
         plant(Some(bug));
         // On a busy machine the one behind may be awake before anybody can pass.
@@ -273,12 +273,12 @@ mod planted {
 
     #[test]
     fn retaining_over_the_heads_of_those_behind_is_caught() {
-        is_caught(Bug::RetainsOverHeads, entries_before_the_one_behind_who_takes_over);
+        is_caught(Mutant::BiasOverQueue, entries_before_the_one_behind_who_takes_over);
     }
 
     #[test]
     fn taking_a_request_back_over_the_heads_of_those_behind_is_caught() {
-        is_caught(Bug::TakesBackOverHeads, entries_before_the_one_behind_who_gives_up);
+        is_caught(Mutant::CancelsOverQueue, entries_before_the_one_behind_who_gives_up);
     }
 }
 
@@ -418,8 +418,8 @@ fn an_heir_of_the_slot_may_enter_and_is_asked_like_anyone() {
     let mut retainer = retainer_at(&path, false);
     retainer.kill();
     elsewhere(|| {
-        let heir = file.current_participant().unwrap();
-        assert_eq!(retained_by(&path), Some(heir.slot()), "the only slot that is left");
+        let successor = file.current_participant().unwrap();
+        assert_eq!(retained_by(&path), Some(successor.slot()), "the only slot that is left");
         let guard = mutex.lock().unwrap();
         assert!(!guard.acquired().previous_owner_died);
         assert!(matches!(elsewhere_with_participant(&file, &mutex), Err(Error::ParticipantsFull { .. })));

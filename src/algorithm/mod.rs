@@ -5,8 +5,9 @@
 //! a death) is the same for all too and stands in [`ownership`].
 
 pub mod bakery;
+pub mod bias;
+pub mod claim;
 pub mod ownership;
-pub mod retained;
 pub mod ring;
 
 /// Mutual exclusion among numbered slots, as questions and answers that never wait.
@@ -30,9 +31,9 @@ pub trait Protocol {
     /// Does `blocker` look exactly as when it was named? One load; when not, ask [`Protocol::blocker`] again.
     fn still_blocks(&self, blocker: &Blocker) -> bool;
 
-    /// Says once more, while waiting, what the doorway said: should something that is not a participant have written
+    /// Writes once more, while waiting, what the doorway wrote, should something that is not a participant have written
     /// over it. Changes nothing otherwise.
-    fn insist(&self, me: usize, ticket: u64);
+    fn restore(&self, me: usize, ticket: u64);
 
     /// Leaves the critical section.
     fn leave(&self, me: usize);

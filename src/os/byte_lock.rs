@@ -1,7 +1,7 @@
 //! Open-file-description locks on single bytes (`F_OFD_SETLK`): held by an open file, not by a process, so neither a
 //! stray `close` nor `fork` releases them.
 
-use super::system;
+use super::system_error::system;
 use crate::error::Result;
 use nix::{
     errno::Errno,

@@ -1,6 +1,6 @@
 //! Sleeping on a word of the file until somebody wakes us or the time is up.
 //!
-//! Never with FUTEX_PRIVATE_FLAG: the sleepers are in other processes. Every sleep has an end, since a process can
+//! Never with FUTEX_PRIVATE_FLAG: the parked are in other processes. Every sleep has an end, since a process can
 //! die between its unlock and its wake.
 
 use crate::sync::AtomicU32;

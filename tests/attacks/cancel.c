@@ -143,7 +143,7 @@ static void *waiter(void *unused)
 static void cancel_a_waiter(uint64_t after_ns)
 {
     begin("turnlock_mutex_lock, waiting");
-    EXPECT(0, turnlock_mutex_lock_as(participant, mutex, NULL));
+    EXPECT(0, turnlock_mutex_lock_as(mutex, participant, NULL));
     pthread_t thread = start(waiter, NULL);
     until(&ready, "the thread is ready");
     sleep_ns(after_ns);
@@ -151,7 +151,7 @@ static void cancel_a_waiter(uint64_t after_ns)
     sleep_ns(30 * MILLISECOND);
     if (came != NOT_YET)
         FAIL("turnlock_mutex_lock, cancelled while it waited, gave %d though another one holds", came);
-    EXPECT(0, turnlock_mutex_unlock_as(participant, mutex));
+    EXPECT(0, turnlock_mutex_unlock_as(mutex, participant));
     EXPECT(0, turnlock_participant_close(participant));
     check_cancelled(thread, "turnlock_mutex_lock, waiting", 0);
     EXPECT(0, turnlock_participant_open(file, &participant));
@@ -183,7 +183,7 @@ int main(int count, char **arguments)
             cancel_a_waiter(after[wait]);
     begin("turnlock_mutex_lock_for, met while it waits");
     struct call timed = {"turnlock_mutex_lock_for", timed_lock, NULL, TURNLOCK_ERROR_TIMED_OUT};
-    EXPECT(0, turnlock_mutex_lock_as(participant, mutex, NULL));
+    EXPECT(0, turnlock_mutex_lock_as(mutex, participant, NULL));
     pthread_t thread = start(with_a_cancel_pending, &timed);
     until(&ready, "the thread is ready");
     MUST_0(pthread_cancel(thread));
@@ -192,7 +192,7 @@ int main(int count, char **arguments)
     if (came != TURNLOCK_ERROR_TIMED_OUT || result != PTHREAD_CANCELED)
         FAIL("turnlock_mutex_lock_for, met by a cancel: %d, %s", came,
              result == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
-    EXPECT(0, turnlock_mutex_unlock_as(participant, mutex));
+    EXPECT(0, turnlock_mutex_unlock_as(mutex, participant));
     EXPECT(0, turnlock_participant_close(participant));
     if (free_slots(file) != FREE)
         FAIL("slots are missing at the end");

@@ -128,10 +128,10 @@ static void victim(const char *way)
             open_all();
             EXPECT(0, turnlock_participant_open(file, &other));
         } else if (strcmp(way, "plain") == 0) {
-            EXPECT(0, turnlock_mutex_lock_as(other, mutex, NULL));
-            EXPECT(0, turnlock_mutex_unlock_as(other, mutex));
-            EXPECT(0, turnlock_mutex_lock_as(other, mutex, NULL));
-            EXPECT(0, turnlock_mutex_unlock_as(other, mutex));
+            EXPECT(0, turnlock_mutex_lock_as(mutex, other, NULL));
+            EXPECT(0, turnlock_mutex_unlock_as(mutex, other));
+            EXPECT(0, turnlock_mutex_lock_as(mutex, other, NULL));
+            EXPECT(0, turnlock_mutex_unlock_as(mutex, other));
         } else {
             lock_and_unlock();
             lock_and_unlock();

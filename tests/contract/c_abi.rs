@@ -85,11 +85,11 @@ pub fn every_call_with_a_closed_handle_says_so() {
             turnlock_participant_close(p),
             turnlock_participant_cancel(p),
             turnlock_participant_clear_cancel(p),
-            turnlock_mutex_lock_as(p, m, ptr::null_mut()),
-            turnlock_mutex_try_lock_as(p, m, ptr::null_mut()),
-            turnlock_mutex_lock_for_as(p, m, 1, ptr::null_mut()),
-            turnlock_mutex_unlock_as(p, m),
-            turnlock_mutex_mark_consistent_as(p, m),
+            turnlock_mutex_lock_as(m, p, ptr::null_mut()),
+            turnlock_mutex_try_lock_as(m, p, ptr::null_mut()),
+            turnlock_mutex_lock_for_as(m, p, 1, ptr::null_mut()),
+            turnlock_mutex_unlock_as(m, p),
+            turnlock_mutex_mark_consistent_as(m, p),
         ] {
             assert_eq!(told, TURNLOCK_ERROR_CLOSED);
         }
@@ -142,8 +142,8 @@ pub fn null_is_an_invalid_argument() {
             turnlock_mutex_lock(ptr::null(), ptr::null_mut()),
             turnlock_mutex_unlock(ptr::null()),
             turnlock_mutex_previous_owner(m, ptr::null_mut()),
-            turnlock_mutex_lock_as(null_p, m, ptr::null_mut()),
-            turnlock_mutex_unlock_as(null_p, m),
+            turnlock_mutex_lock_as(m, null_p, ptr::null_mut()),
+            turnlock_mutex_unlock_as(m, null_p),
             turnlock_participant_open(ptr::null(), ptr::null_mut()),
             turnlock_participant_open(file.handle, ptr::null_mut()),
             turnlock_participant_current(file.handle, ptr::null_mut()),
@@ -277,7 +277,7 @@ pub fn a_participant_and_a_mutex_of_two_files_do_not_go_together() {
     let mutex = open_mutex(&file_here, c"a").unwrap();
     let participant = open_participant(&file_there).unwrap();
     // SAFETY: open handles.
-    let told = unsafe { turnlock_mutex_try_lock_as(participant.handle, mutex.handle, ptr::null_mut()) };
+    let told = unsafe { turnlock_mutex_try_lock_as(mutex.handle, participant.handle, ptr::null_mut()) };
     assert_eq!(told, TURNLOCK_ERROR_INVALID_ARGUMENT);
     for path in [here.lock_file(), there.lock_file()] {
         assert!(last_message().contains(path.to_str().unwrap()), "{}", last_message());

@@ -2,7 +2,7 @@
 
 use super::{either::Kind, killer::Outcome};
 use hdrhistogram::Histogram;
-use turnlock::steps::Step;
+use turnlock::trace::Step;
 
 /// Prints it; gives the faults, if there are any.
 pub fn print(outcomes: &[Outcome]) -> Option<String> {

@@ -36,7 +36,7 @@ pub struct Evidence {
     pub complaints: Vec<(Language, String)>,
     /// It stood still; who held the lock and who waited.
     pub hang: Option<String>,
-    /// How long it took, from the opening of the gate.
+    /// How long it took, from the opening of the fork_guard.
     pub seconds: f64,
 }
 
@@ -98,4 +98,13 @@ pub enum End {
     Code(i32),
     /// By this signal.
     Signal(i32),
+}
+
+/// What a program says when it has stopped half-way through a turn.
+#[derive(Clone, Copy)]
+pub struct Stopped {
+    /// Its how manieth turn.
+    pub turn: u64,
+    /// The fencing token of that turn.
+    pub fencing_token: u64,
 }

@@ -2,10 +2,10 @@
 //! survives.
 
 use super::{
-    NoVerdict,
-    evidence::{End, Ending, Evidence, Expected, News, Stop},
+    evidence::{End, Ending, Evidence, Expected, News, Stop, Stopped},
     journal::Progress,
     narrator::Narrator,
+    no_verdict::NoVerdict,
     player::{Event, Player},
     programs::{Built, Language},
     stage::Stage,
@@ -49,14 +49,14 @@ pub fn play(
         evidence: Evidence::default(),
         stopped_at: None,
     };
-    let gate = stage.close_gate()?;
+    let fork_guard = stage.close_for_fork()?;
     for (at, (program, expected)) in programs.iter().zip(expected).enumerate() {
         run.players.push(Player::start(program, expected, stage.folder(at), &sender)?);
     }
     run.until(|run| run.everyone_is_in_line() || run.someone_has_ended())?;
     narrator.in_line(&stage.waiting());
     let began = Instant::now();
-    for guard in gate {
+    for guard in fork_guard {
         guard.unlock().map_err(|error| error.to_string())?;
     }
     run.until(|run| run.everyone_has_ended())?;
@@ -186,15 +186,6 @@ impl Run<'_> {
     fn player(&self, language: Language) -> Option<&Player> {
         self.players.iter().find(|player| player.language == language)
     }
-}
-
-/// What a program says when it has stopped half-way through a turn.
-#[derive(Clone, Copy)]
-pub struct Stopped {
-    /// Its how manieth turn.
-    pub turn: u64,
-    /// The fencing token of that turn.
-    pub fencing_token: u64,
 }
 
 /// `counter.c: stopped half-way through turn 7, with fencing token 12; now: kill -9 4711`
