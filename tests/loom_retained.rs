@@ -2,7 +2,7 @@
 //! who is at the head of the line takes the privilege from it.
 //!
 //! In *fenced* mode: loom has no membarrier, so every mark says that its process has none either, and both sides pass
-//! full fences. The mode with membarrier is for the Spin model (`spec/retained_tso.pml`) and for torture.
+//! full fences. The mode with membarrier is for the Spin model (`spec/biased_tso.pml`) and for torture.
 //!
 //! The steps are those of `src/lock/engine.rs` and `src/lock/turn.rs`, written again here (see [`Scene::visit`]): first
 //! as the retainer, if `control` says so; else through the line, and at its head ask, pass the fence, wait until the

@@ -60,3 +60,44 @@ fn the_rust_program_works() {
     run(folder.path(), "rustc", &arguments.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(run(folder.path(), "./program", &[]).starts_with("alone, with fencing token "));
 }
+
+/// The names by which the headings of a page are linked to, as GitHub makes them.
+fn anchors(page: &str) -> Vec<String> {
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    let letter = |letter: char| match letter {
+        ' ' => Some('-'),
+        letter if letter.is_alphanumeric() || "-_".contains(letter) => Some(letter.to_ascii_lowercase()),
+        _ => None,
+    };
+    headings.map(|line| line.trim_start_matches('#').trim().chars().filter_map(letter).collect()).collect()
+}
+
+#[test]
+fn every_link_within_the_repository_leads_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut links = 0;
+    for folder in ["", "docs", "spec", "examples", "examples/relay", "fuzz"] {
+        for entry in fs::read_dir(root.join(folder)).unwrap() {
+            let page = entry.unwrap().path();
+            if page.extension().is_none_or(|ending| ending != "md") {
+                continue;
+            }
+            let text = fs::read_to_string(&page).unwrap();
+            for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                if target.contains("://") {
+                    continue;
+                }
+                let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+                let to = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+                assert!(to.exists(), "{}: {target} does not exist", page.display());
+                if !anchor.is_empty() {
+                    let known = anchors(&fs::read_to_string(&to).unwrap());
+                    let found = known.iter().any(|known| known == anchor);
+                    assert!(found, "{}: {target} is no heading", page.display());
+                }
+                links += 1;
+            }
+        }
+    }
+    assert!(links > 20, "the search found only {links} links");
+}
