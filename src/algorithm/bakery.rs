@@ -43,8 +43,8 @@ pub const NUMBER_LIMIT: u64 = 1 << 62;
 pub trait Registers {
     /// One more than the highest slot that may be taking part. Read anew at each scan, after the fence before it.
     fn bound(&self) -> usize;
-    /// Looks at every slot below the bound, or leaves some out whose registers read `Idle` just now, as by
-    /// [`Registers::read`]; until `look` says no. Has it never?
+    /// Looks at every slot below the bound until `look` says no; it may leave out some whose registers read `Idle` just
+    /// now, as by [`Registers::read`]. Returns whether `look` never said no.
     fn all(&self, look: impl FnMut(usize) -> bool) -> bool {
         (0..self.bound()).all(look)
     }
@@ -222,7 +222,7 @@ impl Registers for Line<'_> {
         if bound <= FEW {
             return (0..bound).all(look);
         }
-        // A cache line at a time: of many slots in use few stand in the line.
+        // A cache line at a time: of many slots in use few stand in the queue.
         self.words[..bound].chunks(8).enumerate().all(|(line, words)| {
             let any = words.iter().fold(IDLE, |any, word| any | word.load(Acquire));
             any == IDLE || (line * 8..line * 8 + words.len()).all(&mut look)

@@ -93,10 +93,10 @@ fn clears_the_dead(bakery: &Bakery<impl Registers>) {
 
 #[test]
 fn what_was_written_over_is_said_again() {
-    over_both!(2, insists);
+    over_both!(2, restores);
 }
 
-fn insists(bakery: &Bakery<impl Registers>) {
+fn restores(bakery: &Bakery<impl Registers>) {
     let ticket = bakery.doorway(0).unwrap();
     for overwrite in [Registers::clear, Registers::set_choosing] {
         overwrite(&bakery.0, 0);
