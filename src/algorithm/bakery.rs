@@ -20,8 +20,10 @@
 //! right only if a word is stored and loaded as a whole (an atomic operation, though no read-modify-write). Every machine
 //! that turnlock runs on does that with an aligned word of 64 bits.
 
+#[cfg(any(test, loom, shuttle))]
 mod two_registers;
 
+#[cfg(any(test, loom, shuttle))]
 pub use two_registers::TwoRegisters;
 
 use super::{
