@@ -1,7 +1,8 @@
 //! Has a scenario played once for each point of its victim's way, on every processor at once.
 //!
-//! The way is gone stretch by stretch, from one system call to the next. First a stretch is learnt; then every point of
-//! it is gone to, and the victim killed there; that it was there is checked by the address of the next instruction.
+//! The way is gone stretch by stretch, from one system call to the next. First a stretch is learnt; then the victim is
+//! sent to each point of it at which its death may leave something else behind than at the point before (or to every
+//! point at all), and killed there; that it was there is checked by the address of the next instruction.
 //! Where the clock makes a victim stray from its way, the trial is repeated; where it made one stray while the stretch
 //! was learnt, the stretch is learnt again.
 
@@ -19,6 +20,8 @@ use std::{
 };
 use support::{limit, watchdog};
 
+/// Set where the victim is to be killed after every instruction.
+const EVERY: &str = "TURNLOCK_STEP_KILL_EVERY";
 /// How often a point is tried for before its stretch is learnt again.
 const ATTEMPTS: u32 = 10;
 /// How often a stretch is learnt.
@@ -42,7 +45,9 @@ pub struct Scenario {
 #[derive(Default)]
 pub struct Outcome {
     pub name: &'static str,
-    /// One for each instruction of the way, one after the last, and one for each sleep.
+    /// The length of the way: one for each instruction, one after the last, and one for each sleep.
+    pub instructions: usize,
+    /// Points of it that a victim was killed at.
     pub points: usize,
     pub calls: usize,
     pub sleeps: usize,
@@ -88,6 +93,8 @@ pub struct Crew {
     progress: Progress,
     one_fault_is_enough: bool,
     pub short_cuts: bool,
+    /// Kills after every instruction.
+    every: bool,
 }
 
 /// What a worker is at.
@@ -108,6 +115,8 @@ impl Crew {
             progress,
             one_fault_is_enough,
             short_cuts: !scenario.threads,
+            // What other threads of the victim do would pass for its own.
+            every: scenario.threads || std::env::var_os(EVERY).is_some(),
         }
     }
 
@@ -117,11 +126,12 @@ impl Crew {
             return None;
         }
         let stretch = Stretch::learn(self, Point::after_calls(calls, self.outcome.sleeps > 0))?;
-        let places = stretch.points(self.short_cuts);
+        let places = stretch.points(self.short_cuts, self.every);
         self.progress.learnt(places.len());
         let (inside, news) = self.kill_at(&places)?;
         self.outcome.inside += inside;
         self.outcome.news += news;
+        self.outcome.instructions += stretch.length();
         self.outcome.points += places.len();
         self.outcome.sleeps += usize::from(stretch.sleeps);
         Some(stretch)
@@ -165,7 +175,7 @@ impl Crew {
         let mut lessons = Vec::new();
         while lessons.len() < 2 {
             for worker in 0..self.workers.len().min(2) {
-                let place = Place { point: from, address: None };
+                let place = Place { point: from, address: None, differs: true };
                 self.start(worker, Job { place, attempt: 1 }, instructions);
             }
             while let Some((worker, _)) = self.wait() {

@@ -1,5 +1,9 @@
 //! Step kill: a victim is killed after every machine instruction in turn, of everything that a participant does, and
-//! the survivors must lack nothing. All kill points, none left out.
+//! the survivors must lack nothing.
+//!
+//! A death right after an instruction that changed nothing that others can see leaves behind what a death right before it
+//! does, to the last byte. So only one of the two is played: after each instruction that changed something ([`seen`]),
+//! before and after each system call, and in each sleep. `TURNLOCK_STEP_KILL_EVERY=1` plays all of them.
 //!
 //! In optimised code only (`cargo test --release --test step_kill`), which is what people run: without optimisation
 //! the way is some ten times as long. Every trial is a child process ([`trial`]) with the victim as its own child
@@ -19,6 +23,7 @@ mod order;
 mod progress;
 mod report;
 mod scenarios;
+mod seen;
 mod tracee;
 mod trial;
 mod way;
