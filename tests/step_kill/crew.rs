@@ -68,10 +68,21 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
-/// Plays `scenario` at every point. With `one_fault_is_enough`, only until the first fault.
+/// Plays `scenario` at every point that differs from the one before. With `one_fault_is_enough`, only until the first
+/// fault.
 pub fn kill_everywhere(scenario: &Scenario, one_fault_is_enough: bool, progress: Progress) -> Outcome {
+    // What other threads of the victim do would pass for its own.
+    let every = scenario.threads || std::env::var_os(EVERY).is_some();
+    play(Crew::new(scenario, one_fault_is_enough, every, progress))
+}
+
+/// Plays `scenario` at every point.
+pub fn kill_after_every_instruction(scenario: &Scenario, progress: Progress) -> Outcome {
+    play(Crew::new(scenario, false, true, progress))
+}
+
+fn play(mut crew: Crew) -> Outcome {
     let began = Instant::now();
-    let mut crew = Crew::new(scenario, one_fault_is_enough, progress);
     for calls in 0.. {
         match (0..LESSONS).find_map(|_| crew.kill_along_stretch(calls)) {
             Some(stretch) if !stretch.is_last => crew.outcome.calls += 1,
@@ -97,15 +108,24 @@ pub struct Crew {
     every: bool,
 }
 
+/// What a death led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Consequence {
+    inside: bool,
+    news: bool,
+}
+
 /// What a worker is at.
 #[derive(Clone, Copy)]
 struct Job {
     place: Place,
+    /// Which of the places that are gone to.
+    number: usize,
     attempt: u32,
 }
 
 impl Crew {
-    fn new(scenario: &Scenario, one_fault_is_enough: bool, progress: Progress) -> Self {
+    fn new(scenario: &Scenario, one_fault_is_enough: bool, every: bool, progress: Progress) -> Self {
         let (reports, to_reports) = pipe().unwrap();
         let row = Worker::row(&processors(), &to_reports, scenario.play);
         Self {
@@ -115,8 +135,7 @@ impl Crew {
             progress,
             one_fault_is_enough,
             short_cuts: !scenario.threads,
-            // What other threads of the victim do would pass for its own.
-            every: scenario.threads || std::env::var_os(EVERY).is_some(),
+            every,
         }
     }
 
@@ -128,19 +147,23 @@ impl Crew {
         let stretch = Stretch::learn(self, Point::after_calls(calls, self.outcome.sleeps > 0))?;
         let places = stretch.points(self.short_cuts, self.every);
         self.progress.learnt(places.len());
-        let (inside, news) = self.kill_at(&places)?;
-        self.outcome.inside += inside;
-        self.outcome.news += news;
+        let consequences = self.kill_at(&places)?;
+        self.outcome.inside += consequences.iter().filter(|consequence| consequence.inside).count();
+        self.outcome.news += consequences.iter().filter(|consequence| consequence.news).count();
+        self.outcome.compare(&places, &consequences);
         self.outcome.instructions += stretch.length();
         self.outcome.points += places.len();
         self.outcome.sleeps += usize::from(stretch.sleeps);
         Some(stretch)
     }
 
-    /// How many were killed inside, and how many deaths were news? `None`: some point was not come to.
-    fn kill_at(&mut self, places: &[Place]) -> Option<(usize, usize)> {
-        let mut jobs: Vec<Job> = places.iter().rev().map(|place| Job { place: *place, attempt: 1 }).collect();
-        let (mut inside, mut news, mut done, mut lost) = (0, 0, 0, false);
+    /// What the death at each place led to. `None`: some point was not come to.
+    fn kill_at(&mut self, places: &[Place]) -> Option<Vec<Consequence>> {
+        let jobs = places.iter().enumerate().rev();
+        let mut jobs: Vec<Job> =
+            jobs.map(|(number, place)| Job { place: *place, number, attempt: 1 }).collect();
+        let mut consequences = vec![Consequence::default(); places.len()];
+        let (mut done, mut lost) = (0, false);
         loop {
             let go_on = !lost && !self.has_seen_enough();
             while let Some(idle) = self.workers.iter().position(|worker| worker.1.is_none() && go_on) {
@@ -153,8 +176,8 @@ impl Crew {
             if !self.outcome.judge(result, &job.place.point) {
                 continue;
             } else if job.place.address.is_none_or(|expected| expected == address) {
-                inside += result.inside.load(SeqCst) as usize;
-                news += result.news.load(SeqCst) as usize;
+                let [inside, news] = [&result.inside, &result.news].map(|word| word.load(SeqCst) != 0);
+                consequences[job.number] = Consequence { inside, news };
                 done += 1;
                 self.progress.one_more();
                 continue;
@@ -166,7 +189,7 @@ impl Crew {
         if lost {
             self.progress.again(done, places.len());
         }
-        (!lost && !self.has_seen_enough()).then_some((inside, news))
+        (!lost && !self.has_seen_enough()).then_some(consequences)
     }
 
     /// Two trials that note the next instructions from a point on, at the same time if there are two workers. `None`:
@@ -176,7 +199,7 @@ impl Crew {
         while lessons.len() < 2 {
             for worker in 0..self.workers.len().min(2) {
                 let place = Place { point: from, address: None, differs: true };
-                self.start(worker, Job { place, attempt: 1 }, instructions);
+                self.start(worker, Job { place, number: 0, attempt: 1 }, instructions);
             }
             while let Some((worker, _)) = self.wait() {
                 let result = &self.workers[worker].0.arena.result;
@@ -223,6 +246,16 @@ impl Crew {
 }
 
 impl Outcome {
+    /// Where every point is gone to: a death after an instruction that changed nothing leads to what the one before it
+    /// does.
+    fn compare(&mut self, places: &[Place], consequences: &[Consequence]) {
+        let pairs = places.windows(2).zip(consequences.windows(2));
+        for (place, pair) in pairs.filter(|(places, pair)| !places[1].differs && pair[0] != pair[1]) {
+            self.faulty += 1;
+            self.faults.push(format!("{}: nothing changed, and yet {pair:?} at {place:?}", self.name));
+        }
+    }
+
     /// Went the trial well?
     fn judge(&mut self, result: &Result, point: &Point) -> bool {
         let status = result.status.load(SeqCst) as i32;

@@ -74,6 +74,21 @@ fn killed_at_any_instruction_the_others_go_on_and_are_told() {
     assert!(fault.is_none(), "{}", fault.unwrap());
 }
 
+/// What the other test leaves out leads to nothing else: shown where it takes a second.
+#[test]
+fn a_death_after_an_instruction_that_changed_nothing_leads_to_nothing_else() {
+    let Some(_alone) = alone() else { return };
+    let scenarios = [&scenarios::LOCK_FREE, &scenarios::RETAINED_ENTRY];
+    let play = |(at, scenario): (usize, &&crew::Scenario)| {
+        let progress = Progress::of(scenario.name, at + 1, scenarios.len());
+        crew::kill_after_every_instruction(scenario, progress)
+    };
+    let outcomes: Vec<Outcome> = scenarios.iter().enumerate().map(play).collect();
+    assert!(outcomes.iter().all(|outcome| outcome.points == outcome.instructions && outcome.points > 100));
+    let fault = report::print(&outcomes);
+    assert!(fault.is_none(), "{}", fault.unwrap());
+}
+
 /// Also while the others live on, who have inherited what it was to report by.
 #[test]
 fn a_worker_that_cannot_fork_fails_the_test_at_once() {
