@@ -11,7 +11,7 @@
  * above MOST: whoever would need one gives up in its doorway, as it does in the code at 2^62. And that the code takes a
  * number above 2^62 for a damaged file: on safe registers it must read such a number again instead.
  *
- * THE LABELS are the code's steps (src/steps.rs), as in bakery_sc.pml. `look` is Registers::read: `choosing`, then `number`.
+ * THE LABELS are the code's steps (src/trace.rs), as in bakery_sc.pml. `look` is Registers::read: `choosing`, then `number`.
  *
  * ASSERTED: EXCLUSION, ORDER, TOKEN, NEWS and CLOSED as in bakery_sc.pml, and no invalid end state.
  */

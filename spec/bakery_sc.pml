@@ -12,7 +12,7 @@
  * waited for is alive may be asked at any time; numbers near 2^62 and other garbage; pids, labels and times, which are for
  * people; the truncated or replaced file. That two newcomers cannot both get one byte lock is the kernel's word.
  *
- * THE LABELS are the code's steps (src/steps.rs). A STEP has at most one access to a word that somebody else may write.
+ * THE LABELS are the code's steps (src/trace.rs). A STEP has at most one access to a word that somebody else may write.
  *   attach, detach              Seat::take, Seat::retire in src/lock/seat.rs; participant::occupy and vacate
  *   doorway, wait               Bakery::doorway, Bakery::blocker in src/algorithm/bakery.rs; At::wait in src/lock/engine.rs
  *   won, token, held            Ownership::enter in src/algorithm/ownership.rs

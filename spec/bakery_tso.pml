@@ -10,7 +10,7 @@
  * LEFT OUT, against bakery_sc.pml: newcomers and `slots_in_use`, panics, resets, tries, and who is told to have died. And
  * weaker memory than x86's: that, and what compilers may do, is loom's part; hence the seeded bug RelaxedLeave is no bug here.
  *
- * THE LABELS are the code's steps (src/steps.rs), as in bakery_sc.pml.
+ * THE LABELS are the code's steps (src/trace.rs), as in bakery_sc.pml.
  *
  * ASSERTED: EXCLUSION, ORDER, TOKEN, NEWS and CLOSED as in bakery_sc.pml (a doorway is finished when fence B is passed: with
  * the number still in the buffer it is not), LENGTH as said above, and no invalid end state.

@@ -21,7 +21,7 @@
  * executions than here, where newcomers try too); that a slot is used by one thread at a time, which the code sees to. With
  * PSO=1, loads still happen in the order of the program.
  *
- * THE LABELS are the code's steps (src/steps.rs), as in bakery_sc.pml, and for the privilege:
+ * THE LABELS are the code's steps (src/trace.rs), as in bakery_sc.pml, and for the privilege:
  *   try                         Privilege::enter, `held` = TRYING: may we go in as the one who retains the privilege?
  *   won                         the head of the line: who retains the privilege?
  *   ask, ask_wait               the candidate, where somebody else does: membarrier, then the wait for `held` = 0

@@ -16,7 +16,7 @@
  * which only begins a new ring here. The version of a link is one that never comes back: `looks` knows who looked before it
  * changed.
  *
- * THE LABELS are the code's steps (src/steps.rs). A STEP has at most one access to a word that somebody else may write.
+ * THE LABELS are the code's steps (src/trace.rs). A STEP has at most one access to a word that somebody else may write.
  *   attach, detach              the byte lock is taken and what a dead one left is finished; it is given back
  *   ask, reconfigure            the reconfiguration lock is taken; the wish is set under it
  *   settle, who, absent         Ring::who and Ring::absent_with_privilege, and so on as long as they find one

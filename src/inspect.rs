@@ -3,23 +3,25 @@
 //! The file is mapped for reading only, so looking cannot disturb; and what is seen may be out of date by the time it
 //! is printed.
 
+use crate::acquire::site::Lock;
 use crate::algorithm::{
     Place, Protocol,
     ownership::{Health, token_in},
-    ring::{Machines, Rule, Wish},
+    ring::{Machines, Membership, Ring, Rule},
 };
+use crate::attach::open_file::header_of;
 use crate::error::Result;
-use crate::layout::{
-    DeathNoticeKind, FORMAT_MAJOR, FORMAT_MINOR, Fences, LockView, SlotRecord, SlotState, View,
-};
-use crate::lock::{Named, header_of, names_of};
+use crate::kind::{Named, names_of};
+use crate::layout::{FORMAT_MAJOR, FORMAT_MINOR, Fences, LivenessLockKind, SlotRecord, SlotState, View};
 use crate::os::{
-    clock, death_notice,
+    clock,
     file::{self, Access},
+    liveness_lock,
     map::Mapping,
     process::{self, ProcessState},
 };
-use crate::recovery::{self, bakery, ownership, privilege, ring};
+use crate::recovery;
+use crate::registers::FileLock;
 use crate::sync::Ordering::{Acquire, Relaxed};
 use std::{
     fs::File,
@@ -105,15 +107,17 @@ pub struct LockStatus {
     /// The last fencing token given out. A decimal string in JSON, since it is larger than 2^53.
     #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
     pub fencing_token: u64,
-    /// How long a waiter lets others pass before it insists on its place, in seconds; 0 is strict first come first
+    /// What a holder's death means: "inform" or "release".
+    pub death_policy: &'static str,
+    /// For how long a waiter lets others pass before it is queued for good, in seconds; 0 is strict first come first
     /// served.
     pub patience_seconds: f64,
     /// Of a sum ring: from one slot to the next in the order of turns.
     pub ring_step: Option<usize>,
     /// Of a ring: the slot whose turn it is; the turn is taken if that is also the holder.
     pub turn_of: Option<usize>,
-    /// The slot that may enter again without asking anyone, if there is one.
-    pub retained_by: Option<usize>,
+    /// The slot that the lock is biased to, if there is one: it may acquire the lock again without asking anyone.
+    pub biased_to: Option<usize>,
     /// Who has it.
     pub holder: Option<Entry>,
     /// Who waits for it, first the one who is next. Of a ring: everyone who is on it, in the order of their turns.
@@ -202,8 +206,8 @@ pub fn snapshot(path: impl AsRef<Path>) -> Result<FileStatus> {
     // SAFETY: mapped as long as the geometry says, at a page boundary, until the end of this function; nothing below
     // stores through the view.
     let view = unsafe { View::new(mapping.base(), prefix.geometry) };
-    let onlooker = Onlooker { view, opened: &opened, namespace: process::pid_namespace() };
-    let participants = onlooker.participants()?;
+    let observer = Observer { view, opened: &opened, namespace: process::pid_namespace() };
+    let participants = observer.participants()?;
     Ok(FileStatus {
         format: format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),
         participant_capacity: prefix.geometry.participants(),
@@ -218,7 +222,7 @@ pub fn snapshot(path: impl AsRef<Path>) -> Result<FileStatus> {
             Fences::Full => "full",
         },
         participants,
-        locks: onlooker.locks()?,
+        locks: observer.locks()?,
         path,
     })
 }
@@ -230,7 +234,7 @@ impl Entry {
     }
 }
 
-struct Onlooker<'a> {
+struct Observer<'a> {
     view: View<'a>,
     opened: &'a File,
     namespace: u64,
@@ -245,7 +249,7 @@ struct Seen {
     held: Option<u64>,
 }
 
-impl Onlooker<'_> {
+impl Observer<'_> {
     fn participants(&self) -> Result<Vec<ParticipantStatus>> {
         let records = self.view.slots().iter().enumerate();
         let taken = records.filter(|(_, record)| record.state.load(Acquire) != SlotState::Free as u32);
@@ -255,7 +259,7 @@ impl Onlooker<'_> {
     fn participant(&self, slot: usize, record: &SlotRecord) -> Result<ParticipantStatus> {
         let (pid, thread) = (record.pid.load(Relaxed), record.tid.load(Relaxed));
         let same_pid_namespace = record.pid_namespace.load(Relaxed) == self.namespace;
-        let life = if !death_notice::is_alive_seen_from_outside(self.opened, slot)? {
+        let life = if !liveness_lock::is_alive_seen_from_outside(self.opened, slot)? {
             Life::Dead
         } else if same_pid_namespace && process::state_of(pid, thread) == ProcessState::Stopped {
             Life::Stopped
@@ -272,7 +276,7 @@ impl Onlooker<'_> {
             life,
             attached_unix_seconds: record.attached_realtime_ns.load(Relaxed) / 1_000_000_000,
             blind: record.blind.load(Relaxed) != 0,
-            kept_by: if record.death_notice.load(Relaxed) == DeathNoticeKind::Descriptor as u32 {
+            kept_by: if record.liveness_lock.load(Relaxed) == LivenessLockKind::Descriptor as u32 {
                 "descriptor"
             } else {
                 "mapping"
@@ -284,27 +288,29 @@ impl Onlooker<'_> {
         names_of(self.view).map(|named| self.lock(named)).collect()
     }
 
-    fn retainer_of(&self, lock: &LockView) -> Option<usize> {
-        let slot = privilege(lock.words).seen().filter(|_| !privilege(lock.words).is_asked())?;
+    fn bias_owner_of(&self, lock: &FileLock) -> Option<usize> {
+        let slot = lock.bias().owner().filter(|_| !lock.bias().is_being_revoked())?;
         let record = self.view.slots().get(slot)?;
         (record.state.load(Acquire) != SlotState::Free as u32).then_some(slot)
     }
 
-    fn lock(&self, Named { region, name, kind, algorithm, rule, patience }: Named) -> Result<LockStatus> {
-        let lock = self.view.lock(region);
+    fn lock(&self, named: Named) -> Result<LockStatus> {
+        let lock = FileLock::new(self.view, named.region);
+        let rule = named.rule();
+        let ring = |rule| Ring { rule, machines: lock.machines() };
         let seen = steady_look(&lock, rule);
         let now = clock::monotonic_ns();
         let entry = |seen: &Seen| -> Result<Entry> {
-            let (since, at_least) = match lock.cells[seen.slot].since.load(Relaxed) {
-                // Of a retained entry nobody wrote down since when; but since when it has been asked for.
-                0 if seen.held.is_some() => (lock.words.asked_since.load(Relaxed), true),
+            let (since, at_least) = match lock.since(seen.slot) {
+                // Of a biased acquisition nobody wrote down since when; but since when the bias has been under revocation.
+                0 if seen.held.is_some() => (lock.revoking_since(), true),
                 since => (since, false),
             };
             Ok(Entry {
                 participant: self.participant(seen.slot, &self.view.slots()[seen.slot])?,
                 fencing_token: seen.held,
-                takes_part: rule.map(|rule| match ring(&lock, rule).machines.wish(seen.slot) {
-                    Wish::Standing => "standing",
+                takes_part: rule.map(|rule| match ring(rule).machines.membership(seen.slot) {
+                    Membership::Standing => "standing",
                     _ => "on demand",
                 }),
                 for_seconds: (since != 0).then(|| now.saturating_sub(since) as f64 / 1e9),
@@ -315,31 +321,31 @@ impl Onlooker<'_> {
         let mut queue: Vec<Seen> = seen.into_iter().filter(|seen| seen.held.is_none()).collect();
         // Those in the doorway have no number yet and come last.
         queue.sort_by_key(|seen| (seen.place == Place::Choosing, seen.place, seen.slot));
-        let news = &lock.words.previous_owner;
-        let dead_token = news.token.load(Acquire);
+        let (dead_token, dead_pid, dead_thread, dead_label) = lock.death();
         Ok(LockStatus {
-            name,
-            kind,
-            algorithm,
-            state: match ownership(lock.words).health() {
+            kind: named.kind_name(),
+            algorithm: named.algorithm_name(),
+            name: named.name,
+            state: match lock.ownership().health() {
                 Health::Consistent => "consistent",
                 Health::Inconsistent => "inconsistent",
                 Health::NotRecoverable => "not_recoverable",
             },
-            fencing_token: lock.words.token.load(Relaxed),
-            patience_seconds: patience as f64 / 1e9,
+            fencing_token: lock.lock.words.token.load(Relaxed),
+            death_policy: named.death_policy.name(),
+            patience_seconds: named.patience as f64 / 1e9,
             ring_step: match rule {
                 Some(Rule::Sum { step }) => Some(step),
                 _ => None,
             },
-            turn_of: rule.and_then(|rule| ring(&lock, rule).who()),
-            retained_by: self.retainer_of(&lock),
+            turn_of: rule.and_then(|rule| ring(rule).who()),
+            biased_to: self.bias_owner_of(&lock),
             holder,
             queue: queue.iter().map(entry).collect::<Result<_>>()?,
             previous_owner: (dead_token != 0).then(|| DeadOwner {
-                label: news.label.get(),
-                pid: news.pid.load(Relaxed),
-                thread: news.tid.load(Relaxed),
+                label: dead_label,
+                pid: dead_pid,
+                thread: dead_thread,
                 fencing_token: dead_token,
             }),
         })
@@ -348,20 +354,20 @@ impl Onlooker<'_> {
 
 /// Everyone in one lock's line. Looks again until two looks agree, so that nobody appears twice or in a place that was
 /// never theirs; where the line moves too fast for that, the last look stands.
-fn steady_look(lock: &LockView, rule: Option<Rule>) -> Vec<Seen> {
+fn steady_look(lock: &FileLock, rule: Option<Rule>) -> Vec<Seen> {
     let look = || -> Vec<Seen> {
         let in_turn = rule.map(|rule| in_order_of_turns(lock, rule));
         let place = |slot: usize| match &in_turn {
-            None => bakery(lock).place(slot),
+            None => lock.queue().place(slot),
             Some(slots) => slots
                 .iter()
                 .position(|other| *other == slot)
                 .map_or(Place::Idle, |before| Place::Numbered(before as u64)),
         };
-        let all = (0..lock.cells.len()).map(|slot| Seen {
+        let all = (0..lock.slots()).map(|slot| Seen {
             slot,
             place: place(slot),
-            held: token_in(lock.cells[slot].held.load(Acquire)),
+            held: token_in(lock.held(slot).load(Acquire)),
         });
         all.filter(|seen| seen.place != Place::Idle || seen.held.is_some()).collect()
     };
@@ -377,9 +383,9 @@ fn steady_look(lock: &LockView, rule: Option<Rule>) -> Vec<Seen> {
 }
 
 /// The slots that want turns of a ring, first the one whose turn it is.
-fn in_order_of_turns(lock: &LockView, rule: Rule) -> Vec<usize> {
-    let ring = ring(lock, rule);
-    let first = ring.who().filter(|slot| ring.machines.wish(*slot) != Wish::None);
+fn in_order_of_turns(lock: &FileLock, rule: Rule) -> Vec<usize> {
+    let ring = Ring { rule, machines: lock.machines() };
+    let first = ring.who().filter(|slot| ring.machines.membership(*slot) != Membership::None);
     let from = first.or_else(|| ring.who()).unwrap_or(0);
     first.into_iter().chain(ring.from_the_right_of(from).filter(|slot| Some(*slot) != first)).collect()
 }

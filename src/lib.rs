@@ -1,4 +1,97 @@
-#![doc = "A cross-process lock service that is nothing but a memory-mapped file."]
+//! A cross-process lock service that is nothing but a memory-mapped file.
+//!
+//! Programs that open the same lock file take turns, whatever they are written in. A lock is first come first served
+//! (after a moment of patience), survives `kill -9` of anyone at any instruction, and tells the next holder of a holder's
+//! death. There is no daemon, and no system call where nobody else wants the lock.
+//!
+//! # First steps
+//!
+//! ```
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("app.lock");
+//! use turnlock::LockFile;
+//!
+//! let file = LockFile::open(&path)?; // created if it is not there
+//! let accounts = file.mutex("accounts")?; // likewise; a file has room for many locks
+//! let guard = accounts.lock()?;
+//! // ... one at a time, among all threads of all processes ...
+//! drop(guard);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`LockFile::options`] has what else can be said of a file (its capacities, its mode, what participants call
+//! themselves), [`LockFile::mutex_options`] of a mutex. The file is best put where it survives no boot and is on no
+//! network: `/run`, `/dev/shm`, or beside the data on a local disk.
+//!
+//! # Who holds a lock
+//!
+//! A lock belongs to the thread that took it. Each thread is attached to a slot of the file when it first takes a lock
+//! there, and detached when it ends. For work that moves between threads, a [`Participant`] has a slot of its own:
+//!
+//! ```
+//! # let folder = tempfile::tempdir()?;
+//! # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+//! let accounts = file.mutex("accounts")?;
+//! let task = file.participant()?;
+//! let guard = accounts.lock_as(&task)?;
+//! std::thread::scope(|threads| {
+//!     threads.spawn(move || drop(guard)); // unlocked on another thread
+//! });
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A forked child is another participant by itself; it does not have its parent's locks.
+//!
+//! # When a holder dies
+//!
+//! The next holder gets the lock within a millisecond or so, and is told. What the dead one left half-done is for it to
+//! repair:
+//!
+//! ```
+//! # let folder = tempfile::tempdir()?;
+//! # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+//! # let accounts = file.mutex("accounts")?;
+//! # let doomed = file.participant()?;
+//! # std::mem::forget(accounts.lock_as(&doomed)?);
+//! # drop(doomed); // as a death
+//! let mut guard = accounts.lock()?;
+//! if let Some(dead) = guard.previous_owner() {
+//!     eprintln!("{} (process {}) died in the middle of it", dead.label, dead.pid);
+//!     // ... look at the data, repair them ...
+//!     guard.mark_consistent()?;
+//! }
+//! # assert!(guard.acquired().previous_owner_died);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Without [`MutexGuard::mark_consistent`](Guard::mark_consistent) an unlock then closes the lock for everyone, until
+//! [`Mutex::reset`]. A lock whose data need no repair is created with [`DeathPolicy::Release`]: the next holder is told, and
+//! that is all.
+//!
+//! Each acquisition has a *fencing token* ([`Guard::fencing_token`]) larger than all before it, for the life of the file and
+//! after it was created anew: a store that remembers the largest it has seen can turn a late writer away.
+//!
+//! # Waiting
+//!
+//! [`Mutex::lock`] waits as long as it takes, [`Mutex::lock_for`] at most so long, [`Mutex::try_lock`] not at all.
+//! [`Participant::cancel`] ends a wait from another thread, [`LockFileOptions::interrupted_by`] from the waiting one. What
+//! is given up leaves nothing in the queue.
+//!
+//! For a moment ([`MutexOptions::patience`], a millisecond if not said) a waiter lets others pass, which saves a context
+//! switch for each acquisition; after it nobody overtakes. A mutex with no patience is strictly first come first served.
+//!
+//! A [`TurnRing`] is for programs that take turns: whoever had the turn gets it again only after everybody else that wants
+//! it.
+//!
+//! # Looking on
+//!
+//! [`inspect::snapshot`] says who holds and who waits, without disturbing; `turnlock status` prints it.
+//!
+//! # From C and other languages
+//!
+//! `include/turnlock.h` is the same in C. What a signal handler may do, what `fork`, `exec`, cancellation and the end of a
+//! thread mean, and how sure all this is, stands in `docs/c-abi.md` and `docs/reliability.md`; how it works in
+//! `docs/architecture.md` and `docs/algorithms.md`.
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!(
@@ -6,27 +99,49 @@ compile_error!(
      off_t can say"
 );
 
+// Model checkers run these two over sites and registers of their own.
+#[cfg(not(any(loom, shuttle)))]
+mod acquire;
+#[cfg(any(loom, shuttle))]
+pub mod acquire;
+#[cfg(not(any(loom, shuttle)))]
+mod algorithm;
+#[cfg(any(loom, shuttle))]
 pub mod algorithm;
 pub mod error;
-pub mod seeded;
-pub mod steps;
+#[cfg(feature = "mutants")]
+#[doc(hidden)]
+pub mod mutants;
+#[cfg(not(feature = "mutants"))]
+#[allow(dead_code, reason = "only tests list them")]
+mod mutants;
 #[doc(hidden)]
 pub mod sync;
+#[cfg(feature = "trace")]
+#[doc(hidden)]
+pub mod trace;
+#[cfg(not(feature = "trace"))]
+#[allow(dead_code, reason = "only tests list them")]
+mod trace;
 
+#[cfg(not(any(loom, shuttle)))]
+mod attach;
 #[cfg(not(any(loom, shuttle)))]
 pub mod capi;
 #[cfg(not(any(loom, shuttle)))]
 pub mod inspect;
 #[cfg(not(any(loom, shuttle)))]
-mod layout;
+mod kind;
 #[cfg(not(any(loom, shuttle)))]
-mod lock;
+mod layout;
 #[cfg(not(any(loom, shuttle)))]
 mod os;
 #[cfg(not(any(loom, shuttle)))]
-mod participant;
-#[cfg(not(any(loom, shuttle)))]
 mod recovery;
+#[cfg(not(any(loom, shuttle)))]
+mod registers;
+#[cfg(not(any(loom, shuttle)))]
+mod slots;
 #[cfg(not(any(loom, shuttle)))]
 mod wait;
 
@@ -36,4 +151,4 @@ static ALLOCATOR: os::memory::WithReserve = os::memory::WithReserve;
 
 pub use error::{Error, Result, status, status_text};
 #[cfg(not(any(loom, shuttle)))]
-pub use lock::*;
+pub use kind::*;

@@ -1,146 +1,32 @@
-//! Acting for a dead participant: whoever holds its slot's byte lock is that slot.
+//! Acting for dead participants in a whole file: reaping one, and clearing the file after a boot.
 //!
-//! ```text
-//! recover(q), for each lock, every step repeatable by the next reaper should this one die:
-//!   1 if held[q] != 0: write down who died; if state == consistent: state = inconsistent
-//!   2 held[q] = 0 (also where q was only trying to enter: that is no news)
-//!   3 number[q] = 0, choosing[q] = 0; on a ring: no wish, so that whoever waits may act for q's machine
-//!   4 wake who waited for q
-//! ```
-//! `control` is left alone: only the candidate writes it, and it may go on naming a slot that nobody has.
-//! Only then is the slot's record freed, and only then its byte lock given back.
+//! What is done in each lock stands in [`crate::acquire::liveness`]. Only then is the slot's record freed, and only then
+//! its byte lock released.
 
-use crate::algorithm::{
-    Protocol,
-    bakery::{Bakery, Line},
-    ownership::{Ownership, TOKEN_LIMIT},
-    retained::Privilege,
-    ring::{InWords, MachineWords, Machines, Ring, Rule, Wish},
-};
+use crate::acquire::{liveness, site::Lock};
+use crate::algorithm::ownership::TOKEN_LIMIT;
 use crate::error::Result;
-use crate::layout::{Fences, LockView, LockWords, SlotState, View};
-use crate::os::{
-    death_notice::{Probe, Seen},
-    process,
-};
-use crate::participant;
-use crate::seeded::{Bug, planted};
-use crate::steps::{self, Step};
+use crate::layout::{Fences, SlotState, View};
+use crate::os::{liveness_lock::Probe, process};
+use crate::registers::FileLock;
+use crate::slots;
 use crate::sync::Ordering::{Relaxed, Release};
-use crate::wait::{Bed, Lobby, Next};
 
-/// The bakery over one lock's registers in the file.
-#[inline]
-pub fn bakery<'a>(lock: &LockView<'a>) -> Bakery<Line<'a>> {
-    Bakery(Line { words: lock.numbers, bound: &lock.header.slots_in_use })
-}
-
-/// One lock's owner words in the file.
-#[inline]
-pub fn ownership(words: &LockWords) -> Ownership<'_> {
-    Ownership { token: &words.token, state: &words.state }
-}
-
-/// One lock's words about the retained privilege in the file.
-#[inline]
-pub fn privilege(words: &LockWords) -> Privilege<'_> {
-    Privilege {
-        control: &words.control,
-        began_at: &words.retained_at,
-        back_off: &words.back_off,
-        plain_entries: &words.plain_entries,
-        last: &words.last_plain,
-    }
-}
-
-/// One lock's ring in the file: a machine for each slot.
-#[inline]
-pub fn ring<'a>(lock: &LockView<'a>, rule: Rule) -> Ring<impl Machines + Copy + use<'a>> {
-    let cells = lock.cells;
-    let words = move |machine: usize| {
-        let cell = &cells[machine];
-        MachineWords { state: &cell.ring_state, link: &cell.ring_link, wish: &cell.ring_wish }
-    };
-    let (slots_in_use, ring_bound) = (&lock.header.slots_in_use, &lock.words.ring_bound);
-    Ring { rule, machines: InWords { count: cells.len(), slots_in_use, ring_bound, words } }
-}
-
-/// Where those who stepped out of the line of one lock sleep.
-#[inline]
-pub fn lobby<'a>(lock: &LockView<'a>) -> Lobby<'a> {
-    Lobby { event: &lock.words.event, polite: &lock.words.polite }
-}
-
-/// Where those who wait for `slot` in lock region `region` sleep.
-#[inline]
-pub fn bed<'a>(lock: &LockView<'a>, region: usize, slot: usize) -> Bed<'a> {
-    let cell = &lock.cells[slot];
-    let name = ((region as u64) << 32) | (slot as u64 + 1);
-    Bed { wake: &cell.wake, sleepers: &cell.sleepers, heir: &cell.heir, name }
-}
-
-/// Who waits for `slot` in lock region `region` should look again, after the store that it waits for; and whoever is
-/// behind it should be awake when its turn comes. Gives who waits, as far as can be seen.
-#[inline]
-pub fn wake_next(lock: &LockView, region: usize, slot: usize) -> Next {
-    let next = bed(lock, region, slot).wake_sleepers();
-    if let Next::Awake(heir) = next
-        && heir < lock.cells.len()
-    {
-        bed(lock, region, heir).wake_ahead_of_time();
-    }
-    next
-}
-
-/// The bed of this name, if the file has it.
-pub fn bed_named<'a>(view: View<'a>, name: u64) -> Option<Bed<'a>> {
-    let (region, slot) = ((name >> 32) as usize, (name as u32 as usize).checked_sub(1)?);
-    let known = region <= view.geometry().locks() as usize && slot < view.slots().len();
-    known.then(|| bed(&view.lock(region), region, slot))
-}
-
-/// Clears what `slot` left in every lock, so that it blocks nobody and the next holder of what it held has the news.
+/// Clears what `slot` left in every lock, so that it blocks nobody and the next holder of what it held gets the
+/// owner-dead notice.
 /// With the slot's byte lock in hand.
 pub fn recover(view: View, slot: usize) {
     for region in 0..=view.geometry().locks() as usize {
-        recover_in_lock(view, region, slot);
+        liveness::clear(&FileLock::new(view, region), slot);
     }
 }
 
-/// [`recover`], in one lock.
-pub fn recover_in_lock(view: View, region: usize, slot: usize) {
-    let lock = view.lock(region);
-    let cell = &lock.cells[slot];
-    if planted(Bug::ForgetBeforeNews) {
-        bakery(&lock).forget(slot);
-    }
-    steps::at(Step::Reap);
-    ownership(lock.words).forget(&cell.held, |token| {
-        let (news, record) = (&lock.words.previous_owner, &view.slots()[slot]);
-        news.token.store(token, Relaxed);
-        news.pid.store(record.pid.load(Relaxed), Relaxed);
-        news.tid.store(record.tid.load(Relaxed), Relaxed);
-        news.label.copy_from(&record.label);
-    });
-    cell.since.store(0, Relaxed);
-    steps::at(Step::ReapNews);
-    bakery(&lock).forget(slot);
-    // Release. Partner: the acquire load of a wish: who acts for the machine from here on has the news before it.
-    cell.ring_wish.store(Wish::None as u32, Release);
-    steps::at(Step::ReapForgotten);
-    wake_next(&lock, region, slot);
-}
-
-/// Removes `slot` from the file if it is dead. `false`: it is alive, or somebody else is removing it.
+/// Removes `slot` from the file if it is dead. Returns `false` if it is alive, or somebody else is removing it.
 pub fn reap(view: View, probe: &Probe, slot: usize) -> Result<bool> {
     let remove = || {
         recover(view, slot);
-        participant::vacate(view, slot);
+        slots::vacate(view, slot);
     };
-    if planted(Bug::ReapWithoutByteLock) && probe.look(slot).0 == Seen::Dead {
-        remove();
-        return Ok(true);
-    }
     Ok(probe.act_for(slot..slot + 1, remove)?.is_some())
 }
 
@@ -158,14 +44,14 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
     for slot in 0..view.slots().len() {
         recover(view, slot);
         if view.slots()[slot].state.load(Relaxed) != SlotState::Free as u32 {
-            participant::vacate(view, slot);
+            slots::vacate(view, slot);
         }
     }
     for region in 0..=view.geometry().locks() as usize {
         let token = &view.lock(region).words.token;
         token.store(token_after_boot(token.load(Relaxed), token_floor(realtime_ns)), Relaxed);
     }
-    clear_retentions(view);
+    clear_biases(view);
     clear_rings(view);
     view.header().slots_in_use.store(0, Relaxed);
     view.header().fences.store(fences as u32, Relaxed);
@@ -183,10 +69,12 @@ fn token_after_boot(last: u64, floor: u64) -> u64 {
     }
 }
 
-/// Nobody retains any lock's privilege. With every slot's byte lock in hand.
-pub fn clear_retentions(view: View) {
+/// No lock is biased any more. With every slot's byte lock in hand.
+pub fn clear_biases(view: View) {
     for region in 0..=view.geometry().locks() as usize {
-        privilege(view.lock(region).words).clear();
+        let lock = FileLock::new(view, region);
+        lock.bias().clear();
+        lock.bias_policy().clear();
     }
 }
 
@@ -195,10 +83,10 @@ fn clear_rings(view: View) {
     for region in 0..=view.geometry().locks() as usize {
         let lock = view.lock(region);
         for cell in lock.cells {
-            cell.ring_state.store(0, Relaxed);
-            cell.ring_link.store(0, Relaxed);
+            cell.ring().state.store(0, Relaxed);
+            cell.ring().link.store(0, Relaxed);
         }
-        lock.words.ring_bound.store(0, Relaxed);
+        lock.words.ring().bound.store(0, Relaxed);
     }
 }
 
@@ -209,8 +97,8 @@ pub fn write_boot_id(view: View, boot_id: [u64; 2]) {
     view.header().boot_id[1].store(boot_id[1], Release);
 }
 
-/// Are the registers of this boot, by its id? `false` too where the kernel does not tell it. Whoever has a byte lock
-/// proves it all the same.
+/// Returns whether the registers are of this boot, by its id; `false` too where the kernel does not tell it. A living
+/// participant's byte lock proves it all the same.
 pub fn is_of_this_boot(view: View) -> bool {
     let now = process::boot_id();
     let then = [0, 1].map(|half: usize| view.header().boot_id[half].load(crate::sync::Ordering::Acquire));

@@ -1,7 +1,7 @@
 //! The one door to the atomics: the real ones, or those of a model checker.
 //!
-//! No other file names `core::sync::atomic`, `loom` or `shuttle` (kept by `tests/house`). Built with
-//! `--cfg loom` or `--cfg shuttle`, the rooms that need no kernel (`algorithm`, `seeded`) run under that checker.
+//! No other file names `core::sync::atomic`, `loom` or `shuttle` (kept by `tests/layers.rs`). Built with
+//! `--cfg loom` or `--cfg shuttle`, the layers that need no kernel (`algorithm`, `acquire`, `mutants`) run under that checker.
 
 #[cfg(not(any(loom, shuttle)))]
 pub use core::sync::atomic::{
@@ -57,7 +57,6 @@ pub fn prefetch_for_writing(word: &AtomicU64) {
 }
 
 /// Tells the processor that this is a spin loop.
-#[cfg(not(any(loom, shuttle)))]
 pub fn spin_hint() {
     core::hint::spin_loop();
 }

@@ -19,8 +19,8 @@
 //!
 //! Half a minute in all on one core.
 //!
-//! With the feature `seeded-bugs`, the same models must fail for each bug planted in this room, and each property that
-//! the bug breaks must catch it alone, the others being switched off. `ForgetBeforeNews` and `ReapWithoutByteLock` are
+//! With the feature `mutants`, the same models must fail for each bug planted in this room, and each property that
+//! the bug breaks must catch it alone, the others being switched off. `ClearBeforeNotice` and `ReapWithoutByteLock` are
 //! planted in the room `recovery`, which loom cannot run.
 //!
 //! What loom does not see. A fence is no scheduling point of its own: it happens together with the access before it.
@@ -29,7 +29,7 @@
 //! here all the same, and the Spin model with store buffers has each of them as a step.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features seeded-bugs --test loom_bakery
+//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features mutants --test loom_bakery
 //! ```
 //! The search is deterministic, so a failure comes back when its test is run again; with `LOOM_LOCATION=1` it names
 //! the places of the racing accesses.
@@ -251,43 +251,43 @@ fn of_two_survivors_the_one_who_did_not_act_for_the_dead_may_get_the_news() {
     }
 }
 
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 mod planted {
     use super::*;
-    use turnlock::seeded::Bug;
+    use turnlock::mutants::Mutant;
     use under_loom::search::planted::is_caught;
     use under_loom::world::Property::{Data, Exclusion, News, Order, Token};
 
     #[test]
     fn without_choosing_two_are_inside() {
-        is_caught(Bug::NoChoosing, &duel(), &[Exclusion, Data, Token]);
+        is_caught(Mutant::NoChoosing, &duel(), &[Exclusion, Data, Token]);
     }
 
     // The two fences are also what keeps the order: without one of them a doorway that is long done may be overlooked.
     #[test]
     fn without_the_fence_after_choosing_two_are_inside_or_one_is_overtaken() {
-        is_caught(Bug::NoFenceAfterChoosing, &duel(), &[Exclusion, Data, Token, Order]);
+        is_caught(Mutant::NoFenceAfterChoosing, &duel(), &[Exclusion, Data, Token, Order]);
     }
 
     #[test]
     fn without_the_fence_before_the_wait_two_are_inside_or_one_is_overtaken() {
-        is_caught(Bug::NoFenceBeforeWait, &duel(), &[Exclusion, Data, Token, Order]);
+        is_caught(Mutant::NoFenceBeforeWait, &duel(), &[Exclusion, Data, Token, Order]);
     }
 
     #[test]
     fn without_the_tie_break_two_are_inside() {
-        is_caught(Bug::NoTieBreak, &duel(), &[Exclusion, Data, Token]);
+        is_caught(Mutant::NoTieBreak, &duel(), &[Exclusion, Data, Token]);
     }
 
     // The bakery still lets in one at a time, but the next one may not see what the last one wrote, its token included.
     #[test]
     fn leaving_without_release_order_is_a_data_race() {
-        is_caught(Bug::RelaxedLeave, &duel(), &[Data, Token]);
+        is_caught(Mutant::RelaxedLeave, &duel(), &[Data, Token]);
     }
 
     #[test]
     fn without_held_torn_data_come_without_the_news() {
         let plan = Plan::new(&[&[Lock], &[DieAt(Death::Torn)]]);
-        is_caught(Bug::NoHeld, &plan, &[News, Data]);
+        is_caught(Mutant::NoHeld, &plan, &[News, Data]);
     }
 }

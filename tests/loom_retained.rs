@@ -27,14 +27,14 @@
 //!
 //! A minute in all on one core.
 //!
-//! With the feature `seeded-bugs`, the bugs of the retained privilege must be caught, except those of membarrier.
-//! `LeaveBeforeControl` and `ControlByNonCandidate` are planted in the engine, which loom cannot run, and no public way
+//! With the feature `mutants`, the bugs of the retained privilege must be caught, except those of membarrier.
+//! `LeaveBeforeBias` and `BiasByNonHead` are planted in the engine, which loom cannot run, and no public way
 //! says whether a bug is planted; so the steps here have these two on their own (`Plan::bug`).
 //!
 //! What loom does not see is what `tests/loom_bakery.rs` says, and one thing more (see [`Scene::meet`]).
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features seeded-bugs --test loom_retained
+//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features mutants --test loom_retained
 //! ```
 #![cfg(loom)]
 
@@ -44,9 +44,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize as PlainUsize, Ordering::SeqCst};
 use support::watchdog;
 use turnlock::algorithm::Protocol;
+use turnlock::algorithm::bias::{Bias, BiasOwner, Mark};
 use turnlock::algorithm::ownership::{Health, TRYING};
-use turnlock::algorithm::retained::{Mark, Privilege, Retainer};
-use turnlock::seeded::Bug;
+use turnlock::mutants::Mutant;
 use turnlock::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed},
@@ -160,7 +160,7 @@ struct Scene {
     asking: PlainUsize,
     times_asked: PlainUsize,
     tally: Arc<Tally>,
-    bug: Option<Bug>,
+    bug: Option<Mutant>,
 }
 
 fn mark(slot: usize) -> Mark {
@@ -187,8 +187,8 @@ impl Scene {
         scene
     }
 
-    fn privilege(&self) -> Privilege<'_> {
-        Privilege {
+    fn privilege(&self) -> Bias<'_> {
+        Bias {
             control: &self.control,
             began_at: &self.began_at,
             back_off: &self.back_off,
@@ -206,7 +206,7 @@ impl Scene {
         self.meeting.store(0, Relaxed);
     }
 
-    fn planted(&self, bug: Bug) -> bool {
+    fn planted(&self, bug: Mutant) -> bool {
         self.bug == Some(bug)
     }
 
@@ -225,7 +225,7 @@ impl Scene {
                 return self.section(me, token, &dies) && self.leave_retained(me, &dies);
             }
             self.tally.refusals.fetch_add(1, SeqCst);
-            if self.planted(Bug::ControlByNonCandidate) {
+            if self.planted(Mutant::BiasByNonHead) {
                 self.meet();
                 privilege.hold_plainly();
             }
@@ -293,7 +293,7 @@ impl Scene {
         Some(token)
     }
 
-    fn ask(&self, retainer: Retainer) {
+    fn ask(&self, retainer: BiasOwner) {
         assert!(retainer.fenced, "no mark is of a process with membarrier");
         self.meet();
         self.privilege().ask(retainer);
@@ -325,7 +325,7 @@ impl Scene {
 
     fn settle_retaining(&self, me: usize, dies: &dyn Fn(Death) -> bool) -> bool {
         let world = &self.world;
-        if self.planted(Bug::LeaveBeforeControl) {
+        if self.planted(Mutant::LeaveBeforeBias) {
             world.bakery().leave(me);
         }
         let token = world.ownership().enter(&world.held[me]).unwrap();
@@ -379,7 +379,7 @@ impl Scene {
         false
     }
 
-    /// As `Privilege::enter` goes, up to there.
+    /// As `Bias::enter` goes, up to there.
     fn die_trying(&self, me: usize, takes_token: bool) -> bool {
         let world = &self.world;
         self.meet();
@@ -527,7 +527,7 @@ fn a_newcomer_that_finds_its_slot_named_as_the_retainer_does_no_harm() {
     }
 }
 
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 mod planted {
     use super::*;
     use under_loom::search::planted::is_caught;
@@ -535,31 +535,35 @@ mod planted {
 
     #[test]
     fn without_a_fence_in_fenced_mode_two_are_inside() {
-        is_caught(Bug::NoFenceInFencedMode, &duel(PLAIN).preemptions(3), &[Exclusion, Data, Token, Order]);
+        is_caught(Mutant::NoFenceInFencedMode, &duel(PLAIN).preemptions(3), &[Exclusion, Data, Token, Order]);
     }
 
     #[test]
     fn who_looks_before_it_says_that_it_tries_is_overlooked() {
-        is_caught(Bug::FlagAfterCheck, &duel(PLAIN).preemptions(3), &[Exclusion, Data, Token, Order]);
+        is_caught(Mutant::FlagAfterCheck, &duel(PLAIN).preemptions(3), &[Exclusion, Data, Token, Order]);
     }
 
     #[test]
     fn who_gives_its_number_up_before_control_names_it_is_overlooked() {
-        is_caught(Bug::LeaveBeforeControl, &duel(RETAIN).preemptions(3), &[Exclusion, Data, Token]);
+        is_caught(Mutant::LeaveBeforeBias, &duel(RETAIN).preemptions(3), &[Exclusion, Data, Token]);
     }
 
     #[test]
     fn who_is_no_candidate_and_writes_control_hides_the_new_retainer() {
-        is_caught(Bug::ControlByNonCandidate, &duel(RETAIN).preemptions(3), &[Exclusion, Data]);
+        is_caught(Mutant::BiasByNonHead, &duel(RETAIN).preemptions(3), &[Exclusion, Data]);
     }
 
     #[test]
     fn who_died_trying_was_no_holder() {
-        is_caught(Bug::OwnerDeadByTrying, &Plan::new(&[&[die_at(Death::Try, Plainly)], &[PLAIN]]), &[News]);
+        is_caught(
+            Mutant::OwnerDeadByTrying,
+            &Plan::new(&[&[die_at(Death::Try, Plainly)], &[PLAIN]]),
+            &[News],
+        );
     }
 
     #[test]
     fn without_release_order_the_privilege_brings_a_data_race() {
-        is_caught(Bug::RelaxedLeave, &duel(PLAIN).preemptions(3), &[Data]);
+        is_caught(Mutant::RelaxedLeave, &duel(PLAIN).preemptions(3), &[Data]);
     }
 }

@@ -8,8 +8,8 @@
 //! for that lock: the bakery behind it has tests of its own.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features seeded-bugs --test model_ring
-//! RUSTFLAGS="--cfg shuttle" cargo test --release --no-default-features --features seeded-bugs --test model_ring
+//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features mutants --test model_ring
+//! RUSTFLAGS="--cfg shuttle" cargo test --release --no-default-features --features mutants --test model_ring
 //! ```
 #![cfg(any(loom, shuttle))]
 
@@ -24,8 +24,8 @@ use support::watchdog;
 use turnlock::algorithm::ring::{
     InWords, LinkWord, MachineWords, Machines, Passed, Ring, Rule, Survey, Wish,
 };
-#[cfg(feature = "seeded-bugs")]
-use turnlock::seeded::{Bug, plant};
+#[cfg(feature = "mutants")]
+use turnlock::mutants::{Mutant, plant};
 use turnlock::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, full_fence};
 
 // All searches together take some seconds.
@@ -87,8 +87,8 @@ impl World {
 
     fn ask(&self, me: usize, wish: Wish) {
         let ring = self.ring();
-        #[cfg(feature = "seeded-bugs")]
-        if is_planted(Bug::AskWithoutLock) {
+        #[cfg(feature = "mutants")]
+        if is_planted(Mutant::AskWithoutLock) {
             ring.machines.set_wish(me, wish);
             full_fence();
             return;
@@ -384,16 +384,16 @@ fn four_of_both_kinds_with_gaps_between_them() {
     all_hold("three on demand", 3, None, &[(ONE, 6), (ONE, 6), (ONE, 6)]);
 }
 
-#[cfg(feature = "seeded-bugs")]
-static PLANTED: std::sync::Mutex<Option<Bug>> = std::sync::Mutex::new(None);
+#[cfg(feature = "mutants")]
+static PLANTED: std::sync::Mutex<Option<Mutant>> = std::sync::Mutex::new(None);
 
-#[cfg(feature = "seeded-bugs")]
-fn is_planted(bug: Bug) -> bool {
+#[cfg(feature = "mutants")]
+fn is_planted(bug: Mutant) -> bool {
     *PLANTED.lock().unwrap() == Some(bug)
 }
 
-#[cfg(feature = "seeded-bugs")]
-fn is_caught(bug: Bug, rule: Rule, machines: usize, preemptions: usize, visits: &'static [Visit]) {
+#[cfg(feature = "mutants")]
+fn is_caught(bug: Mutant, rule: Rule, machines: usize, preemptions: usize, visits: &'static [Visit]) {
     let _alone = alone();
     *PLANTED.lock().unwrap() = Some(bug);
     plant(Some(bug));
@@ -408,27 +408,27 @@ fn is_caught(bug: Bug, rule: Rule, machines: usize, preemptions: usize, visits: 
     println!("{bug:?}: {}", text.lines().next().unwrap_or_default());
 }
 
-#[cfg(all(loom, feature = "seeded-bugs"))]
+#[cfg(all(loom, feature = "mutants"))]
 #[test]
 fn a_state_stored_without_release_order_is_caught() {
-    is_caught(Bug::RelaxedLeave, Rule::Raynal, 2, 3, &[(STANDS, 2), (STANDS, 2)]);
+    is_caught(Mutant::RelaxedLeave, Rule::Raynal, 2, 3, &[(STANDS, 2), (STANDS, 2)]);
 }
 
 // Chance does not find it in 60,000 schedules: it must bring one back in the few steps in which another acts for it.
-#[cfg(all(loom, feature = "seeded-bugs"))]
+#[cfg(all(loom, feature = "mutants"))]
 #[test]
 fn asking_without_the_reconfiguration_lock_is_caught() {
-    is_caught(Bug::AskWithoutLock, Rule::Raynal, 2, 3, &[(ONE, 2), (ONE, 2)]);
+    is_caught(Mutant::AskWithoutLock, Rule::Raynal, 2, 3, &[(ONE, 2), (ONE, 2)]);
 }
 
-#[cfg(all(shuttle, feature = "seeded-bugs"))]
+#[cfg(all(shuttle, feature = "mutants"))]
 #[test]
 fn coming_back_with_the_old_state_is_caught() {
-    is_caught(Bug::StateNotRenewed, Rule::Raynal, 3, 4, &[(STANDS, 4), (ONE, 6), (ONE, 6)]);
+    is_caught(Mutant::StateNotRenewed, Rule::Raynal, 3, 4, &[(STANDS, 4), (ONE, 6), (ONE, 6)]);
 }
 
-#[cfg(all(shuttle, feature = "seeded-bugs"))]
+#[cfg(all(shuttle, feature = "mutants"))]
 #[test]
 fn absent_machines_that_are_not_counted_are_caught() {
-    is_caught(Bug::AbsentNotCounted, Rule::Raynal, 8, 4, &[(STANDS, 4), (ONE, 6), (ONE, 6)]);
+    is_caught(Mutant::AbsentNotCounted, Rule::Raynal, 8, 4, &[(STANDS, 4), (ONE, 6), (ONE, 6)]);
 }

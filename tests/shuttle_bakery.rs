@@ -13,12 +13,12 @@
 //! (probabilistic concurrency testing: few preemptions, at any place). 79,000 schedules in all, with some 250,000
 //! deaths, 40,000 of them inside; a dozen seconds of one core.
 //!
-//! With the feature `seeded-bugs`, `NoChoosing`, `NoTieBreak` and `NoHeld` must be caught, and so must a recovery in
+//! With the feature `mutants`, `NoChoosing`, `NoTieBreak` and `NoHeld` must be caught, and so must a recovery in
 //! the wrong order, which the test itself does. Shuttle runs everything sequentially consistent: a missing fence or a
 //! missing release order it cannot show, which is what `loom_bakery` is for.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg shuttle" cargo test --release --no-default-features --features seeded-bugs --test shuttle_bakery
+//! RUSTFLAGS="--cfg shuttle" cargo test --release --no-default-features --features mutants --test shuttle_bakery
 //! ```
 //! To replay a failure, run the one test that failed with `TURNLOCK_SCHEDULE` set to the `failing schedule` that it
 //! printed, line breaks and all: it then executes this one schedule only. To repeat a whole search, set
@@ -68,7 +68,7 @@ enum Property {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
     /// A dead one's register is cleared before its death is written down.
-    ForgetBeforeNews,
+    ClearBeforeNotice,
     /// The doorway takes no notice of the others' numbers.
     UnreadNumbers,
 }
@@ -475,7 +475,7 @@ impl World {
 
     /// As `recovery::recover_in_lock`, with the slot's byte lock in hand.
     fn recover(&self, slot: usize) {
-        if self.plan.wrong == Some(Wrong::ForgetBeforeNews) {
+        if self.plan.wrong == Some(Wrong::ClearBeforeNotice) {
             self.bakery().forget(slot);
         }
         self.ownership().forget(&self.held[slot], |token| self.news.store(token, Relaxed));
@@ -610,8 +610,8 @@ impl Field {
     }
 
     fn clear(&self) {
-        #[cfg(feature = "seeded-bugs")]
-        turnlock::seeded::plant(None);
+        #[cfg(feature = "mutants")]
+        turnlock::mutants::switch_on(None);
     }
 }
 
@@ -691,11 +691,11 @@ fn a_lock_that_was_left_without_repair_stays_closed_through_deaths() {
     assert!(came_up(&[&tally.news, &tally.entries_when_closed]));
 }
 
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 mod planted {
     use super::*;
     use std::panic::{set_hook, take_hook};
-    use turnlock::seeded::{Bug, plant};
+    use turnlock::mutants::{Mutant, plant};
 
     use Property::{Data, Exclusion, News, Order, Token};
 
@@ -770,7 +770,7 @@ mod planted {
         }
     }
 
-    fn is_caught_when_planted(bug: Bug, plan: &Plan, properties: &[Property]) {
+    fn is_caught_when_planted(bug: Mutant, plan: &Plan, properties: &[Property]) {
         let _field = Field::unplanted();
         plant(Some(bug));
         is_caught(&format!("{bug:?}"), plan, properties);
@@ -778,23 +778,23 @@ mod planted {
 
     #[test]
     fn without_choosing_two_are_inside() {
-        is_caught_when_planted(Bug::NoChoosing, &Plan::new(3, 3), &[Exclusion, Data, Token]);
+        is_caught_when_planted(Mutant::NoChoosing, &Plan::new(3, 3), &[Exclusion, Data, Token]);
     }
 
     #[test]
     fn without_the_tie_break_two_are_inside() {
-        is_caught_when_planted(Bug::NoTieBreak, &Plan::new(3, 3), &[Exclusion, Data, Token]);
+        is_caught_when_planted(Mutant::NoTieBreak, &Plan::new(3, 3), &[Exclusion, Data, Token]);
     }
 
     #[test]
     fn without_held_torn_data_come_without_the_news() {
-        is_caught_when_planted(Bug::NoHeld, &Plan::mortal(3, 3), &[News, Data]);
+        is_caught_when_planted(Mutant::NoHeld, &Plan::mortal(3, 3), &[News, Data]);
     }
 
     #[test]
     fn when_the_register_is_cleared_before_the_death_is_written_down_torn_data_come_without_the_news() {
         let _field = Field::unplanted();
-        let plan = Plan { wrong: Some(Wrong::ForgetBeforeNews), ..Plan::mortal(3, 3) };
+        let plan = Plan { wrong: Some(Wrong::ClearBeforeNotice), ..Plan::mortal(3, 3) };
         is_caught("a recovery in the wrong order", &plan, &[News, Data]);
     }
 

@@ -82,7 +82,7 @@ enum Place {
     Anywhere(u16),
     /// A register: of this region, this slot.
     Number(u8, u8),
-    /// `held`, `since`, `wake` and `sleepers`, as 32-bit words: of this region, this slot.
+    /// `held`, `since`, `wake` and `parked`, as 32-bit words: of this region, this slot.
     Cell(u8, u8, u8),
     /// Of this region, one of [`LOCK_WORDS`].
     Lock(u8, u8),

@@ -1,22 +1,22 @@
-//! What a holder is, whichever algorithm let it in: a fencing token, and the news of a death.
+//! What a holder is, whichever algorithm let it in: a fencing token, and the owner-dead notice.
 //!
 //! | word | who writes it | when |
 //! |---|---|---|
 //! | `token` | the holder | on entering: last token + 1 |
 //! | `held[i]` | participant i; or whoever holds its byte lock after its death | its token while inside; [`TRYING`] in an entry
-//!   that may still fail ([`super::retained`]); else 0 |
+//!   that may still fail ([`super::bias`]); else 0 |
 //! | `state` | the holder; or the reaper of a dead holder | see [`Health`] |
 //!
 //! Death between winning and `held` is clean: the algorithm's register still blocks everyone, and nothing was touched.
-//! The claim, the place in the line and the owner record are one slot with one writer, so there is no moment at which
+//! The claim, the place in the queue and the owner record are one slot with one writer, so there is no moment at which
 //! the lock is taken and nobody is written down.
 
-use crate::seeded::{Bug, planted};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
     compiler_fence,
 };
+use crate::trace::{self, Step};
 
 /// A fencing token of this or more is not one that anybody had: the sign bit, which costs no constant to look at.
 pub const TOKEN_LIMIT: u64 = 1 << 63;
@@ -36,9 +36,9 @@ pub fn token_in(held: u64) -> Option<u64> {
 pub enum Health {
     /// No holder died inside, or the data were repaired since.
     Consistent = 0,
-    /// A holder died inside; the next one has the news and is expected to repair the data.
+    /// A holder died inside; the next one gets the owner-dead notice and is expected to repair the data.
     Inconsistent = 1,
-    /// A holder that had the news unlocked without repairing: closed for everyone until a reset.
+    /// A holder that had the notice unlocked without repairing: closed for everyone until a reset.
     NotRecoverable = 2,
 }
 
@@ -75,10 +75,12 @@ impl Ownership<'_> {
             return None;
         }
         self.token.store(token, Relaxed);
+        trace::at(Step::Token);
         // Release. Partner: the acquire load in `forget`. What matters after a death is that this store is there before
         // any store of the section, and the compiler must not move one of those up: the fence below.
         held.store(token, Release);
         compiler_fence(SeqCst);
+        trace::at(Step::Held);
         Some(token)
     }
 
@@ -89,7 +91,7 @@ impl Ownership<'_> {
         Health::of(self.state.load(Relaxed))
     }
 
-    /// The critical section ends; the algorithm's `leave` comes right after. A holder that had the news and did not
+    /// The critical section ends; the algorithm's `leave` comes right after. A holder that had the notice and did not
     /// repair closes the lock for good.
     #[inline]
     pub fn exit(&self, held: &AtomicU64) {
@@ -111,27 +113,18 @@ impl Ownership<'_> {
         self.state.store(Health::NotRecoverable as u32, Release);
     }
 
-    /// Acts for a dead holder, if `held` says that it was one: `news` is told its token before the state changes.
+    /// Acts for a dead holder, if `held` says that it was one: `record` is called with its token before the state changes.
     /// Repeatable; the algorithm's `forget` comes after. Only with the dead one's byte lock in hand.
-    pub fn forget(&self, held: &AtomicU64, news: impl FnOnce(u64)) {
+    pub fn forget(&self, held: &AtomicU64, record: impl FnOnce(u64)) {
         // Acquire. Partner: the release store in `enter`.
         let found = held.load(Acquire);
-        let token = if planted(Bug::OwnerDeadByTrying) {
-            Some(found).filter(|found| *found != 0)
-        } else {
-            token_in(found)
-        };
-        let Some(token) = token else {
+        let Some(token) = token_in(found) else {
             if found != 0 {
                 held.store(0, Release);
             }
             return;
         };
-        if planted(Bug::NoHeld) {
-            held.store(0, Release);
-            return;
-        }
-        news(token);
+        record(token);
         if self.health() == Health::Consistent {
             self.state.store(Health::Inconsistent as u32, Release);
         }

@@ -1,11 +1,11 @@
-//! What comes with an acquisition, and the news of a death, for C.
+//! What comes with an acquisition, and the owner-dead notice, for C.
 
 use super::boundary::{check_output, fill_in, invalid};
 use crate::error::{
     Result,
     status::{TURNLOCK_OK, TURNLOCK_OWNER_DEAD},
 };
-use crate::lock::{Acquired, Mutex};
+use crate::kind::{Acquired, Handle, LockKind};
 use std::{ffi::c_char, mem::offset_of};
 
 /// What came with an acquisition. Set `size` to `sizeof(struct turnlock_acquired)` before the call; the rest is filled
@@ -44,7 +44,7 @@ pub struct turnlock_previous_owner {
     pub label: [c_char; 64],
 }
 
-/// Can it be told what comes with an acquisition? Asked before the lock is taken.
+/// Checks, before the lock is taken, that it can be told what comes with an acquisition.
 ///
 /// # Safety
 /// `acquired` is NULL, or writable as far as its `size` says.
@@ -57,39 +57,46 @@ pub unsafe fn check_acquired(acquired: *const turnlock_acquired) -> Result<()> {
 const SMALLEST_ACQUIRED: usize = offset_of!(turnlock_acquired, previous_owner_died) + size_of::<u32>();
 const SMALLEST_PREVIOUS_OWNER: usize = offset_of!(turnlock_previous_owner, label) + 64;
 
-/// Says what came with `taken`; gives the status.
+/// Says what came with an acquisition. Returns the status.
 ///
 /// # Safety
 /// `acquired` is NULL, or passed [`check_acquired`].
 #[inline]
-pub unsafe fn tell(mutex: &Mutex, taken: Acquired, acquired: *mut turnlock_acquired) -> i32 {
+pub unsafe fn tell<K: LockKind>(
+    lock: &Handle<K>,
+    acquisition: Acquired,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
     if !acquired.is_null() {
         // Not its label, which would be memory: this may be a signal handler.
-        let dead = taken.previous_owner_died.then(|| mutex.dead_owner());
+        let dead = acquisition.previous_owner_died.then(|| lock.dead_owner());
         let told = turnlock_acquired {
             size: 0,
-            fencing_token: taken.fencing_token,
+            fencing_token: acquisition.fencing_token,
             previous_owner_fencing_token: dead.map_or(0, |dead| dead.0),
             previous_owner_pid: dead.map_or(0, |dead| dead.1),
-            previous_owner_died: u32::from(taken.previous_owner_died),
+            previous_owner_died: u32::from(acquisition.previous_owner_died),
         };
         // SAFETY: not NULL, and the caller's promise.
         unsafe { fill_in(acquired, &told) };
     }
-    if taken.previous_owner_died { TURNLOCK_OWNER_DEAD } else { TURNLOCK_OK }
+    if acquisition.previous_owner_died { TURNLOCK_OWNER_DEAD } else { TURNLOCK_OK }
 }
 
-/// Writes down who died holding `mutex`, last.
+/// Writes down who died holding `lock`, last.
 ///
 /// # Safety
 /// `owner` is NULL, or writable as far as its `size` says.
-pub unsafe fn tell_previous_owner(mutex: &Mutex, owner: *mut turnlock_previous_owner) -> Result<i32> {
+pub unsafe fn tell_previous_owner<K: LockKind>(
+    lock: &Handle<K>,
+    owner: *mut turnlock_previous_owner,
+) -> Result<i32> {
     if owner.is_null() {
         return Err(invalid("the place for the previous owner is NULL"));
     }
     // SAFETY: the caller's promise.
     unsafe { check_output(owner, SMALLEST_PREVIOUS_OWNER) }?;
-    let previous = mutex.previous_owner().ok_or_else(|| mutex.nobody_died())?;
+    let previous = lock.previous_owner().ok_or_else(|| lock.nobody_died())?;
     let mut label = [0; 64];
     for (to, from) in label.iter_mut().zip(previous.label.bytes().take(63)) {
         *to = from as c_char;

@@ -2,10 +2,10 @@
 
 use super::{
     boundary::{bytes, invalid, options, status, text},
-    handle::Handle,
+    handle::OpaqueHandle,
 };
 use crate::error::status::TURNLOCK_OK;
-use crate::lock::LockFile;
+use crate::kind::LockFile;
 use std::{
     ffi::{OsStr, c_char, c_void},
     mem::offset_of,
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn turnlock_file_open(
             // SAFETY: the caller's promise.
             wanted.label(unsafe { text(given.label, "the label") }?);
         }
-        let opened = Handle::open(wanted.open(path)?);
+        let opened = OpaqueHandle::open(wanted.open(path)?);
         // SAFETY: not NULL, and the caller's promise.
         unsafe { file.write(opened.cast()) };
         Ok(TURNLOCK_OK)
@@ -138,12 +138,12 @@ pub unsafe extern "C" fn turnlock_file_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_file_close(file: *mut turnlock_file) -> i32 {
     // SAFETY: the caller's promise; turnlock_file stands for it.
-    status(|| unsafe { Handle::close(file.cast::<Handle<LockFile>>()) }.map(|()| TURNLOCK_OK))
+    status(|| unsafe { OpaqueHandle::close(file.cast::<OpaqueHandle<LockFile>>()) }.map(|()| TURNLOCK_OK))
 }
 
 /// # Safety
 /// As every function that takes a file.
 pub(super) unsafe fn lock_file<'a>(file: *const turnlock_file) -> crate::Result<&'a LockFile> {
     // SAFETY: the caller's promise; turnlock_file stands for it.
-    unsafe { Handle::get(file.cast::<Handle<LockFile>>(), "file") }
+    unsafe { OpaqueHandle::get(file.cast::<OpaqueHandle<LockFile>>(), "file") }
 }

@@ -6,7 +6,7 @@
 
 use super::boundary::invalid;
 use crate::error::{Error, Result};
-use crate::os::fork::{Gate, Gated};
+use crate::os::fork::{ForkGuard, ForkGuarded};
 use crate::sync::{
     AtomicU32,
     Ordering::{Acquire, Relaxed},
@@ -19,7 +19,7 @@ const CLOSED: u32 = 0x6c6f_636b;
 const SET_ASIDE: usize = 1024;
 
 /// A value behind a C pointer.
-pub struct Handle<T> {
+pub struct OpaqueHandle<T> {
     state: AtomicU32,
     value: UnsafeCell<Option<T>>,
 }
@@ -31,9 +31,9 @@ struct Closed {
 // SAFETY: nobody but the list uses the memory of a closed handle.
 unsafe impl Send for Closed {}
 
-static ASIDE: Gated<VecDeque<Closed>> = Gated::new(VecDeque::new());
+static ASIDE: ForkGuarded<VecDeque<Closed>> = ForkGuarded::new(VecDeque::new());
 
-impl<T> Handle<T> {
+impl<T> OpaqueHandle<T> {
     /// Puts `value` behind a new handle.
     pub fn open(value: T) -> *mut Self {
         Box::into_raw(Box::new(Self { state: AtomicU32::new(OPEN), value: UnsafeCell::new(Some(value)) }))
@@ -58,10 +58,10 @@ impl<T> Handle<T> {
         }
     }
 
-    /// [`Handle::get`] for the fast path: what is behind an open handle, and nothing to say about any other.
+    /// [`OpaqueHandle::get`] for the fast path: what is behind an open handle, and nothing to say about any other.
     ///
     /// # Safety
-    /// As [`Handle::get`].
+    /// As [`OpaqueHandle::get`].
     #[inline(always)]
     pub unsafe fn peek<'a>(handle: *const Self) -> Option<&'a T> {
         // SAFETY: the caller's promise.
@@ -77,7 +77,7 @@ impl<T> Handle<T> {
     /// Closes the handle and drops what is behind it.
     ///
     /// # Safety
-    /// As [`Handle::get`], and no other thread is inside a call with this handle.
+    /// As [`OpaqueHandle::get`], and no other thread is inside a call with this handle.
     pub unsafe fn close(handle: *mut Self) -> Result<()> {
         // SAFETY: the caller's promise.
         let Some(open) = (unsafe { handle.as_ref() }) else { return Err(invalid("the handle is NULL")) };
@@ -87,7 +87,7 @@ impl<T> Handle<T> {
         // SAFETY: the exchange made us the only one to come here.
         drop(unsafe { (*open.value.get()).take() });
         let closed = Closed { memory: handle.cast(), free: Self::free };
-        let oldest = ASIDE.with(&Gate::enter(), |aside| {
+        let oldest = ASIDE.with(&ForkGuard::enter(), |aside| {
             aside.push_back(closed);
             if aside.len() > SET_ASIDE { aside.pop_front() } else { None }
         });

@@ -9,6 +9,7 @@ mod file;
 mod follow;
 mod handle;
 mod mutex;
+mod operations;
 mod participant;
 mod ring;
 mod version;

@@ -1,15 +1,16 @@
 //! Mutexes, from C.
 
 use super::{
-    acquired::{check_acquired, tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
+    acquired::{turnlock_acquired, turnlock_previous_owner},
     boundary::{invalid, name, options, status},
     file::{lock_file, turnlock_file},
-    handle::Handle,
-    participant::{participant, turnlock_participant},
+    operations::{self, OpaqueLock},
+    participant::turnlock_participant,
 };
-use crate::error::{Error, Result, status::TURNLOCK_OK};
-use crate::lock::{DEFAULT_PATIENCE, Left, Mutex};
-use crate::wait::Limit;
+use crate::acquire::site::Limit;
+use crate::attach::fast_path::Left;
+use crate::error::status::TURNLOCK_OK;
+use crate::kind::{self, DEFAULT_PATIENCE, DeathPolicy, MutexKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
 /// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
@@ -19,6 +20,10 @@ pub struct turnlock_mutex {
     _opaque: [u8; 0],
 }
 
+impl OpaqueLock for turnlock_mutex {
+    type Kind = MutexKind;
+}
+
 /// `turnlock_mutex_options.algorithm`: Lamport's bakery, first come first served.
 pub const TURNLOCK_ALGORITHM_BAKERY: u32 = 1;
 /// `turnlock_mutex_options.flags`: do not create the lock.
@@ -26,6 +31,10 @@ pub const TURNLOCK_MUTEX_MUST_EXIST: u32 = 1;
 /// `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the
 /// lock is created now. One that exists keeps what it has, and `turnlock_mutex_patience` says it.
 pub const TURNLOCK_MUTEX_STRICT: u32 = 2;
+
+/// `turnlock_mutex_options.flags`: a holder's death needs no repair, if the lock is created now: the next holder is told
+/// (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+pub const TURNLOCK_MUTEX_RELEASE_ON_DEATH: u32 = 4;
 
 /// How to open, or create, a mutex. Set `size` to `sizeof(struct turnlock_mutex_options)` and everything else that you
 /// do not care about to 0.
@@ -65,11 +74,10 @@ pub unsafe extern "C" fn turnlock_mutex_open(
         let (file, name) = unsafe { (lock_file(file)?, self::name(name)?) };
         // SAFETY: the caller's promise.
         let given = unsafe { self::options(options, offset_of!(turnlock_mutex_options, patience_ns)) }?;
-        if mutex.is_null() {
-            return Err(invalid("the place for the mutex handle is NULL"));
-        }
         if !matches!(given.algorithm, 0 | TURNLOCK_ALGORITHM_BAKERY)
-            || given.flags & !(TURNLOCK_MUTEX_MUST_EXIST | TURNLOCK_MUTEX_STRICT) != 0
+            || given.flags
+                & !(TURNLOCK_MUTEX_MUST_EXIST | TURNLOCK_MUTEX_STRICT | TURNLOCK_MUTEX_RELEASE_ON_DEATH)
+                != 0
         {
             return Err(invalid(
                 "the algorithm or a flag is one that this version of turnlock does not know",
@@ -81,10 +89,12 @@ pub unsafe extern "C" fn turnlock_mutex_open(
             patience => Duration::from_nanos(patience),
         };
         let must_exist = given.flags & TURNLOCK_MUTEX_MUST_EXIST != 0;
-        let opened = file.mutex_options().patience(patience).must_exist(must_exist).open(name)?;
-        // SAFETY: not NULL, and the caller's promise.
-        unsafe { mutex.write(Handle::open(opened).cast()) };
-        Ok(TURNLOCK_OK)
+        let mut options = file.mutex_options().patience(patience).must_exist(must_exist);
+        if given.flags & TURNLOCK_MUTEX_RELEASE_ON_DEATH != 0 {
+            options = options.death_policy(DeathPolicy::Release);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { operations::open(mutex, || Ok(options.open(name)?.into_handle())) }
     })
 }
 
@@ -100,7 +110,7 @@ pub unsafe extern "C" fn turnlock_mutex_patience(mutex: *const turnlock_mutex, p
             return Err(invalid("the place for the patience is NULL"));
         }
         // SAFETY: the caller's promise.
-        let patience = unsafe { self::mutex(mutex) }?.patience();
+        let patience = unsafe { operations::opened(mutex) }?.patience();
         // SAFETY: not NULL, and the caller's promise.
         unsafe { patience_ns.write(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX)) };
         Ok(TURNLOCK_OK)
@@ -113,14 +123,8 @@ pub unsafe extern "C" fn turnlock_mutex_patience(mutex: *const turnlock_mutex, p
 /// `mutex` is NULL or a mutex handle; no other thread is inside a call with it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_close(mutex: *mut turnlock_mutex) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        if unsafe { self::mutex(mutex) }?.is_held_by_this_thread() {
-            return Err(Error::StillHeld);
-        }
-        // SAFETY: the caller's promise; turnlock_mutex stands for it.
-        unsafe { Handle::close(mutex.cast::<Handle<Mutex>>()) }.map(|()| TURNLOCK_OK)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { operations::close(mutex) }
 }
 
 /// Takes the lock, waiting for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: the lock is yours and the
@@ -142,7 +146,7 @@ pub unsafe extern "C" fn turnlock_mutex_lock(
     unsafe {
         // Of another size: the slow way says what is wrong with it, or fills in what both know.
         if acquired.is_null() || (*acquired).size == SIZE {
-            match Handle::peek(mutex.cast::<Handle<Mutex>>()).and_then(Mutex::enter_retained) {
+            match operations::peek(mutex).and_then(kind::Handle::lock_biased) {
                 Some(_) if acquired.is_null() => return TURNLOCK_OK,
                 Some(fencing_token) => {
                     acquired.write(turnlock_acquired {
@@ -171,7 +175,7 @@ pub unsafe extern "C" fn turnlock_mutex_try_lock(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take(mutex, Limit::Never, acquired) }
+    unsafe { operations::lock(mutex, Limit::Never, acquired) }
 }
 
 /// Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the line is
@@ -186,7 +190,7 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take(mutex, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
+    unsafe { operations::lock(mutex, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
 }
 
 /// Gives the lock back. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock
@@ -200,11 +204,11 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> i32 {
     // SAFETY: the caller's promise.
-    let handle = unsafe { Handle::peek(mutex.cast::<Handle<Mutex>>()) };
-    match handle.and_then(|mutex| mutex.leave_retained(None)) {
+    let handle = unsafe { operations::peek(mutex) };
+    match handle.and_then(|mutex| mutex.unlock_biased(None)) {
         Some(Left::Quietly) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
-        Some(Left::Disturbed) => unsafe { left_disturbed(mutex) },
+        Some(Left::Revoked) => unsafe { complete_unlock(mutex) },
         // SAFETY: the caller's promise.
         None => unsafe { unlock_slowly(mutex) },
     }
@@ -221,12 +225,10 @@ unsafe extern "C" fn lock_slowly(mutex: *const turnlock_mutex, acquired: *mut tu
     // SAFETY: the caller's promise.
     unsafe {
         // Without what `status` costs: for programs that use several files.
-        if acquired.is_null()
-            && Handle::peek(mutex.cast::<Handle<Mutex>>()).and_then(Mutex::enter_retained_again).is_some()
-        {
+        if acquired.is_null() && operations::peek(mutex).is_some_and(kind::Handle::recall_and_lock_biased) {
             return TURNLOCK_OK;
         }
-        take(mutex, Limit::Forever, acquired)
+        operations::lock(mutex, Limit::Forever, acquired)
     }
 }
 
@@ -234,10 +236,9 @@ unsafe extern "C" fn lock_slowly(mutex: *const turnlock_mutex, acquired: *mut tu
 /// As `turnlock_mutex_unlock`.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn left_disturbed(mutex: *const turnlock_mutex) -> i32 {
-    let left = Some(Left::Disturbed);
+unsafe extern "C" fn complete_unlock(mutex: *const turnlock_mutex) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { self::mutex(mutex) }?.unlock_slowly(left, None).map(|()| TURNLOCK_OK))
+    unsafe { operations::unlock(mutex, Some(Left::Revoked)) }
 }
 
 /// # Safety
@@ -246,7 +247,7 @@ unsafe extern "C" fn left_disturbed(mutex: *const turnlock_mutex) -> i32 {
 #[inline(never)]
 unsafe extern "C" fn unlock_slowly(mutex: *const turnlock_mutex) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { self::mutex(mutex) }?.unlock_slowly(None, None).map(|()| TURNLOCK_OK))
+    unsafe { operations::unlock(mutex, None) }
 }
 
 /// Gives the lock back as a dying owner does, since the data were left half-done (an exception, say): the next holder
@@ -257,7 +258,7 @@ unsafe extern "C" fn unlock_slowly(mutex: *const turnlock_mutex) -> i32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_abandon(mutex: *const turnlock_mutex) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { self::mutex(mutex) }?.abandon(None).map(|()| TURNLOCK_OK))
+    unsafe { operations::act(mutex, |mutex| mutex.abandon(None)) }
 }
 
 /// Says, while holding the lock after TURNLOCK_OWNER_DEAD, that the data are well again.
@@ -268,7 +269,7 @@ pub unsafe extern "C" fn turnlock_mutex_abandon(mutex: *const turnlock_mutex) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_mark_consistent(mutex: *const turnlock_mutex) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { self::mutex(mutex) }?.mark_consistent().map(|()| TURNLOCK_OK))
+    unsafe { operations::act(mutex, |mutex| mutex.mark_consistent()) }
 }
 
 /// Opens a lock that is not recoverable again, in its turn, after the data were repaired or given up. Errors as
@@ -279,7 +280,28 @@ pub unsafe extern "C" fn turnlock_mutex_mark_consistent(mutex: *const turnlock_m
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_reset(mutex: *const turnlock_mutex) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { self::mutex(mutex) }?.reset().map(|()| TURNLOCK_OK))
+    unsafe { operations::act(mutex, |mutex| mutex.reset(Limit::Forever)) }
+}
+
+/// `turnlock_mutex_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+///
+/// # Safety
+/// `mutex` is a mutex handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_try_reset(mutex: *const turnlock_mutex) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::act(mutex, |mutex| mutex.reset(Limit::Never)) }
+}
+
+/// `turnlock_mutex_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+///
+/// # Safety
+/// `mutex` is a mutex handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_reset_for(mutex: *const turnlock_mutex, nanoseconds: u64) -> i32 {
+    let limit = Limit::For(Duration::from_nanos(nanoseconds));
+    // SAFETY: the caller's promise.
+    unsafe { operations::act(mutex, |mutex| mutex.reset(limit)) }
 }
 
 /// Who died holding this lock, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
@@ -291,12 +313,8 @@ pub unsafe extern "C" fn turnlock_mutex_previous_owner(
     mutex: *const turnlock_mutex,
     owner: *mut turnlock_previous_owner,
 ) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        let mutex = unsafe { self::mutex(mutex) }?;
-        // SAFETY: the caller's promise.
-        unsafe { tell_previous_owner(mutex, owner) }
-    })
+    // SAFETY: the caller's promise.
+    unsafe { operations::previous_owner(mutex, owner) }
 }
 
 /// `turnlock_mutex_lock`, as `participant`. TURNLOCK_ERROR_PARTICIPANT_BUSY while it takes a lock on another thread.
@@ -305,12 +323,12 @@ pub unsafe extern "C" fn turnlock_mutex_previous_owner(
 /// `participant` is a participant handle; the rest as `turnlock_mutex_lock`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_lock_as(
-    participant: *const turnlock_participant,
     mutex: *const turnlock_mutex,
+    participant: *const turnlock_participant,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take_as(participant, mutex, Limit::Forever, acquired) }
+    unsafe { operations::lock_as(mutex, participant, Limit::Forever, acquired) }
 }
 
 /// `turnlock_mutex_try_lock`, as `participant`.
@@ -319,12 +337,12 @@ pub unsafe extern "C" fn turnlock_mutex_lock_as(
 /// As `turnlock_mutex_lock_as`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_try_lock_as(
-    participant: *const turnlock_participant,
     mutex: *const turnlock_mutex,
+    participant: *const turnlock_participant,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take_as(participant, mutex, Limit::Never, acquired) }
+    unsafe { operations::lock_as(mutex, participant, Limit::Never, acquired) }
 }
 
 /// `turnlock_mutex_lock_for`, as `participant`.
@@ -333,13 +351,15 @@ pub unsafe extern "C" fn turnlock_mutex_try_lock_as(
 /// As `turnlock_mutex_lock_as`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_lock_for_as(
-    participant: *const turnlock_participant,
     mutex: *const turnlock_mutex,
+    participant: *const turnlock_participant,
     nanoseconds: u64,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take_as(participant, mutex, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
+    unsafe {
+        operations::lock_as(mutex, participant, Limit::For(Duration::from_nanos(nanoseconds)), acquired)
+    }
 }
 
 /// `turnlock_mutex_unlock`, as `participant`, from any thread.
@@ -348,14 +368,11 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for_as(
 /// `participant` is a participant handle and `mutex` a mutex handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_unlock_as(
-    participant: *const turnlock_participant,
     mutex: *const turnlock_mutex,
+    participant: *const turnlock_participant,
 ) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        let (participant, mutex) = unsafe { (self::participant(participant)?, self::mutex(mutex)?) };
-        mutex.unlock_as(participant, None).map(|()| TURNLOCK_OK)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { operations::act_as(mutex, participant, |mutex, participant| mutex.unlock_as(participant, None)) }
 }
 
 /// `turnlock_mutex_abandon`, as `participant`, from any thread.
@@ -364,14 +381,13 @@ pub unsafe extern "C" fn turnlock_mutex_unlock_as(
 /// `participant` is a participant handle and `mutex` a mutex handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_abandon_as(
-    participant: *const turnlock_participant,
     mutex: *const turnlock_mutex,
+    participant: *const turnlock_participant,
 ) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        let (participant, mutex) = unsafe { (self::participant(participant)?, self::mutex(mutex)?) };
-        mutex.abandon_as(participant, None).map(|()| TURNLOCK_OK)
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        operations::act_as(mutex, participant, |mutex, participant| mutex.abandon_as(participant, None))
+    }
 }
 
 /// `turnlock_mutex_mark_consistent`, as `participant`.
@@ -380,55 +396,11 @@ pub unsafe extern "C" fn turnlock_mutex_abandon_as(
 /// `participant` is a participant handle and `mutex` a mutex handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_mark_consistent_as(
-    participant: *const turnlock_participant,
     mutex: *const turnlock_mutex,
-) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        let (participant, mutex) = unsafe { (self::participant(participant)?, self::mutex(mutex)?) };
-        mutex.mark_consistent_as(participant).map(|()| TURNLOCK_OK)
-    })
-}
-
-/// # Safety
-/// As every function that takes a mutex.
-#[inline]
-unsafe fn mutex<'a>(mutex: *const turnlock_mutex) -> Result<&'a Mutex> {
-    // SAFETY: the caller's promise; turnlock_mutex stands for it.
-    unsafe { Handle::get(mutex.cast::<Handle<Mutex>>(), "mutex") }
-}
-
-/// # Safety
-/// As `turnlock_mutex_lock`.
-#[cold]
-#[inline(never)]
-unsafe fn take(mutex: *const turnlock_mutex, limit: Limit, acquired: *mut turnlock_acquired) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        unsafe { check_acquired(acquired) }?;
-        // SAFETY: the caller's promise.
-        let mutex = unsafe { self::mutex(mutex) }?;
-        let taken = mutex.take(limit)?;
-        // SAFETY: the caller's promise.
-        Ok(unsafe { tell(mutex, taken, acquired) })
-    })
-}
-
-/// # Safety
-/// As `turnlock_mutex_lock_as`.
-unsafe fn take_as(
     participant: *const turnlock_participant,
-    mutex: *const turnlock_mutex,
-    limit: Limit,
-    acquired: *mut turnlock_acquired,
 ) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        unsafe { check_acquired(acquired) }?;
-        // SAFETY: the caller's promise.
-        let (participant, mutex) = unsafe { (self::participant(participant)?, self::mutex(mutex)?) };
-        let taken = mutex.take_as(participant, limit)?;
-        // SAFETY: the caller's promise.
-        Ok(unsafe { tell(mutex, taken, acquired) })
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        operations::act_as(mutex, participant, |mutex, participant| mutex.mark_consistent_as(participant))
+    }
 }

@@ -3,10 +3,10 @@
 use super::{
     boundary::{invalid, status},
     file::{lock_file, turnlock_file},
-    handle::Handle,
+    handle::OpaqueHandle,
 };
 use crate::error::{Error, Result, status::TURNLOCK_OK};
-use crate::lock::Participant;
+use crate::kind::Participant;
 
 /// A participant: a slot of its own in a lock file, for work that moves between threads (goroutines, promises, tasks).
 /// What is locked with the `_as` functions belongs to it, whichever thread makes the call. It takes one lock at a time.
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn turnlock_participant_close(participant: *mut turnlock_p
             return Err(Error::StillHeld);
         }
         // SAFETY: the caller's promise; turnlock_participant stands for it.
-        unsafe { Handle::close(participant.cast::<Handle<Participant>>()) }.map(|()| TURNLOCK_OK)
+        unsafe { OpaqueHandle::close(participant.cast::<OpaqueHandle<Participant>>()) }.map(|()| TURNLOCK_OK)
     })
 }
 
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn turnlock_participant_clear_cancel(participant: *const t
 /// As every function that takes a participant.
 pub(super) unsafe fn participant<'a>(participant: *const turnlock_participant) -> Result<&'a Participant> {
     // SAFETY: the caller's promise; turnlock_participant stands for it.
-    unsafe { Handle::get(participant.cast::<Handle<Participant>>(), "participant") }
+    unsafe { OpaqueHandle::get(participant.cast::<OpaqueHandle<Participant>>(), "participant") }
 }
 
 /// # Safety
@@ -111,7 +111,7 @@ unsafe fn give(
     if place.is_null() {
         return Err(invalid("the place for the participant handle is NULL"));
     }
-    let opened = Handle::open(open()?);
+    let opened = OpaqueHandle::open(open()?);
     // SAFETY: not NULL, and the caller's promise.
     unsafe { place.write(opened.cast()) };
     Ok(TURNLOCK_OK)

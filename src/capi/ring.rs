@@ -1,15 +1,14 @@
 //! Turn rings, from C.
 
 use super::{
-    acquired::{check_acquired, tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
+    acquired::{turnlock_acquired, turnlock_previous_owner},
     boundary::{invalid, name, options, status},
     file::{lock_file, turnlock_file},
-    handle::Handle,
-    participant::{participant, turnlock_participant},
+    operations::{self, OpaqueLock},
+    participant::turnlock_participant,
 };
-use crate::error::{Error, Result, status::TURNLOCK_OK};
-use crate::lock::{Mutex, RingAlgorithm, TurnRing};
-use crate::wait::Limit;
+use crate::acquire::site::Limit;
+use crate::kind::{DeathPolicy, RingAlgorithm, RingKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
 /// A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
@@ -17,6 +16,10 @@ use std::{ffi::c_char, mem::offset_of, time::Duration};
 #[allow(non_camel_case_types)]
 pub struct turnlock_ring {
     _opaque: [u8; 0],
+}
+
+impl OpaqueLock for turnlock_ring {
+    type Kind = RingKind;
 }
 
 /// `turnlock_ring_options.algorithm`: Dijkstra's K-state ring, which stabilises itself.
@@ -31,6 +34,10 @@ pub const TURNLOCK_RING_MUST_EXIST: u32 = 1;
 /// until `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or
 /// has the turn.
 pub const TURNLOCK_RING_STANDING: u32 = 2;
+
+/// `turnlock_ring_options.flags`: a holder's death needs no repair, if the ring is created now: the next holder is told
+/// (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+pub const TURNLOCK_RING_RELEASE_ON_DEATH: u32 = 4;
 
 /// How to open, or create, a turn ring. Set `size` to `sizeof(struct turnlock_ring_options)` and everything else that
 /// you do not care about to 0.
@@ -73,9 +80,6 @@ pub unsafe extern "C" fn turnlock_ring_open(
         let (file, name) = unsafe { (lock_file(file)?, self::name(name)?) };
         // SAFETY: the caller's promise.
         let given = unsafe { self::options(options, offset_of!(turnlock_ring_options, reserved) + 4) }?;
-        if ring.is_null() {
-            return Err(invalid("the place for the ring handle is NULL"));
-        }
         let algorithm = match given.algorithm {
             0 => None,
             TURNLOCK_ALGORITHM_RAYNAL => Some(RingAlgorithm::Raynal),
@@ -83,7 +87,8 @@ pub unsafe extern "C" fn turnlock_ring_open(
             TURNLOCK_ALGORITHM_SUM => Some(RingAlgorithm::Sum { step: given.step.max(1) }),
             _ => return Err(invalid("the algorithm is not that of a ring this version of turnlock knows")),
         };
-        if given.flags & !(TURNLOCK_RING_MUST_EXIST | TURNLOCK_RING_STANDING) != 0
+        if given.flags & !(TURNLOCK_RING_MUST_EXIST | TURNLOCK_RING_STANDING | TURNLOCK_RING_RELEASE_ON_DEATH)
+            != 0
             || given.reserved != 0
             || (given.step != 0 && given.algorithm != TURNLOCK_ALGORITHM_SUM)
         {
@@ -95,11 +100,13 @@ pub unsafe extern "C" fn turnlock_ring_open(
         if let Some(algorithm) = algorithm {
             options = options.algorithm(algorithm);
         }
+        if given.flags & TURNLOCK_RING_RELEASE_ON_DEATH != 0 {
+            options = options.death_policy(DeathPolicy::Release);
+        }
         let options = options.standing(given.flags & TURNLOCK_RING_STANDING != 0);
-        let opened = options.must_exist(given.flags & TURNLOCK_RING_MUST_EXIST != 0).open(name)?;
-        // SAFETY: not NULL, and the caller's promise.
-        unsafe { ring.write(Handle::open(opened).cast()) };
-        Ok(TURNLOCK_OK)
+        let options = options.must_exist(given.flags & TURNLOCK_RING_MUST_EXIST != 0);
+        // SAFETY: the caller's promise.
+        unsafe { operations::open(ring, || Ok(options.open(name)?.into_handle())) }
     })
 }
 
@@ -110,14 +117,8 @@ pub unsafe extern "C" fn turnlock_ring_open(
 /// `ring` is NULL or a ring handle; no other thread is inside a call with it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_close(ring: *mut turnlock_ring) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        if unsafe { turns(ring) }?.is_held_by_this_thread() {
-            return Err(Error::StillHeld);
-        }
-        // SAFETY: the caller's promise; turnlock_ring stands for it.
-        unsafe { Handle::close(ring.cast::<Handle<TurnRing>>()) }.map(|()| TURNLOCK_OK)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { operations::close(ring) }
 }
 
 /// Waits for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: it is your turn and the previous holder died
@@ -133,7 +134,7 @@ pub unsafe extern "C" fn turnlock_ring_lock(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take(ring, Limit::Forever, acquired) }
+    unsafe { operations::lock(ring, Limit::Forever, acquired) }
 }
 
 /// Takes the turn if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK. Otherwise as `turnlock_ring_lock`.
@@ -146,7 +147,7 @@ pub unsafe extern "C" fn turnlock_ring_try_lock(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take(ring, Limit::Never, acquired) }
+    unsafe { operations::lock(ring, Limit::Never, acquired) }
 }
 
 /// Waits for the turn at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT; a standing participant stays in the
@@ -161,7 +162,7 @@ pub unsafe extern "C" fn turnlock_ring_lock_for(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take(ring, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
+    unsafe { operations::lock(ring, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
 }
 
 /// Passes the turn on. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_ring_mark_consistent` closes the ring for
@@ -172,7 +173,7 @@ pub unsafe extern "C" fn turnlock_ring_lock_for(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_unlock(ring: *const turnlock_ring) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { turns(ring) }?.unlock(None).map(|()| TURNLOCK_OK))
+    unsafe { operations::act(ring, |ring| ring.unlock(None)) }
 }
 
 /// Passes the turn on as a dying owner does: the next holder is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not
@@ -183,7 +184,7 @@ pub unsafe extern "C" fn turnlock_ring_unlock(ring: *const turnlock_ring) -> i32
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_abandon(ring: *const turnlock_ring) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { turns(ring) }?.abandon(None).map(|()| TURNLOCK_OK))
+    unsafe { operations::act(ring, |ring| ring.abandon(None)) }
 }
 
 /// Says, having the turn after TURNLOCK_OWNER_DEAD, that the data are well again.
@@ -194,7 +195,7 @@ pub unsafe extern "C" fn turnlock_ring_abandon(ring: *const turnlock_ring) -> i3
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_mark_consistent(ring: *const turnlock_ring) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { turns(ring) }?.mark_consistent().map(|()| TURNLOCK_OK))
+    unsafe { operations::act(ring, |ring| ring.mark_consistent()) }
 }
 
 /// Opens a ring that is not recoverable again, in its turn. As `turnlock_mutex_reset`.
@@ -204,7 +205,28 @@ pub unsafe extern "C" fn turnlock_ring_mark_consistent(ring: *const turnlock_rin
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_reset(ring: *const turnlock_ring) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { turns(ring) }?.reset().map(|()| TURNLOCK_OK))
+    unsafe { operations::act(ring, |ring| ring.reset(Limit::Forever)) }
+}
+
+/// `turnlock_ring_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+///
+/// # Safety
+/// `ring` is a ring handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_try_reset(ring: *const turnlock_ring) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::act(ring, |ring| ring.reset(Limit::Never)) }
+}
+
+/// `turnlock_ring_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+///
+/// # Safety
+/// `ring` is a ring handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_reset_for(ring: *const turnlock_ring, nanoseconds: u64) -> i32 {
+    let limit = Limit::For(Duration::from_nanos(nanoseconds));
+    // SAFETY: the caller's promise.
+    unsafe { operations::act(ring, |ring| ring.reset(limit)) }
 }
 
 /// The calling thread, if it stands in the ring, leaves it: it is passed over until its next turn is asked for.
@@ -215,7 +237,7 @@ pub unsafe extern "C" fn turnlock_ring_reset(ring: *const turnlock_ring) -> i32 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_leave(ring: *const turnlock_ring) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { turns(ring) }?.leave_ring().map(|()| TURNLOCK_OK))
+    unsafe { operations::act(ring, |ring| ring.depart()) }
 }
 
 /// Who died having the turn, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
@@ -227,10 +249,8 @@ pub unsafe extern "C" fn turnlock_ring_previous_owner(
     ring: *const turnlock_ring,
     owner: *mut turnlock_previous_owner,
 ) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        unsafe { tell_previous_owner(turns(ring)?, owner) }
-    })
+    // SAFETY: the caller's promise.
+    unsafe { operations::previous_owner(ring, owner) }
 }
 
 /// `turnlock_ring_lock`, as `participant`. TURNLOCK_ERROR_PARTICIPANT_BUSY while it takes a lock on another thread.
@@ -239,12 +259,12 @@ pub unsafe extern "C" fn turnlock_ring_previous_owner(
 /// `participant` is a participant handle; the rest as `turnlock_ring_lock`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_lock_as(
-    participant: *const turnlock_participant,
     ring: *const turnlock_ring,
+    participant: *const turnlock_participant,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take_as(participant, ring, Limit::Forever, acquired) }
+    unsafe { operations::lock_as(ring, participant, Limit::Forever, acquired) }
 }
 
 /// `turnlock_ring_try_lock`, as `participant`.
@@ -253,12 +273,12 @@ pub unsafe extern "C" fn turnlock_ring_lock_as(
 /// `participant` is a participant handle; the rest as `turnlock_ring_lock`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_try_lock_as(
-    participant: *const turnlock_participant,
     ring: *const turnlock_ring,
+    participant: *const turnlock_participant,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take_as(participant, ring, Limit::Never, acquired) }
+    unsafe { operations::lock_as(ring, participant, Limit::Never, acquired) }
 }
 
 /// `turnlock_ring_lock_for`, as `participant`.
@@ -267,13 +287,13 @@ pub unsafe extern "C" fn turnlock_ring_try_lock_as(
 /// `participant` is a participant handle; the rest as `turnlock_ring_lock`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_lock_for_as(
-    participant: *const turnlock_participant,
     ring: *const turnlock_ring,
+    participant: *const turnlock_participant,
     nanoseconds: u64,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { take_as(participant, ring, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
+    unsafe { operations::lock_as(ring, participant, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
 }
 
 /// `turnlock_ring_unlock`, as `participant`, from any thread.
@@ -282,14 +302,11 @@ pub unsafe extern "C" fn turnlock_ring_lock_for_as(
 /// `participant` is a participant handle and `ring` a ring handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_unlock_as(
-    participant: *const turnlock_participant,
     ring: *const turnlock_ring,
+    participant: *const turnlock_participant,
 ) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        let (participant, turns) = unsafe { (self::participant(participant)?, turns(ring)?) };
-        turns.unlock_as(participant, None).map(|()| TURNLOCK_OK)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { operations::act_as(ring, participant, |ring, participant| ring.unlock_as(participant, None)) }
 }
 
 /// `turnlock_ring_abandon`, as `participant`, from any thread.
@@ -298,14 +315,11 @@ pub unsafe extern "C" fn turnlock_ring_unlock_as(
 /// `participant` is a participant handle and `ring` a ring handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_abandon_as(
-    participant: *const turnlock_participant,
     ring: *const turnlock_ring,
+    participant: *const turnlock_participant,
 ) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        let (participant, turns) = unsafe { (self::participant(participant)?, turns(ring)?) };
-        turns.abandon_as(participant, None).map(|()| TURNLOCK_OK)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { operations::act_as(ring, participant, |ring, participant| ring.abandon_as(participant, None)) }
 }
 
 /// `turnlock_ring_mark_consistent`, as `participant`.
@@ -314,14 +328,11 @@ pub unsafe extern "C" fn turnlock_ring_abandon_as(
 /// `participant` is a participant handle and `ring` a ring handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_mark_consistent_as(
-    participant: *const turnlock_participant,
     ring: *const turnlock_ring,
+    participant: *const turnlock_participant,
 ) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        let (participant, turns) = unsafe { (self::participant(participant)?, turns(ring)?) };
-        turns.mark_consistent_as(participant).map(|()| TURNLOCK_OK)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { operations::act_as(ring, participant, |ring, participant| ring.mark_consistent_as(participant)) }
 }
 
 /// `turnlock_ring_leave`, as `participant`.
@@ -330,52 +341,9 @@ pub unsafe extern "C" fn turnlock_ring_mark_consistent_as(
 /// `participant` is a participant handle and `ring` a ring handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_ring_leave_as(
-    participant: *const turnlock_participant,
     ring: *const turnlock_ring,
-) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        let (participant, turns) = unsafe { (self::participant(participant)?, turns(ring)?) };
-        turns.leave_ring_as(participant).map(|()| TURNLOCK_OK)
-    })
-}
-
-/// # Safety
-/// As every function that takes a ring.
-unsafe fn turns<'a>(ring: *const turnlock_ring) -> Result<&'a Mutex> {
-    // SAFETY: the caller's promise; turnlock_ring stands for it.
-    unsafe { Handle::get(ring.cast::<Handle<TurnRing>>(), "ring") }.map(TurnRing::as_mutex)
-}
-
-/// # Safety
-/// As `turnlock_ring_lock`.
-unsafe fn take(ring: *const turnlock_ring, limit: Limit, acquired: *mut turnlock_acquired) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        unsafe { check_acquired(acquired) }?;
-        // SAFETY: the caller's promise.
-        let turns = unsafe { turns(ring) }?;
-        let taken = turns.take(limit)?;
-        // SAFETY: the caller's promise.
-        Ok(unsafe { tell(turns, taken, acquired) })
-    })
-}
-
-/// # Safety
-/// As `turnlock_ring_lock_as`.
-unsafe fn take_as(
     participant: *const turnlock_participant,
-    ring: *const turnlock_ring,
-    limit: Limit,
-    acquired: *mut turnlock_acquired,
 ) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        unsafe { check_acquired(acquired) }?;
-        // SAFETY: the caller's promise.
-        let (participant, turns) = unsafe { (self::participant(participant)?, turns(ring)?) };
-        let taken = turns.take_as(participant, limit)?;
-        // SAFETY: the caller's promise.
-        Ok(unsafe { tell(turns, taken, acquired) })
-    })
+    // SAFETY: the caller's promise.
+    unsafe { operations::act_as(ring, participant, |ring, participant| ring.depart_as(participant)) }
 }

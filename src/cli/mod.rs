@@ -5,32 +5,18 @@ mod create;
 mod demo;
 mod describe;
 mod escape;
+mod exit;
 mod lock;
 mod print;
 mod processes;
 mod reset;
 mod run;
+mod seconds;
 mod status;
 mod waiting;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use std::{process::ExitCode, time::Duration};
-
-/// Exit codes: those of sysexits.h that flock(1) uses, and a few more of the same list.
-pub mod exit {
-    /// Something was not as asked for.
-    pub const FAILED: u8 = 1;
-    /// The command line is wrong.
-    pub const USAGE: u8 = 64;
-    /// The data under the lock are not consistent, and it is closed.
-    pub const NOT_CONSISTENT: u8 = 65;
-    /// The lock file cannot be opened or created.
-    pub const NO_FILE: u8 = 66;
-    /// The command could not be started.
-    pub const CANNOT_RUN: u8 = 69;
-    /// The operating system, or the file under us, failed; or standard output cannot be written to.
-    pub const OS: u8 = 71;
-}
+use std::process::ExitCode;
 
 /// Locks in a file: first come first served, safe against kill -9, no daemon
 ///
@@ -80,10 +66,4 @@ pub fn main() -> ExitCode {
         Command::Reset(reset) => reset.run(),
         Command::Demo(demo) => demo.run(),
     }
-}
-
-/// A time in seconds, with fractions.
-pub fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| format!("{text} seconds is not a time to wait"))
 }

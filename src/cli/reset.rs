@@ -2,7 +2,7 @@
 
 use super::{
     escape, exit,
-    lock::{Lock, Wish},
+    lock::{Lock, OpenOptions},
     print,
 };
 use std::{path::PathBuf, process::ExitCode, time::Duration};
@@ -24,7 +24,7 @@ pub struct Reset {
     #[arg(long, short = 'l', value_name = "NAME", default_value = "default")]
     lock: String,
     /// Wait at most so long for the turn, in seconds; fractions allowed
-    #[arg(long, short = 'w', value_name = "SECONDS", value_parser = super::seconds, default_value = "10")]
+    #[arg(long, short = 'w', value_name = "SECONDS", value_parser = super::seconds::seconds, default_value = "10")]
     timeout: Duration,
     /// The lock file
     file: PathBuf,
@@ -48,7 +48,7 @@ impl Reset {
 
     fn try_run(&self) -> Result<()> {
         let file = LockFile::options().must_exist(true).label("turnlock reset").open(&self.file)?;
-        let wish = Wish { must_exist: true, ..Wish::default() };
-        Lock::open(&file, &self.lock, wish)?.reset_for(self.timeout)
+        let options = OpenOptions { must_exist: true, ..OpenOptions::default() };
+        Lock::open(&file, &self.lock, options)?.reset_for(self.timeout)
     }
 }

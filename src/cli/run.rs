@@ -4,7 +4,7 @@ use super::{
     command::{self, Signals},
     create::Creation,
     escape, exit,
-    lock::{Algorithm, Lock, Wish},
+    lock::{Algorithm, Guard, Lock, OnDeath, OpenOptions},
     print,
     waiting::{self, NotAcquired, Waiting},
 };
@@ -16,7 +16,7 @@ use std::{
     process::{Command, ExitCode, ExitStatus},
     time::{Duration, Instant},
 };
-use turnlock::{Acquired, Error, LockFile, Participant, ParticipantGuard};
+use turnlock::{Acquired, Error, LockFile, Participant};
 
 /// Run a command while holding a lock
 ///
@@ -59,7 +59,7 @@ pub struct Run {
     #[arg(long = "try", short = 'n', visible_alias = "nonblock", conflicts_with = "timeout")]
     try_once: bool,
     /// Wait at most so long, in seconds; fractions allowed
-    #[arg(long, short = 'w', visible_alias = "wait", value_name = "SECONDS", value_parser = super::seconds)]
+    #[arg(long, short = 'w', visible_alias = "wait", value_name = "SECONDS", value_parser = super::seconds::seconds)]
     timeout: Option<Duration>,
     /// What the lock must be, and is to be if it is created now: a mutex (bakery), or a ring, whose turn goes round. If
     /// not said, whatever it is, and bakery if it is created now
@@ -71,8 +71,13 @@ pub struct Run {
     /// If the lock is created now, as a mutex: how long those who wait for it let others pass before they queue
     /// for good, in seconds; 0 is strict first come first served. One millisecond if not said; a lock that exists
     /// keeps what it has
-    #[arg(long, value_name = "SECONDS", value_parser = super::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = super::seconds::seconds)]
     patience: Option<Duration>,
+    /// If the lock is created now: what the death of a holder means. `release`, if not said, since no command repairs
+    /// another one's data: the next command is told (TURNLOCK_PREVIOUS_OWNER_DIED=1), and that is all. A lock that exists
+    /// keeps what it has
+    #[arg(long, value_enum, value_name = "POLICY", default_value_t)]
+    on_death: OnDeath,
     /// The exit code when the lock was taken or the time limit passed
     #[arg(long, short = 'E', value_name = "CODE", default_value_t = 1)]
     conflict_exit_code: u8,
@@ -183,18 +188,18 @@ impl Run {
         let participant = options.open()?;
         let identity = identity(&file.path()).filter(|after| before == Some(*after));
         let identity = identity.ok_or_else(|| Error::Replaced { path: self.file.clone() })?;
-        let wish =
-            Wish { algorithm: self.algorithm, step: self.step, patience: self.patience, must_exist: false };
-        let lock = Lock::open(&file, &self.lock, wish)?;
+        let options = OpenOptions {
+            algorithm: self.algorithm,
+            step: self.step,
+            patience: self.patience,
+            on_death: self.on_death,
+            must_exist: false,
+        };
+        let lock = Lock::open(&file, &self.lock, options)?;
         Ok(Opened { lock, participant, file, identity })
     }
 
-    fn run_command(
-        &self,
-        mut guard: ParticipantGuard,
-        path: &Path,
-        file: Identity,
-    ) -> Result<ExitCode, Failure> {
+    fn run_command(&self, mut guard: Guard, path: &Path, file: Identity) -> Result<ExitCode, Failure> {
         let os = |error| Failure::new(exit::OS, error);
         let Acquired { fencing_token, previous_owner_died } = guard.acquired();
         // Of the runs that this one is inside, and of this one.

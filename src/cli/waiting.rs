@@ -1,6 +1,10 @@
 //! Waiting for a lock: for people, who for; and not at all where it could never end.
 
-use super::{describe, escape, lock::Lock, print, processes};
+use super::{
+    describe, escape,
+    lock::{Guard, Lock},
+    print, processes,
+};
 use std::{
     path::Path,
     sync::{
@@ -10,7 +14,7 @@ use std::{
     time::Duration,
 };
 use turnlock::{
-    Error, Participant, ParticipantGuard,
+    Error, Participant,
     inspect::{self, Entry, FileStatus, Life, LockStatus},
 };
 
@@ -43,7 +47,7 @@ const LOOKS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)
 
 impl Waiting<'_> {
     /// Acquires `lock`.
-    pub fn acquire<'a>(&self, lock: &'a Lock) -> Result<ParticipantGuard<'a>, NotAcquired>
+    pub fn acquire<'a>(&self, lock: &'a Lock) -> Result<Guard<'a>, NotAcquired>
     where
         Self: 'a,
     {
@@ -55,7 +59,7 @@ impl Waiting<'_> {
                 // Without a thread for it nothing is said, and the wait goes on.
                 let _ = std::thread::Builder::new().spawn_scoped(threads, || self.watch(until, &endless));
             }
-            let guard = lock.take(participant, self.limit);
+            let guard = lock.acquire(participant, self.limit);
             drop(acquired);
             guard
         })

@@ -12,15 +12,18 @@ pub const MAX_NAME_BYTES: usize = Text::<8>::MAX_BYTES;
 pub struct DirectoryEntry {
     /// An [`EntryState`].
     pub state: AtomicU32,
-    /// What kind of lock; the numbers belong to the `lock` room.
+    /// A [`super::Kind`].
     pub kind: AtomicU32,
-    /// Which algorithm; the numbers belong to the `lock` room.
+    /// An [`super::Algorithm`].
     pub algorithm: AtomicU32,
     /// Of a sum ring: from one machine to the next in order of service. Else 0.
     pub ring_step: AtomicU32,
-    /// How long a waiter lets others pass before it insists on its place, in nanoseconds.
+    /// How long a waiter lets others pass before it is queued for good, in nanoseconds.
     pub patience_ns: AtomicU64,
-    more_reserved: [AtomicU64; 5],
+    /// A [`super::DeathPolicy`].
+    pub death_policy: AtomicU32,
+    reserved_policy: AtomicU32,
+    more_reserved: [AtomicU64; 4],
     /// The name, at most [`MAX_NAME_BYTES`].
     pub name: Text<8>,
 }
@@ -39,6 +42,7 @@ const _: () = {
     assert!(size_of::<DirectoryEntry>() == 128);
     assert!(offset_of!(DirectoryEntry, ring_step) == 12);
     assert!(offset_of!(DirectoryEntry, patience_ns) == 16);
+    assert!(offset_of!(DirectoryEntry, death_policy) == 24);
     assert!(offset_of!(DirectoryEntry, name) == 64);
     assert!(size_of::<AtomicU64>() == 8);
 };

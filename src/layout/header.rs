@@ -1,7 +1,8 @@
 //! The header page: what never changes once the file is published, and the few words that do.
 
 use super::{
-    Cell, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords, PreviousOwner, SlotRecord,
+    Cell, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords, PreviousOwner, RingCell,
+    SlotRecord,
 };
 use crate::sync::{AtomicU32, AtomicU64};
 use std::mem::{offset_of, size_of};
@@ -185,23 +186,24 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(SlotRecord, label),
         offset_of!(SlotRecord, program),
         size_of::<LockWords>(),
-        offset_of!(LockWords, control),
+        offset_of!(LockWords, bias),
         offset_of!(LockWords, token),
         offset_of!(LockWords, state),
         offset_of!(LockWords, previous_owner),
-        offset_of!(LockWords, event),
-        offset_of!(LockWords, ring_bound),
+        offset_of!(LockWords, standby_event),
+        super::lock::KIND_IN_WORDS,
         size_of::<PreviousOwner>(),
         offset_of!(PreviousOwner, label),
         size_of::<AtomicU64>(),
         size_of::<Cell>(),
         offset_of!(Cell, held),
         offset_of!(Cell, wake),
-        offset_of!(Cell, sleepers),
-        offset_of!(Cell, ring_state),
-        offset_of!(Cell, ring_link),
-        offset_of!(Cell, ring_wish),
-        offset_of!(Cell, heir),
+        offset_of!(Cell, parked),
+        offset_of!(Cell, successor),
+        super::lock::KIND_IN_CELL,
+        offset_of!(RingCell, state),
+        offset_of!(RingCell, link),
+        offset_of!(RingCell, membership),
         super::SLOT_BYTES_START as usize,
         super::RENEWAL_BYTE as usize,
     ];
@@ -254,7 +256,7 @@ mod tests {
         let checksum = fnv1a(&bytes[..56]);
         bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
         match HeaderPrefix::decode(&bytes, 0) {
-            Err(HeaderFault::Version(why)) => assert!(why.contains("3.0") && why.contains("2.x"), "{why}"),
+            Err(HeaderFault::Version(why)) => assert!(why.contains("4.0") && why.contains("3.x"), "{why}"),
             other => panic!("{other:?}"),
         }
     }

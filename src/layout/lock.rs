@@ -8,47 +8,54 @@ use std::mem::{offset_of, size_of};
 ///
 /// | word | who writes it | when |
 /// |---|---|---|
-/// | `control`, `asked_since` | the candidate: the head of the line | asking for the privilege, and having it |
-/// | `retained_at`, `back_off`, `plain_entries`, `last_plain` | the holder | when its entry was no retained one |
+/// | `bias`, `revoking_since` | the queue head | revoking the bias, and holding the lock |
+/// | `biased_at`, `bias_back_off`, `unbiased`, `last_unbiased` | the holder | when its acquisition was no biased one |
 /// | `token` | the holder | on entering |
 /// | `state` | the holder; or the reaper of a dead holder | consistent again or given up; owner-dead |
 /// | `previous_owner` | the reaper of a dead holder | before `state` |
-/// | `event`, `polite` | those who step out of the line, and who calls them | |
-/// | `ring_bound` | of a ring: whoever has the privilege | before it links a machine above it |
+/// | `standby_event`, `standby_parked` | those who back off, and who unparks them | |
+/// | `kind` | as the kind of lock says: of a ring [`RingWords`] | |
 #[repr(C, align(128))]
 pub struct LockWords {
-    /// Who retains the privilege: the `algorithm` room's `retained`.
-    pub control: AtomicU64,
-    /// The fencing token with which the present retention began.
-    pub retained_at: AtomicU64,
-    /// So many plain entries must come before the next retention.
-    pub back_off: AtomicU64,
+    /// To whom the lock is biased, see [`crate::algorithm::bias`].
+    pub bias: AtomicU64,
+    /// The fencing token with which the present bias began.
+    pub biased_at: AtomicU64,
+    /// So many unbiased acquisitions must come before the next bias.
+    pub bias_back_off: AtomicU64,
     /// So many have come.
-    pub plain_entries: AtomicU64,
+    pub unbiased: AtomicU64,
     /// The slot of the last of them, plus 1.
-    pub last_plain: AtomicU64,
-    /// Since when the retainer has been asked for the privilege (`CLOCK_MONOTONIC`, nanoseconds); 0 = it is not.
-    pub asked_since: AtomicU64,
+    pub last_unbiased: AtomicU64,
+    /// Since when the bias has been under revocation (`CLOCK_MONOTONIC`, nanoseconds); 0 = it is not.
+    pub revoking_since: AtomicU64,
     /// The last fencing token given out.
     pub token: AtomicU64,
-    /// The `algorithm` room's `Health`, as a number.
+    /// A [`crate::algorithm::ownership::Health`], as a number.
     pub state: AtomicU32,
-    // All of this in one cache line: an entry that is no retained one writes to several of them.
+    // All of this in one cache line: an unbiased acquisition writes to several of them.
     reserved_state: AtomicU32,
     reserved_line: [AtomicU64; 8],
     /// Who died holding the lock, last.
     pub previous_owner: PreviousOwner,
-    /// Futex word: changes when one who stepped out of the line should come back.
-    pub event: AtomicU32,
-    /// Not 0 while somebody may sleep on `event`.
-    pub polite: AtomicU32,
-    /// One more than the highest machine that ever was on the ring.
-    pub ring_bound: AtomicU32,
-    reserved_ring: AtomicU32,
-    reserved: [AtomicU64; 30],
+    /// Futex word: changes when one that backed off should queue again.
+    pub standby_event: AtomicU32,
+    /// Not 0 while somebody may be parked on `standby_event`.
+    pub standby_parked: AtomicU32,
+    reserved_standby: [AtomicU64; 15],
+    kind: [AtomicU64; 8],
+    reserved: [AtomicU64; 8],
 }
 
-/// The news about a dead holder: for people to read, and the fencing token for programs to compare.
+/// The words of a ring: in [`LockWords`], the area that belongs to the kind of lock.
+#[repr(C)]
+pub struct RingWords {
+    /// One more than the highest machine that ever was on the ring. Written by whoever has the privilege, before it links
+    /// a machine above it.
+    pub bound: AtomicU32,
+}
+
+/// The owner-dead notice: for people to read, and the fencing token for programs to compare.
 #[repr(C)]
 pub struct PreviousOwner {
     /// The fencing token it held.
@@ -63,45 +70,77 @@ pub struct PreviousOwner {
 }
 
 /// What one slot says about itself in one lock, besides its `number`. Written by the slot's owner, or by whoever
-/// holds the slot's byte lock after its death; `wake`, `sleepers` and `heir` also by those who wait for the slot.
-#[repr(C, align(64))]
+/// holds the slot's byte lock after its death; `wake`, `parked` and `successor` also by those who wait for the slot.
+#[repr(C, align(128))]
 pub struct Cell {
     /// 0, or the fencing token with which this slot is in the critical section; all ones while it tries to enter.
     pub held: AtomicU64,
-    /// When it entered, or began to wait if it insists on its place in the line (`CLOCK_MONOTONIC`, nanoseconds); 0 = not known.
+    /// When it entered, or began to wait if it is queued for good (`CLOCK_MONOTONIC`, nanoseconds); 0 = not known.
     pub since: AtomicU64,
     /// Futex word: changes whenever those who wait for this slot should look again.
     pub wake: AtomicU32,
-    /// 0, or how whoever may sleep on `wake` wants to be woken: the `wait` room's `Bed`.
-    pub sleepers: AtomicU32,
-    /// Of a ring: the state S of this slot's machine. Who writes it and the next two, and when: the `algorithm` room's
-    /// `ring`.
-    pub ring_state: AtomicU64,
-    /// Of a ring: its place there, with a version.
-    pub ring_link: AtomicU64,
-    /// Of a ring: does its participant want a turn?
-    pub ring_wish: AtomicU32,
+    /// 0, or how whoever may be parked on `wake` wants to be unparked: [`crate::wait::ParkingSpot`].
+    pub parked: AtomicU32,
     /// 0, or the slot that comes next after this one and is awake, plus 1. Only a hint.
-    pub heir: AtomicU32,
-    reserved: [AtomicU64; 2],
+    pub successor: AtomicU32,
+    reserved_successor: AtomicU32,
+    reserved: [AtomicU64; 4],
+    kind: [AtomicU64; 8],
+}
+
+/// A machine of a ring: in [`Cell`], the area that belongs to the kind of lock. (Room for a claim: mode and weight, 4
+/// bytes each, and a range, 16 bytes for each end.)
+///
+/// Who writes what and when: [`crate::algorithm::ring`].
+#[repr(C)]
+pub struct RingCell {
+    /// The state S of this slot's machine.
+    pub state: AtomicU64,
+    /// Its place on the ring, with a version.
+    pub link: AtomicU64,
+    /// What its participant wants of the ring.
+    pub membership: AtomicU32,
+}
+
+impl LockWords {
+    /// Returns the words of a ring.
+    #[inline]
+    pub fn ring(&self) -> &RingWords {
+        const { assert!(size_of::<RingWords>() <= 64 && align_of::<RingWords>() <= 8) };
+        // SAFETY: the area is large enough and aligned, both hold atomics only, and any bit pattern is a value of them.
+        unsafe { &*(&raw const self.kind).cast() }
+    }
+}
+
+impl Cell {
+    /// Returns the slot's machine on a ring.
+    #[inline]
+    pub fn ring(&self) -> &RingCell {
+        const { assert!(size_of::<RingCell>() <= 64 && align_of::<RingCell>() <= 8) };
+        // SAFETY: as in `LockWords::ring`.
+        unsafe { &*(&raw const self.kind).cast() }
+    }
 }
 
 const _: () = {
     assert!(size_of::<LockWords>() == 512);
-    assert!(offset_of!(LockWords, control) == 0);
+    assert!(offset_of!(LockWords, bias) == 0);
     assert!(offset_of!(LockWords, token) == 48);
     assert!(offset_of!(LockWords, state) == 56);
     assert!(offset_of!(LockWords, previous_owner) == 128);
-    assert!(offset_of!(LockWords, event) == 256);
-    assert!(offset_of!(LockWords, ring_bound) == 264);
+    assert!(offset_of!(LockWords, standby_event) == 256);
+    assert!(KIND_IN_WORDS == 384);
     assert!(size_of::<PreviousOwner>() == 128);
     assert!(offset_of!(PreviousOwner, label) == 64);
-    assert!(size_of::<Cell>() == 64);
+    assert!(size_of::<Cell>() == 128);
     assert!(offset_of!(Cell, held) == 0);
     assert!(offset_of!(Cell, wake) == 16);
-    assert!(offset_of!(Cell, sleepers) == 20);
-    assert!(offset_of!(Cell, ring_state) == 24);
-    assert!(offset_of!(Cell, ring_link) == 32);
-    assert!(offset_of!(Cell, ring_wish) == 40);
-    assert!(offset_of!(Cell, heir) == 44);
+    assert!(offset_of!(Cell, parked) == 20);
+    assert!(offset_of!(Cell, successor) == 24);
+    assert!(KIND_IN_CELL == 64);
 };
+
+/// Where the area of the kind begins in [`LockWords`].
+pub(super) const KIND_IN_WORDS: usize = offset_of!(LockWords, kind);
+/// Where the area of the kind begins in [`Cell`].
+pub(super) const KIND_IN_CELL: usize = offset_of!(Cell, kind);

@@ -6,6 +6,7 @@
 mod directory;
 mod geometry;
 mod header;
+mod kinds;
 mod lock;
 mod slot;
 mod text;
@@ -14,13 +15,14 @@ mod view;
 pub use directory::{DirectoryEntry, EntryState, MAX_NAME_BYTES};
 pub use geometry::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
 pub use header::{Fences, HeaderFault, HeaderPrefix, LiveHeader, PREFIX_BYTES};
-pub use lock::{Cell, LockWords, PreviousOwner};
-pub use slot::{DeathNoticeKind, SlotRecord, SlotState};
+pub use kinds::{Algorithm, DeathPolicy, Kind};
+pub use lock::{Cell, LockWords, PreviousOwner, RingCell};
+pub use slot::{LivenessLockKind, SlotRecord, SlotState};
 pub use text::Text;
-pub use view::{CellOffset, Entrance, LockView, View};
+pub use view::{CellOffset, LockView, RegionPointer, View};
 
 /// Format version: another major number cannot be read; a larger minor number adds only what may be ignored.
-pub const FORMAT_MAJOR: u16 = 2;
+pub const FORMAT_MAJOR: u16 = 3;
 /// See [`FORMAT_MAJOR`].
 pub const FORMAT_MINOR: u16 = 0;
 
@@ -33,7 +35,7 @@ pub const CANARY_BYTES_START: u64 = 1 << 41;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{lock::RingWords, *};
     use std::mem::{offset_of, size_of};
 
     const DOCUMENT: &str = include_str!("../../docs/format.md");
@@ -63,18 +65,39 @@ mod tests {
     }
 
     #[test]
+    fn the_document_has_the_numbers_of_kinds_algorithms_and_death_policies() {
+        let row = |field: &str| {
+            let line = DOCUMENT.lines().find(|line| line.contains(&format!("| `{field}` |")));
+            line.unwrap_or_else(|| panic!("no row of {field}")).rsplit('|').nth(1).unwrap().trim().to_owned()
+        };
+        let list = |all: &[(u32, &str)]| {
+            all.iter().map(|(number, name)| format!("{number} = {name}")).collect::<Vec<_>>().join(", ")
+        };
+        let policies = DeathPolicy::ALL.map(|policy| (policy as u32, policy.name()));
+        assert!(row("kind").starts_with(&list(&Kind::ALL.map(|kind| (kind as u32, kind.name())))));
+        let algorithms = Algorithm::ALL.map(|algorithm| (algorithm as u32, algorithm.name()));
+        assert!(row("algorithm").starts_with(&list(&algorithms)));
+        assert!(row("death_policy").starts_with(&list(&policies)));
+    }
+
+    #[test]
     fn the_document_says_what_the_code_does() {
-        compare("Directory entry", offsets!(DirectoryEntry: state kind algorithm ring_step patience_ns name));
+        compare(
+            "Directory entry",
+            offsets!(DirectoryEntry: state kind algorithm ring_step patience_ns death_policy name),
+        );
         compare(
             "Slot",
-            offsets!(SlotRecord: state death_notice generation pid tid pid_namespace attached_realtime_ns blind label program),
+            offsets!(SlotRecord: state liveness_lock generation pid tid pid_namespace attached_realtime_ns blind label program),
         );
         compare(
             "Lock words",
-            offsets!(LockWords: control retained_at back_off plain_entries last_plain asked_since token state previous_owner event polite ring_bound),
+            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
-        compare("Cell", offsets!(Cell: held since wake sleepers ring_state ring_link ring_wish heir));
+        compare("Cell", offsets!(Cell: held since wake parked successor));
+        compare("Ring words", offsets!(RingWords: bound));
+        compare("Ring cell", offsets!(RingCell: state link membership));
         let header = rows("Header");
         assert_eq!(header.len(), 15);
         for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use fences) {
@@ -85,7 +108,9 @@ mod tests {
         }
         assert!(DOCUMENT.contains(&format!("Format {FORMAT_MAJOR}.{FORMAT_MINOR}.")));
         let default_size = Geometry::new(128, 64).unwrap().file_size();
-        let written = format!("{},{:03}", default_size / 1000, default_size % 1000);
+        let [millions, thousands, rest] =
+            [default_size / 1_000_000, default_size / 1000 % 1000, default_size % 1000];
+        let written = format!("{millions},{thousands:03},{rest:03}");
         assert!(DOCUMENT.contains(&written), "the default file has {written} bytes");
         for (part, size) in [
             ("Directory entry", size_of::<DirectoryEntry>()),

@@ -9,8 +9,8 @@ use std::mem::{offset_of, size_of};
 pub struct SlotRecord {
     /// A [`SlotState`].
     pub state: AtomicU32,
-    /// A [`DeathNoticeKind`].
-    pub death_notice: AtomicU32,
+    /// A [`LivenessLockKind`].
+    pub liveness_lock: AtomicU32,
     /// Goes up by one whenever the slot changes hands or is reaped.
     pub generation: AtomicU64,
     /// The process, as its own PID namespace numbers it.
@@ -42,10 +42,10 @@ pub enum SlotState {
     InUse = 1,
 }
 
-/// The values of [`SlotRecord::death_notice`]: what keeps the slot's byte lock.
+/// The values of [`SlotRecord::liveness_lock`]: what keeps the slot's byte lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum DeathNoticeKind {
+pub enum LivenessLockKind {
     /// A mapping: gone with the address space, and with nothing else.
     Mapping = 1,
     /// An open descriptor: where mappings do not pin byte locks (overlay file systems), and for `turnlock run`,

@@ -32,12 +32,12 @@ pub struct LockView<'map> {
 
 /// Where one lock's region lies, computed once for a handle that enters it often.
 #[derive(Clone, Copy, Debug)]
-pub struct Entrance(NonNull<LockWords>);
+pub struct RegionPointer(NonNull<LockWords>);
 
-// SAFETY: only an address; `Entrance::words` says when it may be used.
-unsafe impl Send for Entrance {}
+// SAFETY: only an address; `RegionPointer::words` says when it may be used.
+unsafe impl Send for RegionPointer {}
 // SAFETY: as above.
-unsafe impl Sync for Entrance {}
+unsafe impl Sync for RegionPointer {}
 
 /// How far a slot's cell lies from the start of each region of a file, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -48,14 +48,14 @@ impl CellOffset {
     pub const NONE: Self = Self(0);
 }
 
-impl Entrance {
+impl RegionPointer {
     /// The lock's words, and the cell at `offset`.
     ///
     /// # Safety
     /// `self` and `offset` come from views of the same mapping, which exists for all of `'map`.
     #[inline(always)]
     pub unsafe fn words<'map>(self, offset: CellOffset) -> (&'map LockWords, &'map Cell) {
-        // SAFETY: both addresses lie in the mapping, since `View::entrance` and `View::cell_offset` checked region and
+        // SAFETY: both addresses lie in the mapping, since `View::region_pointer` and `View::cell_offset` checked region and
         // slot against its geometry; all fields are atomics.
         unsafe { (self.0.as_ref(), self.0.byte_add(offset.0).cast().as_ref()) }
     }
@@ -115,10 +115,10 @@ impl<'map> View<'map> {
     }
 
     /// Where region `region` lies. Panics as [`View::lock`].
-    pub fn entrance(&self, region: usize) -> Entrance {
+    pub fn region_pointer(&self, region: usize) -> RegionPointer {
         assert!(region <= self.geometry.locks() as usize);
         // SAFETY: inside the mapping, as in `lock`.
-        Entrance(unsafe { self.base.byte_add(self.geometry.lock_region(region)).cast() })
+        RegionPointer(unsafe { self.base.byte_add(self.geometry.lock_region(region)).cast() })
     }
 
     /// How far the cell of `slot` lies from the start of a region.

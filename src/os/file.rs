@@ -1,6 +1,6 @@
 //! Opening, checking, creating and publishing the file. Nothing here ever changes a file that exists already.
 
-use super::system;
+use super::system_error::system;
 use crate::error::{Error, Result};
 use nix::{
     errno::Errno,

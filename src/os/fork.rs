@@ -1,10 +1,10 @@
 //! What `fork` does to us, and how a child finds out.
 //!
 //! A page that the kernel wipes in every child holds a number for this process: one load tells a child that it is a
-//! child. The fork gate keeps `fork` out of the moments in which a descriptor with a byte lock on it is open, since a
+//! child. The fork guard keeps `fork` out of the moments in which a descriptor with a byte lock on it is open, since a
 //! child that inherited that descriptor would keep the byte lock, and with it a dead slot, alive.
 
-use super::{fragile::wiped_page, identity::Identity, signals::SignalsBlocked};
+use super::{identity::Identity, signals::SignalsBlocked, wiped_page::wiped_page};
 use crate::error::{Error, Result};
 use crate::sync::{
     AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,
@@ -34,12 +34,12 @@ fn first_look(mark: &AtomicU64) -> u64 {
     }
 }
 
-/// Sets up the page and the fork gate, once in a process (its forked children included).
+/// Sets up the page and the fork guard, once in a process (its forked children included).
 pub fn prepare() -> Result<()> {
     if !MARK.load(Acquire).is_null() {
         return Ok(());
     }
-    let _gate = Gate::enter();
+    let _gate = ForkGuard::enter();
     if !MARK.load(Acquire).is_null() {
         return Ok(());
     }
@@ -58,8 +58,8 @@ pub fn prepare() -> Result<()> {
 static HANDLED: AtomicBool = AtomicBool::new(false);
 
 /// Run when the library is loaded, before whoever uses it: so our handler before a fork is the last to run, and those after
-/// it are the first, and handlers of the program that take locks find the gate open. (Those of a program that loads the
-/// library later find it closed by their own thread, and go in: see [`Gate`].)
+/// it are the first, and handlers of the program that take locks find the fork guard open. (Those of a program that loads the
+/// library later find it closed by their own thread, and go in: see [`ForkGuard`].)
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = handle_forks;
@@ -79,15 +79,15 @@ static GATE: AtomicUsize = AtomicUsize::new(0);
 static FORKING: AtomicBool = AtomicBool::new(false);
 
 /// While one exists, no thread of this process is between the start and the end of `fork` (but for the calling one, in
-/// a fork handler), no other thread has a gate, and no signal handler runs on this thread: one that came here would
+/// a fork handler), no other thread has a fork_guard, and no signal handler runs on this thread: one that came here would
 /// wait for itself.
-pub struct Gate {
-    /// Inside the one that the calling thread closed for its `fork`?
+pub struct ForkGuard {
+    /// Whether it is inside the one that the calling thread closed for its `fork`.
     nested: bool,
     _signals: SignalsBlocked,
 }
 
-impl Gate {
+impl ForkGuard {
     /// Waits for the others and goes in.
     pub fn enter() -> Self {
         let _signals = SignalsBlocked::new();
@@ -95,15 +95,15 @@ impl Gate {
         let inside = GATE.load(Relaxed) == this_thread();
         let nested = inside && FORKING.load(Relaxed);
         // A defect of ours, or a handler of SIGSEGV and the like that takes locks: no wait would ever end.
-        assert!(nested || !inside, "the fork gate was entered twice");
+        assert!(nested || !inside, "the fork guard was entered twice");
         if !nested {
-            close_gate();
+            close_for_fork();
         }
-        Gate { nested, _signals }
+        ForkGuard { nested, _signals }
     }
 }
 
-impl Drop for Gate {
+impl Drop for ForkGuard {
     fn drop(&mut self) {
         if !self.nested {
             GATE.store(0, Release);
@@ -117,8 +117,8 @@ fn this_thread() -> usize {
     unsafe { libc::pthread_self() as usize }
 }
 
-fn close_gate() {
-    // Acquire. Partner: the release store in `Gate::drop` and in the handlers.
+fn close_for_fork() {
+    // Acquire. Partner: the release store in `ForkGuard::drop` and in the handlers.
     let mut tries = 0;
     while GATE.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_err() {
         tries += 1;
@@ -130,7 +130,7 @@ fn close_gate() {
     }
 }
 
-fn open_gate_after_fork() {
+fn open_after_fork() {
     FORKING.store(false, Relaxed);
     GATE.store(0, Release);
 }
@@ -138,24 +138,24 @@ fn open_gate_after_fork() {
 unsafe extern "C" fn before_fork() {
     // A signal handler of this thread may come between the two stores and wait for ever.
     let _signals = SignalsBlocked::new();
-    close_gate();
+    close_for_fork();
     FORKING.store(true, Relaxed);
 }
 
 unsafe extern "C" fn after_fork_in_parent() {
     let _signals = SignalsBlocked::new();
-    open_gate_after_fork();
+    open_after_fork();
 }
 
 unsafe extern "C" fn after_fork_in_child() {
     if MARK.load(Acquire).is_null() {
         // Nothing was opened yet.
-        return open_gate_after_fork();
+        return open_after_fork();
     }
-    // The parent's thread that forked closed the gate, so the list is whole; it is open for this process only after.
-    let gate = Gate::enter();
+    // The parent's thread that forked closed the fork guard, so the list is whole; it is open for this process only after.
+    let fork_guard = ForkGuard::enter();
     let ours = process_mark();
-    KEPT.with(&gate, |kept| {
+    KEPT.with(&fork_guard, |kept| {
         // What a fork handler of the program opened in this process stays.
         kept.retain(|kept| {
             if kept.process != ours {
@@ -164,27 +164,27 @@ unsafe extern "C" fn after_fork_in_child() {
             kept.process == ours
         });
     });
-    drop(gate);
+    drop(fork_guard);
     let _signals = SignalsBlocked::new();
-    open_gate_after_fork();
+    open_after_fork();
 }
 
-/// Something that only one who is inside the gate touches: unlike a `std` mutex, never left locked in a child.
-pub struct Gated<T>(UnsafeCell<T>);
+/// Something that only one who is inside the fork guard touches: unlike a `std` mutex, never left locked in a child.
+pub struct ForkGuarded<T>(UnsafeCell<T>);
 
-// SAFETY: `with` gives out one reference at a time: one thread is inside the gate, `with` keeps it borrowed, and no
+// SAFETY: `with` gives out one reference at a time: one thread is inside the fork guard, `with` keeps it borrowed, and no
 // signal handler comes between.
-unsafe impl<T: Send> Sync for Gated<T> {}
+unsafe impl<T: Send> Sync for ForkGuarded<T> {}
 
-impl<T> Gated<T> {
-    /// Puts `value` behind the gate.
+impl<T> ForkGuarded<T> {
+    /// Puts `value` behind the fork guard.
     pub const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
 
-    /// Runs `act` on it. `act` enters no gate.
-    pub fn with<R>(&self, _inside: &Gate, act: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: there is one gate at a time in a process (a nested one belongs to a thread whose outer one is only
+    /// Runs `act` on it. `act` enters no fork_guard.
+    pub fn with<R>(&self, _inside: &ForkGuard, act: impl FnOnce(&mut T) -> R) -> R {
+        // SAFETY: there is one fork_guard at a time in a process (a nested one belongs to a thread whose outer one is only
         // for its fork), it is `_inside`, and `act` is given no way to come here again for the same value.
         act(unsafe { &mut *self.0.get() })
     }
@@ -197,10 +197,10 @@ struct Kept {
     process: u64,
 }
 
-static KEPT: Gated<Vec<Kept>> = Gated::new(Vec::new());
+static KEPT: ForkGuarded<Vec<Kept>> = ForkGuarded::new(Vec::new());
 
 /// Has `descriptor`, of the file `identity`, closed in every forked child, so that no child keeps a byte lock on it.
-pub fn close_in_children(inside: &Gate, descriptor: RawFd, identity: Identity) -> Result<()> {
+pub fn close_in_children(inside: &ForkGuard, descriptor: RawFd, identity: Identity) -> Result<()> {
     KEPT.with(inside, |kept| {
         kept.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
         kept.push(Kept { descriptor, identity, process: process_mark() });
@@ -209,6 +209,6 @@ pub fn close_in_children(inside: &Gate, descriptor: RawFd, identity: Identity) -
 }
 
 /// Takes [`close_in_children`] back; call it before closing the descriptor.
-pub fn keep_in_children(inside: &Gate, descriptor: RawFd) {
+pub fn keep_in_children(inside: &ForkGuard, descriptor: RawFd) {
     KEPT.with(inside, |kept| kept.retain(|other| other.descriptor != descriptor));
 }

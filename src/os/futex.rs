@@ -1,13 +1,14 @@
 //! Sleeping on a word of the file until somebody wakes us or the time is up.
 //!
-//! Never with FUTEX_PRIVATE_FLAG: the sleepers are in other processes. Every sleep has an end, since a process can
+//! Never with FUTEX_PRIVATE_FLAG: the parked are in other processes. Every sleep has an end, since a process can
 //! die between its unlock and its wake.
 
 use crate::sync::AtomicU32;
 use nix::errno::Errno;
 use std::time::Duration;
 
-/// Sleeps while `word` is `seen`, at most for `at_most`. May return early for no reason. Did a signal handler run?
+/// Sleeps while `word` is `seen`, at most for `at_most`. May return early for no reason. Returns whether a signal
+/// handler ran.
 pub fn wait(word: &AtomicU32, seen: u32, at_most: Duration) -> bool {
     let timeout = libc::timespec {
         tv_sec: at_most.as_secs().min(i32::MAX as u64) as libc::time_t,

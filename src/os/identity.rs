@@ -31,7 +31,9 @@ pub struct Known {
 /// Which file `file` is, opened at `path`.
 pub fn of(file: &File, path: &Path) -> Result<Identity> {
     let known = look_at(file.as_raw_fd()).map(|known| known.identity);
-    known.ok_or_else(|| super::system(format!("{}: fstat", path.display()))(nix::errno::Errno::last()))
+    known.ok_or_else(|| {
+        super::system_error::system(format!("{}: fstat", path.display()))(nix::errno::Errno::last())
+    })
 }
 
 /// What the file behind `descriptor` is. `None`: it is no descriptor. Allocates nothing.

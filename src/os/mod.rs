@@ -5,16 +5,16 @@
 
 mod byte_lock;
 pub mod clock;
-pub mod death_notice;
 pub mod file;
 pub mod fork;
-pub mod fragile;
 pub mod futex;
 pub mod identity;
+pub mod liveness_lock;
 pub mod map;
 pub mod membarrier;
 #[cfg(feature = "memory-reserve")]
 pub mod memory;
+pub mod wipe_on_fork;
 /// See the real one.
 #[cfg(not(feature = "memory-reserve"))]
 pub mod memory {
@@ -26,14 +26,8 @@ pub mod memory {
 pub mod process;
 pub mod reopen;
 pub mod signals;
+mod system_error;
 pub mod thread_end;
 pub mod thread_word;
 mod truncation;
-
-use crate::error::Error;
-
-/// An error of the operating system, with what was tried.
-fn system(what: impl Into<String>) -> impl FnOnce(nix::errno::Errno) -> Error {
-    let what = what.into();
-    move |errno| Error::System { what, source: errno.into() }
-}
+mod wiped_page;

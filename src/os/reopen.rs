@@ -14,7 +14,7 @@
 
 use super::{
     file::{Access, Permissions, open_error},
-    fork::{self, Gate, Gated, process_mark},
+    fork::{self, ForkGuard, ForkGuarded, process_mark},
     identity::{self, Descriptor, Identity},
 };
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ pub struct Reopen {
     identity: Identity,
     incarnation: u64,
     /// Absolute; the one by which it was opened last.
-    path: Gated<CString>,
+    path: ForkGuarded<CString>,
     look: Kept,
     spare: Kept,
 }
@@ -72,30 +72,30 @@ impl Reopen {
         let new = Self {
             identity,
             incarnation,
-            path: Gated::new(c_path(path)?),
+            path: ForkGuarded::new(c_path(path)?),
             look: Kept::none(),
             spare: Kept::none(),
         };
-        let gate = Gate::enter();
+        let fork_guard = ForkGuard::enter();
         // Not cleaned away as long as it is open here, by those who ask for this lock first (newer systemd-tmpfiles).
         // SAFETY: a descriptor of ours and a flag. A refusal changes nothing.
         unsafe { libc::flock(spare.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
-        new.spare.keep(&gate, spare)?;
-        let look = new.open(&gate)?;
-        new.look.keep(&gate, look)?;
-        drop(gate);
+        new.spare.keep(&fork_guard, spare)?;
+        let look = new.open(&fork_guard)?;
+        new.look.keep(&fork_guard, look)?;
+        drop(fork_guard);
         Ok(new)
     }
 
     /// The absolute path.
     pub fn path(&self) -> PathBuf {
-        self.path.with(&Gate::enter(), |path| OsStr::from_bytes(path.as_bytes()).into())
+        self.path.with(&ForkGuard::enter(), |path| OsStr::from_bytes(path.as_bytes()).into())
     }
 
     /// The file was opened at this path too: the better one, should it have been renamed.
     pub fn opened_at(&self, path: &Path) -> Result<()> {
         let new = c_path(path)?;
-        let old = self.path.with(&Gate::enter(), |path| std::mem::replace(path, new));
+        let old = self.path.with(&ForkGuard::enter(), |path| std::mem::replace(path, new));
         drop(old);
         Ok(())
     }
@@ -106,26 +106,26 @@ impl Reopen {
     }
 
     /// A fresh descriptor of the same file, for reading and writing.
-    pub fn open(&self, gate: &Gate) -> Result<Descriptor> {
-        match self.open_path(gate) {
+    pub fn open(&self, fork_guard: &ForkGuard) -> Result<Descriptor> {
+        match self.open_path(fork_guard) {
             Ok(Some(opened)) if opened.identity() == self.identity => Ok(opened),
-            // Not `self.path()`, here and below: we are inside the gate.
+            // Not `self.path()`, here and below: we are inside the fork_guard.
             Ok(_) | Err(Errno::ENOENT | Errno::ELOOP) => {
-                Err(Error::Replaced { path: self.path_inside(gate) })
+                Err(Error::Replaced { path: self.path_inside(fork_guard) })
             }
-            Err(errno) => Err(open_error(errno, &self.path_inside(gate))),
+            Err(errno) => Err(open_error(errno, &self.path_inside(fork_guard))),
         }
     }
 
     /// Whatever is there now. `None`: it was closed by its number at once.
-    fn open_path(&self, gate: &Gate) -> nix::Result<Option<Descriptor>> {
+    fn open_path(&self, fork_guard: &ForkGuard) -> nix::Result<Option<Descriptor>> {
         let flags = Access::ReadWrite.flags();
-        let opened = self.path.with(gate, |path| open(path.as_c_str(), flags, Mode::empty()))?;
+        let opened = self.path.with(fork_guard, |path| open(path.as_c_str(), flags, Mode::empty()))?;
         Ok(Descriptor::new(opened.into_raw_fd()))
     }
 
-    fn path_inside(&self, gate: &Gate) -> PathBuf {
-        self.path.with(gate, |path| OsStr::from_bytes(path.as_bytes()).into())
+    fn path_inside(&self, fork_guard: &ForkGuard) -> PathBuf {
+        self.path.with(fork_guard, |path| OsStr::from_bytes(path.as_bytes()).into())
     }
 
     /// Is `descriptor` one of this very file, not truncated and written anew since?
@@ -141,38 +141,38 @@ impl Reopen {
 
     /// A descriptor for looking on. `None`: there is none, and none can be had now.
     pub fn look(&self) -> Option<Sight<'_>> {
-        self.look.sight(self.identity).or_else(|| self.look_inside(&Gate::enter()))
+        self.look.sight(self.identity).or_else(|| self.look_inside(&ForkGuard::enter()))
     }
 
-    /// [`Reopen::look`], for one who is inside the gate.
+    /// [`Reopen::look`], for one who is inside the fork_guard.
     #[cold]
-    pub fn look_inside(&self, gate: &Gate) -> Option<Sight<'_>> {
+    pub fn look_inside(&self, fork_guard: &ForkGuard) -> Option<Sight<'_>> {
         self.look.sight(self.identity).or_else(|| {
             // It was closed by its number, or we are a forked child: another one.
-            let file = self.open_or_not(gate)?;
+            let file = self.open_or_not(fork_guard)?;
             // It may have been given the number of the spare one, which then was closed with it.
             if self.spare.number.load(Relaxed) == file.as_raw_fd() {
-                self.spare.forget(gate);
+                self.spare.forget(fork_guard);
             }
-            self.look.keep(gate, file).ok()?;
+            self.look.keep(fork_guard, file).ok()?;
             if self.spare.sight(self.identity).is_none()
-                && let Some(file) = self.open_or_not(gate)
+                && let Some(file) = self.open_or_not(fork_guard)
             {
                 // Without it the look is worth having too.
-                let _ = self.spare.keep(gate, file);
+                let _ = self.spare.keep(fork_guard, file);
             }
             self.look.sight(self.identity)
         })
     }
 
     /// [`Reopen::open`] without the words for an error.
-    pub fn open_or_not(&self, gate: &Gate) -> Option<Descriptor> {
-        self.open_path(gate).ok()?.filter(|opened| opened.identity() == self.identity)
+    pub fn open_or_not(&self, fork_guard: &ForkGuard) -> Option<Descriptor> {
+        self.open_path(fork_guard).ok()?.filter(|opened| opened.identity() == self.identity)
     }
 
     /// The descriptor by which slots are taken where `error` keeps the file from being opened again. `None`: it is gone
     /// too, or the file is not to be used any more: it has no name, or its name is another file's.
-    pub fn spare(&self, gate: &Gate, error: &Error) -> Option<Sight<'_>> {
+    pub fn spare(&self, fork_guard: &ForkGuard, error: &Error) -> Option<Sight<'_>> {
         let sight = self.spare.sight(self.identity)?;
         if sight.is_unlinked {
             return None;
@@ -180,8 +180,9 @@ impl Reopen {
         if matches!(error, Error::Replaced { .. }) {
             let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
             // SAFETY: a C string, and room for what is asked.
-            let taken =
-                self.path.with(gate, |path| unsafe { libc::lstat(path.as_ptr(), stat.as_mut_ptr()) == 0 });
+            let taken = self
+                .path
+                .with(fork_guard, |path| unsafe { libc::lstat(path.as_ptr(), stat.as_mut_ptr()) == 0 });
             if taken {
                 return None;
             }
@@ -205,9 +206,9 @@ impl Reopen {
 
 impl Drop for Reopen {
     fn drop(&mut self) {
-        let gate = Gate::enter();
-        self.look.close(&gate, self.identity);
-        self.spare.close(&gate, self.identity);
+        let fork_guard = ForkGuard::enter();
+        self.look.close(&fork_guard, self.identity);
+        self.spare.close(&fork_guard, self.identity);
     }
 }
 
@@ -246,26 +247,26 @@ impl Kept {
     }
 
     /// Keeps `file`; what was kept before is closed already.
-    fn keep(&self, gate: &Gate, file: Descriptor) -> Result<()> {
-        self.forget(gate);
-        fork::close_in_children(gate, file.as_raw_fd(), file.identity())?;
+    fn keep(&self, fork_guard: &ForkGuard, file: Descriptor) -> Result<()> {
+        self.forget(fork_guard);
+        fork::close_in_children(fork_guard, file.as_raw_fd(), file.identity())?;
         self.number.store(file.into_number(), Relaxed);
         // Release. Partner: the acquire in `sight`.
         self.process.store(process_mark(), Release);
         Ok(())
     }
 
-    fn forget(&self, gate: &Gate) -> Option<RawFd> {
+    fn forget(&self, fork_guard: &ForkGuard) -> Option<RawFd> {
         let ours = self.process.swap(0, Relaxed) == process_mark();
         let number = self.number.swap(-1, Relaxed);
         if ours {
-            fork::keep_in_children(gate, number);
+            fork::keep_in_children(fork_guard, number);
         }
         ours.then_some(number)
     }
 
-    fn close(&self, gate: &Gate, identity: Identity) {
-        if let Some(number) = self.forget(gate) {
+    fn close(&self, fork_guard: &ForkGuard, identity: Identity) {
+        if let Some(number) = self.forget(fork_guard) {
             identity.close(number);
         }
     }

@@ -2,45 +2,50 @@
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering::Relaxed, full_fence};
 
-/// Another thread's wish that a wait should end. Once requested it stays until a wait takes it, so that it is never
-/// lost; it does not disturb a call that need not wait.
+/// Another thread's request that a wait should end. It stays until a wait takes it, so that it is never lost; it does not
+/// disturb a call that need not wait.
 #[derive(Debug, Default)]
 pub struct Cancel {
     requested: AtomicBool,
-    /// Where the waiter may be asleep: a [`super::Bed`]'s name, or 0.
-    bed: AtomicU64,
+    /// Where the waiter may be parked: a [`super::ParkingSpot`]'s name, or 0.
+    spot: AtomicU64,
 }
 
+static NOBODYS: Cancel = Cancel { requested: AtomicBool::new(false), spot: AtomicU64::new(0) };
+
 impl Cancel {
-    /// Requests it; gives the name of the bed that must be shaken, if the waiter may be asleep.
+    /// One that nobody requests.
+    pub const NOBODYS: &'static Self = &NOBODYS;
+
+    /// Requests it. Returns the name of the spot that has to be unparked, if the waiter may be parked.
     pub fn request(&self) -> Option<u64> {
         self.requested.store(true, Relaxed);
-        // Partner: the fence in `Ladder::sleep`. If ours comes first, the waiter sees the request before it sleeps; if
-        // theirs comes first, we see its bed.
+        // Partner: the fence in `Waiter::park`. If ours comes first, the waiter sees the request before it parks; if
+        // theirs comes first, we see its spot.
         full_fence();
-        match self.bed.load(Relaxed) {
+        match self.spot.load(Relaxed) {
             0 => None,
-            bed => Some(bed),
+            spot => Some(spot),
         }
     }
 
-    /// Takes a request back that no wait has taken. Was there one?
+    /// Takes a request back that no wait has taken. Returns whether there was one.
     pub fn clear(&self) -> bool {
         self.requested.swap(false, Relaxed)
     }
 
-    /// The waiter says where it is going to sleep. A full fence comes next, then [`Cancel::is_requested`].
-    pub(super) fn about_to_sleep(&self, bed: u64) {
-        self.bed.store(bed, Relaxed);
+    /// The waiter says where it is going to park. A full fence comes next, then [`Cancel::is_requested`].
+    pub(super) fn about_to_park(&self, spot: u64) {
+        self.spot.store(spot, Relaxed);
     }
 
-    /// Is there a request, behind that fence?
+    /// Returns whether there is a request, behind that fence.
     pub(super) fn is_requested(&self) -> bool {
         self.requested.load(Relaxed)
     }
 
-    /// The waiter sleeps no more.
-    pub(super) fn awake(&self) {
-        self.bed.store(0, Relaxed);
+    /// The waiter is not parked any more.
+    pub(super) fn unparked(&self) {
+        self.spot.store(0, Relaxed);
     }
 }

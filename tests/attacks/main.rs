@@ -151,24 +151,24 @@ fn only_for_root(change: &str) {
 }
 
 /// That the attacks see what they are after, with a library that has a bug in it.
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 mod planted {
     use super::Program;
-    use turnlock::seeded::Bug;
+    use turnlock::mutants::Mutant;
 
-    fn is_caught(bug: Bug, name: &'static str, arguments: &[&str], verdict: &str) {
-        let run = Program::new(name).run_with(&[("TURNLOCK_SEEDED_BUG", &format!("{bug:?}"))], arguments);
+    fn is_caught(bug: Mutant, name: &'static str, arguments: &[&str], verdict: &str) {
+        let run = Program::new(name).run_with(&[("TURNLOCK_MUTANT", &format!("{bug:?}"))], arguments);
         println!("{bug:?}: {}", run.said.trim_end());
         assert!(!run.status.success() && run.said.contains(verdict), "{bug:?} was planted: {run}");
     }
 
     #[test]
     fn an_entry_in_the_file_before_the_threads_own_word_is_caught() {
-        is_caught(Bug::HeldBeforeOwn, "signal_reentry", &["biased"], "FAIL");
+        is_caught(Mutant::HeldBeforeLocal, "signal_reentry", &["biased"], "FAIL");
     }
 
     #[test]
     fn a_claim_that_leaves_its_descriptor_open_is_caught() {
-        is_caught(Bug::ClaimStaysOpen, "fork_while_attaching", &[], "slots leaked");
+        is_caught(Mutant::ClaimStaysOpen, "fork_while_attaching", &[], "slots leaked");
     }
 }

@@ -13,8 +13,8 @@ support::watched_for_seconds!(support::watchdog::USUAL);
 const ROOMS: [&str; 13] = [
     "sync",
     "error",
-    "seeded",
-    "steps",
+    "mutants",
+    "trace",
     "layout",
     "algorithm",
     "os",
@@ -88,8 +88,8 @@ fn rooms_import_upwards_only() {
 fn the_atomics_have_one_door() {
     for (room, file, text) in sources() {
         for forbidden in ["sync::atomic", "loom::", "shuttle::"] {
-            // The seeded bugs' own switch must not be a step of a model.
-            let allowed = room == "sync" || (room == "seeded" && forbidden == "sync::atomic");
+            // The mutants bugs' own switch must not be a step of a model.
+            let allowed = room == "sync" || (room == "mutants" && forbidden == "sync::atomic");
             assert!(allowed || !says(&code(&text), forbidden), "{} names {forbidden}", file.display());
         }
     }

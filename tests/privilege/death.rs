@@ -84,8 +84,8 @@ fn an_heir_of_the_slot_may_enter_and_is_asked_like_anyone() {
     let mut retainer = retainer_at(&path, false);
     retainer.kill();
     elsewhere(|| {
-        let heir = file.current_participant().unwrap();
-        assert_eq!(retained_by(&path), Some(heir.slot()), "the only slot that is left");
+        let successor = file.current_participant().unwrap();
+        assert_eq!(retained_by(&path), Some(successor.slot()), "the only slot that is left");
         let guard = mutex.lock().unwrap();
         assert!(!guard.acquired().previous_owner_died);
         assert!(matches!(elsewhere_with_participant(&file, &mutex), Err(Error::ParticipantsFull { .. })));

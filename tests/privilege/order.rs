@@ -142,12 +142,12 @@ fn entries_before_the_one_behind_who_gives_up(patience: Duration) -> u64 {
     overtaken.max().unwrap()
 }
 
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 mod planted {
     use super::*;
-    use turnlock::seeded::{Bug, plant};
+    use turnlock::mutants::{Mutant, plant};
 
-    fn is_caught(bug: Bug, overtaken: fn(Duration) -> u64) {
+    fn is_caught(bug: Mutant, overtaken: fn(Duration) -> u64) {
         let _alone = FIELD.write().unwrap_or_else(PoisonError::into_inner);
         plant(Some(bug));
         // On a busy machine the one behind may be awake before anybody can pass.
@@ -158,12 +158,12 @@ mod planted {
 
     #[test]
     fn retaining_over_the_heads_of_those_behind_is_caught() {
-        is_caught(Bug::RetainsOverHeads, entries_before_the_one_behind_who_takes_over);
+        is_caught(Mutant::BiasOverQueue, entries_before_the_one_behind_who_takes_over);
     }
 
     #[test]
     fn taking_a_request_back_over_the_heads_of_those_behind_is_caught() {
-        is_caught(Bug::TakesBackOverHeads, entries_before_the_one_behind_who_gives_up);
+        is_caught(Mutant::CancelsOverQueue, entries_before_the_one_behind_who_gives_up);
     }
 }
 

@@ -30,7 +30,7 @@ fn kill_9_at_a_random_moment_1000_times_neither_hangs_nor_double_enters_the_othe
 }
 
 /// A torture that catches nothing shows nothing. What the processor does to missing fences it does in optimised code.
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 #[test]
 fn the_torture_catches_bugs() {
     let _no_hang = NoHang::for_seconds(300);

@@ -1,7 +1,7 @@
 //! Somebody who acts for a dead holder is stopped, or killed, half-way.
 //!
-//! Needs `--features named-steps`: the reaper stops itself at a step of `src/steps.rs`.
-#![cfg(all(feature = "named-steps", not(any(loom, shuttle))))]
+//! Needs `--features trace`: the reaper stops itself at a step of `src/trace.rs`.
+#![cfg(all(feature = "trace", not(any(loom, shuttle))))]
 
 use nix::sys::signal::{Signal, raise};
 use std::{
@@ -17,7 +17,7 @@ use support::{
 use turnlock::{
     Error, LockFile,
     inspect::{self, Life},
-    steps::{self, Step},
+    trace::{self, Step},
 };
 
 support::watched_for_seconds!(support::watchdog::USUAL);
@@ -51,7 +51,7 @@ fn reaps(words: &[String]) {
 /// Stops this process at `step`, once.
 fn stop_at(step: Step) {
     STOP_AT.store(step as u8, Relaxed);
-    steps::watch(|step| {
+    trace::watch(|step| {
         if STOP_AT.load(Relaxed) == step as u8 {
             STOP_AT.store(0, Relaxed);
             raise(Signal::SIGSTOP).unwrap();
@@ -171,7 +171,7 @@ fn who_leaves_a_ring_does_not_wait_for_one_that_is_stopped_with_the_reconfigurat
     asks.end_well();
 }
 
-const HALF_WAY: [Step; 3] = [Step::Reap, Step::ReapNews, Step::ReapForgotten];
+const HALF_WAY: [Step; 3] = [Step::Reap, Step::ReapNotice, Step::ReapCleared];
 
 /// A reaper that stands still at `step`: the holder before it is dead, and only half removed.
 fn stopped_at(step: Step, path: &Path) -> Actor {

@@ -105,17 +105,17 @@ fn a_worker_that_cannot_fork_fails_the_test_at_once() {
 }
 
 /// That the oracle can see bugs is what makes its silence worth something.
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 mod seeded_bugs {
     use super::{Progress, alone, crew::Scenario, kill_everywhere, scenarios};
-    use turnlock::seeded::{self, Bug};
+    use turnlock::mutants::{self, Mutant};
 
     /// By a fault that says `what`.
-    fn is_caught(bug: Bug, scenario: &Scenario, what: &str) {
+    fn is_caught(bug: Mutant, scenario: &Scenario, what: &str) {
         let Some(_alone) = alone() else { return };
-        seeded::plant(Some(bug));
+        mutants::switch_on(Some(bug));
         let outcome = kill_everywhere(scenario, true, Progress::of(scenario.name, 1, 1));
-        seeded::plant(None);
+        mutants::switch_on(None);
         let fault =
             outcome.faults.first().unwrap_or_else(|| panic!("{bug:?} was planted and nothing was seen"));
         println!("{bug:?}: seen after {} points. {fault}", outcome.points);
@@ -124,21 +124,21 @@ mod seeded_bugs {
 
     #[test]
     fn an_owner_that_is_not_looked_for_after_its_death_is_caught() {
-        is_caught(Bug::NoHeld, &scenarios::LOCK_FREE, "told");
+        is_caught(Mutant::NoHeld, &scenarios::LOCK_FREE, "told");
     }
 
     #[test]
     fn a_death_that_is_forgotten_before_it_is_written_down_is_caught() {
-        is_caught(Bug::ForgetBeforeNews, &scenarios::TAKE_A_DEAD_ONES_PLACE, "told");
+        is_caught(Mutant::ClearBeforeNotice, &scenarios::TAKE_A_DEAD_ONES_PLACE, "told");
     }
 
     #[test]
     fn one_who_died_trying_to_enter_and_passes_for_an_owner_is_caught() {
-        is_caught(Bug::OwnerDeadByTrying, &scenarios::RETAINED_ENTRY, "told");
+        is_caught(Mutant::OwnerDeadByTrying, &scenarios::RETAINED_ENTRY, "told");
     }
 
     #[test]
     fn a_newcomer_to_a_ring_that_does_not_count_the_absent_is_caught() {
-        is_caught(Bug::AbsentNotCounted, &scenarios::LINKS_RENEWED, "lost its privilege");
+        is_caught(Mutant::AbsentNotCounted, &scenarios::LINKS_RENEWED, "lost its privilege");
     }
 }

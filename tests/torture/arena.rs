@@ -46,7 +46,7 @@ pub struct Arena {
 /// One worker, as it writes itself down.
 #[repr(C, align(128))]
 pub struct Note {
-    /// The last [`turnlock::steps::Step`] it came to; 0 = outside.
+    /// The last [`turnlock::trace::Step`] it came to; 0 = outside.
     pub step: AtomicU32,
     /// The step at which it is to kill itself; 0 = none.
     pub armed: AtomicU32,

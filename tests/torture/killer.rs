@@ -18,13 +18,13 @@ use support::{
 };
 use turnlock::{
     LockFile,
-    seeded::{self, Bug},
-    steps::Step,
+    mutants::{self, Mutant},
+    trace::Step,
 };
 
 /// Steps that only those come to who take a mutex.
 const ON_MUTEXES_ONLY: [Step; 6] =
-    [Step::Try, Step::Ask, Step::AskWait, Step::Settle, Step::Retain, Step::Polite];
+    [Step::Try, Step::Revoke, Step::RevokeWait, Step::Settle, Step::Bias, Step::BackOff];
 /// Steps that only those come to who take part in a ring.
 const ON_RINGS_ONLY: [Step; 4] = [Step::Reconfigure, Step::Rotate, Step::Pass, Step::Passed];
 
@@ -46,7 +46,7 @@ pub struct Round {
     pub stops: bool,
     /// What the lock has learnt of retentions that did not pay is taken back all the time, so that there are many.
     pub retains: bool,
-    pub bug: Option<Bug>,
+    pub bug: Option<Mutant>,
     /// Most kills are at this step, rather than at any.
     pub mostly_at: Option<Step>,
 }
@@ -221,7 +221,7 @@ impl Killer<'_> {
                     libc::_exit(101);
                 }
             }
-            seeded::plant(self.round.bug);
+            mutants::switch_on(self.round.bug);
             let stands = match self.round.standing {
                 Standing::Nobody => false,
                 Standing::EveryOther => worker.is_multiple_of(2),

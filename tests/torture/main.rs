@@ -2,11 +2,11 @@
 //! and stopped; an oracle in plain shared memory watches. No hang, no double entry, no torn data without news, tokens
 //! that only rise.
 //!
-//! Needs `--features named-steps,seeded-bugs`. `TURNLOCK_TORTURE_KILLS` says how many kills in the rounds with a mutex
+//! Needs `--features trace,mutants`. `TURNLOCK_TORTURE_KILLS` says how many kills in the rounds with a mutex
 //! (5,000 if not said); each round with a ring has as many as each of those. `TURNLOCK_TORTURE_SEED` repeats a run's
 //! choices (not its schedule), and `TURNLOCK_TORTURE_ROUNDS` names the rounds (those whose name has it as a part). The
 //! long run and its table are in `docs/reliability.md`.
-#![cfg(all(feature = "named-steps", feature = "seeded-bugs", not(any(loom, shuttle))))]
+#![cfg(all(feature = "trace", feature = "mutants", not(any(loom, shuttle))))]
 
 mod arena;
 mod killer;
@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 use support::{either::Kind, watchdog};
-use turnlock::{DEFAULT_PATIENCE, RingAlgorithm, seeded::Bug, steps::Step};
+use turnlock::{DEFAULT_PATIENCE, RingAlgorithm, mutants::Mutant, trace::Step};
 
 // Each death is a sign of life.
 support::watched_for_seconds!(120);
@@ -97,7 +97,7 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
 
 /// Bugs that show when participants die, or when they run on several cores at once. That the oracle can see them is
 /// what makes its silence worth something.
-fn is_caught(bug: Bug, mostly_at: Option<Step>, may_show_as: &[Fault]) {
+fn is_caught(bug: Mutant, mostly_at: Option<Step>, may_show_as: &[Fault]) {
     let strict = Kind::Mutex { patience: Duration::ZERO };
     is_caught_among(cores(), strict, bug, mostly_at, may_show_as);
 }
@@ -106,14 +106,14 @@ fn is_caught(bug: Bug, mostly_at: Option<Step>, may_show_as: &[Fault]) {
 fn is_caught_on_ring(
     more: usize,
     algorithm: RingAlgorithm,
-    bug: Bug,
+    bug: Mutant,
     mostly_at: Option<Step>,
     may_show_as: &[Fault],
 ) {
     is_caught_among(cores() + more, Kind::Ring(algorithm), bug, mostly_at, may_show_as);
 }
 
-fn is_caught_among(workers: usize, lock: Kind, bug: Bug, mostly_at: Option<Step>, may_show_as: &[Fault]) {
+fn is_caught_among(workers: usize, lock: Kind, bug: Mutant, mostly_at: Option<Step>, may_show_as: &[Fault]) {
     let _alone = alone();
     // Usually the first attempt is enough; on a machine that gives us one core at a time, a missing fence needs more.
     for attempt in 1..=40 {
@@ -123,7 +123,7 @@ fn is_caught_among(workers: usize, lock: Kind, bug: Bug, mostly_at: Option<Step>
             lock,
             standing: Standing::Nobody,
             stops: attempt % 2 == 0,
-            retains: bug.is_of_retentions(),
+            retains: bug.is_of_bias(),
             bug: Some(bug),
             mostly_at,
         };
@@ -138,57 +138,57 @@ fn is_caught_among(workers: usize, lock: Kind, bug: Bug, mostly_at: Option<Step>
 
 #[test]
 fn a_missing_fence_before_the_wait_is_caught() {
-    is_caught(Bug::NoFenceBeforeWait, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    is_caught(Mutant::NoFenceBeforeWait, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
 }
 
 #[test]
 fn a_missing_choosing_is_caught() {
-    is_caught(Bug::NoChoosing, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    is_caught(Mutant::NoChoosing, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
 }
 
 #[test]
 fn a_missing_tie_break_is_caught() {
-    is_caught(Bug::NoTieBreak, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    is_caught(Mutant::NoTieBreak, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
 }
 
 #[test]
 fn a_death_that_is_forgotten_before_it_is_written_down_is_caught() {
-    is_caught(Bug::ForgetBeforeNews, Some(Step::Reap), &[Fault::DoubleEntry, Fault::Torn]);
+    is_caught(Mutant::ClearBeforeNotice, Some(Step::Reap), &[Fault::DoubleEntry, Fault::Torn]);
 }
 
 #[test]
 fn an_owner_that_is_never_written_down_is_caught() {
-    is_caught(Bug::NoHeld, None, &[Fault::DoubleEntry, Fault::Torn]);
+    is_caught(Mutant::NoHeld, None, &[Fault::DoubleEntry, Fault::Torn]);
 }
 
 #[test]
 fn a_missing_barrier_after_asking_is_caught() {
-    is_caught(Bug::NoMembarrier, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    is_caught(Mutant::NoMembarrier, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
 }
 
 #[test]
 fn a_retainer_that_looks_before_it_says_that_it_tries_is_caught() {
-    is_caught(Bug::FlagAfterCheck, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    is_caught(Mutant::FlagAfterCheck, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
 }
 
 #[test]
 fn a_number_given_up_before_control_is_written_is_caught() {
-    is_caught(Bug::LeaveBeforeControl, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    is_caught(Mutant::LeaveBeforeBias, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
 }
 
 #[test]
 fn a_retainer_that_writes_control_itself_is_caught() {
-    is_caught(Bug::ControlByNonCandidate, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    is_caught(Mutant::BiasByNonHead, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
 }
 
 const TWO_INSIDE: &[Fault] = &[Fault::DoubleEntry, Fault::Torn, Fault::Token];
 
 #[test]
 fn a_newcomer_with_the_state_that_it_left_with_is_caught() {
-    is_caught_on_ring(1, RingAlgorithm::Raynal, Bug::StateNotRenewed, None, TWO_INSIDE);
+    is_caught_on_ring(1, RingAlgorithm::Raynal, Mutant::StateNotRenewed, None, TWO_INSIDE);
 }
 
 #[test]
 fn a_wish_without_the_reconfiguration_lock_is_caught() {
-    is_caught_on_ring(0, RingAlgorithm::Raynal, Bug::AskWithoutLock, None, TWO_INSIDE);
+    is_caught_on_ring(0, RingAlgorithm::Raynal, Mutant::AskWithoutLock, None, TWO_INSIDE);
 }

@@ -3,7 +3,7 @@
 use super::killer::Outcome;
 use hdrhistogram::Histogram;
 use support::either::Kind;
-use turnlock::steps::Step;
+use turnlock::trace::Step;
 
 /// Prints it; gives the faults, if there are any.
 pub fn print(outcomes: &[Outcome]) -> Option<String> {

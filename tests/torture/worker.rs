@@ -7,7 +7,7 @@ use std::{
 };
 use support::Dice;
 use support::either::Lock;
-use turnlock::{Acquired, Error, LockFile, PreviousOwner, steps, steps::Step};
+use turnlock::{Acquired, Error, LockFile, PreviousOwner, steps, trace::Step};
 
 static ARENA: AtomicPtr<Arena> = AtomicPtr::new(std::ptr::null_mut());
 static ME: AtomicUsize = AtomicUsize::new(0);
@@ -24,7 +24,7 @@ pub struct Post<'a> {
 pub fn work(arena: &'static Arena, me: usize, post: &Post, mut dice: Dice) -> ! {
     ARENA.store(std::ptr::from_ref(arena).cast_mut(), Relaxed);
     ME.store(me, Relaxed);
-    steps::watch(watch);
+    trace::watch(watch);
     let mut bursting = 0;
     loop {
         if let Err(error) = one_turn(arena, me, post, &mut dice) {

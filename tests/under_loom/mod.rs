@@ -5,7 +5,7 @@ pub mod search;
 pub mod world;
 
 use std::sync::Arc;
-use turnlock::seeded::Bug;
+use turnlock::mutants::Mutant;
 use world::{Property, Tally};
 
 /// What a participant comes for, and what an execution of everybody's visits is.
@@ -32,7 +32,7 @@ pub struct Plan<V> {
     /// The property that is checked; `None`: all of them.
     pub only: Option<Property>,
     /// The bug that is planted, for those planted in rooms that loom cannot run.
-    pub bug: Option<Bug>,
+    pub bug: Option<Mutant>,
 }
 
 impl<V: Visits> Plan<V> {

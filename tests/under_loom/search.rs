@@ -1,6 +1,6 @@
 //! Searching through plans, with a bug planted or without.
 
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 use super::world::Property;
 use super::{Plan, Visits, world::Tally};
 use crate::watchdog;
@@ -47,8 +47,8 @@ impl Field {
     }
 
     fn clear(&self) {
-        #[cfg(feature = "seeded-bugs")]
-        turnlock::seeded::plant(None);
+        #[cfg(feature = "mutants")]
+        turnlock::mutants::switch_on(None);
     }
 }
 
@@ -78,11 +78,11 @@ pub fn all_hold<V: Visits>(name: &str, plans: &[Plan<V>], least: usize) -> Tally
     tally
 }
 
-#[cfg(feature = "seeded-bugs")]
+#[cfg(feature = "mutants")]
 pub mod planted {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
-    use turnlock::seeded::{Bug, plant};
+    use turnlock::mutants::{Mutant, plant};
 
     /// Explores the plan; if that panics, says why, and the panic is not reported as a failure of the test.
     fn reason_of_failure<V: Visits>(plan: &Plan<V>, tally: &Arc<Tally>) -> Option<String> {
@@ -105,7 +105,7 @@ pub mod planted {
     /// With the bug planted the plan must fail for each of the properties, the others not being checked. For the data
     /// that may be loom's own verdict, a data race; what fails for another reason (the model got too long, say) is
     /// not caught.
-    pub fn is_caught<V: Visits>(bug: Bug, plan: &Plan<V>, properties: &[Property]) {
+    pub fn is_caught<V: Visits>(bug: Mutant, plan: &Plan<V>, properties: &[Property]) {
         let _field = Field::unplanted();
         plant(Some(bug));
         for property in properties {

@@ -2,21 +2,21 @@
 //! INRIA RR-0350, 1984, and E. W. Dijkstra, CACM 17(11), 1974): the privilege goes round, and whoever has it may enter.
 //!
 //! ```text
-//! lock:   wish[i] = 1, under the reconfiguration lock; wait until i has the privilege: `Rule::has_privilege`
-//! unlock: renew the links; state[i] = `Rule::passed`; wish[i] = 0, unless it is standing
+//! lock:   membership[i] = 1, under the reconfiguration lock; wait until i has the privilege: `Rule::has_privilege`
+//! unlock: renew the links; state[i] = `Rule::passed`; membership[i] = 0, unless it is standing
 //! ```
 //! Raynal leaves the virtual ring (who is on it, VG and k) to "the software that provides it". Here that is one rule
 //! about who may write what, and nobody needs to be told:
 //!
 //! | word | its writer |
 //! |---|---|
-//! | `wish[i]` | participant i, to a wish only under the reconfiguration lock, back to none at any time; after its death whoever holds its byte lock (to none) |
-//! | `state[i]` of a machine on the ring that has a wish | participant i |
+//! | `membership[i]` | participant i, to a membership only under the reconfiguration lock, back to none at any time; after its death whoever holds its byte lock (to none) |
+//! | `state[i]` of a machine on the ring that has a membership | participant i |
 //! | every link, and `state[i]` of a machine that is not on the ring | whoever has the privilege |
 //!
-//! and *whoever has the privilege* is the participant of the machine that has it, as long as that has a wish; without
+//! and *whoever has the privilege* is the participant of the machine that has it, as long as that has a membership; without
 //! one (it gave up, or left with nobody else there, or was reaped), whoever holds the reconfiguration lock. So machines
-//! come onto the ring and leave it when the privilege is passed on: the one who passes it looks at all wishes, renews
+//! come onto the ring and leave it when the privilege is passed on: the one who passes it looks at all memberships, renews
 //! the links, gives a newcomer its state, and then stores its own. None of the stores before the last gives anybody the
 //! privilege or takes it away, so each may be the last before a death, and the next one does them again.
 //!
@@ -28,15 +28,14 @@ mod rule;
 mod words;
 
 pub use rule::{Link, Rule};
-pub use words::{InWords, MachineWords};
+pub use words::{InWords, MachineCell, MachineWords};
 
-use crate::seeded::{Bug, planted};
-use crate::steps::{self, Step};
+use crate::trace::{self, Step};
 
 /// What a participant wants of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Wish {
+pub enum Membership {
     /// Nothing: the ring passes it over.
     None = 0,
     /// One turn.
@@ -45,24 +44,24 @@ pub enum Wish {
     Standing = 2,
 }
 
-impl Wish {
-    /// What the word says; a value that nobody writes is taken for a wish for one turn: whoever it belongs to is dead,
+impl Membership {
+    /// What the word says; a value that nobody writes is taken for a membership for one turn: whoever it belongs to is dead,
     /// if nobody takes that turn.
     pub fn of(word: u32) -> Self {
         match word {
-            0 => Wish::None,
-            2 => Wish::Standing,
-            _ => Wish::OneTurn,
+            0 => Membership::None,
+            2 => Membership::Standing,
+            _ => Membership::OneTurn,
         }
     }
 }
 
-/// What the rings are written over: for each machine a state, a link and a wish. Loads have acquire order, and stores
+/// What the rings are written over: for each machine a state, a link and a membership. Loads have acquire order, and stores
 /// release order.
 pub trait Machines {
     /// How many there can be: Raynal's n.
     fn count(&self) -> usize;
-    /// One more than the highest machine that may have a wish or be on the ring. Never less than at a former time for
+    /// One more than the highest machine that may have a membership or be on the ring. Never less than at a former time for
     /// machines that are on it.
     fn bound(&self) -> usize;
     /// Has [`Machines::bound`] cover `machine` for good. By whoever has the privilege, before it links it.
@@ -76,9 +75,9 @@ pub trait Machines {
     /// `link[machine] = link`.
     fn set_link(&self, machine: usize, link: LinkWord);
     /// What it wants.
-    fn wish(&self, machine: usize) -> Wish;
-    /// `wish[machine] = wish`.
-    fn set_wish(&self, machine: usize, wish: Wish);
+    fn membership(&self, machine: usize) -> Membership;
+    /// `membership[machine] = membership`.
+    fn set_membership(&self, machine: usize, membership: Membership);
 }
 
 /// A link as one word: VG + 1 in 16 bits (0: not on the ring), k in 16 bits, and a version in the upper 32, which is
@@ -134,8 +133,11 @@ pub struct Ring<M> {
     pub machines: M,
 }
 
-/// A set of machines, as wishes were at one look.
-struct Members([u64; 16]);
+/// A set of machines, as memberships were at one look.
+struct Members([u64; MOST_MACHINES / 64]);
+
+/// The most machines that a ring can have.
+const MOST_MACHINES: usize = 4096;
 
 impl Members {
     fn insert(&mut self, machine: usize) {
@@ -153,8 +155,8 @@ impl<M: Machines> Ring<M> {
         self.machines.link(machine).link(self.machines.count())
     }
 
-    /// Has machine `me` the privilege? Once it has, it keeps it until its participant passes it on, as long as that has
-    /// a wish.
+    /// Returns whether machine `me` has the privilege. Once it has, it keeps it until its participant passes it on, as long
+    /// as that is a member.
     #[inline]
     pub fn has_privilege(&self, me: usize) -> bool {
         let (word, n) = (self.machines.link(me), self.machines.count());
@@ -172,7 +174,7 @@ impl<M: Machines> Ring<M> {
     /// has another left neighbour now: it may sleep beside the former one.
     pub fn pass(&self, from: usize, relinked: impl FnMut(usize)) -> Passed {
         let next = self.renew_links(from, relinked);
-        steps::at(Step::Pass);
+        trace::at(Step::Pass);
         let (Some((to, distance)), Some(link)) = (next, self.link(from)) else { return Passed::ToNobody };
         let (mine, lefts) = (self.state(from), self.state(link.left));
         let passed = self.rule.passed(from, link, mine, lefts, distance, self.machines.count());
@@ -181,13 +183,13 @@ impl<M: Machines> Ring<M> {
         Passed::To(to)
     }
 
-    /// Has everyone with a wish on the ring, and nobody else but `from`, which has the privilege. Gives who is next,
+    /// Has everyone with a membership on the ring, and nobody else but `from`, which has the privilege. Gives who is next,
     /// and how far to the right.
     fn renew_links(&self, from: usize, mut relinked: impl FnMut(usize)) -> Option<(usize, usize)> {
         let (machines, n) = (&self.machines, self.machines.count());
         let bound = machines.bound();
-        let mut members = Members([0; 16]);
-        for machine in (0..bound).filter(|machine| machines.wish(*machine) != Wish::None) {
+        let mut members = Members([0; MOST_MACHINES / 64]);
+        for machine in (0..bound).filter(|machine| machines.membership(*machine) != Membership::None) {
             members.insert(machine);
         }
         let mut relink = |machine: usize, link: Option<Link>| {
@@ -204,19 +206,17 @@ impl<M: Machines> Ring<M> {
             if !members.contains(machine) {
                 continue;
             }
-            let absent = if planted(Bug::AbsentNotCounted) { 0 } else { at - left_at - 1 };
+            let absent = at - left_at - 1;
             let link = Link { left, absent };
             if self.link(machine).is_none() {
                 machines.cover(machine);
-                if !planted(Bug::StateNotRenewed) {
-                    // Only the bottom of Dijkstra's ring wants to know it.
-                    let rights = (at + 1..if self.rule == Rule::KState { n } else { 0 })
-                        .map(|further| self.rule.right_of(from, further, n))
-                        .find(|further| members.contains(*further) && self.link(*further).is_some())
-                        .map(|further| self.state(further));
-                    let (mine, lefts) = (self.state(machine), self.state(left));
-                    machines.set_state(machine, self.rule.joining(machine, link, mine, lefts, rights, n));
-                }
+                // Only the bottom of Dijkstra's ring wants to know it.
+                let rights = (at + 1..if self.rule == Rule::KState { n } else { 0 })
+                    .map(|further| self.rule.right_of(from, further, n))
+                    .find(|further| members.contains(*further) && self.link(*further).is_some())
+                    .map(|further| self.state(further));
+                let (mine, lefts) = (self.state(machine), self.state(left));
+                machines.set_state(machine, self.rule.joining(machine, link, mine, lefts, rights, n));
             }
             relink(machine, Some(link));
             (left, left_at) = (machine, at);
@@ -230,11 +230,12 @@ impl<M: Machines> Ring<M> {
         next
     }
 
-    /// Which machine has the privilege and no wish? The caller, who holds the reconfiguration lock, acts for it.
+    /// Returns the machine that has the privilege and is no member: the caller, who holds the reconfiguration lock, acts
+    /// for it.
     pub fn absent_with_privilege(&self) -> Option<usize> {
         let absent = |machine: &usize| {
-            // In this order: whoever passes the privilege on before it takes its wish back has passed it by now.
-            self.machines.wish(*machine) == Wish::None && self.has_privilege(*machine)
+            // In this order: whoever passes the privilege on before it takes its membership back has passed it by now.
+            self.machines.membership(*machine) == Membership::None && self.has_privilege(*machine)
         };
         self.who().filter(absent)
     }
@@ -297,9 +298,10 @@ impl<M: Machines> Ring<M> {
         machines.set_link(me, machines.link(me).renewed(Some(Link { left: me, absent: n - 1 })));
     }
 
-    /// Does anybody but `me` want a turn?
+    /// Returns whether any machine but `me` is a member.
     pub fn is_wanted_beside(&self, me: usize) -> bool {
-        (0..self.machines.bound()).any(|machine| machine != me && self.machines.wish(machine) != Wish::None)
+        (0..self.machines.bound())
+            .any(|machine| machine != me && self.machines.membership(machine) != Membership::None)
     }
 
     /// In order of service, from the right of `from`: those who are on the ring or want to be.
@@ -307,7 +309,7 @@ impl<M: Machines> Ring<M> {
         let (n, bound) = (self.machines.count(), self.machines.bound());
         (1..=n)
             .map(move |at| self.rule.right_of(from, at, n))
-            .filter(move |machine| *machine < bound && self.machines.wish(*machine) != Wish::None)
+            .filter(move |machine| *machine < bound && self.machines.membership(*machine) != Membership::None)
     }
 
     fn state(&self, machine: usize) -> u64 {

@@ -10,7 +10,7 @@ struct Table {
     n: usize,
     state: Vec<Cell<u64>>,
     link: Vec<Cell<u64>>,
-    wish: Vec<Cell<Wish>>,
+    membership: Vec<Cell<Membership>>,
     loads: Cell<usize>,
 }
 
@@ -36,12 +36,12 @@ impl Machines for &Table {
     fn set_link(&self, machine: usize, link: LinkWord) {
         self.link[machine].set(link.0);
     }
-    fn wish(&self, machine: usize) -> Wish {
+    fn membership(&self, machine: usize) -> Membership {
         self.loads.set(self.loads.get() + 1);
-        self.wish[machine].get()
+        self.membership[machine].get()
     }
-    fn set_wish(&self, machine: usize, wish: Wish) {
-        self.wish[machine].set(wish);
+    fn set_membership(&self, machine: usize, membership: Membership) {
+        self.membership[machine].set(membership);
     }
 }
 
@@ -51,7 +51,7 @@ impl Table {
             n,
             state: vec![Cell::new(0); n],
             link: vec![Cell::new(0); n],
-            wish: vec![Cell::new(Wish::None); n],
+            membership: vec![Cell::new(Membership::None); n],
             loads: Cell::new(0),
         }
     }
@@ -63,7 +63,7 @@ impl Table {
     /// All of them on the ring and standing, the first with the privilege: as the papers begin.
     fn full(n: usize, rule: Rule) -> Self {
         let table = Self::new(n);
-        table.wish.iter().for_each(|wish| wish.set(Wish::Standing));
+        table.membership.iter().for_each(|membership| membership.set(Membership::Standing));
         let ring = table.ring(rule);
         ring.begin(0);
         assert_eq!(with_privilege(&ring), [0]);
@@ -137,12 +137,16 @@ fn one_privilege_whoever_comes_and_goes() {
             let table = Table::new(n);
             let ring = table.ring(rule);
             let mut now = dice.roll(n);
-            table.wish[now].set(Wish::OneTurn);
+            table.membership[now].set(Membership::OneTurn);
             ring.begin(now);
             for _ in 0..2000 {
-                for (machine, wish) in table.wish.iter().enumerate() {
+                for (machine, membership) in table.membership.iter().enumerate() {
                     if machine != now && dice.roll(4) == 0 {
-                        wish.set(if dice.roll(2) == 0 { Wish::None } else { Wish::Standing });
+                        membership.set(if dice.roll(2) == 0 {
+                            Membership::None
+                        } else {
+                            Membership::Standing
+                        });
                     }
                 }
                 assert_eq!(with_privilege(&ring), [now], "{rule:?}, {n} machines");
@@ -157,7 +161,7 @@ fn one_privilege_whoever_comes_and_goes() {
                     Passed::ToNobody => assert_eq!(None, next),
                 }
                 assert!(table.state.iter().all(|state| state.get() < rule.bound(n)));
-                let wanted = (0..n).filter(|machine| table.wish[*machine].get() != Wish::None);
+                let wanted = (0..n).filter(|machine| table.membership[*machine].get() != Membership::None);
                 assert!(wanted.clone().all(|machine| ring.link(machine).is_some()), "{rule:?}");
             }
         }
@@ -197,11 +201,11 @@ fn a_pass_that_was_cut_short_is_done_again() {
         fn set_link(&self, machine: usize, link: LinkWord) {
             self.store(|| self.0.link[machine].set(link.0));
         }
-        fn wish(&self, machine: usize) -> Wish {
-            self.0.wish[machine].get()
+        fn membership(&self, machine: usize) -> Membership {
+            self.0.membership[machine].get()
         }
-        fn set_wish(&self, _: usize, _: Wish) {
-            unreachable!("a pass sets no wish");
+        fn set_membership(&self, _: usize, _: Membership) {
+            unreachable!("a pass sets no membership");
         }
     }
     let mut dice = Dice(2);
@@ -211,25 +215,25 @@ fn a_pass_that_was_cut_short_is_done_again() {
                 let table = Table::new(n);
                 let ring = table.ring(rule);
                 let mut now = dice.roll(n);
-                table.wish[now].set(Wish::OneTurn);
+                table.membership[now].set(Membership::OneTurn);
                 ring.begin(now);
                 for _ in 0..6 {
-                    for (machine, wish) in table.wish.iter().enumerate() {
+                    for (machine, membership) in table.membership.iter().enumerate() {
                         let wants = machine == now || dice.roll(2) == 0;
-                        wish.set(if wants { Wish::Standing } else { Wish::None });
+                        membership.set(if wants { Membership::Standing } else { Membership::None });
                     }
                     let short = Short(&table, Cell::new(dice.roll(3 * n)));
                     let cut = Ring { rule, machines: &short };
                     cut.pass(now, |_| ());
                     if short.1.get() == 0 && with_privilege(&ring) == [now] {
-                        table.wish[now].set(Wish::None);
+                        table.membership[now].set(Membership::None);
                         assert_eq!(ring.absent_with_privilege(), Some(now));
                         ring.pass(now, |_| ());
                     }
                     let has = with_privilege(&ring);
                     assert_eq!(has.len(), 1, "{rule:?}, {n} machines");
                     now = has[0];
-                    table.wish[now].set(Wish::Standing);
+                    table.membership[now].set(Membership::Standing);
                 }
             }
         }
@@ -257,9 +261,9 @@ fn who_comes_back_waits_at_most_n_minus_1_turns() {
                         count
                     };
                     turns(&|now, count| now != absent && count > n);
-                    table.wish[absent].set(Wish::None);
+                    table.membership[absent].set(Membership::None);
                     turns(&|now, count| now == begins && count > n);
-                    table.wish[absent].set(Wish::OneTurn);
+                    table.membership[absent].set(Membership::OneTurn);
                     assert!(turns(&|now, _| now == absent) < n, "{rule:?}");
                 }
             }

@@ -1,7 +1,7 @@
 //! The machines' registers as atomic words.
 
-use super::{LinkWord, Machines, Wish};
-use crate::seeded::{Bug, planted};
+use super::{LinkWord, Machines, Membership};
+use crate::mutants::{self, Mutant};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -14,26 +14,36 @@ pub struct MachineWords<'a> {
     pub state: &'a AtomicU64,
     /// VG, k and a version.
     pub link: &'a AtomicU64,
-    /// A [`Wish`].
-    pub wish: &'a AtomicU32,
+    /// A [`Membership`].
+    pub membership: &'a AtomicU32,
 }
 
-/// The machines of one ring: `words` gives those of each.
-#[derive(Clone, Copy)]
-pub struct InWords<'a, F> {
-    /// Raynal's n.
-    pub count: usize,
+/// What holds one machine's words.
+pub trait MachineCell {
+    /// Returns the words.
+    fn machine(&self) -> MachineWords<'_>;
+}
+
+/// The machines of one ring, each in a cell.
+pub struct InWords<'a, C> {
+    /// The cells: as many as Raynal's n.
+    pub cells: &'a [C],
     /// One more than the highest slot in use.
     pub slots_in_use: &'a AtomicU32,
     /// One more than the highest machine that ever was on the ring.
     pub ring_bound: &'a AtomicU32,
-    /// The words of a machine.
-    pub words: F,
 }
 
-impl<'a, F: Fn(usize) -> MachineWords<'a>> Machines for InWords<'a, F> {
+impl<C> Clone for InWords<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C> Copy for InWords<'_, C> {}
+
+impl<C: MachineCell> Machines for InWords<'_, C> {
     fn count(&self) -> usize {
-        self.count
+        self.cells.len()
     }
 
     #[inline]
@@ -41,7 +51,7 @@ impl<'a, F: Fn(usize) -> MachineWords<'a>> Machines for InWords<'a, F> {
         // Relaxed: a participant raises the first before it asks, under a lock that orders it; the second is raised
         // before the link that it is for, which is read with acquire order.
         let bound = self.slots_in_use.load(Relaxed).max(self.ring_bound.load(Relaxed));
-        (bound as usize).min(self.count)
+        (bound as usize).min(self.cells.len())
     }
 
     fn cover(&self, machine: usize) {
@@ -54,33 +64,32 @@ impl<'a, F: Fn(usize) -> MachineWords<'a>> Machines for InWords<'a, F> {
     fn state(&self, machine: usize) -> u64 {
         // Acquire. Partner: the release in `set_state`: the section of who passed the privilege on, and the links it
         // renewed.
-        (self.words)(machine).state.load(Acquire)
+        self.cells[machine].machine().state.load(Acquire)
     }
 
     #[inline]
     fn set_state(&self, machine: usize, state: u64) {
-        let order = if planted(Bug::RelaxedLeave) { Relaxed } else { Release };
-        (self.words)(machine).state.store(state, order);
+        self.cells[machine].machine().state.store(state, mutants::release_unless(Mutant::RelaxedLeave));
     }
 
     #[inline]
     fn link(&self, machine: usize) -> LinkWord {
         // Acquire. Partner: the release in `set_link`: the newcomer's state, which is stored before a link leads to it.
-        LinkWord((self.words)(machine).link.load(Acquire))
+        LinkWord(self.cells[machine].machine().link.load(Acquire))
     }
 
     fn set_link(&self, machine: usize, link: LinkWord) {
-        (self.words)(machine).link.store(link.0, Release);
+        self.cells[machine].machine().link.store(link.0, Release);
     }
 
     #[inline]
-    fn wish(&self, machine: usize) -> Wish {
-        // Acquire. Partner: the release in `set_wish`: who took its wish back has passed the privilege on before.
-        Wish::of((self.words)(machine).wish.load(Acquire))
+    fn membership(&self, machine: usize) -> Membership {
+        // Acquire. Partner: the release in `set_membership`: who took its membership back has passed the privilege on before.
+        Membership::of(self.cells[machine].machine().membership.load(Acquire))
     }
 
     #[inline]
-    fn set_wish(&self, machine: usize, wish: Wish) {
-        (self.words)(machine).wish.store(wish as u32, Release);
+    fn set_membership(&self, machine: usize, membership: Membership) {
+        self.cells[machine].machine().membership.store(membership as u32, Release);
     }
 }

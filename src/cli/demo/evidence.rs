@@ -29,14 +29,14 @@ pub struct Evidence {
     /// The victim's stop inside.
     pub stop: Option<Stop>,
     /// Who was told of a death.
-    pub news: Vec<News>,
+    pub notices: Vec<Notice>,
     /// How each program ended.
     pub endings: Vec<Ending>,
     /// What the programs wrote to standard error.
     pub complaints: Vec<(Language, String)>,
     /// It stood still; who held the lock and who waited.
     pub hang: Option<String>,
-    /// How long it took, from the opening of the gate.
+    /// How long it took, from the opening of the fork_guard.
     pub seconds: f64,
 }
 
@@ -73,7 +73,7 @@ pub struct Stop {
 
 /// A program was told of a holder's death.
 #[derive(Clone, Debug)]
-pub struct News {
+pub struct Notice {
     /// Who was told.
     pub told: Language,
     /// The label of the dead.
@@ -98,4 +98,13 @@ pub enum End {
     Code(i32),
     /// By this signal.
     Signal(i32),
+}
+
+/// What a program says when it has stopped half-way through a turn.
+#[derive(Clone, Copy)]
+pub struct Stopped {
+    /// Its how manieth turn.
+    pub turn: u64,
+    /// The fencing token of that turn.
+    pub fencing_token: u64,
 }

@@ -1,6 +1,6 @@
 //! `turnlock demo`: programs in five languages share a counter; one of them is killed inside; a verdict.
 //!
-//! | room | what lives there |
+//! | module | what it has |
 //! |---|---|
 //! | `programs` | the programs of `examples/`: their sources, how each is built and started, or why it is left out |
 //! | `limit` | commands that are waited for, but not for ever: compilers |
@@ -11,6 +11,7 @@
 //! | `journal` | the journal that they write: whose turn it was, with which fencing token |
 //! | `evidence` | what should be, and what was seen |
 //! | `verdict` | the one against the other: a pure function |
+//! | `no_verdict` | why there is none |
 //! | `narrator` | what is printed |
 
 #[path = "../../../examples/counter.rs"]
@@ -20,6 +21,7 @@ mod journal;
 mod library;
 mod limit;
 mod narrator;
+mod no_verdict;
 mod play;
 mod player;
 mod programs;
@@ -29,6 +31,7 @@ mod verdict;
 use super::{exit, print};
 use evidence::Expected;
 use narrator::Narrator;
+use no_verdict::NoVerdict;
 use programs::{Built, Language, LeftOut};
 use std::{path::PathBuf, process::ExitCode, sync::mpsc};
 
@@ -91,22 +94,6 @@ enum Victim {
     Cpp,
     Python,
     Rust,
-}
-
-/// Why there is no verdict.
-enum NoVerdict {
-    /// In a sentence.
-    Failed(String),
-    /// A signal came.
-    Interrupted(i32),
-    /// There is one, and it cannot be printed.
-    Unprinted(std::io::Error),
-}
-
-impl From<String> for NoVerdict {
-    fn from(why: String) -> Self {
-        Self::Failed(why)
-    }
 }
 
 impl Demo {

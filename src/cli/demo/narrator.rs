@@ -1,9 +1,8 @@
 //! What is printed: on a terminal with one line that is kept up to date, elsewhere plain lines.
 
 use super::{
-    evidence::{Expected, Stop},
+    evidence::{Expected, Stop, Stopped},
     journal::Progress,
-    play::Stopped,
     programs::{Built, Language, LeftOut},
     verdict::Verdict,
 };
@@ -106,7 +105,7 @@ impl Narrator {
         self.line("");
     }
 
-    /// The gate is about to be opened.
+    /// The fork_guard is about to be opened.
     pub fn in_line(&self, waiting: &[String]) {
         self.line(&format!("In line: {}. Go.", waiting.join(", ")));
     }

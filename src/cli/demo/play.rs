@@ -2,10 +2,10 @@
 //! survives.
 
 use super::{
-    NoVerdict,
-    evidence::{End, Ending, Evidence, Expected, News, Stop},
+    evidence::{End, Ending, Evidence, Expected, Notice, Stop, Stopped},
     journal::Progress,
     narrator::Narrator,
+    no_verdict::NoVerdict,
     player::{Event, Player},
     programs::{Built, Language},
     stage::Stage,
@@ -49,14 +49,14 @@ pub fn play(
         evidence: Evidence::default(),
         stopped_at: None,
     };
-    let gate = stage.close_gate()?;
+    let fork_guard = stage.close_for_fork()?;
     for (at, (program, expected)) in programs.iter().zip(expected).enumerate() {
         run.players.push(Player::start(program, expected, stage.folder(at), &sender)?);
     }
     run.until(|run| run.everyone_is_in_line() || run.someone_has_ended())?;
     narrator.in_line(&stage.waiting());
     let began = Instant::now();
-    for guard in gate {
+    for guard in fork_guard {
         guard.unlock().map_err(|error| error.to_string())?;
     }
     run.until(|run| run.everyone_has_ended())?;
@@ -157,7 +157,7 @@ impl Run<'_> {
             });
         } else if let Some((dead, pid, count)) = news_in(line) {
             self.narrator.told(language, dead, pid, count, self.evidence.next_after());
-            self.evidence.news.push(News { told: language, dead: dead.into(), pid });
+            self.evidence.notices.push(Notice { told: language, dead: dead.into(), pid });
         }
     }
 
@@ -188,15 +188,6 @@ impl Run<'_> {
     }
 }
 
-/// What a program says when it has stopped half-way through a turn.
-#[derive(Clone, Copy)]
-pub struct Stopped {
-    /// Its how manieth turn.
-    pub turn: u64,
-    /// The fencing token of that turn.
-    pub fencing_token: u64,
-}
-
 /// `counter.c: stopped half-way through turn 7, with fencing token 12; now: kill -9 4711`
 fn stop_in(line: &str) -> Option<Stopped> {
     let (_, rest) = line.split_once(": stopped half-way through turn ")?;
@@ -222,9 +213,9 @@ mod tests {
         let stop =
             stop_in("counter.c: stopped half-way through turn 7, with fencing token 12; now: kill -9 4711");
         assert_eq!(stop.map(|stop| (stop.turn, stop.fencing_token)), Some((7, 12)));
-        let news =
+        let notice =
             news_in("counter.py: told that counter.c (process 4711) died inside; set the counter to 28");
-        assert_eq!(news, Some(("counter.c", 4711, 28)));
+        assert_eq!(notice, Some(("counter.c", 4711, 28)));
         assert!(stop_in("counter.c: done, 7 turns").is_none());
         assert!(news_in("counter.c: done, 7 turns").is_none());
     }

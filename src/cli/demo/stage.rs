@@ -59,13 +59,13 @@ impl Stage {
         &self.places[program.min(self.places.len() - 1)].folder
     }
 
-    /// The starting gate is the lock itself: as long as it is held, everyone stands in line.
-    pub fn close_gate(&self) -> Result<Vec<MutexGuard<'_>>, String> {
+    /// The starting fork_guard is the lock itself: as long as it is held, everyone stands in line.
+    pub fn close_for_fork(&self) -> Result<Vec<MutexGuard<'_>>, String> {
         let guards = self.places.iter().map(|place| place.mutex.lock());
         guards.collect::<Result<_, _>>().map_err(|error| error.to_string())
     }
 
-    /// The labels of those who wait, in the order of the line.
+    /// The labels of those who wait, in the order of the queue.
     pub fn waiting(&self) -> Vec<String> {
         self.places.iter().flat_map(Place::waiting).collect()
     }

@@ -39,7 +39,7 @@ pub const ALL: &[Scenario] = &[
     alone("retain: from now on", retain::begins),
     RETAINED_ENTRY,
     alone("retain: asked while inside, and again outside", retain::is_asked),
-    alone("retain: an heir of the privilege", retain::inherits),
+    alone("retain: an successor of the privilege", retain::inherits),
     alone("ask: one who retains, outside", retain::asks),
     alone("ask: one who retains and died inside", retain::asks_a_dead_one),
     alone("ask: one who retains, inside", retain::asks_and_waits),

@@ -95,7 +95,7 @@ impl Format {
         self.cell(region, slot) + 32
     }
 
-    /// What else a slot says of itself: held, since, wake, sleepers, and on a ring its state, link and wish.
+    /// What else a slot says of itself: held, since, wake, parked, and on a ring its state, link and wish.
     pub fn cell(self, region: u64, slot: u64) -> u64 {
         self.region(region + 1) - self.cells_bytes() + slot * CELL_BYTES
     }

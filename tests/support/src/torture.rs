@@ -205,7 +205,7 @@ pub fn torture(place: &Place, workers: usize, kills: usize, seed: u64, bug: &'st
     let mut start = || {
         let serial: u32 = serials.next().unwrap();
         let words = [lock_file.to_str().unwrap(), trail_file.to_str().unwrap(), &serial.to_string()];
-        (serial, Actor::start_with("tortured", &words, &[("TURNLOCK_SEEDED_BUG", bug)]))
+        (serial, Actor::start_with("tortured", &words, &[("TURNLOCK_MUTANT", bug)]))
     };
     let mut living: Vec<_> = (0..workers).map(|_| start()).collect();
     let (mut died_inside, mut phases) = (Vec::new(), BTreeMap::new());

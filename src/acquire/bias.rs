@@ -1,0 +1,165 @@
+//! The bias, from both sides: the bias owner's acquisitions, and its revocation by the queue head.
+
+use super::{
+    attempt::{Attempt, BlockedBy, Progress},
+    site::{Limit, Lock, Outcome, Site, Waiter},
+};
+use crate::algorithm::{Blocker, bias::BiasOwner};
+use crate::error::{Error, Result};
+use crate::sync::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed},
+    full_fence, spin_hint,
+};
+use crate::trace::{self, Step};
+
+/// Takes the lock if it is biased to this participant. Returns the fencing token.
+pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
+    let site = &attempt.site;
+    let (bias, me, mark) = (site.lock().bias(), site.me(), site.mark());
+    if bias.owner() != Some(me) {
+        return None;
+    }
+    let token = if bias.is_unrevoked(mark) {
+        bias.enter(site.lock().held(me), mark, &site.lock().ownership())
+    } else {
+        None
+    };
+    if token.is_none() {
+        // The queue head may have seen us try.
+        site.lock().unpark(me);
+    } else {
+        trace::at(Step::Section);
+    }
+    token
+}
+
+/// Unlocks what [`enter`] took.
+pub fn leave<S: Site>(attempt: &Attempt<S>) {
+    let site = &attempt.site;
+    let quietly = site.lock().bias().leave(site.lock().held(site.me()), site.mark());
+    site.local().record_biased();
+    if !quietly {
+        site.lock().unpark(site.me());
+    }
+}
+
+/// Sees to it that the lock is biased to nobody else, and nobody else is inside by a bias. For the queue head. Returns
+/// whether the bias was in demand: revoked from an owner that used it all the time.
+pub fn revoke_other<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<Progress<bool>> {
+    let site = &attempt.site;
+    let slots = Held { lock: site.lock(), next: 0 };
+    match site.lock().bias().owner_other_than(site.me(), slots) {
+        None => Ok(Progress::Done(false)),
+        Some(owner) => revoke(attempt, waiter, owner),
+    }
+}
+
+fn revoke<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<Progress<bool>> {
+    let site = &attempt.site;
+    let held = site.lock().held(owner.slot);
+    let in_demand = is_busy(held);
+    if in_demand {
+        if waiter.lets_pass() {
+            return Ok(Progress::BackOff(BlockedBy::Bias(owner)));
+        }
+        // A try that will fail should not disturb an owner that is inside.
+        if waiter.limit() == Limit::Never && held.load(Acquire) != 0 && !waiter.check_alive(owner.slot)? {
+            return Err(Error::WouldBlock);
+        }
+    }
+    site.lock().set_revoking_since(site.now());
+    site.lock().bias().revoke(owner);
+    let outside =
+        pass_the_barrier(attempt, waiter, owner).and_then(|()| wait_until_outside(attempt, waiter, owner));
+    // A child that was forked in the wait has revoked nothing.
+    if outside.is_err() && !site.is_ours() {
+        return outside.map(|()| Progress::Done(in_demand));
+    }
+    site.lock().set_revoking_since(0);
+    if let Err(error) = outside {
+        // Those behind us will revoke it too: until they do, the owner should not pass them.
+        if !attempt.is_another_queued_for_good() {
+            site.lock().bias().cancel_revocation(owner);
+        }
+        return Err(error);
+    }
+    site.bias_was_revoked();
+    Ok(Progress::Done(in_demand))
+}
+
+/// The heavy barrier between the revocation and the look whether the owner is inside.
+fn pass_the_barrier<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<()> {
+    // Partner: the barrier in `Bias::enter` and `Bias::leave`.
+    full_fence();
+    if owner.fenced {
+        return Ok(());
+    }
+    match attempt.site.heavy_barrier(owner) {
+        Ok(()) => Ok(()),
+        // Refused from now on, by a filter that came after the file was opened. Of a dead owner everything has been seen
+        // since its byte lock was free; of a living one nothing is known, and nothing else makes it known.
+        Err(error) => waiter.check_alive(owner.slot)?.then_some(()).ok_or(error),
+    }
+}
+
+fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<()> {
+    trace::at(Step::RevokeWait);
+    let held = attempt.site.lock().held(owner.slot);
+    // Acquire. Partner: the release stores of 0 in `Bias::leave` and `Bias::enter`, and a reaper's.
+    let inside = || held.load(Acquire) != 0;
+    waiter.queue_for_good();
+    while inside() {
+        let blocker = Blocker { slot: owner.slot, seen: 0, ahead: 1 };
+        let outcome = match waiter.limit() {
+            Limit::Never => Outcome::TimedOut,
+            _ => waiter.wait(&blocker, inside),
+        };
+        match outcome {
+            Outcome::LookAgain | Outcome::BackOff => {}
+            Outcome::Cancelled => return Err(Error::Cancelled),
+            Outcome::Interrupted | Outcome::Forked => return Err(Error::Interrupted),
+            Outcome::TimedOut | Outcome::CheckAlive => {
+                let reaped = waiter.check_alive(owner.slot)?;
+                if outcome == Outcome::TimedOut && !reaped && inside() {
+                    return Err(waiter.limit().passed());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether the bias owner is inside at some moment of a microsecond or two.
+fn is_busy(held: &AtomicU64) -> bool {
+    const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 32 };
+    (0..LOOKS).any(|_| {
+        let inside = held.load(Relaxed) != 0;
+        spin_hint();
+        inside
+    })
+}
+
+/// The `held` words of all slots.
+struct Held<'a, L> {
+    lock: &'a L,
+    next: usize,
+}
+
+impl<'a, L: Lock> Iterator for Held<'a, L> {
+    type Item = &'a AtomicU64;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let slot = self.next;
+        self.next += 1;
+        (slot < self.lock.slots()).then(|| self.lock.held(slot))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.lock.slots().saturating_sub(self.next);
+        (left, Some(left))
+    }
+}
+
+impl<L: Lock> ExactSizeIterator for Held<'_, L> {}

@@ -1,0 +1,46 @@
+//! The disciplines: what the operations ask, and the queue and the rings answer.
+
+use super::{
+    attempt::{Attempt, Discipline},
+    local::Holding,
+    queue, rotation,
+    site::{Limit, Site},
+};
+use crate::error::Result;
+
+impl Discipline {
+    /// Takes the lock, or waits for it as long as `limit` says, and writes the participant down as the holder.
+    /// `may_be_biased`: the lock may be biased to it.
+    #[inline]
+    pub fn enter<S: Site>(self, attempt: &Attempt<S>, limit: Limit, may_be_biased: bool) -> Result<Holding> {
+        match self {
+            Discipline::Queue => queue::enter(attempt, limit, may_be_biased),
+            Discipline::Ring { rule, membership } => rotation::enter(attempt, rule, membership, limit),
+        }
+    }
+
+    /// Lets the next participant have it. Nobody is written down as the holder any more; it records that nothing is held.
+    #[inline]
+    pub fn leave<S: Site>(self, attempt: &Attempt<S>) {
+        match self {
+            Discipline::Queue => queue::leave(attempt),
+            Discipline::Ring { rule, membership } => rotation::leave(attempt, rule, membership),
+        }
+    }
+
+    /// Mends what it keeps of the order, before a lock that is closed for everyone is opened again.
+    pub fn renew<S: Site>(self, attempt: &Attempt<S>, limit: Limit) -> Result<()> {
+        match self {
+            Discipline::Queue => Ok(()),
+            Discipline::Ring { rule, .. } => rotation::renew(attempt, rule, limit),
+        }
+    }
+
+    /// Has the participant, which does not hold the lock, wait for it no more.
+    pub fn depart<S: Site>(self, attempt: &Attempt<S>) {
+        match self {
+            Discipline::Queue => {}
+            Discipline::Ring { rule, .. } => rotation::depart(attempt, rule),
+        }
+    }
+}

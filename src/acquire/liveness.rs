@@ -1,0 +1,32 @@
+//! Acting for a participant that is dead: whoever holds its slot's byte lock is that slot.
+//!
+//! ```text
+//! clear(q), each step repeatable by the next reaper should this one die:
+//!   1 if held[q] != 0: write down who died; if state == consistent: state = inconsistent
+//!   2 held[q] = 0 (also where q was only trying to enter: that is no death inside)
+//!   3 number[q] = 0, choosing[q] = 0; on a ring: no membership, so that whoever waits may act for q's machine
+//!   4 unpark who waited for q
+//! ```
+//! The bias word is left alone: only the queue head writes it, and it may go on naming a slot that nobody has.
+
+use super::site::Lock;
+use crate::algorithm::{
+    Protocol,
+    ring::{Machines, Membership},
+};
+use crate::trace::{self, Step};
+
+/// Clears what `slot` left in a lock, so that it blocks nobody and the next holder of what it held gets the owner-dead
+/// notice. With the slot's byte lock in hand.
+pub fn clear<L: Lock>(lock: &L, slot: usize) {
+    trace::at(Step::Reap);
+    lock.ownership().forget(lock.held(slot), |token| lock.record_death(slot, token));
+    lock.set_since(slot, 0);
+    trace::at(Step::ReapNotice);
+    lock.queue().forget(slot);
+    // Release, in there. Partner: the acquire load of a membership: who acts for the machine from here on has the notice
+    // before it.
+    lock.machines().set_membership(slot, Membership::None);
+    trace::at(Step::ReapCleared);
+    lock.unpark(slot);
+}

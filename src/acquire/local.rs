@@ -1,0 +1,116 @@
+//! What a participant itself knows of its part in one lock.
+//!
+//! The word is private to the process, so that what others write into the file never decides what a participant believes
+//! to hold. It is written first on the way in and on the way out, and again last: a signal handler that comes between
+//! finds the acquisition under way.
+
+use crate::sync::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    compiler_fence,
+};
+
+/// On the way in, or out. No token is that large.
+const UNDER_WAY: u64 = u64::MAX;
+/// Nothing is held, and the last acquisition was a biased one: the lock may still be biased to this participant. Others
+/// do not look at the bias word before they stand in the queue: they would wait for its cache line twice, for reading
+/// and then for writing. No token is that large.
+const BIASED: u64 = u64::MAX - 1;
+/// The number stands in the queue while the lock is held. No token is that large.
+const UNBIASED: u64 = 1 << 63;
+
+/// How a participant holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holding {
+    /// The fencing token.
+    pub token: u64,
+    /// Its number stands in the queue (or it has a ring's privilege); else the lock is biased to it.
+    pub unbiased: bool,
+}
+
+/// A participant's word for one lock: 0, `BIASED`, `UNDER_WAY`, or the fencing token of the acquisition, or'ed with
+/// `UNBIASED`. Changed by one call at a time.
+#[derive(Clone, Copy)]
+pub struct LocalState<'a>(pub &'a AtomicU64);
+
+impl LocalState<'_> {
+    /// Returns whether nothing is held and the last acquisition was a biased one.
+    #[inline(always)]
+    pub fn may_be_biased(self) -> bool {
+        self.0.load(Relaxed) == BIASED
+    }
+
+    /// Records that nothing is held, after a biased acquisition.
+    #[inline(always)]
+    pub fn record_biased(self) {
+        // Release, as in `record`.
+        self.0.store(BIASED, Release);
+    }
+
+    /// Begins an acquisition. Returns whether the lock may be biased to the participant; `None`: it holds the lock, or
+    /// is on the way in or out.
+    #[inline]
+    pub fn begin(self) -> Option<bool> {
+        // Acquire. Partner: the release in `record`, by a thread that unlocked as the same participant.
+        let idle = self.0.load(Acquire);
+        if idle != 0 && idle != BIASED {
+            return None;
+        }
+        self.begin_biased();
+        Some(idle == BIASED)
+    }
+
+    /// Begins an acquisition where [`LocalState::may_be_biased`] said yes.
+    #[inline(always)]
+    pub fn begin_biased(self) {
+        self.0.store(UNDER_WAY, Relaxed);
+        // A signal handler of this thread that finds anything of the acquisition in the file finds this.
+        compiler_fence(SeqCst);
+    }
+
+    /// Begins an unlock, or something else that only the holder may do. Returns how the participant holds the lock;
+    /// `None`: it does not (with this very token, where one is named). What it holds afterwards is for
+    /// [`LocalState::record`] to say.
+    ///
+    /// `shared`: several threads use this participant.
+    #[inline]
+    pub fn begin_unlock(self, token: Option<u64>, shared: bool) -> Option<Holding> {
+        let word = self.0.load(Relaxed);
+        let holding =
+            Self::decode(word).filter(|holding| token.is_none_or(|token| token == holding.token))?;
+        if !shared {
+            self.0.store(UNDER_WAY, Relaxed);
+        } else if self.0.compare_exchange(word, UNDER_WAY, Acquire, Relaxed).is_err() {
+            // Another thread has just done it. Acquire. Partner: the release in `record`.
+            return None;
+        }
+        compiler_fence(SeqCst);
+        Some(holding)
+    }
+
+    /// Records what the participant holds. `None` is recorded last, when nothing of the acquisition is left in the file.
+    #[inline(always)]
+    pub fn record(self, holding: Option<Holding>) {
+        let word = holding.map_or(0, |holding| holding.token | if holding.unbiased { UNBIASED } else { 0 });
+        self.0.store(word, Release);
+    }
+
+    /// Returns how the participant holds the lock, if it does.
+    #[inline(always)]
+    pub fn holding(self) -> Option<Holding> {
+        Self::decode(self.0.load(Relaxed))
+    }
+
+    #[inline(always)]
+    fn decode(word: u64) -> Option<Holding> {
+        let holding = Holding { token: word & !UNBIASED, unbiased: word & UNBIASED != 0 };
+        (!matches!(word, 0 | BIASED | UNDER_WAY)).then_some(holding)
+    }
+
+    /// Returns whether the lock is held by a biased acquisition (with this very token, where one is named).
+    #[inline(always)]
+    pub fn is_held_biased(self, token: Option<u64>) -> bool {
+        let word = self.0.load(Relaxed);
+        word != 0 && word & UNBIASED == 0 && token.is_none_or(|token| token == word)
+    }
+}

@@ -1,0 +1,13 @@
+//! The acquisition: queue, bias, rotation, what a holder may do, and what is done for the dead; once, for every kind of
+//! lock. Generic over the [`site::Site`], so that the model checkers run what ships. No operating system, no clock, no
+//! allocation.
+
+pub mod attempt;
+pub mod bias;
+pub mod discipline;
+pub mod liveness;
+pub mod local;
+pub mod operations;
+pub mod queue;
+pub mod rotation;
+pub mod site;

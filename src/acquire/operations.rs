@@ -1,0 +1,150 @@
+//! Lock, unlock and what a holder may do, written once for every kind of lock, every algorithm and every site.
+//!
+//! The steps have the names of [`crate::trace::Step`], which the models in `spec/` use too.
+
+use super::{
+    attempt::Attempt,
+    bias, liveness,
+    local::Holding,
+    site::{Limit, Lock, Site},
+};
+use crate::algorithm::ownership::Health;
+use crate::error::{Error, Result};
+use crate::trace::{self, Step};
+
+/// An acquisition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acquisition {
+    /// The fencing token.
+    pub token: u64,
+    /// The previous holder died inside.
+    pub owner_dead: bool,
+}
+
+impl<S: Site> Attempt<S> {
+    /// Takes the lock, or waits for it as long as `limit` says.
+    ///
+    /// # Errors
+    /// [`Error::NotRecoverable`]; [`Error::Deadlock`] if the participant holds it already; [`Error::WouldBlock`],
+    /// [`Error::TimedOut`], [`Error::Cancelled`], [`Error::Interrupted`]; what the site's checks give.
+    #[inline]
+    pub fn lock(&self, limit: Limit) -> Result<Acquisition> {
+        // Another core had them last, as a rule: both lines come at once, while we do the rest.
+        self.site.prefetch();
+        if self.health() == Health::NotRecoverable {
+            return Err(Error::NotRecoverable);
+        }
+        let token = self.enter(limit)?;
+        match self.health() {
+            Health::NotRecoverable => {
+                self.leave(self.begin_unlock(None)?);
+                Err(Error::NotRecoverable)
+            }
+            Health::Inconsistent => {
+                if self.config.release_on_death {
+                    self.site.lock().ownership().mark_consistent();
+                }
+                Ok(Acquisition { token, owner_dead: true })
+            }
+            Health::Consistent => Ok(Acquisition { token, owner_dead: false }),
+        }
+    }
+
+    /// Takes the lock, and opens it again if it was not recoverable (or inconsistent). Errors as [`Attempt::lock`].
+    pub fn lock_and_reset(&self, limit: Limit) -> Result<Acquisition> {
+        if self.health() == Health::NotRecoverable {
+            let local = self.site.local();
+            local.begin().ok_or(Error::Deadlock)?;
+            let renewed = self.config.discipline.renew(self, limit);
+            local.record(None);
+            renewed?;
+        }
+        let token = self.enter(limit)?;
+        self.site.lock().ownership().mark_consistent();
+        Ok(Acquisition { token, owner_dead: false })
+    }
+
+    fn enter(&self, limit: Limit) -> Result<u64> {
+        self.site.check_intact()?;
+        let Some(may_be_biased) = self.site.local().begin() else { return Err(Error::Deadlock) };
+        let entered = self.config.discipline.enter(self, limit, may_be_biased);
+        self.site.local().record(entered.as_ref().ok().copied());
+        entered.map(|holding| holding.token)
+    }
+
+    /// Unlocks (the acquisition with this very token, where one is named).
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`]; after the unlock, what the site's checks give.
+    #[inline]
+    pub fn unlock(&self, token: Option<u64>) -> Result<()> {
+        self.leave(self.begin_unlock(token)?);
+        // After: the unlock may be the first to touch what a truncated file has no more.
+        self.site.check_after_unlock()
+    }
+
+    /// Completes an unlock by the fast path that found the bias revoked: unparks who waits for that.
+    #[cold]
+    pub fn complete_unlock(&self) -> Result<()> {
+        self.site.lock().unpark(self.site.me());
+        self.site.check_after_unlock()
+    }
+
+    /// Unlocks as a dying holder does: the next one gets the owner-dead notice. Errors as [`Attempt::unlock`].
+    pub fn abandon(&self, token: Option<u64>) -> Result<()> {
+        self.begin_unlock(token)?;
+        liveness::clear(self.site.lock(), self.site.me());
+        self.site.local().record(None);
+        Ok(())
+    }
+
+    /// Has the participant, which does not hold the lock, wait for it no more: a standing one leaves its ring.
+    ///
+    /// # Errors
+    /// [`Error::StillHeld`].
+    pub fn depart(&self) -> Result<()> {
+        let local = self.site.local();
+        local.begin().ok_or(Error::StillHeld)?;
+        self.config.discipline.depart(self);
+        local.record(None);
+        Ok(())
+    }
+
+    /// Marks the data that a dead owner left as consistent.
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`]; [`Error::NotInconsistent`] if nobody died, unless a death needs no repair here.
+    pub fn mark_consistent(&self) -> Result<()> {
+        let holding = self.begin_unlock(None)?;
+        let inconsistent = self.health() == Health::Inconsistent;
+        if inconsistent {
+            self.site.lock().ownership().mark_consistent();
+        }
+        self.site.local().record(Some(holding));
+        if inconsistent || self.config.release_on_death { Ok(()) } else { Err(Error::NotInconsistent) }
+    }
+
+    /// Checks that the participant holds the lock (with this very token, where one is named).
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`].
+    #[inline]
+    pub fn check_owner(&self, token: Option<u64>) -> Result<()> {
+        match self.site.local().holding() {
+            Some(holding) if token.is_none_or(|token| token == holding.token) => Ok(()),
+            _ => Err(Error::NotOwner),
+        }
+    }
+
+    /// Gives up what [`Attempt::begin_unlock`] found.
+    fn leave(&self, holding: Holding) {
+        trace::at(Step::Exit);
+        if !holding.unbiased {
+            return bias::leave(self);
+        }
+        let site = &self.site;
+        site.lock().ownership().exit(site.lock().held(site.me()));
+        trace::at(Step::Leave);
+        self.config.discipline.leave(self);
+    }
+}

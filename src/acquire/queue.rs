@@ -1,0 +1,283 @@
+//! The queue: through the doorway to its head, from there to the lock, and out again.
+
+use super::{
+    attempt::{Attempt, BlockedBy, Progress},
+    bias,
+    local::Holding,
+    site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
+};
+use crate::algorithm::{Blocker, Corrupt, Place, Protocol, ownership::Health};
+use crate::error::{Error, Result};
+use crate::sync::{Ordering::Relaxed, spin_hint};
+use crate::trace::{self, Step};
+
+/// Takes the lock, or waits for it as long as `limit` says. `may_be_biased`: the lock may be biased to this participant.
+pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, may_be_biased: bool) -> Result<Holding> {
+    if may_be_biased && let Some(token) = bias::enter(attempt) {
+        return Ok(Holding { token, unbiased: false });
+    }
+    if limit == Limit::Never {
+        look_before_trying(attempt)?;
+    }
+    let in_demand = acquire(attempt, limit, attempt.config.patience, true)?;
+    if let Err(error) = attempt.site.check_intact() {
+        withdraw(attempt);
+        return Err(error);
+    }
+    trace::at(Step::Won);
+    settle(attempt, in_demand)
+}
+
+/// Passes through the queue, and revokes the bias of others. With an error, nothing of the participant is left in the
+/// queue. Afterwards it excludes everybody else until its number is cleared.
+///
+/// Returns whether the bias was in demand: revoked from an owner that used it all the time.
+#[inline]
+pub fn acquire<S: Site>(
+    attempt: &Attempt<S>,
+    limit: Limit,
+    patience: u64,
+    may_be_ended: bool,
+) -> Result<bool> {
+    let (queue, me) = (attempt.site.lock().queue(), attempt.site.me());
+    let number = queue.doorway(me);
+    if let Ok(number) = number {
+        trace::at(Step::Wait);
+        if queue.is_next(me, number) && attempt.site.lock().bias().is_free_for(me) {
+            return Ok(false);
+        }
+    }
+    wait(attempt, limit, patience, may_be_ended, number)
+}
+
+#[cold]
+#[inline(never)]
+fn wait<S: Site>(
+    attempt: &Attempt<S>,
+    limit: Limit,
+    patience: u64,
+    may_be_ended: bool,
+    number: std::result::Result<u64, Corrupt>,
+) -> Result<bool> {
+    let waiter = attempt.site.waiter(limit, patience, may_be_ended);
+    QueueWait { attempt, waiter }.acquire(number)
+}
+
+/// One wait in the queue.
+struct QueueWait<'a, S: Site> {
+    attempt: &'a Attempt<S>,
+    waiter: S::Waiter,
+}
+
+impl<S: Site> QueueWait<'_, S> {
+    /// [`acquire`], with what the doorway said.
+    fn acquire(&mut self, number: std::result::Result<u64, Corrupt>) -> Result<bool> {
+        let site = &self.attempt.site;
+        let mut number =
+            number.or_else(|corrupt| repair(self.attempt, corrupt).and_then(|()| self.doorway()))?;
+        loop {
+            let progress = self.reach_the_head(number).and_then(|progress| match progress {
+                Progress::Done(()) => bias::revoke_other(self.attempt, &mut self.waiter),
+                Progress::BackOff(blocked_by) => Ok(Progress::BackOff(blocked_by)),
+            });
+            match progress {
+                Ok(Progress::Done(in_demand)) => {
+                    // Parked, we could not be named as the successor. From now on the next one is awake when its turn comes.
+                    if self.waiter.was_parked() {
+                        site.lock().unpark_early(site.me());
+                    }
+                    return Ok(in_demand);
+                }
+                Ok(Progress::BackOff(blocked_by)) => {
+                    self.back_off(&blocked_by)?;
+                    number = self.doorway()?;
+                }
+                Err(error) => {
+                    withdraw(self.attempt);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn doorway(&self) -> Result<u64> {
+        let site = &self.attempt.site;
+        let number = loop {
+            match site.lock().queue().doorway(site.me()) {
+                Ok(number) => break number,
+                Err(corrupt) => repair(self.attempt, corrupt)?,
+            }
+        };
+        trace::at(Step::Wait);
+        Ok(number)
+    }
+
+    fn reach_the_head(&mut self, number: u64) -> Result<Progress<()>> {
+        let (queue, me) = (self.attempt.site.lock().queue(), self.attempt.site.me());
+        loop {
+            let blocker = match queue.blocker(me, number) {
+                Ok(None) => return Ok(Progress::Done(())),
+                Ok(Some(blocker)) => blocker,
+                Err(corrupt) => {
+                    repair(self.attempt, corrupt)?;
+                    continue;
+                }
+            };
+            let unchanged = || queue.still_blocks(&blocker);
+            let outcome = match self.waiter.limit() {
+                Limit::Never => try_once(&queue, &blocker),
+                _ => self.waiter.wait(&blocker, unchanged),
+            };
+            match outcome {
+                Outcome::LookAgain => {}
+                Outcome::BackOff => return Ok(Progress::BackOff(BlockedBy::Queue(blocker))),
+                Outcome::Cancelled => return Err(Error::Cancelled),
+                Outcome::Interrupted | Outcome::Forked => return Err(Error::Interrupted),
+                Outcome::TimedOut | Outcome::CheckAlive => {
+                    // Whatever somebody else wrote over our number: those behind us look at it.
+                    queue.restore(me, number);
+                    // Also when the time is up: a dead blocker must not outlive every caller's limit.
+                    let reaped = self.waiter.check_alive(blocker.slot)?;
+                    if outcome == Outcome::TimedOut && !reaped && unchanged() {
+                        return Err(self.waiter.limit().passed());
+                    }
+                }
+            }
+        }
+    }
+
+    fn back_off(&mut self, blocked_by: &BlockedBy) -> Result<()> {
+        let site = &self.attempt.site;
+        withdraw(self.attempt);
+        trace::at(Step::BackOff);
+        let queue = site.lock().queue();
+        let (slot, by_bias) = match blocked_by {
+            BlockedBy::Queue(blocker) => (blocker.slot, false),
+            BlockedBy::Bias(owner) => (owner.slot, true),
+        };
+        let unchanged = || match blocked_by {
+            BlockedBy::Queue(blocker) => queue.still_blocks(blocker),
+            // It goes in and out all the time: that it is outside at one moment says nothing.
+            BlockedBy::Bias(_) => true,
+        };
+        match self.waiter.back_off(by_bias, unchanged) {
+            Outcome::Cancelled => Err(Error::Cancelled),
+            Outcome::Interrupted | Outcome::Forked => Err(Error::Interrupted),
+            // Of a bias owner only one that died inside is in the way.
+            Outcome::CheckAlive if !by_bias || site.lock().held(slot).load(Relaxed) != 0 => {
+                self.waiter.check_alive(slot).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Writes the queue head, which nobody excludes any more, down as the holder: unbiased, or with the bias.
+fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
+    trace::at(Step::Settle);
+    let site = &attempt.site;
+    let me = site.me();
+    // Not over the heads of those behind us: until the next of them is awake and revokes it, we might acquire the lock a
+    // thousand times.
+    let biased = site.wants_bias(in_demand)
+        && attempt.config.may_be_biased
+        && attempt.health() == Health::Consistent
+        && !attempt.is_another_queued_for_good();
+    if site.lock().revoking_since() != 0 {
+        site.lock().set_revoking_since(0);
+    }
+    // Of biased acquisitions nobody writes down since when.
+    site.lock().set_since(me, if biased { 0 } else { site.now() });
+    if !biased {
+        site.lock().bias().unbias();
+    }
+    let Some(token) = site.lock().ownership().enter(site.lock().held(me)) else {
+        withdraw(attempt);
+        return Err(site.overwritten(Overwritten::Token));
+    };
+    if biased {
+        site.bias_begins(token);
+        site.lock().bias().begin(site.mark());
+        site.lock().queue().leave(me);
+        site.lock().unpark(me);
+        // It was the queue that they backed off from, and nobody will leave it now. The fence is in `unpark`.
+        site.lock().unpark_standby();
+    }
+    trace::at(Step::Section);
+    Ok(Holding { token, unbiased: !biased })
+}
+
+/// Leaves the queue, after the section of an unbiased holder.
+pub fn leave<S: Site>(attempt: &Attempt<S>) {
+    let site = &attempt.site;
+    let me = site.me();
+    site.lock().set_since(me, 0);
+    site.lock().queue().leave(me);
+    site.local().record(None);
+    trace::at(Step::Wake);
+    // Whoever is called would find somebody in the queue, and back off again.
+    if site.lock().unpark(me) == Unparked::Nobody {
+        site.lock().unpark_standby();
+    }
+}
+
+/// Gives up in the queue.
+#[cold]
+pub fn withdraw<S: Site>(attempt: &Attempt<S>) {
+    let site = &attempt.site;
+    // A child that was forked in the wait stands in no queue.
+    if !site.is_ours() {
+        return;
+    }
+    trace::at(Step::Withdraw);
+    site.lock().queue().withdraw(site.me());
+    site.lock().set_since(site.me(), 0);
+    site.lock().unpark(site.me());
+}
+
+/// A try that will fail should not disturb the queue: looks first, and reaps the dead.
+fn look_before_trying<S: Site>(attempt: &Attempt<S>) -> Result<()> {
+    let (queue, me) = (attempt.site.lock().queue(), attempt.site.me());
+    // As if it had come last: everybody who is numbered is before it.
+    while let Ok(Some(blocker)) = queue.blocker(me, u64::MAX) {
+        if queue.place(blocker.slot) == Place::Choosing {
+            return Ok(());
+        }
+        let mut waiter = attempt.site.waiter(Limit::Never, 0, false);
+        if !waiter.check_alive(blocker.slot)? && queue.still_blocks(&blocker) {
+            return Err(Error::WouldBlock);
+        }
+    }
+    Ok(())
+}
+
+/// Waits for nothing but a participant in its doorway: that takes some hundred instructions.
+fn try_once(queue: &impl Protocol, blocker: &Blocker) -> Outcome {
+    const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 1000 };
+    for _ in 0..LOOKS {
+        if !queue.still_blocks(blocker) {
+            return Outcome::LookAgain;
+        }
+        if queue.place(blocker.slot) != Place::Choosing {
+            break;
+        }
+        spin_hint();
+    }
+    Outcome::TimedOut
+}
+
+/// Removes an impossible number: that of a dead slot is cleared like anything that a dead participant leaves; that of a
+/// living one is an error.
+#[cold]
+fn repair<S: Site>(attempt: &Attempt<S>, Corrupt { slot, value }: Corrupt) -> Result<()> {
+    const LOOKS: u32 = 20;
+    let site = &attempt.site;
+    // Somebody else may be reaping the slot, or a newcomer may be about to, in its own.
+    for _ in 0..LOOKS {
+        if site.reap(slot)? || site.lock().queue().place(slot) != Place::Corrupt(value) {
+            return Ok(());
+        }
+        site.pause();
+    }
+    Err(site.overwritten(Overwritten::Number { slot, value }))
+}

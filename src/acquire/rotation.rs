@@ -1,0 +1,299 @@
+//! Waiting for the turn to come round, and passing it on: a ring in a lock's registers.
+//!
+//! The lock's queue is the ring's *reconfiguration lock*: under it participants say that they want a turn, and act for a
+//! machine that has the privilege and whose participant does not want it.
+
+use super::{
+    attempt::Attempt,
+    local::Holding,
+    queue,
+    site::{Limit, Lock, Outcome, Overwritten, Site, Waiter},
+};
+use crate::algorithm::{
+    Blocker, Protocol,
+    ownership::token_in,
+    ring::{Machines, Membership, Passed, Ring, Rule, Survey},
+};
+use crate::error::{Error, Result};
+use crate::sync::{Ordering::Acquire, full_fence};
+use crate::trace::{self, Step};
+use std::time::Duration;
+
+/// The reconfiguration lock is held for some hundred instructions, and a caller that has little time or none may wait for
+/// that: else two who come at once could both be turned away from a ring that nobody is on. Nor does anybody wait longer
+/// that only leaves: whoever still waits for its turn will do what was left undone.
+const RECONFIGURATION_LIMIT: Duration = Duration::from_millis(20);
+
+/// Waits for the turn as long as `limit` says, and writes the participant down as the holder.
+pub fn enter<S: Site>(
+    attempt: &Attempt<S>,
+    rule: Rule,
+    membership: Membership,
+    limit: Limit,
+) -> Result<Holding> {
+    let site = &attempt.site;
+    let me = site.me();
+    let mut wait = RingWait::new(attempt, rule, limit, true);
+    wait.acquire(membership)?;
+    let token = site.check_intact().and_then(|()| {
+        trace::at(Step::Won);
+        site.lock().set_since(me, site.now());
+        site.lock()
+            .ownership()
+            .enter(site.lock().held(me))
+            .ok_or_else(|| site.overwritten(Overwritten::Token))
+    });
+    match token {
+        Ok(token) => {
+            trace::at(Step::Section);
+            Ok(Holding { token, unbiased: true })
+        }
+        Err(error) => {
+            wait.depart();
+            Err(error)
+        }
+    }
+}
+
+/// Passes the turn on, after the section; nobody is written down as the holder.
+pub fn leave<S: Site>(attempt: &Attempt<S>, rule: Rule, membership: Membership) {
+    let site = &attempt.site;
+    let (ring, me) = (Ring { rule, machines: site.lock().machines() }, site.me());
+    site.lock().set_since(me, 0);
+    let passed = ring.pass(me, |left| {
+        site.lock().unpark(left);
+    });
+    trace::at(Step::Passed);
+    if membership == Membership::OneTurn {
+        ring.machines.set_membership(me, Membership::None);
+    }
+    trace::at(Step::Wake);
+    // Its fence comes before the looks below. Partner: the fence in `RingWait::depart` and that in `RingWait::join`.
+    site.lock().unpark(me);
+    let stranded = match passed {
+        Passed::To(next) => ring.machines.membership(next) == Membership::None,
+        Passed::ToNobody => membership == Membership::OneTurn && ring.is_wanted_beside(me),
+    };
+    let came_back = membership == Membership::OneTurn && passed != Passed::ToNobody && ring.has_privilege(me);
+    // Whoever waits would find it too, a little later.
+    if stranded || came_back {
+        let _ = RingWait::new(attempt, rule, Limit::For(RECONFIGURATION_LIMIT), false).settle();
+    }
+    // Last: a signal handler that comes before finds it under way, and leaves our number in the bakery alone.
+    site.local().record(None);
+}
+
+/// Has a ring that was overwritten begin anew with this participant, before a lock that is closed for everyone is opened
+/// again. While it is closed nobody takes turns, so a survey that finds nothing moving is right.
+pub fn renew<S: Site>(attempt: &Attempt<S>, rule: Rule, limit: Limit) -> Result<()> {
+    let wait = RingWait::new(attempt, rule, limit, true);
+    wait.reconfigure(|| {
+        if matches!(wait.ring.survey(), Survey::Several | Survey::Lost) && wait.nobody_is_inside() {
+            wait.ring.begin(attempt.site.me());
+        }
+    })
+}
+
+/// Takes a standing participant out of the ring: it is passed over from now on.
+pub fn depart<S: Site>(attempt: &Attempt<S>, rule: Rule) {
+    RingWait::new(attempt, rule, Limit::Forever, true).depart();
+}
+
+/// One wait for the turn.
+struct RingWait<'a, S: Site> {
+    attempt: &'a Attempt<S>,
+    ring: Ring<<S::Lock as Lock>::Machines>,
+    waiter: S::Waiter,
+    may_be_ended: bool,
+}
+
+impl<'a, S: Site> RingWait<'a, S> {
+    /// `may_be_ended`: what is done in leaving is not for others to end, a cancel is for the next wait.
+    fn new(attempt: &'a Attempt<S>, rule: Rule, limit: Limit, may_be_ended: bool) -> Self {
+        let site = &attempt.site;
+        let waiter = site.waiter(limit, 0, may_be_ended);
+        RingWait { attempt, ring: Ring { rule, machines: site.lock().machines() }, waiter, may_be_ended }
+    }
+
+    /// Says what the participant wants and waits until the privilege is here. With an error, a membership for one
+    /// turn is given up.
+    fn acquire(&mut self, membership: Membership) -> Result<()> {
+        let me = self.attempt.site.me();
+        let known = self.ring.machines.membership(me);
+        let is_member = known == membership || known == Membership::Standing;
+        let waited = if is_member { Ok(()) } else { self.join(membership) };
+        let waited = waited.and_then(|()| {
+            trace::at(Step::Rotate);
+            while !self.ring.has_privilege(me) {
+                self.wait_a_little()?;
+            }
+            Ok(())
+        });
+        if waited.is_err() && membership == Membership::OneTurn {
+            self.depart();
+        }
+        waited
+    }
+
+    fn join(&self, membership: Membership) -> Result<()> {
+        self.reconfigure(|| {
+            self.ring.machines.set_membership(self.attempt.site.me(), membership);
+            // Partner: the fence after a membership is given up. Whoever leaves the privilege behind sees that we want
+            // it, or we see that it is left behind.
+            full_fence();
+            self.settle_here();
+        })
+    }
+
+    fn depart(&self) {
+        let site = &self.attempt.site;
+        let me = site.me();
+        // A child that was forked in the wait is on no ring.
+        if !site.is_ours() {
+            return;
+        }
+        trace::at(Step::Withdraw);
+        site.lock().set_since(me, 0);
+        self.ring.machines.set_membership(me, Membership::None);
+        // Partner: the fence in `leave`. Either we see that the privilege came, or who passed it sees that we are gone.
+        full_fence();
+        if self.ring.has_privilege(me) {
+            // Not for as long as the wait that is given up, and not to be cancelled.
+            let limit = Limit::For(RECONFIGURATION_LIMIT);
+            let _ = RingWait::new(self.attempt, self.ring.rule, limit, false).settle();
+        }
+        // Those behind us were parked at our slot.
+        site.lock().unpark(me);
+    }
+
+    fn wait_a_little(&mut self) -> Result<()> {
+        let (ring, machines, me) = (self.ring, self.ring.machines, self.attempt.site.me());
+        let link = machines.link(me);
+        // On the ring, at the left neighbour's slot; else at that of whoever has the privilege and will take us in.
+        let left = link.link(machines.count()).map(|link| link.left).filter(|left| *left != me);
+        let beside = left.or_else(|| ring.who()).filter(|beside| *beside != me).unwrap_or(me);
+        let (state, membership) = (machines.state(beside), machines.membership(beside));
+        let ahead = if ring.has_privilege(beside) { 1 } else { 2 };
+        let unchanged = || {
+            machines.link(me) == link
+                && machines.state(beside) == state
+                && machines.membership(beside) == membership
+        };
+        if ring.has_privilege(me) {
+            return Ok(());
+        }
+        let limit = self.waiter.limit();
+        let outcome = match limit {
+            Limit::Never => Outcome::TimedOut,
+            _ => self.waiter.wait(&Blocker { slot: beside, seen: state, ahead }, unchanged),
+        };
+        match outcome {
+            Outcome::LookAgain | Outcome::BackOff => Ok(()),
+            Outcome::Cancelled => Err(Error::Cancelled),
+            Outcome::Interrupted | Outcome::Forked => Err(Error::Interrupted),
+            Outcome::TimedOut | Outcome::CheckAlive => {
+                self.look_around()?;
+                match outcome {
+                    Outcome::TimedOut if !ring.has_privilege(me) => Err(limit.passed()),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Finds the privilege, and checks whoever should pass it on.
+    fn look_around(&mut self) -> Result<()> {
+        let (site, ring) = (&self.attempt.site, self.ring);
+        let me = site.me();
+        if ring.rule == Rule::Raynal && ring.survey() == Survey::Several {
+            return self.close();
+        }
+        match ring.who().filter(|machine| ring.has_privilege(*machine)) {
+            Some(machine) if machine == me => Ok(()),
+            Some(machine) if ring.machines.membership(machine) == Membership::None => self.settle(),
+            Some(machine) => {
+                if self.waiter.check_alive(machine)? {
+                    self.settle()?;
+                }
+                Ok(())
+            }
+            None => {
+                // Somebody moves it now, or nobody has it. Who is inside all the same must be out first, or dead.
+                let insider = (0..site.lock().slots()).find(|slot| is_inside(site, *slot));
+                let reaped = self.waiter.check_alive(insider.unwrap_or(me))?;
+                if insider.is_none() || reaped { self.settle() } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Several have the privilege, which a living one cannot be asked to give up and Raynal's ring does not mend: closes
+    /// the lock for everyone until a reset, since what it protects cannot be trusted.
+    fn close(&mut self) -> Result<()> {
+        let mut closed = false;
+        self.reconfigure(|| {
+            closed = self.ring.survey() == Survey::Several;
+            if closed {
+                self.attempt.site.lock().record_overwritten_ring();
+                self.attempt.site.lock().ownership().close();
+            }
+        })?;
+        if closed { Err(Error::NotRecoverable) } else { Ok(()) }
+    }
+
+    /// Acts for machines that have the privilege and no membership, until it is where it is wanted.
+    fn settle(&self) -> Result<()> {
+        self.reconfigure(|| self.settle_here())
+    }
+
+    /// Does `act` with the reconfiguration lock in hand.
+    fn reconfigure(&self, act: impl FnOnce()) -> Result<()> {
+        let site = &self.attempt.site;
+        let limit = match self.waiter.limit() {
+            Limit::Never => Limit::For(RECONFIGURATION_LIMIT),
+            Limit::For(limit) => Limit::For(limit.max(RECONFIGURATION_LIMIT)),
+            Limit::Forever => Limit::Forever,
+        };
+        queue::acquire(self.attempt, limit, 0, self.may_be_ended).map_err(|error| match error {
+            Error::TimedOut => self.waiter.limit().passed(),
+            error => error,
+        })?;
+        trace::at(Step::Reconfigure);
+        act();
+        site.lock().queue().leave(site.me());
+        site.lock().unpark(site.me());
+        Ok(())
+    }
+
+    fn settle_here(&self) {
+        let site = &self.attempt.site;
+        let (ring, me) = (self.ring, site.me());
+        // Once round at most: what is left to do then is for the next one who waits.
+        for _ in 0..ring.machines.count() {
+            let Some(absent) = ring.absent_with_privilege() else { break };
+            let passed = ring.pass(absent, |slot| {
+                site.lock().unpark(slot);
+            });
+            if passed == Passed::ToNobody {
+                return;
+            }
+            site.lock().unpark(absent);
+        }
+        let is_member = ring.machines.membership(me) != Membership::None;
+        if !is_member || ring.who().is_some_and(|slot| ring.has_privilege(slot)) {
+            return;
+        }
+        match ring.survey() {
+            Survey::Empty | Survey::Lost if self.nobody_is_inside() => ring.begin(me),
+            _ => {}
+        }
+    }
+
+    fn nobody_is_inside(&self) -> bool {
+        let site = &self.attempt.site;
+        (0..site.lock().slots()).all(|slot| !is_inside(site, slot))
+    }
+}
+
+fn is_inside<S: Site>(site: &S, slot: usize) -> bool {
+    token_in(site.lock().held(slot).load(Acquire)).is_some()
+}

@@ -1,0 +1,207 @@
+//! What an acquisition asks of the world.
+//!
+//! The operations of this layer name no file, no kernel and no clock: they ask a [`Lock`] for its registers, and a
+//! [`Site`] for everything that one participant at that lock needs besides. The mapped file is one implementation
+//! (`attach::site`); the model checkers bring theirs, so that they run the operations that ship.
+//! Everything is monomorphised: no call goes through a pointer.
+
+use super::local::LocalState;
+use crate::algorithm::{
+    Blocker,
+    bakery::{Bakery, Registers},
+    bias::{Bias, BiasOwner, BiasWord, Mark},
+    claim::Conflicts,
+    ownership::Ownership,
+    ring::Machines,
+};
+use crate::error::{Error, Result};
+use crate::sync::AtomicU64;
+use std::time::Duration;
+
+/// The registers of one lock, and the parking spots beside them.
+pub trait Lock: Copy {
+    /// The bakery's registers.
+    type Queue: Registers;
+    /// Which claims conflict.
+    type Claims: Conflicts;
+    /// The bias word.
+    type BiasWord: BiasWord;
+    /// The ring's registers.
+    type Machines: Machines + Copy;
+
+    /// Returns how many slots there are.
+    fn slots(&self) -> usize;
+    /// Returns the queue.
+    fn queue(&self) -> Bakery<Self::Queue, Self::Claims>;
+    /// Returns the bias.
+    fn bias(&self) -> Bias<'_, Self::BiasWord>;
+    /// Returns the owner words.
+    fn ownership(&self) -> Ownership<'_>;
+    /// Returns slot `slot`'s `held` word, see [`crate::algorithm::ownership`].
+    fn held(&self, slot: usize) -> &AtomicU64;
+    /// Returns the ring's registers.
+    fn machines(&self) -> Self::Machines;
+
+    /// Returns since when slot `slot` has held the lock or has been queued for good, in nanoseconds; 0: unknown.
+    fn since(&self, slot: usize) -> u64;
+    /// Writes down since when slot `slot` has held the lock, in nanoseconds; 0: it does not.
+    fn set_since(&self, slot: usize, time: u64);
+    /// Writes down since when the bias has been under revocation, in nanoseconds; 0: it is not.
+    fn set_revoking_since(&self, time: u64);
+    /// Returns since when the bias has been under revocation, in nanoseconds; 0: it is not.
+    fn revoking_since(&self) -> u64;
+    /// Writes the owner-dead notice: slot `slot` died holding the lock with fencing token `token`.
+    fn record_death(&self, slot: usize, token: u64);
+    /// Writes the owner-dead notice for a ring that something else than turnlock wrote over.
+    fn record_overwritten_ring(&self);
+
+    /// Unparks the waiters parked at slot `slot`, after the store that they wait for; and has the successor's own
+    /// followers awake in time. Contains a full fence, which comes before its first look. Returns who was there.
+    fn unpark(&self, slot: usize) -> Unparked;
+    /// Unparks the waiter parked at slot `slot` if it asked to be awake ahead of its turn.
+    fn unpark_early(&self, slot: usize);
+    /// Unparks the longest waiting participant of the standby queue. After the full fence of an [`Lock::unpark`].
+    fn unpark_standby(&self);
+}
+
+/// One participant at one lock.
+pub trait Site: Copy {
+    /// The lock.
+    type Lock: Lock;
+    /// One wait of this participant.
+    type Waiter: Waiter;
+
+    /// Returns the lock's registers.
+    fn lock(&self) -> &Self::Lock;
+
+    /// Returns the participant's slot.
+    fn me(&self) -> usize;
+    /// Returns how the bias word reads while the lock is biased to this participant.
+    fn mark(&self) -> Mark;
+    /// Returns what this participant itself knows of its part in this lock.
+    fn local(&self) -> LocalState<'_>;
+    /// Returns whether several threads use this participant.
+    fn is_shared(&self) -> bool;
+    /// Returns whether the participant is the calling process's own, and not one that a forked child remembers.
+    fn is_ours(&self) -> bool;
+    /// Returns the time, in nanoseconds, to the precision of a clock tick.
+    fn now(&self) -> u64;
+    /// Fetches the cache lines that an unbiased acquisition writes to.
+    fn prefetch(&self);
+
+    /// Checks that the registers are still those of the lock that was opened.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    fn check_intact(&self) -> Result<()>;
+    /// Checks after an unlock that it was the right lock that was held.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], [`Error::Replaced`].
+    fn check_after_unlock(&self) -> Result<()>;
+    /// Returns the error for a value that no participant writes.
+    fn overwritten(&self, what: Overwritten) -> Error;
+
+    /// Makes every participant's stores before its own barrier seen here, and ours there: the heavy barrier.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the kernel refuses it.
+    fn heavy_barrier(&self, owner: BiasOwner) -> Result<()>;
+    /// Returns whether the queue head, which is about to hold the lock, should have it biased. `in_demand`: it was
+    /// biased to somebody who used it all the time.
+    fn wants_bias(&self, in_demand: bool) -> bool;
+    /// Notes that the bias begins with fencing token `token`.
+    fn bias_begins(&self, token: u64);
+    /// Notes that another participant's bias was revoked.
+    fn bias_was_revoked(&self);
+
+    /// Begins a wait of at most `limit` that lets others pass for at most `patience` nanoseconds. `may_be_ended`: by a
+    /// cancel or an interrupt.
+    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> Self::Waiter;
+    /// Acts for slot `slot` if it is dead. Returns whether that was done.
+    fn reap(&self, slot: usize) -> Result<bool>;
+    /// Lets about a millisecond pass.
+    fn pause(&self);
+}
+
+/// One wait, from the first look to the turn.
+pub trait Waiter {
+    /// Returns how long the call may wait in all.
+    fn limit(&self) -> Limit;
+    /// Returns whether the waiter still lets others pass.
+    fn lets_pass(&mut self) -> bool;
+    /// Has the waiter queued for good from now on: nobody passes it any more.
+    fn queue_for_good(&mut self);
+    /// Waits a little for `unchanged` to become false, parked at the blocker's slot if that takes long.
+    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome;
+    /// Waits a little in the standby queue, where nobody is blocked by this participant. `by_bias`: for a biased lock,
+    /// whose owner unparks nobody there.
+    fn back_off(&mut self, by_bias: bool, unchanged: impl Fn() -> bool) -> Outcome;
+    /// Returns whether it was parked when what it waited for last came about.
+    fn was_parked(&self) -> bool;
+    /// Checks that the file is in order and that slot `slot` is alive; reaps it if it is dead, and returns whether that
+    /// was done.
+    fn check_alive(&mut self, slot: usize) -> Result<bool>;
+}
+
+/// How long a call may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Not at all.
+    Never,
+    /// This long, from when waiting begins.
+    For(Duration),
+    /// Until the turn comes.
+    Forever,
+}
+
+impl Limit {
+    /// Returns the error of a wait whose time is up.
+    pub fn passed(self) -> Error {
+        if self == Limit::Never { Error::WouldBlock } else { Error::TimedOut }
+    }
+}
+
+/// What a part of a wait came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The register changed, or may have: look again who blocks.
+    LookAgain,
+    /// Nothing changed for a while: check whether the blocker is alive.
+    CheckAlive,
+    /// The time limit passed.
+    TimedOut,
+    /// Another thread cancelled the wait.
+    Cancelled,
+    /// The interrupt ended the wait.
+    Interrupted,
+    /// The caller is a forked child: the wait is its parent's.
+    Forked,
+    /// Others may still pass: leave the queue ([`Waiter::back_off`]), and come back.
+    BackOff,
+}
+
+/// Who was parked at a slot that has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unparked {
+    /// Nobody, or somebody who has just come.
+    Nobody,
+    /// Somebody, who is awake now.
+    Parked,
+    /// Nobody, but this slot waits awake, or did a moment ago.
+    Awake(usize),
+}
+
+/// A value that no participant writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overwritten {
+    /// The lock's fencing token.
+    Token,
+    /// The number of a slot whose participant is alive.
+    Number {
+        /// The slot.
+        slot: usize,
+        /// What it holds.
+        value: u64,
+    },
+}

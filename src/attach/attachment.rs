@@ -1,0 +1,229 @@
+//! The attachment: a participant of this process attached to a slot of a file, and its part in each lock.
+
+use super::open_file::OpenFile;
+use crate::acquire::local::LocalState;
+use crate::algorithm::bias::Mark;
+use crate::error::{Error, Result};
+use crate::layout::{CellOffset, LivenessLockKind};
+use crate::os::{
+    fork::{ForkGuard, ForkGuarded, process_mark},
+    liveness_lock::LivenessLock,
+    memory,
+    wipe_on_fork::{WipeOnFork, Wipeable},
+};
+use crate::recovery;
+use crate::registers::FileLock;
+use crate::slots;
+use crate::sync::{
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Release},
+};
+use crate::trace::{self, Step};
+use crate::wait::{AdaptiveSpin, Cancel};
+use std::{ptr, sync::Arc};
+
+/// A participant attached to a slot of a file, until it is detached.
+pub struct Attachment {
+    /// The file.
+    pub file: Arc<OpenFile>,
+    /// Which slot.
+    pub slot: usize,
+    /// Whether it belongs to one thread, which takes locks with it by itself: for others it is only for cancelling.
+    pub of_thread: bool,
+    /// Lets another thread end a wait.
+    pub cancel: Cancel,
+    /// How long its waits stay awake.
+    pub adaptive: AdaptiveSpin,
+    /// How a lock's bias word reads while the lock is biased to this participant.
+    pub mark: Mark,
+    process: u64,
+    detached: AtomicBool,
+    busy: AtomicBool,
+    liveness_lock: ForkGuarded<Option<LivenessLock>>,
+    /// For each lock region, the word of a [`LocalState`].
+    local: Arc<[AtomicU64]>,
+    /// What the fast path needs of all this.
+    pub(super) fast_path: WipeOnFork<FastPathCache>,
+}
+
+/// What the fast path needs to know of an attachment, in one cache line. Zeros in a forked child, which matches no file.
+#[derive(Clone, Copy)]
+pub struct FastPathCache {
+    pub(super) file: FileKey,
+    pub(super) local: *const AtomicU64,
+    pub(super) cell: CellOffset,
+    pub(super) mark: Mark,
+    /// The attachment itself; NULL if it is not a thread's.
+    pub(super) attachment: *const Attachment,
+}
+
+impl FastPathCache {
+    /// No file's.
+    const NONE: Self = Self {
+        file: FileKey(0),
+        local: ptr::null(),
+        cell: CellOffset::NONE,
+        mark: Mark::NONE,
+        attachment: ptr::null(),
+    };
+}
+
+/// An open file, to be compared only: its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileKey(usize);
+
+impl FileKey {
+    /// Of `file`.
+    pub fn of(file: &Arc<OpenFile>) -> Self {
+        Self(Arc::as_ptr(file).addr())
+    }
+
+    /// Never 0.
+    pub fn number(self) -> usize {
+        self.0
+    }
+}
+
+// SAFETY: numbers and pointers: zeros are a value, and nothing to drop.
+unsafe impl Wipeable for FastPathCache {}
+// SAFETY: the file and the array are shared between threads anyway.
+unsafe impl Send for FastPathCache {}
+// SAFETY: as above.
+unsafe impl Sync for FastPathCache {}
+
+/// How a participant is to be attached.
+#[derive(Clone, Debug, Default)]
+pub struct AttachOptions {
+    /// What the participant calls itself; empty: as the file was opened.
+    pub label: String,
+    /// A child started by this process keeps the slot alive.
+    pub inherited: bool,
+    /// Keep a descriptor even where a mapping would do.
+    pub descriptor: bool,
+    /// For the calling thread alone.
+    pub of_thread: bool,
+}
+
+impl Attachment {
+    /// Takes a slot, finishes what a dead one left in it, and writes down who we are.
+    pub fn attach(file: &Arc<OpenFile>, options: &AttachOptions) -> Result<Self> {
+        if !file.is_intact() {
+            return Err(file.not_intact());
+        }
+        let kind = if options.inherited || options.descriptor {
+            LivenessLockKind::Descriptor
+        } else {
+            file.pinning()
+        };
+        memory::check()?;
+        file.touch_now_and_then();
+        let local: Arc<[AtomicU64]> = (0..=file.geometry().locks()).map(|_| AtomicU64::new(0)).collect();
+        let mut fast_path = WipeOnFork::new(FastPathCache::NONE)?;
+        let liveness_lock = slots::claim(file.reopen(), file.view(), kind, options.inherited)?;
+        let slot = liveness_lock.slot();
+        trace::at(Step::Attach);
+        let fenced = match file.fences_of_participant() {
+            Ok(fenced) => fenced,
+            Err(error) => {
+                liveness_lock.release(file.reopen());
+                return Err(error);
+            }
+        };
+        recovery::recover(file.view(), slot);
+        let label = if options.label.is_empty() { file.label() } else { options.label.clone() };
+        slots::occupy(file.view(), slot, kind, &label);
+        file.lower_bound(slot);
+        let (mark, cell) = (Mark::new(slot, fenced), file.view().cell_offset(slot));
+        let (key, local_at) = (FileKey::of(file), local.as_ptr());
+        fast_path.change(|fast_path| {
+            *fast_path = FastPathCache { file: key, local: local_at, cell, mark, attachment: ptr::null() }
+        });
+        Ok(Self {
+            file: file.clone(),
+            slot,
+            of_thread: options.of_thread,
+            cancel: Cancel::default(),
+            adaptive: AdaptiveSpin::default(),
+            mark,
+            process: process_mark(),
+            detached: AtomicBool::new(false),
+            busy: AtomicBool::new(false),
+            liveness_lock: ForkGuarded::new(Some(liveness_lock)),
+            local,
+            fast_path,
+        })
+    }
+
+    /// Returns whether it is this process's, and not one that a forked child only remembers.
+    #[inline]
+    pub fn is_ours(&self) -> bool {
+        self.process == process_mark()
+    }
+
+    /// Checks that it is usable.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub fn check(&self) -> Result<()> {
+        // Acquire. Partner: the release in `detach`.
+        if self.detached.load(Acquire) || !self.is_ours() { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Detaches from the slot. A lock that it still has passes on as from a dead owner; nothing else can be said for it.
+    pub fn detach(&self) {
+        if !self.is_ours() || self.detached.swap(true, Release) {
+            return;
+        }
+        recovery::recover(self.file.view(), self.slot);
+        trace::at(Step::Detach);
+        slots::vacate(self.file.view(), self.slot);
+        if slots::lower_bound_below(self.file.view(), self.slot) {
+            self.file.lower_bound(self.slot);
+        }
+        let liveness_lock = self.liveness_lock.with(&ForkGuard::enter(), Option::take);
+        if let Some(liveness_lock) = liveness_lock {
+            liveness_lock.release(self.file.reopen());
+        }
+    }
+
+    /// Returns what it knows of its part in the lock of `region`.
+    #[inline]
+    pub fn local(&self, region: usize) -> LocalState<'_> {
+        LocalState(&self.local[region])
+    }
+
+    /// Returns whether it holds any lock.
+    pub fn holds_any(&self) -> bool {
+        (0..self.local.len()).any(|region| self.local(region).holding().is_some())
+    }
+
+    /// Taking a lock: one thread at a time, for participants that threads share.
+    pub fn begin_taking(&self) -> Result<Call<'_>> {
+        self.check()?;
+        // Acquire. Partner: the release in `Call::drop`.
+        if self.busy.swap(true, Acquire) { Err(Error::ParticipantBusy) } else { Ok(Call(&self.busy)) }
+    }
+
+    /// Ends a wait of this participant, the present one or else the next.
+    pub fn request_cancel(&self) {
+        let name = self.cancel.request();
+        if let Some(spot) = name.and_then(|name| FileLock::spot_named(self.file.view(), name)) {
+            spot.unpark_all();
+        }
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        self.detach();
+    }
+}
+
+/// A call in progress on a shared participant.
+pub struct Call<'a>(&'a AtomicBool);
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Release);
+    }
+}

@@ -1,0 +1,80 @@
+//! The fast path: acquisitions of a thread that the lock is biased to. A few loads and stores of words that nobody else is
+//! using, and no call.
+//!
+//! Whatever is not exactly so (a lock biased to another participant, a revocation, an owner-dead notice) is for
+//! [`crate::acquire::operations`].
+
+use super::{attachment::FileKey, thread};
+use crate::acquire::local::Holding;
+use crate::layout::RegionPointer;
+use crate::registers;
+use crate::trace::{self, Step};
+
+/// A lock, as its handle knows it.
+#[derive(Clone, Copy)]
+pub struct LockPointer {
+    /// Its file.
+    pub file: FileKey,
+    /// Its number in the file.
+    pub region: usize,
+    /// Where it lies in the mapping.
+    pub at: RegionPointer,
+}
+
+/// How a bias owner left.
+pub enum Left {
+    /// Nobody minded.
+    Quietly,
+    /// The bias was revoked meanwhile: who waits for that has to be unparked.
+    Revoked,
+}
+
+/// Takes the lock, if it is biased to the calling thread. Returns the fencing token.
+///
+/// # Safety
+/// The lock's file is open.
+#[inline(always)]
+pub unsafe fn enter(lock: LockPointer) -> Option<u64> {
+    // SAFETY: the pointer was made by whoever opened the lock, so its file has that region.
+    let attachment = unsafe { thread::latest(lock.file, lock.region) }?;
+    if !attachment.local.may_be_biased() {
+        return None;
+    }
+    // SAFETY: pointer and cell offset were computed from views of the same file, whose mapping lives as long as it does.
+    let (words, cell) = unsafe { lock.at.words(attachment.cell) };
+    attachment.local.begin_biased();
+    match registers::bias(words).enter(&cell.held, attachment.mark, &registers::ownership(words)) {
+        Some(token) => {
+            attachment.local.record(Some(Holding { token, unbiased: false }));
+            trace::at(Step::Section);
+            Some(token)
+        }
+        None => {
+            attachment.local.record_biased();
+            None
+        }
+    }
+}
+
+/// Unlocks, if the calling thread holds the lock by a biased acquisition (with this very token, where one is named).
+/// `None`: it does not, and nothing was done.
+///
+/// # Safety
+/// As [`enter`].
+#[inline(always)]
+pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<Left> {
+    // SAFETY: as in `enter`.
+    let attachment = unsafe { thread::latest(lock.file, lock.region) }?;
+    if !attachment.local.is_held_biased(token) {
+        return None;
+    }
+    // SAFETY: as in `enter`.
+    let (words, cell) = unsafe { lock.at.words(attachment.cell) };
+    attachment.local.record_biased();
+    trace::at(Step::Exit);
+    Some(if registers::bias(words).leave(&cell.held, attachment.mark) {
+        Left::Quietly
+    } else {
+        Left::Revoked
+    })
+}

@@ -1,0 +1,37 @@
+//! A program's handle of an open file.
+
+use super::{open_file::OpenFile, thread};
+use crate::sync::Ordering::Relaxed;
+use crate::wait::Interrupt;
+use std::sync::Arc;
+
+/// An open file, counted as long as the program has handles of it. When the last one is dropped, the thread that dropped
+/// it gives its slot back; other threads do at their end.
+pub struct FileHandle {
+    /// The file.
+    pub open: Arc<OpenFile>,
+    /// Asked by waits through this handle, and through the locks that come from it.
+    pub interrupt: Option<Interrupt>,
+}
+
+impl FileHandle {
+    /// One more handle.
+    pub fn new(open: Arc<OpenFile>, interrupt: Option<Interrupt>) -> Self {
+        open.handles.fetch_add(1, Relaxed);
+        Self { open, interrupt }
+    }
+}
+
+impl Clone for FileHandle {
+    fn clone(&self) -> Self {
+        Self::new(self.open.clone(), self.interrupt.clone())
+    }
+}
+
+impl Drop for FileHandle {
+    fn drop(&mut self) {
+        if self.open.handles.fetch_sub(1, Relaxed) == 1 {
+            thread::detach_thread(&self.open);
+        }
+    }
+}

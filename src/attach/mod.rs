@@ -1,0 +1,8 @@
+//! This process's part in a file: the mapping, its participants, those of its threads, and the fast path.
+
+pub mod attachment;
+pub mod fast_path;
+pub mod file_handle;
+pub mod open_file;
+pub mod site;
+pub mod thread;

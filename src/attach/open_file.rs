@@ -1,0 +1,385 @@
+//! One file, mapped once in a process, however often it is opened.
+
+use crate::error::{Error, Result};
+use crate::layout::{Fences, Geometry, HeaderFault, HeaderPrefix, LivenessLockKind, PREFIX_BYTES, View};
+use crate::os::{
+    clock,
+    file::{self, Access, Permissions},
+    fork::{self, ForkGuard, ForkGuarded},
+    identity::{self, Identity},
+    liveness_lock::{self, Alone, Probe},
+    map::Mapping,
+    membarrier, memory, process,
+    reopen::Reopen,
+};
+use crate::recovery;
+use crate::slots;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::{
+    fs::File,
+    os::unix::fs::FileExt,
+    path::Path,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+/// A file that is open and mapped in this process.
+pub struct OpenFile {
+    reopen: Reopen,
+    mapping: Mapping,
+    prefix: HeaderPrefix,
+    pinning: LivenessLockKind,
+    label: ForkGuarded<String>,
+    /// When its times were last renewed, `CLOCK_MONOTONIC` nanoseconds.
+    touched: AtomicU64,
+    /// How many [`super::LockFile`]s and locks the program has of it. The slots of threads do not count.
+    pub handles: AtomicUsize,
+}
+
+/// Every file that is open in this process: opening one twice gives the same mapping, and each thread one slot.
+static OPEN_FILES: ForkGuarded<Vec<Known>> = ForkGuarded::new(Vec::new());
+
+/// One of them. A file that is gone by name but still mapped keeps its inode, so its identity cannot be another file's;
+/// but it may have been truncated and written anew.
+struct Known {
+    identity: Identity,
+    prefix: HeaderPrefix,
+    file: Weak<OpenFile>,
+}
+
+impl Known {
+    /// The one that is open. To be dropped outside the fork_guard: it enters it.
+    fn find(files: &[Self], identity: Identity, prefix: HeaderPrefix) -> Option<Arc<OpenFile>> {
+        let same = |known: &&Self| known.identity == identity && known.prefix == prefix;
+        files.iter().filter(same).find_map(|known| known.file.upgrade())
+    }
+}
+
+impl OpenFile {
+    /// Opens the file at `path`, or creates it. Checks everything that is checked on open; changes no file that was
+    /// there before, but for clearing it after a reboot.
+    pub fn open_or_create(
+        path: &Path,
+        new: Geometry,
+        may_create: bool,
+        permissions: Permissions,
+        label: &str,
+    ) -> Result<Arc<Self>> {
+        memory::check()?;
+        fork::prepare()?;
+        let path = file::absolute(path)?;
+        // Somebody may create or unlink it between two looks; each round is a new look.
+        for _ in 0..100 {
+            let opened = match file::open_existing(&path, Access::ReadWrite) {
+                Ok(opened) => opened,
+                Err(Error::NotFound { .. }) if may_create => match create(&path, new, permissions)? {
+                    Some(created) => created,
+                    None => continue,
+                },
+                Err(error) => return Err(error),
+            };
+            return Self::open(&path, opened, label);
+        }
+        Err(Error::Replaced { path })
+    }
+
+    fn open(path: &Path, opened: File, label: &str) -> Result<Arc<Self>> {
+        let prefix = header_of(&opened, path)?;
+        file::refuse_if_open_to_all(&opened, path)?;
+        let identity = identity::of(&opened, path)?;
+        let known = OPEN_FILES.with(&ForkGuard::enter(), |files| Known::find(files, identity, prefix));
+        if let Some(known) = known.filter(|known| known.is_intact()) {
+            if !label.is_empty() {
+                let label = label.to_owned();
+                let before = known.label.with(&ForkGuard::enter(), |own| std::mem::replace(own, label));
+                drop(before);
+            }
+            known.reopen.opened_at(path)?;
+            return Ok(known);
+        }
+        let mapping = Mapping::read_write(&opened, prefix.geometry.file_size(), path)?;
+        let reopen = Reopen::new(path, opened, prefix.incarnation)?;
+        let new = Arc::new(Self {
+            pinning: liveness_lock::pinning(&reopen)?,
+            reopen,
+            mapping,
+            prefix,
+            label: ForkGuarded::new(label.into()),
+            touched: AtomicU64::new(0),
+            handles: AtomicUsize::new(0),
+        });
+        new.touch_now_and_then();
+        new.renew_after_boot()?;
+        new.register()
+    }
+
+    /// Another thread may have opened the same file meanwhile: then its mapping serves both.
+    fn register(self: Arc<Self>) -> Result<Arc<Self>> {
+        let (identity, prefix) = (self.reopen.identity(), self.prefix);
+        let known = OPEN_FILES.with(&ForkGuard::enter(), |files| {
+            files.retain(|known| known.file.strong_count() > 0);
+            let known = Known::find(files, identity, prefix);
+            if known.is_none() {
+                files.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                files.push(Known { identity, prefix, file: Arc::downgrade(&self) });
+            }
+            Ok::<_, Error>(known)
+        })?;
+        // One that was truncated and restored since is of no use to us; nor are we to those who have it.
+        Ok(known.filter(|known| known.is_intact()).unwrap_or(self))
+    }
+
+    /// Clears what a former boot left. Nobody of it is alive; so where somebody alive takes part, the file was cleared
+    /// since, and only the boot ids differ: a container may have one of its own.
+    fn renew_after_boot(&self) -> Result<()> {
+        self.alone_with_it(
+            || recovery::is_of_this_boot(self.view()),
+            || {
+                recovery::renew_after_boot(
+                    self.view(),
+                    possible_fences(),
+                    process::boot_id(),
+                    clock::realtime_ns(),
+                );
+            },
+        )
+    }
+
+    /// Has `act` done by us or somebody else, if nobody takes part, unless it `is_done` already.
+    fn alone_with_it(&self, is_done: impl Fn() -> bool, act: impl Fn()) -> Result<()> {
+        let slots = 0..self.geometry().participants() as usize;
+        for _ in 0..LOOKS {
+            if is_done() {
+                return Ok(());
+            }
+            // Somebody else may have done it between our look and our locks.
+            let done = liveness_lock::alone(&self.reopen, slots.clone(), || {
+                if !is_done() {
+                    act()
+                }
+            })?;
+            if done != Alone::NotNow {
+                return Ok(());
+            }
+            std::thread::sleep(BETWEEN_THEM);
+        }
+        Err(self.damaged(format!(
+            "somebody has been clearing it for {:?}, which takes milliseconds otherwise: a process is stopped while it opens \
+             the file; continue it or end it",
+            BETWEEN_THEM * LOOKS
+        )))
+    }
+
+    /// The file that the path names by now, or one of the same shape that is created there.
+    pub fn reopened(&self) -> Result<Arc<Self>> {
+        let known = self.reopen.look().and_then(|sight| sight.permissions());
+        let permissions = known.unwrap_or(Permissions { mode: 0o600, group: None });
+        let path = self.reopen.path();
+        let new = Self::open_or_create(&path, self.geometry(), true, permissions, &self.label())?;
+        new.settle_fences(false)?;
+        Ok(new)
+    }
+
+    /// Sees to it that this process can take part in taking a retained privilege back. A file begins with membarrier
+    /// where the kernel has it, and goes over to full fences for good (until the next boot) when somebody without it
+    /// opens it and nobody takes part.
+    pub fn settle_fences(&self, full_fences: bool) -> Result<()> {
+        if self.fences() == Fences::Full || (!full_fences && membarrier::register()) {
+            return Ok(());
+        }
+        self.alone_with_it(
+            || self.fences() == Fences::Full,
+            || {
+                // Before the word: nobody takes part, so no retention of the other kind is left.
+                recovery::clear_biases(self.view());
+                self.view().header().fences.store(Fences::Full as u32, Relaxed);
+            },
+        )?;
+        // Without membarrier, one cannot take anything back from those who rely on it.
+        if self.fences() == Fences::Membarrier { self.can_membarrier() } else { Ok(()) }
+    }
+
+    fn fences(&self) -> Fences {
+        Fences::of(self.view().header().fences.load(Relaxed))
+    }
+
+    fn can_membarrier(&self) -> Result<()> {
+        if membarrier::register() { Ok(()) } else { Err(Error::Unsupported(NO_MEMBARRIER)) }
+    }
+
+    /// Do this process's retained entries have full fences? For one who has a slot's byte lock: nobody changes it then.
+    pub fn fences_of_participant(&self) -> Result<bool> {
+        let fenced = self.fences() == Fences::Full;
+        if !fenced {
+            // A forked child is not registered by its parent.
+            self.can_membarrier()?;
+        }
+        Ok(fenced)
+    }
+
+    /// The mapped file.
+    #[inline]
+    pub fn view(&self) -> View<'_> {
+        // SAFETY: the mapping is read-write, as long as the geometry says (the file's size was compared with it), at a
+        // page boundary, and lives as long as `self`; nothing else refers to that memory.
+        unsafe { View::new(self.mapping.base(), self.prefix.geometry) }
+    }
+
+    /// Its shape.
+    pub fn geometry(&self) -> Geometry {
+        self.prefix.geometry
+    }
+
+    /// Its path and identity.
+    pub fn reopen(&self) -> &Reopen {
+        &self.reopen
+    }
+
+    /// What keeps byte locks here.
+    pub fn pinning(&self) -> LivenessLockKind {
+        self.pinning
+    }
+
+    /// What a new participant calls itself.
+    pub fn label(&self) -> String {
+        self.label.with(&ForkGuard::enter(), |label| label.clone())
+    }
+
+    /// Is the mapped memory still that of the file we opened? Truncated and regrown, it would be all zeros.
+    #[inline]
+    pub fn is_intact(&self) -> bool {
+        self.view().header().incarnation.load(Relaxed) == self.prefix.incarnation
+    }
+
+    /// The error for a file that is not whole any more.
+    #[cold]
+    pub fn not_intact(&self) -> Error {
+        self.damaged(
+            "its incarnation word is gone: somebody truncated or overwrote it while it was in use, so nobody knows \
+             who has which lock; stop its users, delete it and let it be created anew"
+                .into(),
+        )
+    }
+
+    /// An error about this file.
+    #[cold]
+    pub fn damaged(&self, why: String) -> Error {
+        Error::Damaged { path: self.reopen.path(), why }
+    }
+
+    /// Fits the file what was asked for? A capacity of 0 was not asked for.
+    pub fn check_capacity(&self, participants: u32, locks: u32) -> Result<()> {
+        let geometry = self.geometry();
+        for (what, has, wanted) in
+            [("participants", geometry.participants(), participants), ("locks", geometry.locks(), locks)]
+        {
+            if wanted > has {
+                return Err(Error::Capacity { path: self.reopen.path(), what, has, wanted });
+            }
+        }
+        Ok(())
+    }
+
+    /// Has scans stop at the highest slot in use, for the participant in `own_slot`.
+    pub fn lower_bound(&self, own_slot: usize) {
+        slots::lower_bound(&Probe::new(&self.reopen, own_slot), self.view());
+    }
+
+    /// Now and then has the file look used, for the sake of those who delete what looks old: stores into a mapping do
+    /// not, on every file system. For those who do not mind a system call.
+    pub fn touch_now_and_then(&self) {
+        let (now, last) = (clock::coarse_monotonic_ns(), self.touched.load(Relaxed));
+        if last == 0 || now.saturating_sub(last) > BETWEEN_TOUCHES {
+            self.touched.store(now.max(1), Relaxed);
+            self.reopen.touch();
+        }
+    }
+
+    /// The file has lost its last name: tells everybody who has it open.
+    pub fn say_unlinked(&self) {
+        self.view().header().unlinked.store(1, Relaxed);
+    }
+
+    /// Is it so? If not, something else than turnlock wrote the word that says so, and it is written anew.
+    #[cold]
+    pub fn is_unlinked(&self) -> bool {
+        let unlinked = self.reopen.look().is_none_or(|sight| sight.is_unlinked);
+        self.view().header().unlinked.store(u32::from(unlinked), Relaxed);
+        unlinked
+    }
+
+    /// Was it seen by anybody that the file has lost its last name?
+    pub fn is_said_to_be_unlinked(&self) -> bool {
+        self.view().header().unlinked.load(Relaxed) != 0
+    }
+}
+
+/// What a process is told that cannot take a retained privilege back from those who rely on membarrier.
+pub const NO_MEMBARRIER: &str = "membarrier (before Linux 4.16, or by a filter), which those who use this file now rely on: \
+     allow it in the filter; or open the file while nobody uses it, from here or with the option for full fences \
+     (TURNLOCK_FILE_FULL_FENCES), and everybody will do without";
+/// How long somebody else may be clearing the file before it counts as stopped.
+const LOOKS: u32 = 5_000;
+const BETWEEN_THEM: Duration = Duration::from_millis(1);
+/// An hour: those who delete what looks old think in days.
+const BETWEEN_TOUCHES: u64 = 3_600_000_000_000;
+
+fn possible_fences() -> Fences {
+    if membarrier::register() { Fences::Membarrier } else { Fences::Full }
+}
+
+fn create(path: &Path, geometry: Geometry, permissions: Permissions) -> Result<Option<File>> {
+    let now = clock::realtime_ns();
+    let prefix = HeaderPrefix { geometry, incarnation: process::random(), created_realtime_ns: now };
+    file::create_whole(path, geometry.file_size(), permissions, |file| {
+        file.write_all_at(&prefix.encode(), 0)?;
+        let mapping = Mapping::read_write(file, geometry.file_size(), path).map_err(std::io::Error::other)?;
+        // SAFETY: as in `OpenFile::view`; the file was allocated at this size and has no name yet.
+        let view = unsafe { View::new(mapping.base(), geometry) };
+        for region in 0..=geometry.locks() as usize {
+            view.lock(region).words.token.store(recovery::token_floor(now), Relaxed);
+        }
+        view.header().fences.store(possible_fences() as u32, Relaxed);
+        recovery::write_boot_id(view, process::boot_id());
+        Ok(())
+    })
+}
+
+/// Reads and checks the constant part of the header.
+pub(crate) fn header_of(opened: &File, path: &Path) -> Result<HeaderPrefix> {
+    let (got, bytes, size) = file::read_start::<PREFIX_BYTES>(opened, path)?;
+    let path = path.to_owned();
+    if size == 0 {
+        return Err(Error::NotALockFile {
+            path,
+            why: "it is an empty file and not a turnlock file: delete it, and turnlock will create it whole"
+                .into(),
+        });
+    }
+    if got < PREFIX_BYTES {
+        return Err(Error::NotALockFile {
+            path,
+            why: format!(
+                "it is only {size} bytes long and not a turnlock file: give another path, or delete it if it is in \
+                 the way"
+            ),
+        });
+    }
+    HeaderPrefix::decode(&bytes, size).map_err(|fault| match fault {
+        HeaderFault::Foreign => Error::NotALockFile {
+            path,
+            why: "it is not a turnlock file (it does not begin with \"turnlock\"): give another path".into(),
+        },
+        HeaderFault::Version(why) => Error::Version {
+            path,
+            why: format!(
+                "{why}: use the turnlock that created it, or delete it while nobody uses it and let it be created \
+                 anew"
+            ),
+        },
+        HeaderFault::Damaged(why) => Error::Damaged {
+            path,
+            why: format!("{why}: stop its users, delete it and let it be created anew"),
+        },
+    })
+}

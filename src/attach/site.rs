@@ -1,0 +1,229 @@
+//! The mapped file as the site of an acquisition: one attached participant at one lock, its waits and liveness checks.
+
+use super::{attachment::Attachment, open_file::NO_MEMBARRIER};
+use crate::acquire::{
+    local::LocalState,
+    site::{Limit, Outcome, Overwritten, Site, Waiter},
+};
+use crate::algorithm::{
+    Blocker,
+    bias::{BiasOwner, Mark},
+};
+use crate::error::{Error, Result};
+use crate::os::{
+    clock,
+    liveness_lock::{Probe, Seen},
+    membarrier,
+};
+use crate::recovery;
+use crate::registers::FileLock;
+use crate::sync::{Ordering::Relaxed, prefetch_for_writing};
+use crate::wait::{self, Cancel, Interrupt, Stop};
+use std::time::Duration;
+
+/// An attached participant at one lock of its file.
+#[derive(Clone, Copy)]
+pub struct FileSite<'a> {
+    attachment: &'a Attachment,
+    lock: FileLock<'a>,
+    interrupt: Option<&'a Interrupt>,
+}
+
+impl<'a> FileSite<'a> {
+    /// The participant at the lock in `region`. `interrupt`: ends its waits too.
+    #[inline]
+    pub fn new(attachment: &'a Attachment, region: usize, interrupt: Option<&'a Interrupt>) -> Self {
+        Self { attachment, lock: FileLock::new(attachment.file.view(), region), interrupt }
+    }
+}
+
+impl<'a> Site for FileSite<'a> {
+    type Lock = FileLock<'a>;
+    type Waiter = FileWaiter<'a>;
+
+    #[inline]
+    fn lock(&self) -> &FileLock<'a> {
+        &self.lock
+    }
+
+    #[inline]
+    fn me(&self) -> usize {
+        self.attachment.slot
+    }
+
+    #[inline]
+    fn mark(&self) -> Mark {
+        self.attachment.mark
+    }
+
+    #[inline]
+    fn local(&self) -> LocalState<'_> {
+        self.attachment.local(self.lock.region)
+    }
+
+    #[inline]
+    fn is_shared(&self) -> bool {
+        !self.attachment.of_thread
+    }
+
+    #[inline]
+    fn is_ours(&self) -> bool {
+        self.attachment.is_ours()
+    }
+
+    #[inline]
+    fn now(&self) -> u64 {
+        clock::coarse_monotonic_ns()
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        prefetch_for_writing(&self.lock.lock.numbers[self.attachment.slot]);
+        prefetch_for_writing(&self.lock.lock.words.bias);
+    }
+
+    #[inline]
+    fn check_intact(&self) -> Result<()> {
+        let file = &self.attachment.file;
+        if file.is_intact() { Ok(()) } else { Err(file.not_intact()) }
+    }
+
+    #[inline]
+    fn check_after_unlock(&self) -> Result<()> {
+        let file = &self.attachment.file;
+        if !file.is_intact() {
+            Err(file.not_intact())
+        } else if file.is_said_to_be_unlinked() && file.is_unlinked() {
+            Err(Error::Replaced { path: file.reopen().path() })
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold]
+    fn overwritten(&self, what: Overwritten) -> Error {
+        let region = self.lock.region;
+        self.attachment.file.damaged(match what {
+            Overwritten::Token => format!(
+                "the fencing token of its lock {region} is impossible: the file was overwritten; delete it while nobody uses \
+                 it and let it be created anew"
+            ),
+            Overwritten::Number { slot, value } => format!(
+                "slot {slot} of its lock {region} holds the impossible number {value:#x} while its participant is alive: \
+                 something else than turnlock writes to the file; stop its users, delete it and let it be created anew"
+            ),
+        })
+    }
+
+    fn heavy_barrier(&self, _: BiasOwner) -> Result<()> {
+        membarrier::everywhere().map_err(|_| Error::Unsupported(NO_MEMBARRIER))
+    }
+
+    #[inline]
+    fn wants_bias(&self, in_demand: bool) -> bool {
+        self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
+    }
+
+    fn bias_begins(&self, token: u64) {
+        self.lock.bias_policy().bias_begins(token);
+    }
+
+    fn bias_was_revoked(&self) {
+        self.lock.bias_policy().was_revoked(self.lock.lock.words.token.load(Relaxed));
+    }
+
+    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> FileWaiter<'a> {
+        let Self { attachment, lock, interrupt } = *self;
+        let stop = if may_be_ended {
+            Stop { cancel: &attachment.cancel, interrupt }
+        } else {
+            Stop { cancel: Cancel::NOBODYS, interrupt: None }
+        };
+        let slot = attachment.slot;
+        let since = &lock.lock.cells[slot].since;
+        let waiter = wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since);
+        FileWaiter { attachment, lock, waiter, blind: false }
+    }
+
+    fn reap(&self, slot: usize) -> Result<bool> {
+        let file = &self.attachment.file;
+        recovery::reap(file.view(), &Probe::new(file.reopen(), self.attachment.slot), slot)
+    }
+
+    fn pause(&self) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// One wait in a mapped file.
+pub struct FileWaiter<'a> {
+    attachment: &'a Attachment,
+    lock: FileLock<'a>,
+    waiter: wait::Waiter<'a>,
+    /// Whether the slot's record says that it cannot check others.
+    blind: bool,
+}
+
+impl FileWaiter<'_> {
+    fn record_blind(&mut self, blind: bool) {
+        if blind != self.blind && self.attachment.is_ours() {
+            self.blind = blind;
+            let view = self.attachment.file.view();
+            view.slots()[self.attachment.slot].blind.store(u32::from(blind), Relaxed);
+        }
+    }
+}
+
+impl Waiter for FileWaiter<'_> {
+    fn limit(&self) -> Limit {
+        self.waiter.limit()
+    }
+
+    fn lets_pass(&mut self) -> bool {
+        self.waiter.lets_pass()
+    }
+
+    fn queue_for_good(&mut self) {
+        self.waiter.queue_for_good();
+    }
+
+    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
+        self.waiter.wait(unchanged, self.lock.spot(blocker.slot), blocker)
+    }
+
+    fn back_off(&mut self, by_bias: bool, unchanged: impl Fn() -> bool) -> Outcome {
+        // Relaxed: a guess.
+        let participants = self.lock.lock.header.slots_in_use.load(Relaxed);
+        self.waiter.back_off(by_bias, participants, self.lock.standby(), unchanged)
+    }
+
+    fn was_parked(&self) -> bool {
+        self.waiter.was_parked()
+    }
+
+    /// Where no descriptor is to be had to look through, `slot` counts as alive, and observers of the file are told so.
+    fn check_alive(&mut self, slot: usize) -> Result<bool> {
+        let file = &self.attachment.file;
+        let probe = Probe::new(file.reopen(), self.attachment.slot);
+        let (seen, is_unlinked) = probe.look(slot);
+        if is_unlinked {
+            file.say_unlinked();
+            return Err(Error::Replaced { path: file.reopen().path() });
+        }
+        if !file.is_intact() {
+            return Err(file.not_intact());
+        }
+        self.record_blind(seen == Seen::Unknown);
+        self.attachment.file.touch_now_and_then();
+        match seen {
+            Seen::Dead => recovery::reap(self.attachment.file.view(), &probe, slot),
+            Seen::Alive | Seen::Unknown => Ok(false),
+        }
+    }
+}
+
+impl Drop for FileWaiter<'_> {
+    fn drop(&mut self) {
+        self.record_blind(false);
+    }
+}

@@ -1,0 +1,306 @@
+//! The slots of the calling thread: one for each file that it takes locks in.
+//!
+//! Kept in variables that need no destructor, so that they are there as long as the thread runs anything, its key
+//! destructors included; detached when [`thread_end`] says so. What changes them runs with signals blocked; what looks at
+//! them expects that a signal handler attaches the thread, or detaches it, between any two instructions.
+
+use super::{
+    attachment::{AttachOptions, Attachment, FastPathCache, FileKey},
+    open_file::OpenFile,
+};
+use crate::acquire::local::LocalState;
+use crate::algorithm::bias::Mark;
+use crate::error::{Error, Result};
+use crate::layout::CellOffset;
+use crate::os::{
+    fork::process_mark,
+    signals::SignalsBlocked,
+    thread_end::{self, Ending},
+    thread_word::LATEST,
+};
+use crate::sync::{
+    Ordering::{Relaxed, SeqCst},
+    compiler_fence,
+};
+use std::{cell::Cell, hint::assert_unchecked, mem::ManuallyDrop, ptr, sync::Arc};
+
+/// A slot of the thread, or room for one. A signal handler may change it between any two instructions of a look, so a
+/// look believes the attachment only if the rest is the same before and after; and it refers to no other attachment.
+struct Place {
+    /// The attachment's file, by its key; 0 = none.
+    file: Cell<usize>,
+    /// The process (by its mark) whose attachment it is: another one in a forked child.
+    process: Cell<u64>,
+    /// An `Arc`, as a pointer; NULL = none.
+    attachment: Cell<*const Attachment>,
+}
+
+/// Places of a thread. Never freed before the thread ends, whoever is looking.
+struct Places {
+    places: [Place; 6],
+    more: Cell<*const Places>,
+}
+
+impl Places {
+    const fn new() -> Self {
+        Self {
+            places: [const {
+                Place { file: Cell::new(0), process: Cell::new(0), attachment: Cell::new(ptr::null()) }
+            }; 6],
+            more: Cell::new(ptr::null()),
+        }
+    }
+}
+
+thread_local! {
+    static ATTACHMENTS: ManuallyDrop<Places> = const { ManuallyDrop::new(Places::new()) };
+}
+
+/// What the fast path needs to know of the calling thread's attachment.
+pub struct Latest<'a> {
+    /// What it knows of its part in the lock.
+    pub local: LocalState<'a>,
+    /// Where its cell lies in each region of the file.
+    pub cell: CellOffset,
+    /// How a lock's bias word reads while the lock is biased to it.
+    pub mark: Mark,
+}
+
+/// The attachment that this thread used last, if it is one in `file` and its biased acquisitions need no fence, at the lock of
+/// `region`.
+///
+/// # Safety
+/// The file is open for all of `'file`, and has such a region.
+#[inline(always)]
+pub unsafe fn latest<'file>(file: FileKey, region: usize) -> Option<Latest<'file>> {
+    let cache = latest_cache(file)?;
+    // SAFETY: the attachment has one for each region of its file, which is `file`; and only what a forked child has is NULL,
+    // which is no file's.
+    let local = unsafe {
+        assert_unchecked(!cache.local.is_null());
+        LocalState(&*cache.local.add(region))
+    };
+    // SAFETY: only such attachments are remembered, see `remember`.
+    unsafe { assert_unchecked(!cache.mark.is_fenced()) };
+    Some(Latest { local, cell: cache.cell, mark: cache.mark })
+}
+
+#[inline(always)]
+fn latest_cache<'file>(file: FileKey) -> Option<&'file FastPathCache> {
+    // SAFETY: NULL, or the `cache` of the attachment among ATTACHMENTS that was used last: whoever takes an attachment out of there comes by
+    // `forget_latest` first. In a forked child it is zeros.
+    unsafe { LATEST.get::<FastPathCache>().as_ref() }.filter(|cache| cache.file == file)
+}
+
+/// [`latest`], as the attachment itself.
+#[inline]
+fn latest_attachment(file: &Arc<OpenFile>) -> Option<&Attachment> {
+    let cache = latest_cache(FileKey::of(file))?;
+    // SAFETY: a attachment among ATTACHMENTS, as in `latest`. It stays there as long as this thread does something with it: only
+    // this thread takes attachments out of there, and neither in the midst of a call on their file nor while that is open,
+    // unless the thread ends.
+    unsafe { cache.attachment.as_ref() }
+}
+
+/// A biased acquisition with a full fence does not gain much by the fast path; the others gain by not having to ask.
+fn remember(attachment: &Attachment) {
+    if !attachment.mark.is_fenced() {
+        LATEST.set(attachment.fast_path.place());
+    }
+}
+
+fn forget_latest() {
+    LATEST.set::<FastPathCache>(ptr::null());
+}
+
+/// The calling thread's places, one after the other. For this thread alone, as long as it runs.
+fn places() -> impl Iterator<Item = &'static Place> {
+    let first = ATTACHMENTS.with(|first| ptr::from_ref::<Places>(first));
+    // SAFETY: the first is a variable without a destructor, the others are freed when the thread ends; and nobody but
+    // this thread comes by them.
+    let mut next = Some(unsafe { &*first });
+    std::iter::from_fn(move || {
+        let these = next?;
+        // SAFETY: as above.
+        next = unsafe { these.more.get().as_ref() };
+        Some(these.places.iter())
+    })
+    .flatten()
+}
+
+impl Place {
+    fn put(&self, attachment: Arc<Attachment>) {
+        self.file.set(FileKey::of(&attachment.file).number());
+        self.process.set(process_mark());
+        self.attachment.set(Arc::into_raw(attachment));
+    }
+
+    fn take(&self) -> Option<Arc<Attachment>> {
+        let attachment = self.attachment.replace(ptr::null());
+        self.file.set(0);
+        // SAFETY: it came from `put`, and nobody takes it a second time.
+        (!attachment.is_null()).then(|| unsafe { Arc::from_raw(attachment) })
+    }
+
+    /// With signals blocked: as long as nothing is taken from the place.
+    fn attachment(&self) -> Option<&Attachment> {
+        // SAFETY: NULL, or what `put` put there.
+        unsafe { self.attachment.get().as_ref() }
+    }
+}
+
+/// The calling thread's slot in `file`.
+#[inline]
+fn find(file: &Arc<OpenFile>) -> Option<&Attachment> {
+    let (file, process) = (FileKey::of(file).number(), process_mark());
+    let is_it = |place: &Place| place.file.get() == file && place.process.get() == process;
+    // Not by `places`: programs that use several files come here each time.
+    let mut these = ATTACHMENTS.with(|first| ptr::from_ref::<Places>(first));
+    // SAFETY: as in `places`.
+    while let Some(some) = unsafe { these.as_ref() } {
+        for place in some.places.iter().filter(|place| is_it(place)) {
+            let attachment = place.attachment.get();
+            // A handler that came between has left another one there, or the same.
+            compiler_fence(SeqCst);
+            if is_it(place) {
+                // SAFETY: as in `latest_attachment`.
+                return unsafe { attachment.as_ref() };
+            }
+        }
+        these = some.more.get();
+    }
+    None
+}
+
+/// Takes the attachments out of their places that are to go, and detaches them. With signals blocked.
+fn detach(_: &SignalsBlocked, goes: impl Fn(&Attachment) -> bool) {
+    forget_latest();
+    for place in places() {
+        if place.attachment().is_some_and(&goes)
+            && let Some(attachment) = place.take()
+        {
+            if attachment.is_ours() {
+                attachment.detach();
+            } else {
+                // What a child remembers of its parent: it may have been forked in the midst of a call that uses it.
+                std::mem::forget(attachment);
+            }
+        }
+    }
+}
+
+/// The thread ends: detaches what it does not use or, at the very end, all of it.
+fn ends(ending: Ending) -> bool {
+    let signals = SignalsBlocked::new();
+    // Those of a parent process are of no use, and nothing is detached for them.
+    detach(&signals, |attachment| ending == Ending::Ends || !attachment.is_ours() || !attachment.holds_any());
+    if ending == Ending::Ends {
+        let mut more = ATTACHMENTS.with(|first| first.more.replace(ptr::null()));
+        while !more.is_null() {
+            // SAFETY: made by `put`, and out of reach now; nobody looks, since signals are blocked.
+            let places = unsafe { Box::from_raw(more.cast_mut()) };
+            more = places.more.get();
+        }
+    }
+    places().any(|place| place.attachment().is_some())
+}
+
+/// Has the attachment found from now on. With signals blocked.
+fn put(_: &SignalsBlocked, attachment: Arc<Attachment>) {
+    forget_latest();
+    let free = places().find(|place| place.attachment.get().is_null());
+    let free = free.unwrap_or_else(|| {
+        let more: &'static Places = Box::leak(Box::new(Places::new()));
+        ATTACHMENTS.with(|first| more.more.set(first.more.replace(more)));
+        &more.places[0]
+    });
+    free.put(attachment);
+}
+
+/// Runs `act` with this thread's slot in `file`, taken now if there is none.
+#[inline]
+pub fn with_thread_attachment<R>(
+    file: &Arc<OpenFile>,
+    act: impl FnOnce(&Attachment) -> Result<R>,
+) -> Result<R> {
+    match latest_attachment(file) {
+        Some(attachment) => act(attachment),
+        None => act(find_or_attach(file)?),
+    }
+}
+
+/// Runs `act` with this thread's slot in `file`; without one the thread owns nothing there.
+#[inline]
+pub fn with_thread_attachment_if_any<R>(
+    file: &Arc<OpenFile>,
+    act: impl FnOnce(&Attachment) -> Result<R>,
+) -> Result<R> {
+    latest_attachment(file).or_else(|| find(file)).map_or(Err(Error::NotOwner), act)
+}
+
+/// This thread's slot in `file`, to be kept by others too.
+pub fn thread_attachment(file: &Arc<OpenFile>) -> Result<Arc<Attachment>> {
+    let attachment: *const Attachment = find_or_attach(file)?;
+    let _signals = SignalsBlocked::new();
+    let known = places().find(|place| ptr::eq(place.attachment.get(), attachment));
+    if known.is_none() {
+        return Err(Error::Internal("a slot just taken is gone".into()));
+    }
+    // SAFETY: it is in its place, as an `Arc`; this makes one more of it.
+    unsafe {
+        Arc::increment_strong_count(attachment);
+        Ok(Arc::from_raw(attachment))
+    }
+}
+
+/// Gives this thread's slot in `file` back, if it holds no lock with it.
+pub fn detach_thread(file: &Arc<OpenFile>) {
+    let signals = SignalsBlocked::new();
+    detach(&signals, |attachment| Arc::ptr_eq(&attachment.file, file) && !attachment.holds_any());
+}
+
+/// The thread used another file last: has its slot in `file` be the one that [`latest`] gives. `false`: it is already, or
+/// there is none.
+#[inline]
+pub fn recall(file: &Arc<OpenFile>) -> bool {
+    if latest_cache(FileKey::of(file)).is_some() {
+        return false;
+    }
+    let attachment = find(file);
+    attachment.inspect(|attachment| remember(attachment)).is_some()
+}
+
+fn find_or_attach(file: &Arc<OpenFile>) -> Result<&Attachment> {
+    match find(file) {
+        Some(attachment) => {
+            remember(attachment);
+            Ok(attachment)
+        }
+        None => attach(file),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn attach(file: &Arc<OpenFile>) -> Result<&Attachment> {
+    // A handler that came in the midst would attach the same thread twice.
+    let signals = SignalsBlocked::new();
+    // One may have come before.
+    if let Some(attachment) = find(file) {
+        return Ok(attachment);
+    }
+    thread_end::tell_at_end(ends)?;
+    let mut attachment =
+        Arc::new(Attachment::attach(file, &AttachOptions { of_thread: true, ..AttachOptions::default() })?);
+    let place = Arc::as_ptr(&attachment);
+    if let Some(attachment) = Arc::get_mut(&mut attachment) {
+        attachment.fast_path.change(|cache| cache.attachment = place);
+    }
+    // Those of a parent process, and those in files that the program has closed, are of no more use.
+    detach(&signals, |attachment| {
+        !attachment.is_ours() || (attachment.file.handles.load(Relaxed) == 0 && !attachment.holds_any())
+    });
+    put(&signals, attachment);
+    // SAFETY: as in `latest_attachment`.
+    Ok(unsafe { &*place })
+}

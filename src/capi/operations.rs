@@ -1,0 +1,157 @@
+//! The bodies of the functions that every kind of lock has. The exported ones name the kind, and nothing more.
+
+use super::{
+    acquired::{check_acquired, tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
+    boundary::{invalid, status},
+    handle::OpaqueHandle,
+    participant::{participant, turnlock_participant},
+};
+use crate::acquire::site::Limit;
+use crate::attach::fast_path::Left;
+use crate::error::{Error, Result, status::TURNLOCK_OK};
+use crate::kind::{Handle, LockKind, Participant};
+
+/// An opaque C type that stands for a kind of lock: a pointer to it is one to an `OpaqueHandle<Handle<Self::Kind>>`.
+pub trait OpaqueLock {
+    /// The kind.
+    type Kind: LockKind;
+}
+
+/// What a C handle of a lock points to.
+pub type Opened<L> = OpaqueHandle<Handle<<L as OpaqueLock>::Kind>>;
+
+/// Returns the lock behind a C handle.
+///
+/// # Safety
+/// NULL, or a handle of this kind of lock, which nobody closes meanwhile.
+#[inline]
+pub unsafe fn opened<'a, L: OpaqueLock>(lock: *const L) -> Result<&'a Handle<L::Kind>> {
+    // SAFETY: the caller's promise, and `OpaqueLock`'s.
+    unsafe { OpaqueHandle::get(lock.cast::<Opened<L>>(), L::Kind::NAME) }
+}
+
+/// [`opened`] for the fast path: `None` if the handle is not open.
+///
+/// # Safety
+/// As [`opened`].
+#[inline(always)]
+pub unsafe fn peek<'a, L: OpaqueLock>(lock: *const L) -> Option<&'a Handle<L::Kind>> {
+    // SAFETY: as in `opened`.
+    unsafe { OpaqueHandle::peek(lock.cast::<Opened<L>>()) }
+}
+
+/// Puts a new C handle of a lock, which `open` opens, into `place`.
+///
+/// # Safety
+/// `place` is NULL or writable.
+pub unsafe fn open<L: OpaqueLock>(
+    place: *mut *mut L,
+    open: impl FnOnce() -> Result<Handle<L::Kind>>,
+) -> Result<i32> {
+    if place.is_null() {
+        return Err(invalid(&format!("the place for the {} handle is NULL", L::Kind::NAME)));
+    }
+    let opened: *mut Opened<L> = OpaqueHandle::open(open()?);
+    // SAFETY: not NULL, and the caller's promise.
+    unsafe { place.write(opened.cast()) };
+    Ok(TURNLOCK_OK)
+}
+
+/// Closes a C handle, unless the calling thread holds the lock.
+///
+/// # Safety
+/// As [`opened`], and no other thread is inside a call with it.
+pub unsafe fn close<L: OpaqueLock>(lock: *mut L) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        if unsafe { opened(lock.cast_const()) }?.is_held_by_this_thread() {
+            return Err(Error::StillHeld);
+        }
+        // SAFETY: the caller's promise, and `OpaqueLock`'s.
+        unsafe { OpaqueHandle::close(lock.cast::<Opened<L>>()) }.map(|()| TURNLOCK_OK)
+    })
+}
+
+/// Takes the lock as the calling thread, without the fast path.
+///
+/// # Safety
+/// As [`opened`]; `acquired` is NULL, or writable as far as its `size` says.
+#[cold]
+#[inline(never)]
+pub unsafe fn lock<L: OpaqueLock>(lock: *const L, limit: Limit, acquired: *mut turnlock_acquired) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        unsafe { check_acquired(acquired) }?;
+        // SAFETY: the caller's promise.
+        let lock = unsafe { opened(lock) }?;
+        let acquisition = lock.lock_slowly(limit)?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { tell(lock, acquisition, acquired) })
+    })
+}
+
+/// Takes the lock as `participant`.
+///
+/// # Safety
+/// As [`lock`]; `as_whom` is a participant handle.
+pub unsafe fn lock_as<L: OpaqueLock>(
+    lock: *const L,
+    as_whom: *const turnlock_participant,
+    limit: Limit,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        unsafe { check_acquired(acquired) }?;
+        // SAFETY: the caller's promise.
+        let (lock, as_whom) = unsafe { (opened(lock)?, participant(as_whom)?) };
+        let acquisition = lock.lock_as(as_whom, limit)?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { tell(lock, acquisition, acquired) })
+    })
+}
+
+/// Unlocks as the calling thread: what is left to do for `left`, or all of it.
+///
+/// # Safety
+/// As [`opened`].
+pub unsafe fn unlock<L: OpaqueLock>(lock: *const L, left: Option<Left>) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { act(lock, |lock| lock.unlock_slowly(left, None)) }
+}
+
+/// Does something with the lock that gives nothing but a status.
+///
+/// # Safety
+/// As [`opened`].
+#[inline]
+pub unsafe fn act<L: OpaqueLock>(lock: *const L, act: impl FnOnce(&Handle<L::Kind>) -> Result<()>) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| act(unsafe { opened(lock) }?).map(|()| TURNLOCK_OK))
+}
+
+/// [`act`], as `participant`.
+///
+/// # Safety
+/// As [`opened`]; `as_whom` is a participant handle.
+#[inline]
+pub unsafe fn act_as<L: OpaqueLock>(
+    lock: *const L,
+    as_whom: *const turnlock_participant,
+    act: impl FnOnce(&Handle<L::Kind>, &Participant) -> Result<()>,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (lock, as_whom) = unsafe { (opened(lock)?, participant(as_whom)?) };
+        act(lock, as_whom).map(|()| TURNLOCK_OK)
+    })
+}
+
+/// Says who died holding the lock, last.
+///
+/// # Safety
+/// As [`opened`]; `owner` is NULL, or writable as far as its `size` says.
+pub unsafe fn previous_owner<L: OpaqueLock>(lock: *const L, owner: *mut turnlock_previous_owner) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { tell_previous_owner(opened(lock)?, owner) })
+}

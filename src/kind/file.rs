@@ -1,0 +1,221 @@
+//! The file, as a Rust user sees it.
+
+use super::{
+    mutex::{Mutex, MutexOptions},
+    participant::{Participant, ParticipantOptions},
+    ring::{RingOptions, TurnRing},
+};
+use crate::attach::{file_handle::FileHandle, open_file::OpenFile};
+use crate::error::{Error, Result};
+use crate::layout::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
+use crate::os::file::Permissions;
+use crate::wait::Interrupt;
+use std::path::{Path, PathBuf};
+
+const DEFAULT_PARTICIPANTS: u32 = 128;
+const DEFAULT_LOCKS: u32 = 64;
+
+/// A lock file that is open: where its named locks come from.
+///
+/// Opening a file that is open already gives another handle of the same mapping. Handles may be used from any thread.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("app.lock");
+/// let file = turnlock::LockFile::open(&path)?; // created if it is not there
+/// let accounts = file.mutex("accounts")?;
+/// let guard = accounts.lock()?;
+/// println!("fencing token {}", guard.fencing_token());
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct LockFile {
+    pub(super) file: FileHandle,
+}
+
+/// How to open, or create, a lock file.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("app.lock");
+/// let file = turnlock::LockFile::options()
+///     .participants(16)
+///     .locks(4)
+///     .label("accounting")
+///     .open(&path)?;
+/// assert_eq!(file.participants(), 16);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct LockFileOptions {
+    participants: u32,
+    locks: u32,
+    mode: Option<u32>,
+    group: Option<u32>,
+    label: String,
+    must_exist: bool,
+    full_fences: bool,
+    interrupt: Option<Interrupt>,
+}
+
+impl LockFileOptions {
+    /// How many participants (threads, by default) may take part at once: 1 to 1024, 128 if not said. A file that
+    /// exists must have at least as many.
+    pub fn participants(&mut self, participants: u32) -> &mut Self {
+        self.participants = participants;
+        self
+    }
+
+    /// How many named locks the file has room for: 1 to 1024, 64 if not said. A file that exists must have at least
+    /// as many.
+    pub fn locks(&mut self, locks: u32) -> &mut Self {
+        self.locks = locks;
+        self
+    }
+
+    /// The permission bits of a file that is created, whatever the umask: 0o600 if not said, 0o660 with a group.
+    /// None for others: whoever can open a lock file can block its clean-up.
+    pub fn mode(&mut self, mode: u32) -> &mut Self {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// The group (by number) that a file that is created is shared with.
+    pub fn group(&mut self, group: u32) -> &mut Self {
+        self.group = Some(group);
+        self
+    }
+
+    /// What participants of this process call themselves in `status` and in the news of their death: up to 63 bytes.
+    /// The program's name if not said.
+    pub fn label(&mut self, label: &str) -> &mut Self {
+        label.clone_into(&mut self.label);
+        self
+    }
+
+    /// Do not create the file.
+    pub fn must_exist(&mut self, must_exist: bool) -> &mut Self {
+        self.must_exist = must_exist;
+        self
+    }
+
+    /// Do without membarrier even where the kernel has it: entries of a lock that nobody else wants then cost two full
+    /// fences. The file keeps it until the next boot. Where membarrier is missing, it is so by itself. Nothing is
+    /// changed while others take part.
+    pub fn full_fences(&mut self, full_fences: bool) -> &mut Self {
+        self.full_fences = full_fences;
+        self
+    }
+
+    /// Has a thread that waits through this handle, or through a lock that comes from it, ask `is_to_end` between its
+    /// sleeps: when a signal handler has interrupted one, and every 20 to 70 milliseconds. If it says so the wait ends with
+    /// [`Error::Interrupted`], and nothing of it is left in the line.
+    ///
+    /// For programs that must act on signals while they wait, such as interpreters.
+    pub fn interrupted_by(&mut self, is_to_end: impl Fn() -> bool + Send + Sync + 'static) -> &mut Self {
+        self.interrupt = Some(Interrupt::new(is_to_end));
+        self
+    }
+
+    /// Opens the file at `path`, or creates it.
+    ///
+    /// # Errors
+    /// [`Error::NotALockFile`], [`Error::Version`], [`Error::Damaged`]: something else lies there; it is left as it
+    /// is. [`Error::FileSystem`]: not on this file system. [`Error::Permission`], [`Error::NotFound`],
+    /// [`Error::NoSpace`], [`Error::Capacity`], [`Error::InvalidArgument`], [`Error::System`]: as their names say.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<LockFile> {
+        let or = |asked: u32, default| if asked == 0 { default } else { asked };
+        let geometry =
+            Geometry::new(or(self.participants, DEFAULT_PARTICIPANTS), or(self.locks, DEFAULT_LOCKS)).ok_or_else(
+                || {
+                    Error::InvalidArgument(format!(
+                        "{} participants and {} locks were asked for: a file has 1 to {MAX_PARTICIPANTS} participants \
+                         and 1 to {MAX_LOCKS} locks",
+                        self.participants, self.locks
+                    ))
+                },
+            )?;
+        let mode = self.mode.unwrap_or(if self.group.is_some() { 0o660 } else { 0o600 });
+        if mode & !0o770 != 0 || mode & 0o600 != 0o600 {
+            return Err(Error::InvalidArgument(format!(
+                "mode {mode:03o}: the owner must be able to read and write, and others must not be able to do \
+                 anything (600, or 660 with a group)"
+            )));
+        }
+        let permissions = Permissions { mode, group: self.group };
+        let file =
+            OpenFile::open_or_create(path.as_ref(), geometry, !self.must_exist, permissions, &self.label)?;
+        file.settle_fences(self.full_fences)?;
+        file.check_capacity(self.participants, self.locks)?;
+        Ok(LockFile { file: FileHandle::new(file, self.interrupt.clone()) })
+    }
+}
+
+impl LockFile {
+    /// Opens the lock file at `path` with the default options, or creates it. Errors as [`LockFileOptions::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        LockFileOptions::default().open(path)
+    }
+
+    /// Options for opening.
+    pub fn options() -> LockFileOptions {
+        LockFileOptions::default()
+    }
+
+    /// The mutex called `name`, created if the file has no lock of that name. Errors as [`MutexOptions::open`].
+    pub fn mutex(&self, name: &str) -> Result<Mutex> {
+        self.mutex_options().open(name)
+    }
+
+    /// The mutex called `name`, if there is one; else [`Error::NotFound`].
+    pub fn existing_mutex(&self, name: &str) -> Result<Mutex> {
+        self.mutex_options().must_exist(true).open(name)
+    }
+
+    /// Options for a mutex.
+    pub fn mutex_options(&self) -> MutexOptions<'_> {
+        MutexOptions::new(&self.file)
+    }
+
+    /// The turn ring called `name`, whichever it is; created (as Raynal's) if the file has no lock of that name. Its
+    /// participants take part on demand. Errors as [`RingOptions::open`].
+    pub fn turn_ring(&self, name: &str) -> Result<TurnRing> {
+        self.ring_options().open(name)
+    }
+
+    /// Options for a turn ring.
+    pub fn ring_options(&self) -> RingOptions<'_> {
+        RingOptions::new(&self.file)
+    }
+
+    /// A participant of its own, for work that moves between threads. See [`Participant`].
+    pub fn participant(&self) -> Result<Participant> {
+        self.participant_options().open()
+    }
+
+    /// Options for a participant of its own.
+    pub fn participant_options(&self) -> ParticipantOptions<'_> {
+        ParticipantOptions::new(&self.file.open)
+    }
+
+    /// The calling thread's own participant, to be handed to another thread that may want to cancel its wait; for
+    /// nothing else: locking as it is an error.
+    pub fn current_participant(&self) -> Result<Participant> {
+        Participant::of_thread(&self.file.open)
+    }
+
+    /// The path, with its folder resolved.
+    pub fn path(&self) -> PathBuf {
+        self.file.open.reopen().path()
+    }
+
+    /// How many participants the file has room for.
+    pub fn participants(&self) -> u32 {
+        self.file.open.geometry().participants()
+    }
+
+    /// How many named locks the file has room for.
+    pub fn locks(&self) -> u32 {
+        self.file.open.geometry().locks()
+    }
+}

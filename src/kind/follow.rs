@@ -1,0 +1,86 @@
+//! Going over to another file: the one that a lock file's path names by now.
+//!
+//! Where a lock file was deleted, or replaced by a rename, those who have the old one open and those who open the path
+//! do not exclude each other. Whoever waits is told ([`Error::Replaced`]), and may go over to the new file.
+
+use super::{
+    directory::{self, Plan},
+    guard::Guard,
+    handle::{Handle, LockKind},
+    mutex::{Mutex, MutexGuard},
+    ring::{TurnGuard, TurnRing},
+};
+use crate::acquire::{attempt::Discipline, site::Limit};
+use crate::attach::file_handle::FileHandle;
+use crate::error::{Error, Result};
+
+impl<K: LockKind> Handle<K> {
+    /// The lock of this name in the file that the path names by now.
+    pub fn reopened(&self) -> Result<Self> {
+        // Else its name is gone.
+        if !self.file.open.is_intact() {
+            return Err(self.file.open.not_intact());
+        }
+        let open = self.file.open.reopened()?;
+        let (name, plan) = directory::plan_of(&self.file.open, self.lock.region);
+        let found = directory::find_or_name(&open, &name, &Plan { may_create: true, ..plan })?;
+        let discipline = match self.config.discipline {
+            Discipline::Queue => Discipline::Queue,
+            Discipline::Ring { rule, membership } => {
+                Discipline::Ring { rule: found.rule.unwrap_or(rule), membership }
+            }
+        };
+        Ok(Self::new(FileHandle::new(open, self.file.interrupt.clone()), found, discipline))
+    }
+
+    fn lock_following(&mut self) -> Result<Guard<'_, K>> {
+        loop {
+            match self.lock(Limit::Forever) {
+                Err(Error::Replaced { .. }) => *self = self.reopened()?,
+                locked => return locked.map(|acquired| Guard::new(self, acquired)),
+            }
+        }
+    }
+}
+
+impl Mutex {
+    /// The lock of this name in the file that the path names by now; file and lock are created, with the capacities,
+    /// permissions and options of these, if they are not there. If the path still names this file: the same lock again.
+    ///
+    /// # Errors
+    /// As opening the file and the lock.
+    pub fn reopened(&self) -> Result<Mutex> {
+        self.0.reopened().map(Mutex)
+    }
+
+    /// [`Mutex::lock`]; but where it finds while it waits that the file was deleted or replaced, it goes over to the one
+    /// that the path names by now, and so does this handle. Who is inside in the old file does not keep it out.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("app.lock");
+    /// let mut mutex = turnlock::LockFile::open(&path)?.mutex("accounts")?;
+    /// # std::thread::spawn({ let mutex = mutex.clone(); move || drop(mutex.lock()) }).join().unwrap();
+    /// std::fs::remove_file(&path)?; // by a cleaner, say
+    /// drop(mutex.lock_following()?); // in a file that was created anew
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Mutex::lock`] and [`Mutex::reopened`].
+    pub fn lock_following(&mut self) -> Result<MutexGuard<'_>> {
+        self.0.lock_following()
+    }
+}
+
+impl TurnRing {
+    /// As [`Mutex::reopened`].
+    pub fn reopened(&self) -> Result<TurnRing> {
+        self.0.reopened().map(TurnRing)
+    }
+
+    /// As [`Mutex::lock_following`].
+    pub fn lock_following(&mut self) -> Result<TurnGuard<'_>> {
+        self.0.lock_following()
+    }
+}

@@ -1,0 +1,274 @@
+//! The handle under every kind of lock: its file, where it lies, how it is acquired, and what can be done with it.
+
+use super::{
+    acquired::{Acquired, PreviousOwner},
+    directory::Found,
+    participant::Participant,
+};
+use crate::acquire::{
+    attempt::{Attempt, Discipline, LockConfig},
+    site::Limit,
+};
+use crate::attach::{
+    attachment::{Attachment, FileKey},
+    fast_path::{self, Left, LockPointer},
+    file_handle::FileHandle,
+    site::FileSite,
+    thread::{self, with_thread_attachment, with_thread_attachment_if_any},
+};
+use crate::error::{Error, Result};
+use crate::layout::DeathPolicy;
+use crate::registers::FileLock;
+use crate::sync::Ordering::{Acquire, Relaxed};
+use std::{marker::PhantomData, time::Duration};
+
+/// In what a kind of lock differs from the others, as far as its handle and its guards are concerned.
+pub trait LockKind: 'static {
+    /// Whether its locks may be biased, so that the fast path is worth a try.
+    const MAY_BE_BIASED: bool;
+    /// What it is called in errors.
+    const NAME: &'static str;
+}
+
+/// A lock in an open file.
+pub struct Handle<K> {
+    pub(super) file: FileHandle,
+    pub(super) lock: LockPointer,
+    pub(super) config: LockConfig,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Clone for Handle<K> {
+    fn clone(&self) -> Self {
+        Self { file: self.file.clone(), lock: self.lock, config: self.config, kind: PhantomData }
+    }
+}
+
+impl<K: LockKind> Handle<K> {
+    pub(super) fn new(file: FileHandle, found: Found, discipline: Discipline) -> Self {
+        let at = file.open.view().region_pointer(found.region);
+        let lock = LockPointer { file: FileKey::of(&file.open), region: found.region, at };
+        let config = LockConfig {
+            patience: found.patience,
+            may_be_biased: K::MAY_BE_BIASED,
+            release_on_death: found.death_policy == DeathPolicy::Release,
+            discipline,
+        };
+        Self { file, lock, config, kind: PhantomData }
+    }
+
+    /// Returns for how long a waiter lets others pass.
+    pub fn patience(&self) -> Duration {
+        Duration::from_nanos(self.config.patience)
+    }
+
+    /// Returns what a holder's death means here.
+    pub fn death_policy(&self) -> DeathPolicy {
+        if self.config.release_on_death { DeathPolicy::Release } else { DeathPolicy::Inform }
+    }
+
+    /// Takes the lock as the calling thread.
+    #[inline]
+    pub fn lock(&self, limit: Limit) -> Result<Acquired> {
+        match self.lock_biased() {
+            Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),
+            None => self.lock_slowly(limit),
+        }
+    }
+
+    /// Takes the lock if it is biased to the calling thread. Returns the fencing token. Neither panics nor calls anything.
+    #[inline(always)]
+    pub fn lock_biased(&self) -> Option<u64> {
+        if !K::MAY_BE_BIASED {
+            return None;
+        }
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::enter(self.lock) }
+    }
+
+    /// What is left of [`Handle::lock`] where [`Handle::lock_biased`] did not take the lock.
+    #[cold]
+    #[inline(never)]
+    pub fn lock_slowly(&self, limit: Limit) -> Result<Acquired> {
+        // The thread may have used another file in between.
+        if K::MAY_BE_BIASED
+            && thread::recall(&self.file.open)
+            && let Some(fencing_token) = self.lock_biased()
+        {
+            return Ok(Acquired { fencing_token, previous_owner_died: false });
+        }
+        with_thread_attachment(&self.file.open, |attachment| Ok(self.attempt(attachment).lock(limit)?.into()))
+    }
+
+    /// [`Handle::lock_biased`], where the thread has used another file in between. Returns whether the lock was taken.
+    #[inline]
+    pub fn recall_and_lock_biased(&self) -> bool {
+        thread::recall(&self.file.open) && self.lock_biased().is_some()
+    }
+
+    /// Takes the lock as `participant`.
+    pub fn lock_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
+        let attachment = self.attachment_of(participant)?;
+        let _call = attachment.begin_taking()?;
+        Ok(self.attempt(attachment).lock(limit)?.into())
+    }
+
+    /// Unlocks, as the calling thread (the acquisition with this very token, where one is named).
+    #[inline]
+    pub fn unlock(&self, token: Option<u64>) -> Result<()> {
+        match self.unlock_biased(token) {
+            Some(Left::Quietly) => Ok(()),
+            left => self.unlock_slowly(left, token),
+        }
+    }
+
+    /// Unlocks a biased acquisition of the calling thread. `None`: it has the lock otherwise, or not at all. The rest is
+    /// for [`Handle::unlock_slowly`], unless nobody minded. Neither panics nor calls anything.
+    #[inline(always)]
+    pub fn unlock_biased(&self, token: Option<u64>) -> Option<Left> {
+        if !K::MAY_BE_BIASED {
+            return None;
+        }
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::leave(self.lock, token) }
+    }
+
+    /// What is left to do for `left`, or all of it.
+    #[cold]
+    pub fn unlock_slowly(&self, left: Option<Left>, token: Option<u64>) -> Result<()> {
+        with_thread_attachment_if_any(&self.file.open, |attachment| match left {
+            Some(_) => self.attempt(attachment).complete_unlock(),
+            None => self.attempt(attachment).unlock(token),
+        })
+    }
+
+    /// [`Handle::unlock`] for a guard that is dropped: nobody hears of an error.
+    #[inline(always)]
+    pub fn unlock_unheard(&self, token: u64) {
+        match self.unlock_biased(Some(token)) {
+            Some(Left::Quietly) => {}
+            left => self.unlock_slowly_unheard(left, token),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unlock_slowly_unheard(&self, left: Option<Left>, token: u64) {
+        let _ = self.unlock_slowly(left, Some(token));
+    }
+
+    /// Unlocks as `participant`.
+    pub fn unlock_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
+        self.as_holder(participant, |attempt| attempt.unlock(token))
+    }
+
+    /// Unlocks as a dying holder does.
+    pub fn abandon(&self, token: Option<u64>) -> Result<()> {
+        with_thread_attachment_if_any(&self.file.open, |attachment| self.attempt(attachment).abandon(token))
+    }
+
+    /// [`Handle::abandon`], as `participant`.
+    pub fn abandon_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
+        self.as_holder(participant, |attempt| attempt.abandon(token))
+    }
+
+    /// Marks the data that a dead owner left as consistent.
+    pub fn mark_consistent(&self) -> Result<()> {
+        with_thread_attachment_if_any(&self.file.open, |attachment| {
+            self.attempt(attachment).mark_consistent()
+        })
+    }
+
+    /// [`Handle::mark_consistent`], as `participant`.
+    pub fn mark_consistent_as(&self, participant: &Participant) -> Result<()> {
+        self.as_holder(participant, |attempt| attempt.mark_consistent())
+    }
+
+    /// Has the calling thread, which does not hold the lock, wait for it no more.
+    pub fn depart(&self) -> Result<()> {
+        match with_thread_attachment_if_any(&self.file.open, |attachment| self.attempt(attachment).depart()) {
+            Err(Error::NotOwner) => Ok(()),
+            departed => departed,
+        }
+    }
+
+    /// [`Handle::depart`], as `participant`.
+    pub fn depart_as(&self, participant: &Participant) -> Result<()> {
+        let attachment = self.attachment_of(participant)?;
+        let _call = attachment.begin_taking()?;
+        self.attempt(attachment).depart()
+    }
+
+    /// Opens a lock that is not recoverable again, in its turn.
+    pub fn reset(&self, limit: Limit) -> Result<()> {
+        with_thread_attachment(&self.file.open, |attachment| {
+            let attempt = self.attempt(attachment);
+            let acquisition = attempt.lock_and_reset(limit)?;
+            attempt.unlock(Some(acquisition.token))
+        })
+    }
+
+    /// Returns who died holding this lock, last; `None` if nobody ever did.
+    pub fn previous_owner(&self) -> Option<PreviousOwner> {
+        let view = self.file.open.view();
+        let (fencing_token, pid, thread, label) = FileLock::new(view, self.lock.region).death();
+        (fencing_token != 0).then_some(PreviousOwner { fencing_token, pid, thread, label })
+    }
+
+    /// Returns the fencing token and the process of who died holding this lock, last; zeros if nobody ever did. Allocates
+    /// nothing.
+    pub fn dead_owner(&self) -> (u64, u32) {
+        let lock = self.file.open.view().lock(self.lock.region);
+        let notice = &lock.words.previous_owner;
+        (notice.token.load(Acquire), notice.pid.load(Relaxed))
+    }
+
+    /// Returns the error for asking who died where nobody did.
+    pub fn nobody_died(&self) -> Error {
+        let why = format!("nobody died holding this {}", K::NAME);
+        Error::NotFound { path: self.file.open.reopen().path(), why }
+    }
+
+    /// Returns whether the calling thread holds the lock.
+    pub fn is_held_by_this_thread(&self) -> bool {
+        with_thread_attachment_if_any(&self.file.open, |attachment| {
+            self.attempt(attachment).check_owner(None)
+        })
+        .is_ok()
+    }
+
+    #[inline]
+    fn attempt<'a>(&'a self, attachment: &'a Attachment) -> Attempt<FileSite<'a>> {
+        let site = FileSite::new(attachment, self.lock.region, self.file.interrupt.as_ref());
+        Attempt { site, config: self.config }
+    }
+
+    fn as_holder(
+        &self,
+        participant: &Participant,
+        act: impl FnOnce(Attempt<FileSite>) -> Result<()>,
+    ) -> Result<()> {
+        let attachment = self.attachment_of(participant)?;
+        attachment.check()?;
+        act(self.attempt(attachment))
+    }
+
+    fn attachment_of<'a>(&self, participant: &'a Participant) -> Result<&'a Attachment> {
+        if !std::sync::Arc::ptr_eq(&participant.attachment.file, &self.file.open) {
+            return Err(Error::InvalidArgument(format!(
+                "the participant belongs to {} and the {} to {}: open a participant of the same file",
+                participant.attachment.file.reopen().path().display(),
+                K::NAME,
+                self.file.open.reopen().path().display()
+            )));
+        }
+        if participant.attachment.of_thread {
+            return Err(Error::InvalidArgument(
+                "this is a thread's own participant, which is only for cancelling that thread's waits: lock without \
+                 naming a participant, or open one of its own"
+                    .into(),
+            ));
+        }
+        Ok(&participant.attachment)
+    }
+}

@@ -1,0 +1,230 @@
+//! The mutex: one at a time; after its patience nobody overtakes a waiter.
+
+use super::{
+    acquired::PreviousOwner,
+    directory::{self, Plan},
+    guard::{Guard, GuardAs},
+    handle::{Handle, LockKind},
+    participant::Participant,
+};
+use crate::acquire::{attempt::Discipline, site::Limit};
+use crate::attach::file_handle::FileHandle;
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+use crate::layout::{Algorithm, DeathPolicy};
+use std::time::Duration;
+
+/// The kind of a [`Mutex`].
+pub enum MutexKind {}
+
+impl LockKind for MutexKind {
+    const MAY_BE_BIASED: bool = true;
+    const NAME: &'static str = "mutex";
+}
+
+/// The mutex is this thread's until the guard is dropped. Dropped by a panic, it passes on as from a dead owner.
+pub type MutexGuard<'a> = Guard<'a, MutexKind>;
+/// The mutex is a [`Participant`]'s until the guard is dropped, on whichever thread.
+pub type ParticipantGuard<'a> = GuardAs<'a, MutexKind>;
+
+/// A mutual-exclusion lock in a lock file. First come first served, after a moment of patience
+/// ([`MutexOptions::patience`]); a holder's death is news for the next one.
+///
+/// The lock belongs to the thread that took it (or to a [`Participant`]). Cloning gives another handle of the same
+/// lock. The data that it protects are the program's business: a file, shared memory, a device.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+/// let mutex = file.mutex("accounts")?;
+/// let mut guard = mutex.lock()?;
+/// if guard.acquired().previous_owner_died {
+///     // look at the data, repair them, and say so
+///     guard.mark_consistent()?;
+/// }
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Mutex(pub(super) Handle<MutexKind>);
+
+/// How long a waiter lets others pass before it insists on its place, where the lock's creator did not say:
+/// `docs/performance.md` has the measurements behind it.
+pub const DEFAULT_PATIENCE: Duration = Duration::from_millis(1);
+
+/// How to open, or create, a mutex.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+/// // Strict order: nobody ever overtakes, at the price of a context switch for each hand-over.
+/// let mutex = file.mutex_options().patience(std::time::Duration::ZERO).open("queue")?;
+/// assert_eq!(mutex.patience(), std::time::Duration::ZERO);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct MutexOptions<'a> {
+    file: &'a FileHandle,
+    patience: Duration,
+    death_policy: DeathPolicy,
+    must_exist: bool,
+}
+
+impl<'a> MutexOptions<'a> {
+    pub(super) fn new(file: &'a FileHandle) -> Self {
+        Self { file, patience: DEFAULT_PATIENCE, death_policy: DeathPolicy::default(), must_exist: false }
+    }
+
+    /// How long a waiter lets others pass before it insists on its place, if the lock is created now: a lock that
+    /// exists keeps what its creator said. [`DEFAULT_PATIENCE`] if not said; zero is strict first come first served.
+    ///
+    /// After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
+    /// for which one of them has no processor.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// What a holder's death means, if the lock is created now: a lock that exists keeps what its creator said.
+    /// [`DeathPolicy::Inform`] if not said.
+    pub fn death_policy(mut self, death_policy: DeathPolicy) -> Self {
+        self.death_policy = death_policy;
+        self
+    }
+
+    /// Do not create the lock.
+    pub fn must_exist(mut self, must_exist: bool) -> Self {
+        self.must_exist = must_exist;
+        self
+    }
+
+    /// Opens the mutex called `name`. Names have 1 to 63 bytes.
+    ///
+    /// # Errors
+    /// [`Error::BadName`], [`Error::LocksFull`], [`Error::Kind`] if the name belongs to another kind of lock,
+    /// [`Error::NotFound`], [`Error::ParticipantsFull`] (naming a lock takes a slot), [`Error::Damaged`].
+    pub fn open(self, name: &str) -> Result<Mutex> {
+        let plan = Plan {
+            algorithm: Algorithm::Bakery,
+            ring_step: 0,
+            whichever: false,
+            patience: u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX),
+            death_policy: self.death_policy,
+            may_create: !self.must_exist,
+        };
+        let found = directory::find_or_name(&self.file.open, name, &plan)?;
+        Ok(Mutex(Handle::new(self.file.clone(), found, Discipline::Queue)))
+    }
+}
+
+impl Mutex {
+    /// How long a waiter lets others pass before it insists on its place.
+    pub fn patience(&self) -> Duration {
+        self.0.patience()
+    }
+
+    /// Returns what a holder's death means here.
+    pub fn death_policy(&self) -> DeathPolicy {
+        self.0.death_policy()
+    }
+
+    /// Takes the lock, waiting for the turn as long as it takes.
+    ///
+    /// # Errors
+    /// [`Error::Deadlock`] if this thread has it already; [`Error::NotRecoverable`]; [`Error::Cancelled`];
+    /// [`Error::ParticipantsFull`] at a thread's first lock; [`Error::Damaged`], [`Error::Replaced`] if something
+    /// happened to the file; [`Error::Permission`], [`Error::System`] if it can no longer be opened to see whether
+    /// those before us are alive, say because no descriptor is free.
+    #[inline]
+    pub fn lock(&self) -> Result<MutexGuard<'_>> {
+        Ok(MutexGuard::new(&self.0, self.0.lock(Limit::Forever)?))
+    }
+
+    /// Takes the lock if that needs no waiting, else [`Error::WouldBlock`]. Other errors as [`Mutex::lock`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+    /// let mutex = file.mutex("accounts")?;
+    /// let guard = mutex.lock()?;
+    /// std::thread::scope(|threads| {
+    ///     let other = threads.spawn(|| mutex.try_lock().map(drop));
+    ///     assert!(matches!(other.join().unwrap(), Err(turnlock::Error::WouldBlock)));
+    /// });
+    /// # drop(guard);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn try_lock(&self) -> Result<MutexGuard<'_>> {
+        Ok(MutexGuard::new(&self.0, self.0.lock(Limit::Never)?))
+    }
+
+    /// Takes the lock, waiting at most `limit`; then [`Error::TimedOut`], and the place in the line is given up.
+    /// Other errors as [`Mutex::lock`].
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+    /// let mutex = file.mutex("accounts")?;
+    /// match mutex.lock_for(Duration::from_millis(50)) {
+    ///     Ok(guard) => println!("in, with token {}", guard.fencing_token()),
+    ///     Err(turnlock::Error::TimedOut) => println!("somebody else is busy"),
+    ///     Err(error) => return Err(error.into()),
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn lock_for(&self, limit: Duration) -> Result<MutexGuard<'_>> {
+        Ok(MutexGuard::new(&self.0, self.0.lock(Limit::For(limit))?))
+    }
+
+    /// [`Mutex::lock`], as `participant`. [`Error::ParticipantBusy`] if it is in a call on another thread.
+    pub fn lock_as<'a>(&'a self, participant: &'a Participant) -> Result<ParticipantGuard<'a>> {
+        Ok(ParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::Forever)?))
+    }
+
+    /// [`Mutex::try_lock`], as `participant`.
+    pub fn try_lock_as<'a>(&'a self, participant: &'a Participant) -> Result<ParticipantGuard<'a>> {
+        Ok(ParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::Never)?))
+    }
+
+    /// [`Mutex::lock_for`], as `participant`.
+    pub fn lock_for_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        limit: Duration,
+    ) -> Result<ParticipantGuard<'a>> {
+        Ok(ParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::For(limit))?))
+    }
+
+    /// Opens a lock that is not recoverable again, in its turn: the data were repaired, or are given up.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+    /// let mutex = file.mutex("accounts")?;
+    /// mutex.reset()?;
+    /// assert!(!mutex.lock()?.acquired().previous_owner_died);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reset(&self) -> Result<()> {
+        self.0.reset(Limit::Forever)
+    }
+
+    /// [`Mutex::reset`], waiting at most `limit` for the turn.
+    pub fn reset_for(&self, limit: Duration) -> Result<()> {
+        self.0.reset(Limit::For(limit))
+    }
+
+    /// Returns who died holding this lock, last; `None` if nobody ever did.
+    pub fn previous_owner(&self) -> Option<PreviousOwner> {
+        self.0.previous_owner()
+    }
+
+    /// The handle, for the C ABI.
+    pub(crate) fn into_handle(self) -> Handle<MutexKind> {
+        self.0
+    }
+}

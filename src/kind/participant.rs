@@ -1,0 +1,100 @@
+//! A participant that is not a thread.
+
+use crate::attach::{
+    attachment::{AttachOptions, Attachment},
+    open_file::OpenFile,
+    thread,
+};
+use crate::error::Result;
+use std::sync::Arc;
+
+/// A slot of its own in the file, for work that moves between threads: tasks, goroutines, promises, a lock that
+/// another thread gives back. Whatever is locked *as* it belongs to it, whichever thread makes the call; it does one
+/// thing at a time. Dropped while it holds a lock, it passes that lock on as a dead owner does.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+/// let accounts = file.mutex("accounts")?;
+/// let task = file.participant()?;
+/// std::thread::scope(|threads| {
+///     let guard = accounts.lock_as(&task).unwrap();
+///     threads.spawn(move || drop(guard)); // taken here, given back there
+/// });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Participant {
+    pub(super) attachment: Arc<Attachment>,
+}
+
+impl Participant {
+    pub(super) fn of_thread(file: &Arc<OpenFile>) -> Result<Self> {
+        Ok(Self { attachment: thread::thread_attachment(file)? })
+    }
+
+    /// Ends this participant's wait for a lock with [`crate::Error::Cancelled`], from any thread: the present wait,
+    /// or else the next call that would have to wait. A request is never lost, and never disturbs a call that need
+    /// not wait.
+    pub fn cancel(&self) {
+        self.attachment.request_cancel();
+    }
+
+    /// Takes a [`Participant::cancel`] back that no wait has taken yet. Returns whether there was one.
+    pub fn clear_cancel(&self) -> bool {
+        self.attachment.cancel.clear()
+    }
+
+    /// Returns whether closing this handle would give up a slot that holds a lock.
+    pub(crate) fn is_last_handle_and_holds(&self) -> bool {
+        Arc::strong_count(&self.attachment) == 1
+            && self.attachment.check().is_ok()
+            && self.attachment.holds_any()
+    }
+
+    /// Which slot of the file it has: the number that `status` shows.
+    pub fn slot(&self) -> usize {
+        self.attachment.slot
+    }
+}
+
+/// How to open a [`Participant`].
+pub struct ParticipantOptions<'a> {
+    file: &'a Arc<OpenFile>,
+    options: AttachOptions,
+}
+
+impl<'a> ParticipantOptions<'a> {
+    pub(super) fn new(file: &'a Arc<OpenFile>) -> Self {
+        Self { file, options: AttachOptions::default() }
+    }
+
+    /// What it calls itself; the file's label if not said.
+    pub fn label(mut self, label: &str) -> Self {
+        label.clone_into(&mut self.options.label);
+        self
+    }
+
+    /// Programs that this process starts from now on keep the slot alive, even when this process is killed: they
+    /// inherit the descriptor that does. What `turnlock run` does for its command.
+    pub fn inherited_by_children(mut self) -> Self {
+        self.options.inherited = true;
+        self
+    }
+
+    /// Keep the slot by an open descriptor, as on file systems where a mapping does not: `close` of it (a stray one,
+    /// `closefrom`) is then taken for the participant's death.
+    pub fn kept_by_descriptor(mut self) -> Self {
+        self.options.descriptor = true;
+        self
+    }
+
+    /// Takes the slot.
+    ///
+    /// # Errors
+    /// [`crate::Error::ParticipantsFull`], [`crate::Error::Replaced`], [`crate::Error::Damaged`],
+    /// [`crate::Error::FileSystem`], [`crate::Error::Permission`] if the file cannot be opened any more.
+    pub fn open(self) -> Result<Participant> {
+        Ok(Participant { attachment: Arc::new(Attachment::attach(self.file, &self.options)?) })
+    }
+}

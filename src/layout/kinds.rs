@@ -1,0 +1,103 @@
+//! The numbers of kinds, algorithms and death policies: the one table. They stand in files, the C header has them as
+//! constants, and the command as names.
+
+/// A kind of lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// One at a time.
+    Mutex = 1,
+    /// Each in turn.
+    TurnRing = 2,
+}
+
+/// An algorithm that a lock runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Algorithm {
+    /// Lamport's bakery.
+    Bakery = 1,
+    /// Dijkstra's K-state ring.
+    KState = 2,
+    /// Raynal's ring modulo n².
+    Raynal = 3,
+    /// Raynal's sum ring.
+    Sum = 4,
+}
+
+/// What the death of a holder means for a lock, chosen when the lock is created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum DeathPolicy {
+    /// The next holder is told that the data may be half-done, and has to mark them consistent before it unlocks; else the
+    /// lock is closed for everyone until a reset.
+    #[default]
+    Inform = 0,
+    /// The next holder is told, and nothing has to be repaired: what `flock` does, which does not even tell.
+    Release = 1,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 2] = [Kind::Mutex, Kind::TurnRing];
+
+    /// Returns the kind of this number, if there is one.
+    pub fn of(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u32 == number)
+    }
+
+    /// Returns the name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Mutex => "mutex",
+            Kind::TurnRing => "ring",
+        }
+    }
+}
+
+impl Algorithm {
+    /// Every algorithm.
+    pub const ALL: [Algorithm; 4] = [Algorithm::Bakery, Algorithm::KState, Algorithm::Raynal, Algorithm::Sum];
+
+    /// Returns the algorithm of this number, if there is one.
+    pub fn of(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| *algorithm as u32 == number)
+    }
+
+    /// Returns the name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Algorithm::Bakery => "bakery",
+            Algorithm::KState => "k-state",
+            Algorithm::Raynal => "raynal",
+            Algorithm::Sum => "sum",
+        }
+    }
+
+    /// Returns the kind of lock that runs it.
+    pub const fn kind(self) -> Kind {
+        match self {
+            Algorithm::Bakery => Kind::Mutex,
+            Algorithm::KState | Algorithm::Raynal | Algorithm::Sum => Kind::TurnRing,
+        }
+    }
+}
+
+impl DeathPolicy {
+    /// Every policy.
+    pub const ALL: [DeathPolicy; 2] = [DeathPolicy::Inform, DeathPolicy::Release];
+
+    /// Returns the policy of this number; of one that nobody writes, the one that demands more.
+    pub fn of(number: u32) -> Self {
+        if number == DeathPolicy::Release as u32 { DeathPolicy::Release } else { DeathPolicy::Inform }
+    }
+
+    /// Returns the name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DeathPolicy::Inform => "inform",
+            DeathPolicy::Release => "release",
+        }
+    }
+}

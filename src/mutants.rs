@@ -1,0 +1,149 @@
+//! Mutants: faults that a test switches on, each of which some rung of the verification ladder must catch.
+//!
+//! Without the feature `mutants` none is ever on and this costs nothing. With it, a test switches one on by `switch_on`, or
+//! in a child process by the environment variable `TURNLOCK_MUTANT`. Those that change one fence or one memory order stand
+//! in the code, behind [`full_fence_unless`] and [`release_unless`]; the others are patches in `tests/mutants/`, applied
+//! to a copy of the sources.
+
+use crate::sync::{Ordering, full_fence};
+
+/// A mutant. The name says what is left out or done wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mutant {
+    /// The doorway does not say that it is choosing (the seeds' own example of what goes wrong without `choosing`).
+    NoChoosing = 1,
+    /// No full fence between "I am choosing" and the reading of the others' numbers.
+    NoFenceAfterChoosing,
+    /// No full fence between my number and the reading of the others' numbers in the wait.
+    NoFenceBeforeWait,
+    /// Equal numbers both pass: the slot does not break the tie.
+    NoTieBreak,
+    /// The number is given up (on a ring: the privilege passed on) without release order, so the section's writes may
+    /// come after it.
+    RelaxedLeave,
+    /// A dead owner's number is cleared before the death is written down, so the next holder gets no owner-dead notice.
+    ClearBeforeNotice,
+    /// `held` is not looked at after a death, so one in the critical section passes for a clean one.
+    NoHeld,
+    /// A dead participant is reaped without holding its slot's byte lock.
+    ReapWithoutByteLock,
+    /// The queue head does not wait for the barrier in the bias owner's process after the revocation.
+    NoMembarrier,
+    /// The bias owner looks for a revocation, and only then says that it tries.
+    FlagAfterCheck,
+    /// The queue head clears its number before the bias word says that the lock is biased to it.
+    LeaveBeforeBias,
+    /// A bias owner under revocation takes its own mark out of the bias word, though it is not the queue head.
+    BiasByNonHead,
+    /// A process that is not registered for membarrier is a bias owner without fences.
+    UnregisteredBiasOwner,
+    /// No full fence in a biased acquisition where membarrier is missing.
+    NoFenceInFencedMode,
+    /// One who died trying to enter passes for a dead owner.
+    OwnerDeadByTrying,
+    /// The queue head takes the bias while somebody behind it is queued for good.
+    BiasOverQueue,
+    /// The queue head that gives up cancels its revocation while somebody behind it is queued for good.
+    CancelsOverQueue,
+    /// A biased acquisition is written into the file before the thread's own word says that it is under way, so that a
+    /// signal handler acquires the lock a second time.
+    HeldBeforeLocal,
+    /// The descriptor by which a slot was taken stays open, so that a forked child keeps a dead participant alive.
+    ClaimStaysOpen,
+    /// On a ring: a newcomer's link does not count the absent machines between it and its left neighbour (Raynal's k).
+    AbsentNotCounted,
+    /// On a ring: a machine that comes back goes on with the state it left with.
+    StateNotRenewed,
+    /// On a ring: a participant that wants a turn says so without the reconfiguration lock.
+    AskWithoutLock,
+}
+
+impl Mutant {
+    /// Every mutant, in the order of the table in `docs/reliability.md`.
+    pub const ALL: [Mutant; 22] = [
+        Mutant::NoChoosing,
+        Mutant::NoFenceAfterChoosing,
+        Mutant::NoFenceBeforeWait,
+        Mutant::NoTieBreak,
+        Mutant::RelaxedLeave,
+        Mutant::ClearBeforeNotice,
+        Mutant::NoHeld,
+        Mutant::ReapWithoutByteLock,
+        Mutant::NoMembarrier,
+        Mutant::FlagAfterCheck,
+        Mutant::LeaveBeforeBias,
+        Mutant::BiasByNonHead,
+        Mutant::UnregisteredBiasOwner,
+        Mutant::NoFenceInFencedMode,
+        Mutant::OwnerDeadByTrying,
+        Mutant::BiasOverQueue,
+        Mutant::CancelsOverQueue,
+        Mutant::HeldBeforeLocal,
+        Mutant::ClaimStaysOpen,
+        Mutant::AbsentNotCounted,
+        Mutant::StateNotRenewed,
+        Mutant::AskWithoutLock,
+    ];
+}
+
+impl Mutant {
+    /// Returns whether it shows only where locks are biased.
+    pub fn is_of_bias(self) -> bool {
+        (Mutant::NoMembarrier as u8..=Mutant::CancelsOverQueue as u8).contains(&(self as u8))
+    }
+}
+
+/// Returns whether this mutant is switched on: constantly `false` in every build that is shipped.
+#[cfg(not(feature = "mutants"))]
+#[inline(always)]
+pub(crate) const fn is_on(_: Mutant) -> bool {
+    false
+}
+
+/// A full fence, which the mutant leaves out.
+#[inline(always)]
+pub(crate) fn full_fence_unless(mutant: Mutant) {
+    if !is_on(mutant) {
+        full_fence();
+    }
+}
+
+/// Release order, which the mutant makes relaxed.
+#[inline(always)]
+pub(crate) fn release_unless(mutant: Mutant) -> Ordering {
+    if is_on(mutant) { Ordering::Relaxed } else { Ordering::Release }
+}
+
+#[cfg(feature = "mutants")]
+pub(crate) use switch::is_on;
+#[cfg(feature = "mutants")]
+pub use switch::switch_on;
+
+#[cfg(feature = "mutants")]
+mod switch {
+    use super::Mutant;
+    use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+    const UNREAD: u8 = 255;
+    // Not through `sync`: this switch is the test's own and must not be a step of the model.
+    static ON: AtomicU8 = AtomicU8::new(UNREAD);
+
+    /// Switches one mutant (or none) on in this process from now on.
+    pub fn switch_on(mutant: Option<Mutant>) {
+        ON.store(mutant.map_or(0, |mutant| mutant as u8), Relaxed);
+    }
+
+    pub(crate) fn is_on(mutant: Mutant) -> bool {
+        let mut now = ON.load(Relaxed);
+        if now == UNREAD {
+            let name = std::env::var("TURNLOCK_MUTANT").unwrap_or_default();
+            now = Mutant::ALL
+                .iter()
+                .find(|mutant| format!("{mutant:?}") == name)
+                .map_or(0, |mutant| *mutant as u8);
+            ON.store(now, Relaxed);
+        }
+        now == mutant as u8
+    }
+}

@@ -1,0 +1,9 @@
+//! What a failed system call is called.
+
+use crate::error::Error;
+
+/// An error of the operating system, with what was tried.
+pub fn system(what: impl Into<String>) -> impl FnOnce(nix::errno::Errno) -> Error {
+    let what = what.into();
+    move |errno| Error::System { what, source: errno.into() }
+}

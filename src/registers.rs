@@ -1,0 +1,192 @@
+//! One lock's registers in the mapped file, as the algorithms want them.
+
+use crate::acquire::site::{Lock, Unparked};
+use crate::algorithm::{
+    bakery::{Bakery, Line},
+    bias::{Bias, BiasPolicy},
+    claim::Always,
+    ownership::Ownership,
+    ring::{InWords, MachineCell, MachineWords},
+};
+use crate::layout::{Cell, LockView, LockWords, View};
+use crate::sync::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
+use crate::wait::{ParkingSpot, Standby};
+
+/// A lock of a mapped file.
+#[derive(Clone, Copy)]
+pub struct FileLock<'a> {
+    /// The file.
+    pub view: View<'a>,
+    /// The lock's number in the file; 0 is the directory's own lock.
+    pub region: usize,
+    /// The lock's words, numbers and cells.
+    pub lock: LockView<'a>,
+}
+
+impl<'a> FileLock<'a> {
+    /// The lock in `region`. Panics as [`View::lock`].
+    #[inline]
+    pub fn new(view: View<'a>, region: usize) -> Self {
+        Self { view, region, lock: view.lock(region) }
+    }
+
+    /// The parking spot of `slot`.
+    #[inline]
+    pub fn spot(&self, slot: usize) -> ParkingSpot<'a> {
+        let cell = &self.lock.cells[slot];
+        let name = ((self.region as u64) << 32) | (slot as u64 + 1);
+        ParkingSpot { wake: &cell.wake, parked: &cell.parked, successor: &cell.successor, name }
+    }
+
+    /// The parking spot of this name, if the file has it.
+    pub fn spot_named(view: View<'a>, name: u64) -> Option<ParkingSpot<'a>> {
+        let (region, slot) = ((name >> 32) as usize, (name as u32 as usize).checked_sub(1)?);
+        let known = region <= view.geometry().locks() as usize && slot < view.slots().len();
+        known.then(|| Self::new(view, region).spot(slot))
+    }
+
+    /// The standby queue.
+    #[inline]
+    pub fn standby(&self) -> Standby<'a> {
+        Standby { event: &self.lock.words.standby_event, parked: &self.lock.words.standby_parked }
+    }
+
+    /// What is known of how well biases pay.
+    #[inline]
+    pub fn bias_policy(&self) -> BiasPolicy<'a> {
+        let words = self.lock.words;
+        BiasPolicy {
+            began_at: &words.biased_at,
+            back_off: &words.bias_back_off,
+            unbiased: &words.unbiased,
+            last: &words.last_unbiased,
+        }
+    }
+
+    /// The owner-dead notice: the dead holder's token (0: there is none), process, thread and label.
+    pub fn death(&self) -> (u64, u32, u32, String) {
+        let notice = &self.lock.words.previous_owner;
+        let token = notice.token.load(Acquire);
+        (token, notice.pid.load(Relaxed), notice.tid.load(Relaxed), notice.label.get())
+    }
+}
+
+/// One lock's owner words.
+#[inline(always)]
+pub fn ownership(words: &LockWords) -> Ownership<'_> {
+    Ownership { token: &words.token, state: &words.state }
+}
+
+/// One lock's bias word.
+#[inline(always)]
+pub fn bias(words: &LockWords) -> Bias<'_> {
+    Bias(&words.bias)
+}
+
+impl MachineCell for Cell {
+    #[inline]
+    fn machine(&self) -> MachineWords<'_> {
+        let ring = self.ring();
+        MachineWords { state: &ring.state, link: &ring.link, membership: &ring.membership }
+    }
+}
+
+impl<'a> Lock for FileLock<'a> {
+    type Queue = Line<'a>;
+    type Claims = Always;
+    type BiasWord = AtomicU64;
+    type Machines = InWords<'a, Cell>;
+
+    #[inline]
+    fn slots(&self) -> usize {
+        self.lock.cells.len()
+    }
+
+    #[inline]
+    fn queue(&self) -> Bakery<Line<'a>> {
+        Bakery(Line { words: self.lock.numbers, bound: &self.lock.header.slots_in_use }, Always)
+    }
+
+    #[inline]
+    fn bias(&self) -> Bias<'_> {
+        bias(self.lock.words)
+    }
+
+    #[inline]
+    fn ownership(&self) -> Ownership<'_> {
+        ownership(self.lock.words)
+    }
+
+    #[inline]
+    fn held(&self, slot: usize) -> &AtomicU64 {
+        &self.lock.cells[slot].held
+    }
+
+    #[inline]
+    fn machines(&self) -> InWords<'a, Cell> {
+        InWords {
+            cells: self.lock.cells,
+            slots_in_use: &self.lock.header.slots_in_use,
+            ring_bound: &self.lock.words.ring().bound,
+        }
+    }
+
+    #[inline]
+    fn since(&self, slot: usize) -> u64 {
+        self.lock.cells[slot].since.load(Relaxed)
+    }
+
+    #[inline]
+    fn set_since(&self, slot: usize, time: u64) {
+        self.lock.cells[slot].since.store(time, Relaxed);
+    }
+
+    #[inline]
+    fn revoking_since(&self) -> u64 {
+        self.lock.words.revoking_since.load(Relaxed)
+    }
+
+    #[inline]
+    fn set_revoking_since(&self, time: u64) {
+        self.lock.words.revoking_since.store(time, Relaxed);
+    }
+
+    fn record_death(&self, slot: usize, token: u64) {
+        let (notice, record) = (&self.lock.words.previous_owner, &self.view.slots()[slot]);
+        notice.token.store(token, Relaxed);
+        notice.pid.store(record.pid.load(Relaxed), Relaxed);
+        notice.tid.store(record.tid.load(Relaxed), Relaxed);
+        notice.label.copy_from(&record.label);
+    }
+
+    fn record_overwritten_ring(&self) {
+        let (words, notice) = (self.lock.words, &self.lock.words.previous_owner);
+        notice.token.store(words.token.load(Relaxed), Relaxed);
+        notice.pid.store(0, Relaxed);
+        notice.tid.store(0, Relaxed);
+        notice.label.set("somebody who overwrote the ring");
+    }
+
+    #[inline]
+    fn unpark(&self, slot: usize) -> Unparked {
+        let unparked = self.spot(slot).unpark();
+        if let Unparked::Awake(successor) = unparked
+            && successor < self.lock.cells.len()
+        {
+            self.spot(successor).unpark_early();
+        }
+        unparked
+    }
+
+    fn unpark_early(&self, slot: usize) {
+        self.spot(slot).unpark_early();
+    }
+
+    #[inline]
+    fn unpark_standby(&self) {
+        self.standby().unpark_one();
+    }
+}

@@ -1,0 +1,133 @@
+//! The slot table: claiming a slot, writing down who has it, vacating it.
+//!
+//! A slot belongs to the participant that holds its byte lock ([`LivenessLock`]); the record in the slot table is for
+//! people, and a hint where to look for a free one.
+
+use crate::error::{Error, Result};
+use crate::layout::{LivenessLockKind, SlotState, View};
+use crate::os::{
+    clock,
+    liveness_lock::{LivenessLock, Probe},
+    process,
+    reopen::Reopen,
+};
+use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use crate::trace::{self, Step};
+use std::{collections::BTreeMap, fmt::Write, time::Duration};
+
+/// Free slots may all be locked by somebody who clears the file after a boot, for milliseconds as a rule.
+const LOOKS_FOR_A_SLOT: u32 = 300;
+const BETWEEN_THEM: Duration = Duration::from_millis(1);
+
+/// Takes the byte lock of a free or dead slot. What a dead one left in it is still there.
+pub fn claim(file: &Reopen, view: View, kind: LivenessLockKind, inherited: bool) -> Result<LivenessLock> {
+    let all = 0..view.slots().len();
+    let is_free = |slot: &usize| view.slots()[*slot].state.load(Acquire) == SlotState::Free as u32;
+    let candidates = all.clone().filter(is_free).chain(all.clone().filter(|slot| !is_free(slot)));
+    for _ in 0..LOOKS_FOR_A_SLOT {
+        if let Some(notice) = LivenessLock::claim(file, candidates.clone(), kind, inherited)? {
+            return Ok(notice);
+        }
+        if !all.clone().any(|slot| is_free(&slot)) {
+            break;
+        }
+        std::thread::sleep(BETWEEN_THEM);
+    }
+    Err(Error::ParticipantsFull { path: file.path(), slots: all.len(), holders: holders(view) })
+}
+
+/// Writes down who has the slot, and has scans reach it. Before its first doorway.
+pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
+    let record = &view.slots()[slot];
+    let program = process::program_name();
+    record.generation.fetch_add(1, Relaxed);
+    record.blind.store(0, Relaxed);
+    record.liveness_lock.store(kind as u32, Relaxed);
+    record.pid.store(process::pid(), Relaxed);
+    record.tid.store(process::tid(), Relaxed);
+    record.pid_namespace.store(process::pid_namespace(), Relaxed);
+    record.attached_realtime_ns.store(clock::realtime_ns(), Relaxed);
+    record.label.set(if label.is_empty() { &program } else { label });
+    record.program.set(&program);
+    // Release. Partner: the acquire load in `claim` and of those who look on.
+    record.state.store(SlotState::InUse as u32, Release);
+    // Attaching's one read-modify-write: it must not lose a higher bound that another newcomer sets at the same time.
+    // Before our first doorway, so fence A there has it seen by whoever our register must be seen by.
+    view.header().slots_in_use.fetch_max(slot as u32 + 1, SeqCst);
+}
+
+/// Writes down that nobody has the slot. Its registers are cleared by now; its byte lock is released after.
+pub fn vacate(view: View, slot: usize) {
+    let record = &view.slots()[slot];
+    record.generation.fetch_add(1, Relaxed);
+    // Release. Partner: the acquire load in `claim`: who sees it free sees its registers cleared.
+    record.state.store(SlotState::Free as u32, Release);
+}
+
+/// Has scans stop at the highest slot in use, if some above it were detached. For the participant that `probe` is of.
+///
+/// One slot at a time, so that one who is stopped here keeps a single free slot from newcomers. It is held meanwhile,
+/// and whoever has a higher one has raised the bound above it, so the exchange fails.
+pub fn lower_bound(probe: &Probe, view: View) {
+    let bound = &view.header().slots_in_use;
+    let is_free = |slot: usize| view.slots()[slot].state.load(Acquire) == SlotState::Free as u32;
+    loop {
+        let before = bound.load(Relaxed);
+        let Some(top) = before.checked_sub(1) else { return };
+        let slot = top as usize;
+        if slot >= view.slots().len() || !is_free(slot) {
+            return;
+        }
+        let lowered = probe.act_for(slot..slot + 1, || {
+            trace::at(Step::Lower);
+            is_free(slot) && lower_bound_below(view, slot)
+        });
+        // A failure only costs time later.
+        if !matches!(lowered, Ok(Some(true))) {
+            return;
+        }
+    }
+}
+
+/// Has scans leave out `slot`, if it is the highest. With its byte lock in hand, and its registers cleared.
+pub fn lower_bound_below(view: View, slot: usize) -> bool {
+    let (top, before) = (slot as u32, slot as u32 + 1);
+    // SeqCst, as the newcomer's fetch_max: one comes after the other, and a newcomer's is never lost.
+    view.header().slots_in_use.compare_exchange(before, top, SeqCst, Relaxed).is_ok()
+}
+
+/// So many processes are named in an error message: no more, since there may be no memory.
+const NAMED: usize = 8;
+
+/// Who has the slots, for an error message: the most numerous first.
+fn holders(view: View) -> String {
+    let mut processes = BTreeMap::<(u32, String), usize>::new();
+    let (mut locked, mut others) = (0, 0);
+    for record in view.slots() {
+        if record.state.load(Acquire) == SlotState::Free as u32 {
+            locked += 1;
+            continue;
+        }
+        let known = processes.len() < NAMED;
+        let who = (record.pid.load(Relaxed), record.label.get());
+        match processes.get_mut(&who) {
+            Some(slots) => *slots += 1,
+            None if known => drop(processes.insert(who, 1)),
+            None => others += 1,
+        }
+    }
+    let mut processes: Vec<_> = processes.into_iter().collect();
+    processes.sort_by_key(|(_, slots)| std::cmp::Reverse(*slots));
+    let mut text = String::new();
+    for (at, ((pid, label), slots)) in processes.iter().enumerate() {
+        let _ = write!(text, "{}{label} (pid {pid}, {slots})", if at == 0 { "" } else { ", " });
+    }
+    if others > 0 {
+        let _ = write!(text, " and others ({others})");
+    }
+    if locked > 0 {
+        let and = if processes.is_empty() { "" } else { ", and " };
+        let _ = write!(text, "{and}somebody who was stopped while clearing the file ({locked})");
+    }
+    text
+}

@@ -1,0 +1,209 @@
+//! How long it is worth to stay awake while waiting: first spinning, then yielding the processor to whoever can use it.
+//!
+//! A hand-over between two running processes takes about 0.2 microseconds, a wake-up 5 to 10, and 40 where the core had
+//! nothing to do. So one whose turn comes soon had better not sleep. Each participant learns whether it does: where
+//! staying awake was in vain it does so half as long the next time; where it was enough, or the turn came soon after
+//! all, as long as ever.
+//!
+//! Yielding is for machines with more waiters than cores: whoever has to act next gets the core, without a wake-up.
+//! Beside programs that compute it would cost whole time slices. Then it is paid back: no more of it for a hundred
+//! times as long, and for longer where that happens again.
+
+use crate::os::clock;
+use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, spin_hint};
+
+// A pause takes about 0.04 microseconds.
+const SPINS_AT_LEAST: u32 = 250;
+const SPINS_AT_MOST: u32 = 500;
+const SPINS_FURTHER_BACK: u32 = 20;
+/// Where a turn comes sooner than this, staying awake is cheaper than sleeping, for the one who waits and for those
+/// behind it.
+const SOON: u64 = 100_000;
+/// Shorter than this is not worth beginning.
+const TOO_SHORT: u64 = 10_000;
+/// One who lost its core for longer yielded to somebody who computes.
+const COSTLY: u64 = 100_000;
+/// One who lost it for longer was stopped; that is nobody's cost.
+const MOST_COSTLY: u64 = 100_000_000;
+/// For so many times as long there is no more yielding then: at first, and where that happens again and again. At first
+/// more would be wrong, since those who wait for a lock with longer sections take their time as well.
+const PAID_BACK_AT_LEAST: u64 = 100;
+const PAID_BACK_AT_MOST: u64 = 6_400;
+
+/// What one participant has learned. It waits for one lock at a time.
+#[derive(Debug)]
+pub struct AdaptiveSpin {
+    spins: AtomicU32,
+    next: Learned,
+    further_back: Learned,
+    no_yields_before: AtomicU64,
+    paid_back: AtomicU64,
+}
+
+/// How long to yield, in nanoseconds.
+#[derive(Debug)]
+struct Learned(AtomicU64);
+
+impl Default for AdaptiveSpin {
+    fn default() -> Self {
+        Self {
+            spins: AtomicU32::new(SPINS_AT_LEAST),
+            next: Learned(AtomicU64::new(SOON)),
+            further_back: Learned(AtomicU64::new(SOON)),
+            no_yields_before: AtomicU64::new(0),
+            paid_back: AtomicU64::new(PAID_BACK_AT_LEAST),
+        }
+    }
+}
+
+/// A part of a wait, with the same one to wait for.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage {
+    /// Whether nobody else is between.
+    pub next: bool,
+    /// When it began, by the monotonic clock.
+    pub began: u64,
+}
+
+impl AdaptiveSpin {
+    /// Spins while `unchanged`. Returns whether that was enough.
+    ///
+    /// A waiter that is `next` in the queue spins for twice the time of a wake-up at least, and for up to twice as long where that
+    /// was enough before: two who alternate would otherwise go on sleeping once they have begun to, each hand-over
+    /// taking a wake-up, during which the other gives up spinning.
+    pub fn spin(&self, next: bool, unchanged: impl Fn() -> bool) -> bool {
+        if !next {
+            return spin_at_most(SPINS_FURTHER_BACK, unchanged).is_some();
+        }
+        // Relaxed, here and below: a guess.
+        let budget = self.spins.load(Relaxed);
+        let enough = spin_at_most(budget, unchanged);
+        let wanted = enough.map_or(SPINS_AT_LEAST, |spins| 2 * spins);
+        let spins = (budget * 7 + wanted) / 8;
+        self.spins.store(spins.clamp(SPINS_AT_LEAST, SPINS_AT_MOST), Relaxed);
+        enough.is_some()
+    }
+
+    /// Yields while `unchanged`, as long as it is worth in this stage. Returns whether that was enough; `None`: it was not
+    /// worth beginning. `now` is the time.
+    pub fn yield_on(&self, stage: Stage, mut now: u64, unchanged: impl Fn() -> bool) -> Option<bool> {
+        let learned = self.learned(stage.next);
+        let until = stage.began + learned.length();
+        if now >= until || now < self.no_yields_before.load(Relaxed) {
+            return None;
+        }
+        let times = self.paid_back.load(Relaxed);
+        loop {
+            std::thread::yield_now();
+            let then = now;
+            now = clock::monotonic_ns();
+            let changed = !unchanged();
+            if now - then > COSTLY {
+                self.no_yields_before.store(now + times * (now - then).min(MOST_COSTLY), Relaxed);
+                self.paid_back.store((times * 4).min(PAID_BACK_AT_MOST), Relaxed);
+                return Some(changed);
+            }
+            if changed {
+                self.paid_back.store((times - times / 64).max(PAID_BACK_AT_LEAST), Relaxed);
+                learned.was_enough();
+                return Some(true);
+            }
+            if now >= until {
+                learned.was_in_vain();
+                return Some(false);
+            }
+        }
+    }
+
+    /// Learns from a stage that is over by now, after the waiter was parked: whether it should not have been.
+    pub fn parked_until(&self, stage: Stage, now: u64) {
+        if now - stage.began < SOON {
+            self.learned(stage.next).was_enough();
+        }
+    }
+
+    /// Returns whether it is of use to be awake as soon as one is next in the queue.
+    pub fn is_eager(&self) -> bool {
+        self.next.length() > 0
+    }
+
+    fn learned(&self, next: bool) -> &Learned {
+        if next { &self.next } else { &self.further_back }
+    }
+}
+
+impl Learned {
+    fn length(&self) -> u64 {
+        Some(self.0.load(Relaxed)).filter(|length| *length >= TOO_SHORT).unwrap_or(0)
+    }
+
+    fn was_enough(&self) {
+        self.0.store(SOON, Relaxed);
+    }
+
+    fn was_in_vain(&self) {
+        self.0.store(self.0.load(Relaxed) / 2, Relaxed);
+    }
+}
+
+/// How many spins it took until `unchanged` was false; `None`: more than `budget`.
+fn spin_at_most(budget: u32, unchanged: impl Fn() -> bool) -> Option<u32> {
+    (0..budget).find(|_| {
+        let changed = !unchanged();
+        if !changed {
+            spin_hint();
+        }
+        changed
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    fn stage(next: bool) -> Stage {
+        Stage { next, began: clock::monotonic_ns() }
+    }
+
+    #[test]
+    fn in_vain_less_and_less_until_a_turn_comes_soon_again() {
+        let adaptive = AdaptiveSpin::default();
+        let yields_in_vain = |next| {
+            // A core that is lost meanwhile says nothing about what was learned.
+            adaptive.no_yields_before.store(0, Relaxed);
+            let stage = stage(next);
+            adaptive.yield_on(stage, stage.began, || true)
+        };
+        let tries = (0..1000).take_while(|_| yields_in_vain(true).is_some()).count();
+        assert!((4..1000).contains(&tries), "{tries}");
+        assert!(!adaptive.is_eager());
+        assert!(yields_in_vain(false).is_some(), "further back is another matter");
+        let soon = stage(true);
+        adaptive.parked_until(soon, soon.began + SOON);
+        assert!(!adaptive.is_eager(), "that was not soon");
+        adaptive.parked_until(soon, soon.began + SOON - 1);
+        assert!(adaptive.is_eager());
+        let looks = Cell::new(3);
+        let unchanged = || looks.replace(looks.get() - 1) > 0;
+        let stage = stage(true);
+        adaptive.no_yields_before.store(0, Relaxed);
+        assert_eq!(adaptive.yield_on(stage, stage.began, unchanged), Some(true));
+    }
+
+    #[test]
+    fn a_lost_core_is_paid_back_and_more_so_each_time() {
+        let adaptive = AdaptiveSpin::default();
+        const LOST: u64 = 500 * COSTLY;
+        for times in [100, 400, 1_600, 6_400, 6_400] {
+            assert_eq!(adaptive.paid_back.load(Relaxed), times);
+            adaptive.no_yields_before.store(0, Relaxed);
+            adaptive.next.was_enough();
+            let stage = Stage { next: true, began: clock::monotonic_ns() };
+            assert_eq!(adaptive.yield_on(stage, stage.began - LOST, || true), Some(false));
+            let again = adaptive.no_yields_before.load(Relaxed);
+            assert!(again >= stage.began + times * LOST, "{times}");
+            assert_eq!(adaptive.yield_on(stage, stage.began, || false), None);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The waiter: spin, yield, then park. Safety never depends on it, only how much processor time a wait takes.
+//!
+//! A waiter parks at the slot right before it in the queue, so that a hand-over wakes one process: the next one, if it is
+//! parked; else the one after it, early, to be awake when its own turn comes. Every nap has an end, since the blocker may
+//! die, or die between its unlock and its unpark: then the waiter checks whether it is alive. How often it checks:
+//!
+//! | waiting | the next in the queue checks every | with k before it, it checks every |
+//! |---|---|---|
+//! | up to 6.4 ms | 1/8 of the time waited, at least 0.05 ms | k/8 of the time waited, at least k x 0.05 ms, at most 50 ms |
+//! | up to 19 ms | 0.8 ms | the same |
+//! | longer | 1/24 of the time waited, at most 50 ms | the same |
+//!
+//! Those further back check too, since nobody else does: who unlocks finds nobody parked where the next one has died.
+
+use super::{
+    adaptive::{AdaptiveSpin, Stage},
+    parking::{EARLY, ParkingSpot, Standby, WHEN_LEFT},
+    stop::Stop,
+};
+use crate::acquire::site::{Limit, Outcome};
+use crate::algorithm::Blocker;
+use crate::os::{clock, fork, futex};
+use crate::sync::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed},
+    full_fence,
+};
+use std::time::Duration;
+
+// The shares of the time waited keep both small: the wake-ups (some 130 in the first second, of 10 to 25 microseconds
+// each) and the delay of an owner-dead notice, in proportion to a wait that has been long already.
+const CHECK_FIRST: u64 = 50_000;
+const CHECK_EARLY_SHARE: u64 = 8;
+const CHECK_NEXT: u64 = 800_000;
+const CHECK_NEXT_SHARE: u64 = 24;
+const CHECK_AT_MOST: u64 = 50_000_000;
+// Whoever leaves the queue unparks one of the standby queue, unless somebody else is next; their naps are for deaths
+// then. Each takes somebody's core for a moment: with sixteen processes and sections of 20 microseconds, naps of
+// 50 microseconds and more cost a fifth of all acquisitions. So the more there may be, the longer they sleep: all together
+// look as often.
+const STANDBY_FOR_EACH: u64 = 50_000;
+const STANDBY_FOR_ALL: u64 = 250_000;
+// A bias owner unparks nobody, so a participant that backed off for it looks by itself, at a third of the time it has
+// waited: a long patience should cost little too.
+const STANDBY_AT_LEAST: u64 = 100_000;
+const STANDBY_AT_MOST: u64 = 1_000_000;
+
+/// Between two questions whether a wait is to end, if no signal comes.
+const ASK_INTERRUPT: u64 = 20_000_000;
+
+/// A number to spread things by, from a time in nanoseconds (Steele, Lea and Flood's SplitMix64).
+fn at_random(time: u64) -> u64 {
+    let mixed = time.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed ^ (mixed >> 27)
+}
+
+/// One wait, from the first look to the turn.
+pub struct Waiter<'a> {
+    limit: Limit,
+    patience: u64,
+    stop: Stop<'a>,
+    /// When the interrupt was asked last, or waiting began.
+    asked: u64,
+    adaptive: &'a AdaptiveSpin,
+    /// The process (by its mark) that waits.
+    process: u64,
+    /// Our slot, plus 1.
+    me: u32,
+    stage: Option<(Blocker, Stage)>,
+    /// Whether it was parked when what it waited for last came about.
+    woken: bool,
+    began: Option<u64>,
+    /// Where others find since when it waits, once it is queued for good.
+    since: &'a AtomicU64,
+}
+
+impl<'a> Waiter<'a> {
+    /// A wait that has not begun. It lets others pass for at most `patience` nanoseconds, and at least for half of that.
+    pub fn new(
+        limit: Limit,
+        patience: u64,
+        me: usize,
+        (stop, adaptive): (Stop<'a>, &'a AdaptiveSpin),
+        since: &'a AtomicU64,
+    ) -> Self {
+        Self {
+            limit,
+            patience,
+            stop,
+            asked: 0,
+            adaptive,
+            process: fork::process_mark(),
+            me: me as u32 + 1,
+            stage: None,
+            woken: false,
+            began: None,
+            since,
+        }
+    }
+
+    /// How long a call may wait in all.
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Returns whether it was parked when its turn came.
+    pub fn was_parked(&self) -> bool {
+        self.woken
+    }
+
+    /// Returns whether it still lets others pass.
+    pub fn lets_pass(&mut self) -> bool {
+        if self.patience == 0 {
+            return false;
+        }
+        let waited = self.waited();
+        waited < self.patience && self.left(waited).is_some()
+    }
+
+    /// Has it queued for good from now on.
+    pub fn queue_for_good(&mut self) {
+        self.patience = 0;
+    }
+
+    /// Returns for how long it has waited; at the first call the wait begins, and the patience is drawn.
+    fn waited(&mut self) -> u64 {
+        let now = clock::monotonic_ns();
+        match self.began {
+            Some(began) => now - began,
+            None => {
+                self.began = Some(now);
+                self.asked = now;
+                // With the same patience for everybody, processes that take turns would come back in the same order and
+                // distances for ever, and who once had the longest turn would have it always.
+                self.patience -= at_random(now) % (self.patience / 2 + 1);
+                0
+            }
+        }
+    }
+
+    /// Returns how much of the limit is left after `waited`; `None`: nothing.
+    fn left(&self, waited: u64) -> Option<u64> {
+        match self.limit {
+            Limit::Never => None,
+            Limit::For(limit) => {
+                let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+                Some(limit.saturating_sub(waited)).filter(|left| *left > 0)
+            }
+            Limit::Forever => Some(u64::MAX),
+        }
+    }
+
+    /// Waits a little for `unchanged` to become false, which `blocker` brings about; `spot` is the blocker's.
+    pub fn wait(&mut self, unchanged: impl Fn() -> bool, spot: ParkingSpot, blocker: &Blocker) -> Outcome {
+        let next = blocker.ahead <= 1;
+        // Not at once: two who alternate have no use for it, and would pay for the cache line.
+        if self.began.is_some() {
+            if next {
+                spot.successor.store(self.me, Relaxed);
+            }
+            if self.waited() >= self.patience {
+                self.record_since();
+            }
+        }
+        self.woken = false;
+        if self.adaptive.spin(next, &unchanged) {
+            return Outcome::LookAgain;
+        }
+        let waited = self.waited();
+        let Some(left) = self.left(waited) else { return Outcome::TimedOut };
+        if waited < self.patience {
+            return Outcome::BackOff;
+        }
+        if next {
+            spot.successor.store(self.me, Relaxed);
+        }
+        self.record_since();
+        let now = self.began.unwrap_or(0) + waited;
+        let stage = self.stage_of(blocker, now);
+        match self.adaptive.yield_on(stage, now, &unchanged) {
+            Some(true) => return Outcome::LookAgain,
+            // That was as long as a nap.
+            Some(false) if next => return Outcome::CheckAlive,
+            _ => {}
+        }
+        let ahead = blocker.ahead.max(1) as u64;
+        let early = (waited / CHECK_EARLY_SHARE).max(CHECK_FIRST) * ahead;
+        let nap = if ahead > 1 { early } else { early.min(CHECK_NEXT).max(waited / CHECK_NEXT_SHARE) }
+            .min(CHECK_AT_MOST);
+        let outcome = self.park(&unchanged, spot, !next, Duration::from_nanos(nap.min(left)));
+        // Not if it was only unparked early, or by somebody who wants it to look again.
+        if outcome == Outcome::LookAgain && !unchanged() {
+            self.woken = true;
+            self.adaptive.parked_until(stage, clock::monotonic_ns());
+        }
+        outcome
+    }
+
+    /// Says to observers, and to those before it in the queue, that it is queued for good.
+    fn record_since(&self) {
+        // Not 0: that would say that nothing is known.
+        self.since.store(self.began.unwrap_or(0).max(1), Relaxed);
+    }
+
+    /// The stage that this wait is in.
+    fn stage_of(&mut self, blocker: &Blocker, now: u64) -> Stage {
+        let next = blocker.ahead <= 1;
+        let same = |(then, stage): &(Blocker, Stage)| {
+            (then.slot, then.seen, stage.next) == (blocker.slot, blocker.seen, next)
+        };
+        match self.stage.filter(same) {
+            Some((_, stage)) => stage,
+            None => self.stage.insert((*blocker, Stage { next, began: now })).1,
+        }
+    }
+
+    /// Out of the queue: parks until it is unparked, `unchanged` is false, or a short time is over. The participant that
+    /// it lets pass is one of `participants`, and unparks it when it leaves, unless the lock is biased to it (`by_bias`).
+    pub fn back_off(
+        &mut self,
+        by_bias: bool,
+        participants: u32,
+        standby: Standby,
+        unchanged: impl Fn() -> bool,
+    ) -> Outcome {
+        let waited = self.waited();
+        let nap = if by_bias {
+            (waited / 3).clamp(STANDBY_AT_LEAST, STANDBY_AT_MOST)
+        } else {
+            (u64::from(participants) * STANDBY_FOR_EACH).min(STANDBY_FOR_ALL)
+        };
+        let left = self.left(waited).unwrap_or(0).min(self.patience.saturating_sub(waited)).min(nap);
+        // Acquire. Partner: the release in `Standby::unpark_one`; read before the last look, so that an unpark after it
+        // counts.
+        let seen = standby.event.load(Acquire);
+        standby.parked.store(1, Relaxed);
+        // Partners: the fence before `Standby::unpark_one`, and that in `Cancel::request`.
+        full_fence();
+        // A request that comes after this look is seen at the next one: naps are short.
+        if self.stop.cancel.clear() {
+            return Outcome::Cancelled;
+        }
+        if left == 0 || !unchanged() {
+            return Outcome::LookAgain;
+        }
+        let by_signal = futex::wait(standby.event, seen, Duration::from_nanos(left));
+        if let Some(ended) = self.is_interrupted(by_signal) {
+            return ended;
+        }
+        if standby.event.load(Relaxed) != seen {
+            // Others may be parked there still: whoever leaves next unparks one of them.
+            standby.parked.store(1, Relaxed);
+            return Outcome::LookAgain;
+        }
+        if unchanged() { Outcome::CheckAlive } else { Outcome::LookAgain }
+    }
+
+    /// Returns what ends the wait, if the interrupt says so, or if a handler or the interrupt has forked and we are the
+    /// child. `by_signal`: a signal handler has just run.
+    fn is_interrupted(&mut self, by_signal: bool) -> Option<Outcome> {
+        let mut is_to_end = false;
+        if let Some(interrupt) = self.stop.interrupt {
+            let now = clock::coarse_monotonic_ns();
+            if by_signal || now.saturating_sub(self.asked) >= ASK_INTERRUPT {
+                self.asked = now;
+                is_to_end = interrupt.is_to_end();
+            }
+        }
+        if fork::process_mark() != self.process {
+            return Some(Outcome::Forked);
+        }
+        is_to_end.then_some(Outcome::Interrupted)
+    }
+
+    fn park(
+        &mut self,
+        unchanged: impl Fn() -> bool,
+        spot: ParkingSpot,
+        further_back: bool,
+        nap: Duration,
+    ) -> Outcome {
+        // Acquire. Partner: the release in `ParkingSpot::unpark_all`; read before the last look, so that a wake after it counts.
+        let seen = spot.wake.load(Acquire);
+        let early_too = further_back && self.adaptive.is_eager();
+        spot.parked.store(if early_too { EARLY } else { WHEN_LEFT }, Relaxed);
+        let cancel = self.stop.cancel;
+        cancel.about_to_park(spot.name);
+        // Partners: the fences in `ParkingSpot::unpark` and `Cancel::request`, as said there.
+        full_fence();
+        let by_signal = !cancel.is_requested() && unchanged() && futex::wait(spot.wake, seen, nap);
+        cancel.unparked();
+        if let Some(ended) = self.is_interrupted(by_signal) {
+            ended
+        } else if cancel.clear() {
+            Outcome::Cancelled
+        } else if unchanged() && spot.wake.load(Relaxed) == seen {
+            Outcome::CheckAlive
+        } else {
+            Outcome::LookAgain
+        }
+    }
+}
