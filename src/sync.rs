@@ -1,6 +1,6 @@
 //! The one door to the atomics: the real ones, or those of a model checker.
 //!
-//! No other file names `core::sync::atomic`, `loom` or `shuttle` (kept by `tests/layers.rs`). Built with
+//! No other file names `core::sync::atomic`, `loom` or `shuttle` (kept by `tests/layers`). Built with
 //! `--cfg loom` or `--cfg shuttle`, the layers that need no kernel (`algorithm`, `acquire`, `mutants`) run under that checker.
 
 #[cfg(not(any(loom, shuttle)))]

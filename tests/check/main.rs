@@ -7,6 +7,7 @@ use nix::{
 };
 use std::{
     fs::File,
+    path::Path,
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
 };
@@ -20,7 +21,7 @@ const HANGS: &str = "TURNLOCK_TEST_HANGS";
 /// `./check`, with these rungs instead of its own.
 fn check_with(rungs: &str) -> Command {
     let mut bash = Command::new("bash");
-    let script = format!("set -eu\n. .ci/rungs.sh\nrungs_are_counted=1\n{rungs}\n");
+    let script = format!("set -eu\n. ci/rungs.sh\nrungs_are_counted=1\n{rungs}\n");
     bash.args(["-c", &script]).current_dir(env!("CARGO_MANIFEST_DIR"));
     bash.env_remove("TURNLOCK_CHECK_PATIENCE");
     bash
@@ -116,14 +117,54 @@ fn an_interrupted_check_ends_its_rung() {
     assert!(printed.ends_with("\n0 passed, 1 failed\n"), "{printed}");
 }
 
+#[test]
+fn how_long_each_rung_took_is_said() {
+    // The first is over long before it is asked for.
+    let output =
+        limit::output(&mut check_with("begin_rung one 60 true; rung two 60 sleep 3; finish_rung one"));
+    let output = output.unwrap();
+    let said = said(&output);
+    let seconds = |of: &str| -> u64 {
+        let times = said.lines().rev().nth(1).unwrap();
+        times.split(of).nth(1).and_then(|rest| rest.split(" s").next()?.trim().parse().ok()).expect(&said)
+    };
+    assert!(seconds("one ") < 3 && seconds("two ") >= 3 && seconds("in ") >= 3, "{said}");
+    assert_eq!(last_line(&output), "2 passed, 0 failed", "{said}");
+}
+
+#[test]
+fn each_part_says_what_it_is_and_refuses_what_it_does_not_know() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for part in ["check", "ci/lint", "ci/test", "ci/models", "ci/kill"] {
+        // From elsewhere.
+        let run = |argument: &str| {
+            limit::output(Command::new(root.join(part)).arg(argument).current_dir("/")).unwrap()
+        };
+        let help = run("--help");
+        assert!(help.status.success() && said(&help).contains(&format!("{part} [--")), "{}", said(&help));
+        let unknown = run("--no-such-size");
+        assert_eq!(unknown.status.code(), Some(2), "{}", said(&unknown));
+        assert!(unknown.stdout.is_empty(), "{}", said(&unknown));
+    }
+}
+
 /// What is run outside of a rung could hang.
 #[test]
 fn everything_long_is_under_a_rung() {
-    let check = include_str!("../../check");
-    let (_, rungs) = check.split_once("\n. .ci/rungs.sh\n").unwrap();
-    let lines = rungs.replace("\\\n", " ");
+    let parts = [
+        include_str!("../../check"),
+        include_str!("../../ci/lint"),
+        include_str!("../../ci/test"),
+        include_str!("../../ci/models"),
+        include_str!("../../ci/kill"),
+    ];
+    let lines = parts.join("\n").replace("\\\n", " ");
     let long = |line: &&str| line.contains("cargo ") || line.contains("spec/run");
-    let quick = |line: &&str| line.starts_with('#') || line.ends_with(" --version >/dev/null 2>&1; then");
+    let quick = |line: &&str| {
+        line.starts_with(['#', '.'])
+            || line.starts_with("need ")
+            || line.ends_with(" --version >/dev/null 2>&1; then")
+    };
     for line in lines.lines().map(str::trim).filter(long).filter(|line| !quick(line)) {
         let limit = match line.split_once(' ') {
             Some(("rung" | "begin_rung", rest)) => rest.rsplit_once("\" ").map_or("", |(_, rest)| rest),

@@ -290,7 +290,7 @@ pub fn threads_that_name_the_same_locks_at_once_agree<W: Way>() {
                 for (at, counter) in counters.iter().enumerate() {
                     let party = stage.party(&format!("lock {at}"));
                     let held = party.lock(Wait::Forever).unwrap();
-                    counter.set(counter.get() + 1);
+                    counter.count();
                     held.unlock().unwrap();
                 }
             });

@@ -9,6 +9,8 @@ use std::{
     process::Command,
 };
 
+support::watched_for_seconds!(support::watchdog::USUAL);
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }

@@ -12,6 +12,7 @@ use std::{path::Path, thread, time::Duration};
 use support::{
     NoHang, Place, elsewhere,
     format::{Format, peek_u64},
+    shared::Plain,
 };
 use turnlock::{Error, LockFile, LockFileOptions, Mutex, inspect};
 
@@ -92,26 +93,21 @@ fn the_retainer_does_not_go_through_the_line() {
 
 #[test]
 fn a_counter_of_many_threads_that_enter_in_bursts_loses_nothing() {
-    struct Counter(std::cell::UnsafeCell<u64>);
-    // SAFETY: only touched with the lock.
-    unsafe impl Sync for Counter {}
     let _no_hang = NoHang::for_seconds(120);
     for (full_fences, patience) in [(false, 0), (true, 0), (false, 50), (true, 50)] {
         let place = Place::new();
         let file = options(full_fences).open(place.lock_file()).unwrap();
         let mutex = file.mutex_options().patience(Duration::from_micros(patience)).open("a").unwrap();
-        let counter = Counter(std::cell::UnsafeCell::new(0));
+        let counter = Plain::default();
         const THREADS: u64 = 4;
         const BURSTS: u64 = 40;
         thread::scope(|threads| {
             for _ in 0..THREADS {
                 threads.spawn(|| {
-                    let counter = &counter;
                     for burst in 0..BURSTS {
                         for _ in 0..MANY {
                             let guard = mutex.lock().unwrap();
-                            // SAFETY: the lock is held.
-                            unsafe { *counter.0.get() += 1 };
+                            counter.count();
                             guard.unlock().unwrap();
                         }
                         if burst % 4 == 0 {
@@ -121,7 +117,7 @@ fn a_counter_of_many_threads_that_enter_in_bursts_loses_nothing() {
                 });
             }
         });
-        assert_eq!(counter.0.into_inner(), THREADS * BURSTS * MANY as u64);
+        assert_eq!(counter.get(), THREADS * BURSTS * MANY as u64);
     }
 }
 

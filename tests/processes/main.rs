@@ -44,7 +44,7 @@ fn counts(words: &[String]) {
     shared.together.wait(words[2].parse().unwrap());
     for _ in 0..words[3].parse().unwrap() {
         let guard = mutex.lock().unwrap();
-        shared.counter.set(shared.counter.get() + 1);
+        shared.counter.count();
         guard.unlock().unwrap();
     }
 }

@@ -6,7 +6,7 @@ use std::{
     thread,
     time::Duration,
 };
-use support::{NoHang, Place, elsewhere, until};
+use support::{NoHang, Place, elsewhere, shared::Plain, until};
 use turnlock::{Error, LockFile, inspect};
 
 /// A standing participant that is alive and has no need of its turn is waited for; one that leaves is passed over.
@@ -79,22 +79,18 @@ fn a_dead_standing_participant_is_passed_over() {
 /// and nobody is left waiting.
 #[test]
 fn one_at_a_time_whoever_comes_and_goes() {
-    struct Counter(std::cell::UnsafeCell<u64>);
-    // SAFETY: only touched with the turn.
-    unsafe impl Sync for Counter {}
     let _no_hang = NoHang::for_seconds(300);
     for algorithm in algorithms(16) {
         let place = Place::new();
         let file = LockFile::options().participants(16).open(place.lock_file()).unwrap();
-        let (counter, turns) = (Counter(std::cell::UnsafeCell::new(0)), AtomicU64::new(0));
+        let (counter, turns) = (Plain::default(), AtomicU64::new(0));
         thread::scope(|threads| {
             for thread in 0..4u64 {
                 let (file, counter, turns) = (&file, &counter, &turns);
                 threads.spawn(move || {
                     let turn = |guard: turnlock::Result<turnlock::TurnGuard>| match guard {
                         Ok(_guard) => {
-                            // SAFETY: it is our turn.
-                            unsafe { *counter.0.get() += 1 };
+                            counter.count();
                             turns.fetch_add(1, Relaxed);
                         }
                         Err(Error::TimedOut | Error::WouldBlock) => {}
@@ -119,7 +115,7 @@ fn one_at_a_time_whoever_comes_and_goes() {
                 });
             }
         });
-        assert_eq!(counter.0.into_inner(), turns.load(Relaxed), "{algorithm:?}");
+        assert_eq!(counter.get(), turns.load(Relaxed), "{algorithm:?}");
         drop(file.ring_options().algorithm(algorithm).open("a").unwrap().try_lock().unwrap());
     }
 }

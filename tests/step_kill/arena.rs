@@ -70,6 +70,14 @@ impl Arena {
         self.result.clear();
     }
 
+    /// All that the victim writes here on its way.
+    pub fn marks(&self) -> [u64; 8] {
+        let words = [&self.a, &self.b, &self.token].map(|word| word.load(SeqCst));
+        let flags = [&self.inside, &self.busy, &self.owed, &self.closed, &self.ended];
+        let flags = flags.map(|word| u64::from(word.load(SeqCst)));
+        [words[0], words[1], words[2], flags[0], flags[1], flags[2], flags[3], flags[4]]
+    }
+
     /// The critical section: the two words disagree for some instructions.
     #[inline]
     pub fn section(&self, token: u64) {

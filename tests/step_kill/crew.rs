@@ -1,7 +1,8 @@
 //! Has a scenario played once for each point of its victim's way, on every processor at once.
 //!
-//! The way is gone stretch by stretch, from one system call to the next. First a stretch is learnt; then every point of
-//! it is gone to, and the victim killed there; that it was there is checked by the address of the next instruction.
+//! The way is gone stretch by stretch, from one system call to the next. First a stretch is learnt; then the victim is
+//! sent to each point of it at which its death may leave something else behind than at the point before (or to every
+//! point at all), and killed there; that it was there is checked by the address of the next instruction.
 //! Where the clock makes a victim stray from its way, the trial is repeated; where it made one stray while the stretch
 //! was learnt, the stretch is learnt again.
 
@@ -19,6 +20,8 @@ use std::{
 };
 use support::{limit, watchdog};
 
+/// Set where the victim is to be killed after every instruction.
+const EVERY: &str = "TURNLOCK_STEP_KILL_EVERY";
 /// How often a point is tried for before its stretch is learnt again.
 const ATTEMPTS: u32 = 10;
 /// How often a stretch is learnt.
@@ -42,7 +45,9 @@ pub struct Scenario {
 #[derive(Default)]
 pub struct Outcome {
     pub name: &'static str,
-    /// One for each instruction of the way, one after the last, and one for each sleep.
+    /// The length of the way: one for each instruction, one after the last, and one for each sleep.
+    pub instructions: usize,
+    /// Points of it that a victim was killed at.
     pub points: usize,
     pub calls: usize,
     pub sleeps: usize,
@@ -63,10 +68,21 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
-/// Plays `scenario` at every point. With `one_fault_is_enough`, only until the first fault.
+/// Plays `scenario` at every point that differs from the one before. With `one_fault_is_enough`, only until the first
+/// fault.
 pub fn kill_everywhere(scenario: &Scenario, one_fault_is_enough: bool, progress: Progress) -> Outcome {
+    // What other threads of the victim do would pass for its own.
+    let every = scenario.threads || std::env::var_os(EVERY).is_some();
+    play(Crew::new(scenario, one_fault_is_enough, every, progress))
+}
+
+/// Plays `scenario` at every point.
+pub fn kill_after_every_instruction(scenario: &Scenario, progress: Progress) -> Outcome {
+    play(Crew::new(scenario, false, true, progress))
+}
+
+fn play(mut crew: Crew) -> Outcome {
     let began = Instant::now();
-    let mut crew = Crew::new(scenario, one_fault_is_enough, progress);
     for calls in 0.. {
         match (0..LESSONS).find_map(|_| crew.kill_along_stretch(calls)) {
             Some(stretch) if !stretch.is_last => crew.outcome.calls += 1,
@@ -88,17 +104,28 @@ pub struct Crew {
     progress: Progress,
     one_fault_is_enough: bool,
     pub short_cuts: bool,
+    /// Kills after every instruction.
+    every: bool,
+}
+
+/// What a death led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Consequence {
+    inside: bool,
+    news: bool,
 }
 
 /// What a worker is at.
 #[derive(Clone, Copy)]
 struct Job {
     place: Place,
+    /// Which of the places that are gone to.
+    number: usize,
     attempt: u32,
 }
 
 impl Crew {
-    fn new(scenario: &Scenario, one_fault_is_enough: bool, progress: Progress) -> Self {
+    fn new(scenario: &Scenario, one_fault_is_enough: bool, every: bool, progress: Progress) -> Self {
         let (reports, to_reports) = pipe().unwrap();
         let row = Worker::row(&processors(), &to_reports, scenario.play);
         Self {
@@ -108,6 +135,7 @@ impl Crew {
             progress,
             one_fault_is_enough,
             short_cuts: !scenario.threads,
+            every,
         }
     }
 
@@ -117,20 +145,25 @@ impl Crew {
             return None;
         }
         let stretch = Stretch::learn(self, Point::after_calls(calls, self.outcome.sleeps > 0))?;
-        let places = stretch.points(self.short_cuts);
+        let places = stretch.points(self.short_cuts, self.every);
         self.progress.learnt(places.len());
-        let (inside, news) = self.kill_at(&places)?;
-        self.outcome.inside += inside;
-        self.outcome.news += news;
+        let consequences = self.kill_at(&places)?;
+        self.outcome.inside += consequences.iter().filter(|consequence| consequence.inside).count();
+        self.outcome.news += consequences.iter().filter(|consequence| consequence.news).count();
+        self.outcome.compare(&places, &consequences);
+        self.outcome.instructions += stretch.length();
         self.outcome.points += places.len();
         self.outcome.sleeps += usize::from(stretch.sleeps);
         Some(stretch)
     }
 
-    /// How many were killed inside, and how many deaths were news? `None`: some point was not come to.
-    fn kill_at(&mut self, places: &[Place]) -> Option<(usize, usize)> {
-        let mut jobs: Vec<Job> = places.iter().rev().map(|place| Job { place: *place, attempt: 1 }).collect();
-        let (mut inside, mut news, mut done, mut lost) = (0, 0, 0, false);
+    /// What the death at each place led to. `None`: some point was not come to.
+    fn kill_at(&mut self, places: &[Place]) -> Option<Vec<Consequence>> {
+        let jobs = places.iter().enumerate().rev();
+        let mut jobs: Vec<Job> =
+            jobs.map(|(number, place)| Job { place: *place, number, attempt: 1 }).collect();
+        let mut consequences = vec![Consequence::default(); places.len()];
+        let (mut done, mut lost) = (0, false);
         loop {
             let go_on = !lost && !self.has_seen_enough();
             while let Some(idle) = self.workers.iter().position(|worker| worker.1.is_none() && go_on) {
@@ -143,8 +176,8 @@ impl Crew {
             if !self.outcome.judge(result, &job.place.point) {
                 continue;
             } else if job.place.address.is_none_or(|expected| expected == address) {
-                inside += result.inside.load(SeqCst) as usize;
-                news += result.news.load(SeqCst) as usize;
+                let [inside, news] = [&result.inside, &result.news].map(|word| word.load(SeqCst) != 0);
+                consequences[job.number] = Consequence { inside, news };
                 done += 1;
                 self.progress.one_more();
                 continue;
@@ -156,7 +189,7 @@ impl Crew {
         if lost {
             self.progress.again(done, places.len());
         }
-        (!lost && !self.has_seen_enough()).then_some((inside, news))
+        (!lost && !self.has_seen_enough()).then_some(consequences)
     }
 
     /// Two trials that note the next instructions from a point on, at the same time if there are two workers. `None`:
@@ -165,8 +198,8 @@ impl Crew {
         let mut lessons = Vec::new();
         while lessons.len() < 2 {
             for worker in 0..self.workers.len().min(2) {
-                let place = Place { point: from, address: None };
-                self.start(worker, Job { place, attempt: 1 }, instructions);
+                let place = Place { point: from, address: None, differs: true };
+                self.start(worker, Job { place, number: 0, attempt: 1 }, instructions);
             }
             while let Some((worker, _)) = self.wait() {
                 let result = &self.workers[worker].0.arena.result;
@@ -213,6 +246,16 @@ impl Crew {
 }
 
 impl Outcome {
+    /// Where every point is gone to: a death after an instruction that changed nothing leads to what the one before it
+    /// does.
+    fn compare(&mut self, places: &[Place], consequences: &[Consequence]) {
+        let pairs = places.windows(2).zip(consequences.windows(2));
+        for (place, pair) in pairs.filter(|(places, pair)| !places[1].differs && pair[0] != pair[1]) {
+            self.faulty += 1;
+            self.faults.push(format!("{}: nothing changed, and yet {pair:?} at {place:?}", self.name));
+        }
+    }
+
     /// Went the trial well?
     fn judge(&mut self, result: &Result, point: &Point) -> bool {
         let status = result.status.load(SeqCst) as i32;

@@ -1,5 +1,9 @@
 //! Step kill: a victim is killed after every machine instruction in turn, of everything that a participant does, and
-//! the survivors must lack nothing. All kill points, none left out.
+//! the survivors must lack nothing.
+//!
+//! A death right after an instruction that changed nothing that others can see leaves behind what a death right before it
+//! does, to the last byte. So only one of the two is played: after each instruction that changed something ([`seen`]),
+//! before and after each system call, and in each sleep. `TURNLOCK_STEP_KILL_EVERY=1` plays all of them.
 //!
 //! In optimised code only (`cargo test --release --test step_kill`), which is what people run: without optimisation
 //! the way is some ten times as long. Every trial is a child process ([`trial`]) with the victim as its own child
@@ -19,6 +23,7 @@ mod order;
 mod progress;
 mod report;
 mod scenarios;
+mod seen;
 mod tracee;
 mod trial;
 mod way;
@@ -65,6 +70,21 @@ fn killed_at_any_instruction_the_others_go_on_and_are_told() {
         kill_everywhere(scenario, false, Progress::of(scenario.name, at + 1, chosen.len()))
     };
     let outcomes: Vec<Outcome> = chosen.iter().enumerate().map(play).collect();
+    let fault = report::print(&outcomes);
+    assert!(fault.is_none(), "{}", fault.unwrap());
+}
+
+/// What the other test leaves out leads to nothing else: shown where it takes a second.
+#[test]
+fn a_death_after_an_instruction_that_changed_nothing_leads_to_nothing_else() {
+    let Some(_alone) = alone() else { return };
+    let scenarios = [&scenarios::LOCK_FREE, &scenarios::RETAINED_ENTRY];
+    let play = |(at, scenario): (usize, &&crew::Scenario)| {
+        let progress = Progress::of(scenario.name, at + 1, scenarios.len());
+        crew::kill_after_every_instruction(scenario, progress)
+    };
+    let outcomes: Vec<Outcome> = scenarios.iter().enumerate().map(play).collect();
+    assert!(outcomes.iter().all(|outcome| outcome.points == outcome.instructions && outcome.points > 100));
     let fault = report::print(&outcomes);
     assert!(fault.is_none(), "{}", fault.unwrap());
 }

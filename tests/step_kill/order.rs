@@ -73,6 +73,14 @@ impl Order {
 const MOST_NOTED: usize = 1 << 12;
 const LONGEST_MESSAGE: usize = 4096;
 
+/// A point that the victim came by.
+#[repr(C)]
+struct Noted {
+    address: AtomicU64,
+    /// 1: the instruction before it changed what others can see.
+    follows_a_change: AtomicU32,
+}
+
 /// What came of a trial.
 #[repr(C)]
 pub struct Result {
@@ -93,7 +101,7 @@ pub struct Result {
     message_bytes: AtomicU32,
     message: [AtomicU8; LONGEST_MESSAGE],
     count_noted: AtomicU32,
-    noted: [AtomicU64; MOST_NOTED],
+    noted: [Noted; MOST_NOTED],
 }
 
 impl Result {
@@ -107,15 +115,17 @@ impl Result {
         self.count_noted.store(0, SeqCst);
     }
 
-    /// The victim came by this address.
-    pub fn note_address(&self, address: u64) {
-        let at = self.count_noted.fetch_add(1, Relaxed) as usize;
-        self.noted[at].store(address, Relaxed);
+    /// The victim came by this address; the instruction before it changed what others can see, or did not.
+    pub fn note(&self, address: u64, follows_a_change: bool) {
+        let noted = &self.noted[self.count_noted.fetch_add(1, Relaxed) as usize];
+        noted.address.store(address, Relaxed);
+        noted.follows_a_change.store(follows_a_change.into(), Relaxed);
     }
 
-    pub fn noted(&self) -> impl Iterator<Item = u64> + '_ {
+    pub fn noted(&self) -> impl Iterator<Item = (u64, bool)> + '_ {
         let count = self.count_noted.load(SeqCst) as usize;
-        self.noted[..count].iter().map(|address| address.load(Relaxed))
+        let read = |noted: &Noted| (noted.address.load(Relaxed), noted.follows_a_change.load(Relaxed) != 0);
+        self.noted[..count].iter().map(read)
     }
 
     /// Says what went wrong. The first to say something is heard.

@@ -5,8 +5,8 @@ use super::crew::Outcome;
 /// Prints it; gives what went wrong, if anything did.
 pub fn print(outcomes: &[Outcome]) -> Option<String> {
     println!(
-        "\n| victim | kill points | system calls | in a sleep | inside | news | strayed | seconds |\n\
-         |---|---|---|---|---|---|---|---|"
+        "\n| victim | instructions | kill points | system calls | in a sleep | inside | news | strayed | seconds |\n\
+         |---|---|---|---|---|---|---|---|---|"
     );
     for outcome in outcomes {
         row(outcome);
@@ -14,6 +14,7 @@ pub fn print(outcomes: &[Outcome]) -> Option<String> {
     let sum = |what: fn(&Outcome) -> usize| outcomes.iter().map(what).sum::<usize>();
     row(&Outcome {
         name: "all",
+        instructions: sum(|outcome| outcome.instructions),
         points: sum(|outcome| outcome.points),
         calls: sum(|outcome| outcome.calls),
         sleeps: sum(|outcome| outcome.sleeps),
@@ -33,8 +34,9 @@ pub fn print(outcomes: &[Outcome]) -> Option<String> {
 
 fn row(outcome: &Outcome) {
     println!(
-        "| {} | {} | {} | {} | {} | {} | {} | {:.1} |",
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {:.1} |",
         outcome.name,
+        outcome.instructions,
         outcome.points,
         outcome.calls,
         outcome.sleeps,

@@ -3,6 +3,7 @@
 use super::{
     arena::Arena,
     order::{Point, ShortCut},
+    seen::Seen,
 };
 use std::{ffi::c_long, io, mem::offset_of, ptr};
 
@@ -107,10 +108,11 @@ impl Tracee {
     }
 
     /// Goes on by so many instructions, or to the next system call or the end, and notes every address on the way, the
-    /// first and the last included.
+    /// first and the last included, and which instructions changed what others can see.
     pub fn note(&mut self, instructions: u32) {
+        let mut seen = Seen::of(self.thread, self.arena);
         for left in (0..=instructions).rev() {
-            self.arena.result.note_address(self.address());
+            self.arena.result.note(self.address(), seen.has_changed());
             if left == 0 || self.is_at_end() || self.is_at_call() {
                 return;
             }

@@ -19,13 +19,22 @@ const DISAGREEMENTS: u32 = 200;
 pub struct Place {
     pub point: Point,
     pub address: Option<u64>,
+    /// A death here may leave something else behind than one at the point before.
+    pub differs: bool,
+}
+
+/// The next instruction, and whether the one before it changed what others can see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stop {
+    address: u64,
+    differs: bool,
 }
 
 /// The instructions between two system calls, by address: from right after the first to the second, which is the last.
 #[derive(Debug)]
 pub struct Stretch {
     start: Point,
-    addresses: Vec<u64>,
+    stops: Vec<Stop>,
     /// The way ends here.
     pub is_last: bool,
     /// The system call at its end sleeps.
@@ -33,9 +42,9 @@ pub struct Stretch {
 }
 
 /// What one trial noted.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Lesson {
-    addresses: Vec<u64>,
+    stops: Vec<Stop>,
     at_call: bool,
     at_end: bool,
     at_sleep: bool,
@@ -44,11 +53,18 @@ pub struct Lesson {
 impl Lesson {
     pub fn of(result: &Result) -> Self {
         Self {
-            addresses: result.noted().collect(),
+            stops: result.noted().map(|(address, differs)| Stop { address, differs }).collect(),
             at_call: result.at_call.load(SeqCst) != 0,
             at_end: result.at_end.load(SeqCst) != 0,
             at_sleep: result.at_sleep.load(SeqCst) != 0,
         }
+    }
+
+    /// Did both victims go the same way? What others change meanwhile need not be the same.
+    fn agrees_with(&self, other: &Self) -> bool {
+        let addresses = |lesson: &Self| lesson.stops.iter().map(|stop| stop.address).collect::<Vec<_>>();
+        let ends = |lesson: &Self| (lesson.at_call, lesson.at_end, lesson.at_sleep);
+        addresses(self) == addresses(other) && ends(self) == ends(other)
     }
 }
 
@@ -56,34 +72,45 @@ impl Stretch {
     /// Learns the one that begins at `start`. Whatever is learnt, two trials must agree on. `None`: they went
     /// wrong, or never agreed.
     pub fn learn(crew: &mut Crew, start: Point) -> Option<Self> {
-        let mut stretch = Self { start, addresses: Vec::new(), is_last: false, sleeps: false };
+        let mut stretch = Self { start, stops: Vec::new(), is_last: false, sleeps: false };
         for _ in 0..DISAGREEMENTS {
             loop {
                 // The last instruction known is the first of the lesson.
                 let last = stretch.places(crew.short_cuts).last();
                 let from = last.map_or(start, |place| place.point);
                 let [one, other] = crew.two_lessons(from, LESSON)?;
-                let follows = last.is_none_or(|place| place.address == one.addresses.first().copied());
-                if one != other || !follows {
+                let first = one.stops.first().map(|stop| stop.address);
+                let follows = last.is_none_or(|place| place.address == first);
+                if !one.agrees_with(&other) || !follows {
                     break;
                 }
-                stretch.addresses.pop();
-                stretch.addresses.extend(one.addresses);
+                // The first point of all follows a system call or the victim's beginning.
+                let known = stretch.stops.pop().is_none_or(|stop| stop.differs);
+                let stops = one.stops.iter().zip(&other.stops).enumerate().map(|(at, (one, other))| Stop {
+                    differs: if at == 0 { known } else { one.differs || other.differs },
+                    ..*one
+                });
+                stretch.stops.extend(stops);
                 if one.at_call || one.at_end {
                     return Some(Self { is_last: one.at_end, sleeps: one.at_sleep, ..stretch });
                 }
             }
             // Perhaps only a stray one comes to where we thought we were.
-            stretch.addresses.truncate(stretch.addresses.len().saturating_sub(LESSON as usize));
+            stretch.stops.truncate(stretch.stops.len().saturating_sub(LESSON as usize));
         }
         None
     }
 
-    /// Every point of it.
-    pub fn points(&self, short_cuts: bool) -> Vec<Place> {
+    /// How many instructions it has, and one more point where it sleeps.
+    pub fn length(&self) -> usize {
+        self.stops.len() + usize::from(self.sleeps)
+    }
+
+    /// Every point of it, or only those at which a death may leave something else behind than one at the point before.
+    pub fn points(&self, short_cuts: bool, every: bool) -> Vec<Place> {
         let point = Point { asleep: true, ..self.start };
-        let sleep = self.sleeps.then_some(Place { point, address: None });
-        self.places(short_cuts).chain(sleep).collect()
+        let sleep = self.sleeps.then_some(Place { point, address: None, differs: true });
+        self.places(short_cuts).chain(sleep).filter(|place| every || place.differs).collect()
     }
 
     /// One for each instruction, each with the cheapest way to it. A breakpoint costs about as much as a step, and each
@@ -92,7 +119,7 @@ impl Stretch {
         let start = self.start;
         let mut visits = HashMap::<u64, u32>::new();
         let mut best = (start, 0);
-        self.addresses.iter().map(move |address| {
+        self.stops.iter().map(move |Stop { address, differs }| {
             let visits = visits.entry(*address).or_default();
             *visits += 1;
             let cost = 2 * *visits - 1;
@@ -100,7 +127,7 @@ impl Stretch {
                 let short_cut = Some(ShortCut { address: *address, visits: *visits });
                 best = (Point { short_cut, ..start }, cost);
             }
-            let place = Place { point: best.0, address: Some(*address) };
+            let place = Place { point: best.0, address: Some(*address), differs: *differs };
             best.0.steps += 1;
             best.1 += 1;
             place

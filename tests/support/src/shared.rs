@@ -43,6 +43,11 @@ impl Plain {
         unsafe { self.0.get().read_volatile() }
     }
 
+    /// One more, in two steps.
+    pub fn count(&self) {
+        self.set(self.get() + 1);
+    }
+
     pub fn set(&self, value: u64) {
         // SAFETY: valid, aligned, and never borrowed.
         unsafe { self.0.get().write_volatile(value) }

@@ -1,8 +1,10 @@
 # shellcheck shell=bash
-# What ./check runs its rungs with: each under a limit of its own, after which all its processes are ended, the rung has
-# failed, and it says where it stood. None can hang. Sourced by ./check and by tests/check.rs.
+# What ./check and its parts run their rungs with: each under a limit of its own, after which all its processes are ended,
+# the rung has failed, and it says where it stood. None can hang. At the end stands how long each took, and how many passed
+# and failed. Sourced by ./check, by each part, and by tests/check.
 
-passed=0 failed=0 not_run=()
+[ -z "${rung_notes-}" ] || return 0
+passed=0 failed=0 not_run=() rung_times=()
 declare -A rung_pid rung_limit rung_began
 rung_shown_by=
 patience=${TURNLOCK_CHECK_PATIENCE:-1}
@@ -16,6 +18,47 @@ esac
 rung_notes=$(mktemp -d)
 trap end_all_rungs EXIT
 trap 'exit 130' INT TERM HUP
+
+# Reads the command line of a part that is run by itself: sets `size` to quick, usual or long. What ./check runs has its
+# size from there.
+part() { # part "$@"
+    [ -z "${size-}" ] || return 0
+    case "$*" in
+        "") size=usual ;;
+        --quick | --long) size=${1#--} ;;
+        -h | --help) sed -n '2,/^[^#]/s/^#$\|^# //p' "$0"; exit ;;
+        *) sed -n '2,/^[^#]/s/^#$\|^# //p' "$0" >&2; exit 2 ;;
+    esac
+    rungs_are_counted=1
+    cd "$(dirname "${BASH_SOURCE[0]}")/.."
+}
+
+# Installs what is missing, or says what to install.
+need() { # need COMMAND...
+    local command package
+    for command; do
+        case $command in
+            cargo) package= ;;
+            setsid | unshare) package=util-linux ;;
+            cc) package=gcc ;;
+            c++) package=g++ ;;
+            *) package=$command ;;
+        esac
+        if command -v "$command" >/dev/null; then
+            continue
+        elif [ -z "$package" ]; then
+            echo "check: cargo is missing; install Rust first" >&2
+            exit 1
+        elif [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+            printf '\n== installing %s\n' "$package"
+            timeout 300 apt-get update -qq &&
+                DEBIAN_FRONTEND=noninteractive timeout 900 apt-get install -y -qq "$package" >/dev/null
+        else
+            echo "check: $command is missing; install it first (Debian: apt-get install $package)" >&2
+            exit 1
+        fi
+    done
+}
 
 # Runs a command under a limit. Once a rung has failed, those after it are not run.
 rung() { # rung NAME SECONDS COMMAND...
@@ -35,9 +78,11 @@ begin_rung() { # begin_rung NAME SECONDS COMMAND...
         return
     fi
     : >"$rung_notes/$name"
-    setsid timeout --kill-after=10 "$(awk -v limit="$limit" 'BEGIN { print limit + 60 }')" "$@" \
-        >>"$rung_notes/$name" 2>&1 </dev/null &
-    rung_pid[$name]=$! rung_limit[$name]=$limit rung_began[$name]=$SECONDS
+    # shellcheck disable=SC2016 # for the shell that is started
+    setsid timeout --kill-after=10 "$(awk -v limit="$limit" 'BEGIN { print limit + 60 }')" \
+        bash -c 'status=0; ended=$1; shift; "$@" || status=$?; date +%s >"$ended"; exit "$status"' \
+        "$name" "$rung_notes/ended: $name" "$@" >>"$rung_notes/$name" 2>&1 </dev/null &
+    rung_pid[$name]=$! rung_limit[$name]=$limit rung_began[$name]=$(date +%s)
 }
 
 # Shows what a rung prints until it is over, or its limit is.
@@ -51,7 +96,8 @@ finish_rung() { # finish_rung NAME
     rung_shown_by=$!
     wait "$rung_shown_by" || watched=$?
     rung_shown_by=
-    took="$((SECONDS - rung_began[$name])) s"
+    took="$(rung_took "$name") s"
+    rung_times+=("$name $took")
     if [ "$watched" = 124 ]; then
         rung_stood "$name" "$pid" >&2
         end_rung "$name"
@@ -73,9 +119,16 @@ finish_rung() { # finish_rung NAME
     fi
 }
 
+# How long it took, which may have been over before it was looked at; or takes so far.
+rung_took() { # rung_took NAME
+    local ended
+    ended=$(cat "$rung_notes/ended: $1" 2>/dev/null || date +%s)
+    echo "$((ended - rung_began[$1]))"
+}
+
 # At least a moment: a rung beside others may be over long since.
 rung_time_left() { # rung_time_left NAME
-    awk -v limit="${rung_limit[$1]}" -v spent="$((SECONDS - rung_began[$1]))" \
+    awk -v limit="${rung_limit[$1]}" -v spent="$(($(date +%s) - rung_began[$1]))" \
         'BEGIN { left = limit - spent; print (left > 1 ? left : 1) }'
 }
 
@@ -142,6 +195,9 @@ end_all_rungs() {
     rm -rf "$rung_notes"
     [ -z "${rungs_are_counted-}" ] && exit "$status"
     echo
+    if [ "${#rung_times[@]}" -gt 0 ]; then
+        printf 'in %s s: %s\n' "$SECONDS" "$(printf '%s; ' "${rung_times[@]}" | sed 's/; $//')"
+    fi
     if [ "${#not_run[@]}" -gt 0 ]; then
         printf 'not run, or not to the end: %s\n' "$(printf '%s; ' "${not_run[@]}" | sed 's/; $//')"
         [ "$status" = 0 ] && status=1

@@ -1,5 +1,6 @@
 //! The crate stays as `docs/architecture.md` draws it: each layer imports itself and the layers above it in the list
-//! below, no two files import each other in a circle, the atomics have one door, the kernel is asked in one layer.
+//! below, no two files import each other in a circle, the atomics have one door, the kernel is asked in one layer. Tests
+//! and benches are plain modules, and no suite can hang for ever.
 #![cfg(not(any(loom, shuttle)))]
 
 use std::{
@@ -7,6 +8,8 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
+
+support::watched_for_seconds!(support::watchdog::USUAL);
 
 /// The layers of `src/`, from the top down. `lib.rs`, `main.rs` and `cli` see only what the library shows everyone.
 const LAYERS: [&str; 16] = [
@@ -228,7 +231,7 @@ fn layers_import_upwards_only() {
             continue;
         }
         let own = place(file.layer())
-            .unwrap_or_else(|| panic!("{}: a layer that tests/layers.rs does not know", file.path.display()));
+            .unwrap_or_else(|| panic!("{}: a layer that tests/layers does not know", file.path.display()));
         for used in file.code.split("crate::").skip(1) {
             let used: String =
                 used.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
@@ -243,7 +246,7 @@ fn layers_import_upwards_only() {
 #[test]
 fn no_files_import_each_other_in_a_circle() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in ["src", "benches"] {
+    for folder in ["src", "benches", "tests"] {
         let circle = circle(&imported_by(&sources_in(&root.join(folder))));
         assert_eq!(circle, None, "in {folder}");
     }
@@ -302,5 +305,27 @@ fn the_command_uses_the_public_surface_only() {
 fn every_file_can_be_read_in_one_go() {
     for file in sources() {
         assert!(file.lines <= 450, "{} has {} lines: is it one job?", file.path.display(), file.lines);
+    }
+}
+
+#[test]
+fn tests_and_benches_are_plain_modules() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in ["tests", "benches"] {
+        for file in sources_in(&root.join(folder)) {
+            let web = file.code.lines().any(|line| line.trim_start().starts_with("#[path"));
+            let path = file.path.display();
+            assert!(!web, "{folder}/{path}: what two share is in tests/support or benches/harness");
+        }
+    }
+}
+
+#[test]
+fn no_suite_hangs_for_ever() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for suite in fs::read_dir(tests).unwrap().map(|entry| entry.unwrap().path().join("main.rs")) {
+        if let Ok(text) = fs::read_to_string(&suite) {
+            assert!(text.contains("watched_for_seconds!("), "{} has no watchdog", suite.display());
+        }
     }
 }
