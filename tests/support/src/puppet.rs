@@ -6,7 +6,7 @@ use turnlock::{LockFile, MutexGuard};
 
 /// The role, to be named in `roles!`. Words: the lock file, the lock's name.
 ///
-/// It hears `lock`, `try`, `for <milliseconds>`, `mark`, `unlock`, and says `taken <fencing token> <news or well>`,
+/// It hears `lock`, `try`, `for <milliseconds>`, `mark`, `unlock`, and says `taken <fencing token> <owner-dead or well>`,
 /// `done` or `error <number>`.
 pub fn puppet(words: &[String]) {
     let file = LockFile::open(&words[0]).unwrap();
@@ -32,8 +32,8 @@ pub fn puppet(words: &[String]) {
         };
         match taken {
             Ok(got) => {
-                let news = if got.acquired().previous_owner_died { "news" } else { "well" };
-                say(&format!("taken {} {news}", got.fencing_token()));
+                let consistent = if got.acquired().previous_owner_died { "owner-dead" } else { "well" };
+                say(&format!("taken {} {consistent}", got.fencing_token()));
                 guard = Some(got);
             }
             Err(error) => say(&format!("error {}", error.code())),
@@ -44,7 +44,7 @@ pub fn puppet(words: &[String]) {
 /// What a puppet said of its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// It has it, with this fencing token; did its previous owner die?
+    /// It has it, with this fencing token; and whether its previous owner died.
     Taken(u64, bool),
     Done,
     Error(i32),
@@ -80,7 +80,7 @@ impl Puppet {
         let line = self.0.hear();
         let words: Vec<_> = line.split(' ').collect();
         match words[..] {
-            ["taken", token, news] => Said::Taken(token.parse().unwrap(), news == "news"),
+            ["taken", token, consistent] => Said::Taken(token.parse().unwrap(), consistent == "owner-dead"),
             ["error", number] => Said::Error(number.parse().unwrap()),
             ["done"] => Said::Done,
             _ => panic!("a puppet said {line:?}"),
