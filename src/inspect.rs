@@ -9,7 +9,7 @@ use crate::algorithm::{
     ownership::{Health, token_in},
     ring::{Machines, Membership, Ring, Rule},
 };
-use crate::attach::open_file::header_of;
+use crate::attach::new_file::header_of;
 use crate::error::Result;
 use crate::kind::{Named, names_of};
 use crate::layout::{FORMAT_MAJOR, FORMAT_MINOR, Fences, LivenessLockKind, SlotRecord, SlotState, View};

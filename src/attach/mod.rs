@@ -5,6 +5,7 @@ pub mod attachment;
 pub mod fast_path;
 pub mod file_handle;
 pub mod names;
+pub mod new_file;
 pub mod open_file;
 pub mod site;
 pub mod thread;

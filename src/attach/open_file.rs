@@ -3,9 +3,10 @@
 use super::{
     allocation::Allocation,
     names::{Name, Names},
+    new_file::{create, fill, header_of, possible_fences},
 };
 use crate::error::{Error, Result};
-use crate::layout::{Fences, Geometry, HeaderFault, HeaderPrefix, LivenessLockKind, PREFIX_BYTES, View};
+use crate::layout::{Fences, Geometry, HeaderPrefix, LivenessLockKind, View};
 use crate::os::{
     clock,
     file::{self, Access, Permissions},
@@ -25,7 +26,7 @@ use crate::sync::{
 };
 use std::{
     fs::File,
-    os::{fd::BorrowedFd, unix::fs::FileExt},
+    os::fd::BorrowedFd,
     path::Path,
     sync::{Arc, Weak},
     time::Duration,
@@ -244,7 +245,7 @@ impl OpenFile {
         Ok(new)
     }
 
-    /// Sees to it that this process can take part in taking a retained privilege back. A file begins with membarrier
+    /// Sees to it that this process can take part in revoking biases. A file begins with membarrier
     /// where the kernel has it, and goes over to full fences for good (until the next boot) when somebody without it
     /// opens it and nobody takes part.
     pub fn settle_fences(&self, full_fences: bool) -> Result<()> {
@@ -254,7 +255,7 @@ impl OpenFile {
         self.alone_with_it(
             || self.fences() == Fences::Full,
             || {
-                // Before the word: nobody takes part, so no retention of the other kind is left.
+                // Before the word: nobody takes part, so no bias of the other kind is left.
                 recovery::clear_biases(self.view());
                 self.view().header().fences.store(Fences::Full as u32, Relaxed);
             },
@@ -271,7 +272,8 @@ impl OpenFile {
         if membarrier::register() { Ok(()) } else { Err(Error::Unsupported(NO_MEMBARRIER)) }
     }
 
-    /// Do this process's retained entries have full fences? For one who has a slot's byte lock: nobody changes it then.
+    /// Returns whether this process's biased acquisitions have full fences. With a slot's byte lock in hand: nobody changes
+    /// it then.
     pub fn fences_of_participant(&self) -> Result<bool> {
         let fenced = self.fences() == Fences::Full;
         if !fenced {
@@ -343,7 +345,8 @@ impl OpenFile {
         self.label.with(&ForkGuard::enter(), |label| label.clone())
     }
 
-    /// Is the mapped memory still that of the file we opened? Truncated and regrown, it would be all zeros.
+    /// Returns whether the mapped memory is still that of the file that was opened. Truncated and regrown, it would be all
+    /// zeros.
     #[inline]
     pub fn is_intact(&self) -> bool {
         self.view().header().incarnation.load(Relaxed) == self.prefix.incarnation
@@ -376,7 +379,7 @@ impl OpenFile {
         Error::Damaged { path: self.reopen.path(), why }
     }
 
-    /// Fits the file what was asked for? A capacity of 0 was not asked for.
+    /// Checks that the file has the capacities that were asked for. One of 0 was not asked for.
     pub fn check_capacity(&self, participants: u32, locks: u32) -> Result<()> {
         let geometry = self.geometry();
         for (what, has, wanted) in
@@ -409,7 +412,7 @@ impl OpenFile {
         self.view().header().unlinked.store(1, Relaxed);
     }
 
-    /// Is it so? If not, something else than turnlock wrote the word that says so, and it is written anew.
+    /// Returns whether it has. If not, something else than turnlock wrote the word that says so, and it is written anew.
     #[cold]
     pub fn is_unlinked(&self) -> bool {
         // Others may have known it by a name.
@@ -421,13 +424,13 @@ impl OpenFile {
         unlinked
     }
 
-    /// Was it seen by anybody that the file has lost its last name?
+    /// Returns whether anybody saw that the file has lost its last name.
     pub fn is_said_to_be_unlinked(&self) -> bool {
         self.view().header().unlinked.load(Relaxed) != 0
     }
 }
 
-/// What a process is told that cannot take a retained privilege back from those who rely on membarrier.
+/// What a process is told that cannot revoke the biases of those who rely on membarrier.
 pub const NO_MEMBARRIER: &str = "membarrier (before Linux 4.16, or by a filter), which those who use this file now rely on: \
      allow it in the filter; or open the file while nobody uses it, from here or with the option for full fences \
      (TURNLOCK_FILE_FULL_FENCES), and everybody will do without";
@@ -436,65 +439,3 @@ const LOOKS: u32 = 5_000;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
 /// An hour: those who delete what looks old think in days.
 const BETWEEN_TOUCHES: u64 = 3_600_000_000_000;
-
-fn possible_fences() -> Fences {
-    if membarrier::register() { Fences::Membarrier } else { Fences::Full }
-}
-
-fn create(path: &Path, geometry: Geometry, permissions: Permissions) -> Result<Option<File>> {
-    file::create_whole(path, geometry.file_size(), &geometry.bytes_of_new(), permissions, |file| {
-        fill(file, path, geometry)
-    })
-}
-
-/// Writes what a new file has that is not 0, and last of all what makes it a lock file.
-fn fill(file: &File, path: &Path, geometry: Geometry) -> std::io::Result<()> {
-    let now = clock::realtime_ns();
-    let prefix = HeaderPrefix { geometry, incarnation: process::random(), created_realtime_ns: now };
-    let mapping = Mapping::read_write(file, geometry.file_size(), path).map_err(std::io::Error::other)?;
-    // SAFETY: as in `OpenFile::view`; the file was allocated at this size, and nobody takes it for a lock file yet.
-    let view = unsafe { View::new(mapping.base(), geometry) };
-    view.lock(0).words.token.store(recovery::token_floor(now), Relaxed);
-    view.header().fences.store(possible_fences() as u32, Relaxed);
-    recovery::write_boot_id(view, process::boot_id());
-    file.write_all_at(&prefix.encode(), 0)
-}
-
-/// Reads and checks the constant part of the header.
-pub(crate) fn header_of(opened: &File, path: &Path) -> Result<HeaderPrefix> {
-    let (got, bytes, size) = file::read_start::<PREFIX_BYTES>(opened, path)?;
-    let path = path.to_owned();
-    if size == 0 {
-        return Err(Error::NotALockFile {
-            path,
-            why: "it is an empty file and not a turnlock file: delete it, and turnlock will create it whole"
-                .into(),
-        });
-    }
-    if got < PREFIX_BYTES {
-        return Err(Error::NotALockFile {
-            path,
-            why: format!(
-                "it is only {size} bytes long and not a turnlock file: give another path, or delete it if it is in \
-                 the way"
-            ),
-        });
-    }
-    HeaderPrefix::decode(&bytes, size).map_err(|fault| match fault {
-        HeaderFault::Foreign => Error::NotALockFile {
-            path,
-            why: "it is not a turnlock file (it does not begin with \"turnlock\"): give another path".into(),
-        },
-        HeaderFault::Version(why) => Error::Version {
-            path,
-            why: format!(
-                "{why}: use the turnlock that created it, or delete it while nobody uses it and let it be created \
-                 anew"
-            ),
-        },
-        HeaderFault::Damaged(why) => Error::Damaged {
-            path,
-            why: format!("{why}: stop its users, delete it and let it be created anew"),
-        },
-    })
-}
