@@ -1,7 +1,7 @@
 //! Has the shared library stay loaded once it is, and gives an installed shared library its soname, so that a program linked against one ABI never loads another.
 //!
 //! Only where `TURNLOCK_SONAME` is set, as `install.sh` does: a library that is used from `target/` has no
-//! `libturnlock.so.1` beside it. The number is that of `src/capi/version.rs`; `tests/versions.rs` compares the two.
+//! `libturnlock.so.1` beside it. The number is that of `src/capi/version.rs`; `tests/versions` compares the two.
 
 const ABI_VERSION: u32 = 3;
 

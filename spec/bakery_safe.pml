@@ -1,5 +1,5 @@
-/* The bakery over safe registers: a read that overlaps a write may return any value at all (Lamport 1974, and the claim of
- * the seeds). On such registers `choosing` and `number` stand apart, as in the paper; the code carries that form by the trait
+/* The bakery over safe registers: a read that overlaps a write may return any value at all (Lamport 1974). On
+ * such registers `choosing` and `number` stand apart, as in the paper; the code carries that form by the trait
  * Registers (src/algorithm/bakery.rs), while the lock file packs both into one word, which here is a seeded bug.
  *
  * MODELLED: what bakery_sc.pml says of taking, giving back, dying and reaping. A write of `choosing` or `number` is two

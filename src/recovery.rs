@@ -1,7 +1,7 @@
 //! Acting for dead participants in a whole file: reaping one, and clearing the file after a boot.
 //!
 //! What is done in each lock stands in [`crate::acquire::liveness`]. Only then is the slot's record freed, and only then
-//! its byte lock given back.
+//! its byte lock released.
 
 use crate::acquire::{liveness, site::Lock};
 use crate::algorithm::ownership::TOKEN_LIMIT;

@@ -1,7 +1,7 @@
-//! A participant is whoever has a slot: finding one, writing down who we are, giving it back.
+//! The slot table: claiming a slot, writing down who has it, vacating it.
 //!
-//! A slot belongs to whoever holds its byte lock ([`LivenessLock`]); the record in the slot table is for people, and a
-//! hint where to look for a free one.
+//! A slot belongs to the participant that holds its byte lock ([`LivenessLock`]); the record in the slot table is for
+//! people, and a hint where to look for a free one.
 
 use crate::error::{Error, Result};
 use crate::layout::{LivenessLockKind, SlotState, View};
@@ -56,7 +56,7 @@ pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
     view.header().slots_in_use.fetch_max(slot as u32 + 1, SeqCst);
 }
 
-/// Writes down that nobody has the slot. Its registers are cleared by now; its byte lock is given back after.
+/// Writes down that nobody has the slot. Its registers are cleared by now; its byte lock is released after.
 pub fn vacate(view: View, slot: usize) {
     let record = &view.slots()[slot];
     record.generation.fetch_add(1, Relaxed);
@@ -64,7 +64,7 @@ pub fn vacate(view: View, slot: usize) {
     record.state.store(SlotState::Free as u32, Release);
 }
 
-/// Has scans stop at the highest slot in use, if some above it were given back. For the participant that `probe` is of.
+/// Has scans stop at the highest slot in use, if some above it were detached. For the participant that `probe` is of.
 ///
 /// One slot at a time, so that one who is stopped here keeps a single free slot from newcomers. It is held meanwhile,
 /// and whoever has a higher one has raised the bound above it, so the exchange fails.

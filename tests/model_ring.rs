@@ -13,11 +13,6 @@
 //! ```
 #![cfg(any(loom, shuttle))]
 
-#[path = "support/limit.rs"]
-mod limit;
-#[path = "support/watchdog.rs"]
-mod watchdog;
-
 #[cfg(loom)]
 use loom::{cell::UnsafeCell, sync::Mutex, thread};
 #[cfg(shuttle)]
@@ -25,6 +20,7 @@ use shuttle::{sync::Mutex, thread};
 #[cfg(shuttle)]
 use std::cell::UnsafeCell;
 use std::sync::Arc;
+use support::watchdog;
 use turnlock::algorithm::ring::{
     InWords, LinkWord, MachineWords, Machines, Passed, Ring, Rule, Survey, Wish,
 };
@@ -33,7 +29,7 @@ use turnlock::mutants::{Mutant, switch_on};
 use turnlock::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, full_fence};
 
 // All searches together take some seconds.
-watched_for_seconds!(watchdog, 600);
+support::watched_for_seconds!(600);
 
 struct Cell {
     state: AtomicU64,

@@ -25,11 +25,6 @@
 //! `SHUTTLE_RANDOM_SEED` to its seed; without, every run has new ones.
 #![cfg(shuttle)]
 
-#[path = "support/limit.rs"]
-mod limit;
-#[path = "support/watchdog.rs"]
-mod watchdog;
-
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Schedule, Scheduler, Task, TaskId};
 use shuttle::{Config, Runner, current, thread};
@@ -41,6 +36,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool as PlainBool, AtomicU64 as PlainU64, AtomicUsize as PlainUsize};
 use std::sync::{Arc, Mutex, MutexGuard, Once};
 use std::time::Instant;
+use support::watchdog;
 use turnlock::algorithm::bakery::{Bakery, Line, Registers};
 use turnlock::algorithm::ownership::{Health, Ownership};
 use turnlock::algorithm::{Place, Protocol};
@@ -50,7 +46,7 @@ use turnlock::sync::{
 };
 
 // All searches together take a minute.
-watched_for_seconds!(watchdog, 600);
+support::watched_for_seconds!(600);
 
 /// What must hold in every execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

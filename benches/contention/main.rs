@@ -5,41 +5,21 @@
 
 #![allow(missing_docs)]
 
-mod align;
-mod arena;
-mod clock;
 mod contender;
-mod csv;
-mod environment;
-mod number;
-mod others;
-mod place;
 mod plot;
-mod process;
-mod results;
-mod round;
-mod scenario;
-mod schedule;
-mod self_check;
-mod shared;
-mod statistics;
 mod table;
 mod verdict;
-mod work;
-mod worker;
 
 use clap::Parser;
-use contender::Contender;
-use environment::Environment;
-use others::Others;
-use round::{Ground, Lengths};
-use scenario::SCENARIOS;
-use schedule::Schedule;
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
+use harness::{
+    contender::Contender,
+    introduce, measure,
+    round::Lengths,
+    scenario::{SCENARIOS, Scenario},
+    schedule::Schedule,
+    write_csv,
 };
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 /// turnlock and its peers, in one run, interleaved
 ///
@@ -99,10 +79,8 @@ struct Cli {
     bench: bool,
 }
 
-/// In the build folder, where nothing is kept for ever.
 fn output(ending: &str) -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is a folder in the build folder");
-    target.join("contention").join("contention").with_extension(ending)
+    harness::output(env!("CARGO_TARGET_TMPDIR"), "contention", ending)
 }
 
 fn known_scenario(name: &str) -> Result<String, String> {
@@ -121,8 +99,9 @@ impl Cli {
     }
 
     fn wants(&self, contender: &Contender) -> bool {
-        let named = |text: &String| contender.name.to_lowercase().contains(&text.to_lowercase());
-        self.contender.is_empty() || contender.name == contender::ROBUST || self.contender.iter().any(named)
+        self.contender.is_empty()
+            || contender.name == contender::ROBUST
+            || contender.is_named(&self.contender)
     }
 }
 
@@ -144,32 +123,20 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, contenders: &[Contender]) -> Result<(), String> {
-    let environment = Environment::look();
-    print!("{environment}");
-    if let Some(warning) = environment.warning() {
-        println!("\n{warning}");
-    }
+    let environment = introduce();
     for (contender, why) in contenders.iter().filter_map(|one| Some((one.name, one.kind.as_ref().err()?))) {
         println!("\nAbsent: {contender}, {why}.");
     }
     let wanted = |name: &str| cli.scenario.is_empty() || cli.scenario.iter().any(|wanted| wanted == name);
     let scenarios = SCENARIOS.iter().filter(|scenario| wanted(scenario.name));
     let schedule = Schedule {
-        cells: scenarios.flat_map(scenario::Scenario::cells).collect(),
+        cells: scenarios.flat_map(Scenario::cells).collect(),
         contenders,
         rounds: cli.rounds.map_or(if cli.quick { 1 } else { 5 }, usize::from),
     };
-    let lengths = cli.lengths();
-    let seconds = schedule.estimate(&lengths).as_secs();
-    eprintln!("{} cells, {} rounds: about {seconds} seconds", schedule.cells.len(), schedule.rounds);
-    let ground = Ground { lengths, cores: process::cores() };
-    self_check::run(&ground)?;
-    let began = Others::look();
-    let results = schedule.run(&ground)?;
-    let others = Others::look().share_since(&began);
+    let (results, others) = measure(&schedule, cli.lengths())?;
     print!("{}{}", table::print(&results), verdict::print(&results, others));
-    csv::write(&results, &environment.to_string(), &cli.csv)
-        .map_err(|error| format!("{}: {error}", cli.csv.display()))?;
+    write_csv(&results, &environment, &cli.csv)?;
     plot::draw(&results, &cli.plot).map_err(|error| format!("{}: {error}", cli.plot.display()))?;
     println!("\nEvery round: {}\nPlot: {}", cli.csv.display(), cli.plot.display());
     Ok(())

@@ -1,7 +1,8 @@
 //! The plot: small pictures beside each other, one for each question, one line for each contender.
 
-use crate::{
-    contender::{Group, ROBUST},
+use crate::contender::ROBUST;
+use harness::{
+    contender::Group,
     number,
     results::{CellResults, Results, Row},
     statistics,

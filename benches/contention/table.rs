@@ -1,6 +1,6 @@
 //! The table: one part for each cell, in Markdown whose columns also line up as plain text.
 
-use crate::{
+use harness::{
     align::align,
     number::{NONE, count, digits, time},
     results::{CellResults, Results, Row},

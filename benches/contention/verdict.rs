@@ -1,7 +1,7 @@
 //! The bars that turnlock sets itself, and whether this run met them. Each is a ratio of numbers of one run.
 
-use crate::{
-    contender::{C_ABI, PI, PING_PONG, ROBUST, RUST, STRICT, TICKET},
+use crate::contender::{C_ABI, PI, PING_PONG, ROBUST, RUST, STRICT, TICKET};
+use harness::{
     number::{count, digits, time},
     results::{Results, Row},
     scenario::SCENARIOS,

@@ -4,22 +4,11 @@
 
 #![allow(missing_docs)]
 
-#[path = "../contention/clock.rs"]
-#[allow(dead_code)]
-mod clock;
-#[path = "../contention/environment.rs"]
-mod environment;
 mod holder;
-#[path = "../contention/process.rs"]
-#[allow(dead_code)]
-mod process;
-#[path = "../contention/statistics.rs"]
-#[allow(dead_code)]
-mod statistics;
 mod trial;
 
 use clap::Parser;
-use environment::Environment;
+use harness::{introduce, statistics};
 use holder::{Child, Holder, Keeping};
 use std::process::ExitCode;
 use trial::{Moments, NAMES};
@@ -103,11 +92,7 @@ fn fits(mebibytes: u64) -> bool {
 }
 
 fn run(cli: &Cli) -> Result<(), String> {
-    let environment = Environment::look();
-    print!("{environment}");
-    if let Some(warning) = environment.warning() {
-        println!("\n{warning}");
-    }
+    introduce();
     let sizes = if cli.memory.is_empty() { &MEMORY[..] } else { &cli.memory };
     let trials = cli.trials.map_or(if cli.quick { 1 } else { 9 }, usize::from);
     println!("\nMilliseconds after the kill: median (most) of {trials}\n");

@@ -1,17 +1,9 @@
 //! Who takes part: the three rings, standing and on demand, and the bakery beside them.
 
-#[path = "../contention/contender/kind.rs"]
-mod kind;
-#[path = "../contention/contender/nothing.rs"]
-mod nothing;
-#[path = "../contention/contender/patience.rs"]
-mod patience;
-#[path = "../contention/contender/turnlock_rust.rs"]
-mod turnlock_rust;
-
-use crate::place::Place;
-use kind::boxed;
-pub use kind::{Contender, Family, Group, Kind, Lock};
+use harness::{
+    contender::{Contender, Family, Group, Kind, Lock, boxed, patience, turnlock_rust},
+    place::Place,
+};
 use std::{any::Any, time::Duration};
 use turnlock::{LockFile, RingAlgorithm, TurnGuard, TurnRing};
 
@@ -83,9 +75,4 @@ pub fn all() -> Vec<Contender> {
 
 fn contender(name: &'static str, about: &'static str, kind: Box<dyn Kind>) -> Contender {
     Contender { name, about, group: Group::Turnlock, kind: Ok(kind) }
-}
-
-/// Nobody's contender: what the check of exclusion must catch.
-pub fn nothing() -> Box<dyn Kind> {
-    boxed(nothing::Family)
 }

@@ -5,62 +5,18 @@
 
 #![allow(missing_docs)]
 
-#[path = "../contention/align.rs"]
-mod align;
-#[path = "../contention/arena.rs"]
-#[allow(dead_code)]
-mod arena;
-#[path = "../contention/clock.rs"]
-mod clock;
-#[allow(dead_code)]
 mod contender;
-#[path = "../contention/csv.rs"]
-mod csv;
-#[path = "../contention/environment.rs"]
-mod environment;
-#[path = "../contention/number.rs"]
-#[allow(dead_code)]
-mod number;
-#[path = "../contention/others.rs"]
-mod others;
-#[path = "../contention/place.rs"]
-#[allow(dead_code)]
-mod place;
-#[path = "../contention/process.rs"]
-mod process;
-#[path = "../contention/results.rs"]
-#[allow(dead_code)]
-mod results;
-#[path = "../contention/round.rs"]
-mod round;
-#[path = "../contention/scenario.rs"]
-#[allow(dead_code)]
-mod scenario;
-#[path = "../contention/schedule.rs"]
-mod schedule;
-#[path = "../contention/self_check.rs"]
-mod self_check;
-#[path = "../contention/shared.rs"]
-mod shared;
-#[path = "../contention/statistics.rs"]
-mod statistics;
 mod tables;
-#[path = "../contention/work.rs"]
-mod work;
-#[path = "../contention/worker.rs"]
-mod worker;
 
 use clap::Parser;
-use environment::Environment;
-use others::Others;
-use round::{Ground, Lengths};
-use scenario::{Cell, Scenario, Shape};
-use schedule::Schedule;
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
+use harness::{
+    introduce, measure,
+    round::Lengths,
+    scenario::{Cell, Scenario, Shape},
+    schedule::Schedule,
+    write_csv,
 };
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 /// The turn rings' hand-over against the number of machines, beside the bakery's
 ///
@@ -100,10 +56,8 @@ struct Cli {
     bench: bool,
 }
 
-/// In the build folder, where nothing is kept for ever.
 fn output() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is a folder in the build folder");
-    target.join("rings").join("rings.csv")
+    harness::output(env!("CARGO_TARGET_TMPDIR"), "rings", "csv")
 }
 
 static RELAY: Scenario = Scenario {
@@ -149,15 +103,9 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<(), String> {
-    let environment = Environment::look();
-    print!("{environment}");
-    if let Some(warning) = environment.warning() {
-        println!("\n{warning}");
-    }
+    let environment = introduce();
     let mut contenders = contender::all();
-    let named =
-        |name: &str| cli.contender.iter().any(|text| name.to_lowercase().contains(&text.to_lowercase()));
-    contenders.retain(|contender| cli.contender.is_empty() || named(contender.name));
+    contenders.retain(|contender| cli.contender.is_empty() || contender.is_named(&cli.contender));
     let schedule = Schedule {
         cells: cells(),
         contenders: &contenders,
@@ -165,16 +113,9 @@ fn run(cli: &Cli) -> Result<(), String> {
     };
     let ms = Duration::from_millis;
     let lengths = Lengths { warm_up: ms(10), windows: 1, alone: ms(0), hand_over: ms(0), timed: ms(0) };
-    let seconds = schedule.estimate(&lengths).as_secs();
-    eprintln!("{} cells, {} rounds: about {seconds} seconds", schedule.cells.len(), schedule.rounds);
-    let ground = Ground { lengths, cores: process::cores() };
-    self_check::run(&ground)?;
-    let began = Others::look();
-    let results = schedule.run(&ground)?;
-    let others = Others::look().share_since(&began);
+    let (results, others) = measure(&schedule, lengths)?;
     print!("{}", tables::print(&results, others));
-    csv::write(&results, &environment.to_string(), &cli.csv)
-        .map_err(|error| format!("{}: {error}", cli.csv.display()))?;
+    write_csv(&results, &environment, &cli.csv)?;
     println!("\nEvery round: {}", cli.csv.display());
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Two tables for each group of cells: the time for a hand-over, and the turns each second, against the number of
 //! machines.
 
-use crate::{
+use harness::{
     align::align,
     number::{count, digits},
     results::{CellResults, Results, RoundResult, Row},

@@ -115,7 +115,7 @@ fn go_through(
             }),
             Step::Name(letter) => {
                 let name = char::from(*letter).to_string();
-                // A directory lock that looks taken costs seconds, and tests/hostile.rs has that case already.
+                // A directory lock that looks taken costs seconds, and tests/hostile has that case already.
                 if overwritten {
                     call("existing_mutex", AT_ONCE, || file.existing_mutex(&name)?.try_lock().map(drop));
                 } else {

@@ -115,8 +115,8 @@ impl<'a, S: Site> RingWait<'a, S> {
         RingWait { attempt, ring: Ring { rule, machines: site.lock().machines() }, waiter, may_be_ended }
     }
 
-    /// Says what the participant wants and waits until the privilege is here. With an error, a wish for one turn is taken
-    /// back.
+    /// Says what the participant wants and waits until the privilege is here. With an error, a membership for one
+    /// turn is given up.
     fn acquire(&mut self, membership: Membership) -> Result<()> {
         let me = self.attempt.site.me();
         let known = self.ring.machines.membership(me);

@@ -2,15 +2,27 @@
 //!
 //! ```text
 //! lock:   choosing[i] = 1; FENCE A; number[i] = 1 + max number[*]; choosing[i] = 0; FENCE B
-//!         for each j: wait until not choosing[j]; wait until number[j] = 0 or (number[i],i) < (number[j],j)
+//!         repeat
+//!             look once at each j != i: choosing[j], then number[j]
+//!             blocker = of those with number[j] != 0 and (number[j], j) < (number[i], i) the one with the largest pair;
+//!                       if there is none, one that is choosing
+//!             if there is no blocker: in
+//!             wait until the blocker's registers differ from what was seen
 //! unlock: number[i] = 0
 //! ```
+//! The paper waits at each j in turn; `docs/algorithms.md` says why one look that finds nobody ahead is the same.
 //! First come first served: whoever finishes its doorway before another begins its own goes first.
 //!
-//! The protocol is written over [`Registers`], which say what `choosing` and `number` are made of. [`Line`] packs
-//! both into one 64-bit word, since every machine we run on loads and stores 64 bits at once: one cache line for
-//! eight slots instead of two, and `choosing` ends in the very store that publishes the number. On registers without
-//! that property the two must stay apart, and the paper's proof holds for those.
+//! The protocol is written over [`Registers`], which say what `choosing` and `number` are made of. [`TwoRegisters`] has
+//! a word for each, as the paper does. [`Line`] packs both into one word of 64 bits, and is what the lock file has: one
+//! cache line for eight slots instead of two lines, and `choosing` ends in the very store that publishes the number. A
+//! packed word asks more of the memory than the paper does: a special value of the number in the place of `choosing` is
+//! right only if a word is stored and loaded as a whole (an atomic operation, though no read-modify-write). Every machine
+//! that turnlock runs on does that with an aligned word of 64 bits.
+
+mod two_registers;
+
+pub use two_registers::TwoRegisters;
 
 use super::{
     Blocker, Corrupt, Place, Protocol,
@@ -31,8 +43,8 @@ pub const NUMBER_LIMIT: u64 = 1 << 62;
 pub trait Registers {
     /// One more than the highest slot that may be taking part. Read anew at each scan, after the fence before it.
     fn bound(&self) -> usize;
-    /// Looks at every slot below the bound, or leaves some out whose registers read `Idle` just now, as by
-    /// [`Registers::read`]; until `look` says no. Has it never?
+    /// Looks at every slot below the bound until `look` says no; it may leave out some whose registers read `Idle` just
+    /// now, as by [`Registers::read`]. Returns whether `look` never said no.
     fn all(&self, look: impl FnMut(usize) -> bool) -> bool {
         (0..self.bound()).all(look)
     }
@@ -181,7 +193,15 @@ fn place_of(word: u64) -> Place {
     }
 }
 
-/// `choosing` and `number` of every slot in one word each, side by side.
+/// How many slots are to be scanned, of `slots`: the register `bound`, as far as it can be.
+#[inline]
+fn bound_of(bound: &AtomicU32, slots: usize) -> usize {
+    // Relaxed: a newcomer raises it by a read-modify-write before its own fence A, so to read the old value is to
+    // read that newcomer's registers as idle, and fences A and B order that read like any other.
+    (bound.load(Relaxed) as usize).min(slots)
+}
+
+/// `choosing` and `number` of every slot packed into one word, side by side.
 #[derive(Clone, Copy)]
 pub struct Line<'a> {
     /// One word for each slot.
@@ -193,9 +213,7 @@ pub struct Line<'a> {
 impl Registers for Line<'_> {
     #[inline]
     fn bound(&self) -> usize {
-        // Relaxed: a newcomer raises it by a read-modify-write before its own fence A, so to read the old value is to
-        // read that newcomer's register as idle, and fences A and B order that read like any other.
-        (self.bound.load(Relaxed) as usize).min(self.words.len())
+        bound_of(self.bound, self.words.len())
     }
 
     #[inline]
@@ -204,7 +222,7 @@ impl Registers for Line<'_> {
         if bound <= FEW {
             return (0..bound).all(look);
         }
-        // A cache line at a time: of many slots in use few stand in the line.
+        // A cache line at a time: of many slots in use few stand in the queue.
         self.words[..bound].chunks(8).enumerate().all(|(line, words)| {
             let any = words.iter().fold(IDLE, |any, word| any | word.load(Acquire));
             any == IDLE || (line * 8..line * 8 + words.len()).all(&mut look)
@@ -218,7 +236,9 @@ impl Registers for Line<'_> {
 
     #[inline]
     fn set_number(&self, me: usize, number: u64) {
-        // Release: whoever reads this number has everything from before it, a former critical section of mine too.
+        // Release. Partner: the acquire load in `read_word` of a waiter whose number is smaller, and which may enter by
+        // this one: it has everything from before it, a former critical section of mine too. In the doorway fence A
+        // does as much.
         self.words[me].store(word_of(Place::Numbered(number)), Release);
     }
 
@@ -241,65 +261,4 @@ impl Registers for Line<'_> {
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
-    use super::*;
-
-    fn line(words: &[AtomicU64], bound: &AtomicU32) -> Bakery<Line<'static>> {
-        // SAFETY: not needed; leaked for the test.
-        let words: &'static [AtomicU64] = Box::leak(
-            words.iter().map(|w| AtomicU64::new(w.load(Relaxed))).collect::<Vec<_>>().into_boxed_slice(),
-        );
-        let bound: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(bound.load(Relaxed))));
-        Bakery(Line { words, bound }, Always)
-    }
-
-    fn empty(slots: usize) -> Bakery<Line<'static>> {
-        let words: Vec<_> = (0..slots).map(|_| AtomicU64::new(0)).collect();
-        line(&words, &AtomicU32::new(slots as u32))
-    }
-
-    #[test]
-    fn served_in_order_of_arrival_whatever_the_slots() {
-        serves_in_order(4, &[2, 0, 3, 1]);
-        serves_in_order(FEW + 1, &[FEW, 2, 0, 3]);
-        serves_in_order(5 * FEW, &[5 * FEW - 1, 7, 8, 2 * FEW, 0, 3 * FEW + 5]);
-    }
-
-    fn serves_in_order(slots: usize, order: &[usize]) {
-        let bakery = empty(slots);
-        let tickets: Vec<u64> = order.iter().map(|slot| bakery.doorway(*slot).unwrap()).collect();
-        for (turn, (slot, ticket)) in order.iter().zip(&tickets).enumerate() {
-            for (later, later_ticket) in order.iter().zip(&tickets).skip(turn + 1) {
-                let blocker = bakery.blocker(*later, *later_ticket).unwrap().unwrap();
-                let before = order.iter().position(|s| s == later).unwrap() - 1;
-                assert_eq!((blocker.slot, blocker.ahead), (order[before], before - turn + 1));
-                assert!(!bakery.is_next(*later, *later_ticket));
-            }
-            assert!(bakery.is_next(*slot, *ticket));
-            assert_eq!(bakery.blocker(*slot, *ticket), Ok(None));
-            bakery.leave(*slot);
-        }
-    }
-
-    #[test]
-    fn an_impossible_number_is_named_and_nothing_is_left_behind() {
-        let bakery = empty(3);
-        bakery.0.words[2].store(NUMBER_LIMIT + 1, Relaxed);
-        assert_eq!(bakery.doorway(0), Err(Corrupt { slot: 2, value: NUMBER_LIMIT + 1 }));
-        assert_eq!(bakery.place(0), Place::Idle);
-        bakery.0.words[2].store(NUMBER_LIMIT, Relaxed);
-        assert_eq!(bakery.doorway(0), Ok(NUMBER_LIMIT));
-        assert_eq!(bakery.place(0), Place::Corrupt(NUMBER_LIMIT + 1), "the last number is taken only once");
-    }
-
-    #[test]
-    fn slots_beyond_the_bound_are_not_looked_at() {
-        let bakery = empty(4);
-        bakery.0.words[3].store(9, Relaxed);
-        bakery.0.bound.store(2, Relaxed);
-        assert_eq!(bakery.doorway(0), Ok(1));
-        assert_eq!(bakery.blocker(0, 1), Ok(None));
-        bakery.0.bound.store(u32::MAX, Relaxed);
-        assert_eq!(bakery.doorway(0), Ok(9));
-    }
-}
+mod tests;

@@ -1,8 +1,8 @@
 //! The protocols, over registers that each have one writer. No operating system, no clock, no allocation.
 //!
-//! Whichever the algorithm, it answers the same few questions ([`Protocol`]); waiting, time limits, parking, death
-//! checks and introspection are then written once, for all of them. What a holder is (the fencing token, the news of
-//! a death) is the same for all too and stands in [`ownership`].
+//! The bakery answers a few questions that never wait ([`Protocol`]), the rings likewise; waiting, time limits, parking,
+//! liveness checks and introspection are then written once, for all of them. What a holder is (the fencing token, the
+//! owner-dead notice) is the same for all too and stands in [`ownership`].
 
 pub mod bakery;
 pub mod bias;
@@ -19,16 +19,16 @@ pub trait Protocol {
     /// Announces that slot `me` wants its turn; gives the ticket that [`Protocol::blocker`] wants. Wait-free.
     fn doorway(&self, me: usize) -> Result<u64, Corrupt>;
 
-    /// Is nobody before `me`? Then `me` is in the critical section from here on. The first question, quicker than
+    /// Returns whether nobody is before `me`: then `me` is in the critical section from here on. The first look, quicker than
     /// [`Protocol::blocker`], which says why not.
     fn is_next(&self, me: usize, ticket: u64) -> bool;
 
-    /// Who must go before `me`, now? `None`: nobody, and `me` is in the critical section from here on.
+    /// Returns who must go before `me`. `None`: nobody, and `me` is in the critical section from here on.
     ///
     /// Of several, the one to wait for is named: with first come first served, the one right before me.
     fn blocker(&self, me: usize, ticket: u64) -> Result<Option<Blocker>, Corrupt>;
 
-    /// Does `blocker` look exactly as when it was named? One load; when not, ask [`Protocol::blocker`] again.
+    /// Returns whether `blocker` looks exactly as when it was named. One load; when not, ask [`Protocol::blocker`] again.
     fn still_blocks(&self, blocker: &Blocker) -> bool;
 
     /// Writes once more, while waiting, what the doorway wrote, should something that is not a participant have written
@@ -62,11 +62,11 @@ pub struct Blocker {
 /// Where a slot stands in one lock's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// Not in the line.
+    /// Not in the queue.
     Idle,
     /// In the doorway.
     Choosing,
-    /// In the line or in the critical section, with this number.
+    /// In the queue or in the critical section, with this number.
     Numbered(u64),
     /// The register holds a value that no participant writes.
     Corrupt(u64),

@@ -1,4 +1,4 @@
-//! What a holder is, whichever algorithm let it in: a fencing token, and the news of a death.
+//! What a holder is, whichever algorithm let it in: a fencing token, and the owner-dead notice.
 //!
 //! | word | who writes it | when |
 //! |---|---|---|
@@ -8,7 +8,7 @@
 //! | `state` | the holder; or the reaper of a dead holder | see [`Health`] |
 //!
 //! Death between winning and `held` is clean: the algorithm's register still blocks everyone, and nothing was touched.
-//! The claim, the place in the line and the owner record are one slot with one writer, so there is no moment at which
+//! The claim, the place in the queue and the owner record are one slot with one writer, so there is no moment at which
 //! the lock is taken and nobody is written down.
 
 use crate::sync::{
@@ -36,9 +36,9 @@ pub fn token_in(held: u64) -> Option<u64> {
 pub enum Health {
     /// No holder died inside, or the data were repaired since.
     Consistent = 0,
-    /// A holder died inside; the next one has the news and is expected to repair the data.
+    /// A holder died inside; the next one gets the owner-dead notice and is expected to repair the data.
     Inconsistent = 1,
-    /// A holder that had the news unlocked without repairing: closed for everyone until a reset.
+    /// A holder that had the notice unlocked without repairing: closed for everyone until a reset.
     NotRecoverable = 2,
 }
 
@@ -91,7 +91,7 @@ impl Ownership<'_> {
         Health::of(self.state.load(Relaxed))
     }
 
-    /// The critical section ends; the algorithm's `leave` comes right after. A holder that had the news and did not
+    /// The critical section ends; the algorithm's `leave` comes right after. A holder that had the notice and did not
     /// repair closes the lock for good.
     #[inline]
     pub fn exit(&self, held: &AtomicU64) {

@@ -154,19 +154,22 @@ impl Attachment {
         })
     }
 
-    /// Is it this process's, and not one that a forked child only remembers?
+    /// Returns whether it is this process's, and not one that a forked child only remembers.
     #[inline]
     pub fn is_ours(&self) -> bool {
         self.process == process_mark()
     }
 
-    /// Is it usable?
+    /// Checks that it is usable.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
     pub fn check(&self) -> Result<()> {
         // Acquire. Partner: the release in `detach`.
         if self.detached.load(Acquire) || !self.is_ours() { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// Gives the slot back. A lock that it still has passes on as from a dead owner; nothing else can be said for it.
+    /// Detaches from the slot. A lock that it still has passes on as from a dead owner; nothing else can be said for it.
     pub fn detach(&self) {
         if !self.is_ours() || self.detached.swap(true, Release) {
             return;

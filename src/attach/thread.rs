@@ -1,8 +1,8 @@
 //! The slots of the calling thread: one for each file that it takes locks in.
 //!
 //! Kept in variables that need no destructor, so that they are there as long as the thread runs anything, its key
-//! destructors included; given back when [`thread_end`] says so. What changes them runs with signals blocked; what looks
-//! at them expects that a signal handler attaches the thread, or gives a slot back, between any two instructions.
+//! destructors included; detached when [`thread_end`] says so. What changes them runs with signals blocked; what looks at
+//! them expects that a signal handler attaches the thread, or detaches it, between any two instructions.
 
 use super::{
     attachment::{AttachOptions, Attachment, FastPathCache, FileKey},
@@ -62,11 +62,11 @@ pub struct Latest<'a> {
     pub local: LocalState<'a>,
     /// Where its cell lies in each region of the file.
     pub cell: CellOffset,
-    /// How a lock's `control` reads while it retains the privilege.
+    /// How a lock's bias word reads while the lock is biased to it.
     pub mark: Mark,
 }
 
-/// The attachment that this thread used last, if it is one in `file` and its retained entries need no fence, at the lock of
+/// The attachment that this thread used last, if it is one in `file` and its biased acquisitions need no fence, at the lock of
 /// `region`.
 ///
 /// # Safety
@@ -102,7 +102,7 @@ fn latest_attachment(file: &Arc<OpenFile>) -> Option<&Attachment> {
     unsafe { cache.attachment.as_ref() }
 }
 
-/// A retained entry with a full fence does not gain much by the shortest way; the others gain by not having to ask.
+/// A biased acquisition with a full fence does not gain much by the fast path; the others gain by not having to ask.
 fn remember(attachment: &Attachment) {
     if !attachment.mark.is_fenced() {
         LATEST.set(attachment.fast_path.place());
@@ -172,7 +172,7 @@ fn find(file: &Arc<OpenFile>) -> Option<&Attachment> {
     None
 }
 
-/// Takes the attachments out of their places that are to go, and gives them back. With signals blocked.
+/// Takes the attachments out of their places that are to go, and detaches them. With signals blocked.
 fn detach(_: &SignalsBlocked, goes: impl Fn(&Attachment) -> bool) {
     forget_latest();
     for place in places() {
@@ -189,10 +189,10 @@ fn detach(_: &SignalsBlocked, goes: impl Fn(&Attachment) -> bool) {
     }
 }
 
-/// The thread ends: gives back what it does not use or, at the very end, all of it.
+/// The thread ends: detaches what it does not use or, at the very end, all of it.
 fn ends(ending: Ending) -> bool {
     let signals = SignalsBlocked::new();
-    // Those of a parent process are of no use, and nothing is given back for them.
+    // Those of a parent process are of no use, and nothing is detached for them.
     detach(&signals, |attachment| ending == Ending::Ends || !attachment.is_ours() || !attachment.holds_any());
     if ending == Ending::Ends {
         let mut more = ATTACHMENTS.with(|first| first.more.replace(ptr::null()));

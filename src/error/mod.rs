@@ -18,10 +18,10 @@ pub enum Error {
     /// Somebody has the lock, and the call was asked not to wait.
     #[error("the lock is taken")]
     WouldBlock,
-    /// The time limit passed. The place in the line was given up.
+    /// The time limit passed. The place in the queue was given up.
     #[error("the time limit passed before the turn came")]
     TimedOut,
-    /// Another thread cancelled the wait. The place in the line was given up.
+    /// Another thread cancelled the wait. The place in the queue was given up.
     #[error("the wait was cancelled by another thread")]
     Cancelled,
     /// The caller already has or awaits the lock.
@@ -183,7 +183,7 @@ pub enum Error {
         wanted: u32,
     },
     /// What was to be asked between sleeps ended the wait.
-    #[error("the wait was interrupted; the place in the line was given up")]
+    #[error("the wait was interrupted; the place in the queue was given up")]
     Interrupted,
     /// No memory. Nothing was done.
     #[error("no memory; nothing was done")]

@@ -1,6 +1,6 @@
 //! The status numbers of the C ABI and their one-line sentences.
 //!
-//! 0 is success, a positive number is success with news, a negative one is failure: `rc < 0` is always the failure
+//! 0 is success, a positive number is success with information, a negative one is failure: `rc < 0` is always the failure
 //! test. A number, once given, keeps its meaning; a retired one stays reserved. Literals, so that cbindgen can read
 //! them.
 
@@ -13,9 +13,9 @@ pub const TURNLOCK_OWNER_DEAD: i32 = 1;
 pub const TURNLOCK_ERROR_INVALID_ARGUMENT: i32 = -1;
 /// Somebody has the lock, and the call was asked not to wait.
 pub const TURNLOCK_ERROR_WOULD_BLOCK: i32 = -2;
-/// The time limit passed before the turn came. The place in the line was given up.
+/// The time limit passed before the turn came. The place in the queue was given up.
 pub const TURNLOCK_ERROR_TIMED_OUT: i32 = -3;
-/// Another thread cancelled the wait. The place in the line was given up.
+/// Another thread cancelled the wait. The place in the queue was given up.
 pub const TURNLOCK_ERROR_CANCELLED: i32 = -4;
 /// The caller already has the lock, so waiting for it would never end.
 pub const TURNLOCK_ERROR_DEADLOCK: i32 = -5;

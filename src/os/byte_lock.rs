@@ -35,7 +35,7 @@ pub fn unlock(file: impl AsFd, bytes: Range<u64>) -> Result<()> {
         .map_err(system("giving a byte lock of the lock file back"))
 }
 
-/// Has some other open file a lock on `byte`? Changes nothing; 0.2 microseconds.
+/// Returns whether some other open file has a lock on `byte`. Changes nothing; 0.2 microseconds.
 pub fn is_locked_by_another(file: impl AsFd, byte: u64) -> Result<bool> {
     let mut question = request(libc::F_WRLCK, &(byte..byte + 1));
     fcntl(file, FcntlArg::F_OFD_GETLK(&mut question))

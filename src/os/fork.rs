@@ -1,7 +1,7 @@
 //! What `fork` does to us, and how a child finds out.
 //!
 //! A page that the kernel wipes in every child holds a number for this process: one load tells a child that it is a
-//! child. The fork fork_guard keeps `fork` out of the moments in which a descriptor with a byte lock on it is open, since a
+//! child. The fork guard keeps `fork` out of the moments in which a descriptor with a byte lock on it is open, since a
 //! child that inherited that descriptor would keep the byte lock, and with it a dead slot, alive.
 
 use super::{identity::Identity, signals::SignalsBlocked, wiped_page::wiped_page};
@@ -34,7 +34,7 @@ fn first_look(mark: &AtomicU64) -> u64 {
     }
 }
 
-/// Sets up the page and the fork fork_guard, once in a process (its forked children included).
+/// Sets up the page and the fork guard, once in a process (its forked children included).
 pub fn prepare() -> Result<()> {
     if !MARK.load(Acquire).is_null() {
         return Ok(());
@@ -58,7 +58,7 @@ pub fn prepare() -> Result<()> {
 static HANDLED: AtomicBool = AtomicBool::new(false);
 
 /// Run when the library is loaded, before whoever uses it: so our handler before a fork is the last to run, and those after
-/// it are the first, and handlers of the program that take locks find the fork_guard open. (Those of a program that loads the
+/// it are the first, and handlers of the program that take locks find the fork guard open. (Those of a program that loads the
 /// library later find it closed by their own thread, and go in: see [`ForkGuard`].)
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -82,7 +82,7 @@ static FORKING: AtomicBool = AtomicBool::new(false);
 /// a fork handler), no other thread has a fork_guard, and no signal handler runs on this thread: one that came here would
 /// wait for itself.
 pub struct ForkGuard {
-    /// Inside the one that the calling thread closed for its `fork`?
+    /// Whether it is inside the one that the calling thread closed for its `fork`.
     nested: bool,
     _signals: SignalsBlocked,
 }
@@ -95,7 +95,7 @@ impl ForkGuard {
         let inside = GATE.load(Relaxed) == this_thread();
         let nested = inside && FORKING.load(Relaxed);
         // A defect of ours, or a handler of SIGSEGV and the like that takes locks: no wait would ever end.
-        assert!(nested || !inside, "the fork fork_guard was entered twice");
+        assert!(nested || !inside, "the fork guard was entered twice");
         if !nested {
             close_for_fork();
         }
@@ -152,7 +152,7 @@ unsafe extern "C" fn after_fork_in_child() {
         // Nothing was opened yet.
         return open_after_fork();
     }
-    // The parent's thread that forked closed the fork_guard, so the list is whole; it is open for this process only after.
+    // The parent's thread that forked closed the fork guard, so the list is whole; it is open for this process only after.
     let fork_guard = ForkGuard::enter();
     let ours = process_mark();
     KEPT.with(&fork_guard, |kept| {
@@ -169,15 +169,15 @@ unsafe extern "C" fn after_fork_in_child() {
     open_after_fork();
 }
 
-/// Something that only one who is inside the fork_guard touches: unlike a `std` mutex, never left locked in a child.
+/// Something that only one who is inside the fork guard touches: unlike a `std` mutex, never left locked in a child.
 pub struct ForkGuarded<T>(UnsafeCell<T>);
 
-// SAFETY: `with` gives out one reference at a time: one thread is inside the fork_guard, `with` keeps it borrowed, and no
+// SAFETY: `with` gives out one reference at a time: one thread is inside the fork guard, `with` keeps it borrowed, and no
 // signal handler comes between.
 unsafe impl<T: Send> Sync for ForkGuarded<T> {}
 
 impl<T> ForkGuarded<T> {
-    /// Puts `value` behind the fork_guard.
+    /// Puts `value` behind the fork guard.
     pub const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }

@@ -7,7 +7,8 @@ use crate::sync::AtomicU32;
 use nix::errno::Errno;
 use std::time::Duration;
 
-/// Sleeps while `word` is `seen`, at most for `at_most`. May return early for no reason. Did a signal handler run?
+/// Sleeps while `word` is `seen`, at most for `at_most`. May return early for no reason. Returns whether a signal
+/// handler ran.
 pub fn wait(word: &AtomicU32, seen: u32, at_most: Duration) -> bool {
     let timeout = libc::timespec {
         tv_sec: at_most.as_secs().min(i32::MAX as u64) as libc::time_t,

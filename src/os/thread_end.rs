@@ -27,7 +27,7 @@ pub enum Ending {
     ProcessEnds,
 }
 
-/// Told that its thread ends: does it want to be told once more?
+/// Told that its thread ends. Returns whether it wants to be told once more.
 pub type Hook = fn(Ending) -> bool;
 
 const HOOKS: usize = 2;

@@ -1,7 +1,7 @@
 //! One pointer for each thread, read in two instructions, also from a shared library.
 //!
 //! What `thread_local!` compiles to in a shared library is a call of `__tls_get_addr` for each access: a quarter of a
-//! retained entry's time. The *initial-exec* model needs none, and the compiler offers no stable way to ask for it, so
+//! biased acquisition's time. The *initial-exec* model needs none, and the compiler offers no stable way to ask for it, so
 //! on x86-64 with glibc the variable is written down in assembly. (glibc keeps room for such variables of libraries
 //! that are loaded later; musl does not, and has `thread_local!` here like everyone else.)
 

@@ -16,41 +16,41 @@ pub struct WipeOnFork<T: Wipeable>(NonNull<T>);
 /// It is so.
 pub unsafe trait Wipeable: Copy {}
 
-/// The room for one [`WipeOnFork`] value, in bytes: a cache line.
+/// The memory for one [`WipeOnFork`] value, in bytes: a cache line.
 pub const FRAGMENT: usize = 64;
 
-// SAFETY: it is the only one that refers to its room; a shared reference to it gives a copy.
+// SAFETY: it is the only one that refers to its fragment; a shared reference to it gives a copy.
 unsafe impl<T: Wipeable + Send> Send for WipeOnFork<T> {}
 // SAFETY: as above.
 unsafe impl<T: Wipeable + Sync> Sync for WipeOnFork<T> {}
 
-struct Room(NonNull<u8>);
-// SAFETY: room that nobody uses.
-unsafe impl Send for Room {}
+struct Fragment(NonNull<u8>);
+// SAFETY: memory that nobody uses.
+unsafe impl Send for Fragment {}
 
-static ROOMS: ForkGuarded<Vec<Room>> = ForkGuarded::new(Vec::new());
+static FREE: ForkGuarded<Vec<Fragment>> = ForkGuarded::new(Vec::new());
 
 impl<T: Wipeable> WipeOnFork<T> {
     /// Puts `value` there.
     pub fn new(value: T) -> Result<Self> {
         const { assert!(size_of::<T>() <= FRAGMENT && align_of::<T>() <= FRAGMENT) };
-        let room = ROOMS.with(&ForkGuard::enter(), |rooms| {
-            if rooms.is_empty() {
+        let fragment = FREE.with(&ForkGuard::enter(), |free| {
+            if free.is_empty() {
                 let page = wiped_page()?;
                 // SAFETY: inside the page.
-                rooms.extend((0..4096 / FRAGMENT).map(|at| Room(unsafe { page.byte_add(at * FRAGMENT) })));
+                free.extend((0..4096 / FRAGMENT).map(|at| Fragment(unsafe { page.byte_add(at * FRAGMENT) })));
             }
-            rooms.pop().ok_or_else(|| Error::Internal("a page without room".into()))
+            free.pop().ok_or_else(|| Error::Internal("a page without fragments".into()))
         })?;
-        let room = room.0.cast::<T>();
-        // SAFETY: room of the right size and alignment that nobody else has.
-        unsafe { room.write(value) };
-        Ok(Self(room))
+        let fragment = fragment.0.cast::<T>();
+        // SAFETY: memory of the right size and alignment that nobody else has.
+        unsafe { fragment.write(value) };
+        Ok(Self(fragment))
     }
 
     /// Changes it, before anybody else knows of it.
     pub fn change(&mut self, change: impl FnOnce(&mut T)) {
-        // SAFETY: room of our own, and `&mut self` says that nobody else looks; a value was written there.
+        // SAFETY: memory of our own, and `&mut self` says that nobody else looks; a value was written there.
         change(unsafe { self.0.as_mut() });
     }
 
@@ -62,6 +62,6 @@ impl<T: Wipeable> WipeOnFork<T> {
 
 impl<T: Wipeable> Drop for WipeOnFork<T> {
     fn drop(&mut self) {
-        ROOMS.with(&ForkGuard::enter(), |rooms| rooms.push(Room(self.0.cast())));
+        FREE.with(&ForkGuard::enter(), |free| free.push(Fragment(self.0.cast())));
     }
 }

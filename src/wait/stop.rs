@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-/// A question that a waiting thread asks between its sleeps: is the wait to end? For programs that must act on signals
+/// A question that a waiting thread asks between its naps: whether the wait is to end. For programs that must act on signals
 /// while they wait (an interpreter, say): asked when a signal handler interrupted a sleep, and every 20 to 70
 /// milliseconds, since a handler may run between two sleeps, or on another thread.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ impl Interrupt {
         Self(Arc::new(question))
     }
 
-    /// Asks it. A panic of it ends the wait likewise: it must not leave a number in the line behind.
+    /// Asks it. A panic of it ends the wait likewise: it must not leave a number in the queue behind.
     pub fn is_to_end(&self) -> bool {
         catch_unwind(AssertUnwindSafe(|| (self.0)())).unwrap_or(true)
     }

@@ -7,8 +7,11 @@
 
 mod program;
 
-use program::{Program, libraries};
+use program::Program;
+use support::built::libraries;
 use turnlock::inspect::{self, FileStatus};
+
+support::watched_for_seconds!(support::watchdog::USUAL);
 
 /// The lock file, as one sees it who looks on.
 fn status(program: &Program) -> FileStatus {

@@ -9,6 +9,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use support::built::libraries;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -17,13 +18,6 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// How much of what a hanging program said its report has.
 const LAST_LINES: usize = 12;
-
-/// The folder with the libturnlock.so that Cargo built for this test.
-pub fn libraries() -> PathBuf {
-    let folder = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-    assert!(folder.join("libturnlock.so").exists(), "no libturnlock.so in {}", folder.display());
-    folder
-}
 
 /// A program that was compiled, and a folder for its files, which goes with it.
 pub struct Program {

@@ -3,10 +3,10 @@
 use crate::{
     c::{AtMutex, current_participant, last_message, open_file, open_mutex, open_participant, sized},
     stage::Stage,
-    support::{NoHang, Place, elsewhere, join},
     way::{Held, Party, Wait, Way, WithoutGuards},
 };
 use std::{ffi::CStr, ptr, sync::mpsc, thread};
+use support::{NoHang, Place, elsewhere, join};
 use turnlock::{capi::*, status::*};
 
 pub fn who_does_not_have_it_cannot_give_it_back_or_heal_it<W: Way>()

@@ -2,7 +2,6 @@
 
 use crate::{
     stage::{Stage, take_and_give_back},
-    support::{elsewhere, join, shared::Plain, until},
     way::{Cancel, Held, Party, Wait, Way},
 };
 use std::{
@@ -14,6 +13,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use support::{elsewhere, join, shared::Plain, until};
 use turnlock::status::*;
 
 const CROWD: u64 = 8;

@@ -2,7 +2,6 @@
 
 use crate::{
     stage::{Stage, take_and_give_back},
-    support::{elsewhere, join},
     way::{Held, Party, Wait, Way},
 };
 use std::{
@@ -11,6 +10,7 @@ use std::{
     thread,
     time::Duration,
 };
+use support::{elsewhere, join};
 use turnlock::status::*;
 
 struct Dead {

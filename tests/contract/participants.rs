@@ -2,10 +2,10 @@
 
 use crate::{
     stage::Stage,
-    support::{elsewhere, join},
     way::{Held, Party, Wait, Way},
 };
 use std::thread;
+use support::{elsewhere, join};
 use turnlock::status::*;
 
 pub fn taken_in_one_thread_it_is_given_back_in_another<W: Way>()

@@ -1,10 +1,8 @@
 //! What every case begins with.
 
-use crate::{
-    support::{self, NoHang, Place},
-    way::{Party, Wait, Way},
-};
+use crate::way::{Party, Wait, Way};
 use std::path::PathBuf;
+use support::{self, NoHang, Place};
 
 /// A new lock file, opened in one way.
 pub struct Stage<W> {

@@ -2,10 +2,10 @@
 
 use crate::{
     scene::Scene,
-    support::{NoHang, Place, elsewhere, format::poke},
     watch::{AT_ONCE, Watch},
 };
 use std::{fs, time::Duration};
+use support::{NoHang, Place, elsewhere, format::poke};
 use turnlock::{LockFile, inspect, status::*};
 
 /// The bytes that never change.

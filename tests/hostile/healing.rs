@@ -1,14 +1,12 @@
 //! What garbage does not outlast: a register of a dead slot or of nobody's is cleared by the next who meets it; one of
 //! a participant who lives, by that participant's next lock or unlock.
 
-use crate::{
-    scene::{GARBAGE, NOBODY, OTHER, REGION, SHAPE, Scene, THREAD},
-    support::{NoHang, join, until_waiting},
-};
+use crate::scene::{GARBAGE, NOBODY, OTHER, REGION, SHAPE, Scene, THREAD};
 use std::{
     thread,
     time::{Duration, Instant},
 };
+use support::{NoHang, join, until_waiting};
 use turnlock::Error;
 
 /// Long enough for what takes microseconds.
@@ -33,7 +31,7 @@ fn a_register_of_nobodys_is_cleared_by_whoever_meets_it() {
     let _no_hang = NoHang::for_seconds(60);
     let scene = Scene::set();
     for value in GARBAGE {
-        scene.poke(crate::support::format::SLOTS_IN_USE, SHAPE.participants);
+        scene.poke(support::format::SLOTS_IN_USE, SHAPE.participants);
         scene.poke(SHAPE.number(REGION, NOBODY), value);
         scene.mutex.try_lock().unwrap_or_else(|error| panic!("{value:#x}: {error}")).unlock().unwrap();
         everybody_gets_in(&scene, &format!("{value:#x}"));

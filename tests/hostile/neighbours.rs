@@ -2,12 +2,6 @@
 
 use crate::{
     scene::GARBAGE,
-    support::{
-        Dice, NoHang, Place,
-        actor::{Actor, say},
-        format::Format,
-        join,
-    },
     watch::{AT_ONCE, Watch},
 };
 use std::{
@@ -16,6 +10,12 @@ use std::{
     path::Path,
     thread,
     time::{Duration, Instant},
+};
+use support::{
+    Dice, NoHang, Place,
+    actor::{Actor, say},
+    format::Format,
+    join,
 };
 use turnlock::{LockFile, Result, inspect};
 

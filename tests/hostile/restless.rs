@@ -2,7 +2,6 @@
 
 use crate::{
     scene::{GUEST, NOBODY, OTHER, REGION, SHAPE, Scene},
-    support::{NoHang, format::SLOTS_IN_USE},
     watch::{AT_ONCE, Watch},
 };
 use memmap2::MmapRaw;
@@ -15,6 +14,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use support::{NoHang, format::SLOTS_IN_USE};
 use turnlock::inspect;
 
 /// For calls that would never come to an end on their own: then the hostile one stops, and they are seen to be late.

@@ -1,11 +1,11 @@
 //! A small file with two who take part in it, and how it looked before anybody wrote into it.
 
-use crate::support::{Place, format::Format};
 use std::{
     fs::{self, File, OpenOptions},
     os::unix::fs::FileExt,
     path::PathBuf,
 };
+use support::{Place, format::Format};
 use turnlock::{LockFile, Mutex, Participant};
 
 /// Few of everything, so that every word counts.

@@ -2,10 +2,10 @@
 
 use crate::{
     scene::{GARBAGE, SHAPE, Scene},
-    support::{NoHang, join},
     watch::{AT_ONCE, Watch},
 };
 use std::{thread, time::Duration};
+use support::{NoHang, join};
 use turnlock::{LockFile, inspect};
 
 const LIMIT: Duration = Duration::from_millis(1);

@@ -1,12 +1,6 @@
 //! Paths at which something else lies than a sound lock file of this format.
 
-use crate::{
-    support::{
-        Place,
-        format::{self, poke, poke_u32, poke_u64, renew_checksum},
-    },
-    witness::{refused, sound_file, told},
-};
+use crate::witness::{refused, sound_file, told};
 use nix::{sys::stat::Mode, unistd::mkfifo};
 use std::{
     fs::{self, OpenOptions},
@@ -15,6 +9,10 @@ use std::{
         net::UnixListener,
     },
     path::Path,
+};
+use support::{
+    Place,
+    format::{self, poke, poke_u32, poke_u64, renew_checksum},
 };
 use turnlock::{LockFile, status::*};
 

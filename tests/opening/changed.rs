@@ -1,15 +1,6 @@
 //! What happens to the file behind the library's back, while it is open or between two openings.
 
-use crate::{
-    support::{
-        NoHang, Place, elsewhere,
-        format::{self, Format, peek_u64, poke, poke_u32, poke_u64, this_boot},
-        join,
-        puppet::{Puppet, Said},
-        until_waiting,
-    },
-    witness::{sound_file, told},
-};
+use crate::witness::{sound_file, told};
 use nix::fcntl::{FallocateFlags, fallocate};
 use std::{
     fs::{self, OpenOptions},
@@ -17,6 +8,13 @@ use std::{
     path::Path,
     thread,
     time::Duration,
+};
+use support::{
+    NoHang, Place, elsewhere,
+    format::{self, Format, peek_u64, poke, poke_u32, poke_u64, this_boot},
+    join,
+    puppet::{Puppet, Said},
+    until_waiting,
 };
 use turnlock::{Error, LockFile, Result, RingAlgorithm, inspect, status::*};
 

@@ -4,15 +4,15 @@
 //! `TURNLOCK_BLESS=1 cargo test --test opening golden` writes the golden file anew: only for a new format version, and
 //! then under a new name beside this one.
 
-use crate::support::{
-    Place,
-    format::{self, Format, poke, poke_u32, poke_u64, renew_checksum, this_boot},
-};
 use crate::witness::refused;
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+};
+use support::{
+    Place,
+    format::{self, Format, poke, poke_u32, poke_u64, renew_checksum, this_boot},
 };
 use turnlock::{
     LockFile,

@@ -1,16 +1,14 @@
 //! Who may open, and where there is no room.
 
-use crate::{
-    support::{
-        Place,
-        actor::{Actor, hear, say},
-        namespace::{in_private_mounts, make_read_only, mount_memory},
-        user_space_file_system::UserSpaceFile,
-    },
-    witness::{refused, told},
-};
+use crate::witness::{refused, told};
 use nix::unistd::{Gid, Uid, geteuid, setgid, setgroups, setuid};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use support::{
+    Place,
+    actor::{Actor, hear, say},
+    namespace::{in_private_mounts, make_read_only, mount_memory},
+    user_space_file_system::UserSpaceFile,
+};
 use turnlock::{LockFile, status::*};
 
 const NOBODY: u32 = 65534;
@@ -97,7 +95,7 @@ fn members_of_the_group_lock_each_other_out_and_bury_each_other() {
     assert_eq!(tried_as(SOMEBODY, NOBODY, &path).0, TURNLOCK_ERROR_WOULD_BLOCK);
     guard.unlock().unwrap();
     // The dead one is root's, and the one who cleans up is not.
-    let mut dead = crate::support::puppet::Puppet::that_holds(&path, "a");
+    let mut dead = support::puppet::Puppet::that_holds(&path, "a");
     dead.0.kill();
     assert_eq!(tried_as(SOMEBODY, NOBODY, &path).0, TURNLOCK_OK);
     assert!(

@@ -1,11 +1,11 @@
 //! Many processes create the same file at the same instant.
 
-use crate::support::{
+use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt, path::Path};
+use support::{
     NoHang, Place,
     actor::Actor,
     shared::{Barrier, Plain, Shareable, Shared},
 };
-use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt, path::Path};
 use turnlock::LockFile;
 
 const PROCESSES: usize = 16;
@@ -45,7 +45,7 @@ pub fn opens_at_once(words: &[String]) {
         let seen = &race.seen[round][me];
         seen.fencing_token.set(guard.fencing_token());
         seen.inode.set(fs::metadata(&path).unwrap().ino());
-        seen.incarnation.set(crate::support::format::peek_u64(&path, crate::support::format::INCARNATION));
+        seen.incarnation.set(support::format::peek_u64(&path, support::format::INCARNATION));
         guard.unlock().unwrap();
     }
 }

@@ -1,12 +1,12 @@
 //! That something was left exactly as it was.
 
-use crate::support::Place;
 use std::{
     collections::BTreeSet,
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
+use support::Place;
 use turnlock::{Error, LockFile, inspect};
 
 /// What lies at a path: everything about it that opening could have changed.

@@ -1,16 +1,16 @@
 //! `kill -9` at any moment, and other ends: the others go on, and the next holder is told.
 
-use crate::support::{
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+use support::{
     self, NoHang, Place,
     actor::{Actor, hear, say},
     join,
     puppet::{Puppet, Said},
     torture::torture,
     until_waiting,
-};
-use std::{
-    thread,
-    time::{Duration, Instant},
 };
 use turnlock::LockFile;
 

@@ -1,10 +1,5 @@
 //! What fork and exec do to locks: a child has a slot of its own, and another program has none.
 
-use crate::support::{
-    NoHang, Place,
-    actor::{Actor, hear, say},
-    until_waiting,
-};
 use nix::{
     sys::{
         signal::{self, kill},
@@ -13,6 +8,11 @@ use nix::{
     unistd::{ForkResult, Pid, fork},
 };
 use std::{os::unix::process::CommandExt, process::Command, time::Duration};
+use support::{
+    NoHang, Place,
+    actor::{Actor, hear, say},
+    until_waiting,
+};
 use turnlock::{Error, LockFile};
 
 /// Forks: in the parent the child, in the child nothing.

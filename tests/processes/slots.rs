@@ -1,12 +1,12 @@
 //! Slots: who has them, and that they come back.
 
-use crate::support::{
+use std::thread;
+use support::{
     NoHang, Place,
     actor::{Actor, hear, say},
     elsewhere,
     puppet::{Puppet, Said},
 };
-use std::thread;
 use turnlock::{
     Error, LockFile,
     inspect::{self, Life},

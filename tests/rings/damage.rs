@@ -1,16 +1,14 @@
 //! What becomes of a ring whose file was overwritten.
 
-use crate::{
-    algorithms,
-    support::{
-        Dice, NoHang, Place, elsewhere,
-        format::{Format, peek_u64, poke_u32, poke_u64},
-    },
-};
+use crate::algorithms;
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     thread,
     time::Duration,
+};
+use support::{
+    Dice, NoHang, Place, elsewhere,
+    format::{Format, peek_u64, poke_u32, poke_u64},
 };
 use turnlock::{Error, LockFile, RingAlgorithm, inspect};
 

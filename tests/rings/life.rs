@@ -1,14 +1,12 @@
 //! Who comes and goes, and who dies.
 
-use crate::{
-    algorithms,
-    support::{NoHang, Place, elsewhere, until},
-};
+use crate::algorithms;
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     thread,
     time::Duration,
 };
+use support::{NoHang, Place, elsewhere, until};
 use turnlock::{Error, LockFile, inspect};
 
 /// A standing participant that is alive and has no need of its turn is waited for; one that leaves is passed over.

@@ -1,9 +1,6 @@
 //! Who comes after whom.
 
-use crate::{
-    algorithms,
-    support::{NoHang, Place, until},
-};
+use crate::algorithms;
 use std::{
     sync::{
         Barrier, Mutex,
@@ -12,6 +9,7 @@ use std::{
     thread,
     time::Duration,
 };
+use support::{NoHang, Place, until};
 use turnlock::{LockFile, RingAlgorithm, inspect};
 
 const PARTICIPANTS: u32 = 8;

@@ -1,15 +1,13 @@
 //! What a trial's processes share: the protected data, what the victim says of itself on its way, and the order to the
 //! trial and its result.
 
-use super::{
-    forked::shared_with_children,
-    order::{Order, Result},
-};
+use super::order::{Order, Result};
 use std::sync::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Relaxed, SeqCst},
     compiler_fence,
 };
+use support::forked::shared_with_children;
 
 #[repr(C)]
 pub struct Arena {

@@ -6,11 +6,9 @@
 //! was learnt, the stretch is learnt again.
 
 use super::{
-    limit,
     order::{Point, Result},
     progress::Progress,
     trial::Trial,
-    watchdog,
     way::{Lesson, Place, Stretch},
     worker::Worker,
 };
@@ -19,6 +17,7 @@ use std::{
     sync::atomic::Ordering::SeqCst,
     time::{Duration, Instant},
 };
+use support::{limit, watchdog};
 
 /// How often a point is tried for before its stretch is learnt again.
 const ATTEMPTS: u32 = 10;

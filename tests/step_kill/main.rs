@@ -14,16 +14,6 @@
 
 mod arena;
 mod crew;
-#[allow(dead_code)]
-#[path = "../support/either.rs"]
-mod either;
-#[path = "../support/forked.rs"]
-mod forked;
-#[allow(dead_code)]
-#[path = "../support/format.rs"]
-mod format;
-#[path = "../support/limit.rs"]
-mod limit;
 mod oracle;
 mod order;
 mod progress;
@@ -31,8 +21,6 @@ mod report;
 mod scenarios;
 mod tracee;
 mod trial;
-#[path = "../support/watchdog.rs"]
-mod watchdog;
 mod way;
 mod worker;
 
@@ -43,9 +31,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError, atomic::Ordering::SeqCst},
     time::Instant,
 };
+use support::{limit, watchdog};
 
 // Each trial that ends is a sign of life, and none takes longer than half a minute.
-watched_for_seconds!(watchdog, 300);
+support::watched_for_seconds!(300);
 
 /// One test at a time: they would take each other's processors.
 static ONE: Mutex<()> = Mutex::new(());

@@ -2,11 +2,13 @@
 
 use super::{
     arena::{Closed, Debt},
-    either::{Kind, Lock},
-    format::{Format, peek_u64},
     trial::Trial,
 };
 use std::{sync::atomic::Ordering::SeqCst, time::Duration};
+use support::{
+    either::{Kind, Lock},
+    format::{Format, peek_u64},
+};
 use turnlock::{
     Error, LockFile, LockFileOptions, Participant,
     inspect::{self, Entry, Life},

@@ -3,7 +3,6 @@
 
 use super::{
     arena::Arena,
-    limit,
     order::Point,
     tracee::{Call, Tracee},
 };
@@ -15,6 +14,7 @@ use std::{
         Ordering::{Relaxed, SeqCst},
     },
 };
+use support::limit;
 
 /// No trial takes longer than this, in seconds.
 const LONGEST: u64 = 30;

@@ -3,7 +3,6 @@
 
 use super::{
     arena::Arena,
-    limit,
     order::Point,
     trial::{Trial, in_child, wait_for},
 };
@@ -11,6 +10,7 @@ use std::{
     io::{self, PipeReader, PipeWriter, Read, Write, pipe},
     sync::atomic::Ordering::SeqCst,
 };
+use support::limit;
 
 pub struct Worker {
     pub arena: &'static Arena,

@@ -1,7 +1,7 @@
 //! What workers and killer share: the protected data, the oracle's words, and a note on each worker.
 
-use super::forked::shared_with_children;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use support::forked::shared_with_children;
 
 /// What can go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,6 @@
 
 use super::{
     arena::{Arena, Fault, MAX_WORKERS, monotonic_ns},
-    either::{Kind, Lock},
-    format::{Format, poke_u64},
-    limit,
-    random::Random,
-    watchdog,
     worker::{self, Post},
 };
 use std::{
@@ -14,6 +9,12 @@ use std::{
     path::PathBuf,
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
+};
+use support::Dice;
+use support::{
+    either::{Kind, Lock},
+    format::{Format, poke_u64},
+    limit, watchdog,
 };
 use turnlock::{
     LockFile,
@@ -92,7 +93,7 @@ struct Killer<'a> {
     round: &'a Round,
     /// Those at which a worker of this round can die.
     steps: Vec<Step>,
-    random: Random,
+    dice: Dice,
     seed: u64,
     forked: u64,
     stops: u64,
@@ -127,7 +128,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         standing: &standing,
         round,
         steps: Step::ALL.into_iter().filter(|step| !of_others.contains(step)).collect(),
-        random: Random::new(seed, round.workers as u64),
+        dice: Dice::of_stream(seed, round.workers as u64),
         seed,
         forked: 0,
         stops: 0,
@@ -201,13 +202,13 @@ impl Killer<'_> {
     /// Forks a worker with a plan: half die at a named step, half at a random moment.
     fn start(&mut self, worker: usize) -> Plan {
         let note = &self.arena.workers[worker];
-        let any = self.steps[self.random.below(self.steps.len() as u64) as usize];
-        let armed = if self.random.in_hundred(50) { self.round.mostly_at.unwrap_or(any) as u32 } else { 0 };
-        note.skip.store(self.random.below(12) as u32, Relaxed);
+        let any = self.steps[self.dice.roll(self.steps.len() as u64) as usize];
+        let armed = if self.dice.in_hundred(50) { self.round.mostly_at.unwrap_or(any) as u32 } else { 0 };
+        note.skip.store(self.dice.roll(12) as u32, Relaxed);
         note.step.store(0, Relaxed);
         note.armed.store(armed, Relaxed);
         self.forked += 1;
-        let random = Random::new(self.seed, 1_000 + self.forked);
+        let dice = Dice::of_stream(self.seed, 1_000 + self.forked);
         let killer = std::process::id();
         // SAFETY: the child only runs the worker, which never returns; it allocates, which glibc allows after a fork.
         let pid = unsafe { libc::fork() };
@@ -227,16 +228,16 @@ impl Killer<'_> {
                 Standing::Everybody => true,
             };
             let lock = if stands { self.standing } else { self.on_demand };
-            worker::work(self.arena, worker, &Post { file: self.file, lock, stands }, random);
+            worker::work(self.arena, worker, &Post { file: self.file, lock, stands }, dice);
         }
         let now = monotonic_ns();
-        let stops = self.round.stops && self.random.in_hundred(20);
-        let stop_at = stops.then(|| now + self.random.below(1_500_000));
+        let stops = self.round.stops && self.dice.in_hundred(20);
+        let stop_at = stops.then(|| now + self.dice.roll(1_500_000));
         Plan {
             pid,
-            kill_at: now + if armed != 0 { 4_000_000 } else { 100_000 + self.random.below(1_500_000) },
+            kill_at: now + if armed != 0 { 4_000_000 } else { 100_000 + self.dice.roll(1_500_000) },
             stop_at,
-            continue_at: stop_at.map(|at| at + self.random.below(3_000_000)),
+            continue_at: stop_at.map(|at| at + self.dice.roll(3_000_000)),
         }
     }
 

@@ -9,34 +9,21 @@
 #![cfg(all(feature = "trace", feature = "mutants", not(any(loom, shuttle))))]
 
 mod arena;
-#[allow(dead_code)]
-#[path = "../support/either.rs"]
-mod either;
-#[path = "../support/forked.rs"]
-mod forked;
-#[allow(dead_code)]
-#[path = "../support/format.rs"]
-mod format;
 mod killer;
-#[path = "../support/limit.rs"]
-mod limit;
-mod random;
 mod report;
-#[path = "../support/watchdog.rs"]
-mod watchdog;
 mod worker;
 
 use arena::Fault;
-use either::Kind;
 use killer::{Outcome, Round, Standing};
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+use support::{either::Kind, watchdog};
 use turnlock::{DEFAULT_PATIENCE, RingAlgorithm, mutants::Mutant, trace::Step};
 
 // Each death is a sign of life.
-watched_for_seconds!(watchdog, 120);
+support::watched_for_seconds!(120);
 
 /// One torture at a time: they would starve each other.
 static ONE: Mutex<()> = Mutex::new(());

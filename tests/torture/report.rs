@@ -1,7 +1,8 @@
 //! The table of a torture run.
 
-use super::{either::Kind, killer::Outcome};
+use super::killer::Outcome;
 use hdrhistogram::Histogram;
+use support::either::Kind;
 use turnlock::trace::Step;
 
 /// Prints it; gives the faults, if there are any.

@@ -1,14 +1,12 @@
 //! A worker: takes the lock in every way there is, checks what it finds, and dies where it is told to.
 
-use super::{
-    arena::{Arena, Fault, monotonic_ns},
-    either::Lock,
-    random::Random,
-};
+use super::arena::{Arena, Fault, monotonic_ns};
 use std::{
     sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed},
     time::Duration,
 };
+use support::Dice;
+use support::either::Lock;
 use turnlock::{
     Acquired, Error, LockFile, PreviousOwner,
     trace::{self, Step},
@@ -26,13 +24,13 @@ pub struct Post<'a> {
 }
 
 /// What a forked child does until it is killed.
-pub fn work(arena: &'static Arena, me: usize, post: &Post, mut random: Random) -> ! {
+pub fn work(arena: &'static Arena, me: usize, post: &Post, mut dice: Dice) -> ! {
     ARENA.store(std::ptr::from_ref(arena).cast_mut(), Relaxed);
     ME.store(me, Relaxed);
     trace::watch(watch);
     let mut bursting = 0;
     loop {
-        if let Err(error) = one_turn(arena, me, post, &mut random) {
+        if let Err(error) = one_turn(arena, me, post, &mut dice) {
             arena.last_error.store(error.code() as u32, Relaxed);
             arena.fault(Fault::Error);
         }
@@ -42,10 +40,10 @@ pub fn work(arena: &'static Arena, me: usize, post: &Post, mut random: Random) -
             bursting -= 1;
             continue;
         }
-        match random.below(8) {
+        match dice.roll(8) {
             0 => std::thread::yield_now(),
-            1..3 => pause(random.below(2_000)),
-            3 => bursting = random.below(200),
+            1..3 => pause(dice.roll(2_000)),
+            3 => bursting = dice.roll(200),
             _ => {}
         }
     }
@@ -69,15 +67,15 @@ fn watch(step: Step) {
     }
 }
 
-fn one_turn(arena: &Arena, me: usize, post: &Post, random: &mut Random) -> turnlock::Result<()> {
+fn one_turn(arena: &Arena, me: usize, post: &Post, dice: &mut Dice) -> turnlock::Result<()> {
     let Post { file, lock, stands } = *post;
     let gives_up = arena.workers[me].armed.load(Relaxed) == Step::Withdraw as u32;
     // Its limit does not make one who stands give up.
-    if stands && (gives_up || random.in_hundred(4)) {
+    if stands && (gives_up || dice.in_hundred(4)) {
         lock.leave()?;
     }
     let began = monotonic_ns();
-    match random.below(20) {
+    match dice.roll(20) {
         0 => {
             if stands {
                 // The ring would wait for this thread, which is to wait as somebody else now.
@@ -86,7 +84,7 @@ fn one_turn(arena: &Arena, me: usize, post: &Post, random: &mut Random) -> turnl
             let participant = file.participant()?;
             let mut guard = lock.lock_as(&participant)?;
             let (acquired, dead) = (guard.acquired(), guard.previous_owner());
-            section(arena, me, acquired, dead, began, random, || guard.mark_consistent());
+            section(arena, me, acquired, dead, began, dice, || guard.mark_consistent());
             guard.unlock()
         }
         way => {
@@ -94,7 +92,7 @@ fn one_turn(arena: &Arena, me: usize, post: &Post, random: &mut Random) -> turnl
                 1 => lock.try_lock(),
                 // One who is to die while giving up has to give up first.
                 _ if gives_up && !stands => lock.lock_for(Duration::ZERO),
-                2..4 => lock.lock_for(Duration::from_nanos(random.below(20_000))),
+                2..4 => lock.lock_for(Duration::from_nanos(dice.roll(20_000))),
                 _ => lock.lock(),
             };
             let mut guard = match taken {
@@ -102,7 +100,7 @@ fn one_turn(arena: &Arena, me: usize, post: &Post, random: &mut Random) -> turnl
                 taken => taken?,
             };
             let (acquired, dead) = (guard.acquired(), guard.previous_owner());
-            section(arena, me, acquired, dead, began, random, || guard.mark_consistent());
+            section(arena, me, acquired, dead, began, dice, || guard.mark_consistent());
             guard.unlock()
         }
     }
@@ -114,7 +112,7 @@ fn section(
     acquired: Acquired,
     dead: Option<PreviousOwner>,
     began: u64,
-    random: &mut Random,
+    dice: &mut Dice,
     mark_consistent: impl FnOnce() -> turnlock::Result<()>,
 ) {
     let owner = me as u32 + 1;
@@ -137,10 +135,10 @@ fn section(
         arena.fault(Fault::Token);
     }
     arena.a.store(a + 1, Relaxed);
-    if random.in_hundred(20) {
-        pause(random.below(400));
+    if dice.in_hundred(20) {
+        pause(dice.roll(400));
     }
-    if random.in_hundred(2) {
+    if dice.in_hundred(2) {
         std::thread::yield_now();
     }
     arena.b.store(a + 1, Relaxed);

@@ -1,7 +1,7 @@
 //! Boost.Interprocess, through a few lines of C++ (`boost.cpp`) that are compiled when the bench starts.
 
 use super::{Lock, library::Library};
-use crate::place::Place;
+use harness::place::Place;
 use std::{
     ffi::{c_ulong, c_void},
     fs::{self, File},

@@ -2,19 +2,14 @@
 
 mod boost;
 mod file_lock;
-mod kind;
 mod library;
-mod nothing;
-mod patience;
 mod ping_pong;
 mod pthread;
 mod semaphore;
 mod ticket;
 mod turnlock_c;
-mod turnlock_rust;
 
-use kind::boxed;
-pub use kind::{Contender, Family, Group, Kind, Lock};
+use harness::contender::{Contender, Family, Group, Kind, Lock, boxed, turnlock_rust};
 use std::time::Duration;
 
 // The names that bars speak of.
@@ -56,11 +51,6 @@ pub fn all() -> Vec<Contender> {
             kind: Ok(boxed(ping_pong::Family)),
         },
     ]
-}
-
-/// Nobody's contender: what the check of exclusion must catch.
-pub fn nothing() -> Box<dyn Kind> {
-    boxed(nothing::Family)
 }
 
 fn turnlock(name: &'static str, about: &'static str, kind: Result<Box<dyn Kind>, String>) -> Contender {

@@ -2,7 +2,7 @@
 //! moving a cache line.
 
 use super::Lock;
-use crate::place::Place;
+use harness::place::Place;
 use std::{
     hint::spin_loop,
     sync::atomic::{

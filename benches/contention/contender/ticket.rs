@@ -4,7 +4,7 @@
 //! a peer should be at its best.
 
 use super::Lock;
-use crate::place::Place;
+use harness::place::Place;
 use std::{
     hint::spin_loop,
     sync::atomic::{

@@ -1,7 +1,7 @@
 //! turnlock through its C ABI, in the shared library, as a C program calls it.
 
 use super::{Lock, library::Library, turnlock_rust};
-use crate::place::Place;
+use harness::place::Place;
 use std::{
     any::Any,
     ffi::{c_char, c_void},

@@ -155,8 +155,8 @@ impl<M: Machines> Ring<M> {
         self.machines.link(machine).link(self.machines.count())
     }
 
-    /// Has machine `me` the privilege? Once it has, it keeps it until its participant passes it on, as long as that has
-    /// a membership.
+    /// Returns whether machine `me` has the privilege. Once it has, it keeps it until its participant passes it on, as long
+    /// as that is a member.
     #[inline]
     pub fn has_privilege(&self, me: usize) -> bool {
         let (word, n) = (self.machines.link(me), self.machines.count());
@@ -230,7 +230,8 @@ impl<M: Machines> Ring<M> {
         next
     }
 
-    /// Which machine has the privilege and no membership? The caller, who holds the reconfiguration lock, acts for it.
+    /// Returns the machine that has the privilege and is no member: the caller, who holds the reconfiguration lock, acts
+    /// for it.
     pub fn absent_with_privilege(&self) -> Option<usize> {
         let absent = |machine: &usize| {
             // In this order: whoever passes the privilege on before it takes its membership back has passed it by now.
@@ -297,7 +298,7 @@ impl<M: Machines> Ring<M> {
         machines.set_link(me, machines.link(me).renewed(Some(Link { left: me, absent: n - 1 })));
     }
 
-    /// Does anybody but `me` want a turn?
+    /// Returns whether any machine but `me` is a member.
     pub fn is_wanted_beside(&self, me: usize) -> bool {
         (0..self.machines.bound())
             .any(|machine| machine != me && self.machines.membership(machine) != Membership::None)

@@ -63,12 +63,12 @@ impl Rule {
         (machine + distance * self.step()) % n
     }
 
-    /// Does a machine with this link play the bottom's part?
+    /// Returns whether a machine with this link plays the bottom's part.
     pub fn is_bottom(machine: usize, link: Link) -> bool {
         link.left >= machine
     }
 
-    /// Has `machine`, whose state is `mine` and whose left neighbour's is `lefts`, the privilege? Not for the sum ring,
+    /// Returns whether `machine`, whose state is `mine` and whose left neighbour's is `lefts`, has the privilege. Not for the sum ring,
     /// which asks everybody: [`Rule::sum_is_at`].
     pub fn has_privilege(self, machine: usize, link: Link, mine: u64, lefts: u64, n: usize) -> bool {
         let (bound, n) = (self.bound(n), n as u64);
@@ -117,7 +117,7 @@ impl Rule {
         }
     }
 
-    /// Is the sum ring's step one that leaves nobody out?
+    /// Returns whether the sum ring's step is one that leaves nobody out.
     pub fn step_is_sound(step: usize, n: usize) -> bool {
         let (mut a, mut b) = (step % n.max(1), n);
         while b != 0 {

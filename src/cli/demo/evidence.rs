@@ -29,7 +29,7 @@ pub struct Evidence {
     /// The victim's stop inside.
     pub stop: Option<Stop>,
     /// Who was told of a death.
-    pub news: Vec<News>,
+    pub notices: Vec<Notice>,
     /// How each program ended.
     pub endings: Vec<Ending>,
     /// What the programs wrote to standard error.
@@ -73,7 +73,7 @@ pub struct Stop {
 
 /// A program was told of a holder's death.
 #[derive(Clone, Debug)]
-pub struct News {
+pub struct Notice {
     /// Who was told.
     pub told: Language,
     /// The label of the dead.

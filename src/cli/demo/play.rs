@@ -2,7 +2,7 @@
 //! survives.
 
 use super::{
-    evidence::{End, Ending, Evidence, Expected, News, Stop, Stopped},
+    evidence::{End, Ending, Evidence, Expected, Notice, Stop, Stopped},
     journal::Progress,
     narrator::Narrator,
     no_verdict::NoVerdict,
@@ -157,7 +157,7 @@ impl Run<'_> {
             });
         } else if let Some((dead, pid, count)) = news_in(line) {
             self.narrator.told(language, dead, pid, count, self.evidence.next_after());
-            self.evidence.news.push(News { told: language, dead: dead.into(), pid });
+            self.evidence.notices.push(Notice { told: language, dead: dead.into(), pid });
         }
     }
 
@@ -213,9 +213,9 @@ mod tests {
         let stop =
             stop_in("counter.c: stopped half-way through turn 7, with fencing token 12; now: kill -9 4711");
         assert_eq!(stop.map(|stop| (stop.turn, stop.fencing_token)), Some((7, 12)));
-        let news =
+        let notice =
             news_in("counter.py: told that counter.c (process 4711) died inside; set the counter to 28");
-        assert_eq!(news, Some(("counter.c", 4711, 28)));
+        assert_eq!(notice, Some(("counter.c", 4711, 28)));
         assert!(stop_in("counter.c: done, 7 turns").is_none());
         assert!(news_in("counter.c: done, 7 turns").is_none());
     }

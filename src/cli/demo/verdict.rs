@@ -127,11 +127,11 @@ pub fn verify(expected: &[Expected], left_out: &[LeftOut], seen: &Evidence) -> V
             .iter()
             .map(|out| Absent { program: out.language.file(), why: out.why.clone() })
             .collect(),
-        owner_dead: seen.news.first().map(|news| OwnerDead {
-            label: news.dead.clone(),
-            pid: news.pid,
+        owner_dead: seen.notices.first().map(|notice| OwnerDead {
+            label: notice.dead.clone(),
+            pid: notice.pid,
             fencing_token: seen.stop.as_ref().map(|stop| stop.fencing_token.to_string()),
-            told: news.told.file(),
+            told: notice.told.file(),
             told_fencing_token: death
                 .and_then(|at| turns.get(at + 1))
                 .map(|turn| turn.fencing_token.to_string()),
@@ -238,25 +238,25 @@ fn check_death(
         }
         Some(_) => {}
     }
-    match &seen.news[..] {
+    match &seen.notices[..] {
         [] => problems.push(format!("nobody was told that {name} died inside")),
-        [news] => {
-            if news.dead != name || news.pid != stop.pid {
+        [notice] => {
+            if notice.dead != name || notice.pid != stop.pid {
                 problems.push(format!(
                     "{} was told that {} (process {}) died, and it was {name} (process {})",
-                    news.told.file(),
-                    news.dead,
-                    news.pid,
+                    notice.told.file(),
+                    notice.dead,
+                    notice.pid,
                     stop.pid
                 ));
             }
             if let Some(next) = death.and_then(|at| turns.get(at + 1))
-                && next.language != news.told
+                && next.language != notice.told
             {
                 problems.push(format!(
                     "{} came next after the death, but {} was told",
                     next.language.file(),
-                    news.told.file()
+                    notice.told.file()
                 ));
             }
         }
@@ -283,7 +283,7 @@ fn order(turns: &[Turn], death: Option<usize>) -> Order {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        evidence::{Ending, News, Stop},
+        evidence::{Ending, Notice, Stop},
         programs::Language,
     };
     use super::*;
@@ -311,7 +311,7 @@ mod tests {
                 waiting: vec!["counter.py".into()],
                 next_after: Some(Duration::from_millis(1)),
             }),
-            news: vec![News { told: Language::Python, dead: "counter.c".into(), pid: 4711 }],
+            notices: vec![Notice { told: Language::Python, dead: "counter.c".into(), pid: 4711 }],
             endings: vec![
                 ending(Language::C, End::Signal(SIGKILL)),
                 ending(Language::Python, End::Code(0)),
@@ -383,12 +383,14 @@ mod tests {
 
     #[test]
     fn the_death_and_its_news() {
-        finds("nobody was told", |seen| seen.news.clear());
-        finds("2 programs were told", |seen| seen.news.push(seen.news[0].clone()));
-        finds("was told that counter.rs (process 4711) died", |seen| seen.news[0].dead = "counter.rs".into());
-        finds("was told that counter.c (process 4712) died", |seen| seen.news[0].pid = 4712);
+        finds("nobody was told", |seen| seen.notices.clear());
+        finds("2 programs were told", |seen| seen.notices.push(seen.notices[0].clone()));
+        finds("was told that counter.rs (process 4711) died", |seen| {
+            seen.notices[0].dead = "counter.rs".into()
+        });
+        finds("was told that counter.c (process 4712) died", |seen| seen.notices[0].pid = 4712);
         finds("counter.py came next after the death, but counter.rs was told", |seen| {
-            seen.news[0].told = Language::Rust;
+            seen.notices[0].told = Language::Rust;
         });
         finds("did not stop inside", |seen| seen.stop = None);
         finds("died with fencing token 13, not in the journal", |seen| {

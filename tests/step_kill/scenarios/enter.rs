@@ -2,12 +2,12 @@
 
 use super::{has_its_turn, one_dies_inside, usual};
 use crate::{
-    format::{Format, peek_u64},
     oracle::{PARTICIPANTS, Stage},
     tracee::{begin, end},
     trial::Trial,
 };
 use std::mem::forget;
+use support::format::{Format, peek_u64};
 use turnlock::{MutexGuard, Result};
 
 pub fn attaches(trial: &Trial) {

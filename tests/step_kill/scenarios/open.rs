@@ -3,12 +3,12 @@
 use super::dies_inside;
 use crate::{
     arena::Debt,
-    format,
     oracle::{Stage, nothing_else_lies_here, options, the_living_go_on},
     tracee::{begin, end},
     trial::Trial,
 };
 use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt};
+use support::format;
 use turnlock::inspect;
 
 pub fn creates(trial: &Trial) {

@@ -6,11 +6,11 @@ use super::{
 };
 use crate::{
     arena::{Arena, Debt},
-    either::Lock,
     oracle::{Stage, enter, the_living_go_on},
     tracee::{begin, end},
     trial::Trial,
 };
+use support::either::Lock;
 use turnlock::Error;
 
 /// Enough entries in a row to retain the privilege of a new lock.

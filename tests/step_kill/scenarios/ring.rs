@@ -5,12 +5,12 @@ use super::{
     wait::{Meanwhile, behind, times_out_after},
 };
 use crate::{
-    either::{Kind, Lock},
     oracle::{Stage, enter, the_living_go_on, the_victim_stands_still},
     tracee::{begin, end},
     trial::Trial,
 };
 use std::time::Duration;
+use support::either::{Kind, Lock};
 use turnlock::{Error, MutexGuard, Result, RingAlgorithm};
 
 /// Room for so many: the first survivor, the victim, and two more.

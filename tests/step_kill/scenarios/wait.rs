@@ -3,7 +3,6 @@
 use super::{has_its_turn, until_asleep};
 use crate::{
     arena::Arena,
-    either::Kind,
     oracle::{STRICT, Stage, enter, the_living_go_on, the_victim_stands_still},
     tracee::{begin, end},
     trial::{Bystander, Trial},
@@ -12,6 +11,7 @@ use std::{
     thread::{self, sleep},
     time::Duration,
 };
+use support::either::Kind;
 use turnlock::{Error, Participant, Result};
 
 /// How long a victim waits whose time is to pass. Longer than it takes from the beginning of its wait to its first

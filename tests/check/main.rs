@@ -1,0 +1,158 @@
+//! What hangs is ended and named: a rung of `./check`, and a test of ours.
+#![cfg(not(any(loom, shuttle)))]
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use std::{
+    fs::File,
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+use support::{Place, limit, until};
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+
+/// Set for [`a_test_that_hangs_where_it_is_told_to`].
+const HANGS: &str = "TURNLOCK_TEST_HANGS";
+
+/// `./check`, with these rungs instead of its own.
+fn check_with(rungs: &str) -> Command {
+    let mut bash = Command::new("bash");
+    let script = format!("set -eu\n. .ci/rungs.sh\nrungs_are_counted=1\n{rungs}\n");
+    bash.args(["-c", &script]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    bash.env_remove("TURNLOCK_CHECK_PATIENCE");
+    bash
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat()
+}
+
+fn last_line(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).lines().last().unwrap_or_default().to_owned()
+}
+
+/// Does a process run with this as one of its words?
+fn is_running(word: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut commands = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    commands.any(|command| command.split(|byte| *byte == 0).any(|other| other == word.as_bytes()))
+}
+
+#[test]
+fn a_rung_that_hangs_is_ended_and_named_with_where_it_stood() {
+    let began = Instant::now();
+    // One that heeds no request to end, and one in a process group of its own, which keeps the output open.
+    let hangs = r#"
+        rung "the first" 60 echo fine
+        rung "one that hangs" 5 bash -c 'echo so far; trap "" TERM; set -m; sleep 1000.25 & sleep 1000.75'
+        rung "the last" 60 echo never"#;
+    let output = limit::output(&mut check_with(hangs)).unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("== the first: passed, "), "{said}");
+    assert!(said.contains("== one that hangs hangs. It stood here:\n    so far\n"), "{said}");
+    assert!(said.contains(" sleep 1000.75 : sleep;"), "the process that it stood in: {said}");
+    assert!(said.contains("== one that hangs: FAILED, ended after "), "{said}");
+    assert!(said.contains(": its limit is 5 s, with TURNLOCK_CHECK_PATIENCE=1"), "{said}");
+    assert!(said.contains("not run, or not to the end: the last\n") && !said.contains("never"), "{said}");
+    assert_eq!(last_line(&output), "1 passed, 1 failed", "{said}");
+    assert!(began.elapsed() < limit::seconds(60), "{:?}", began.elapsed());
+    assert!(!is_running("1000.25") && !is_running("1000.75"), "both are ended");
+}
+
+#[test]
+fn rungs_are_counted() {
+    let output = limit::output(&mut check_with(
+        "rung one 60 true; begin_rung two 60 true; rung three 60 true; finish_rung two",
+    ));
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(last_line(&output), "3 passed, 0 failed");
+
+    let output =
+        limit::output(&mut check_with("rung one 60 true; rung two 60 sh -c 'exit 7'; rung three 60 true"));
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains(", with status 7"), "{}", said(&output));
+    assert_eq!(last_line(&output), "1 passed, 1 failed");
+}
+
+#[test]
+fn patience_makes_limits_longer() {
+    let mut patient = check_with("rung slow 1 sleep 1.5");
+    let output = limit::output(patient.env("TURNLOCK_CHECK_PATIENCE", "60")).unwrap();
+    assert_eq!(last_line(&output), "1 passed, 0 failed", "{}", said(&output));
+    let mut nonsense = check_with("rung slow 1 true");
+    let output = limit::output(nonsense.env("TURNLOCK_CHECK_PATIENCE", "much")).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}
+
+#[test]
+fn what_a_rung_left_behind_does_not_make_it_hang() {
+    let began = Instant::now();
+    // It keeps the output open, in a session of its own.
+    let output =
+        limit::output(&mut check_with("rung leaves 600 sh -c 'setsid sleep 150 & echo left: $!'")).unwrap();
+    let said = said(&output);
+    let left = said.split("left: ").nth(1).and_then(|rest| rest.lines().next()).unwrap().parse().unwrap();
+    kill(Pid::from_raw(left), Signal::SIGKILL).unwrap();
+    assert_eq!(last_line(&output), "1 passed, 0 failed", "{said}");
+    assert!(began.elapsed() < limit::seconds(60), "{:?}", began.elapsed());
+}
+
+#[test]
+fn an_interrupted_check_ends_its_rung() {
+    let (place, mut check) = (Place::new(), check_with("rung slow 600 sleep 1000.5"));
+    let printed = File::create(place.at("printed")).unwrap();
+    let mut check = check.stdin(Stdio::null()).stdout(printed).spawn().unwrap();
+    until("the rung runs", || is_running("1000.5"));
+    kill(Pid::from_raw(check.id() as i32), Signal::SIGTERM).unwrap();
+    assert_eq!(limit::end_of(&mut check, "check").code(), Some(130));
+    assert!(!is_running("1000.5"));
+    let printed = std::fs::read_to_string(place.at("printed")).unwrap();
+    assert!(printed.ends_with("\n0 passed, 1 failed\n"), "{printed}");
+}
+
+/// What is run outside of a rung could hang.
+#[test]
+fn everything_long_is_under_a_rung() {
+    let check = include_str!("../../check");
+    let (_, rungs) = check.split_once("\n. .ci/rungs.sh\n").unwrap();
+    let lines = rungs.replace("\\\n", " ");
+    let long = |line: &&str| line.contains("cargo ") || line.contains("spec/run");
+    let quick = |line: &&str| line.starts_with('#') || line.ends_with(" --version >/dev/null 2>&1; then");
+    for line in lines.lines().map(str::trim).filter(long).filter(|line| !quick(line)) {
+        let limit = match line.split_once(' ') {
+            Some(("rung" | "begin_rung", rest)) => rest.rsplit_once("\" ").map_or("", |(_, rest)| rest),
+            _ => panic!("outside of a rung: {line}"),
+        };
+        assert!(!limit.is_empty(), "{line}");
+    }
+    assert!(lines.matches("rung \"").count() > 10, "{lines}");
+}
+
+/// For the test below.
+#[test]
+fn a_test_that_hangs_where_it_is_told_to() {
+    let _place = Place::new();
+    if std::env::var_os(HANGS).is_some() {
+        std::thread::sleep(Duration::from_secs(1000));
+    }
+}
+
+#[test]
+fn a_test_program_that_hangs_is_ended_and_names_the_test() {
+    let began = Instant::now();
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    program.args(["a_test_that_hangs", "patience_makes"]).env(HANGS, "1");
+    // Of its usual limit.
+    let output = limit::output(program.env("TURNLOCK_CHECK_PATIENCE", "0.005")).unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), None, "it ends by abort: {said}");
+    let names = "still running: a_test_that_hangs_where_it_is_told_to\n";
+    assert!(said.contains("\nHANG: 3s without a sign of life; ") && said.contains(names), "{said}");
+    assert!(began.elapsed() < limit::seconds(60), "{:?}", began.elapsed());
+}

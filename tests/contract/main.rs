@@ -1,0 +1,205 @@
+//! The contract: what a lock promises, written once and kept by every lock, whichever its kind and algorithm, and
+//! whichever way in is taken to it. A new lock or a new way in is an adapter ([`way::Way`]) and a line at the end.
+#![cfg(not(any(loom, shuttle)))]
+
+mod c;
+mod c_abi;
+mod every;
+mod fair;
+mod news;
+mod participants;
+mod ring;
+mod rust;
+mod stage;
+mod threads;
+mod way;
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+
+/// Tests that each run one case, for one way in or for none.
+macro_rules! cases {
+    ($room:ident, $way:ty: $($case:ident)*) => { $(
+        #[test]
+        fn $case() {
+            crate::$room::$case::<$way>();
+        }
+    )* };
+    ($room:ident: $($case:ident)*) => { $(
+        #[test]
+        fn $case() {
+            crate::$room::$case();
+        }
+    )* };
+}
+
+/// Groups of cases, by what a lock or a way in must be for them to mean something.
+macro_rules! group {
+    (every, $way:ty) => {
+        cases! { every, $way:
+            a_plain_counter_loses_nothing
+            fencing_tokens_strictly_increase
+            a_try_at_a_held_lock_would_block
+            a_try_at_a_lock_that_never_rests_comes_back
+            a_time_limit_ends_the_wait_and_not_earlier
+            a_wait_that_timed_out_leaves_nothing_in_the_line
+            taking_it_twice_is_a_deadlock_and_changes_nothing
+            another_thread_can_cancel_a_wait
+            a_cancel_at_any_moment_ends_one_wait
+            a_cancel_requested_before_the_wait_is_not_lost_and_spares_a_free_lock
+            named_locks_are_independent
+            names_have_1_to_63_bytes
+            a_full_directory_is_an_error_and_the_named_locks_stay
+            threads_that_name_the_same_locks_at_once_agree
+        }
+        cases! { news, $way:
+            the_next_holder_is_told_who_died
+            marked_consistent_the_lock_is_well_again
+            nothing_is_to_be_marked_where_nobody_died
+            unlocked_without_a_word_it_is_closed_for_everyone_until_a_reset
+            a_reset_waits_its_turn
+            a_second_death_before_the_repair_is_news_again
+            one_who_waits_already_is_told
+        }
+    };
+    (fair, $way:ty) => {
+        cases! { fair, $way:
+            whoever_comes_first_is_served_first
+        }
+    };
+    (threads, $way:ty) => {
+        cases! { threads, $way:
+            two_handles_of_one_file_share_the_threads_slot
+            locks_of_one_name_in_two_files_are_two_locks
+        }
+        cases! { news, $way:
+            a_thread_that_ends_inside_is_news
+        }
+    };
+    (participants, $way:ty) => {
+        cases! { participants, $way:
+            taken_in_one_thread_it_is_given_back_in_another
+            two_threads_at_once_are_one_too_many
+            a_thread_and_its_participants_are_each_their_own
+            each_participant_has_a_slot_until_it_is_closed
+        }
+    };
+    (guards, $way:ty) => {
+        cases! { news, $way:
+            a_guard_dropped_by_a_panic_is_news
+            a_guard_taken_and_dropped_while_a_panic_unwinds_is_no_news
+        }
+    };
+    (without_guards, $way:ty) => {
+        cases! { c_abi, $way:
+            who_does_not_have_it_cannot_give_it_back_or_heal_it
+        }
+    };
+}
+
+macro_rules! contract {
+    ($($name:ident = $way:ty: $($group:ident)*;)*) => { $(
+        mod $name {
+            $(group! { $group, $way })*
+        }
+    )* };
+}
+
+contract! {
+    bakery_by_threads = crate::rust::BakeryByThreads: every fair threads guards;
+    bakery_strict = crate::rust::BakeryByThreads<crate::rust::Strict>: every fair;
+    bakery_with_full_fences = crate::rust::BakeryByThreads<crate::rust::Fenced>: every fair threads guards;
+    bakery_by_participants = crate::rust::BakeryByParticipants: every fair participants guards;
+    k_state_ring_by_threads = crate::ring::ByThreads<crate::ring::KState>: every threads guards;
+    raynals_ring_by_threads = crate::ring::ByThreads<crate::ring::Raynal>: every threads guards;
+    sum_ring_by_threads = crate::ring::ByThreads<crate::ring::Sum>: every threads guards;
+    raynals_ring_by_participants = crate::ring::ByParticipants<crate::ring::Raynal>: every participants guards;
+    bakery_by_threads_in_c = crate::c::BakeryByThreads: every fair threads without_guards;
+    bakery_by_participants_in_c = crate::c::BakeryByParticipants: every fair participants without_guards;
+    raynals_ring_by_threads_in_c = crate::c::RingByThreads: every threads without_guards;
+    raynals_ring_by_participants_in_c = crate::c::RingByParticipants: every participants without_guards;
+}
+
+mod only_in_c {
+    cases! { c_abi:
+        a_mutex_handle_is_not_closed_while_its_thread_holds_it
+        a_participant_is_not_closed_while_it_holds
+        a_threads_participant_can_be_closed_after_the_thread_ended
+        every_call_with_a_closed_handle_says_so
+        null_is_an_invalid_argument
+        a_name_that_is_not_utf_8_is_a_bad_name
+        options_of_another_version_are_taken_or_refused_but_never_misread
+        structs_to_be_filled_in_are_of_any_version_and_checked_before_the_lock_is_taken
+        a_wait_is_ended_by_what_it_asks_between_its_sleeps
+        a_handle_is_opened_again_in_the_file_that_the_path_names
+        a_mutex_that_must_exist_is_not_created
+        a_mutex_keeps_the_patience_that_its_creator_gave_it
+        the_last_message_is_the_calling_threads_own
+        a_participant_and_a_mutex_of_two_files_do_not_go_together
+        a_label_stands_in_the_news
+        a_cancelled_participant_may_be_closed_from_another_thread
+    }
+}
+
+mod only_in_rust {
+    use support::{Place, elsewhere};
+    use turnlock::{Error, LockFile};
+
+    #[test]
+    fn a_name_with_a_nul_in_it_is_a_bad_name() {
+        let place = Place::new();
+        let file = LockFile::open(place.lock_file()).unwrap();
+        for name in ["\0", "a\0", "\0a", "a\0b"] {
+            assert!(matches!(file.mutex(name), Err(Error::BadName { .. })), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_participant_dropped_while_it_holds_is_news() {
+        let place = Place::new();
+        let file = LockFile::options().label("left early").open(place.lock_file()).unwrap();
+        let mutex = file.mutex("a").unwrap();
+        let participant = file.participant_options().label("a task").open().unwrap();
+        std::mem::forget(mutex.lock_as(&participant).unwrap());
+        assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+        drop(participant);
+        let mut guard = mutex.try_lock().unwrap();
+        assert!(guard.acquired().previous_owner_died);
+        assert_eq!(guard.previous_owner().unwrap().label, "a task");
+        guard.mark_consistent().unwrap();
+    }
+
+    #[test]
+    fn a_mutex_outlives_its_file_handle_and_the_last_of_all_gives_the_slot_back() {
+        let place = Place::new();
+        let slots = || turnlock::inspect::snapshot(place.lock_file()).unwrap().participants.len();
+        let file = LockFile::open(place.lock_file()).unwrap();
+        let mutex = file.mutex("a").unwrap();
+        drop(file);
+        mutex.try_lock().unwrap().unlock().unwrap();
+        let again = mutex.clone();
+        drop(mutex);
+        again.try_lock().unwrap().unlock().unwrap();
+        assert_eq!(slots(), 1);
+        elsewhere(|| {
+            again.try_lock().unwrap().unlock().unwrap();
+            assert_eq!(slots(), 2);
+        });
+        drop(again);
+        assert_eq!(slots(), 0);
+    }
+
+    #[test]
+    fn a_mutex_that_must_exist_is_not_created() {
+        let place = Place::new();
+        let file = LockFile::open(place.lock_file()).unwrap();
+        match file.existing_mutex("a") {
+            Err(error @ Error::NotFound { .. }) => assert!(error.to_string().contains("\"a\""), "{error}"),
+            other => panic!("{:?}", other.map(drop)),
+        }
+        let mutex = file.mutex("a").unwrap();
+        let guard = mutex.lock().unwrap();
+        let same = file.existing_mutex("a").unwrap();
+        assert!(matches!(same.try_lock(), Err(Error::Deadlock)));
+        drop(guard);
+    }
+}

@@ -1,0 +1,91 @@
+//! `turnlock demo`, from outside: its verdict, and that it can give a bad one.
+#![cfg(all(feature = "cli", not(any(loom, shuttle))))]
+
+use serde_json::Value;
+use std::process::{Command, Output};
+use support::limit;
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+
+fn demo(arguments: &[&str]) -> Output {
+    limit::output(Command::new(env!("CARGO_BIN_EXE_turnlock")).arg("demo").args(arguments)).unwrap()
+}
+
+fn verdict(output: &Output) -> Value {
+    let story = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("no verdict ({error}):\n{story}"))
+}
+
+#[test]
+fn all_is_in_order() {
+    let output = demo(&["--json", "--turns", "1000"]);
+    let verdict = verdict(&output);
+    assert!(output.status.success(), "{verdict:#}");
+    assert_eq!(verdict["in_order"], true);
+    assert_eq!(verdict["problems"], Value::Array(vec![]));
+    assert_eq!(verdict["found"], verdict["expected"]);
+    assert_eq!(verdict["journal_lines"], verdict["expected"]);
+
+    let programs = verdict["programs"].as_array().unwrap();
+    let left_out = verdict["left_out"].as_array().unwrap();
+    assert_eq!(programs.len() + left_out.len(), 5);
+    assert!(programs.iter().any(|part| part["program"] == "counter.rs"));
+    let sum: u64 = programs.iter().map(|part| part["acquisitions"].as_u64().unwrap()).sum();
+    assert_eq!(verdict["found"], sum);
+
+    let killed: Vec<&Value> = programs.iter().filter(|part| part["killed"] == true).collect();
+    let dead = &verdict["owner_dead"];
+    assert_eq!(killed.len(), 1);
+    assert_eq!(dead["label"], killed[0]["program"]);
+    let token = |value: &Value| value.as_str().unwrap().parse::<u64>().unwrap();
+    assert!(token(&dead["told_fencing_token"]) > token(&dead["fencing_token"]));
+}
+
+#[test]
+fn without_a_common_lock_it_is_off() {
+    let output = demo(&["--json", "--turns", "1000", "--separate-locks"]);
+    let verdict = verdict(&output);
+    assert_eq!(output.status.code(), Some(1), "{verdict:#}");
+    assert_eq!(verdict["in_order"], false);
+    let problems = verdict["problems"].to_string();
+    assert!(problems.contains("the fencing tokens do not increase"), "{problems}");
+    assert!(problems.contains("nobody was told"), "{problems}");
+}
+
+#[test]
+fn every_language_can_be_the_one_that_dies() {
+    for program in ["c++", "python", "rust"] {
+        let output = demo(&["--json", "--turns", "400", "--kill", program]);
+        let story = String::from_utf8_lossy(&output.stderr);
+        if story.contains("since it is left out") {
+            eprintln!("{story}");
+            continue;
+        }
+        assert_eq!(verdict(&output)["problems"], Value::Array(vec![]), "{program}:\n{story}");
+        assert!(output.status.success());
+    }
+}
+
+#[test]
+fn a_program_whose_compiler_is_missing_is_left_out() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_turnlock"));
+    command.args(["demo", "--json", "--turns", "400"]);
+    command.envs([("CC", "no-such-compiler"), ("CXX", "no-such-compiler")]);
+    let output = limit::output(&mut command).unwrap();
+    let verdict = verdict(&output);
+    assert_eq!(verdict["problems"], Value::Array(vec![]));
+    let left_out: Vec<&Value> =
+        verdict["left_out"].as_array().unwrap().iter().map(|out| &out["program"]).collect();
+    assert!(
+        left_out.contains(&&"counter.c".into()) && left_out.contains(&&"counter.cpp".into()),
+        "{left_out:?}"
+    );
+    assert!(verdict["left_out"][0]["why"].as_str().unwrap().contains("no-such-compiler"));
+}
+
+#[test]
+fn no_library_no_demo_and_what_to_do() {
+    let output = demo(&["--library", "/no/such/folder"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/folder: no such file"));
+}

@@ -1,0 +1,110 @@
+//! `install.sh`, into a scratch prefix: what it writes down is right from everywhere, and what it says to do works.
+#![cfg(all(feature = "cli", not(any(loom, shuttle))))]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+use support::built;
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/install.sh");
+
+/// A folder with what cargo built for these tests, as `TURNLOCK_BUILT` wants it.
+fn built_folder(below: &Path) -> PathBuf {
+    let folder = below.join("built");
+    fs::create_dir(&folder).unwrap();
+    let (commands, libraries) = built::folders();
+    for file in [commands.join("turnlock"), libraries.join("libturnlock.so"), libraries.join("libturnlock.a")]
+    {
+        fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
+    }
+    folder
+}
+
+fn install(from: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    Command::new(SCRIPT)
+        .args(arguments)
+        .current_dir(from)
+        .env_remove("DESTDIR")
+        .env("TURNLOCK_BUILT", "built")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The README's C program.
+fn c_program() -> String {
+    let readme = include_str!("../../README.md");
+    readme.split("```c\n").nth(1).unwrap().split("```").next().unwrap().into()
+}
+
+#[test]
+fn a_relative_prefix_is_written_down_absolute_and_what_it_says_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().canonicalize().unwrap();
+    built_folder(&here);
+    let output = install(&here, &["./built/../out/turnlock/"], &[]);
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}{}", text(&output.stderr));
+    let prefix = here.join("out/turnlock");
+    let prefix = prefix.to_str().unwrap();
+    assert!(said.contains(&format!(" is in {prefix}\n")), "{said}");
+    let pc = fs::read_to_string(here.join("out/turnlock/lib/pkgconfig/turnlock.pc")).unwrap();
+    assert!(pc.starts_with(&format!("prefix={prefix}\n")), "{pc}");
+    let installed = Command::new(here.join("out/turnlock/bin/turnlock")).arg("--version").output().unwrap();
+    assert_eq!(text(&installed.stdout), format!("turnlock {}\n", env!("CARGO_PKG_VERSION")));
+
+    // Every line that it says, as it says it, elsewhere.
+    let work = here.join("elsewhere");
+    fs::create_dir(&work).unwrap();
+    fs::write(work.join("program.c"), c_program()).unwrap();
+    let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let (programs, others): (Vec<&str>, Vec<&str>) =
+        lines.iter().partition(|line| line.ends_with("./program"));
+    assert_eq!((programs.len(), others.len()), (2, 3), "{said}");
+    let script = format!("{}\ncommand -v turnlock", lines.join("\n"));
+    let ran = Command::new("sh")
+        .args(["-ec", &script])
+        .current_dir(&work)
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("PKG_CONFIG_PATH")
+        .output()
+        .unwrap();
+    let printed = text(&ran.stdout);
+    assert!(ran.status.success(), "{script}\n{printed}{}", text(&ran.stderr));
+    assert_eq!(printed.matches("alone, with fencing token ").count(), 2, "{printed}");
+    assert!(printed.ends_with(&format!("{prefix}/bin/turnlock\n")), "{printed}");
+}
+
+#[test]
+fn a_package_says_where_it_will_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().canonicalize().unwrap();
+    built_folder(&here);
+    let output = install(&here, &["/opt/turnlock"], &[("DESTDIR", "package")]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let pc = fs::read_to_string(here.join("package/opt/turnlock/lib/pkgconfig/turnlock.pc")).unwrap();
+    assert!(pc.starts_with("prefix=/opt/turnlock\n"), "{pc}");
+    assert!(text(&output.stdout).ends_with("It is for /opt/turnlock: copy it there before using it.\n"));
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    built_folder(folder.path());
+    for argument in ["with blank", "--prefix=/usr", "it's"] {
+        let output = install(folder.path(), &[argument], &[]);
+        assert_eq!(output.status.code(), Some(64), "{argument}: {}", text(&output.stdout));
+    }
+    assert_eq!(folder.path().read_dir().unwrap().count(), 1);
+    let help = install(folder.path(), &["--help"], &[]);
+    let help = text(&help.stdout);
+    assert!(help.contains("./install.sh [PREFIX]") && help.contains("TURNLOCK_BUILT"), "{help}");
+}

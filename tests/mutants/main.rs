@@ -1,0 +1,78 @@
+//! Every mutant is a switch in the code or a patch here, not both; the patches fit the code as it is; and nothing that is
+//! shipped has more than switches of a fence or an order.
+#![cfg(not(any(loom, shuttle)))]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The names of all mutants, as their table has them.
+fn mutants() -> BTreeSet<String> {
+    let table = fs::read_to_string(root().join("src/mutants.rs")).unwrap();
+    let list = table.split_once("pub const ALL").unwrap().1.split_once("];").unwrap().0;
+    list.split("Mutant::").skip(1).map(|rest| rest.split(',').next().unwrap().trim().to_owned()).collect()
+}
+
+fn files_in(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files_in(&path, files) } else { files.push(path) }
+    }
+}
+
+/// The mutants that stand in a folder of sources, and where something else than a switch of a fence or an order does.
+fn switches_in(folder: &Path) -> (BTreeSet<String>, Vec<String>) {
+    let (mut files, mut found, mut others) = (Vec::new(), BTreeSet::new(), Vec::new());
+    files_in(folder, &mut files);
+    for path in files.iter().filter(|path| !path.ends_with("src/mutants.rs")) {
+        let text = fs::read_to_string(path).unwrap();
+        let name =
+            |rest: &str| rest.chars().take_while(|letter| letter.is_alphanumeric()).collect::<String>();
+        found.extend(text.split("Mutant::").skip(1).map(name));
+        if text.contains("is_on(") {
+            others.push(path.display().to_string());
+        }
+    }
+    (found, others)
+}
+
+fn patches() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    files_in(&root().join("tests/mutants"), &mut files);
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "patch"));
+    files.sort();
+    files
+}
+
+#[test]
+fn each_mutant_is_a_switch_or_a_patch() {
+    let (switches, others) = switches_in(&root().join("src"));
+    assert_eq!(others, [] as [&str; 0], "asks whether a mutant is on: make a patch of it");
+    let patches: BTreeSet<String> =
+        patches().iter().map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    assert_eq!(switches.intersection(&patches).collect::<Vec<_>>(), [] as [&String; 0], "both");
+    let all: BTreeSet<String> = switches.union(&patches).cloned().collect();
+    assert_eq!(all, mutants());
+}
+
+#[test]
+fn the_patches_fit_the_code_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let copied = Command::new("cp").arg("-r").arg(root().join("src")).arg(folder.path()).status().unwrap();
+    assert!(copied.success());
+    let applied = Command::new("git").arg("apply").args(patches()).current_dir(&folder).output().unwrap();
+    assert!(
+        applied.status.success(),
+        "{}make the patch anew: CONTRIBUTING.md says how",
+        String::from_utf8_lossy(&applied.stderr)
+    );
+    let (switches, _) = switches_in(&folder.path().join("src"));
+    assert_eq!(switches, mutants());
+}

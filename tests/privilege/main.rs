@@ -1,0 +1,138 @@
+//! The retained privilege: who may enter again without asking, how it is taken back, and how long anyone waits for
+//! that.
+#![cfg(not(any(loom, shuttle)))]
+
+mod death;
+mod membarrier;
+mod order;
+
+use death::{retains, retains_and_holds};
+use membarrier::{forbids_membarrier, loses_membarrier};
+use std::{path::Path, thread, time::Duration};
+use support::{
+    NoHang, Place, elsewhere,
+    format::{Format, peek_u64},
+};
+use turnlock::{Error, LockFile, LockFileOptions, Mutex, inspect};
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+
+support::roles! { forbids_membarrier, loses_membarrier, retains, retains_and_holds }
+
+/// Enough entries in a row to retain the privilege, whatever was learnt before.
+const MANY: usize = 200;
+
+fn options(full_fences: bool) -> LockFileOptions {
+    let mut options = LockFile::options();
+    options.full_fences(full_fences);
+    options
+}
+
+fn biased_to(path: &Path) -> Option<usize> {
+    inspect::snapshot(path).unwrap().locks[0].biased_to
+}
+
+fn enter_often(mutex: &Mutex) {
+    for _ in 0..MANY {
+        mutex.lock().unwrap().unlock().unwrap();
+    }
+}
+
+#[test]
+fn one_who_enters_again_and_again_retains_the_privilege() {
+    for full_fences in [false, true] {
+        let place = Place::new();
+        let file = options(full_fences).open(place.lock_file()).unwrap();
+        let mutex = file.mutex("a").unwrap();
+        assert_eq!(biased_to(&place.lock_file()), None);
+        enter_often(&mutex);
+        assert_eq!(biased_to(&place.lock_file()), Some(file.current_participant().unwrap().slot()));
+        // Inside, as anyone is.
+        let guard = mutex.lock().unwrap();
+        let status = inspect::snapshot(place.lock_file()).unwrap();
+        assert_eq!(status.locks[0].holder.as_ref().unwrap().fencing_token, Some(guard.fencing_token()));
+        assert!(matches!(mutex.try_lock(), Err(Error::Deadlock)));
+        elsewhere(|| assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock))));
+        guard.unlock().unwrap();
+        // Not asked, it is given to whoever comes.
+        elsewhere(|| mutex.try_lock().unwrap().unlock().unwrap());
+        elsewhere(|| mutex.lock().unwrap().unlock().unwrap());
+        mutex.lock().unwrap().unlock().unwrap();
+    }
+}
+
+/// A thread by the shortest way, a participant and whoever has full fences by a longer one: none of them through the
+/// line.
+#[test]
+fn the_retainer_does_not_go_through_the_line() {
+    for full_fences in [false, true] {
+        let place = Place::new();
+        let file = options(full_fences).open(place.lock_file()).unwrap();
+        let format = Format { participants: file.participants().into(), locks: file.locks().into() };
+        // Whoever comes through the line counts them, or begins to retain the privilege.
+        let counted = || {
+            let words = [format.unbiased(1), format.biased_at(1)];
+            words.map(|word| peek_u64(&place.lock_file(), word))
+        };
+        let mutex = file.mutex("a").unwrap();
+        let participant = file.participant().unwrap();
+        let enter_often_as = || {
+            for _ in 0..MANY {
+                mutex.lock_as(&participant).unwrap().unlock().unwrap();
+            }
+        };
+        for enter_often in [&|| enter_often(&mutex), &enter_often_as as &dyn Fn()] {
+            enter_often();
+            let before = counted();
+            enter_often();
+            assert_eq!(counted(), before, "full fences: {full_fences}");
+        }
+    }
+}
+
+#[test]
+fn a_counter_of_many_threads_that_enter_in_bursts_loses_nothing() {
+    struct Counter(std::cell::UnsafeCell<u64>);
+    // SAFETY: only touched with the lock.
+    unsafe impl Sync for Counter {}
+    let _no_hang = NoHang::for_seconds(120);
+    for (full_fences, patience) in [(false, 0), (true, 0), (false, 50), (true, 50)] {
+        let place = Place::new();
+        let file = options(full_fences).open(place.lock_file()).unwrap();
+        let mutex = file.mutex_options().patience(Duration::from_micros(patience)).open("a").unwrap();
+        let counter = Counter(std::cell::UnsafeCell::new(0));
+        const THREADS: u64 = 4;
+        const BURSTS: u64 = 40;
+        thread::scope(|threads| {
+            for _ in 0..THREADS {
+                threads.spawn(|| {
+                    let counter = &counter;
+                    for burst in 0..BURSTS {
+                        for _ in 0..MANY {
+                            let guard = mutex.lock().unwrap();
+                            // SAFETY: the lock is held.
+                            unsafe { *counter.0.get() += 1 };
+                            guard.unlock().unwrap();
+                        }
+                        if burst % 4 == 0 {
+                            thread::sleep(Duration::from_micros(100));
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(counter.0.into_inner(), THREADS * BURSTS * MANY as u64);
+    }
+}
+
+/// It is the thread's, which takes part by itself at the same time: two would be in one slot.
+#[test]
+fn nobody_locks_as_a_threads_own_participant() {
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let mutex = file.mutex("a").unwrap();
+    let thread = file.current_participant().unwrap();
+    for taken in [mutex.try_lock_as(&thread), mutex.lock_as(&thread)] {
+        assert!(matches!(taken.map(drop), Err(Error::InvalidArgument(_))));
+    }
+}

@@ -1,0 +1,116 @@
+//! Machines that refuse `membarrier`, from the beginning or later.
+
+use super::enter_often;
+use support::{
+    NoHang, Place,
+    actor::{Actor, hear, say},
+};
+use turnlock::{LockFile, inspect};
+
+/// Has the kernel refuse membarrier from now on, as a container's filter may.
+fn refuse_membarrier() {
+    const LOAD_SYSTEM_CALL_NUMBER: libc::sock_filter = libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+    let skip_unless = libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: libc::SYS_membarrier as u32 };
+    let answer = |k| libc::sock_filter { code: 0x06, jt: 0, jf: 0, k };
+    let filter = [
+        LOAD_SYSTEM_CALL_NUMBER,
+        skip_unless,
+        answer(libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        answer(libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: a filter program of our own, read by the kernel during the call.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program), 0);
+    }
+}
+
+pub fn forbids_membarrier(words: &[String]) {
+    refuse_membarrier();
+    match LockFile::open(&words[0]).and_then(|file| file.mutex("a")) {
+        Err(error) => say(&error.to_string()),
+        Ok(mutex) => {
+            enter_often(&mutex);
+            say("takes part");
+            hear();
+            enter_often(&mutex);
+            say("took part");
+        }
+    }
+    hear();
+}
+
+/// Where the first one to come has no membarrier, everybody has full fences.
+#[test]
+fn without_membarrier_everybody_fences() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let mut without = Actor::start("forbids_membarrier", &[path.to_str().unwrap()]);
+    without.expect("takes part");
+    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    enter_often(&mutex);
+    without.tell("again");
+    enter_often(&mutex);
+    without.expect("took part");
+    assert_eq!(inspect::snapshot(&path).unwrap().fences, "full");
+    without.tell("end");
+    without.end_well();
+}
+
+pub fn loses_membarrier(words: &[String]) {
+    let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
+    enter_often(&mutex);
+    say("takes part");
+    hear();
+    refuse_membarrier();
+    say(&mutex.lock().map(drop).unwrap_err().to_string());
+    hear();
+    drop(mutex.lock().unwrap());
+    say("inside");
+}
+
+/// A filter that comes after the file was opened: who cannot take the privilege back is told so at once, and what to do;
+/// nobody else is held up, and it takes part again when nobody retains the privilege.
+#[test]
+fn one_that_membarrier_is_taken_from_is_told_at_once_what_to_do() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let mut loses = Actor::start("loses_membarrier", &[path.to_str().unwrap()]);
+    loses.expect("takes part");
+    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    enter_often(&mutex);
+    loses.tell("go on");
+    let said = loses.hear();
+    assert!(said.contains("membarrier") && said.contains("TURNLOCK_FILE_FULL_FENCES"), "{said}");
+    enter_often(&mutex);
+    assert!(inspect::snapshot(&path).unwrap().locks[0].queue.is_empty());
+    // Its slot given back, nobody has the privilege.
+    drop(mutex);
+    loses.tell("go on");
+    loses.expect("inside");
+    loses.end_well();
+}
+
+/// Where others rely on membarrier already, one without it is told so, and nothing is changed.
+#[test]
+fn one_without_membarrier_is_refused_among_those_who_rely_on_it() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let file = LockFile::open(&path).unwrap();
+    let mutex = file.mutex("a").unwrap();
+    enter_often(&mutex);
+    let mut without = Actor::start("forbids_membarrier", &[path.to_str().unwrap()]);
+    let said = without.hear();
+    assert!(said.contains("membarrier"), "{said}");
+    assert_eq!(inspect::snapshot(&path).unwrap().fences, "membarrier");
+    enter_often(&mutex);
+    // With nobody taking part, the file goes over to full fences.
+    drop((mutex, file));
+    let mut without = Actor::start("forbids_membarrier", &[path.to_str().unwrap()]);
+    without.expect("takes part");
+    assert_eq!(inspect::snapshot(&path).unwrap().fences, "full");
+}

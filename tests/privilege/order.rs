@@ -1,0 +1,218 @@
+//! How long a waiter may be passed by others.
+
+use super::enter_often;
+use std::{
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use support::{
+    NoHang, Place, elsewhere,
+    format::{Format, peek_u64},
+    join, line_at, until, until_waiting,
+};
+use turnlock::{Error, LockFile};
+
+/// Once its patience is over, a waiter is the next, however many want the lock meanwhile, the last holder included.
+#[test]
+fn nobody_overtakes_a_waiter_after_its_patience() {
+    let _no_hang = NoHang::for_seconds(120);
+    for patience in [Duration::ZERO, Duration::from_micros(200), Duration::from_millis(5)] {
+        let place = Place::new();
+        let file = LockFile::open(place.lock_file()).unwrap();
+        let mutex = file.mutex_options().patience(patience).open("a").unwrap();
+        enter_often(&mutex);
+        for _ in 0..20 {
+            let guard = mutex.lock().unwrap();
+            let last = guard.fencing_token();
+            let stop = AtomicBool::new(false);
+            thread::scope(|threads| {
+                let waiter = threads.spawn(|| {
+                    let guard = mutex.lock().unwrap();
+                    let token = guard.fencing_token();
+                    guard.unlock().unwrap();
+                    token
+                });
+                until_waiting(&place.lock_file(), "a", 1);
+                for _ in 0..3 {
+                    threads.spawn(|| {
+                        while !stop.load(Relaxed) {
+                            drop(mutex.try_lock());
+                            drop(mutex.lock().unwrap());
+                        }
+                    });
+                }
+                guard.unlock().unwrap();
+                drop(mutex.lock().unwrap());
+                let token = waiter.join().unwrap();
+                stop.store(true, Relaxed);
+                assert_eq!(token, last + 1, "somebody overtook it");
+            });
+        }
+    }
+}
+
+const PATIENCES: [Duration; 2] = [Duration::ZERO, Duration::from_micros(500)];
+
+/// A planted bug is one for the whole process, and tests are its threads. Those that would see one have this to read.
+static FIELD: RwLock<()> = RwLock::new(());
+
+/// Who takes it from one who used it all the time would retain it, and enter again and again before the next one is
+/// awake.
+#[test]
+fn who_takes_it_over_lets_those_behind_in_first() {
+    let _unplanted = FIELD.read().unwrap_or_else(PoisonError::into_inner);
+    for patience in PATIENCES {
+        assert_eq!(entries_before_the_one_behind_who_takes_over(patience), 0, "{patience:?}");
+    }
+}
+
+/// In strict order or among those whose patience is over. In the worst of some rounds.
+fn entries_before_the_one_behind_who_takes_over(patience: Duration) -> u64 {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let mutex = LockFile::open(&path).unwrap().mutex_options().patience(patience).open("a").unwrap();
+    let overtaken = (0..30).map(|_| {
+        enter_often(&mutex);
+        let guard = mutex.lock().unwrap();
+        let last = guard.fencing_token();
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                let guard = mutex.lock().unwrap();
+                assert_eq!(guard.fencing_token(), last + 1);
+                guard.unlock().unwrap();
+                enter_often(&mutex);
+            });
+            until_waiting(&path, "a", 1);
+            let behind = threads.spawn(|| mutex.lock().unwrap().fencing_token());
+            until_waiting(&path, "a", 2);
+            guard.unlock().unwrap();
+            join(behind) - (last + 2)
+        })
+    });
+    overtaken.max().unwrap()
+}
+
+/// Who gives up has asked for those behind it too: the retainer does not pass them meanwhile.
+#[test]
+fn one_who_gives_up_asking_does_not_let_the_retainer_pass_those_behind() {
+    let _unplanted = FIELD.read().unwrap_or_else(PoisonError::into_inner);
+    for patience in PATIENCES {
+        assert_eq!(entries_before_the_one_behind_who_gives_up(patience), 0, "{patience:?}");
+    }
+}
+
+/// In strict order or among those whose patience is over. In the worst of some rounds.
+fn entries_before_the_one_behind_who_gives_up(patience: Duration) -> u64 {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let file = LockFile::open(&path).unwrap();
+    let format = Format { participants: file.participants().into(), locks: file.locks().into() };
+    let mutex = file.mutex_options().patience(patience).open("a").unwrap();
+    let overtaken = (0..10).map(|_| {
+        enter_often(&mutex);
+        let guard = mutex.lock().unwrap();
+        let last = guard.fencing_token();
+        let control = || peek_u64(&path, format.region(1));
+        let unasked = control();
+        thread::scope(|threads| {
+            let gives_up = threads.spawn(|| {
+                assert!(matches!(mutex.lock_for(Duration::from_millis(60)), Err(Error::TimedOut)));
+            });
+            until("somebody asks", || control() != unasked);
+            let behind = threads.spawn(|| mutex.lock().unwrap().fencing_token());
+            let gave_up = || gives_up.is_finished();
+            let insist = || line_at(&path, "a").iter().filter(|waiter| waiter.for_seconds.is_some()).count();
+            until("both insist on their places", || gave_up() || insist() == 2);
+            // On a machine that is too busy this round shows nothing.
+            let too_late = gave_up();
+            // Until the first moment at which we might pass.
+            while !gave_up() && control() != unasked {}
+            guard.unlock().unwrap();
+            enter_often(&mutex);
+            let overtaken = join(behind) - (last + 1);
+            if too_late { 0 } else { overtaken }
+        })
+    });
+    overtaken.max().unwrap()
+}
+
+#[cfg(feature = "mutants")]
+mod planted {
+    use super::*;
+    use turnlock::mutants::{Mutant, switch_on};
+
+    fn is_caught(bug: Mutant, overtaken: fn(Duration) -> u64) {
+        let _alone = FIELD.write().unwrap_or_else(PoisonError::into_inner);
+        switch_on(Some(bug));
+        // On a busy machine the one behind may be awake before anybody can pass.
+        let caught = PATIENCES.map(|patience| (0..10).any(|_| overtaken(patience) > 0));
+        switch_on(None);
+        assert_eq!(caught, [true; 2], "{bug:?}, patience {PATIENCES:?}");
+    }
+
+    #[test]
+    fn retaining_over_the_heads_of_those_behind_is_caught() {
+        is_caught(Mutant::BiasOverQueue, entries_before_the_one_behind_who_takes_over);
+    }
+
+    #[test]
+    fn taking_a_request_back_over_the_heads_of_those_behind_is_caught() {
+        is_caught(Mutant::CancelsOverQueue, entries_before_the_one_behind_who_gives_up);
+    }
+}
+
+/// One who retains it and enters again without a pause cannot keep a waiter out.
+#[test]
+fn patience_has_an_end() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let mutex = file.mutex_options().patience(Duration::from_millis(20)).open("a").unwrap();
+    enter_often(&mutex);
+    let is_in = AtomicBool::new(false);
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            let guard = mutex.lock().unwrap();
+            is_in.store(true, Relaxed);
+            guard.unlock().unwrap();
+        });
+        while !is_in.load(Relaxed) {
+            enter_often(&mutex);
+        }
+    });
+}
+
+/// Patience is for those who have the time.
+#[test]
+fn a_time_limit_shorter_than_the_patience_holds() {
+    let _no_hang = NoHang::for_seconds(20);
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let mutex = file.mutex_options().patience(Duration::from_secs(3600)).open("a").unwrap();
+    enter_often(&mutex);
+    let _guard = mutex.lock().unwrap();
+    elsewhere(|| {
+        for limit in [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(20)] {
+            let began = Instant::now();
+            assert!(matches!(mutex.lock_for(limit), Err(Error::TimedOut)));
+            assert!(began.elapsed() >= limit);
+        }
+        let me = file.current_participant().unwrap();
+        // Before the wait, and in the midst of it, out of the line.
+        me.cancel();
+        assert!(matches!(mutex.lock(), Err(Error::Cancelled)));
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                thread::sleep(Duration::from_millis(10));
+                me.cancel();
+            });
+            assert!(matches!(mutex.lock(), Err(Error::Cancelled)));
+        });
+    });
+}

@@ -1,0 +1,227 @@
+//! Somebody who acts for a dead holder is stopped, or killed, half-way.
+//!
+//! Needs `--features trace`: the reaper stops itself at a step of `src/trace.rs`.
+#![cfg(all(feature = "trace", not(any(loom, shuttle))))]
+
+use nix::sys::signal::{Signal, raise};
+use std::{
+    path::Path,
+    sync::atomic::{AtomicU8, Ordering::Relaxed},
+    time::Duration,
+};
+use support::{
+    NoHang, Place,
+    actor::{Actor, hear, say},
+    limit,
+};
+use turnlock::{
+    Error, LockFile,
+    inspect::{self, Life},
+    trace::{self, Step},
+};
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+
+support::roles! { asks_for_a_turn, dies_holding, forks_and_reaps, lowers, reaps }
+
+fn dies_holding(words: &[String]) {
+    let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
+    let _guard = mutex.lock().unwrap();
+    say("inside");
+    hear();
+}
+
+/// Where [`reaps`] stops.
+static STOP_AT: AtomicU8 = AtomicU8::new(0);
+
+/// Takes the lock after a dead holder; stops itself at the step that is named, once.
+fn reaps(words: &[String]) {
+    // Its own slot first: attaching goes through the same steps.
+    let file = LockFile::open(&words[0]).unwrap();
+    let _attached = file.current_participant().unwrap();
+    let mutex = file.mutex("a").unwrap();
+    let number: u8 = words[1].parse().unwrap();
+    stop_at(Step::ALL.into_iter().find(|step| *step as u8 == number).unwrap());
+    let mut guard = mutex.lock().unwrap();
+    say(if guard.acquired().previous_owner_died { "news" } else { "no news" });
+    guard.mark_consistent().unwrap();
+    guard.unlock().unwrap();
+}
+
+/// Stops this process at `step`, once.
+fn stop_at(step: Step) {
+    STOP_AT.store(step as u8, Relaxed);
+    trace::watch(|step| {
+        if STOP_AT.load(Relaxed) == step as u8 {
+            STOP_AT.store(0, Relaxed);
+            raise(Signal::SIGSTOP).unwrap();
+        }
+    });
+}
+
+/// Waits until it has stopped itself.
+fn until_stopped(actor: &Actor) {
+    let stopped = limit::status_of(actor.pid() as i32, libc::WUNTRACED);
+    assert!(libc::WIFSTOPPED(stopped) && libc::WSTOPSIG(stopped) == libc::SIGSTOP, "{stopped:#x}");
+}
+
+/// Waits for the lock of a living holder; forks a child meanwhile, which lives on; stops when it acts for the holder.
+fn forks_and_reaps(words: &[String]) {
+    let file = LockFile::open(&words[0]).unwrap();
+    let mutex = file.mutex("a").unwrap();
+    let waiter = std::thread::spawn(move || {
+        let _attached = file.current_participant().unwrap();
+        stop_at(Step::Reap);
+        drop(mutex.lock());
+    });
+    // It has looked whether the holder lives, more than once.
+    std::thread::sleep(Duration::from_millis(100));
+    // SAFETY: the child only waits for a signal.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        loop {
+            // SAFETY: as above.
+            unsafe { libc::pause() };
+        }
+    }
+    say(&format!("child {child}"));
+    waiter.join().unwrap();
+}
+
+#[test]
+fn a_killed_reaper_whose_process_forked_while_it_waited_holds_nobody_up() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let mut holder = Actor::start("dies_holding", &[path.to_str().unwrap()]);
+    holder.expect("inside");
+    let mut reaper = Actor::start("forks_and_reaps", &[path.to_str().unwrap()]);
+    let child = reaper.expect_number("child") as i32;
+    holder.kill();
+    until_stopped(&reaper);
+    reaper.kill();
+    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    let mut guard = mutex.lock_for(Duration::from_secs(10)).unwrap();
+    assert!(guard.acquired().previous_owner_died);
+    guard.mark_consistent().unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child), Signal::SIGKILL).expect("it was still there");
+}
+
+/// Gives two slots back, the higher one last, and stops while it has the scans leave out the other.
+fn lowers(words: &[String]) {
+    let file = LockFile::open(&words[0]).unwrap();
+    let low = file.participant().unwrap();
+    let high = file.participant().unwrap();
+    drop(low);
+    stop_at(Step::Lower);
+    drop(high);
+    say("went on");
+}
+
+#[test]
+fn one_who_is_stopped_while_it_lowers_the_bound_keeps_newcomers_from_one_slot_at_most() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let file = LockFile::options().participants(8).open(&path).unwrap();
+    // With it, this thread has a slot.
+    let mutex = file.mutex("a").unwrap();
+    let mut lowers = Actor::start("lowers", &[path.to_str().unwrap()]);
+    until_stopped(&lowers);
+    // Its own two: the one that it gives back, and the one that it holds to leave it out.
+    let newcomers: Vec<_> = (0..5).map(|_| file.participant().unwrap()).collect();
+    for newcomer in &newcomers {
+        mutex.lock_as(newcomer).unwrap().unlock().unwrap();
+    }
+    lowers.signal(Signal::SIGCONT);
+    lowers.expect("went on");
+    // Nobody who came meanwhile is left out of the scans.
+    let guard = mutex.lock_as(&newcomers[4]).unwrap();
+    for newcomer in &newcomers[..4] {
+        assert!(matches!(mutex.try_lock_as(newcomer), Err(Error::WouldBlock)));
+    }
+    drop(guard);
+    lowers.end_well();
+}
+
+/// Asks for a turn, and stops with the reconfiguration lock in hand.
+fn asks_for_a_turn(words: &[String]) {
+    let ring = LockFile::open(&words[0]).unwrap().turn_ring("a").unwrap();
+    stop_at(Step::Reconfigure);
+    drop(ring.lock());
+}
+
+#[test]
+fn who_leaves_a_ring_does_not_wait_for_one_that_is_stopped_with_the_reconfiguration_lock() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let file = LockFile::open(&path).unwrap();
+    let ring = file.ring_options().standing(true).open("a").unwrap();
+    drop(ring.lock().unwrap());
+    let asks = Actor::start("asks_for_a_turn", &[path.to_str().unwrap()]);
+    until_stopped(&asks);
+    let me = file.current_participant().unwrap();
+    me.cancel();
+    let began = std::time::Instant::now();
+    ring.leave().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(10), "a limit of milliseconds, on whatever machine");
+    assert!(me.clear_cancel(), "the cancel is for the next wait");
+    asks.signal(Signal::SIGCONT);
+    asks.end_well();
+}
+
+const HALF_WAY: [Step; 3] = [Step::Reap, Step::ReapNotice, Step::ReapCleared];
+
+/// A reaper that stands still at `step`: the holder before it is dead, and only half removed.
+fn stopped_at(step: Step, path: &Path) -> Actor {
+    let mut holder = Actor::start("dies_holding", &[path.to_str().unwrap()]);
+    holder.expect("inside");
+    holder.kill();
+    let reaper = Actor::start("reaps", &[path.to_str().unwrap(), &(step as u8).to_string()]);
+    until_stopped(&reaper);
+    let status = inspect::snapshot(path).unwrap();
+    assert!(
+        status.participants.iter().any(|one| one.pid == reaper.pid() && one.life == Life::Stopped),
+        "{status:?}"
+    );
+    // It is alive, so it is waited for like anyone, and as long as the limit says.
+    let mutex = LockFile::open(path).unwrap().mutex("a").unwrap();
+    assert!(matches!(mutex.lock_for(Duration::from_millis(50)), Err(Error::TimedOut)));
+    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+    reaper
+}
+
+#[test]
+fn a_stopped_reaper_is_waited_for_and_goes_on_where_it_stood() {
+    let _no_hang = NoHang::for_seconds(60);
+    for step in HALF_WAY {
+        let place = Place::new();
+        let mut reaper = stopped_at(step, &place.lock_file());
+        reaper.signal(Signal::SIGCONT);
+        reaper.expect("news");
+        reaper.end_well();
+        let mutex = LockFile::open(place.lock_file()).unwrap().mutex("a").unwrap();
+        assert!(!mutex.lock().unwrap().acquired().previous_owner_died, "{step:?}: told twice");
+    }
+}
+
+#[test]
+fn what_a_killed_reaper_left_half_done_another_one_finishes() {
+    let _no_hang = NoHang::for_seconds(60);
+    for step in HALF_WAY {
+        let place = Place::new();
+        let mut reaper = stopped_at(step, &place.lock_file());
+        reaper.kill();
+        let mutex = LockFile::open(place.lock_file()).unwrap().mutex("a").unwrap();
+        let mut guard = mutex.lock_for(Duration::from_secs(10)).unwrap();
+        assert!(guard.acquired().previous_owner_died, "{step:?}: nobody told");
+        guard.mark_consistent().unwrap();
+        drop(guard);
+        // The reaper itself may keep its slot until somebody needs it: it was out of the line, to let others pass.
+        let status = inspect::snapshot(place.lock_file()).unwrap();
+        let dead = status.participants.iter().filter(|one| one.life == Life::Dead);
+        assert!(dead.map(|one| one.pid).all(|pid| pid == reaper.pid()), "{step:?}: {status:?}");
+        assert!(status.locks[0].queue.is_empty(), "{step:?}: {status:?}");
+    }
+}

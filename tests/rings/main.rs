@@ -1,0 +1,17 @@
+//! Turn rings: the order of turns, how long one waits, who comes and goes, and what a file that was overwritten does to
+//! them.
+#![cfg(not(any(loom, shuttle)))]
+
+mod damage;
+mod life;
+mod order;
+
+use turnlock::RingAlgorithm;
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+
+/// Each ring of a file for `participants`; the sum ring in its order, in reverse, and in strides.
+fn algorithms(participants: u32) -> Vec<RingAlgorithm> {
+    let strides = [1, participants - 1, 3].map(|step| RingAlgorithm::Sum { step });
+    [RingAlgorithm::KState, RingAlgorithm::Raynal].into_iter().chain(strides).collect()
+}
