@@ -1,9 +1,6 @@
 //! The truth, as seen by one who sees everything at once, and what the executions of a search came upon.
 
-use std::sync::atomic::{
-    AtomicBool, AtomicU64, AtomicUsize,
-    Ordering::SeqCst,
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 /// The truth. Plain atomics of the standard library: they are no steps of the model and order nothing in it.
 #[derive(Default)]
@@ -24,6 +21,9 @@ pub struct Oracle {
     pub places: AtomicUsize,
     /// For each slot, which of these it has; 0 = none.
     pub waiting: [AtomicUsize; 3],
+    /// Whether the lock is closed for everyone, and whether it ever was.
+    pub closed: AtomicBool,
+    pub ever_closed: AtomicBool,
     /// Sections that came to their end.
     pub entries: AtomicUsize,
     /// How often the bias was revoked.
@@ -54,6 +54,9 @@ pub struct Tally {
     pub refusals: AtomicUsize,
     pub revocations: AtomicUsize,
     pub deaths: AtomicUsize,
+    /// Visits to a lock that is closed for everyone.
+    pub turned_away: AtomicUsize,
+    pub resets: AtomicUsize,
     /// Owner-dead notices that came to the one who had written them, and to another one.
     pub notices_to_reaper: AtomicUsize,
     pub notices_to_other: AtomicUsize,

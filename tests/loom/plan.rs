@@ -25,6 +25,11 @@ impl Death {
         !matches!(self, Death::At(step) if !matches!(step, Step::Held | Step::Bias | Step::Section | Step::Exit))
     }
 
+    /// Returns whether not every visit comes there.
+    pub fn is_by_chance(self) -> bool {
+        matches!(self, Death::At(Step::Withdraw | Step::Reap | Step::ReapNotice | Step::ReapCleared))
+    }
+
     /// Returns whether the dead one has been in the critical section and out again.
     pub fn is_after(self) -> bool {
         matches!(self, Death::At(Step::Leave | Step::Wake))
@@ -46,6 +51,10 @@ pub struct Visit {
     pub is_patient: bool,
     /// Whether it abandons the lock.
     pub abandons: bool,
+    /// Whether it leaves data torn that a dead holder left so, which closes the lock for everyone.
+    pub leaves_torn: bool,
+    /// Whether it opens a lock again that is closed for everyone.
+    pub resets: bool,
 }
 
 /// Waits as long as it takes, and holds the lock unbiased.
@@ -56,6 +65,8 @@ pub const LOCK: Visit = Visit {
     fast: false,
     is_patient: false,
     abandons: false,
+    leaves_torn: false,
+    resets: false,
 };
 /// As [`LOCK`], and takes the bias.
 pub const BIAS: Visit = Visit { takes_bias: true, ..LOCK };
@@ -65,6 +76,10 @@ pub const TRY: Visit = Visit { limit: Limit::Never, ..LOCK };
 pub const TIMED: Visit = Visit { limit: Limit::For(Duration::ZERO), ..LOCK };
 /// Leaves the queue once to let others pass.
 pub const PATIENT: Visit = Visit { is_patient: true, ..LOCK };
+/// Leaves data torn that a dead holder left so, which closes the lock for everyone.
+pub const LEAVE_TORN: Visit = Visit { leaves_torn: true, ..LOCK };
+/// Opens a lock again that is closed for everyone.
+pub const RESET: Visit = Visit { resets: true, ..LOCK };
 /// Abandons the lock.
 pub const ABANDON: Visit = Visit { abandons: true, ..LOCK };
 
@@ -78,6 +93,11 @@ impl Visit {
     pub fn fast(self) -> Self {
         Visit { fast: true, ..self }
     }
+}
+
+/// Returns whether the longer searches are wanted, with which `./check --long` is run.
+pub fn is_long() -> bool {
+    std::env::var_os("TURNLOCK_LOOM_LONG").is_some()
 }
 
 /// One model.
@@ -96,6 +116,8 @@ pub struct Plan {
     pub newcomer_is_fresh: bool,
     /// Whether everybody sees who is queued for good; else nobody does.
     pub sees_queued_for_good: bool,
+    /// Whether `choosing` and `number` are two words.
+    pub two_registers: bool,
     /// Participants other than 0 raise the bound on the slots in use, each before its first visit.
     pub raise_bound: bool,
     /// Whether everything is explored (see `search`).
@@ -115,6 +137,7 @@ impl Plan {
             may_be_biased: false,
             newcomer_is_fresh: false,
             sees_queued_for_good: true,
+            two_registers: false,
             raise_bound: false,
             unpruned: false,
             only: None,
@@ -132,6 +155,16 @@ impl Plan {
         Plan { preemptions: Some(most), ..self }
     }
 
+    /// The same plan, with other bounds if the longer searches are wanted.
+    pub fn long(self, change: impl FnOnce(Self) -> Self) -> Self {
+        if is_long() { change(self) } else { self }
+    }
+
+    /// The same plan, with any number of preemptions.
+    pub fn unbounded(self) -> Self {
+        Plan { preemptions: None, ..self }
+    }
+
     /// The same plan with the slots dealt out in every way around, since the slot breaks ties.
     pub fn in_each_slot(self) -> Vec<Self> {
         (0..self.visits.len()).map(|first_slot| Plan { first_slot, ..self.clone() }).collect()
@@ -147,13 +180,24 @@ impl Plan {
         self.visits.iter().flatten().any(|visit| visit.limit == Limit::Forever)
     }
 
+    /// Returns whether the lock may be closed for everyone.
+    pub fn may_close(&self) -> bool {
+        self.visits.iter().flatten().any(|visit| visit.leaves_torn)
+    }
+
     /// Returns how many entries there are at least and at most.
     pub fn entries(&self) -> std::ops::RangeInclusive<usize> {
         let visits = || self.visits.iter().flatten();
         let is_certain = |visit: &&Visit| {
-            visit.limit == Limit::Forever && visit.death.is_none_or(|death| !self.may_be_biased && death.is_after())
+            visit.limit == Limit::Forever
+                && visit.death.is_none_or(|death| !self.may_be_biased && death.is_after())
         };
-        let is_possible = |visit: &&Visit| self.may_be_biased || visit.death.is_none_or(Death::is_after);
+        let is_possible = |visit: &&Visit| {
+            self.may_be_biased || visit.death.is_none_or(|death| death.is_after() || death.is_by_chance())
+        };
+        if self.may_close() {
+            return 0..=visits().count();
+        }
         visits().filter(is_certain).count()..=visits().filter(is_possible).count()
     }
 }

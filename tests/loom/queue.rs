@@ -1,8 +1,8 @@
 //! The queue, without a bias: the bakery, the owner words, and what is done for the dead.
 
 use crate::oracle::{Tally, get};
-use crate::plan::{ABANDON, Death, LOCK, PATIENT, Plan, TIMED, TRY};
-use crate::search::{all_hold, is_long};
+use crate::plan::{ABANDON, Death, LEAVE_TORN, LOCK, PATIENT, Plan, RESET, TIMED, TRY, is_long};
+use crate::search::all_hold;
 use turnlock::acquire::site::Limit;
 use turnlock::trace::Step;
 
@@ -37,15 +37,15 @@ fn what_is_pruned_after_a_look_in_vain_hides_nothing() {
 #[test]
 fn who_comes_back_waits_for_who_came_meanwhile() {
     let plans = Plan::queue(&[&[LOCK, LOCK], &[LOCK]]).preemptions(5).in_each_slot();
-    all_hold("two participants, two entries and one, 5 preemptions", &plans, 50_000);
+    all_hold("two participants, two entries and one", &plans, 50_000);
     let plan = Plan::queue(&[&[LOCK, LOCK], &[LOCK, LOCK]]).preemptions(4);
-    all_hold("two participants, two entries each, 4 preemptions", &[plan], 30_000);
+    all_hold("two participants, two entries each", &[plan], 30_000);
 }
 
 #[test]
 fn three_participants_enter_one_at_a_time() {
-    let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK]]).preemptions(3);
-    all_hold("three participants, one entry each, 3 preemptions", &[plan], 50_000);
+    let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK]]).preemptions(3).long(|plan| plan.preemptions(4));
+    all_hold("three participants, one entry each", &[plan], 50_000);
 }
 
 #[test]
@@ -54,28 +54,46 @@ fn a_newcomer_who_raises_the_bound_is_not_overlooked() {
 }
 
 #[test]
+fn two_registers_do_as_one_word() {
+    let hold = |name: &str, plan: Plan, least| {
+        let plan = Plan { two_registers: true, ..plan };
+        all_hold(&format!("choosing and number in two words, {name}"), &[plan], least);
+    };
+    hold("one entry each", duel().preemptions(4).long(Plan::unbounded), 0);
+    let plan = Plan::queue(&[&[LOCK, LOCK], &[LOCK]]).preemptions(2).long(|plan| plan.preemptions(4));
+    hold("two entries and one", plan, 0);
+    let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK]]).preemptions(1).long(|plan| plan.preemptions(2));
+    hold("three participants", plan, 0);
+}
+
+#[test]
 fn who_gives_up_leaves_nothing_behind() {
     let both_ways = |tally: Tally| {
         assert!(get(&tally.hurried_entries) > 0, "no try ever won");
         assert!(get(&tally.withdrawals) > 0, "nobody ever withdrew");
     };
-    for (hurried, name) in [(TRY, "try"), (TIMED, "short wait")] {
+    // A try looks before it stands in the queue, too.
+    for (hurried, name, fewer) in [(TRY, "try", 1), (TIMED, "short wait", 0)] {
         let plans = Plan::queue(&[&[LOCK], &[hurried]]).in_each_slot();
         both_ways(all_hold(&format!("a {name} beside a locker"), &plans, 7000));
-        let both = Plan::queue(&[&[hurried], &[hurried]]);
-        let both = if hurried.limit == Limit::Never { both.preemptions(5) } else { both };
-        both_ways(all_hold(&format!("a {name} twice"), &both.in_each_slot(), 2000));
-        let plans = Plan::queue(&[&[LOCK], &[hurried, hurried]]).preemptions(4).in_each_slot();
-        both_ways(all_hold(&format!("a {name} and again, beside a locker, 4 preemptions"), &plans, 10_000));
-        let plans = Plan::queue(&[&[LOCK], &[hurried, LOCK]]).preemptions(4).in_each_slot();
-        both_ways(all_hold(&format!("a {name}, then a lock, beside a locker, 4 preemptions"), &plans, 10_000));
+        let twice = Plan::queue(&[&[hurried], &[hurried]]);
+        let twice = if fewer > 0 { twice.preemptions(4).long(Plan::unbounded) } else { twice };
+        both_ways(all_hold(&format!("a {name} beside another"), &twice.in_each_slot(), 2000));
+        for (then, again) in [(hurried, "and again"), (LOCK, "and then a lock")] {
+            let plan = Plan::queue(&[&[LOCK], &[hurried, then]]);
+            let plan = plan.preemptions(4 - fewer).long(|plan| plan.preemptions(4));
+            let name = format!("a {name} {again} beside a locker");
+            both_ways(all_hold(&name, &plan.in_each_slot(), 10_000));
+        }
+        let plan = Plan::queue(&[&[LOCK], &[hurried.dying(Death::At(Step::Withdraw)), LOCK]]).preemptions(3);
+        all_hold(&format!("a death of a {name} that gives up"), &plan.in_each_slot(), 0);
     }
 }
 
 #[test]
 fn who_lets_others_pass_leaves_the_queue_and_comes_back() {
     let plans = Plan::queue(&[&[LOCK], &[PATIENT]]).preemptions(4).in_each_slot();
-    let tally = all_hold("a patient one beside a locker, 4 preemptions", &plans, 0);
+    let tally = all_hold("a patient one beside a locker", &plans, 0);
     assert!(get(&tally.back_offs) > 0, "nobody ever backed off");
 }
 
@@ -91,12 +109,52 @@ fn a_death_at_any_step_blocks_nobody_and_is_told_if_it_was_inside() {
 #[test]
 fn of_two_survivors_the_one_who_did_not_act_for_the_dead_may_get_the_notice() {
     for death in DEATHS {
-        let plans = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK.dying(death)]]).preemptions(2).in_each_slot();
-        let name = format!("a death at {death:?} beside two lockers, 2 preemptions");
-        let tally = all_hold(&name, &plans, 5000);
+        let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK.dying(death)]]).preemptions(2);
+        let plans = plan.long(|plan| plan.preemptions(3)).in_each_slot();
+        let tally = all_hold(&format!("a death at {death:?} beside two lockers"), &plans, 5000);
         assert_eq!(get(&tally.notices_to_reaper) > 0, death.is_inside(), "was there a notice?");
         assert_eq!(get(&tally.notices_to_other) > 0, death.is_inside(), "for the other one too?");
     }
+}
+
+#[test]
+fn who_acts_for_the_dead_outside_of_the_queue_writes_the_notice_before_another_enters() {
+    for death in DEATHS {
+        let plan = Plan::queue(&[&[LOCK], &[LOCK.dying(death), LOCK]]).preemptions(3);
+        let plans = plan.long(|plan| plan.preemptions(4)).in_each_slot();
+        let tally = all_hold(&format!("a death at {death:?}, and a newcomer"), &plans, 0);
+        assert_eq!(get(&tally.notices_to_other) > 0, death.is_inside(), "was there a notice?");
+    }
+    let plan = Plan::queue(&[&[LOCK], &[TRY], &[LOCK.dying(Death::Torn)]]);
+    let plans = if is_long() { plan.preemptions(2).in_each_slot() } else { vec![plan.preemptions(2)] };
+    let tally = all_hold("a death at Torn beside a locker and a try", &plans, 0);
+    assert!(get(&tally.notices_to_other) > 0, "there was no notice");
+}
+
+#[test]
+fn who_dies_while_it_acts_for_the_dead_leaves_it_to_the_next_one() {
+    for step in [Step::Reap, Step::ReapNotice, Step::ReapCleared] {
+        let reaper = LOCK.dying(Death::At(step));
+        let plans =
+            Plan::queue(&[&[LOCK], &[reaper], &[LOCK.dying(Death::Torn)]]).preemptions(2).in_each_slot();
+        let tally = all_hold(&format!("a death at {step:?} of who acts for the dead"), &plans, 0);
+        let notices = get(&tally.notices_to_reaper) + get(&tally.notices_to_other);
+        assert!(notices > 0, "there was no notice");
+    }
+}
+
+#[test]
+fn who_leaves_the_data_torn_closes_the_lock_until_a_reset() {
+    let torn = LOCK.dying(Death::Torn);
+    let plans = Plan::queue(&[&[LEAVE_TORN, RESET], &[torn, LOCK]]).preemptions(3).in_each_slot();
+    let tally = all_hold("a holder that leaves the data torn, and a newcomer", &plans, 0);
+    assert!(
+        get(&tally.turned_away) > 0 && get(&tally.resets) > 0,
+        "nobody was turned away, or nobody reset it"
+    );
+    let plans = Plan::queue(&[&[LEAVE_TORN], &[torn], &[RESET]]).preemptions(2).in_each_slot();
+    let tally = all_hold("a holder that leaves the data torn, and a reset", &plans, 0);
+    assert!(get(&tally.resets) > 0, "nobody reset it");
 }
 
 #[test]
@@ -148,7 +206,8 @@ mod planted {
 
     #[test]
     fn a_number_that_is_cleared_before_the_notice_is_written_lets_somebody_in_without_it() {
-        let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK.dying(Death::Torn)]]).preemptions(2);
+        // Who waits for the dead one is the next one itself: only who does not stand in the queue lets another one in.
+        let plan = Plan::queue(&[&[LOCK], &[LOCK.dying(Death::Torn), LOCK]]);
         is_caught(Mutant::ClearBeforeNotice, &plan, &[News, Data]);
     }
 }

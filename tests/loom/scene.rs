@@ -50,6 +50,8 @@ pub struct Scene {
     pub tally: Arc<Tally>,
     pub oracle: Oracle,
     pub numbers: Vec<AtomicU64>,
+    /// Where these are words of their own.
+    pub choosing: Vec<AtomicU64>,
     pub bound: AtomicU32,
     pub held: Vec<AtomicU64>,
     pub token: AtomicU64,
@@ -84,6 +86,8 @@ pub struct Now {
     pub skips_quick_look: bool,
     /// Whether it looks at the bias word for the first time, or for the first time since it said that it tries.
     pub meets: bool,
+    /// Whose byte lock it has besides its own.
+    reaps: Option<usize>,
     since: u64,
 }
 
@@ -110,12 +114,13 @@ pub fn watch(step: Step) {
 impl Scene {
     pub fn new(plan: &Arc<Plan>, tally: &Arc<Tally>) -> Arc<Self> {
         let slots = plan.visits.len();
-        let registers = || (0..slots).map(|_| AtomicU64::new(0)).collect();
+        let registers = || (0..slots).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         let scene = Scene {
             plan: Arc::clone(plan),
             tally: Arc::clone(tally),
             oracle: Oracle::default(),
             numbers: registers(),
+            choosing: if plan.two_registers { registers() } else { Vec::new() },
             bound: AtomicU32::new(if plan.raise_bound { 1 } else { slots as u32 }),
             held: registers(),
             token: AtomicU64::new(0),
@@ -258,8 +263,8 @@ impl Scene {
         }
     }
 
-    /// The thread has stopped, and its byte lock becomes free. The release store stands for the kernel, which gives the
-    /// byte lock up after the last of the dead one's stores.
+    /// The thread has stopped, and its byte locks become free. The release stores stand for the kernel, which gives the
+    /// byte locks up after the last of the dead one's stores.
     fn has_died(&self, me: usize, death: Death) {
         self.oracle.waiting[me].store(0, SeqCst);
         count(&self.tally.deaths);
@@ -278,7 +283,10 @@ impl Scene {
         } else {
             local.record(None);
         }
-        self.byte_locks[me].store(FREE, Release);
+        let reaped = self.now(me).reaps.take();
+        for slot in reaped.into_iter().chain([me]) {
+            self.byte_locks[slot].store(FREE, Release);
+        }
     }
 
     fn died_inside(&self, token: u64) {
@@ -303,12 +311,18 @@ impl Scene {
         let fast = if visit.fast { self.fast_path(&attempt) } else { None };
         let acquired = match fast {
             Some(token) => Ok(Acquisition { token, owner_dead: false }),
+            None if visit.resets => attempt.lock_and_reset(visit.limit),
             None => attempt.lock(visit.limit),
         };
         match acquired {
             Ok(acquisition) => self.section(me, visit, &attempt, acquisition),
             Err(Error::WouldBlock) if visit.limit == Limit::Never => {}
             Err(Error::TimedOut) if visit.limit != Limit::Forever => {}
+            Err(Error::NotRecoverable) => {
+                let was_closed = self.oracle.ever_closed.load(SeqCst);
+                assert!(was_closed || !self.checks(Property::News), "News: closed, and nobody closed it");
+                count(&self.tally.turned_away);
+            }
             Err(error) => panic!("{me} cannot lock: {error}"),
         }
     }
@@ -338,18 +352,30 @@ impl Scene {
         let Acquisition { token, owner_dead } = acquisition;
         let last = self.oracle.last_token.swap(token, SeqCst);
         assert!(token > last || !self.checks(Property::Token), "Token: {token} after {last}");
-        self.hear(me, owner_dead);
+        if !visit.resets {
+            self.hear(me, owner_dead);
+        }
         let dies = |death| {
             if visit.death == Some(death) {
                 self.die();
             }
         };
         dies(Death::Entered);
-        self.read(owner_dead);
-        if owner_dead {
+        let is_torn = owner_dead || visit.resets;
+        self.read(is_torn);
+        if owner_dead && visit.leaves_torn {
+            self.oracle.closed.store(true, SeqCst);
+            self.oracle.ever_closed.store(true, SeqCst);
+            return attempt.unlock(None).unwrap();
+        }
+        if is_torn {
             self.write(0, 0);
             self.write(1, 0);
-            attempt.mark_consistent().unwrap();
+            if owner_dead {
+                attempt.mark_consistent().unwrap();
+            } else if self.oracle.closed.swap(false, SeqCst) {
+                count(&self.tally.resets);
+            }
             self.oracle.died_inside.store(false, SeqCst);
         }
         self.write(0, token);
@@ -371,6 +397,7 @@ impl Scene {
         if !self.checks(Property::News) {
             return;
         }
+        assert!(!self.oracle.closed.load(SeqCst), "News: closed, and {me} entered all the same");
         let happened = self.oracle.died_inside.load(SeqCst);
         assert_eq!(owner_dead, happened, "News: what the lock says, and what happened");
         if owner_dead {
@@ -385,18 +412,20 @@ impl Scene {
 
     /// Writes the owner-dead notice, as slot `me`.
     pub fn record_death(&self, me: usize, token: u64) {
-        // SAFETY: with the byte lock of a dead holder in hand nobody else is inside; loom fails where that is wrong.
-        self.notice.with_mut(|notice| unsafe { *notice = token });
+        if self.checks(Property::News) {
+            // SAFETY: with the byte lock of a dead holder in hand nobody else is inside; loom fails where that is wrong.
+            self.notice.with_mut(|notice| unsafe { *notice = token });
+        }
         self.oracle.reaper.store(me + 1, SeqCst);
     }
 
-    fn read(&self, owner_dead: bool) {
+    fn read(&self, may_be_torn: bool) {
         if !self.checks(Property::Data) {
             return;
         }
         // SAFETY: only for the holder; loom fails where that is wrong.
         let [left, right] = self.data.each_ref().map(|word| word.with(|word| unsafe { *word }));
-        if !owner_dead {
+        if !may_be_torn {
             assert_eq!(left, right, "Data: torn, and nobody told");
             let written = self.oracle.written.load(SeqCst);
             assert_eq!(left, written, "Data: what is there, and what was written last");
@@ -430,7 +459,9 @@ impl Scene {
         if byte_lock.compare_exchange(FREE, LOCKED, AcqRel, Relaxed).is_err() {
             return false;
         }
+        self.now(me).reaps = Some(slot);
         liveness::clear(&At::new(self, me), slot);
+        self.now(me).reaps = None;
         byte_lock.store(FREE, Release);
         true
     }

@@ -4,14 +4,14 @@
 use crate::scene::Property;
 use crate::{
     oracle::{Tally, count, get},
-    plan::{Plan, together},
+    plan::{LOCK, Plan, RESET, together},
     scene::Scene,
-    watchdog,
 };
 use loom::model::Builder;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
+use support::watchdog;
 use turnlock::sync::Ordering::SeqCst;
 
 /// Explores a plan to the end.
@@ -52,9 +52,10 @@ fn execute(plan: &Arc<Plan>, tally: &Arc<Tally>) {
     assert!(plan.entries().contains(&entries), "{entries} entries, not {:?}", plan.entries());
     // The lock still works, for the last slot and then for the first.
     let last = if plan.may_be_biased { slots - 1 } else { 0 };
+    let visit = if plan.may_close() { RESET } else { LOCK };
     for (later, slot) in (0..=last).rev().enumerate() {
         scene.reap(slot, slot);
-        assert!(scene.visit(slot, crate::plan::LOCK));
+        assert!(scene.visit(slot, visit));
         assert_eq!(scene.oracle.entries.load(SeqCst), entries + later + 1, "the last entry");
     }
     scene.check_cleared(0);
@@ -93,11 +94,6 @@ impl Drop for Field {
     }
 }
 
-/// Returns whether the searches that take longer are wanted, too.
-pub fn is_long() -> bool {
-    std::env::var_os("TURNLOCK_LOOM_LONG").is_some()
-}
-
 /// Explores the plans, which must all hold, and says how much that was. `least` executions or more must be found, lest
 /// a search become trivial unnoticed.
 pub fn all_hold(name: &str, plans: &[Plan], least: usize) -> Tally {
@@ -109,8 +105,13 @@ pub fn all_hold(name: &str, plans: &[Plan], least: usize) -> Tally {
     }
     let tally = Arc::into_inner(tally).unwrap();
     let executions = get(&tally.executions);
-    say(format_args!("{name}: {executions} executions, {:.1} s", started.elapsed().as_secs_f64()));
-    assert!(executions >= least || std::env::var_os("NOLEAST").is_some(), "{name}: {executions} executions, where {least} or more were found before");
+    let bound = plans[0].preemptions.map_or("any preemptions".into(), |most| format!("{most} preemptions"));
+    let seconds = started.elapsed().as_secs_f64();
+    say(format_args!("{name}, {bound}: {executions} executions, {seconds:.1} s"));
+    assert!(
+        executions >= least || std::env::var_os("NOLEAST").is_some(),
+        "{name}: {executions} executions, where {least} or more were found before"
+    );
     assert!(get(&tally.waits) > 0 || !plans.iter().any(Plan::has_waiters), "nobody ever waited");
     tally
 }
@@ -139,8 +140,8 @@ pub mod planted {
         Some(text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap())
     }
 
-    /// With the mutant the plan must fail for each of the properties, the others not being checked. For the data
-    /// that may be loom's own verdict, a data race; what fails for another reason (the model got too long, say) is
+    /// With the mutant the plan must fail for each of the properties, the others not being checked. For the data and the
+    /// notice that may be loom's own verdict, a data race; what fails for another reason (the model got too long, say) is
     /// not caught.
     pub fn is_caught(mutant: Mutant, plan: &Plan, properties: &[Property]) {
         let _field = Field::without_mutants();
@@ -155,7 +156,8 @@ pub mod planted {
                 panic!("{mutant:?} was not caught by {property:?} in {executions} executions");
             };
             let caught = reason.contains(&format!("{property:?}: "))
-                || *property == Property::Data && reason.starts_with("Causality violation");
+                || matches!(property, Property::Data | Property::News)
+                    && reason.starts_with("Causality violation");
             assert!(caught, "{mutant:?} failed, but not by {property:?}: {reason}");
             let reason = reason.lines().next().unwrap();
             let seconds = started.elapsed().as_secs_f64();

@@ -9,7 +9,7 @@ use turnlock::acquire::{
 };
 use turnlock::algorithm::{
     Blocker, Place,
-    bakery::{Bakery, Line, Registers},
+    bakery::{Bakery, Line, Registers, TwoRegisters},
     bias::{Bias, BiasOwner, BiasWord, Mark},
     claim::Always,
     ownership::Ownership,
@@ -35,44 +35,59 @@ impl<'a> At<'a> {
     }
 }
 
-/// The bakery's own registers. Leaves out some of the first, quick looks for the queue head: each is followed by a longer
-/// one if it is in vain, and to explore both makes the search twice as long. Where not everything is explored, slot 0
+/// The bakery's registers, of either form. Leaves out some of the first, quick looks of the queue head: each is followed by
+/// a longer one if it is in vain, and to explore both makes the search twice as long. Unless everything is explored, slot 0
 /// takes both, and the others begin with the longer one.
 #[derive(Clone, Copy)]
 pub struct Numbers<'a> {
-    line: Line<'a>,
-    scene: &'a Scene,
-    me: usize,
+    at: At<'a>,
+    form: Form<'a>,
+}
+
+/// A form of the bakery's registers.
+#[derive(Clone, Copy)]
+enum Form<'a> {
+    Line(Line<'a>),
+    TwoRegisters(TwoRegisters<'a>),
+}
+
+macro_rules! with {
+    ($numbers:expr, $registers:ident => $then:expr) => {
+        match &$numbers.form {
+            Form::Line($registers) => $then,
+            Form::TwoRegisters($registers) => $then,
+        }
+    };
 }
 
 impl Registers for Numbers<'_> {
     fn bound(&self) -> usize {
-        self.line.bound()
+        with!(self, registers => registers.bound())
     }
 
     fn all(&self, look: impl FnMut(usize) -> bool) -> bool {
-        let skips = std::mem::take(&mut self.scene.now(self.me).skips_quick_look);
-        !skips && self.line.all(look)
+        let skips = std::mem::take(&mut self.at.scene.now(self.at.me).skips_quick_look);
+        !skips && with!(self, registers => registers.all(look))
     }
 
     fn set_choosing(&self, me: usize) {
-        self.line.set_choosing(me);
+        with!(self, registers => registers.set_choosing(me));
     }
 
     fn set_number(&self, me: usize, number: u64) {
-        self.line.set_number(me, number);
+        with!(self, registers => registers.set_number(me, number));
     }
 
     fn clear(&self, me: usize) {
-        self.line.clear(me);
+        with!(self, registers => registers.clear(me));
     }
 
     fn read(&self, slot: usize) -> Place {
-        self.line.read(slot)
+        with!(self, registers => registers.read(slot))
     }
 
     fn read_word(&self, slot: usize) -> u64 {
-        self.line.read_word(slot)
+        with!(self, registers => registers.read_word(slot))
     }
 }
 
@@ -153,8 +168,13 @@ impl<'a> Lock for At<'a> {
     }
 
     fn queue(&self) -> Bakery<Numbers<'a>> {
-        let line = Line { words: &self.scene.numbers, bound: &self.scene.bound };
-        Bakery(Numbers { line, scene: self.scene, me: self.me }, Always)
+        let Scene { plan, choosing, numbers, bound, .. } = self.scene;
+        let form = if plan.two_registers {
+            Form::TwoRegisters(TwoRegisters { choosing, number: numbers, bound })
+        } else {
+            Form::Line(Line { words: numbers, bound })
+        };
+        Bakery(Numbers { at: *self, form }, Always)
     }
 
     fn bias(&self) -> Bias<'_, WatchedBias<'a>> {
