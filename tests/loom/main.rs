@@ -1,6 +1,7 @@
 #![cfg(loom)]
 
 mod bias;
+mod numbers;
 mod oracle;
 mod plan;
 mod queue;

@@ -95,6 +95,32 @@ impl Visit {
     }
 }
 
+/// What the bakery's registers are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `choosing` and `number` are one word, as in the lock file.
+    OneWord,
+    /// Each is a word of its own.
+    TwoWords,
+    /// Each is a word of its own, and they are stored or loaded wrongly.
+    Misused(Misuse),
+}
+
+/// How two registers can be stored or loaded wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// `choosing` = 0 before the number.
+    NumberStoredLast,
+    /// `choosing` = 0 without release order.
+    ChoosingStoredRelaxed,
+    /// The number before `choosing`.
+    NumberLoadedFirst,
+    /// `choosing` without acquire order.
+    ChoosingLoadedRelaxed,
+    /// The number without acquire order.
+    NumberLoadedRelaxed,
+}
+
 /// Returns whether the longer searches are wanted, with which `./check --long` is run.
 pub fn is_long() -> bool {
     std::env::var_os("TURNLOCK_LOOM_LONG").is_some()
@@ -116,8 +142,8 @@ pub struct Plan {
     pub newcomer_is_fresh: bool,
     /// Whether everybody sees who is queued for good; else nobody does.
     pub sees_queued_for_good: bool,
-    /// Whether `choosing` and `number` are two words.
-    pub two_registers: bool,
+    /// What the bakery's registers are made of.
+    pub form: Form,
     /// Participants other than 0 raise the bound on the slots in use, each before its first visit.
     pub raise_bound: bool,
     /// Whether everything is explored (see `search`).
@@ -137,7 +163,7 @@ impl Plan {
             may_be_biased: false,
             newcomer_is_fresh: false,
             sees_queued_for_good: true,
-            two_registers: false,
+            form: Form::OneWord,
             raise_bound: false,
             unpruned: false,
             only: None,

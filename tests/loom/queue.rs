@@ -1,7 +1,7 @@
 //! The queue, without a bias: the bakery, the owner words, and what is done for the dead.
 
 use crate::oracle::{Tally, get};
-use crate::plan::{ABANDON, Death, LEAVE_TORN, LOCK, PATIENT, Plan, RESET, TIMED, TRY, is_long};
+use crate::plan::{ABANDON, Death, Form, LEAVE_TORN, LOCK, PATIENT, Plan, RESET, TIMED, TRY, is_long};
 use crate::search::all_hold;
 use turnlock::acquire::site::Limit;
 use turnlock::trace::Step;
@@ -24,66 +24,78 @@ fn duel() -> Plan {
     Plan::queue(&[&[LOCK], &[LOCK]])
 }
 
+/// Searches the plans over one word for a slot; and then over two, with fewer preemptions, since each look at a slot is two
+/// steps: `usually`, or `long` if the longer searches are wanted. `least`: how many executions the two searches must find.
+fn both_hold(
+    name: &str,
+    plans: &[Plan],
+    [usually, long]: [Option<usize>; 2],
+    least: [usize; 2],
+) -> [Tally; 2] {
+    let preemptions = if is_long() { long } else { usually };
+    let two = |plan: &Plan| Plan { form: Form::TwoWords, preemptions, ..plan.clone() };
+    let two: Vec<_> = plans.iter().map(two).collect();
+    [all_hold(name, plans, least[0]), all_hold(&format!("{name}; two words"), &two, least[1])]
+}
+
 #[test]
 fn two_participants_enter_one_at_a_time_and_see_each_others_writes() {
-    all_hold("two participants, one entry each", &[duel()], 4000);
+    both_hold("two participants, one entry each", &[duel()], [Some(5), None], [4000, 0]);
 }
 
 #[test]
 fn what_is_pruned_after_a_look_in_vain_hides_nothing() {
-    all_hold("two participants, one entry each, unpruned", &[Plan { unpruned: true, ..duel() }], 8000);
+    let plan = Plan { unpruned: true, ..duel() };
+    both_hold("two participants, one entry each, unpruned", &[plan], [Some(4); 2], [8000, 0]);
 }
 
 #[test]
 fn who_comes_back_waits_for_who_came_meanwhile() {
     let plans = Plan::queue(&[&[LOCK, LOCK], &[LOCK]]).preemptions(5).in_each_slot();
-    all_hold("two participants, two entries and one", &plans, 50_000);
+    both_hold("two participants, two entries and one", &plans, [Some(2), Some(3)], [50_000, 0]);
     let plan = Plan::queue(&[&[LOCK, LOCK], &[LOCK, LOCK]]).preemptions(4);
-    all_hold("two participants, two entries each", &[plan], 30_000);
+    both_hold("two participants, two entries each", &[plan], [Some(2), Some(3)], [30_000, 0]);
 }
 
 #[test]
 fn three_participants_enter_one_at_a_time() {
-    let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK]]).preemptions(3).long(|plan| plan.preemptions(4));
-    all_hold("three participants, one entry each", &[plan], 50_000);
+    let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK]]).preemptions(3);
+    both_hold("three participants, one entry each", &[plan], [Some(1), Some(2)], [50_000, 0]);
 }
 
 #[test]
 fn a_newcomer_who_raises_the_bound_is_not_overlooked() {
-    all_hold("a newcomer raises the bound", &[Plan { raise_bound: true, ..duel() }], 10_000);
-}
-
-#[test]
-fn two_registers_do_as_one_word() {
-    let hold = |name: &str, plan: Plan, least| {
-        let plan = Plan { two_registers: true, ..plan };
-        all_hold(&format!("choosing and number in two words, {name}"), &[plan], least);
-    };
-    hold("one entry each", duel().preemptions(4).long(Plan::unbounded), 0);
-    let plan = Plan::queue(&[&[LOCK, LOCK], &[LOCK]]).preemptions(2).long(|plan| plan.preemptions(4));
-    hold("two entries and one", plan, 0);
-    let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK]]).preemptions(1).long(|plan| plan.preemptions(2));
-    hold("three participants", plan, 0);
+    let plan = Plan { raise_bound: true, ..duel() };
+    both_hold("a newcomer raises the bound", &[plan], [Some(5); 2], [10_000, 0]);
 }
 
 #[test]
 fn who_gives_up_leaves_nothing_behind() {
-    let both_ways = |tally: Tally| {
-        assert!(get(&tally.hurried_entries) > 0, "no try ever won");
-        assert!(get(&tally.withdrawals) > 0, "nobody ever withdrew");
+    let both_ways = |tallies: [Tally; 2]| {
+        for tally in tallies {
+            assert!(get(&tally.hurried_entries) > 0, "no try ever won");
+            assert!(get(&tally.withdrawals) > 0, "nobody ever withdrew");
+        }
     };
     // A try looks before it stands in the queue, too.
-    for (hurried, name, fewer) in [(TRY, "try", 1), (TIMED, "short wait", 0)] {
+    for (hurried, name, is_try) in [(TRY, "try", true), (TIMED, "short wait", false)] {
+        let usually = if is_try { 3 } else { 4 };
+        let two_words = [Some(usually - 1), Some(3)];
         let plans = Plan::queue(&[&[LOCK], &[hurried]]).in_each_slot();
-        both_ways(all_hold(&format!("a {name} beside a locker"), &plans, 7000));
+        both_ways(both_hold(&format!("a {name} beside a locker"), &plans, [Some(3), Some(5)], [7000, 0]));
         let twice = Plan::queue(&[&[hurried], &[hurried]]);
-        let twice = if fewer > 0 { twice.preemptions(4).long(Plan::unbounded) } else { twice };
-        both_ways(all_hold(&format!("a {name} beside another"), &twice.in_each_slot(), 2000));
+        let twice = if is_try { twice.preemptions(4).long(Plan::unbounded) } else { twice };
+        let name_of_both = format!("a {name} beside another");
+        both_ways(both_hold(&name_of_both, &twice.in_each_slot(), [Some(3), Some(5)], [2000, 0]));
         for (then, again) in [(hurried, "and again"), (LOCK, "and then a lock")] {
             let plan = Plan::queue(&[&[LOCK], &[hurried, then]]);
-            let plan = plan.preemptions(4 - fewer).long(|plan| plan.preemptions(4));
-            let name = format!("a {name} {again} beside a locker");
-            both_ways(all_hold(&name, &plan.in_each_slot(), 10_000));
+            let plans = plan.preemptions(usually).long(|plan| plan.preemptions(4)).in_each_slot();
+            both_ways(both_hold(
+                &format!("a {name} {again} beside a locker"),
+                &plans,
+                two_words,
+                [10_000, 0],
+            ));
         }
         let plan = Plan::queue(&[&[LOCK], &[hurried.dying(Death::At(Step::Withdraw)), LOCK]]).preemptions(3);
         all_hold(&format!("a death of a {name} that gives up"), &plan.in_each_slot(), 0);
@@ -101,19 +113,23 @@ fn who_lets_others_pass_leaves_the_queue_and_comes_back() {
 fn a_death_at_any_step_blocks_nobody_and_is_told_if_it_was_inside() {
     for death in DEATHS {
         let plans = Plan::queue(&[&[LOCK], &[LOCK.dying(death)]]).in_each_slot();
-        let tally = all_hold(&format!("a death at {death:?} beside a locker"), &plans, 50);
-        assert_eq!(get(&tally.notices_to_reaper) > 0, death.is_inside(), "was there a notice?");
+        let name = format!("a death at {death:?} beside a locker");
+        for tally in both_hold(&name, &plans, [Some(3), Some(4)], [50, 50]) {
+            assert_eq!(get(&tally.notices_to_reaper) > 0, death.is_inside(), "was there a notice?");
+        }
     }
 }
 
 #[test]
 fn of_two_survivors_the_one_who_did_not_act_for_the_dead_may_get_the_notice() {
     for death in DEATHS {
-        let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK.dying(death)]]).preemptions(2);
-        let plans = plan.long(|plan| plan.preemptions(3)).in_each_slot();
-        let tally = all_hold(&format!("a death at {death:?} beside two lockers"), &plans, 5000);
-        assert_eq!(get(&tally.notices_to_reaper) > 0, death.is_inside(), "was there a notice?");
-        assert_eq!(get(&tally.notices_to_other) > 0, death.is_inside(), "for the other one too?");
+        let plans = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK.dying(death)]]).preemptions(2).in_each_slot();
+        let name = format!("a death at {death:?} beside two lockers");
+        let [one, two] = both_hold(&name, &plans, [Some(1); 2], [5000, 0]);
+        assert_eq!(get(&one.notices_to_reaper) > 0, death.is_inside(), "was there a notice?");
+        assert_eq!(get(&two.notices_to_reaper) > 0, death.is_inside(), "was there a notice?");
+        // That takes two preemptions.
+        assert_eq!(get(&one.notices_to_other) > 0, death.is_inside(), "for the other one too?");
     }
 }
 
@@ -167,47 +183,76 @@ fn who_abandons_the_lock_leaves_a_notice() {
 #[cfg(feature = "mutants")]
 mod planted {
     use super::*;
-    use crate::scene::Property::{Data, Exclusion, News, Order, Token};
-    use crate::search::planted::is_caught;
+    use crate::plan::Misuse;
+    use crate::scene::Property::{self, Data, Exclusion, News, Order, Token};
+    use crate::search::planted::{fails, is_caught};
     use turnlock::mutants::Mutant;
+
+    /// Over one word for a slot, and over two.
+    fn both_are_caught(mutant: Mutant, plan: &Plan, properties: &[Property]) {
+        is_caught(mutant, plan, properties);
+        is_caught(mutant, &Plan { form: Form::TwoWords, ..plan.clone().preemptions(3) }, properties);
+    }
 
     #[test]
     fn without_choosing_two_are_inside() {
-        is_caught(Mutant::NoChoosing, &duel(), &[Exclusion, Data, Token]);
+        both_are_caught(Mutant::NoChoosing, &duel(), &[Exclusion, Data, Token]);
     }
 
     // The two fences are also what keeps the order: without one of them a doorway that is long done may be overlooked.
     #[test]
     fn without_the_fence_after_choosing_two_are_inside_or_one_is_overtaken() {
-        is_caught(Mutant::NoFenceAfterChoosing, &duel(), &[Exclusion, Data, Token, Order]);
+        both_are_caught(Mutant::NoFenceAfterChoosing, &duel(), &[Exclusion, Data, Token, Order]);
     }
 
     #[test]
     fn without_the_fence_before_the_wait_two_are_inside_or_one_is_overtaken() {
-        is_caught(Mutant::NoFenceBeforeWait, &duel(), &[Exclusion, Data, Token, Order]);
+        both_are_caught(Mutant::NoFenceBeforeWait, &duel(), &[Exclusion, Data, Token, Order]);
     }
 
     #[test]
     fn without_the_tie_break_two_are_inside() {
-        is_caught(Mutant::NoTieBreak, &duel(), &[Exclusion, Data, Token]);
+        both_are_caught(Mutant::NoTieBreak, &duel(), &[Exclusion, Data, Token]);
     }
 
     // The bakery still lets in one at a time, but the next one may not see what the last one wrote, its token included.
     #[test]
     fn leaving_without_release_order_is_a_data_race() {
-        is_caught(Mutant::RelaxedLeave, &duel(), &[Data, Token]);
+        both_are_caught(Mutant::RelaxedLeave, &duel(), &[Data, Token]);
     }
 
     #[test]
     fn without_held_torn_data_come_without_a_notice() {
         let plan = Plan::queue(&[&[LOCK], &[LOCK.dying(Death::Torn)]]);
-        is_caught(Mutant::NoHeld, &plan, &[News, Data]);
+        both_are_caught(Mutant::NoHeld, &plan, &[News, Data]);
     }
 
     #[test]
     fn a_number_that_is_cleared_before_the_notice_is_written_lets_somebody_in_without_it() {
         // Who waits for the dead one is the next one itself: only who does not stand in the queue lets another one in.
         let plan = Plan::queue(&[&[LOCK], &[LOCK.dying(Death::Torn), LOCK]]);
-        is_caught(Mutant::ClearBeforeNotice, &plan, &[News, Data]);
+        both_are_caught(Mutant::ClearBeforeNotice, &plan, &[News, Data]);
+    }
+
+    // Two words need the order of their own stores and loads, beside the fences.
+    #[test]
+    fn two_words_that_are_stored_or_loaded_in_another_order_let_two_in() {
+        let misuses = [
+            Misuse::NumberStoredLast,
+            Misuse::ChoosingStoredRelaxed,
+            Misuse::NumberLoadedFirst,
+            Misuse::ChoosingLoadedRelaxed,
+        ];
+        for misuse in misuses {
+            let plan = Plan { form: Form::Misused(misuse), ..duel().preemptions(3) };
+            fails("registers", &plan, &[Exclusion, Data, Token]);
+        }
+    }
+
+    // They still let in one at a time, but the next one may not see what the last one wrote.
+    #[test]
+    fn two_words_whose_number_is_loaded_relaxed_are_a_data_race() {
+        let plan = Plan { form: Form::Misused(Misuse::NumberLoadedRelaxed), ..duel().preemptions(3) };
+        fails("registers", &plan, &[Data]);
     }
 }

@@ -2,7 +2,7 @@
 //! them ([`crate::site`]), and says by [`turnlock::trace`] where it is: there the oracle looks, and participants die.
 
 use crate::oracle::{Oracle, Tally, count};
-use crate::plan::{Death, Plan, Visit};
+use crate::plan::{Death, Form, Plan, Visit};
 use crate::site::{At, LoomSite};
 use loom::{cell::UnsafeCell, thread};
 use std::cell::RefCell;
@@ -120,7 +120,7 @@ impl Scene {
             tally: Arc::clone(tally),
             oracle: Oracle::default(),
             numbers: registers(),
-            choosing: if plan.two_registers { registers() } else { Vec::new() },
+            choosing: if plan.form == Form::OneWord { Vec::new() } else { registers() },
             bound: AtomicU32::new(if plan.raise_bound { 1 } else { slots as u32 }),
             held: registers(),
             token: AtomicU64::new(0),

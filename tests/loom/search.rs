@@ -140,30 +140,35 @@ pub mod planted {
         Some(text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap())
     }
 
-    /// With the mutant the plan must fail for each of the properties, the others not being checked. For the data and the
-    /// notice that may be loom's own verdict, a data race; what fails for another reason (the model got too long, say) is
-    /// not caught.
+    /// With the mutant the plan must fail for each of the properties ([`fails`]).
     pub fn is_caught(mutant: Mutant, plan: &Plan, properties: &[Property]) {
-        let _field = Field::without_mutants();
+        let field = Field::without_mutants();
         switch_on(Some(mutant));
+        fails_in(&field, &format!("{mutant:?}"), plan, properties);
+    }
+
+    /// The plan must fail for each of the properties, the others not being checked. For the data and the notice that may be
+    /// loom's own verdict, a data race; what fails for another reason (the model got too long, say) is not caught.
+    pub fn fails(name: &str, plan: &Plan, properties: &[Property]) {
+        fails_in(&Field::without_mutants(), name, plan, properties);
+    }
+
+    fn fails_in(_: &Field, name: &str, plan: &Plan, properties: &[Property]) {
+        let name = format!("{name}, {:?},", plan.form);
         for property in properties {
             let tally = Arc::<Tally>::default();
             let plan = Plan { only: Some(*property), ..plan.clone() };
-            let started = Instant::now();
             let reason = reason_of_failure(&plan, &tally);
             let executions = get(&tally.executions);
             let Some(reason) = reason else {
-                panic!("{mutant:?} was not caught by {property:?} in {executions} executions");
+                panic!("{name} was not caught by {property:?} in {executions} executions");
             };
             let caught = reason.contains(&format!("{property:?}: "))
                 || matches!(property, Property::Data | Property::News)
                     && reason.starts_with("Causality violation");
-            assert!(caught, "{mutant:?} failed, but not by {property:?}: {reason}");
+            assert!(caught, "{name} failed, but not by {property:?}: {reason}");
             let reason = reason.lines().next().unwrap();
-            let seconds = started.elapsed().as_secs_f64();
-            say(format_args!(
-                "{mutant:?} caught by {property:?} in execution {executions}, {seconds:.1} s: {reason}"
-            ));
+            say(format_args!("{name} caught by {property:?} in execution {executions}: {reason}"));
         }
     }
 }

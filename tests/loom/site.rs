@@ -1,6 +1,7 @@
 //! The site of an acquisition under loom: the registers are the scene's, nobody parks, and who waits looks again when
 //! another participant has gone on.
 
+use crate::numbers::Numbers;
 use crate::plan::Visit;
 use crate::scene::Scene;
 use turnlock::acquire::{
@@ -8,8 +9,8 @@ use turnlock::acquire::{
     site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
 };
 use turnlock::algorithm::{
-    Blocker, Place,
-    bakery::{Bakery, Line, Registers, TwoRegisters},
+    Blocker,
+    bakery::Bakery,
     bias::{Bias, BiasOwner, BiasWord, Mark},
     claim::Always,
     ownership::Ownership,
@@ -32,62 +33,6 @@ pub struct At<'a> {
 impl<'a> At<'a> {
     pub fn new(scene: &'a Scene, me: usize) -> Self {
         At { scene, me, bias: WatchedBias { scene, me } }
-    }
-}
-
-/// The bakery's registers, of either form. Leaves out some of the first, quick looks of the queue head: each is followed by
-/// a longer one if it is in vain, and to explore both makes the search twice as long. Unless everything is explored, slot 0
-/// takes both, and the others begin with the longer one.
-#[derive(Clone, Copy)]
-pub struct Numbers<'a> {
-    at: At<'a>,
-    form: Form<'a>,
-}
-
-/// A form of the bakery's registers.
-#[derive(Clone, Copy)]
-enum Form<'a> {
-    Line(Line<'a>),
-    TwoRegisters(TwoRegisters<'a>),
-}
-
-macro_rules! with {
-    ($numbers:expr, $registers:ident => $then:expr) => {
-        match &$numbers.form {
-            Form::Line($registers) => $then,
-            Form::TwoRegisters($registers) => $then,
-        }
-    };
-}
-
-impl Registers for Numbers<'_> {
-    fn bound(&self) -> usize {
-        with!(self, registers => registers.bound())
-    }
-
-    fn all(&self, look: impl FnMut(usize) -> bool) -> bool {
-        let skips = std::mem::take(&mut self.at.scene.now(self.at.me).skips_quick_look);
-        !skips && with!(self, registers => registers.all(look))
-    }
-
-    fn set_choosing(&self, me: usize) {
-        with!(self, registers => registers.set_choosing(me));
-    }
-
-    fn set_number(&self, me: usize, number: u64) {
-        with!(self, registers => registers.set_number(me, number));
-    }
-
-    fn clear(&self, me: usize) {
-        with!(self, registers => registers.clear(me));
-    }
-
-    fn read(&self, slot: usize) -> Place {
-        with!(self, registers => registers.read(slot))
-    }
-
-    fn read_word(&self, slot: usize) -> u64 {
-        with!(self, registers => registers.read_word(slot))
     }
 }
 
@@ -168,13 +113,7 @@ impl<'a> Lock for At<'a> {
     }
 
     fn queue(&self) -> Bakery<Numbers<'a>> {
-        let Scene { plan, choosing, numbers, bound, .. } = self.scene;
-        let form = if plan.two_registers {
-            Form::TwoRegisters(TwoRegisters { choosing, number: numbers, bound })
-        } else {
-            Form::Line(Line { words: numbers, bound })
-        };
-        Bakery(Numbers { at: *self, form }, Always)
+        Bakery(Numbers::new(*self), Always)
     }
 
     fn bias(&self) -> Bias<'_, WatchedBias<'a>> {
