@@ -41,6 +41,7 @@ mod queue;
 mod scene;
 mod search;
 mod site;
+mod visit;
 
 // Each execution is a sign of life.
 support::watched_for_seconds!(300);

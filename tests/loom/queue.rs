@@ -3,7 +3,6 @@
 use crate::oracle::{Tally, get};
 use crate::plan::{ABANDON, Death, Form, LEAVE_TORN, LOCK, PATIENT, Plan, RESET, TIMED, TRY, is_long};
 use crate::search::all_hold;
-use turnlock::acquire::site::Limit;
 use turnlock::trace::Step;
 
 /// Where a participant dies.
@@ -40,7 +39,7 @@ fn both_hold(
 
 #[test]
 fn two_participants_enter_one_at_a_time_and_see_each_others_writes() {
-    both_hold("two participants, one entry each", &[duel()], [Some(5), None], [4000, 0]);
+    both_hold("two participants, one entry each", &[duel()], [Some(5), None], [4000, 18_000]);
 }
 
 #[test]
@@ -52,21 +51,21 @@ fn what_is_pruned_after_a_look_in_vain_hides_nothing() {
 #[test]
 fn who_comes_back_waits_for_who_came_meanwhile() {
     let plans = Plan::queue(&[&[LOCK, LOCK], &[LOCK]]).preemptions(5).in_each_slot();
-    both_hold("two participants, two entries and one", &plans, [Some(2), Some(3)], [50_000, 0]);
+    both_hold("two participants, two entries and one", &plans, [Some(2), Some(3)], [80_000, 2000]);
     let plan = Plan::queue(&[&[LOCK, LOCK], &[LOCK, LOCK]]).preemptions(4);
-    both_hold("two participants, two entries each", &[plan], [Some(2), Some(3)], [30_000, 0]);
+    both_hold("two participants, two entries each", &[plan], [Some(3); 2], [70_000, 30_000]);
 }
 
 #[test]
 fn three_participants_enter_one_at_a_time() {
     let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK]]).preemptions(3);
-    both_hold("three participants, one entry each", &[plan], [Some(1), Some(2)], [50_000, 0]);
+    both_hold("three participants, one entry each", &[plan], [Some(1), Some(2)], [70_000, 4000]);
 }
 
 #[test]
 fn a_newcomer_who_raises_the_bound_is_not_overlooked() {
     let plan = Plan { raise_bound: true, ..duel() };
-    both_hold("a newcomer raises the bound", &[plan], [Some(5); 2], [10_000, 0]);
+    both_hold("a newcomer raises the bound", &[plan], [Some(5); 2], [10_000, 20_000]);
 }
 
 #[test]
@@ -81,12 +80,13 @@ fn who_gives_up_leaves_nothing_behind() {
     for (hurried, name, is_try) in [(TRY, "try", true), (TIMED, "short wait", false)] {
         let usually = if is_try { 3 } else { 4 };
         let two_words = [Some(usually - 1), Some(3)];
+        let once_in_two_words = [Some(usually - 1), Some(5)];
         let plans = Plan::queue(&[&[LOCK], &[hurried]]).in_each_slot();
-        both_ways(both_hold(&format!("a {name} beside a locker"), &plans, [Some(3), Some(5)], [7000, 0]));
+        both_ways(both_hold(&format!("a {name} beside a locker"), &plans, once_in_two_words, [7000, 5000]));
         let twice = Plan::queue(&[&[hurried], &[hurried]]);
         let twice = if is_try { twice.preemptions(4).long(Plan::unbounded) } else { twice };
         let name_of_both = format!("a {name} beside another");
-        both_ways(both_hold(&name_of_both, &twice.in_each_slot(), [Some(3), Some(5)], [2000, 0]));
+        both_ways(both_hold(&name_of_both, &twice.in_each_slot(), once_in_two_words, [40_000, 5000]));
         for (then, again) in [(hurried, "and again"), (LOCK, "and then a lock")] {
             let plan = Plan::queue(&[&[LOCK], &[hurried, then]]);
             let plans = plan.preemptions(usually).long(|plan| plan.preemptions(4)).in_each_slot();
@@ -97,7 +97,7 @@ fn who_gives_up_leaves_nothing_behind() {
                 [10_000, 0],
             ));
         }
-        let plan = Plan::queue(&[&[LOCK], &[hurried.dying(Death::At(Step::Withdraw)), LOCK]]).preemptions(3);
+        let plan = Plan::queue(&[&[LOCK], &[hurried.dying(Death::At(Step::Withdraw)), LOCK]]).preemptions(2);
         all_hold(&format!("a death of a {name} that gives up"), &plan.in_each_slot(), 0);
     }
 }
@@ -136,13 +136,13 @@ fn of_two_survivors_the_one_who_did_not_act_for_the_dead_may_get_the_notice() {
 #[test]
 fn who_acts_for_the_dead_outside_of_the_queue_writes_the_notice_before_another_enters() {
     for death in DEATHS {
-        let plan = Plan::queue(&[&[LOCK], &[LOCK.dying(death), LOCK]]).preemptions(3);
+        let plan = Plan::queue(&[&[LOCK], &[LOCK.dying(death), LOCK]]).preemptions(2);
         let plans = plan.long(|plan| plan.preemptions(4)).in_each_slot();
         let tally = all_hold(&format!("a death at {death:?}, and a newcomer"), &plans, 0);
         assert_eq!(get(&tally.notices_to_other) > 0, death.is_inside(), "was there a notice?");
     }
     let plan = Plan::queue(&[&[LOCK], &[TRY], &[LOCK.dying(Death::Torn)]]);
-    let plans = if is_long() { plan.preemptions(2).in_each_slot() } else { vec![plan.preemptions(2)] };
+    let plans = plan.preemptions(1).long(|plan| plan.preemptions(2)).in_each_slot();
     let tally = all_hold("a death at Torn beside a locker and a try", &plans, 0);
     assert!(get(&tally.notices_to_other) > 0, "there was no notice");
 }

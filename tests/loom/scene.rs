@@ -3,20 +3,16 @@
 
 use crate::oracle::{Oracle, Tally, count};
 use crate::plan::{Death, Form, Plan, Visit};
-use crate::site::{At, LoomSite};
+use crate::site::At;
+use crate::visit::die;
 use loom::{cell::UnsafeCell, thread};
-use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use turnlock::acquire::{
-    attempt::{Attempt, Discipline, LockConfig},
     liveness,
-    local::{Holding, LocalState},
-    operations::Acquisition,
-    site::{Limit, Lock, Site},
+    local::LocalState,
+    site::{Limit, Lock},
 };
 use turnlock::algorithm::{Place, Protocol, bias::Mark, ownership::Health};
-use turnlock::error::Error;
 use turnlock::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
@@ -62,24 +58,24 @@ pub struct Scene {
     pub local: Vec<AtomicU64>,
     pub byte_locks: Vec<AtomicU32>,
     /// The protected data: two words that must agree.
-    data: [UnsafeCell<u64>; 2],
+    pub data: [UnsafeCell<u64>; 2],
     /// The dead holder's token, as the owner-dead notice has it.
-    notice: UnsafeCell<u64>,
+    pub notice: UnsafeCell<u64>,
     now: Vec<Mutex<Now>>,
 }
 
 /// What a participant is about. Its own, and no step of the model.
 #[derive(Default)]
 pub struct Now {
-    visit: Option<Visit>,
+    pub visit: Option<Visit>,
     /// Who stood in the queue when its doorway began.
-    before_me: [usize; 3],
+    pub before_me: [usize; 3],
     /// Which revocation it must have seen when it said that it tries.
-    revoked: usize,
+    pub revoked: usize,
     /// Whether it said that it tries, as the bias owner does.
-    tried: bool,
-    won: bool,
-    inside: bool,
+    pub tried: bool,
+    pub won: bool,
+    pub inside: bool,
     /// Whether it is in the queue, or at its head.
     pub queued: bool,
     /// Whether the quick look comes next, and is left out.
@@ -87,29 +83,14 @@ pub struct Now {
     /// Whether it looks at the bias word for the first time, or for the first time since it said that it tries.
     pub meets: bool,
     /// Whose byte lock it has besides its own.
-    reaps: Option<usize>,
-    since: u64,
+    pub reaps: Option<usize>,
+    pub since: u64,
 }
 
 // SAFETY: whether the cells are used by one thread at a time is what the models ask; loom fails where they are not.
 unsafe impl Sync for Scene {}
 // SAFETY: as above.
 unsafe impl Send for Scene {}
-
-/// What ends the visit of one who dies.
-struct Dead;
-
-loom::thread_local! {
-    /// Who the running thread is.
-    static PARTICIPANT: RefCell<Option<(Arc<Scene>, usize)>> = RefCell::new(None);
-}
-
-/// The watcher of [`turnlock::trace`].
-pub fn watch(step: Step) {
-    if let Some((scene, me)) = PARTICIPANT.with(|participant| participant.borrow().clone()) {
-        scene.at(me, step);
-    }
-}
 
 impl Scene {
     pub fn new(plan: &Arc<Plan>, tally: &Arc<Tally>) -> Arc<Self> {
@@ -151,12 +132,12 @@ impl Scene {
         self.now[me].lock().unwrap()
     }
 
-    fn checks(&self, property: Property) -> bool {
+    pub fn checks(&self, property: Property) -> bool {
         self.plan.only.is_none_or(|only| only == property)
     }
 
     /// Slot `me` is at this step.
-    fn at(&self, me: usize, step: Step) {
+    pub fn at(&self, me: usize, step: Step) {
         let mut now = self.now(me);
         let Some(visit) = now.visit else { return };
         match step {
@@ -218,12 +199,8 @@ impl Scene {
         }
         drop(now);
         if visit.death == Some(Death::At(step)) {
-            self.die();
+            die();
         }
-    }
-
-    fn die(&self) -> ! {
-        resume_unwind(Box::new(Dead))
     }
 
     /// Slot `me` is inside from here on.
@@ -242,172 +219,9 @@ impl Scene {
     }
 
     /// Somebody is no longer inside.
-    fn depart(&self) {
+    pub fn depart(&self) {
         self.oracle.inside.fetch_sub(1, SeqCst);
         count(&self.oracle.entries);
-    }
-
-    /// A visit of slot `me`. Returns `false` if it died.
-    pub fn visit(self: &Arc<Self>, me: usize, visit: Visit) -> bool {
-        *self.now(me) = Now { visit: Some(visit), meets: true, ..Now::default() };
-        PARTICIPANT.with(|participant| *participant.borrow_mut() = Some((Arc::clone(self), me)));
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.come(me, visit)));
-        PARTICIPANT.with(|participant| *participant.borrow_mut() = None);
-        match outcome {
-            Ok(()) => true,
-            Err(panic) if panic.is::<Dead>() => {
-                self.has_died(me, visit.death.unwrap());
-                false
-            }
-            Err(panic) => resume_unwind(panic),
-        }
-    }
-
-    /// The thread has stopped, and its byte locks become free. The release stores stand for the kernel, which gives the
-    /// byte locks up after the last of the dead one's stores.
-    fn has_died(&self, me: usize, death: Death) {
-        self.oracle.waiting[me].store(0, SeqCst);
-        count(&self.tally.deaths);
-        if self.now(me).inside {
-            self.oracle.inside.fetch_sub(1, SeqCst);
-        }
-        if death.is_inside() {
-            // SAFETY: only its own slot's participant has written it, before.
-            let token = unsafe { self.held[me].unsync_load() };
-            self.died_inside(token);
-        }
-        // The word dies with its process: this is what the next participant in the slot has.
-        let local = LocalState(&self.local[me]);
-        if self.plan.may_be_biased && !self.plan.newcomer_is_fresh {
-            local.record_biased();
-        } else {
-            local.record(None);
-        }
-        let reaped = self.now(me).reaps.take();
-        for slot in reaped.into_iter().chain([me]) {
-            self.byte_locks[slot].store(FREE, Release);
-        }
-    }
-
-    fn died_inside(&self, token: u64) {
-        self.oracle.last_token.fetch_max(token, SeqCst);
-        self.oracle.died_inside.store(true, SeqCst);
-        self.oracle.dead_token.store(token, SeqCst);
-    }
-
-    fn attempt(&self, me: usize, visit: Visit) -> Attempt<LoomSite<'_>> {
-        let config = LockConfig {
-            patience: u64::from(visit.is_patient || !self.plan.sees_queued_for_good),
-            may_be_biased: self.plan.may_be_biased,
-            release_on_death: false,
-            discipline: Discipline::Queue,
-        };
-        Attempt { site: LoomSite { at: At::new(self, me), visit }, config }
-    }
-
-    /// Comes to the lock, as the handles of `turnlock::Mutex` do.
-    fn come(&self, me: usize, visit: Visit) {
-        let attempt = self.attempt(me, visit);
-        let fast = if visit.fast { self.fast_path(&attempt) } else { None };
-        let acquired = match fast {
-            Some(token) => Ok(Acquisition { token, owner_dead: false }),
-            None if visit.resets => attempt.lock_and_reset(visit.limit),
-            None => attempt.lock(visit.limit),
-        };
-        match acquired {
-            Ok(acquisition) => self.section(me, visit, &attempt, acquisition),
-            Err(Error::WouldBlock) if visit.limit == Limit::Never => {}
-            Err(Error::TimedOut) if visit.limit != Limit::Forever => {}
-            Err(Error::NotRecoverable) => {
-                let was_closed = self.oracle.ever_closed.load(SeqCst);
-                assert!(was_closed || !self.checks(Property::News), "News: closed, and nobody closed it");
-                count(&self.tally.turned_away);
-            }
-            Err(error) => panic!("{me} cannot lock: {error}"),
-        }
-    }
-
-    /// As `attach::fast_path::enter`, which needs a mapped file.
-    fn fast_path(&self, attempt: &Attempt<LoomSite>) -> Option<u64> {
-        let (site, lock) = (&attempt.site, attempt.site.lock());
-        let local = site.local();
-        if !local.may_be_biased() {
-            return None;
-        }
-        local.begin_biased();
-        match lock.bias().enter(lock.held(site.me()), site.mark(), &lock.ownership()) {
-            Some(token) => {
-                local.record(Some(Holding { token, unbiased: false }));
-                self.at(site.me(), Step::Section);
-                Some(token)
-            }
-            None => {
-                local.record_biased();
-                None
-            }
-        }
-    }
-
-    fn section(&self, me: usize, visit: Visit, attempt: &Attempt<LoomSite>, acquisition: Acquisition) {
-        let Acquisition { token, owner_dead } = acquisition;
-        let last = self.oracle.last_token.swap(token, SeqCst);
-        assert!(token > last || !self.checks(Property::Token), "Token: {token} after {last}");
-        if !visit.resets {
-            self.hear(me, owner_dead);
-        }
-        let dies = |death| {
-            if visit.death == Some(death) {
-                self.die();
-            }
-        };
-        dies(Death::Entered);
-        let is_torn = owner_dead || visit.resets;
-        self.read(is_torn);
-        if owner_dead && visit.leaves_torn {
-            self.oracle.closed.store(true, SeqCst);
-            self.oracle.ever_closed.store(true, SeqCst);
-            return attempt.unlock(None).unwrap();
-        }
-        if is_torn {
-            self.write(0, 0);
-            self.write(1, 0);
-            if owner_dead {
-                attempt.mark_consistent().unwrap();
-            } else if self.oracle.closed.swap(false, SeqCst) {
-                count(&self.tally.resets);
-            }
-            self.oracle.died_inside.store(false, SeqCst);
-        }
-        self.write(0, token);
-        dies(Death::Torn);
-        if visit.abandons {
-            self.now(me).inside = false;
-            self.depart();
-            self.died_inside(token);
-            return attempt.abandon(None).unwrap();
-        }
-        self.write(1, token);
-        self.oracle.written.store(token, SeqCst);
-        dies(Death::Written);
-        attempt.unlock(None).unwrap();
-    }
-
-    /// Compares what the lock says of a death with what happened.
-    fn hear(&self, me: usize, owner_dead: bool) {
-        if !self.checks(Property::News) {
-            return;
-        }
-        assert!(!self.oracle.closed.load(SeqCst), "News: closed, and {me} entered all the same");
-        let happened = self.oracle.died_inside.load(SeqCst);
-        assert_eq!(owner_dead, happened, "News: what the lock says, and what happened");
-        if owner_dead {
-            // SAFETY: only for a holder, while no dead holder is left to act for; loom fails where that is wrong.
-            let told = self.notice.with(|notice| unsafe { *notice });
-            let dead = self.oracle.dead_token.load(SeqCst);
-            assert_eq!(told, dead, "News: the token told, and the dead holder's");
-            let told_by_me = self.oracle.reaper.load(SeqCst) == me + 1;
-            count(if told_by_me { &self.tally.notices_to_reaper } else { &self.tally.notices_to_other });
-        }
     }
 
     /// Writes the owner-dead notice, as slot `me`.
@@ -417,26 +231,6 @@ impl Scene {
             self.notice.with_mut(|notice| unsafe { *notice = token });
         }
         self.oracle.reaper.store(me + 1, SeqCst);
-    }
-
-    fn read(&self, may_be_torn: bool) {
-        if !self.checks(Property::Data) {
-            return;
-        }
-        // SAFETY: only for the holder; loom fails where that is wrong.
-        let [left, right] = self.data.each_ref().map(|word| word.with(|word| unsafe { *word }));
-        if !may_be_torn {
-            assert_eq!(left, right, "Data: torn, and nobody told");
-            let written = self.oracle.written.load(SeqCst);
-            assert_eq!(left, written, "Data: what is there, and what was written last");
-        }
-    }
-
-    fn write(&self, word: usize, value: u64) {
-        if self.checks(Property::Data) {
-            // SAFETY: only for the holder; loom fails where that is wrong.
-            self.data[word].with_mut(|word| unsafe { *word = value });
-        }
     }
 
     /// A look in vain.
@@ -464,6 +258,22 @@ impl Scene {
         self.now(me).reaps = None;
         byte_lock.store(FREE, Release);
         true
+    }
+
+    /// The participant in slot `me` has died: its byte locks become free. The release stores stand for the kernel, which
+    /// gives the byte locks up after the last of the dead one's stores.
+    pub fn end(&self, me: usize) {
+        // The word dies with its process: this is what the next participant in the slot has.
+        let local = LocalState(&self.local[me]);
+        if self.plan.may_be_biased && !self.plan.newcomer_is_fresh {
+            local.record_biased();
+        } else {
+            local.record(None);
+        }
+        let reaped = self.now(me).reaps.take();
+        for slot in reaped.into_iter().chain([me]) {
+            self.byte_locks[slot].store(FREE, Release);
+        }
     }
 
     /// A newcomer takes the slot of a dead one, once nobody else acts for that.
