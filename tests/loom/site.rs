@@ -212,6 +212,10 @@ impl<'a> Site for LoomSite<'a> {
         Ok(())
     }
 
+    fn check_named(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn check_after_unlock(&self) -> Result<()> {
         Ok(())
     }
