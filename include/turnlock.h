@@ -62,12 +62,12 @@
 #define TURNLOCK_ERROR_WOULD_BLOCK (-2)
 
 /**
- * The time limit passed before the turn came. The place in the line was given up.
+ * The time limit passed before the turn came. The place in the queue was given up.
  */
 #define TURNLOCK_ERROR_TIMED_OUT (-3)
 
 /**
- * Another thread cancelled the wait. The place in the line was given up.
+ * Another thread cancelled the wait. The place in the queue was given up.
  */
 #define TURNLOCK_ERROR_CANCELLED (-4)
 
@@ -198,6 +198,11 @@
 #define TURNLOCK_ERROR_NO_MEMORY (-29)
 
 /**
+ * The lock cannot be removed: somebody uses it, or is still to be told of a death.
+ */
+#define TURNLOCK_ERROR_IN_USE (-30)
+
+/**
  * The ABI version that this header describes. It changes only when a program compiled against an older header could
  * break; the shared library's soname carries the same number.
  */
@@ -308,12 +313,12 @@ typedef struct turnlock_file_options {
    */
   size_t size;
   /**
-   * How many participants may take part at once, 1 to 1024; 0 = 128. A file that exists must have at least as many
+   * How many participants may take part at once, 1 to 4096; 0 = 128. A file that exists must have at least as many
    * as a number given here.
    */
   uint32_t participants;
   /**
-   * How many named locks, 1 to 1024; 0 = 64. A file that exists must have at least as many as a number given here.
+   * How many named locks, 1 to 4096; 0 = 64. A file that exists must have at least as many as a number given here.
    */
   uint32_t locks;
   /**
@@ -498,11 +503,42 @@ int32_t turnlock_file_open(const char *path,
                            struct turnlock_file **file);
 
 /**
+ * Opens the lock file that `descriptor` is open on, for reading and writing, or makes one of it if it is empty (a memfd,
+ * say), and puts a handle into `file`. The file is opened anew: the descriptor stays yours, and may be closed. `/proc`
+ * must be mounted, and the file's mode must allow this process to open it; a file without a name keeps the mode that it
+ * has, unless `options` says another.
+ *
+ * Errors as `turnlock_file_open`; TURNLOCK_ERROR_INVALID_ARGUMENT: not a descriptor, or not open for both.
+ *
+ * The caller promises:
+ * `options` is NULL or a struct whose `size` is right, `file` NULL or writable. While the call runs, `descriptor` is
+ * not closed.
+ */
+int32_t turnlock_file_open_descriptor(int32_t descriptor,
+                                      const struct turnlock_file_options *options,
+                                      struct turnlock_file **file);
+
+/**
+ * Removes the lock called `name`, of whatever kind: its place in the file is free for another one. Handles that are open
+ * to it fail from then on with TURNLOCK_ERROR_NOT_FOUND, in every process; close them as ever. A lock of the same name
+ * that is created later is another one, and its fencing tokens are larger.
+ *
+ * TURNLOCK_ERROR_IN_USE: somebody holds it, waits for it or stands in its ring, or a holder died and nobody was told yet;
+ * _NOT_RECOVERABLE: it is closed, reset it first; _NOT_FOUND, _BAD_NAME, _PARTICIPANTS_FULL (removing takes a slot),
+ * _DAMAGED, _REPLACED.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string.
+ */
+int32_t turnlock_file_remove_lock(const struct turnlock_file *file,
+                                  const char *name);
+
+/**
  * Closes a file handle. Mutexes and participants opened from it stay open. With the last of all these the calling
  * thread gives its slot back; other threads do when they end.
  *
  * The caller promises:
- * `file` is NULL or a handle of `turnlock_file_open`; no other thread is inside a call with it.
+ * `file` is NULL or a handle of `turnlock_file_open` or `turnlock_file_open_descriptor`; no other thread is inside a call with it.
  */
 int32_t turnlock_file_close(struct turnlock_file *file);
 

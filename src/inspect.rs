@@ -9,14 +9,14 @@ use crate::algorithm::{
     ownership::{Health, token_in},
     ring::{Machines, Membership, Ring, Rule},
 };
-use crate::attach::open_file::header_of;
+use crate::attach::new_file::header_of;
 use crate::error::Result;
 use crate::kind::{Named, names_of};
 use crate::layout::{FORMAT_MAJOR, FORMAT_MINOR, Fences, LivenessLockKind, SlotRecord, SlotState, View};
 use crate::os::{
     clock,
     file::{self, Access},
-    liveness_lock,
+    given, liveness_lock,
     map::Mapping,
     process::{self, ProcessState},
 };
@@ -25,6 +25,7 @@ use crate::registers::FileLock;
 use crate::sync::Ordering::{Acquire, Relaxed};
 use std::{
     fs::File,
+    os::fd::AsFd,
     path::{Path, PathBuf},
 };
 
@@ -201,6 +202,20 @@ fn as_lossy_text<S: serde::Serializer>(path: &Path, to: S) -> std::result::Resul
 pub fn snapshot(path: impl AsRef<Path>) -> Result<FileStatus> {
     let path = file::absolute(path.as_ref())?;
     let opened = file::open_existing(&path, Access::Read)?;
+    look_at(path, opened)
+}
+
+/// Looks at the lock file that `descriptor`, which is open for reading, stands for: [`snapshot`], of a file that has no
+/// path here. Its status has for a path what the kernel calls the file.
+///
+/// # Errors
+/// As [`snapshot`].
+pub fn snapshot_descriptor(descriptor: impl AsFd) -> Result<FileStatus> {
+    let given = given::open_given(descriptor.as_fd(), Access::Read)?;
+    look_at(given.name, given.file)
+}
+
+fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
     let prefix = header_of(&opened, &path)?;
     let mapping = Mapping::read_only(&opened, prefix.geometry.file_size(), &path)?;
     // SAFETY: mapped as long as the geometry says, at a page boundary, until the end of this function; nothing below
@@ -251,7 +266,7 @@ struct Seen {
 
 impl Observer<'_> {
     fn participants(&self) -> Result<Vec<ParticipantStatus>> {
-        let records = self.view.slots().iter().enumerate();
+        let records = self.view.slots()[..self.view.slots_bound()].iter().enumerate();
         let taken = records.filter(|(_, record)| record.state.load(Acquire) != SlotState::Free as u32);
         taken.map(|(slot, record)| self.participant(slot, record)).collect()
     }

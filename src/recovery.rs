@@ -6,7 +6,7 @@
 use crate::acquire::{liveness, site::Lock};
 use crate::algorithm::ownership::TOKEN_LIMIT;
 use crate::error::Result;
-use crate::layout::{Fences, SlotState, View};
+use crate::layout::{Fences, LockView, SlotState, View};
 use crate::os::{liveness_lock::Probe, process};
 use crate::registers::FileLock;
 use crate::slots;
@@ -16,7 +16,7 @@ use crate::sync::Ordering::{Relaxed, Release};
 /// owner-dead notice.
 /// With the slot's byte lock in hand.
 pub fn recover(view: View, slot: usize) {
-    for region in 0..=view.geometry().locks() as usize {
+    for region in view.regions_in_use() {
         liveness::clear(&FileLock::new(view, region), slot);
     }
 }
@@ -38,19 +38,30 @@ pub fn token_floor(realtime_ns: u64) -> u64 {
     (realtime_ns >> 2).min(TOKEN_LIMIT >> 1)
 }
 
+/// A lock's last fencing token; 0 for a value that no holder reaches, which is rubbish from an unclean shutdown.
+pub fn sound_token(last: u64) -> u64 {
+    if last < TOKEN_LIMIT { last } else { 0 }
+}
+
 /// After a boot nobody of before is alive: clears every slot, and has every fencing token jump, since the last ones
 /// given out may never have reached the disk. With every slot's byte lock in hand; the boot id is written last.
 pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64) {
-    for slot in 0..view.slots().len() {
-        recover(view, slot);
+    for region in view.regions_in_use() {
+        let lock = view.lock(region);
+        // Of every slot, whatever the slot table says: the disk may have kept the one and not the other.
+        for slot in (0..lock.cells.len()).filter(|slot| has_left_something(&lock, *slot)) {
+            liveness::clear(&FileLock::new(view, region), slot);
+        }
+        let token = &lock.words.token;
+        token.store(token_after_boot(token.load(Relaxed), token_floor(realtime_ns)), Relaxed);
+    }
+    for slot in 0..view.slots_bound() {
         if view.slots()[slot].state.load(Relaxed) != SlotState::Free as u32 {
             slots::vacate(view, slot);
         }
     }
-    for region in 0..=view.geometry().locks() as usize {
-        let token = &view.lock(region).words.token;
-        token.store(token_after_boot(token.load(Relaxed), token_floor(realtime_ns)), Relaxed);
-    }
+    let removed = &view.header().removed_token;
+    removed.store(token_after_boot(removed.load(Relaxed), token_floor(realtime_ns)), Relaxed);
     clear_biases(view);
     clear_rings(view);
     view.header().slots_in_use.store(0, Relaxed);
@@ -69,9 +80,16 @@ fn token_after_boot(last: u64, floor: u64) -> u64 {
     }
 }
 
+/// Returns whether there is anything that [`liveness::clear`] would clear. A page that is only read stays clean.
+fn has_left_something(lock: &LockView, slot: usize) -> bool {
+    let cell = &lock.cells[slot];
+    let words = [&lock.numbers[slot], &cell.held, &cell.since];
+    words.into_iter().any(|word| word.load(Relaxed) != 0) || cell.ring().membership.load(Relaxed) != 0
+}
+
 /// No lock is biased any more. With every slot's byte lock in hand.
 pub fn clear_biases(view: View) {
-    for region in 0..=view.geometry().locks() as usize {
+    for region in view.regions_in_use() {
         let lock = FileLock::new(view, region);
         lock.bias().clear();
         lock.bias_policy().clear();
@@ -80,14 +98,19 @@ pub fn clear_biases(view: View) {
 
 /// Nobody is on any ring: what a disk kept of one may not be of one moment. With every slot's byte lock in hand.
 fn clear_rings(view: View) {
-    for region in 0..=view.geometry().locks() as usize {
-        let lock = view.lock(region);
-        for cell in lock.cells {
-            cell.ring().state.store(0, Relaxed);
-            cell.ring().link.store(0, Relaxed);
-        }
-        lock.words.ring().bound.store(0, Relaxed);
+    for region in view.regions_in_use() {
+        clear_ring(&view.lock(region));
     }
+}
+
+/// Nobody is on the ring of this lock. By one whom nobody else changes it beside.
+pub fn clear_ring(lock: &LockView) {
+    for word in lock.cells.iter().flat_map(|cell| [&cell.ring().state, &cell.ring().link]) {
+        if word.load(Relaxed) != 0 {
+            word.store(0, Relaxed);
+        }
+    }
+    lock.words.ring().bound.store(0, Relaxed);
 }
 
 /// Writes down during which boot the registers are valid.

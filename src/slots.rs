@@ -21,8 +21,9 @@ const BETWEEN_THEM: Duration = Duration::from_millis(1);
 
 /// Takes the byte lock of a free or dead slot. What a dead one left in it is still there.
 pub fn claim(file: &Reopen, view: View, kind: LivenessLockKind, inherited: bool) -> Result<LivenessLock> {
-    let all = 0..view.slots().len();
-    let is_free = |slot: &usize| view.slots()[*slot].state.load(Acquire) == SlotState::Free as u32;
+    let (all, known) = (0..view.slots().len(), view.slots_bound());
+    let is_free =
+        |slot: &usize| *slot >= known || view.slots()[*slot].state.load(Acquire) == SlotState::Free as u32;
     let candidates = all.clone().filter(is_free).chain(all.clone().filter(|slot| !is_free(slot)));
     for _ in 0..LOOKS_FOR_A_SLOT {
         if let Some(notice) = LivenessLock::claim(file, candidates.clone(), kind, inherited)? {
@@ -103,7 +104,7 @@ const NAMED: usize = 8;
 fn holders(view: View) -> String {
     let mut processes = BTreeMap::<(u32, String), usize>::new();
     let (mut locked, mut others) = (0, 0);
-    for record in view.slots() {
+    for record in &view.slots()[..view.slots_bound()] {
         if record.state.load(Acquire) == SlotState::Free as u32 {
             locked += 1;
             continue;

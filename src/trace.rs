@@ -61,11 +61,17 @@ pub enum Step {
     Held,
     /// The bias word says nobody; not yet written down as the holder.
     Unbias,
+    /// Making a lock file of an empty one that was given by a descriptor: marked as under construction.
+    Make,
+    /// Removing a lock: nobody else is there, and its name still stands.
+    Remove,
+    /// The lock is removed; the directory's lock, and the place in its queue, are still ours.
+    Removed,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Step; 27] = [
+    pub const ALL: [Step; 30] = [
         Step::Attach,
         Step::Doorway,
         Step::Wait,
@@ -93,6 +99,9 @@ impl Step {
         Step::Token,
         Step::Held,
         Step::Unbias,
+        Step::Make,
+        Step::Remove,
+        Step::Removed,
     ];
 }
 

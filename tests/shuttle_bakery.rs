@@ -15,7 +15,7 @@
 //!
 //! With the feature `mutants`, `NoChoosing`, `NoTieBreak` and `NoHeld` must be caught, and so must a recovery in
 //! the wrong order, which the test itself does. Shuttle runs everything sequentially consistent: a missing fence or a
-//! missing release order it cannot show, which is what `loom_bakery` is for.
+//! missing release order it cannot show, which is what `tests/loom` is for.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg shuttle" cargo test --release --no-default-features --features mutants --test shuttle_bakery

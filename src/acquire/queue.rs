@@ -20,7 +20,8 @@ pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, may_be_biased: bool) -
         look_before_trying(attempt)?;
     }
     let in_demand = acquire(attempt, limit, attempt.config.patience, true)?;
-    if let Err(error) = attempt.site.check_intact() {
+    // Before anything is written that others look at.
+    if let Err(error) = attempt.site.check_intact().and_then(|()| attempt.site.check_named()) {
         withdraw(attempt);
         return Err(error);
     }

@@ -258,10 +258,14 @@ impl<'a, S: Site> RingWait<'a, S> {
             error => error,
         })?;
         trace::at(Step::Reconfigure);
-        act();
+        // Nobody removes the lock meanwhile; if it was removed before, the ring is another one's.
+        let named = site.check_named();
+        if named.is_ok() {
+            act();
+        }
         site.lock().queue().leave(site.me());
         site.lock().unpark(site.me());
-        Ok(())
+        named
     }
 
     fn settle_here(&self) {

@@ -94,6 +94,12 @@ pub trait Site: Copy {
     /// # Errors
     /// [`Error::Damaged`].
     fn check_intact(&self) -> Result<()>;
+    /// Checks that the lock still is the one that the participant's handle was opened for, and was not removed. Where
+    /// nobody can remove it: at the queue head.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    fn check_named(&self) -> Result<()>;
     /// Checks after an unlock that it was the right lock that was held.
     ///
     /// # Errors

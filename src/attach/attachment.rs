@@ -10,6 +10,7 @@ use crate::os::{
     liveness_lock::LivenessLock,
     memory,
     wipe_on_fork::{WipeOnFork, Wipeable},
+    zeroed,
 };
 use crate::recovery;
 use crate::registers::FileLock;
@@ -41,7 +42,7 @@ pub struct Attachment {
     busy: AtomicBool,
     liveness_lock: ForkGuarded<Option<LivenessLock>>,
     /// For each lock region, the word of a [`LocalState`].
-    local: Arc<[AtomicU64]>,
+    local: Box<[AtomicU64]>,
     /// What the fast path needs of all this.
     pub(super) fast_path: WipeOnFork<FastPathCache>,
 }
@@ -117,12 +118,13 @@ impl Attachment {
         };
         memory::check()?;
         file.touch_now_and_then();
-        let local: Arc<[AtomicU64]> = (0..=file.geometry().locks()).map(|_| AtomicU64::new(0)).collect();
+        let local = zeroed::zeroed_words(file.geometry().locks() as usize + 1)?;
         let mut fast_path = WipeOnFork::new(FastPathCache::NONE)?;
         let liveness_lock = slots::claim(file.reopen(), file.view(), kind, options.inherited)?;
         let slot = liveness_lock.slot();
         trace::at(Step::Attach);
-        let fenced = match file.fences_of_participant() {
+        let ready = file.allocation().allocate_slot(slot).and_then(|()| file.fences_of_participant());
+        let fenced = match ready {
             Ok(fenced) => fenced,
             Err(error) => {
                 liveness_lock.release(file.reopen());
@@ -194,7 +196,7 @@ impl Attachment {
 
     /// Returns whether it holds any lock.
     pub fn holds_any(&self) -> bool {
-        (0..self.local.len()).any(|region| self.local(region).holding().is_some())
+        self.file.view().regions_in_use().any(|region| self.local(region).holding().is_some())
     }
 
     /// Taking a lock: one thread at a time, for participants that threads share.

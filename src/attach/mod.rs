@@ -1,8 +1,11 @@
 //! This process's part in a file: the mapping, its participants, those of its threads, and the fast path.
 
+pub mod allocation;
 pub mod attachment;
 pub mod fast_path;
 pub mod file_handle;
+pub mod names;
+pub mod new_file;
 pub mod open_file;
 pub mod site;
 pub mod thread;

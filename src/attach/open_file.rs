@@ -1,23 +1,32 @@
 //! One file, mapped once in a process, however often it is opened.
 
+use super::{
+    allocation::Allocation,
+    names::{Name, Names},
+    new_file::{create, fill, header_of, possible_fences},
+};
 use crate::error::{Error, Result};
-use crate::layout::{Fences, Geometry, HeaderFault, HeaderPrefix, LivenessLockKind, PREFIX_BYTES, View};
+use crate::layout::{Fences, Geometry, HeaderPrefix, LivenessLockKind, View};
 use crate::os::{
     clock,
     file::{self, Access, Permissions},
     fork::{self, ForkGuard, ForkGuarded},
-    identity::{self, Identity},
+    given,
+    identity::{self, Identity, JustOpened},
     liveness_lock::{self, Alone, Probe},
     map::Mapping,
     membarrier, memory, process,
-    reopen::Reopen,
+    reopen::{OpenedBy, Reopen},
 };
 use crate::recovery;
 use crate::slots;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use crate::sync::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed},
+};
 use std::{
     fs::File,
-    os::unix::fs::FileExt,
+    os::fd::BorrowedFd,
     path::Path,
     sync::{Arc, Weak},
     time::Duration,
@@ -34,6 +43,8 @@ pub struct OpenFile {
     touched: AtomicU64,
     /// How many [`super::LockFile`]s and locks the program has of it. The slots of threads do not count.
     pub handles: AtomicUsize,
+    /// The locks that the program has handles of.
+    pub names: Names,
 }
 
 /// Every file that is open in this process: opening one twice gives the same mapping, and each thread one slot.
@@ -78,14 +89,48 @@ impl OpenFile {
                 },
                 Err(error) => return Err(error),
             };
-            return Self::open(&path, opened, label);
+            return Self::open(OpenedBy::Path(&path), opened, true, label);
         }
         Err(Error::Replaced { path })
     }
 
-    fn open(path: &Path, opened: File, label: &str) -> Result<Arc<Self>> {
+    /// Opens the file that `given` is a descriptor of, or makes a lock file of it if it is empty. `permissions`: those
+    /// that were asked for.
+    pub fn open_descriptor(
+        given: BorrowedFd,
+        new: Geometry,
+        may_create: bool,
+        permissions: Permissions,
+        asked_for: bool,
+        label: &str,
+    ) -> Result<Arc<Self>> {
+        memory::check()?;
+        fork::prepare()?;
+        let given = given::open_given(given, Access::ReadWrite)?;
+        let (_, start, size) = file::read_start::<8>(&given.file, &given.name)?;
+        if given::is_to_be_made(&start, size) {
+            if !may_create {
+                return Err(Error::NotFound {
+                    path: given.name,
+                    why: "it is an empty file, and no lock file was to be made of it".into(),
+                });
+            }
+            // Without a name nobody comes by it who is not given a descriptor, whatever its mode says.
+            let permissions = (asked_for || !given.nameless).then_some(permissions);
+            given::make_in_place(&given, new.file_size(), &new.bytes_of_new(), permissions, |file| {
+                fill(file, &given.name, new)
+            })?;
+        }
+        Self::open(OpenedBy::Descriptor(&given.name), given.file, !given.nameless, label)
+    }
+
+    /// `has_name`: whoever has the right to open the file comes by it.
+    fn open(opened_by: OpenedBy, opened: File, has_name: bool, label: &str) -> Result<Arc<Self>> {
+        let (path, opened) = (opened_by.name(), JustOpened::from(opened));
         let prefix = header_of(&opened, path)?;
-        file::refuse_if_open_to_all(&opened, path)?;
+        if has_name {
+            file::refuse_if_open_to_all(&opened, path)?;
+        }
         let identity = identity::of(&opened, path)?;
         let known = OPEN_FILES.with(&ForkGuard::enter(), |files| Known::find(files, identity, prefix));
         if let Some(known) = known.filter(|known| known.is_intact()) {
@@ -94,11 +139,11 @@ impl OpenFile {
                 let before = known.label.with(&ForkGuard::enter(), |own| std::mem::replace(own, label));
                 drop(before);
             }
-            known.reopen.opened_at(path)?;
+            known.reopen.opened_again(opened_by)?;
             return Ok(known);
         }
         let mapping = Mapping::read_write(&opened, prefix.geometry.file_size(), path)?;
-        let reopen = Reopen::new(path, opened, prefix.incarnation)?;
+        let reopen = Reopen::new(opened_by, opened, prefix.incarnation)?;
         let new = Arc::new(Self {
             pinning: liveness_lock::pinning(&reopen)?,
             reopen,
@@ -107,6 +152,7 @@ impl OpenFile {
             label: ForkGuarded::new(label.into()),
             touched: AtomicU64::new(0),
             handles: AtomicUsize::new(0),
+            names: Names::new(),
         });
         new.touch_now_and_then();
         new.renew_after_boot()?;
@@ -132,9 +178,15 @@ impl OpenFile {
     /// Clears what a former boot left. Nobody of it is alive; so where somebody alive takes part, the file was cleared
     /// since, and only the boot ids differ: a container may have one of its own.
     fn renew_after_boot(&self) -> Result<()> {
+        if recovery::is_of_this_boot(self.view()) {
+            return Ok(());
+        }
+        let allocation = self.allocation();
+        let used = allocation.used_bounds()?;
         self.alone_with_it(
             || recovery::is_of_this_boot(self.view()),
             || {
+                allocation.raise_bounds(used);
                 recovery::renew_after_boot(
                     self.view(),
                     possible_fences(),
@@ -171,7 +223,20 @@ impl OpenFile {
     }
 
     /// The file that the path names by now, or one of the same shape that is created there.
-    pub fn reopened(&self) -> Result<Arc<Self>> {
+    ///
+    /// Of a file that was opened by a descriptor, this one: no path leads to another. Unless it has lost its last name.
+    pub fn reopened(self: &Arc<Self>) -> Result<Arc<Self>> {
+        if self.reopen.has_no_path() {
+            return match self.is_unlinked() {
+                false => Ok(self.clone()),
+                true => Err(Error::NotFound {
+                    path: self.reopen.path(),
+                    why: "it was deleted; and since it was opened by a descriptor, no path leads to what came in its \
+                          place: open that"
+                        .into(),
+                }),
+            };
+        }
         let known = self.reopen.look().and_then(|sight| sight.permissions());
         let permissions = known.unwrap_or(Permissions { mode: 0o600, group: None });
         let path = self.reopen.path();
@@ -180,7 +245,7 @@ impl OpenFile {
         Ok(new)
     }
 
-    /// Sees to it that this process can take part in taking a retained privilege back. A file begins with membarrier
+    /// Sees to it that this process can take part in revoking biases. A file begins with membarrier
     /// where the kernel has it, and goes over to full fences for good (until the next boot) when somebody without it
     /// opens it and nobody takes part.
     pub fn settle_fences(&self, full_fences: bool) -> Result<()> {
@@ -190,7 +255,7 @@ impl OpenFile {
         self.alone_with_it(
             || self.fences() == Fences::Full,
             || {
-                // Before the word: nobody takes part, so no retention of the other kind is left.
+                // Before the word: nobody takes part, so no bias of the other kind is left.
                 recovery::clear_biases(self.view());
                 self.view().header().fences.store(Fences::Full as u32, Relaxed);
             },
@@ -207,7 +272,8 @@ impl OpenFile {
         if membarrier::register() { Ok(()) } else { Err(Error::Unsupported(NO_MEMBARRIER)) }
     }
 
-    /// Do this process's retained entries have full fences? For one who has a slot's byte lock: nobody changes it then.
+    /// Returns whether this process's biased acquisitions have full fences. With a slot's byte lock in hand: nobody changes
+    /// it then.
     pub fn fences_of_participant(&self) -> Result<bool> {
         let fenced = self.fences() == Fences::Full;
         if !fenced {
@@ -230,6 +296,40 @@ impl OpenFile {
         self.prefix.geometry
     }
 
+    /// The allocation of its parts on the disk.
+    pub fn allocation(&self) -> Allocation<'_> {
+        Allocation { view: self.view(), reopen: &self.reopen }
+    }
+
+    /// Returns whether the lock of `region` has this generation: the directory's own lock has always.
+    #[inline]
+    pub fn is_named(&self, region: usize, generation: u64) -> bool {
+        region == 0 || self.generation_of(region) == generation
+    }
+
+    /// Returns the generation of a named lock's region.
+    #[inline]
+    pub fn generation_of(&self, region: usize) -> u64 {
+        // Acquire. Partner: the release stores of a generation, by who names or removes the lock.
+        self.view().directory()[region - 1].generation.load(Acquire)
+    }
+
+    /// Returns whether a handle of this name is not the one by which a participant of this process may own the region's
+    /// lock: the lock was removed, and there is a handle of the one that came after it. (A generation that nobody wrote
+    /// must not keep an owner from unlocking.)
+    #[inline]
+    pub fn is_others(&self, name: &Name) -> bool {
+        let now = self.generation_of(name.region);
+        now != name.generation && self.names.has(name.region, now)
+    }
+
+    /// A new handle of the lock in `region`, which had this generation a moment ago. `None`: it was removed since.
+    pub fn enter_name(&self, region: usize, generation: u64) -> Result<Option<(Arc<Name>, bool)>> {
+        let entered = self.names.enter(region, generation)?;
+        // After it: whoever of this process opens the next lock of this region from here on finds us.
+        Ok(self.is_named(region, generation).then_some(entered))
+    }
+
     /// Its path and identity.
     pub fn reopen(&self) -> &Reopen {
         &self.reopen
@@ -245,7 +345,8 @@ impl OpenFile {
         self.label.with(&ForkGuard::enter(), |label| label.clone())
     }
 
-    /// Is the mapped memory still that of the file we opened? Truncated and regrown, it would be all zeros.
+    /// Returns whether the mapped memory is still that of the file that was opened. Truncated and regrown, it would be all
+    /// zeros.
     #[inline]
     pub fn is_intact(&self) -> bool {
         self.view().header().incarnation.load(Relaxed) == self.prefix.incarnation
@@ -261,13 +362,24 @@ impl OpenFile {
         )
     }
 
+    /// The error for a handle of a lock that was removed.
+    #[cold]
+    pub fn removed(&self) -> Error {
+        Error::NotFound {
+            path: self.reopen.path(),
+            why: "its lock that this handle was opened for was removed: open the lock again by its name, which may create \
+                  it anew"
+                .into(),
+        }
+    }
+
     /// An error about this file.
     #[cold]
     pub fn damaged(&self, why: String) -> Error {
         Error::Damaged { path: self.reopen.path(), why }
     }
 
-    /// Fits the file what was asked for? A capacity of 0 was not asked for.
+    /// Checks that the file has the capacities that were asked for. One of 0 was not asked for.
     pub fn check_capacity(&self, participants: u32, locks: u32) -> Result<()> {
         let geometry = self.geometry();
         for (what, has, wanted) in
@@ -300,21 +412,25 @@ impl OpenFile {
         self.view().header().unlinked.store(1, Relaxed);
     }
 
-    /// Is it so? If not, something else than turnlock wrote the word that says so, and it is written anew.
+    /// Returns whether it has. If not, something else than turnlock wrote the word that says so, and it is written anew.
     #[cold]
     pub fn is_unlinked(&self) -> bool {
+        // Others may have known it by a name.
+        if self.reopen.is_nameless() {
+            return false;
+        }
         let unlinked = self.reopen.look().is_none_or(|sight| sight.is_unlinked);
         self.view().header().unlinked.store(u32::from(unlinked), Relaxed);
         unlinked
     }
 
-    /// Was it seen by anybody that the file has lost its last name?
+    /// Returns whether anybody saw that the file has lost its last name.
     pub fn is_said_to_be_unlinked(&self) -> bool {
         self.view().header().unlinked.load(Relaxed) != 0
     }
 }
 
-/// What a process is told that cannot take a retained privilege back from those who rely on membarrier.
+/// What a process is told that cannot revoke the biases of those who rely on membarrier.
 pub const NO_MEMBARRIER: &str = "membarrier (before Linux 4.16, or by a filter), which those who use this file now rely on: \
      allow it in the filter; or open the file while nobody uses it, from here or with the option for full fences \
      (TURNLOCK_FILE_FULL_FENCES), and everybody will do without";
@@ -323,63 +439,3 @@ const LOOKS: u32 = 5_000;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
 /// An hour: those who delete what looks old think in days.
 const BETWEEN_TOUCHES: u64 = 3_600_000_000_000;
-
-fn possible_fences() -> Fences {
-    if membarrier::register() { Fences::Membarrier } else { Fences::Full }
-}
-
-fn create(path: &Path, geometry: Geometry, permissions: Permissions) -> Result<Option<File>> {
-    let now = clock::realtime_ns();
-    let prefix = HeaderPrefix { geometry, incarnation: process::random(), created_realtime_ns: now };
-    file::create_whole(path, geometry.file_size(), permissions, |file| {
-        file.write_all_at(&prefix.encode(), 0)?;
-        let mapping = Mapping::read_write(file, geometry.file_size(), path).map_err(std::io::Error::other)?;
-        // SAFETY: as in `OpenFile::view`; the file was allocated at this size and has no name yet.
-        let view = unsafe { View::new(mapping.base(), geometry) };
-        for region in 0..=geometry.locks() as usize {
-            view.lock(region).words.token.store(recovery::token_floor(now), Relaxed);
-        }
-        view.header().fences.store(possible_fences() as u32, Relaxed);
-        recovery::write_boot_id(view, process::boot_id());
-        Ok(())
-    })
-}
-
-/// Reads and checks the constant part of the header.
-pub(crate) fn header_of(opened: &File, path: &Path) -> Result<HeaderPrefix> {
-    let (got, bytes, size) = file::read_start::<PREFIX_BYTES>(opened, path)?;
-    let path = path.to_owned();
-    if size == 0 {
-        return Err(Error::NotALockFile {
-            path,
-            why: "it is an empty file and not a turnlock file: delete it, and turnlock will create it whole"
-                .into(),
-        });
-    }
-    if got < PREFIX_BYTES {
-        return Err(Error::NotALockFile {
-            path,
-            why: format!(
-                "it is only {size} bytes long and not a turnlock file: give another path, or delete it if it is in \
-                 the way"
-            ),
-        });
-    }
-    HeaderPrefix::decode(&bytes, size).map_err(|fault| match fault {
-        HeaderFault::Foreign => Error::NotALockFile {
-            path,
-            why: "it is not a turnlock file (it does not begin with \"turnlock\"): give another path".into(),
-        },
-        HeaderFault::Version(why) => Error::Version {
-            path,
-            why: format!(
-                "{why}: use the turnlock that created it, or delete it while nobody uses it and let it be created \
-                 anew"
-            ),
-        },
-        HeaderFault::Damaged(why) => Error::Damaged {
-            path,
-            why: format!("{why}: stop its users, delete it and let it be created anew"),
-        },
-    })
-}

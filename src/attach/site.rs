@@ -26,14 +26,26 @@ use std::time::Duration;
 pub struct FileSite<'a> {
     attachment: &'a Attachment,
     lock: FileLock<'a>,
+    generation: u64,
     interrupt: Option<&'a Interrupt>,
 }
 
 impl<'a> FileSite<'a> {
-    /// The participant at the lock in `region`. `interrupt`: ends its waits too.
+    /// The participant at the lock in `region`, whose directory entry has this generation. `interrupt`: ends its waits
+    /// too.
     #[inline]
-    pub fn new(attachment: &'a Attachment, region: usize, interrupt: Option<&'a Interrupt>) -> Self {
-        Self { attachment, lock: FileLock::new(attachment.file.view(), region), interrupt }
+    pub fn new(
+        attachment: &'a Attachment,
+        region: usize,
+        generation: u64,
+        interrupt: Option<&'a Interrupt>,
+    ) -> Self {
+        Self { attachment, lock: FileLock::new(attachment.file.view(), region), generation, interrupt }
+    }
+
+    /// The participant.
+    pub fn attachment(&self) -> &'a Attachment {
+        self.attachment
     }
 }
 
@@ -89,6 +101,18 @@ impl<'a> Site for FileSite<'a> {
     }
 
     #[inline]
+    fn check_named(&self) -> Result<()> {
+        let file = &self.attachment.file;
+        if file.is_named(self.lock.region, self.generation) {
+            Ok(())
+        } else if file.is_intact() {
+            Err(file.removed())
+        } else {
+            Err(file.not_intact())
+        }
+    }
+
+    #[inline]
     fn check_after_unlock(&self) -> Result<()> {
         let file = &self.attachment.file;
         if !file.is_intact() {
@@ -133,7 +157,7 @@ impl<'a> Site for FileSite<'a> {
     }
 
     fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> FileWaiter<'a> {
-        let Self { attachment, lock, interrupt } = *self;
+        let Self { attachment, lock, interrupt, .. } = *self;
         let stop = if may_be_ended {
             Stop { cancel: &attachment.cancel, interrupt }
         } else {

@@ -1,15 +1,15 @@
 //! Lock files, from C.
 
 use super::{
-    boundary::{bytes, invalid, options, status, text},
+    boundary::{bytes, invalid, name, options, status, text},
     handle::OpaqueHandle,
 };
-use crate::error::status::TURNLOCK_OK;
-use crate::kind::LockFile;
+use crate::error::{Result, status::TURNLOCK_OK};
+use crate::kind::{LockFile, LockFileOptions};
 use std::{
     ffi::{OsStr, c_char, c_void},
     mem::offset_of,
-    os::unix::ffi::OsStrExt,
+    os::{fd::BorrowedFd, unix::ffi::OsStrExt},
 };
 
 /// A lock file that is open. Any thread may use it.
@@ -35,10 +35,10 @@ pub const TURNLOCK_FILE_FULL_FENCES: u32 = 4;
 pub struct turnlock_file_options {
     /// `sizeof(struct turnlock_file_options)`.
     pub size: usize,
-    /// How many participants may take part at once, 1 to 1024; 0 = 128. A file that exists must have at least as many
+    /// How many participants may take part at once, 1 to 4096; 0 = 128. A file that exists must have at least as many
     /// as a number given here.
     pub participants: u32,
-    /// How many named locks, 1 to 1024; 0 = 64. A file that exists must have at least as many as a number given here.
+    /// How many named locks, 1 to 4096; 0 = 64. A file that exists must have at least as many as a number given here.
     pub locks: u32,
     /// The permission bits of a file that is created; 0 = 0600 (0660 with a group). None for others.
     pub mode: u32,
@@ -96,37 +96,97 @@ pub unsafe extern "C" fn turnlock_file_open(
         // SAFETY: the caller's promise.
         let path = OsStr::from_bytes(unsafe { bytes(path, "the path") }?.to_bytes());
         // SAFETY: the caller's promise.
-        let given =
-            unsafe { self::options(options, offset_of!(turnlock_file_options, label) + size_of::<usize>()) }?;
-        if file.is_null() {
-            return Err(invalid("the place for the file handle is NULL"));
+        unsafe { open(options, file, |options| options.open(path)) }
+    })
+}
+
+/// Opens the lock file that `descriptor` is open on, for reading and writing, or makes one of it if it is empty (a memfd,
+/// say), and puts a handle into `file`. The file is opened anew: the descriptor stays yours, and may be closed. `/proc`
+/// must be mounted, and the file's mode must allow this process to open it; a file without a name keeps the mode that it
+/// has, unless `options` says another.
+///
+/// Errors as `turnlock_file_open`; TURNLOCK_ERROR_INVALID_ARGUMENT: not a descriptor, or not open for both.
+///
+/// # Safety
+/// `options` is NULL or a struct whose `size` is right, `file` NULL or writable. While the call runs, `descriptor` is
+/// not closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_file_open_descriptor(
+    descriptor: i32,
+    options: *const turnlock_file_options,
+    file: *mut *mut turnlock_file,
+) -> i32 {
+    status(|| {
+        if descriptor < 0 {
+            return Err(invalid(&format!(
+                "the descriptor is {descriptor}: give one that is open on the lock file"
+            )));
         }
-        const FLAGS: u32 = TURNLOCK_FILE_GROUP | TURNLOCK_FILE_MUST_EXIST | TURNLOCK_FILE_FULL_FENCES;
-        if given.flags & !FLAGS != 0 || given.reserved != 0 {
-            return Err(invalid("a flag is set that this version of turnlock does not know"));
-        }
-        let mut wanted = LockFile::options();
-        wanted.participants(given.participants).locks(given.locks);
-        wanted.must_exist(given.flags & TURNLOCK_FILE_MUST_EXIST != 0);
-        wanted.full_fences(given.flags & TURNLOCK_FILE_FULL_FENCES != 0);
-        if let Some(is_to_end) = given.is_wait_to_end {
-            let asked = Asked { is_to_end, context: given.context };
-            wanted.interrupted_by(move || asked.is_to_end());
-        }
-        if given.mode != 0 {
-            wanted.mode(given.mode);
-        }
-        if given.flags & TURNLOCK_FILE_GROUP != 0 {
-            wanted.group(given.group);
-        }
-        if !given.label.is_null() {
-            // SAFETY: the caller's promise.
-            wanted.label(unsafe { text(given.label, "the label") }?);
-        }
-        let opened = OpaqueHandle::open(wanted.open(path)?);
-        // SAFETY: not NULL, and the caller's promise.
-        unsafe { file.write(opened.cast()) };
-        Ok(TURNLOCK_OK)
+        // SAFETY: not -1, and not closed meanwhile, by the caller's promise; one that never was open is told apart by the
+        // first thing that is asked of it.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+        // SAFETY: the caller's promise.
+        unsafe { open(options, file, |options| options.open_descriptor(descriptor)) }
+    })
+}
+
+/// # Safety
+/// As the two above.
+unsafe fn open(
+    options: *const turnlock_file_options,
+    file: *mut *mut turnlock_file,
+    open: impl FnOnce(&LockFileOptions) -> Result<LockFile>,
+) -> Result<i32> {
+    // SAFETY: the caller's promise.
+    let given =
+        unsafe { self::options(options, offset_of!(turnlock_file_options, label) + size_of::<usize>()) }?;
+    if file.is_null() {
+        return Err(invalid("the place for the file handle is NULL"));
+    }
+    const FLAGS: u32 = TURNLOCK_FILE_GROUP | TURNLOCK_FILE_MUST_EXIST | TURNLOCK_FILE_FULL_FENCES;
+    if given.flags & !FLAGS != 0 || given.reserved != 0 {
+        return Err(invalid("a flag is set that this version of turnlock does not know"));
+    }
+    let mut wanted = LockFile::options();
+    wanted.participants(given.participants).locks(given.locks);
+    wanted.must_exist(given.flags & TURNLOCK_FILE_MUST_EXIST != 0);
+    wanted.full_fences(given.flags & TURNLOCK_FILE_FULL_FENCES != 0);
+    if let Some(is_to_end) = given.is_wait_to_end {
+        let asked = Asked { is_to_end, context: given.context };
+        wanted.interrupted_by(move || asked.is_to_end());
+    }
+    if given.mode != 0 {
+        wanted.mode(given.mode);
+    }
+    if given.flags & TURNLOCK_FILE_GROUP != 0 {
+        wanted.group(given.group);
+    }
+    if !given.label.is_null() {
+        // SAFETY: the caller's promise.
+        wanted.label(unsafe { text(given.label, "the label") }?);
+    }
+    let opened = OpaqueHandle::open(open(&wanted)?);
+    // SAFETY: not NULL, and the caller's promise.
+    unsafe { file.write(opened.cast()) };
+    Ok(TURNLOCK_OK)
+}
+
+/// Removes the lock called `name`, of whatever kind: its place in the file is free for another one. Handles that are open
+/// to it fail from then on with TURNLOCK_ERROR_NOT_FOUND, in every process; close them as ever. A lock of the same name
+/// that is created later is another one, and its fencing tokens are larger.
+///
+/// TURNLOCK_ERROR_IN_USE: somebody holds it, waits for it or stands in its ring, or a holder died and nobody was told yet;
+/// _NOT_RECOVERABLE: it is closed, reset it first; _NOT_FOUND, _BAD_NAME, _PARTICIPANTS_FULL (removing takes a slot),
+/// _DAMAGED, _REPLACED.
+///
+/// # Safety
+/// `file` is a file handle, `name` a NUL-terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_file_remove_lock(file: *const turnlock_file, name: *const c_char) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (file, name) = unsafe { (lock_file(file)?, self::name(name)?) };
+        file.remove_lock(name).map(|()| TURNLOCK_OK)
     })
 }
 
@@ -134,7 +194,7 @@ pub unsafe extern "C" fn turnlock_file_open(
 /// thread gives its slot back; other threads do when they end.
 ///
 /// # Safety
-/// `file` is NULL or a handle of `turnlock_file_open`; no other thread is inside a call with it.
+/// `file` is NULL or a handle of `turnlock_file_open` or `turnlock_file_open_descriptor`; no other thread is inside a call with it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_file_close(file: *mut turnlock_file) -> i32 {
     // SAFETY: the caller's promise; turnlock_file stands for it.

@@ -1,13 +1,13 @@
 //! `turnlock create`: a lock file of a given size, and for whom.
 
-use super::{escape, exit, print};
+use super::{escape, exit, file, print};
 use std::{
     io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use turnlock::{Error, LockFile, LockFileOptions, inspect};
+use turnlock::{Error, LockFile, LockFileOptions};
 
 /// Create a lock file with room for so many participants and locks, and for a group
 ///
@@ -23,7 +23,7 @@ EXIT CODES
 
 EXAMPLES
   turnlock create --group www-data /run/app/app.lock      shared with a group, mode 660
-  turnlock create --participants 1024 --locks 8 /dev/shm/app.lock")]
+  turnlock create --participants 4096 --locks 8 /dev/shm/app.lock")]
 pub struct Create {
     #[command(flatten)]
     creation: Creation,
@@ -34,18 +34,18 @@ pub struct Create {
     /// Print what was created as JSON
     #[arg(long)]
     json: bool,
-    /// The lock file
+    /// The lock file (/dev/fd/N: the empty one that descriptor N is open on)
     file: PathBuf,
 }
 
 /// What a lock file is to be like if it is created now.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Creation {
-    /// Room for so many participants at once (threads and processes), 1 to 1024; 128 if not said
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// Room for so many participants at once (threads and processes), 1 to 4096; 128 if not said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     participants: Option<u32>,
-    /// Room for so many named locks, 1 to 1024; 64 if not said
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// Room for so many named locks, 1 to 4096; 64 if not said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     locks: Option<u32>,
     /// The permission bits, whatever the umask is, none for others; 600 if not said, 660 with --group
     #[arg(long, value_name = "OCTAL", value_parser = octal)]
@@ -103,12 +103,19 @@ impl Create {
                  fixed, so for another one delete it while nobody uses it"
             )
         };
+        let mut options = self.creation.options();
+        options.full_fences(self.full_fences).label("turnlock create");
+        if file::descriptor(&self.file) {
+            // An empty one is what `turnlock create` begins with; what is not empty, the library refuses to make anew.
+            return match self.file.metadata() {
+                Ok(meta) if meta.len() > 0 => Err(exists()),
+                _ => file::open(&options, &self.file).map(drop).map_err(|error| error.to_string()),
+            };
+        }
         let name = self.file.file_name().ok_or_else(|| format!("the path {path} names no file"))?;
         if self.file.symlink_metadata().is_ok() {
             return Err(exists());
         }
-        let mut options = self.creation.options();
-        options.full_fences(self.full_fences).label("turnlock create");
         let folder = match self.file.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -137,8 +144,12 @@ impl Create {
     }
 
     fn created(&self) -> Result<Created, String> {
-        let status = inspect::snapshot(&self.file).map_err(|error| error.to_string())?;
-        let meta = status.path.symlink_metadata().map_err(|error| error.to_string())?;
+        let status = file::snapshot(&self.file).map_err(|error| error.to_string())?;
+        let meta = match file::descriptor(&self.file) {
+            true => self.file.metadata(),
+            false => status.path.symlink_metadata(),
+        };
+        let meta = meta.map_err(|error| error.to_string())?;
         Ok(Created {
             path: status.path.to_string_lossy().into_owned(),
             participant_capacity: status.participant_capacity,

@@ -6,9 +6,11 @@ mod demo;
 mod describe;
 mod escape;
 mod exit;
+mod file;
 mod lock;
 mod print;
 mod processes;
+mod remove_lock;
 mod reset;
 mod run;
 mod seconds;
@@ -36,6 +38,7 @@ enum Command {
     Status(status::Status),
     Create(create::Create),
     Reset(reset::Reset),
+    RemoveLock(remove_lock::RemoveLock),
     Demo(demo::Demo),
 }
 
@@ -64,6 +67,7 @@ pub fn main() -> ExitCode {
         Command::Status(status) => status.run(),
         Command::Create(create) => create.run(),
         Command::Reset(reset) => reset.run(),
+        Command::RemoveLock(remove) => remove.run(),
         Command::Demo(demo) => demo.run(),
     }
 }

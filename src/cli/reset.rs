@@ -1,7 +1,7 @@
 //! `turnlock reset`: opens a lock that is not recoverable.
 
 use super::{
-    escape, exit,
+    escape, exit, file,
     lock::{Lock, OpenOptions},
     print,
 };
@@ -26,7 +26,7 @@ pub struct Reset {
     /// Wait at most so long for the turn, in seconds; fractions allowed
     #[arg(long, short = 'w', value_name = "SECONDS", value_parser = super::seconds::seconds, default_value = "10")]
     timeout: Duration,
-    /// The lock file
+    /// The lock file (/dev/fd/N: the one that descriptor N is open on)
     file: PathBuf,
 }
 
@@ -47,7 +47,9 @@ impl Reset {
     }
 
     fn try_run(&self) -> Result<()> {
-        let file = LockFile::options().must_exist(true).label("turnlock reset").open(&self.file)?;
+        let mut options = LockFile::options();
+        options.must_exist(true).label("turnlock reset");
+        let file = file::open(&options, &self.file)?;
         let options = OpenOptions { must_exist: true, ..OpenOptions::default() };
         Lock::open(&file, &self.lock, options)?.reset_for(self.timeout)
     }

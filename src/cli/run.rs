@@ -4,6 +4,7 @@ use super::{
     command::{self, Signals},
     create::Creation,
     escape, exit,
+    file::{self, Identity, identity},
     lock::{Algorithm, Guard, Lock, OnDeath, OpenOptions},
     print,
     waiting::{self, NotAcquired, Waiting},
@@ -11,7 +12,7 @@ use super::{
 use std::{
     ffi::OsString,
     io::IsTerminal,
-    os::unix::{fs::MetadataExt, process::ExitStatusExt},
+    os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Command, ExitCode, ExitStatus},
     time::{Duration, Instant},
@@ -93,7 +94,7 @@ pub struct Run {
     /// Say what is waited for and how long it took, on a terminal or not
     #[arg(long, short = 'v')]
     verbose: bool,
-    /// The lock file
+    /// The lock file (/dev/fd/N: the one that descriptor N is open on)
     file: PathBuf,
     /// The command and its arguments
     #[arg(trailing_var_arg = true, required = true, num_args = 1.., value_name = "CMD")]
@@ -130,7 +131,7 @@ impl Run {
                 Err(Error::Replaced { .. }) => continue,
                 opened => opened.map_err(|error| Failure::new(exit::NO_FILE, error))?,
             };
-            let path = opened.file.path();
+            let path = file::path(&opened.file, &self.file);
             let wait = Waiting {
                 path: &path,
                 file: opened.identity,
@@ -180,13 +181,14 @@ impl Run {
     fn open(&self) -> turnlock::Result<Opened> {
         let name = Path::new(&self.command[0]).file_name().map(|name| name.to_string_lossy().into_owned());
         let label = self.label.clone().or(name).unwrap_or_default();
-        let file = self.creation.options().label(&label).open(&self.file)?;
-        let before = identity(&file.path());
+        let file = file::open(self.creation.options().label(&label), &self.file)?;
+        let path = file::path(&file, &self.file);
+        let before = identity(&path);
         let options = file.participant_options();
         let options = if self.close { options } else { options.inherited_by_children() };
         // Compares the path with the open file: so what the path names before and after is that file.
         let participant = options.open()?;
-        let identity = identity(&file.path()).filter(|after| before == Some(*after));
+        let identity = identity(&path).filter(|after| before == Some(*after));
         let identity = identity.ok_or_else(|| Error::Replaced { path: self.file.clone() })?;
         let options = OpenOptions {
             algorithm: self.algorithm,
@@ -261,14 +263,6 @@ struct Opened {
     participant: Participant,
     file: LockFile,
     identity: Identity,
-}
-
-/// A file's device and inode number.
-type Identity = (u64, u64);
-
-/// Which file the path names now.
-fn identity(path: &Path) -> Option<Identity> {
-    path.symlink_metadata().ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
 /// An exit code, and why.

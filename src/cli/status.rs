@@ -2,14 +2,14 @@
 
 use super::{
     describe::{self, BAD, FAINT, STRONG},
-    escape, exit, print,
+    escape, exit, file, print,
 };
 use std::{
     fmt::Write,
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use turnlock::inspect::{self, DeadOwner, FileStatus, Life, LockStatus};
+use turnlock::inspect::{DeadOwner, FileStatus, Life, LockStatus};
 
 /// Show who holds each lock of a file, who waits, and since when
 ///
@@ -28,14 +28,14 @@ pub struct Status {
     /// Show every participant too, not only those at a lock
     #[arg(long, short = 'a')]
     all: bool,
-    /// The lock file
+    /// The lock file (/dev/fd/N: the one that descriptor N is open on)
     file: PathBuf,
 }
 
 impl Status {
     /// Runs it.
     pub fn run(&self) -> ExitCode {
-        match inspect::snapshot(&self.file) {
+        match file::snapshot(&self.file) {
             Ok(status) if self.json => print::json(&status),
             Ok(status) => print::and_end(&text(&status, self.all), 0),
             Err(error) => print::fail(exit::NO_FILE, &error),

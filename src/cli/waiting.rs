@@ -1,7 +1,7 @@
 //! Waiting for a lock: for people, who for; and not at all where it could never end.
 
 use super::{
-    describe, escape,
+    describe, escape, file,
     lock::{Guard, Lock},
     print, processes,
 };
@@ -15,7 +15,7 @@ use std::{
 };
 use turnlock::{
     Error, Participant,
-    inspect::{self, Entry, FileStatus, Life, LockStatus},
+    inspect::{Entry, FileStatus, Life, LockStatus, ParticipantStatus},
 };
 
 /// One wait.
@@ -96,8 +96,8 @@ impl Waiting<'_> {
 
     /// The file as it is now, if the path still names the one that this process waits in.
     fn snapshot(&self) -> Option<FileStatus> {
-        let status = inspect::snapshot(self.path).ok()?;
-        let own = |one: &inspect::ParticipantStatus| {
+        let status = file::snapshot(self.path).ok()?;
+        let own = |one: &ParticipantStatus| {
             one.slot == self.participant.slot() && one.pid == std::process::id() && one.life != Life::Dead
         };
         status.participants.iter().any(own).then_some(status)

@@ -130,11 +130,14 @@ pub enum Error {
         why: String,
     },
     /// No room on the disk.
-    #[error("{}: no room for a lock file of {bytes} bytes; make room, or ask for fewer participants or locks", path.display())]
+    #[error(
+        "{}: no room for {bytes} bytes of a lock file; make room, or let it be created with fewer participants or locks",
+        path.display()
+    )]
     NoSpace {
         /// The path as given.
         path: PathBuf,
-        /// How many bytes the file needs.
+        /// How many bytes the file, or the part of it that is used now, needs.
         bytes: u64,
     },
     /// A call to the operating system failed.
@@ -188,6 +191,14 @@ pub enum Error {
     /// No memory. Nothing was done.
     #[error("no memory; nothing was done")]
     OutOfMemory,
+    /// The lock cannot be removed: somebody uses it, or is still to be told of a death.
+    #[error("{}: {why}", path.display())]
+    InUse {
+        /// The lock file.
+        path: PathBuf,
+        /// Which lock, by whom, and what to do.
+        why: String,
+    },
     /// The kernel refuses something turnlock needs.
     #[error("the kernel refuses {0}")]
     Unsupported(&'static str),
@@ -249,6 +260,7 @@ impl Error {
             Error::Interrupted => TURNLOCK_ERROR_INTERRUPTED,
             Error::OutOfMemory => TURNLOCK_ERROR_NO_MEMORY,
             Error::Unsupported(_) => TURNLOCK_ERROR_UNSUPPORTED,
+            Error::InUse { .. } => TURNLOCK_ERROR_IN_USE,
         }
     }
 }
@@ -269,15 +281,15 @@ mod tests {
 
     #[test]
     fn every_number_has_a_sentence_of_its_own() {
-        let texts: Vec<_> = (-29..=1).map(status_text).collect();
+        let texts: Vec<_> = (-30..=1).map(status_text).collect();
         let mut distinct = texts.clone();
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(texts.len(), distinct.len());
         assert!(!texts.contains(&"unknown turnlock status"));
-        assert_eq!(status_text(-30), "unknown turnlock status");
+        assert_eq!(status_text(-31), "unknown turnlock status");
         assert_eq!(status_text(2), "unknown turnlock status");
         let back = |status| Error::of_status(status).is_none_or(|error| error.code() == status);
-        assert!((-30..=1).all(back));
+        assert!((-31..=1).all(back));
     }
 }

@@ -1,17 +1,22 @@
-//! The directory: finding a lock by its name, and naming a new one.
+//! The directory: finding a lock by its name, and naming a new one. ([`super::removal`] removes one.)
 
 use crate::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
-    site::Limit,
+    site::{Limit, Lock},
 };
 use crate::algorithm::ring::Rule;
 use crate::attach::{
-    attachment::Attachment, open_file::OpenFile, site::FileSite, thread::with_thread_attachment,
+    attachment::Attachment, names::Name, open_file::OpenFile, site::FileSite, thread::with_thread_attachment,
 };
 use crate::error::{Error, Result};
-use crate::layout::{Algorithm, DeathPolicy, DirectoryEntry, EntryState, Kind, MAX_NAME_BYTES, View};
-use crate::os::memory;
-use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::layout::{Algorithm, DeathPolicy, DirectoryEntry, Kind, MAX_NAME_BYTES, View, names_a_lock};
+use crate::os::{clock, memory};
+use crate::recovery;
+use crate::registers::FileLock;
+use crate::sync::{
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
 use std::{sync::Arc, time::Duration};
 
 /// The region of the directory's own lock.
@@ -45,16 +50,18 @@ pub struct Plan {
     pub death_policy: DeathPolicy,
     /// Algorithm and step are only for a lock that is created now: one that exists may have others.
     pub whichever: bool,
-    /// May it be created?
+    /// Whether it may be created.
     pub may_create: bool,
 }
 
 /// A lock that was found.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Found {
-    /// Its region.
-    pub region: usize,
-    /// How long a waiter lets others pass, in nanoseconds.
+    /// Its region and generation.
+    pub name: Arc<Name>,
+    /// Whether it may be biased through a handle of this.
+    pub may_be_biased: bool,
+    /// For how long a waiter lets others pass, in nanoseconds.
     pub patience: u64,
     /// What a holder's death means.
     pub death_policy: DeathPolicy,
@@ -62,7 +69,8 @@ pub struct Found {
     pub rule: Option<Rule>,
 }
 
-fn check_name(name: &str) -> Result<()> {
+/// Checks that a lock can have this name.
+pub(super) fn check_name(name: &str) -> Result<()> {
     let why = match name {
         "" => "is empty",
         name if name.len() > MAX_NAME_BYTES => "is too long",
@@ -79,73 +87,151 @@ pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Fou
     if !file.is_intact() {
         return Err(file.not_intact());
     }
+    // Each further round because the lock was removed between two looks.
+    loop {
+        let (generation, named) = match find(file, name, plan)? {
+            Some(found) => found,
+            None if !plan.may_create => return Err(no_such_lock(file, name)),
+            None => with_thread_attachment(file, |attachment| {
+                with_directory_lock(attachment, || name_it(&attachment.file, name, plan))
+            })?,
+        };
+        if let Some((name, may_be_biased)) = file.enter_name(named.region, generation)? {
+            let (rule, Named { patience, death_policy, .. }) = (named.rule(), named);
+            return Ok(Found { name, may_be_biased, patience, death_policy, rule });
+        }
+    }
+}
+
+/// The error for a lock that the file does not have.
+pub(super) fn no_such_lock(file: &OpenFile, name: &str) -> Error {
+    Error::NotFound {
+        path: file.reopen().path(),
+        why: format!("it has no lock called {name:?}: `turnlock status` lists them"),
+    }
+}
+
+/// Runs `act` with the directory's lock.
+pub(super) fn with_directory_lock<R>(attachment: &Attachment, act: impl FnOnce() -> Result<R>) -> Result<R> {
+    let site = FileSite::new(attachment, DIRECTORY_LOCK, 0, None);
+    let directory_lock = Attempt { site, config: DIRECTORY_CONFIG };
+    // Whoever died here left an entry that names no lock yet, or one that does: nothing to repair.
+    let acquisition =
+        directory_lock.lock_and_reset(Limit::For(NAMING_LIMIT)).map_err(|error| match error {
+            Error::TimedOut => attachment.file.damaged(format!(
+                "its directory has been locked for {NAMING_LIMIT:?}, which takes microseconds otherwise: somebody is \
+                 stopped while naming or removing a lock, or the file was overwritten"
+            )),
+            error => error,
+        })?;
+    let done = act();
+    directory_lock.unlock(Some(acquisition.token))?;
+    done
+}
+
+/// The lock called `name`, named now if nobody was faster. With the directory's lock.
+fn name_it(file: &OpenFile, name: &str, plan: &Plan) -> Result<(u64, Named)> {
     if let Some(found) = find(file, name, plan)? {
         return Ok(found);
     }
-    if !plan.may_create {
-        return Err(Error::NotFound {
-            path: file.reopen().path(),
-            why: format!("it has no lock called {name:?}: `turnlock status` lists them"),
-        });
-    }
-    with_thread_attachment(file, |attachment| name_it(attachment, name, plan))
-}
-
-fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<Found> {
-    let file = &attachment.file;
-    let site = FileSite::new(attachment, DIRECTORY_LOCK, None);
-    let directory_lock = Attempt { site, config: DIRECTORY_CONFIG };
-    // Whoever died here left an entry that is not ready, which is as good as none: nothing to repair.
-    let taken = directory_lock.lock_and_reset(Limit::For(NAMING_LIMIT)).map_err(|error| match error {
-        Error::TimedOut => file.damaged(format!(
-            "its directory has been locked for {NAMING_LIMIT:?}, which takes microseconds otherwise: somebody is stopped \
-             while naming a lock, or the file was overwritten"
-        )),
-        error => error,
-    })?;
-    let named = find(file, name, plan).and_then(|found| match found {
-        Some(found) => Ok(found),
-        None => {
-            let view = file.view();
-            let free = view
-                .directory()
-                .iter()
-                .position(|entry| entry.state.load(Relaxed) == EntryState::Free as u32);
-            let at = free.ok_or_else(|| Error::LocksFull {
-                path: file.reopen().path(),
-                locks: view.directory().len(),
-            })?;
-            let entry = &view.directory()[at];
-            entry.kind.store(plan.algorithm.kind() as u32, Relaxed);
-            entry.algorithm.store(plan.algorithm as u32, Relaxed);
-            entry.ring_step.store(plan.ring_step, Relaxed);
-            entry.patience_ns.store(plan.patience, Relaxed);
-            entry.death_policy.store(plan.death_policy as u32, Relaxed);
-            entry.name.set(name);
-            // Release. Partner: the acquire load in `find`. Ready is never seen half-made.
-            entry.state.store(EntryState::Ready as u32, Release);
-            let rule = rule_of(plan.algorithm, plan.ring_step);
-            Ok(Found { region: at + 1, patience: plan.patience, death_policy: plan.death_policy, rule })
-        }
-    });
-    directory_lock.unlock(Some(taken.token))?;
-    named
-}
-
-fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<Found>> {
     let view = file.view();
-    for (at, entry) in view.directory().iter().enumerate() {
-        // Acquire. Partner: the release store in `name_it`.
-        if entry.state.load(Acquire) != EntryState::Ready as u32 || entry.name.get() != name {
-            continue;
+    let known = view.locks_bound();
+    let removed = (0..known).find(|at| !names_a_lock(view.directory()[*at].generation.load(Relaxed)));
+    let at = removed.unwrap_or(known);
+    if at == view.directory().len() {
+        return Err(Error::LocksFull { path: file.reopen().path(), locks: at });
+    }
+    file.allocation().allocate_lock(at)?;
+    let entry = &view.directory()[at];
+    let generation = entry.generation.load(Relaxed);
+    if names_a_lock(generation) {
+        return Err(file.damaged(format!(
+            "its directory says that {at} of its locks were ever named, and there is one more: the file was overwritten; \
+             delete it while nobody uses it and let it be created anew"
+        )));
+    }
+    clear(view, at + 1, at == known);
+    // A reader that sees one of the stores below sees also that the entry names no lock, by then. Partner: the fence in
+    // `read`.
+    fence(Release);
+    entry.kind.store(plan.algorithm.kind() as u32, Relaxed);
+    entry.algorithm.store(plan.algorithm as u32, Relaxed);
+    entry.ring_step.store(plan.ring_step, Relaxed);
+    entry.death_policy.store(plan.death_policy as u32, Relaxed);
+    entry.patience_ns.store(plan.patience, Relaxed);
+    entry.name.set(name);
+    file.allocation().count_lock_in(at);
+    // Release. Partner: the acquire load in `read`. A name is never seen half-made.
+    entry.generation.store(generation + 1, Release);
+    Ok((generation + 1, Named::of(at + 1, entry)))
+}
+
+/// Makes a region as good as new: nobody is in it who holds or is a member, by [`super::removal`]. `untouched`: nobody
+/// ever was, since the boot; else the numbers and the rest of the cells belong to those who may just look in by a handle
+/// of the lock that was there.
+fn clear(view: View, region: usize, untouched: bool) {
+    let file_lock = FileLock::new(view, region);
+    let (lock, words) = (file_lock.lock, file_lock.lock.words);
+    file_lock.bias().clear();
+    file_lock.bias_policy().clear();
+    words.revoking_since.store(0, Relaxed);
+    words.state.store(0, Relaxed);
+    words.previous_owner.clear();
+    recovery::clear_ring(&lock);
+    if untouched {
+        // What a disk kept of it from before a boot, of which the directory knows nothing.
+        for (number, cell) in lock.numbers.iter().zip(lock.cells) {
+            for word in [number, &cell.held, &cell.since].into_iter().filter(|word| word.load(Relaxed) != 0) {
+                word.store(0, Relaxed);
+            }
+            if cell.ring().membership.load(Relaxed) != 0 {
+                cell.ring().membership.store(0, Relaxed);
+            }
         }
-        let found = Named::of(at + 1, entry);
+    }
+    // Above all that were given out by a lock of this name, in this region or another.
+    let floor = recovery::token_floor(clock::realtime_ns()).max(view.header().removed_token.load(Relaxed));
+    words.token.store(recovery::sound_token(words.token.load(Relaxed)).max(floor), Relaxed);
+}
+
+/// Reads whatever `of_it` wants of the entry `at`: all of one generation, which comes with it. `None`: it names no lock.
+fn read<T>(view: View, at: usize, of_it: impl Fn(&DirectoryEntry) -> T) -> Option<(u64, T)> {
+    let entry = &view.directory()[at];
+    loop {
+        // Acquire. Partner: the release store in `name_it`.
+        let generation = entry.generation.load(Acquire);
+        if !names_a_lock(generation) {
+            return None;
+        }
+        let read = of_it(entry);
+        // Partner: the fence in `name_it`.
+        fence(Acquire);
+        if entry.generation.load(Relaxed) == generation {
+            return Some((generation, read));
+        }
+    }
+}
+
+/// The region of the lock called `name`, and its generation.
+pub(super) fn region_of(file: &OpenFile, name: &str) -> Option<(usize, u64)> {
+    let view = file.view();
+    (0..view.locks_bound()).find_map(|at| {
+        let (generation, is_it) = read(view, at, |entry| entry.name.is(name))?;
+        is_it.then_some((at + 1, generation))
+    })
+}
+
+fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>> {
+    let view = file.view();
+    let of_it = |at: usize| read(view, at, |entry| entry.name.is(name).then(|| Named::of(at + 1, entry)));
+    for at in 0..view.locks_bound() {
+        let Some((generation, Some(found))) = of_it(at) else { continue };
         let kind = plan.algorithm.kind();
         let wrong_kind = |why| Error::Kind { path: file.reopen().path(), why };
         let fits = |algorithm: Algorithm| {
             algorithm == plan.algorithm || (plan.whichever && algorithm.kind() == kind)
         };
-        let Some(algorithm) = found.algorithm.filter(|algorithm| fits(*algorithm)) else {
+        if !found.algorithm.is_some_and(fits) {
             return Err(wrong_kind(format!(
                 "its lock {name:?} is a {} ({}), and a {} ({}) was asked for: use another name",
                 found.kind_name(),
@@ -153,26 +239,30 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<Found>> {
                 kind.name(),
                 plan.algorithm.name()
             )));
-        };
+        }
         if found.ring_step != plan.ring_step && !plan.whichever {
             return Err(wrong_kind(format!(
                 "its ring {name:?} has step {}, and step {} was asked for: use another name",
                 found.ring_step, plan.ring_step
             )));
         }
-        let rule = rule_of(algorithm, found.ring_step);
-        let Named { patience, death_policy, .. } = found;
-        return Ok(Some(Found { region: at + 1, patience, death_policy, rule }));
+        return Ok(Some((generation, found)));
     }
     Ok(None)
 }
 
-/// Returns the name of the lock in `region`, and what it was created as.
-pub fn plan_of(file: &OpenFile, region: usize) -> (String, Plan) {
-    let Named { name, algorithm, ring_step, patience, death_policy, .. } =
-        Named::of(region, &file.view().directory()[region - 1]);
+/// Returns the name of a lock, and what it was created as.
+///
+/// # Errors
+/// [`Error::NotFound`] if it was removed.
+pub fn plan_of(file: &OpenFile, name: &Name) -> Result<(String, Plan)> {
+    let of_it = read(file.view(), name.region - 1, |entry| Named::of(name.region, entry));
+    let of_it = of_it.filter(|(generation, _)| *generation == name.generation);
+    let Some((_, Named { name, algorithm, ring_step, patience, death_policy, .. })) = of_it else {
+        return Err(file.removed());
+    };
     let algorithm = algorithm.unwrap_or(Algorithm::Bakery);
-    (name, Plan { algorithm, ring_step, patience, death_policy, whichever: false, may_create: false })
+    Ok((name, Plan { algorithm, ring_step, patience, death_policy, whichever: false, may_create: false }))
 }
 
 /// A named lock, as its directory entry says.
@@ -226,13 +316,7 @@ impl Named {
 
 /// Returns every named lock.
 pub(crate) fn names_of(view: View<'_>) -> impl Iterator<Item = Named> {
-    // Acquire. Partner: the release store in `name_it`.
-    let ready = view
-        .directory()
-        .iter()
-        .enumerate()
-        .filter(|(_, entry)| entry.state.load(Acquire) == EntryState::Ready as u32);
-    ready.map(|(at, entry)| Named::of(at + 1, entry))
+    (0..view.locks_bound()).filter_map(move |at| Some(read(view, at, |entry| Named::of(at + 1, entry))?.1))
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -10,7 +10,11 @@ use crate::error::{Error, Result};
 use crate::layout::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
 use crate::os::file::Permissions;
 use crate::wait::Interrupt;
-use std::path::{Path, PathBuf};
+use std::{
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 const DEFAULT_PARTICIPANTS: u32 = 128;
 const DEFAULT_LOCKS: u32 = 64;
@@ -59,14 +63,14 @@ pub struct LockFileOptions {
 }
 
 impl LockFileOptions {
-    /// How many participants (threads, by default) may take part at once: 1 to 1024, 128 if not said. A file that
+    /// How many participants (threads, by default) may take part at once: 1 to 4096, 128 if not said. A file that
     /// exists must have at least as many.
     pub fn participants(&mut self, participants: u32) -> &mut Self {
         self.participants = participants;
         self
     }
 
-    /// How many named locks the file has room for: 1 to 1024, 64 if not said. A file that exists must have at least
+    /// How many named locks the file has room for: 1 to 4096, 64 if not said. A file that exists must have at least
     /// as many.
     pub fn locks(&mut self, locks: u32) -> &mut Self {
         self.locks = locks;
@@ -124,6 +128,48 @@ impl LockFileOptions {
     /// is. [`Error::FileSystem`]: not on this file system. [`Error::Permission`], [`Error::NotFound`],
     /// [`Error::NoSpace`], [`Error::Capacity`], [`Error::InvalidArgument`], [`Error::System`]: as their names say.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<LockFile> {
+        let (geometry, permissions) = self.checked()?;
+        let file =
+            OpenFile::open_or_create(path.as_ref(), geometry, !self.must_exist, permissions, &self.label)?;
+        self.opened(file)
+    }
+
+    /// Opens the lock file that `descriptor` stands for, or makes one of it if the file is empty: a memfd, or a file that
+    /// came over a socket or by inheritance.
+    ///
+    /// The file is opened anew, and the descriptor stays the caller's, who may close it. It must be open for reading and
+    /// writing; `/proc` must be mounted; and the file's mode must allow this process to open it. A file without a name
+    /// (a memfd) keeps the mode that it has, unless [`LockFileOptions::mode`] or [`LockFileOptions::group`] is said:
+    /// nobody comes by it who is not given a descriptor.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("app.lock");
+    /// # std::fs::write(&path, "")?;
+    /// let given = std::fs::File::options().read(true).write(true).open(&path)?; // as if it was inherited
+    /// let file = turnlock::LockFile::options().open_descriptor(&given)?;
+    /// std::fs::rename(&path, folder.path().join("renamed.lock"))?; // nothing depends on its path
+    /// drop(file.mutex("accounts")?.lock()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`LockFileOptions::open`]. [`Error::NotFound`]: it is empty, and [`LockFileOptions::must_exist`] was said.
+    pub fn open_descriptor(&self, descriptor: impl AsFd) -> Result<LockFile> {
+        let (geometry, permissions) = self.checked()?;
+        let file = OpenFile::open_descriptor(
+            descriptor.as_fd(),
+            geometry,
+            !self.must_exist,
+            permissions,
+            self.mode.is_some() || self.group.is_some(),
+            &self.label,
+        )?;
+        self.opened(file)
+    }
+
+    /// What a file is to be like that is created now.
+    fn checked(&self) -> Result<(Geometry, Permissions)> {
         let or = |asked: u32, default| if asked == 0 { default } else { asked };
         let geometry =
             Geometry::new(or(self.participants, DEFAULT_PARTICIPANTS), or(self.locks, DEFAULT_LOCKS)).ok_or_else(
@@ -143,8 +189,10 @@ impl LockFileOptions {
             )));
         }
         let permissions = Permissions { mode, group: self.group };
-        let file =
-            OpenFile::open_or_create(path.as_ref(), geometry, !self.must_exist, permissions, &self.label)?;
+        Ok((geometry, permissions))
+    }
+
+    fn opened(&self, file: Arc<OpenFile>) -> Result<LockFile> {
         file.settle_fences(self.full_fences)?;
         file.check_capacity(self.participants, self.locks)?;
         Ok(LockFile { file: FileHandle::new(file, self.interrupt.clone()) })
@@ -155,6 +203,12 @@ impl LockFile {
     /// Opens the lock file at `path` with the default options, or creates it. Errors as [`LockFileOptions::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         LockFileOptions::default().open(path)
+    }
+
+    /// Opens the lock file that `descriptor` stands for with the default options, or makes one of it if the file is
+    /// empty. Errors as [`LockFileOptions::open_descriptor`].
+    pub fn open_descriptor(descriptor: impl AsFd) -> Result<Self> {
+        LockFileOptions::default().open_descriptor(descriptor)
     }
 
     /// Options for opening.
@@ -204,7 +258,8 @@ impl LockFile {
         Participant::of_thread(&self.file.open)
     }
 
-    /// The path, with its folder resolved.
+    /// The path by which it was opened last, with its folder resolved. Of a file that was opened by a descriptor, what
+    /// the kernel called it then: its path, or `/memfd:NAME (deleted)`.
     pub fn path(&self) -> PathBuf {
         self.file.open.reopen().path()
     }

@@ -22,7 +22,7 @@ impl<K: LockKind> Handle<K> {
             return Err(self.file.open.not_intact());
         }
         let open = self.file.open.reopened()?;
-        let (name, plan) = directory::plan_of(&self.file.open, self.lock.region);
+        let (name, plan) = directory::plan_of(&self.file.open, &self.name)?;
         let found = directory::find_or_name(&open, &name, &Plan { may_create: true, ..plan })?;
         let discipline = match self.config.discipline {
             Discipline::Queue => Discipline::Queue,

@@ -7,12 +7,13 @@ use super::{
 };
 use crate::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
-    site::Limit,
+    site::{Limit, Site},
 };
 use crate::attach::{
     attachment::{Attachment, FileKey},
     fast_path::{self, Left, LockPointer},
     file_handle::FileHandle,
+    names::Name,
     site::FileSite,
     thread::{self, with_thread_attachment, with_thread_attachment_if_any},
 };
@@ -20,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::layout::DeathPolicy;
 use crate::registers::FileLock;
 use crate::sync::Ordering::{Acquire, Relaxed};
-use std::{marker::PhantomData, time::Duration};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 /// In what a kind of lock differs from the others, as far as its handle and its guards are concerned.
 pub trait LockKind: 'static {
@@ -35,26 +36,29 @@ pub struct Handle<K> {
     pub(super) file: FileHandle,
     pub(super) lock: LockPointer,
     pub(super) config: LockConfig,
+    pub(super) name: Arc<Name>,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K> Clone for Handle<K> {
     fn clone(&self) -> Self {
-        Self { file: self.file.clone(), lock: self.lock, config: self.config, kind: PhantomData }
+        let Self { file, lock, config, name, kind: _ } = self;
+        Self { file: file.clone(), lock: *lock, config: *config, name: name.clone(), kind: PhantomData }
     }
 }
 
 impl<K: LockKind> Handle<K> {
     pub(super) fn new(file: FileHandle, found: Found, discipline: Discipline) -> Self {
-        let at = file.open.view().region_pointer(found.region);
-        let lock = LockPointer { file: FileKey::of(&file.open), region: found.region, at };
+        let region = found.name.region;
+        let at = file.open.view().region_pointer(region);
+        let lock = LockPointer { file: FileKey::of(&file.open), region, at };
         let config = LockConfig {
             patience: found.patience,
-            may_be_biased: K::MAY_BE_BIASED,
+            may_be_biased: K::MAY_BE_BIASED && found.may_be_biased,
             release_on_death: found.death_policy == DeathPolicy::Release,
             discipline,
         };
-        Self { file, lock, config, kind: PhantomData }
+        Self { file, lock, config, name: found.name, kind: PhantomData }
     }
 
     /// Returns for how long a waiter lets others pass.
@@ -97,7 +101,7 @@ impl<K: LockKind> Handle<K> {
         {
             return Ok(Acquired { fencing_token, previous_owner_died: false });
         }
-        with_thread_attachment(&self.file.open, |attachment| Ok(self.attempt(attachment).lock(limit)?.into()))
+        with_thread_attachment(&self.file.open, |attachment| Ok(self.named(attachment)?.lock(limit)?.into()))
     }
 
     /// [`Handle::lock_biased`], where the thread has used another file in between. Returns whether the lock was taken.
@@ -110,7 +114,7 @@ impl<K: LockKind> Handle<K> {
     pub fn lock_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
         let attachment = self.attachment_of(participant)?;
         let _call = attachment.begin_taking()?;
-        Ok(self.attempt(attachment).lock(limit)?.into())
+        Ok(self.named(attachment)?.lock(limit)?.into())
     }
 
     /// Unlocks, as the calling thread (the acquisition with this very token, where one is named).
@@ -138,7 +142,7 @@ impl<K: LockKind> Handle<K> {
     pub fn unlock_slowly(&self, left: Option<Left>, token: Option<u64>) -> Result<()> {
         with_thread_attachment_if_any(&self.file.open, |attachment| match left {
             Some(_) => self.attempt(attachment).complete_unlock(),
-            None => self.attempt(attachment).unlock(token),
+            None => self.owned(attachment)?.unlock(token),
         })
     }
 
@@ -164,7 +168,7 @@ impl<K: LockKind> Handle<K> {
 
     /// Unlocks as a dying holder does.
     pub fn abandon(&self, token: Option<u64>) -> Result<()> {
-        with_thread_attachment_if_any(&self.file.open, |attachment| self.attempt(attachment).abandon(token))
+        with_thread_attachment_if_any(&self.file.open, |attachment| self.owned(attachment)?.abandon(token))
     }
 
     /// [`Handle::abandon`], as `participant`.
@@ -174,9 +178,7 @@ impl<K: LockKind> Handle<K> {
 
     /// Marks the data that a dead owner left as consistent.
     pub fn mark_consistent(&self) -> Result<()> {
-        with_thread_attachment_if_any(&self.file.open, |attachment| {
-            self.attempt(attachment).mark_consistent()
-        })
+        with_thread_attachment_if_any(&self.file.open, |attachment| self.owned(attachment)?.mark_consistent())
     }
 
     /// [`Handle::mark_consistent`], as `participant`.
@@ -186,7 +188,7 @@ impl<K: LockKind> Handle<K> {
 
     /// Has the calling thread, which does not hold the lock, wait for it no more.
     pub fn depart(&self) -> Result<()> {
-        match with_thread_attachment_if_any(&self.file.open, |attachment| self.attempt(attachment).depart()) {
+        match with_thread_attachment_if_any(&self.file.open, |attachment| self.owned(attachment)?.depart()) {
             Err(Error::NotOwner) => Ok(()),
             departed => departed,
         }
@@ -196,13 +198,17 @@ impl<K: LockKind> Handle<K> {
     pub fn depart_as(&self, participant: &Participant) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
         let _call = attachment.begin_taking()?;
-        self.attempt(attachment).depart()
+        match self.owned(attachment) {
+            Ok(attempt) => attempt.depart(),
+            // A participant that stood in it had left before it was removed.
+            Err(_) => Ok(()),
+        }
     }
 
     /// Opens a lock that is not recoverable again, in its turn.
     pub fn reset(&self, limit: Limit) -> Result<()> {
         with_thread_attachment(&self.file.open, |attachment| {
-            let attempt = self.attempt(attachment);
+            let attempt = self.named(attachment)?;
             let acquisition = attempt.lock_and_reset(limit)?;
             attempt.unlock(Some(acquisition.token))
         })
@@ -210,6 +216,9 @@ impl<K: LockKind> Handle<K> {
 
     /// Returns who died holding this lock, last; `None` if nobody ever did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
+        if !self.file.open.is_named(self.name.region, self.name.generation) {
+            return None;
+        }
         let view = self.file.open.view();
         let (fencing_token, pid, thread, label) = FileLock::new(view, self.lock.region).death();
         (fencing_token != 0).then_some(PreviousOwner { fencing_token, pid, thread, label })
@@ -231,16 +240,29 @@ impl<K: LockKind> Handle<K> {
 
     /// Returns whether the calling thread holds the lock.
     pub fn is_held_by_this_thread(&self) -> bool {
-        with_thread_attachment_if_any(&self.file.open, |attachment| {
-            self.attempt(attachment).check_owner(None)
-        })
-        .is_ok()
+        with_thread_attachment_if_any(&self.file.open, |attachment| self.owned(attachment)?.check_owner(None))
+            .is_ok()
     }
 
     #[inline]
     fn attempt<'a>(&'a self, attachment: &'a Attachment) -> Attempt<FileSite<'a>> {
-        let site = FileSite::new(attachment, self.lock.region, self.file.interrupt.as_ref());
+        let Name { region, generation } = *self.name;
+        let site = FileSite::new(attachment, region, generation, self.file.interrupt.as_ref());
         Attempt { site, config: self.config }
+    }
+
+    /// [`Handle::attempt`], unless the lock was removed. An acquisition looks again.
+    #[inline]
+    fn named<'a>(&'a self, attachment: &'a Attachment) -> Result<Attempt<FileSite<'a>>> {
+        let attempt = self.attempt(attachment);
+        attempt.site.check_named().map(|()| attempt)
+    }
+
+    /// [`Handle::attempt`], for the holder: nobody holds a lock that was removed, and what the participant has in its
+    /// region is another one.
+    #[inline]
+    fn owned<'a>(&'a self, attachment: &'a Attachment) -> Result<Attempt<FileSite<'a>>> {
+        if self.file.open.is_others(&self.name) { Err(Error::NotOwner) } else { Ok(self.attempt(attachment)) }
     }
 
     fn as_holder(
@@ -250,11 +272,11 @@ impl<K: LockKind> Handle<K> {
     ) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
         attachment.check()?;
-        act(self.attempt(attachment))
+        act(self.owned(attachment)?)
     }
 
     fn attachment_of<'a>(&self, participant: &'a Participant) -> Result<&'a Attachment> {
-        if !std::sync::Arc::ptr_eq(&participant.attachment.file, &self.file.open) {
+        if !Arc::ptr_eq(&participant.attachment.file, &self.file.open) {
             return Err(Error::InvalidArgument(format!(
                 "the participant belongs to {} and the {} to {}: open a participant of the same file",
                 participant.attachment.file.reopen().path().display(),

@@ -8,6 +8,7 @@ mod guard;
 mod handle;
 mod mutex;
 mod participant;
+mod removal;
 mod ring;
 
 pub use acquired::{Acquired, PreviousOwner};

@@ -2,12 +2,12 @@
 
 use super::{Cell, DirectoryEntry, LockWords, SlotRecord};
 use crate::sync::AtomicU64;
-use std::mem::size_of;
+use std::{mem::size_of, ops::Range};
 
 /// The most participants a file can be created for.
-pub const MAX_PARTICIPANTS: u32 = 1024;
+pub const MAX_PARTICIPANTS: u32 = 4096;
 /// The most named locks a file can be created for.
-pub const MAX_LOCKS: u32 = 1024;
+pub const MAX_LOCKS: u32 = 4096;
 
 /// The shape of a file: how many participants and named locks, and where their parts begin.
 ///
@@ -49,6 +49,30 @@ impl Geometry {
         (self.lock_region(self.locks as usize) + self.region_bytes()) as u64
     }
 
+    /// Where the directory entries `entries` lie in the file.
+    pub fn bytes_of_entries(&self, entries: Range<usize>) -> Range<u64> {
+        Self::bytes(self.directory(), size_of::<DirectoryEntry>(), entries)
+    }
+
+    /// Where the records of `slots` lie in the file.
+    pub fn bytes_of_slots(&self, slots: Range<usize>) -> Range<u64> {
+        Self::bytes(self.slots(), size_of::<SlotRecord>(), slots)
+    }
+
+    /// Where the lock region `region` lies in the file.
+    pub fn bytes_of_region(&self, region: usize) -> Range<u64> {
+        Self::bytes(self.lock_region(region), self.region_bytes(), 0..1)
+    }
+
+    fn bytes(start: usize, each: usize, these: Range<usize>) -> Range<u64> {
+        (start + these.start * each) as u64..(start + these.end * each) as u64
+    }
+
+    /// The bytes of a new file that are allocated at once: the header, and the directory's own lock.
+    pub fn bytes_of_new(&self) -> [std::ops::Range<u64>; 2] {
+        [0..Self::HEADER_BYTES as u64, self.bytes_of_region(0)]
+    }
+
     pub(super) const fn directory(&self) -> usize {
         Self::HEADER_BYTES
     }
@@ -85,6 +109,14 @@ mod tests {
         for participants in [1, 2, 7, 8, 127, 128, MAX_PARTICIPANTS] {
             for locks in [1, 3, 64, MAX_LOCKS] {
                 let geometry = Geometry::new(participants, locks).unwrap();
+                let directory = geometry.bytes_of_entries(0..locks as usize);
+                assert_eq!(directory.start, Geometry::HEADER_BYTES as u64);
+                assert_eq!(directory.end, geometry.bytes_of_slots(0..1).start);
+                assert_eq!(
+                    geometry.bytes_of_slots(0..participants as usize).end,
+                    geometry.bytes_of_region(0).start
+                );
+                assert_eq!(geometry.bytes_of_region(locks as usize).end, geometry.file_size());
                 for region in [0, 1, locks as usize] {
                     let start = geometry.lock_region(region);
                     assert_eq!(start % 128, 0);

@@ -138,7 +138,17 @@ pub struct LiveHeader {
     slots_reserved: [AtomicU32; 15],
     /// A [`Fences`]; written by whoever holds every slot's byte lock.
     pub fences: AtomicU32,
-    rest: [AtomicU32; 975],
+    /// One more than the highest directory entry that ever named a lock: behind it neither the directory nor lock regions
+    /// are looked at, since the file may have holes there. Raised under the directory's lock.
+    pub locks_bound: AtomicU32,
+    /// One more than the highest slot that was ever taken; the slot table has holes behind it. Raised (fetch_max) by a
+    /// newcomer.
+    pub slots_bound: AtomicU32,
+    reserved_bound: AtomicU32,
+    /// The highest fencing token of any lock that was removed: the next lock of any name begins above it. Written under
+    /// the directory's lock.
+    pub removed_token: AtomicU64,
+    rest: [AtomicU64; 485],
 }
 
 /// The values of [`LiveHeader::fences`]: how the privilege of a lock is taken from one who retains it.
@@ -164,6 +174,9 @@ const _: () = {
     assert!(offset_of!(LiveHeader, boot_id) == 64);
     assert!(offset_of!(LiveHeader, unlinked) == 80);
     assert!(offset_of!(LiveHeader, slots_in_use) == 128);
+    assert!(offset_of!(LiveHeader, locks_bound) == 196);
+    assert!(offset_of!(LiveHeader, slots_bound) == 200);
+    assert!(offset_of!(LiveHeader, removed_token) == 208);
     assert!(size_of::<LiveHeader>() == Geometry::HEADER_BYTES);
 };
 
@@ -177,7 +190,11 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LiveHeader, unlinked),
         offset_of!(LiveHeader, slots_in_use),
         offset_of!(LiveHeader, fences),
+        offset_of!(LiveHeader, locks_bound),
+        offset_of!(LiveHeader, slots_bound),
+        offset_of!(LiveHeader, removed_token),
         size_of::<DirectoryEntry>(),
+        offset_of!(DirectoryEntry, kind),
         offset_of!(DirectoryEntry, patience_ns),
         offset_of!(DirectoryEntry, ring_step),
         offset_of!(DirectoryEntry, name),

@@ -1,7 +1,7 @@
 //! One lock's region: the words of the lock, the registers `number`, and a cell for each slot.
 
 use super::Text;
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::mem::{offset_of, size_of};
 
 /// The words that belong to the lock rather than to a slot.
@@ -67,6 +67,16 @@ pub struct PreviousOwner {
     reserved: [AtomicU64; 6],
     /// What it called itself.
     pub label: Text<8>,
+}
+
+impl PreviousOwner {
+    /// Nobody ever died.
+    pub fn clear(&self) {
+        self.token.store(0, Relaxed);
+        self.pid.store(0, Relaxed);
+        self.tid.store(0, Relaxed);
+        self.label.set("");
+    }
 }
 
 /// What one slot says about itself in one lock, besides its `number`. Written by the slot's owner, or by whoever

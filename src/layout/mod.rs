@@ -12,7 +12,7 @@ mod slot;
 mod text;
 mod view;
 
-pub use directory::{DirectoryEntry, EntryState, MAX_NAME_BYTES};
+pub use directory::{DirectoryEntry, MAX_NAME_BYTES, names_a_lock};
 pub use geometry::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
 pub use header::{Fences, HeaderFault, HeaderPrefix, LiveHeader, PREFIX_BYTES};
 pub use kinds::{Algorithm, DeathPolicy, Kind};
@@ -84,7 +84,7 @@ mod tests {
     fn the_document_says_what_the_code_does() {
         compare(
             "Directory entry",
-            offsets!(DirectoryEntry: state kind algorithm ring_step patience_ns death_policy name),
+            offsets!(DirectoryEntry: generation kind algorithm ring_step death_policy patience_ns name),
         );
         compare(
             "Slot",
@@ -99,8 +99,9 @@ mod tests {
         compare("Ring words", offsets!(RingWords: bound));
         compare("Ring cell", offsets!(RingCell: state link membership));
         let header = rows("Header");
-        assert_eq!(header.len(), 15);
-        for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use fences) {
+        assert_eq!(header.len(), 18);
+        for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use fences locks_bound slots_bound removed_token)
+        {
             assert!(header.iter().any(|row| (row.2.as_str(), row.0) == (field, offset)), "{field}");
         }
         for pair in header.windows(2) {

@@ -30,6 +30,16 @@ impl<const WORDS: usize> Text<WORDS> {
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     }
 
+    /// Whether it is `text`. Allocates nothing.
+    pub fn is(&self, text: &str) -> bool {
+        let mut bytes = text.as_bytes().iter().copied();
+        let same = |word: &AtomicU64| {
+            let eight: [u8; 8] = std::array::from_fn(|_| bytes.next().unwrap_or(0));
+            word.load(Relaxed) == u64::from_ne_bytes(eight)
+        };
+        text.len() <= Self::MAX_BYTES && self.words.iter().all(same)
+    }
+
     /// Takes over another text, word by word.
     pub fn copy_from(&self, other: &Self) {
         for (to, from) in self.words.iter().zip(&other.words) {
@@ -52,6 +62,7 @@ mod tests {
         for sample in ["", "a", "boulangerie", &"x".repeat(63)] {
             text.set(sample);
             assert_eq!(text.get(), sample);
+            assert!(text.is(sample) && !text.is("another") && !text.is(&(sample.to_owned() + "x")));
         }
         text.set(&("x".repeat(62) + "é"));
         assert_eq!(text.get(), "x".repeat(62));

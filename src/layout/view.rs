@@ -1,7 +1,7 @@
 //! The mapped file as references: the only code that turns offsets into memory.
 
 use super::{Cell, DirectoryEntry, Geometry, LiveHeader, LockWords, SlotRecord};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Ordering::Acquire};
 use std::ptr::NonNull;
 
 /// A mapped file, seen through its geometry.
@@ -87,6 +87,23 @@ impl<'map> View<'map> {
     pub fn directory(&self) -> &'map [DirectoryEntry] {
         // SAFETY: `directory()` is where `locks` entries lie in this geometry.
         unsafe { self.array(self.geometry.directory(), self.geometry.locks() as usize) }
+    }
+
+    /// How many of the directory's entries ever named a lock. What lies behind them is not to be touched.
+    pub fn locks_bound(&self) -> usize {
+        // Acquire. Partner: the release store by who names a lock.
+        (self.header().locks_bound.load(Acquire) as usize).min(self.geometry.locks() as usize)
+    }
+
+    /// How many of the slots were ever taken. The records behind them are not to be touched.
+    pub fn slots_bound(&self) -> usize {
+        // Acquire. Partner: the `fetch_max` by a newcomer.
+        (self.header().slots_bound.load(Acquire) as usize).min(self.geometry.participants() as usize)
+    }
+
+    /// The regions that somebody may have left something in: the directory's own, and those of named locks.
+    pub fn regions_in_use(&self) -> std::ops::RangeInclusive<usize> {
+        0..=self.locks_bound()
     }
 
     /// The slot table, one record for each participant.

@@ -1,15 +1,16 @@
 //! Opening, checking, creating and publishing the file. Nothing here ever changes a file that exists already.
 
-use super::system_error::system;
+use super::{allocation, anchor::OWN_DESCRIPTORS, system_error::system};
 use crate::error::{Error, Result};
 use nix::{
     errno::Errno,
-    fcntl::{AT_FDCWD, AtFlags, OFlag, open, posix_fallocate},
+    fcntl::{AT_FDCWD, AtFlags, OFlag, open},
     sys::stat::Mode,
     unistd::linkat,
 };
 use std::{
     fs::File,
+    ops::Range,
     os::{
         fd::AsRawFd,
         unix::fs::{FileExt, MetadataExt, PermissionsExt},
@@ -37,7 +38,7 @@ impl Access {
     }
 }
 
-fn metadata(file: &File, path: &Path) -> Result<std::fs::Metadata> {
+pub(super) fn metadata(file: &File, path: &Path) -> Result<std::fs::Metadata> {
     file.metadata().map_err(|source| Error::System { what: format!("{}: fstat", path.display()), source })
 }
 
@@ -95,7 +96,7 @@ pub(super) fn open_error(errno: Errno, path: &Path) -> Error {
     }
 }
 
-fn not_regular(path: PathBuf) -> Error {
+pub(super) fn not_regular(path: PathBuf) -> Error {
     Error::NotALockFile {
         path,
         why: "it is not a regular file (a device, a FIFO or a socket): give another path".into(),
@@ -164,7 +165,7 @@ pub fn read_start<const N: usize>(file: &File, path: &Path) -> Result<(usize, [u
 }
 
 /// File systems on which two computers, or a computer and a helper process, may see different bytes or locks.
-fn refuse_unsuitable_file_system(file: &File, path: &Path) -> Result<()> {
+pub(super) fn refuse_unsuitable_file_system(file: &File, path: &Path) -> Result<()> {
     let kind = nix::sys::statfs::fstatfs(file).map_err(system(format!("{}: fstatfs", path.display())))?;
     match unsuitable_name(kind.filesystem_type().0 as u32) {
         None => Ok(()),
@@ -212,14 +213,12 @@ pub struct Permissions {
 /// XDG_RUNTIME_DIR; systemd-tmpfiles does so everywhere).
 const NOT_TO_BE_CLEANED_AWAY: u32 = 0o1000;
 
-/// The thread's: the process's own is empty once its main thread has ended.
-const OWN_DESCRIPTORS: &str = "/proc/thread-self/fd";
-
-/// Makes a file of `bytes` bytes, has `fill` write it, and only then gives it the name `path`. `None`: somebody else
-/// gave that name to another file first. Nobody ever sees it half-made.
+/// Makes a file of `bytes` bytes, with room on the disk for `parts` of it, has `fill` write it, and only then gives it
+/// the name `path`. `None`: somebody else gave that name to another file first. Nobody ever sees it half-made.
 pub fn create_whole(
     path: &Path,
     bytes: u64,
+    parts: &[Range<u64>],
     permissions: Permissions,
     fill: impl FnOnce(&File) -> std::io::Result<()>,
 ) -> Result<Option<File>> {
@@ -234,7 +233,6 @@ pub fn create_whole(
         Errno::EROFS => {
             Error::FileSystem { path: path.into(), why: "it would lie on a read-only file system".into() }
         }
-        Errno::ENOSPC | Errno::EDQUOT => Error::NoSpace { path: path.into(), bytes },
         errno => system(format!("{}: cannot create it", path.display()))(errno),
     };
     // Unnamed where the file system can, and where it can be given a name later, which goes by way of /proc; else with a
@@ -254,19 +252,9 @@ pub fn create_whole(
         Err(errno) => return Err(cannot(errno)),
     };
     refuse_unsuitable_file_system(&file, path)?;
-    // All the room now: a sparse file on a full disk would kill with SIGBUS later.
-    posix_fallocate(&file, 0, bytes as libc::off_t).map_err(cannot)?;
-    if let Some(group) = permissions.group {
-        std::os::unix::fs::fchown(&file, None, Some(group)).map_err(|source| Error::Permission {
-            path: path.into(),
-            why: format!(
-                "cannot give it to group {group} ({source}): you can only share with a group you are in"
-            ),
-        })?;
-    }
-    // Whatever the umask was: a group that was asked for must be able to take part.
-    file.set_permissions(std::fs::Permissions::from_mode(permissions.mode | NOT_TO_BE_CLEANED_AWAY))
-        .and_then(|()| fill(&file))
+    allocation::make(&file, path, bytes, parts)?;
+    set_permissions(&file, path, permissions)?;
+    fill(&file)
         .map_err(|source| Error::System { what: format!("{}: preparing it", path.display()), source })?;
     let linked = match &temporary {
         None => {
@@ -280,6 +268,20 @@ pub fn create_whole(
         Err(Errno::EEXIST) => Ok(None),
         Err(errno) => Err(cannot(errno)),
     }
+}
+
+/// Sets the mode, whatever the umask was: a group that was asked for must be able to take part.
+pub(super) fn set_permissions(file: &File, path: &Path, permissions: Permissions) -> Result<()> {
+    if let Some(group) = permissions.group {
+        std::os::unix::fs::fchown(file, None, Some(group)).map_err(|source| Error::Permission {
+            path: path.into(),
+            why: format!(
+                "cannot give it to group {group} ({source}): you can only share with a group you are in"
+            ),
+        })?;
+    }
+    file.set_permissions(std::fs::Permissions::from_mode(permissions.mode | NOT_TO_BE_CLEANED_AWAY))
+        .map_err(|source| Error::System { what: format!("{}: setting its mode", path.display()), source })
 }
 
 /// The name of a file under construction, removed whatever happens.

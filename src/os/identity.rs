@@ -3,8 +3,11 @@
 
 use crate::error::Result;
 use std::{
+    ffi::CStr,
     fs::File,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd},
+    mem::ManuallyDrop,
+    ops::Deref,
+    os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, RawFd},
     path::Path,
 };
 
@@ -47,6 +50,27 @@ pub fn look_at(descriptor: RawFd) -> Option<Known> {
     let identity = Identity { device: stat.st_dev, inode: stat.st_ino };
     #[allow(clippy::unnecessary_cast, reason = "it has 32 bits on some processors")]
     Some(Known { identity, links: stat.st_nlink as u64, mode: stat.st_mode, group: stat.st_gid })
+}
+
+/// The root folder of this process. All zeros where the kernel does not tell it.
+pub fn of_root() -> Identity {
+    look_by_path(c"/").unwrap_or(Identity { device: 0, inode: 0 })
+}
+
+/// What lies at `path`; a symbolic link is not followed. `None`: nothing, or it is out of reach.
+pub fn look_by_path(path: &CStr) -> Option<Identity> {
+    // SAFETY: plain data, all zeros is a value of it.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: a C string, and `stat` is ours.
+    let found = unsafe { libc::lstat(path.as_ptr(), &mut stat) } == 0;
+    found.then_some(Identity { device: stat.st_dev, inode: stat.st_ino })
+}
+
+/// Whether `descriptor` was opened with `O_PATH`: it stands for a file and nothing is open by it.
+pub fn is_only_a_path(descriptor: RawFd) -> bool {
+    // SAFETY: takes numbers only; any may be asked about.
+    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
+    flags >= 0 && flags & libc::O_PATH != 0
 }
 
 impl Identity {
@@ -96,6 +120,42 @@ impl Descriptor {
 impl Drop for Descriptor {
     fn drop(&mut self) {
         self.identity.close(self.number);
+    }
+}
+
+/// A file that was opened a moment ago: dropped, it is closed as a [`Descriptor`] is. (A `File` whose descriptor somebody
+/// else has closed ends the program when it is dropped, with the checks of the standard library.)
+pub struct JustOpened(ManuallyDrop<File>);
+
+impl From<File> for JustOpened {
+    fn from(file: File) -> Self {
+        Self(ManuallyDrop::new(file))
+    }
+}
+
+impl JustOpened {
+    /// The file itself, to be kept.
+    pub fn into_number(mut self) -> RawFd {
+        // SAFETY: taken once, and `self` is not dropped.
+        let file = unsafe { ManuallyDrop::take(&mut self.0) };
+        std::mem::forget(self);
+        file.into_raw_fd()
+    }
+}
+
+impl Deref for JustOpened {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for JustOpened {
+    fn drop(&mut self) {
+        // SAFETY: taken once, here.
+        let file = unsafe { ManuallyDrop::take(&mut self.0) };
+        drop(Descriptor::new(file.into_raw_fd()));
     }
 }
 

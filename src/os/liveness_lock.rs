@@ -161,7 +161,7 @@ fn take_by_spare(
     error: Error,
     candidates: impl Iterator<Item = usize>,
 ) -> Result<Option<(usize, Option<Hold>)>> {
-    let Some(spare) = file.spare(fork_guard, &error) else { return Err(error) };
+    let Some(spare) = file.spare(fork_guard) else { return Err(error) };
     // The spare one's open file holds other slots of this process, and is not refused what it holds itself: so another
     // one is asked first. Nobody else takes slots by it meanwhile.
     let Some(look) = file.look_inside(fork_guard) else { return Err(error) };

@@ -3,11 +3,14 @@
 //! The kernel is asked whether a participant is still alive and to let somebody sleep for a while; never for
 //! exclusion. Safety never depends on a clock, a pid or a wake-up.
 
+pub mod allocation;
+mod anchor;
 mod byte_lock;
 pub mod clock;
 pub mod file;
 pub mod fork;
 pub mod futex;
+pub mod given;
 pub mod identity;
 pub mod liveness_lock;
 pub mod map;
@@ -31,3 +34,4 @@ pub mod thread_end;
 pub mod thread_word;
 mod truncation;
 mod wiped_page;
+pub mod zeroed;

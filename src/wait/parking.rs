@@ -87,6 +87,14 @@ impl Standby<'_> {
             futex::wake_one(self.event);
         }
     }
+
+    /// Unparks all of them. After a full fence, as [`Standby::unpark_one`].
+    #[cold]
+    pub fn unpark_all(&self) {
+        self.parked.store(0, Relaxed);
+        self.event.fetch_add(1, Release);
+        futex::wake_all(self.event);
+    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -129,25 +129,32 @@ fn nobody_is_robbed_while_descriptors_are_closed_and_used_for_other_lock_files()
 
 #[test]
 fn without_a_free_descriptor_threads_attach_and_deaths_are_noticed() {
-    Program::new("no_descriptor").passes(&["limit"]);
+    without_descriptors("limit");
 }
 
 #[test]
-fn as_another_user_threads_attach_and_deaths_are_noticed() {
-    only_for_root("user");
+fn where_nobody_may_open_the_file_any_more_threads_attach_and_deaths_are_noticed() {
+    without_descriptors("mode");
 }
 
 #[test]
 fn in_another_root_threads_attach_and_deaths_are_noticed() {
-    only_for_root("root");
+    without_descriptors("root");
 }
 
-fn only_for_root(change: &str) {
+#[test]
+fn as_another_user_threads_attach_and_deaths_are_noticed() {
     if !nix::unistd::geteuid().is_root() {
-        println!("LEFT OUT, since only root may do it: a change of {change}");
+        println!("LEFT OUT, since only root may become another user");
         return;
     }
-    Program::new("no_descriptor").passes(&[change]);
+    without_descriptors("user");
+}
+
+/// What happens to the process after it opened the file: by its path, and by a descriptor of a memfd.
+fn without_descriptors(what: &str) {
+    Program::new("no_descriptor").passes(&[what]);
+    Program::new("no_descriptor").passes(&[what, "memfd"]);
 }
 
 /// That the attacks see what they are after, with a library that has a mutant in it.

@@ -81,8 +81,8 @@ fn what_cannot_be_is_an_error() {
         (&["--mode", "60"], 64),
         (&["--mode", "rw"], 64),
         (&["--participants", "0"], 64),
-        (&["--participants", "1025"], 64),
-        (&["--locks", "1025"], 64),
+        (&["--participants", "4097"], 64),
+        (&["--locks", "4097"], 64),
     ] {
         assert_eq!(
             fixture.command("create", options, &[]).output().unwrap().status.code(),
@@ -132,4 +132,36 @@ fn a_full_file_says_how_to_make_a_larger_one() {
     let full = fixture.run(&[], &["true"]);
     assert_eq!(full.status.code(), Some(66));
     assert!(errors(&full).contains("(`turnlock create --participants N` does)"), "{}", errors(&full));
+}
+
+/// `/dev/fd/N`: the file that a descriptor is open on, as a shell hands it on.
+#[test]
+fn a_file_is_named_by_a_descriptor() {
+    let fixture = Fixture::new();
+    let script = |text: &str| {
+        let mut shell = Command::new("bash");
+        let text = text.replace("turnlock", env!("CARGO_BIN_EXE_turnlock"));
+        shell.arg("-c").arg(text).arg("bash").arg(&fixture.file);
+        limit::output(&mut shell).unwrap()
+    };
+    let create = script("turnlock create --participants 5 /dev/fd/7 7<>\"$1\"");
+    assert!(create.status.success(), "{}", errors(&create));
+    assert_eq!(fixture.status()["participant_capacity"], 5);
+    let again = script("turnlock create /dev/fd/7 7<>\"$1\"");
+    assert_eq!(again.status.code(), Some(66));
+    assert!(errors(&again).contains("exists already"), "{}", errors(&again));
+    // Deleted, it is still the same file to who has it by a descriptor: no other can come in its place.
+    let run = script(
+        "exec 7<>\"$1\"; rm \"$1\"; turnlock run --verbose /dev/fd/7 turnlock status --json \"/proc/self/fd/7\"",
+    );
+    assert!(run.status.success(), "{}", errors(&run));
+    let status: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(status["locks"][0]["holder"]["fencing_token"], status["locks"][0]["fencing_token"]);
+    assert!(!errors(&run).contains("replaced"), "{}", errors(&run));
+    assert!(
+        script("exec 7<>\"$1\"; turnlock run /dev/fd/7 true && turnlock reset /dev/fd/7").status.success()
+    );
+    let none = script("turnlock status /dev/fd/9");
+    assert_eq!(none.status.code(), Some(66));
+    assert!(errors(&none).contains("no such descriptor is open"), "{}", errors(&none));
 }

@@ -29,7 +29,7 @@ impl<T> Drop for Owned<T> {
     }
 }
 
-fn opened<T>(
+pub fn opened<T>(
     close: unsafe extern "C" fn(*mut T) -> i32,
     open: impl FnOnce(*mut *mut T) -> i32,
 ) -> Result<Owned<T>, i32> {
@@ -45,7 +45,13 @@ fn opened<T>(
 
 pub fn open_file(path: &Path, participants: u32, locks: u32) -> Result<Owned<turnlock_file>, i32> {
     let path = CString::new(path.as_os_str().as_bytes()).unwrap();
-    let options = turnlock_file_options {
+    let options = file_options(participants, locks);
+    // SAFETY: a C string, an options struct of the right size, and a place for the handle.
+    opened(turnlock_file_close, |file| unsafe { turnlock_file_open(path.as_ptr(), &options, file) })
+}
+
+pub fn file_options(participants: u32, locks: u32) -> turnlock_file_options {
+    turnlock_file_options {
         size: size_of::<turnlock_file_options>(),
         participants,
         locks,
@@ -56,9 +62,7 @@ pub fn open_file(path: &Path, participants: u32, locks: u32) -> Result<Owned<tur
         label: ptr::null(),
         is_wait_to_end: None,
         context: ptr::null_mut(),
-    };
-    // SAFETY: a C string, an options struct of the right size, and a place for the handle.
-    opened(turnlock_file_close, |file| unsafe { turnlock_file_open(path.as_ptr(), &options, file) })
+    }
 }
 
 pub fn open_mutex(file: &Owned<turnlock_file>, name: &CStr) -> Result<Owned<turnlock_mutex>, i32> {
@@ -210,7 +214,7 @@ pub struct HeldLock<'a, L> {
     acquired: turnlock_acquired,
 }
 
-fn at_lock<L: Functions>(file: &Arc<Owned<turnlock_file>>, name: &str) -> Result<AtLock<L>, i32> {
+pub fn at_lock<L: Functions>(file: &Arc<Owned<turnlock_file>>, name: &str) -> Result<AtLock<L>, i32> {
     // A C string ends at its first NUL, so a name with one is another name.
     let name = CString::new(name).expect("C cannot say a name with a NUL in it");
     Ok(AtLock { participant: None, mutex: L::OPEN(file, &name)?, file: file.clone() })

@@ -4,6 +4,7 @@
 
 mod c;
 mod c_abi;
+mod c_file;
 mod every;
 mod fair;
 mod owner_dead;
@@ -108,11 +109,13 @@ contract! {
     bakery_by_threads = crate::rust::BakeryByThreads: every fair threads guards;
     bakery_strict = crate::rust::BakeryByThreads<crate::rust::Strict>: every fair;
     bakery_with_full_fences = crate::rust::BakeryByThreads<crate::rust::Fenced>: every fair threads guards;
+    bakery_by_descriptor = crate::rust::BakeryByThreads<crate::rust::ByDescriptor>: every fair threads guards;
     bakery_by_participants = crate::rust::BakeryByParticipants: every fair participants guards;
     k_state_ring_by_threads = crate::ring::ByThreads<crate::ring::KState>: every threads guards;
     raynals_ring_by_threads = crate::ring::ByThreads<crate::ring::Raynal>: every threads guards;
     sum_ring_by_threads = crate::ring::ByThreads<crate::ring::Sum>: every threads guards;
     raynals_ring_by_participants = crate::ring::ByParticipants<crate::ring::Raynal>: every participants guards;
+    bakery_by_descriptor_in_c = crate::c_file::BakeryByDescriptor: every fair threads without_guards;
     bakery_by_threads_in_c = crate::c::BakeryByThreads: every fair threads without_guards;
     bakery_by_participants_in_c = crate::c::BakeryByParticipants: every fair participants without_guards;
     raynals_ring_by_threads_in_c = crate::c::RingByThreads: every threads without_guards;
@@ -120,6 +123,9 @@ contract! {
 }
 
 mod only_in_c {
+    cases! { c_file:
+        a_descriptor_that_is_none_is_an_invalid_argument
+    }
     cases! { c_abi:
         a_mutex_handle_is_not_closed_while_its_thread_holds_it
         a_participant_is_not_closed_while_it_holds

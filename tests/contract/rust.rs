@@ -1,7 +1,7 @@
 //! The bakery mutex through the Rust API: by threads, and by explicit participants.
 
 use crate::way::{Cancel, Held, Party, Wait, Way};
-use std::{marker::PhantomData, path::Path, sync::Arc, time::Duration};
+use std::{fs::File, marker::PhantomData, path::Path, sync::Arc, time::Duration};
 use turnlock::{
     Error, LockFile, Mutex, MutexGuard, Participant, ParticipantGuard, TurnGuard, TurnParticipantGuard,
 };
@@ -12,6 +12,8 @@ pub trait Make: Send + Sync + 'static {
     const FULL_FENCES: bool;
     /// How long waiters let others pass; `None`: as if nothing were said.
     const PATIENCE: Option<Duration>;
+    /// The file is opened by a descriptor, and made a lock file of an empty one.
+    const BY_DESCRIPTOR: bool = false;
 }
 
 /// As if nothing were said.
@@ -36,6 +38,20 @@ pub struct Fenced;
 impl Make for Fenced {
     const FULL_FENCES: bool = true;
     const PATIENCE: Option<Duration> = None;
+}
+
+/// By a descriptor of the file.
+pub struct ByDescriptor;
+
+impl Make for ByDescriptor {
+    const FULL_FENCES: bool = false;
+    const PATIENCE: Option<Duration> = None;
+    const BY_DESCRIPTOR: bool = true;
+}
+
+/// A descriptor of the file at `path`, which is empty if it was not there.
+pub fn descriptor_of(path: &Path) -> File {
+    File::options().read(true).write(true).create(true).truncate(false).open(path).unwrap()
 }
 
 fn mutex<M: Make>(file: &LockFile, name: &str) -> Result<Mutex, i32> {
@@ -110,7 +126,11 @@ impl<M: Make> Way for BakeryByThreads<M> {
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         let mut options = LockFile::options();
         options.participants(participants).locks(locks).full_fences(M::FULL_FENCES);
-        let file = options.open(path).map_err(code)?;
+        let opened = match M::BY_DESCRIPTOR {
+            true => options.open_descriptor(descriptor_of(path)),
+            false => options.open(path),
+        };
+        let file = opened.map_err(code)?;
         Ok(Self(Arc::new(file), PhantomData))
     }
 

@@ -10,7 +10,7 @@ use turnlock::{LockFile, inspect};
 
 const LIMIT: Duration = Duration::from_millis(1);
 /// After these the header page has only room left over; one word of it stands for the others.
-const HEADER_IN_USE: u64 = 192;
+const HEADER_IN_USE: u64 = 216;
 
 /// Everything that one can call, while the file is as bad as it is. `held`: the other has the lock meanwhile.
 fn everything(scene: &Scene, held: bool, poke: impl FnOnce(), watch: &mut Watch) {

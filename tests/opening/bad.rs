@@ -188,11 +188,11 @@ fn impossible_numbers_are_refused_even_where_the_checksum_is_right() {
     let sound = fs::read(&path).unwrap();
     for (at, number) in [
         (format::PARTICIPANTS, 0),
-        (format::PARTICIPANTS, 1025),
+        (format::PARTICIPANTS, 4097),
         (format::PARTICIPANTS, u32::MAX),
         (format::PARTICIPANTS, 3),
         (format::LOCKS, 0),
-        (format::LOCKS, 1025),
+        (format::LOCKS, 4097),
         (format::LOCKS, 4),
         (format::BYTE_ORDER, 0),
     ] {
@@ -256,8 +256,8 @@ fn options_out_of_range_are_refused_before_anything_is_created() {
         assert!(words.iter().all(|word| error.to_string().contains(word)), "{error}");
         assert!(!path.exists());
     };
-    for (participants, locks) in [(1025, 1), (1, 1025), (u32::MAX, u32::MAX)] {
-        let words = [participants.to_string(), locks.to_string(), "1 to 1024".into()];
+    for (participants, locks) in [(4097, 1), (1, 4097), (u32::MAX, u32::MAX)] {
+        let words = [participants.to_string(), locks.to_string(), "1 to 4096".into()];
         refuse(
             LockFile::options().participants(participants).locks(locks),
             &words.each_ref().map(String::as_str),
@@ -266,7 +266,7 @@ fn options_out_of_range_are_refused_before_anything_is_created() {
     for mode in [0o604, 0o400, 0o066, 0o1600, 0o4600, 0o601, 0] {
         refuse(LockFile::options().mode(mode), &["mode", "others must not"]);
     }
-    for (participants, locks) in [(1, 1), (1024, 1)] {
+    for (participants, locks) in [(1, 1), (4096, 1), (4096, 4096)] {
         let file = LockFile::options().participants(participants).locks(locks).open(&path).unwrap();
         assert_eq!((file.participants(), file.locks()), (participants, locks));
         drop(file);
@@ -281,7 +281,7 @@ fn a_file_that_is_too_small_for_what_was_asked_is_refused() {
     for (participants, locks, words) in [
         (5, 0, ["room for 4 participants", "5 were asked for"]),
         (0, 4, ["room for 3 locks", "4 were asked for"]),
-        (1024, 1024, ["room for 4 participants", "1024 were asked for"]),
+        (4096, 4096, ["room for 4 participants", "4096 were asked for"]),
     ] {
         let opened = LockFile::options().participants(participants).locks(locks).open(&path);
         told(opened, &path, TURNLOCK_ERROR_CAPACITY, &words);

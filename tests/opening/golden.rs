@@ -41,6 +41,7 @@ fn made_today(place: &Place) -> Vec<u8> {
     renew_checksum(&path);
     poke(&path, format::BOOT_ID, &BOOT);
     poke_u32(&path, format::SLOTS_IN_USE, 2);
+    poke_u32(&path, format::SLOTS_BOUND, 2);
     // Slot 0 named the lock and left; slot 1 is inside.
     poke(&path, SHAPE.slot(0), &[0; 256]);
     poke(&path, SHAPE.slot(1), &slot_of_the_holder());

@@ -6,10 +6,11 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use support::{
     Place,
     actor::{Actor, hear, say},
+    elsewhere,
     namespace::{in_private_mounts, make_read_only, mount_memory},
     user_space_file_system::UserSpaceFile,
 };
-use turnlock::{LockFile, status::*};
+use turnlock::{LockFile, inspect, status::*};
 
 const NOBODY: u32 = 65534;
 const SOMEBODY: u32 = 65533;
@@ -130,18 +131,27 @@ fn a_folder_that_forbids_it_is_named() {
 fn a_full_disk_is_an_error_and_not_a_crash_later() {
     let place = Place::new();
     in_private_mounts(|| {
-        mount_memory(place.folder(), 64 << 10)?;
+        mount_memory(place.folder(), 128 << 10)?;
         let path = place.lock_file();
-        told(
-            LockFile::open(&path),
-            &path,
-            TURNLOCK_ERROR_NO_SPACE,
-            &["1209856 bytes", "fewer participants or locks"],
-        );
+        let words = &["no room for", "fewer participants or locks"];
+        told(LockFile::options().participants(4096).open(&path), &path, TURNLOCK_ERROR_NO_SPACE, words);
         assert_eq!(fs::read_dir(place.folder()).unwrap().count(), 0, "nothing is left of it");
-        // What was taken is given back, so that a smaller one fits.
-        let small = LockFile::options().participants(2).locks(2).open(&path).unwrap();
-        small.mutex("a").unwrap().lock().unwrap().unlock().unwrap();
+        // What was taken is given back, so that a smaller one fits: as many locks as there is room for, of those that it
+        // could have.
+        let small = LockFile::options().participants(128).locks(4096).open(&path).unwrap();
+        small.mutex("0").unwrap().lock().unwrap().unlock().unwrap();
+        let named = (1..64).take_while(|name| match small.mutex(&name.to_string()) {
+            Ok(mutex) => mutex.lock().unwrap().unlock().is_ok(),
+            Err(error) => {
+                told(Err::<(), _>(error), &path, TURNLOCK_ERROR_NO_SPACE, words);
+                false
+            }
+        });
+        let named = named.count() + 1;
+        assert!((2..20).contains(&named), "{named} locks");
+        assert_eq!(inspect::snapshot(&path).unwrap().locks.len(), named);
+        // Those that are there go on, and so does who needs no more room.
+        elsewhere(|| small.mutex("0").unwrap().lock().map(drop)).unwrap();
         Ok(())
     });
 }

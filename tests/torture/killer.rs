@@ -27,6 +27,8 @@ const ON_MUTEXES_ONLY: [Step; 6] =
     [Step::Try, Step::Revoke, Step::RevokeWait, Step::Settle, Step::Bias, Step::BackOff];
 /// Steps that only those come to who take part in a ring.
 const ON_RINGS_ONLY: [Step; 4] = [Step::Reconfigure, Step::Rotate, Step::Pass, Step::Passed];
+/// Steps that no worker comes to.
+const OF_NOBODY: [Step; 3] = [Step::Make, Step::Remove, Step::Removed];
 
 /// Which workers take part in a ring standing; the others do on demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +129,10 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         on_demand: &on_demand,
         standing: &standing,
         round,
-        steps: Step::ALL.into_iter().filter(|step| !of_others.contains(step)).collect(),
+        steps: Step::ALL
+            .into_iter()
+            .filter(|step| ![of_others, &OF_NOBODY].concat().contains(step))
+            .collect(),
         dice: Dice::of_stream(seed, round.workers as u64),
         seed,
         forked: 0,

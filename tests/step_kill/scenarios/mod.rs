@@ -24,6 +24,7 @@ use turnlock::{MutexGuard, RingAlgorithm, inspect};
 
 pub const ALL: &[Scenario] = &[
     alone("open: create the file", open::creates),
+    alone("open: make one of an empty file, by its descriptor", open::makes),
     alone("open: a file that is there", open::opens),
     alone("open: clear a file of another boot", open::clears_after_a_boot),
     alone("attach: a participant", enter::attaches),

@@ -7,7 +7,7 @@ use crate::{
     tracee::{begin, end},
     trial::Trial,
 };
-use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt};
+use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt, sync::atomic::Ordering::SeqCst};
 use support::format;
 use turnlock::inspect;
 
@@ -19,6 +19,23 @@ pub fn creates(trial: &Trial) {
     if path.exists() {
         inspect::snapshot(&path).expect("a file that has its name is whole");
     }
+    the_living_go_on(trial, Stage::new(trial));
+}
+
+/// Of an empty file, by a descriptor of it: a death half-way leaves one that the next one begins again.
+pub fn makes(trial: &Trial) {
+    let path = trial.lock_file();
+    let given = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+    let mut victim = trial.victim(|| {
+        begin();
+        let _file = options().open_descriptor(&given).unwrap();
+        end(trial.arena)
+    });
+    victim.go(|_| {});
+    victim.kill();
+    let made = inspect::snapshot(&path).is_ok();
+    assert!(made || trial.arena.ended.load(SeqCst) == 0, "it was made, and is no lock file");
+    drop(options().open_descriptor(&given).unwrap());
     the_living_go_on(trial, Stage::new(trial));
 }
 

@@ -18,6 +18,8 @@ pub const CREATED: u64 = 48;
 pub const CHECKSUM: u64 = 56;
 pub const BOOT_ID: u64 = 64;
 pub const SLOTS_IN_USE: u64 = 128;
+pub const LOCKS_BOUND: u64 = 196;
+pub const SLOTS_BOUND: u64 = 200;
 
 const HEADER_BYTES: u64 = 4096;
 const ENTRY_BYTES: u64 = 128;
@@ -45,6 +47,11 @@ impl Format {
 
     pub fn file_bytes(self) -> u64 {
         self.region(self.locks + 1)
+    }
+
+    /// A lock's directory entry, which begins with its generation: the first named one is 1.
+    pub fn entry(self, region: u64) -> u64 {
+        HEADER_BYTES + (region - 1) * ENTRY_BYTES
     }
 
     /// A participant's record.

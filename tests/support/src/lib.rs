@@ -7,6 +7,8 @@ pub mod actor;
 #[cfg(not(any(loom, shuttle)))]
 pub mod built;
 #[cfg(not(any(loom, shuttle)))]
+pub mod descriptor;
+#[cfg(not(any(loom, shuttle)))]
 pub mod either;
 #[cfg(not(any(loom, shuttle)))]
 pub mod forked;

@@ -1,15 +1,19 @@
 //! A process that does what it is told with one lock, and says what came of it.
 
-use super::actor::{Actor, hear, say};
+use super::{
+    actor::{Actor, hear, say},
+    descriptor,
+};
 use std::{path::Path, time::Duration};
 use turnlock::{LockFile, MutexGuard};
 
-/// The role, to be named in `roles!`. Words: the lock file, the lock's name.
+/// The role, to be named in `roles!`. Words: the lock file (its path, or what [`descriptor::open`] knows), the lock's
+/// name.
 ///
 /// It hears `lock`, `try`, `for <milliseconds>`, `mark`, `unlock`, and says `taken <fencing token> <owner-dead or well>`,
 /// `done` or `error <number>`.
 pub fn puppet(words: &[String]) {
-    let file = LockFile::open(&words[0]).unwrap();
+    let file = descriptor::open(LockFile::options().label("puppet"), &words[0]).unwrap();
     let mutex = file.mutex(&words[1]).unwrap();
     let mut guard: Option<MutexGuard> = None;
     say("ready");
@@ -56,7 +60,12 @@ pub struct Puppet(pub Actor);
 impl Puppet {
     /// A process at the lock called `name` in the file at `path`, ready to hear.
     pub fn at(path: &Path, name: &str) -> Self {
-        let mut actor = Actor::start("puppet", &[path.to_str().unwrap(), name]);
+        Self::by_words(path.to_str().unwrap(), name)
+    }
+
+    /// One that is told by `file` how to come by the lock file.
+    pub fn by_words(file: &str, name: &str) -> Self {
+        let mut actor = Actor::start("puppet", &[file, name]);
         actor.expect("ready");
         Self(actor)
     }

@@ -1,0 +1,62 @@
+//! Which locks a process has handles of: so that a handle of a removed lock and one of the lock that has its place now
+//! are never taken for each other.
+//!
+//! A handle of a removed lock finds out on the slow path, by the generation ([`crate::kind`]'s removal). The fast path looks at
+//! less: the lock's bias word names the thread's slot, and the thread was in as the bias owner. Both hold of the *region*.
+//! So in a process that still has a handle of the removed lock, the lock that took its region is not biased through any
+//! handle: a bias word then names none of this process's slots, and a stale handle's fast path always fails. Others are
+//! not concerned, and nobody is once the stale handles are closed.
+
+use crate::error::{Error, Result};
+use crate::os::fork::{ForkGuard, ForkGuarded};
+use std::sync::{Arc, Weak};
+
+/// A named lock, until it is removed. Each handle of it has one, the same for all of a process.
+#[derive(Debug)]
+pub struct Name {
+    /// Its region.
+    pub region: usize,
+    /// The generation of its directory entry.
+    pub generation: u64,
+}
+
+/// The locks that a process has handles of, in one file.
+pub struct Names(ForkGuarded<Vec<Weak<Name>>>);
+
+impl Names {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(ForkGuarded::new(Vec::new()))
+    }
+
+    /// A new handle of this lock: the name to be kept in it, and whether the lock may be biased through it.
+    pub fn enter(&self, region: usize, generation: u64) -> Result<(Arc<Name>, bool)> {
+        let new = Arc::new(Name { region, generation });
+        // What is dropped goes after the fork guard.
+        let (mut known, mut stale) = (None, false);
+        self.0.with(&ForkGuard::enter(), |names| {
+            names.retain(|name| name.strong_count() > 0);
+            for name in names.iter().filter_map(Weak::upgrade).filter(|name| name.region == region) {
+                if name.generation == generation {
+                    known = Some(name);
+                } else {
+                    stale = true;
+                }
+            }
+            if known.is_none() {
+                names.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                names.push(Arc::downgrade(&new));
+            }
+            Ok::<_, Error>(())
+        })?;
+        Ok((known.unwrap_or(new), !stale))
+    }
+
+    /// Whether there is a handle of this lock.
+    pub fn has(&self, region: usize, generation: u64) -> bool {
+        let is_it = |name: &Arc<Name>| name.region == region && name.generation == generation;
+        let found =
+            self.0.with(&ForkGuard::enter(), |names| names.iter().filter_map(Weak::upgrade).find(is_it));
+        found.is_some()
+    }
+}

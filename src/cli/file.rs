@@ -1,0 +1,77 @@
+//! The lock file that a command line names: by its path, or by a descriptor that the command was started with.
+//!
+//! `/dev/fd/N` and `/proc/self/fd/N` are symbolic links, which no path of a lock file may be; here they name descriptor
+//! N, as a shell gives it: `turnlock run 3<>app.lock /dev/fd/3 make`, or a memfd that a program passes on.
+
+use std::{
+    fs::{File, OpenOptions},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+use turnlock::{
+    Error, LockFile, LockFileOptions, Result,
+    inspect::{self, FileStatus},
+};
+
+/// Opens it with these options.
+pub fn open(options: &LockFileOptions, path: &Path) -> Result<LockFile> {
+    match descriptor(path) {
+        true => options.open_descriptor(given(path, OpenOptions::new().read(true).write(true))?),
+        false => options.open(path),
+    }
+}
+
+/// Looks at it.
+pub fn snapshot(path: &Path) -> Result<FileStatus> {
+    match descriptor(path) {
+        true => inspect::snapshot_descriptor(given(path, OpenOptions::new().read(true))?),
+        false => inspect::snapshot(path),
+    }
+}
+
+/// Where to find it again, also from another working directory.
+pub fn path(file: &LockFile, as_named: &Path) -> PathBuf {
+    if descriptor(as_named) { as_named.into() } else { file.path() }
+}
+
+/// A file's device and inode number.
+pub type Identity = (u64, u64);
+
+/// Which file the path names now.
+pub fn identity(path: &Path) -> Option<Identity> {
+    let meta = if descriptor(path) { path.metadata() } else { path.symlink_metadata() };
+    meta.ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
+/// Whether the path names a descriptor of this process.
+pub fn descriptor(path: &Path) -> bool {
+    let number = ["/dev/fd", "/proc/self/fd"].iter().find_map(|folder| path.strip_prefix(folder).ok());
+    number.and_then(Path::to_str).is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+/// The file behind it.
+fn given(path: &Path, how: &OpenOptions) -> Result<File> {
+    how.open(path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound {
+            path: path.into(),
+            why: "no such descriptor is open here (a shell opens it with N<>FILE), or /proc is not mounted"
+                .into(),
+        },
+        _ => Error::System { what: format!("{}: opening it", path.display()), source },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_told_from_paths() {
+        for named in ["/dev/fd/3", "/proc/self/fd/0", "/dev//fd/12"] {
+            assert!(descriptor(Path::new(named)), "{named}");
+        }
+        for path in ["/dev/fd", "/dev/fd/x", "/dev/fd/3/4", "/dev/shm/3", "dev/fd/3", "/dev/fd/-1"] {
+            assert!(!descriptor(Path::new(path)), "{path}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `turnlock remove-lock`: takes a name out of a lock file.
+
+use super::{escape, exit, file, print};
+use std::{path::PathBuf, process::ExitCode};
+use turnlock::{Error, LockFile, Result};
+
+/// Remove a named lock that nobody uses, so that there is room for another one
+///
+/// Waits for nobody: a lock that somebody holds or waits for is left as it is. Programs that have it open are told that it
+/// was removed when they lock it next; whoever opens it again by its name creates a new one.
+#[derive(clap::Args)]
+#[command(after_help = "\
+EXIT CODES
+  0  the lock is removed
+  1  somebody uses it, or is still to be told of a death
+  64  the command line is wrong
+  65  it is closed, since a holder died and nobody repaired its data: see turnlock reset
+  66  no such file or lock
+  71  something else went wrong, or standard output cannot be written to")]
+pub struct RemoveLock {
+    /// The lock file (/dev/fd/N: the one that descriptor N is open on)
+    file: PathBuf,
+    /// The name of the lock in the file
+    name: String,
+}
+
+impl RemoveLock {
+    /// Runs it.
+    pub fn run(&self) -> ExitCode {
+        match self.try_run() {
+            Ok(()) => {
+                let path = escape::path(&self.file);
+                print::and_end(&format!("{:?} is removed from {path}\n", self.name), 0)
+            }
+            Err(error) => print::fail(code(&error), &error),
+        }
+    }
+
+    fn try_run(&self) -> Result<()> {
+        let mut options = LockFile::options();
+        options.must_exist(true).label("turnlock remove-lock");
+        file::open(&options, &self.file)?.remove_lock(&self.name)
+    }
+}
+
+fn code(error: &Error) -> u8 {
+    match error {
+        Error::InUse { .. } => exit::FAILED,
+        Error::NotRecoverable => exit::NOT_CONSISTENT,
+        Error::System { .. } | Error::ParticipantsFull { .. } | Error::Replaced { .. } => exit::OS,
+        _ => exit::NO_FILE,
+    }
+}

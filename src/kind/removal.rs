@@ -1,0 +1,176 @@
+//! Removing a named lock, and what becomes of the handles that are open to it.
+//!
+//! The directory entry of a lock has a *generation*: odd while it names a lock. A handle has it from its opening. Removal
+//! is one store that makes it even, by a participant that
+//!
+//! 1. has the directory's lock: nobody names or removes another one meanwhile;
+//! 2. stands at the head of the region's queue, and has revoked the bias: the bias word is 0, and nobody is inside by it;
+//! 3. found nobody else there: no number, no membership of a ring, no holder; whoever is dead was reaped.
+//!
+//! *No handle of a removed lock gets in.* Whoever acquires a mutex without the bias looks at the generation when it stands
+//! at the head of the queue, before it writes down that it holds. If that comes before the remover came to the head, the
+//! remover finds its number (3) and refuses; else it comes after the remover has left the queue, so the generation that it
+//! reads is the new one. Whoever wants a turn of a ring looks when it has the reconfiguration lock, which is the same
+//! queue, before it becomes a member; a membership from before is found by the remover. With the bias: the remover
+//! has cleared the bias word as any other who revokes it, so the fast path fails from then on, until the region names another
+//! lock and that is biased; [`crate::attach::names`] says why no stale handle profits from that.
+//!
+//! *Nothing of a removed lock disturbs the next one in its region*, also not of another kind. Between the doorway and the
+//! look at the generation a stale handle writes only its own number and cell (whoever dies there is reaped like anybody,
+//! without an owner-dead notice: `held` is 0), and as the queue's head it keeps others waiting for a moment. What is done
+//! with a ring's machines is done by members, or under the reconfiguration lock and after a look at the generation.
+//! So who names the next lock, with the directory's lock, is alone with the lock's words and the ring's links and may clear
+//! them; the numbers and the other words of the cells belong to their slots.
+//!
+//! *A death on the way* leaves the lock as it was or removed, since it is one store; the bias may be gone. The region is
+//! cleared by who names the next lock there, so a half-done clearing is done again.
+//!
+//! *A lock whose owner died* is not removed as long as nobody was told, or nobody repaired the data and it is closed:
+//! the notice would be lost, and the next one of that name would take the data for well. `reset` says that somebody knows.
+
+use super::{directory, file::LockFile};
+use crate::acquire::{
+    attempt::{Attempt, Discipline, LockConfig},
+    queue,
+    site::{Limit, Lock, Site, Waiter},
+};
+use crate::algorithm::{
+    Place, Protocol,
+    ownership::{Health, token_in},
+    ring::{Machines, Membership},
+};
+use crate::attach::{attachment::Attachment, site::FileSite, thread::with_thread_attachment};
+use crate::error::{Error, Result};
+use crate::os::memory;
+use crate::registers::FileLock;
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::trace::{self, Step};
+
+impl LockFile {
+    /// Removes the lock called `name`: its place in the file is free for another one. Refused while somebody uses it:
+    /// holds it, waits for it, stands in its ring; a thread or participant that was last in and is outside does not.
+    ///
+    /// Handles that are open to it fail from then on with [`Error::NotFound`], here and in every process; a lock of the
+    /// same name that is created later is another one. Its fencing tokens go on above those of all locks that were
+    /// removed.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+    /// let job = file.mutex("job 17")?;
+    /// let guard = job.lock()?;
+    /// assert!(matches!(file.remove_lock("job 17"), Err(turnlock::Error::InUse { .. })));
+    /// drop(guard);
+    /// file.remove_lock("job 17")?;
+    /// assert!(matches!(job.lock(), Err(turnlock::Error::NotFound { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InUse`]: somebody uses it, or a holder died and nobody was told yet. [`Error::NotRecoverable`]: it is
+    /// closed since nobody repaired its data; reset it first. [`Error::NotFound`], [`Error::BadName`],
+    /// [`Error::ParticipantsFull`] (removing a lock takes a slot), [`Error::Damaged`], [`Error::Replaced`].
+    pub fn remove_lock(&self, name: &str) -> Result<()> {
+        let file = &self.file.open;
+        memory::check()?;
+        directory::check_name(name)?;
+        if !file.is_intact() {
+            return Err(file.not_intact());
+        }
+        with_thread_attachment(file, |attachment| {
+            directory::with_directory_lock(attachment, || remove(attachment, name))
+        })
+    }
+}
+
+/// With the directory's lock.
+fn remove(attachment: &Attachment, name: &str) -> Result<()> {
+    let file = &attachment.file;
+    let Some((region, generation)) = directory::region_of(file, name) else {
+        return Err(directory::no_such_lock(file, name));
+    };
+    let in_use = |why: String| Error::InUse { path: file.reopen().path(), why };
+    let site = FileSite::new(attachment, region, generation, None);
+    let local = site.local();
+    // From here on a signal handler of this thread finds it under way.
+    if local.begin().is_none() {
+        return Err(in_use(format!("this thread has its lock {name:?}: unlock it first")));
+    }
+    let config = LockConfig {
+        patience: 0,
+        may_be_biased: false,
+        release_on_death: false,
+        discipline: Discipline::Queue,
+    };
+    let removed = match queue::acquire(&Attempt { site, config }, Limit::Never, 0, true) {
+        Ok(_) => {
+            let unused = check_unused(&site, name);
+            // Whoever had the bias has lost it.
+            site.lock().bias().unbias();
+            let removed = unused.map(|()| make_generation_even(&site, generation));
+            leave_the_queue(site.lock(), site.me());
+            removed
+        }
+        Err(Error::WouldBlock) => Err(in_use(format!(
+            "its lock {name:?} is in use (`turnlock status` shows by whom): remove it when nobody holds it or waits for it"
+        ))),
+        Err(error) => Err(error),
+    };
+    site.local().record(None);
+    removed
+}
+
+/// Point 3 above, and that no owner-dead notice would be lost.
+fn check_unused(site: &FileSite, name: &str) -> Result<()> {
+    let (attachment, lock, me) = (site.attachment(), site.lock(), site.me());
+    let in_use = |why: String| Err(Error::InUse { path: attachment.file.reopen().path(), why });
+    let (queue, machines) = (lock.queue(), lock.machines());
+    let is_there = |slot: usize| {
+        // Acquire, here and in there. Partners: the release stores of these words by their slots.
+        let queued = slot != me && queue.place(slot) != Place::Idle;
+        let member = machines.membership(slot) != Membership::None;
+        queued || member || token_in(lock.held(slot).load(Acquire)).is_some()
+    };
+    for slot in (0..attachment.file.view().slots_bound()).filter(|slot| is_there(*slot)) {
+        if slot == me {
+            return in_use(format!("this thread stands in the ring of its lock {name:?}: leave it first"));
+        }
+        if !site.waiter(Limit::Never, 0, false).check_alive(slot)? && is_there(slot) {
+            let (label, pid) = {
+                let record = &attachment.file.view().slots()[slot];
+                (record.label.get(), record.pid.load(Relaxed))
+            };
+            return in_use(format!(
+                "its lock {name:?} is in use by {label} (pid {pid}, slot {slot}): remove it when nobody holds it, waits \
+                 for it or stands in its ring"
+            ));
+        }
+    }
+    match lock.ownership().health() {
+        Health::Consistent => Ok(()),
+        Health::NotRecoverable => Err(Error::NotRecoverable),
+        Health::Inconsistent => in_use(format!(
+            "a holder of its lock {name:?} died, and nobody has been told yet: lock it and look at the data, or reset it"
+        )),
+    }
+}
+
+/// The one store.
+fn make_generation_even(site: &FileSite, generation: u64) {
+    let (view, lock) = (site.lock().view, site.lock());
+    let (header, words) = (view.header(), lock.lock.words);
+    // Before it: whoever names the next lock of this name begins above.
+    let last = header.removed_token.load(Relaxed).max(words.token.load(Relaxed));
+    header.removed_token.store(last, Relaxed);
+    trace::at(Step::Remove);
+    // Release. Partner: the acquire load in `OpenFile::generation_of`, and in `directory::read`.
+    view.directory()[lock.region - 1].generation.store(generation + 1, Release);
+    trace::at(Step::Removed);
+}
+
+fn leave_the_queue(lock: &FileLock, me: usize) {
+    lock.queue().leave(me);
+    lock.unpark(me);
+    // Those who let others pass find out for themselves: none of them would call the next one.
+    lock.standby().unpark_all();
+}

@@ -1,0 +1,73 @@
+//! The truth, as seen by one who sees everything at once, and what the executions of a search came upon.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+
+/// The truth. Plain atomics of the standard library: they are no steps of the model and order nothing in it.
+#[derive(Default)]
+pub struct Oracle {
+    /// How many are inside.
+    pub inside: AtomicUsize,
+    /// The last fencing token.
+    pub last_token: AtomicU64,
+    /// What the last complete section wrote.
+    pub written: AtomicU64,
+    /// Whether a holder died inside, and nobody repaired the data since.
+    pub died_inside: AtomicBool,
+    /// The token of the last who did.
+    pub dead_token: AtomicU64,
+    /// The participant who wrote its notice; 0 = nobody did, else its slot + 1.
+    pub reaper: AtomicUsize,
+    /// How many places in the queue were taken.
+    pub places: AtomicUsize,
+    /// For each slot, which of these it has; 0 = none.
+    pub waiting: [AtomicUsize; 3],
+    /// Whether the lock is closed for everyone, and whether it ever was.
+    pub closed: AtomicBool,
+    pub ever_closed: AtomicBool,
+    /// Sections that came to their end.
+    pub entries: AtomicUsize,
+    /// How often the bias was revoked.
+    pub revocations: AtomicUsize,
+    /// Which of these is seen by whoever looks: the heavy barrier is past, and the bias word not written since. 0 = none.
+    pub revoked: AtomicUsize,
+}
+
+impl Oracle {
+    /// Returns who stands in the queue.
+    pub fn waiting(&self) -> [usize; 3] {
+        self.waiting.each_ref().map(|place| place.load(SeqCst))
+    }
+}
+
+/// What the executions of a search came upon: a search that never came upon what its test is named after shows nothing.
+#[derive(Default)]
+pub struct Tally {
+    pub executions: AtomicUsize,
+    /// Looks in vain.
+    pub waits: AtomicUsize,
+    pub withdrawals: AtomicUsize,
+    pub back_offs: AtomicUsize,
+    /// Entries of those who do not wait, or not for long.
+    pub hurried_entries: AtomicUsize,
+    pub biased_entries: AtomicUsize,
+    /// Biased acquisitions that said that they try, and found the lock not biased to them.
+    pub refusals: AtomicUsize,
+    pub revocations: AtomicUsize,
+    pub deaths: AtomicUsize,
+    /// Visits to a lock that is closed for everyone.
+    pub turned_away: AtomicUsize,
+    pub resets: AtomicUsize,
+    /// Owner-dead notices that came to the one who had written them, and to another one.
+    pub notices_to_reaper: AtomicUsize,
+    pub notices_to_other: AtomicUsize,
+}
+
+/// Counts one more.
+pub fn count(counter: &AtomicUsize) {
+    counter.fetch_add(1, SeqCst);
+}
+
+/// Returns the count.
+pub fn get(counter: &AtomicUsize) -> usize {
+    counter.load(SeqCst)
+}

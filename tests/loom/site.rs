@@ -1,0 +1,302 @@
+//! The site of an acquisition under loom: the registers are the scene's, nobody parks, and who waits looks again when
+//! another participant has gone on.
+
+use crate::numbers::Numbers;
+use crate::plan::Visit;
+use crate::scene::Scene;
+use turnlock::acquire::{
+    local::LocalState,
+    site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
+};
+use turnlock::algorithm::{
+    Blocker,
+    bakery::Bakery,
+    bias::{Bias, BiasOwner, BiasWord, Mark},
+    claim::Always,
+    ownership::Ownership,
+    ring::{LinkWord, Machines, Membership},
+};
+use turnlock::error::{Error, Result};
+use turnlock::sync::{
+    AtomicU64, Ordering,
+    Ordering::{Relaxed, SeqCst},
+};
+
+/// The lock, as slot `me` looks at it.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    pub scene: &'a Scene,
+    pub me: usize,
+    bias: WatchedBias<'a>,
+}
+
+impl<'a> At<'a> {
+    pub fn new(scene: &'a Scene, me: usize) -> Self {
+        At { scene, me, bias: WatchedBias { scene, me } }
+    }
+}
+
+/// The bias word.
+///
+/// Loom looks only at a word's last access to see what races with a store, and a queue head loads the bias word right before
+/// it stores: that hides the bias owner's loads, and the other order would not be searched. Two stores of one word do race,
+/// so there is one of `meeting` before each store, and before each load of who is not in the queue. Nobody loads that word,
+/// so it orders nothing.
+#[derive(Clone, Copy)]
+pub struct WatchedBias<'a> {
+    scene: &'a Scene,
+    me: usize,
+}
+
+impl BiasWord for WatchedBias<'_> {
+    fn load(&self, order: Ordering) -> u64 {
+        let meets = {
+            let mut now = self.scene.now(self.me);
+            !now.queued && std::mem::take(&mut now.meets)
+        };
+        if meets {
+            self.scene.meeting.store(0, Relaxed);
+        }
+        self.scene.bias.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        self.scene.meeting.store(0, Relaxed);
+        // A revocation says when it can be seen.
+        self.scene.oracle.revoked.store(0, SeqCst);
+        self.scene.bias.store(value, order);
+    }
+}
+
+/// A ring's registers, where there is no ring.
+#[derive(Clone, Copy)]
+pub struct NoRing;
+
+impl Machines for NoRing {
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn bound(&self) -> usize {
+        0
+    }
+
+    fn cover(&self, _: usize) {}
+
+    fn state(&self, _: usize) -> u64 {
+        0
+    }
+
+    fn set_state(&self, _: usize, _: u64) {}
+
+    fn link(&self, _: usize) -> LinkWord {
+        LinkWord(0)
+    }
+
+    fn set_link(&self, _: usize, _: LinkWord) {}
+
+    fn membership(&self, _: usize) -> Membership {
+        Membership::None
+    }
+
+    fn set_membership(&self, _: usize, _: Membership) {}
+}
+
+impl<'a> Lock for At<'a> {
+    type Queue = Numbers<'a>;
+    type Claims = Always;
+    type BiasWord = WatchedBias<'a>;
+    type Machines = NoRing;
+
+    fn slots(&self) -> usize {
+        self.scene.held.len()
+    }
+
+    fn queue(&self) -> Bakery<Numbers<'a>> {
+        Bakery(Numbers::new(*self), Always)
+    }
+
+    fn bias(&self) -> Bias<'_, WatchedBias<'a>> {
+        Bias(&self.bias)
+    }
+
+    fn ownership(&self) -> Ownership<'_> {
+        Ownership { token: &self.scene.token, state: &self.scene.state }
+    }
+
+    fn held(&self, slot: usize) -> &AtomicU64 {
+        &self.scene.held[slot]
+    }
+
+    fn machines(&self) -> NoRing {
+        NoRing
+    }
+
+    // The times are no registers of the model: they decide who takes the bias, or leaves it where it is, and that is the
+    // plan's choice.
+    fn since(&self, slot: usize) -> u64 {
+        self.scene.since(slot)
+    }
+
+    fn set_since(&self, slot: usize, time: u64) {
+        self.scene.set_since(slot, time);
+    }
+
+    fn revoking_since(&self) -> u64 {
+        0
+    }
+
+    fn set_revoking_since(&self, _: u64) {}
+
+    fn record_death(&self, _: usize, token: u64) {
+        self.scene.record_death(self.me, token);
+    }
+
+    fn record_overwritten_ring(&self) {
+        unreachable!("there is no ring");
+    }
+
+    // Nobody parks. The full fence of the real one is left out: nothing but parking may need it.
+    fn unpark(&self, _: usize) -> Unparked {
+        Unparked::Nobody
+    }
+
+    fn unpark_early(&self, _: usize) {}
+
+    fn unpark_standby(&self) {}
+}
+
+/// A participant, in one of its visits.
+#[derive(Clone, Copy)]
+pub struct LoomSite<'a> {
+    pub at: At<'a>,
+    pub visit: Visit,
+}
+
+impl<'a> Site for LoomSite<'a> {
+    type Lock = At<'a>;
+    type Waiter = LoomWaiter<'a>;
+
+    fn lock(&self) -> &At<'a> {
+        &self.at
+    }
+
+    fn me(&self) -> usize {
+        self.at.me
+    }
+
+    fn mark(&self) -> Mark {
+        self.at.scene.mark(self.at.me)
+    }
+
+    fn local(&self) -> LocalState<'_> {
+        LocalState(&self.at.scene.local[self.at.me])
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn is_ours(&self) -> bool {
+        true
+    }
+
+    fn now(&self) -> u64 {
+        1
+    }
+
+    fn prefetch(&self) {}
+
+    // No access of the model: between the look that lets a participant in and the step `Won` there is none.
+    fn check_intact(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_named(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_after_unlock(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn overwritten(&self, what: Overwritten) -> Error {
+        panic!("nobody writes that: {what:?}");
+    }
+
+    fn heavy_barrier(&self, owner: BiasOwner) -> Result<()> {
+        unreachable!("every mark says that its process has no membarrier, but not {owner:?}");
+    }
+
+    fn wants_bias(&self, _: bool) -> bool {
+        self.visit.takes_bias
+    }
+
+    fn bias_begins(&self, _: u64) {}
+
+    fn bias_was_revoked(&self) {}
+
+    fn waiter(&self, limit: Limit, _: u64, _: bool) -> LoomWaiter<'a> {
+        LoomWaiter { at: self.at, limit, lets_pass: self.visit.is_patient }
+    }
+
+    fn reap(&self, slot: usize) -> Result<bool> {
+        Ok(self.at.scene.reap(slot, self.at.me))
+    }
+
+    fn pause(&self) {
+        unreachable!("nobody writes an impossible number");
+    }
+}
+
+/// One wait.
+pub struct LoomWaiter<'a> {
+    at: At<'a>,
+    limit: Limit,
+    lets_pass: bool,
+}
+
+impl Waiter for LoomWaiter<'_> {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    fn lets_pass(&mut self) -> bool {
+        self.lets_pass
+    }
+
+    fn queue_for_good(&mut self) {
+        self.lets_pass = false;
+        self.at.scene.set_since(self.at.me, 1);
+    }
+
+    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
+        // Of a bias owner the caller has just looked.
+        let of_bias = blocker.seen == 0;
+        if !of_bias && !unchanged() {
+            return Outcome::LookAgain;
+        }
+        if self.lets_pass && !of_bias {
+            return Outcome::BackOff;
+        }
+        self.queue_for_good();
+        if self.limit == Limit::Forever { Outcome::CheckAlive } else { Outcome::TimedOut }
+    }
+
+    fn back_off(&mut self, _: bool, _: impl Fn() -> bool) -> Outcome {
+        self.lets_pass = false;
+        Outcome::LookAgain
+    }
+
+    fn was_parked(&self) -> bool {
+        false
+    }
+
+    fn check_alive(&mut self, slot: usize) -> Result<bool> {
+        let reaped = self.at.scene.reap(slot, self.at.me);
+        if !reaped && self.limit == Limit::Forever {
+            self.at.scene.look_again_later();
+        }
+        Ok(reaped)
+    }
+}
