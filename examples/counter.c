@@ -126,7 +126,7 @@ static void take_turn(const turnlock_mutex *mutex, unsigned long turn, unsigned 
     turnlock_acquired acquired = {.size = sizeof acquired};
     uint64_t count;
 
-    /* Waits for our turn. The status is 0, or TURNLOCK_OWNER_DEAD: we have the lock, and news. */
+    /* Waits for our turn. The status is 0, or TURNLOCK_OWNER_DEAD: we have the lock, and its owner died. */
     if (check(turnlock_mutex_lock(mutex, &acquired)) == TURNLOCK_OWNER_DEAD)
         repair(mutex);
 

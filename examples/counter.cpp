@@ -65,7 +65,7 @@ public:
     explicit Guard(const Mutex &mutex) : mutex_(mutex.get())
     {
         acquired_.size = sizeof acquired_;
-        // Waits for our turn. The status is 0, or TURNLOCK_OWNER_DEAD: we have the lock, and news.
+        // Waits for our turn. The status is 0, or TURNLOCK_OWNER_DEAD: we have the lock, and its owner died.
         owner_dead_ = check(turnlock_mutex_lock(mutex_, &acquired_)) == TURNLOCK_OWNER_DEAD;
     }
 

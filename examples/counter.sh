@@ -12,7 +12,7 @@ set -eu
 me=counter.sh
 
 # Part two: one turn. `turnlock run` starts it when it has the lock, gives the lock back when it ends, and says in the
-# environment what came with the lock. A command that succeeds after news of a death is taken to have repaired the data;
+# environment what came with the lock. A command that succeeds after an owner-dead notice is taken to have repaired the data;
 # if it fails, the next one is told again.
 if [ "${1-}" = --turn ]; then
     cd "$2"

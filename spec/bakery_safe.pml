@@ -1,19 +1,20 @@
 /* The bakery over safe registers: a read that overlaps a write may return any value at all (Lamport 1974). On
  * such registers `choosing` and `number` stand apart, as in the paper; the code carries that form by the trait
- * Registers (src/algorithm/bakery.rs), while the lock file packs both into one word, which here is a seeded bug.
+ * Registers (src/algorithm/bakery.rs), while the lock file packs both into one word, which here is a mutant.
  *
- * MODELLED: what bakery_sc.pml says of taking, giving back, dying and reaping. A write of `choosing` or `number` is two
- * steps, and in between every read returns any value of the register's range. Who is killed in between leaves the register
- * like that until somebody has written it anew. The owner words `token`, `state` and `held` are atomic, as in the code:
- * the bakery needs no more than safe registers, but the news of a death does (seeded bug HeldNotAtomic).
+ * MODELLED: what bakery_sc.pml says of locking, unlocking, dying and reaping. A write of `choosing` or `number` is two
+ * steps, and in between every read returns any value of the register's range. One that is killed in between leaves the
+ * register like that until it is written anew. The owner words `token`, `state` and `held` are atomic, as in the code:
+ * the bakery needs no more than safe registers, but the owner-dead notice does (mutant HeldNotAtomic).
  *
- * LEFT OUT, against bakery_sc.pml: newcomers and `slots_in_use`, panics, resets, tries, and who is told to have died. Numbers
- * above MOST: whoever would need one gives up in its doorway, as it does in the code at 2^62. And that the code takes a
- * number above 2^62 for a damaged file: on safe registers it must read such a number again instead.
+ * LEFT OUT, against bakery_sc.pml: newcomers and `slots_in_use`, panics, resets, tries, and whose death the owner-dead
+ * notice tells. Numbers above MOST: a participant that would need one gives up in its doorway, as it does in the
+ * code at 2^62. And that the code takes a number above 2^62 for a damaged file: on safe registers it must read such a number
+ * again instead.
  *
  * THE LABELS are the code's steps (src/trace.rs), as in bakery_sc.pml. `look` is Registers::read: `choosing`, then `number`.
  *
- * ASSERTED: EXCLUSION, ORDER, TOKEN, NEWS and CLOSED as in bakery_sc.pml, and no invalid end state.
+ * ASSERTED: EXCLUSION, ORDER, TOKEN, NOTICE and CLOSED as in bakery_sc.pml, and no invalid end state.
  */
 #ifndef N
 #define N 2                 /* slots */
@@ -38,7 +39,7 @@
 #define INCONSISTENT 1
 #define NOT_RECOVERABLE 2
 byte registers[3 * N];
-bit writing[3 * N];         /* somebody is in the middle of a write, or died there */
+bit writing[3 * N];         /* its writer is in the middle of a write, or died there */
 #define CHOOSING_OF(p) (p)
 #define NUMBER_OF(p) (N + (p))
 #define HELD_OF(p) (2 * N + (p))
@@ -47,7 +48,7 @@ byte lock_state;            /* LockWords::state */
 bit left, right;            /* what the lock protects: equal, except while a holder is at work */
 
 #define WRITE(r, value) STEP(writing[r] = 1; registers[r] = 0); STEP(registers[r] = value; writing[r] = 0)
-#ifdef BUG_HeldNotAtomic
+#ifdef MUTANT_HeldNotAtomic
 #define WRITE_HELD(p, value) WRITE(HELD_OF(p), value)
 #else
 #define WRITE_HELD(p, value) STEP(registers[HELD_OF(p)] = value)
@@ -66,11 +67,11 @@ byte byte_lock[N];          /* 0 = free, p + 1 = participant p has it */
 #define BIT(p) (1 << (p))
 byte inside;                /* between won and leave */
 byte working;               /* told that the lock is its own, and not yet giving it back */
-byte line;                  /* doorway finished; not yet won, withdrawn or dead */
-byte before[N];             /* those of the line who had finished their doorway when this one began its own */
-byte last_token;            /* the largest fencing token that anybody got */
-bit torn;                   /* somebody died at work since the last repair */
-bit closed;                 /* somebody left without the repair it was asked for */
+byte queued;                /* doorway finished; not yet won, withdrawn or dead */
+byte before[N];             /* those of the queue that had finished their doorway when this one began its own */
+byte last_token;            /* the largest fencing token given out */
+bit torn;                   /* a holder died at work since the last repair */
+bit closed;                 /* a holder left without the repair it owed */
 byte deaths, withdrawals;
 
 #define MAY_DIE atomic { deaths < DEATHS -> deaths++; goto dead }
@@ -82,7 +83,7 @@ byte deaths, withdrawals;
 
 #define NEXT(j) j = (j + 1 == i -> j + 2 : j + 1)      /* the next slot that is not our own */
 #define FIRST (i == 0 -> 1 : 0)
-#define OUT_OF_LINE(p) line = line & ~BIT(p); k = 0; \
+#define OUT_OF_QUEUE(p) queued = queued & ~BIT(p); k = 0; \
     do :: k < N -> before[k] = before[k] & ~BIT(p); k++ :: else -> k = 0; break od
 
 proctype Participant(byte i) {
@@ -92,13 +93,13 @@ proctype Participant(byte i) {
     atomic { rounds = ROUNDS; goto take };
 
 #if DEATHS > 0
-claim:  /* Whoever has the byte lock is the slot. First it finishes what a dead one left. */
+claim:  /* The slot is that of whoever has its byte lock. First it finishes what a dead one left. */
     atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ROUNDS; q = i; attaching = 1 };
 attach:
     goto reap;
 #endif
 
-take:   /* One more entry, or done? */
+take:   /* One more acquisition, or the end. */
     if
     :: atomic { rounds == 0 -> goto gone }
     :: atomic { rounds > 0 -> rounds--; if :: lock_state == NOT_RECOVERABLE -> goto take :: else fi }
@@ -108,10 +109,10 @@ take:   /* One more entry, or done? */
     fi;
 
 choose:
-    STEP(before[i] = line; word_of_mine = CHOOSING; j = FIRST
-#ifdef BUG_NoChoosing
+    STEP(before[i] = queued; word_of_mine = CHOOSING; j = FIRST
+#ifdef MUTANT_NoChoosing
         );
-#elif defined(BUG_PackedWord)
+#elif defined(MUTANT_PackedWord)
          ; writing[NUMBER_OF(i)] = 1; registers[NUMBER_OF(i)] = 0);
     STEP(registers[NUMBER_OF(i)] = CHOOSING; writing[NUMBER_OF(i)] = 0);
 #else
@@ -121,7 +122,7 @@ choose:
 doorway:
     do
     :: j < N ->
-#ifdef BUG_PackedWord
+#ifdef MUTANT_PackedWord
 scan:   STEP(read(NUMBER_OF(j), t, MOST + 1); word_of_mine = (t > word_of_mine -> t : word_of_mine); t = 0; NEXT(j))
 #else
 scan:   STEP(read(CHOOSING_OF(j), t, 1));
@@ -138,25 +139,25 @@ scan:   STEP(read(CHOOSING_OF(j), t, 1));
     :: atomic { word_of_mine > MOST -> goto withdraw }
     :: atomic { word_of_mine <= MOST -> word_of_mine++ }
     fi;
-#ifdef BUG_PackedWord
+#ifdef MUTANT_PackedWord
     WRITE(NUMBER_OF(i), word_of_mine);
-    line = line | BIT(i);
+    queued = queued | BIT(i);
 #else
-#ifdef BUG_ChoosingClearedFirst
+#ifdef MUTANT_ChoosingClearedFirst
     WRITE(CHOOSING_OF(i), 0);
 #endif
     WRITE(NUMBER_OF(i), word_of_mine - 1);
     STEP(writing[CHOOSING_OF(i)] = 1; registers[CHOOSING_OF(i)] = 0);
-    STEP(writing[CHOOSING_OF(i)] = 0; line = line | BIT(i));
+    STEP(writing[CHOOSING_OF(i)] = 0; queued = queued | BIT(i));
 #endif
 
 wait:   /* Of those before us, the latest is the one to wait for; one who is choosing, if there is nobody else. */
     j = FIRST;
     do
     :: j < N ->
-#ifdef BUG_PackedWord
+#ifdef MUTANT_PackedWord
 look:   STEP(read(NUMBER_OF(j), t, MOST + 1));
-#elif defined(BUG_NumberReadFirst)
+#elif defined(MUTANT_NumberReadFirst)
 look:   STEP(read(NUMBER_OF(j), t, MOST); t = (t == 0 -> 0 : t + 1));
         STEP(read(CHOOSING_OF(j), k, 1); t = (k == 1 -> CHOOSING : t); k = 0);
 #else
@@ -170,7 +171,7 @@ look:   STEP(read(CHOOSING_OF(j), t, 1));
         atomic {
              if
              :: t != IDLE && t >= seen &&
-#ifdef BUG_NoTieBreak
+#ifdef MUTANT_NoTieBreak
                 t < word_of_mine -> seen = t; q = j
 #else
                 (t < word_of_mine || (t == word_of_mine && j < i)) -> seen = t; q = j
@@ -187,7 +188,7 @@ look:   STEP(read(CHOOSING_OF(j), t, 1));
     fi;
 blocked:
     if
-#ifdef BUG_PackedWord
+#ifdef MUTANT_PackedWord
     :: atomic { writing[NUMBER_OF(q)] || registers[NUMBER_OF(q)] != seen -> seen = 0; q = 0; goto wait }
 #else
     :: atomic { writing[CHOOSING_OF(q)] || registers[CHOOSING_OF(q)] != (seen == CHOOSING) ||
@@ -196,7 +197,7 @@ blocked:
 #endif
 #if DEATHS > 0
     :: atomic { byte_lock[q] == 0 ->
-#ifndef BUG_ReapWithoutByteLock
+#ifndef MUTANT_ReapWithoutByteLock
        byte_lock[q] = i + 1;
 #endif
        seen = 0; goto reap }
@@ -210,12 +211,12 @@ blocked:
 won:
     STEP(assert(inside == 0);    /* EXCLUSION */
          assert(before[i] == 0);    /* ORDER */
-         inside = inside | BIT(i); OUT_OF_LINE(i);
+         inside = inside | BIT(i); OUT_OF_QUEUE(i);
          word_of_mine = 0; my_token = lock_token + 1);
 token:
     STEP(lock_token = my_token; assert(my_token > last_token); last_token = my_token; my_token = 0);    /* TOKEN */
 held:
-#if !defined(BUG_NoHeld) && !defined(BUG_HeldAfterSection)
+#if !defined(MUTANT_NoHeld) && !defined(MUTANT_HeldAfterSection)
     WRITE_HELD(i, 1);
 #endif
 
@@ -226,7 +227,7 @@ section:
          :: else -> working = working | BIT(i)
          fi;
          assert(!closed);    /* CLOSED */
-         assert(health != CONSISTENT || (left == right && !torn)));    /* NEWS */
+         assert(health != CONSISTENT || (left == right && !torn)));    /* NOTICE */
 #if DEATHS > 0
     if
     :: atomic { health == CONSISTENT -> skip }
@@ -237,7 +238,7 @@ section:
     fi;
 #endif
     STEP(left = 1 - left);
-#ifdef BUG_HeldAfterSection
+#ifdef MUTANT_HeldAfterSection
     WRITE_HELD(i, 1);
 #endif
     STEP(right = left);
@@ -245,7 +246,7 @@ section:
 exit:
     STEP(if
          :: lock_state == INCONSISTENT ->
-            assert(health == INCONSISTENT);    /* NEWS */
+            assert(health == INCONSISTENT);    /* NOTICE */
             lock_state = NOT_RECOVERABLE; closed = 1
          :: else
          fi;
@@ -254,32 +255,32 @@ exit:
 leave:
     STEP(writing[NUMBER_OF(i)] = 1; registers[NUMBER_OF(i)] = 0; inside = inside & ~BIT(i));
     STEP(writing[NUMBER_OF(i)] = 0);
-#ifndef BUG_PackedWord
+#ifndef MUTANT_PackedWord
     WRITE(CHOOSING_OF(i), 0);
 #endif
 wake:
     goto take;
 
 withdraw:
-    STEP(word_of_mine = 0; before[i] = 0; OUT_OF_LINE(i); writing[NUMBER_OF(i)] = 1; registers[NUMBER_OF(i)] = 0);
+    STEP(word_of_mine = 0; before[i] = 0; OUT_OF_QUEUE(i); writing[NUMBER_OF(i)] = 1; registers[NUMBER_OF(i)] = 0);
     STEP(writing[NUMBER_OF(i)] = 0);
     WRITE(CHOOSING_OF(i), 0);
     goto wake;
 
 #if DEATHS > 0
-    /* ---- recovery::recover(q), with q's byte lock in hand. Every step may be repeated by the next reaper. ---- */
+    /* ---- liveness::clear for q, with q's byte lock in hand. Every step may be repeated by the next reaper. ---- */
 reap:
-#ifdef BUG_ForgetBeforeNews
+#ifdef MUTANT_ClearBeforeNotice
     WRITE(NUMBER_OF(q), 0);
     WRITE(CHOOSING_OF(q), 0);
 #endif
-    STEP(read(HELD_OF(q), t, 1); if :: t == 0 -> goto reap_news :: else -> t = 0 fi);
+    STEP(read(HELD_OF(q), t, 1); if :: t == 0 -> goto reap_notice :: else -> t = 0 fi);
     STEP(if :: lock_state == CONSISTENT -> lock_state = INCONSISTENT :: else fi);
     WRITE_HELD(q, 0);
-reap_news:
+reap_notice:
     WRITE(NUMBER_OF(q), 0);
     WRITE(CHOOSING_OF(q), 0);
-reap_forgotten:
+reap_cleared:
     if
     :: atomic { attaching -> attaching = 0; q = 0; goto take }
     :: atomic { !attaching -> skip }
@@ -290,7 +291,7 @@ reap_forgotten:
 dead:   /* kill -9: memory stays as it is, the kernel drops the byte locks. A newcomer takes the slot, or nobody does. */
     atomic {
         if :: working & BIT(i) -> torn = 1 :: else fi;
-        inside = inside & ~BIT(i); working = working & ~BIT(i); before[i] = 0; OUT_OF_LINE(i);
+        inside = inside & ~BIT(i); working = working & ~BIT(i); before[i] = 0; OUT_OF_QUEUE(i);
         do :: k < N -> byte_lock[k] = (byte_lock[k] == i + 1 -> 0 : byte_lock[k]); k++ :: else -> break od;
         j = 0; k = 0; word_of_mine = 0; seen = 0; q = 0; t = 0; my_token = 0; health = 0; rounds = 0; attaching = 0;
         if :: goto claim :: goto gone fi

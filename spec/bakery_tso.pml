@@ -1,18 +1,19 @@
 /* The bakery in the lock file on x86 (total store order): which fences it needs, and that it needs no more.
  *
- * MODELLED: what bakery_sc.pml says of taking, giving back, dying and reaping, but every store goes first into a buffer of
+ * MODELLED: what bakery_sc.pml says of locking, unlocking, dying and reaping, but every store goes first into a buffer of
  * its participant, oldest first, from which memory takes it at any later time (process Memory); a load sees its own
- * participant's buffered stores, and else memory. A full fence waits until the own buffer is empty, and so does whatever asks
- * the kernel (its locks are read-modify-writes). Who is killed has its buffered stores reach memory, and only then does the
- * kernel drop its byte locks. The buffer holds LENGTH stores, asserted to be as many as there ever are between two fences, so
+ * participant's buffered stores, and else memory. A full fence waits until the own buffer is empty, and so does what asks
+ * the kernel (its locks are read-modify-writes). The buffered stores of a killed participant reach memory, and only then does
+ * the kernel drop its byte locks. The buffer holds LENGTH stores, asserted to be as many as there ever are between two fences, so
  * nothing is lost against the longer ones of real processors.
  *
- * LEFT OUT, against bakery_sc.pml: newcomers and `slots_in_use`, panics, resets, tries, and who is told to have died. And
- * weaker memory than x86's: that, and what compilers may do, is loom's part; hence the seeded bug RelaxedLeave is no bug here.
+ * LEFT OUT, against bakery_sc.pml: newcomers and `slots_in_use`, panics, resets, tries, and whose death the owner-dead
+ * notice tells. And weaker memory than x86's: that, and what compilers may do, is loom's part; hence the mutant RelaxedLeave
+ * does no harm here.
  *
  * THE LABELS are the code's steps (src/trace.rs), as in bakery_sc.pml.
  *
- * ASSERTED: EXCLUSION, ORDER, TOKEN, NEWS and CLOSED as in bakery_sc.pml (a doorway is finished when fence B is passed: with
+ * ASSERTED: EXCLUSION, ORDER, TOKEN, NOTICE and CLOSED as in bakery_sc.pml (a doorway is finished when fence B is passed: with
  * the number still in the buffer it is not), LENGTH as said above, and no invalid end state.
  */
 #ifndef N
@@ -28,7 +29,7 @@
 #define WITHDRAWALS 0
 #endif
 #ifndef FENCE_AT_WAKE
-#define FENCE_AT_WAKE 1     /* the fence of Bed::wake_sleepers: for the sleepers' sake, not for safety's; 0 leaves it out */
+#define FENCE_AT_WAKE 1     /* the fence of Lock::unpark: for those parked, not for safety; 0 leaves it out */
 #endif
 #ifndef LENGTH
 #if FENCE_AT_WAKE
@@ -92,11 +93,11 @@ byte byte_lock[N];          /* 0 = free, p + 1 = participant p has it */
 #define BIT(p) (1 << (p))
 byte inside;                /* between won and leave */
 byte working;               /* told that the lock is its own, and not yet giving it back */
-byte line;                  /* doorway finished; not yet won, withdrawn or dead */
-byte before[N];             /* those of the line who had finished their doorway when this one began its own */
-byte last_token;            /* the largest fencing token that anybody got */
-bit torn;                   /* somebody died at work since the last repair */
-bit closed;                 /* somebody left without the repair it was asked for */
+byte queued;                /* doorway finished; not yet won, withdrawn or dead */
+byte before[N];             /* those of the queue that had finished their doorway when this one began its own */
+byte last_token;            /* the largest fencing token given out */
+bit torn;                   /* a holder died at work since the last repair */
+bit closed;                 /* a holder left without the repair it owed */
 byte deaths, withdrawals;
 
 #define MAY_DIE atomic { deaths < DEATHS -> deaths++; goto dead }
@@ -108,7 +109,7 @@ byte deaths, withdrawals;
 
 #define NEXT(j) j = (j + 1 == i -> j + 2 : j + 1)      /* the next slot that is not our own */
 #define FIRST (i == 0 -> 1 : 0)
-#define OUT_OF_LINE(p) line = line & ~BIT(p); k = 0; \
+#define OUT_OF_QUEUE(p) queued = queued & ~BIT(p); k = 0; \
     do :: k < N -> before[k] = before[k] & ~BIT(p); k++ :: else -> k = 0; break od
 
 proctype Participant(byte i) {
@@ -118,13 +119,13 @@ proctype Participant(byte i) {
     atomic { rounds = ROUNDS; goto take };
 
 #if DEATHS > 0
-claim:  /* Whoever has the byte lock is the slot. First it finishes what a dead one left. */
+claim:  /* The slot is that of whoever has its byte lock. First it finishes what a dead one left. */
     atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ROUNDS; q = i; attaching = 1 };
 attach:
     goto reap;
 #endif
 
-take:   /* One more entry, or done? */
+take:   /* One more acquisition, or the end. */
     if
     :: atomic { rounds == 0 -> goto gone }
     :: atomic { rounds > 0 -> rounds--; load(STATE, health);
@@ -135,13 +136,13 @@ take:   /* One more entry, or done? */
     fi;
 
 choose:
-    STEP(before[i] = line; word_of_mine = CHOOSING; j = FIRST
-#ifndef BUG_NoChoosing
+    STEP(before[i] = queued; word_of_mine = CHOOSING; j = FIRST
+#ifndef MUTANT_NoChoosing
          ; store(WORD(i), CHOOSING)
 #endif
         );
 doorway:
-#ifndef BUG_NoFenceAfterChoosing
+#ifndef MUTANT_NoFenceAfterChoosing
     STEP(FENCED);                                               /* fence A */
 #endif
     do
@@ -150,12 +151,12 @@ scan:   STEP(load(WORD(j), t); word_of_mine = (t > word_of_mine -> t : word_of_m
     :: else -> break
     od;
     STEP(j = 0; word_of_mine++; store(WORD(i), word_of_mine)
-#ifdef BUG_NoFenceBeforeWait
-         ; line = line | BIT(i)
+#ifdef MUTANT_NoFenceBeforeWait
+         ; queued = queued | BIT(i)
 #endif
         );
-#ifndef BUG_NoFenceBeforeWait
-    STEP(FENCED; line = line | BIT(i));                         /* fence B */
+#ifndef MUTANT_NoFenceBeforeWait
+    STEP(FENCED; queued = queued | BIT(i));                         /* fence B */
 #endif
 
 wait:   /* Of those before us, the latest is the one to wait for; one who is choosing, if there is nobody else. */
@@ -165,7 +166,7 @@ wait:   /* Of those before us, the latest is the one to wait for; one who is cho
 look:   STEP(load(WORD(j), t);
              if
              :: t != IDLE && t >= seen &&
-#ifdef BUG_NoTieBreak
+#ifdef MUTANT_NoTieBreak
                 t < word_of_mine -> seen = t; q = j
 #else
                 (t < word_of_mine || (t == word_of_mine && j < i)) -> seen = t; q = j
@@ -184,7 +185,7 @@ blocked:
     :: atomic { memory[WORD(q)] != seen -> seen = 0; q = 0; goto wait }
 #if DEATHS > 0
     :: atomic { byte_lock[q] == 0 && FENCED ->
-#ifndef BUG_ReapWithoutByteLock
+#ifndef MUTANT_ReapWithoutByteLock
        byte_lock[q] = i + 1;
 #endif
        seen = 0; goto reap }
@@ -198,12 +199,12 @@ blocked:
 won:
     STEP(assert(inside == 0);    /* EXCLUSION */
          assert(before[i] == 0);    /* ORDER */
-         inside = inside | BIT(i); OUT_OF_LINE(i);
+         inside = inside | BIT(i); OUT_OF_QUEUE(i);
          word_of_mine = 0; load(TOKEN, my_token); my_token++);
 token:
     STEP(store(TOKEN, my_token));
 held:
-#if defined(BUG_NoHeld) || defined(BUG_HeldAfterSection)
+#if defined(MUTANT_NoHeld) || defined(MUTANT_HeldAfterSection)
     STEP(assert(my_token > last_token); last_token = my_token);
 #else
     STEP(store(HELD(i), my_token); assert(my_token > last_token); last_token = my_token);    /* TOKEN */
@@ -216,9 +217,9 @@ section:
          :: else -> working = working | BIT(i)
          fi;
          assert(!closed);    /* CLOSED */
-         assert(health != CONSISTENT || !torn));    /* NEWS */
+         assert(health != CONSISTENT || !torn));    /* NOTICE */
     STEP(load(LEFT, t); load(RIGHT, seen);
-         assert(health != CONSISTENT || t == seen);    /* NEWS */
+         assert(health != CONSISTENT || t == seen);    /* NOTICE */
          t = 0; seen = 0);
 #if DEATHS > 0
     if
@@ -230,7 +231,7 @@ section:
     fi;
 #endif
     STEP(load(LEFT, t); t = 1 - t; store(LEFT, t));
-#ifdef BUG_HeldAfterSection
+#ifdef MUTANT_HeldAfterSection
     STEP(store(HELD(i), my_token));
 #endif
     STEP(store(RIGHT, t); t = 0);
@@ -239,7 +240,7 @@ exit:
     STEP(load(STATE, t);
          if
          :: t == INCONSISTENT ->
-            assert(health == INCONSISTENT);    /* NEWS */
+            assert(health == INCONSISTENT);    /* NOTICE */
             store(STATE, NOT_RECOVERABLE); closed = 1
          :: else
          fi;
@@ -255,24 +256,24 @@ wake:
 
 #if WITHDRAWALS > 0
 withdraw:
-    STEP(store(WORD(i), IDLE); word_of_mine = 0; before[i] = 0; OUT_OF_LINE(i));
+    STEP(store(WORD(i), IDLE); word_of_mine = 0; before[i] = 0; OUT_OF_QUEUE(i));
     goto wake;
 #endif
 
 #if DEATHS > 0
-    /* ---- recovery::recover(q), with q's byte lock in hand. Every step may be repeated by the next reaper. ---- */
+    /* ---- liveness::clear for q, with q's byte lock in hand. Every step may be repeated by the next reaper. ---- */
 reap:
-#ifdef BUG_ForgetBeforeNews
+#ifdef MUTANT_ClearBeforeNotice
     STEP(store(WORD(q), IDLE));
 #endif
-    STEP(load(HELD(q), t); if :: t == 0 -> goto reap_news :: else -> t = 0 fi);
+    STEP(load(HELD(q), t); if :: t == 0 -> goto reap_notice :: else -> t = 0 fi);
     STEP(load(STATE, t); if :: t == CONSISTENT -> store(STATE, INCONSISTENT) :: else fi; t = 0);
     STEP(store(HELD(q), 0));
-reap_news:
+reap_notice:
     STEP(store(WORD(q), IDLE));
-reap_forgotten:
+reap_cleared:
 #if FENCE_AT_WAKE
-    STEP(FENCED);                                               /* of wake_sleepers */
+    STEP(FENCED);                                               /* of Lock::unpark */
 #endif
     if
     :: atomic { attaching -> attaching = 0; q = 0; goto take }
@@ -284,7 +285,7 @@ reap_forgotten:
 dead:   /* kill -9: what was stored reaches memory, then the kernel drops the byte locks. Somebody new comes, or nobody. */
     atomic { FENCED ->
         if :: working & BIT(i) -> torn = 1 :: else fi;
-        inside = inside & ~BIT(i); working = working & ~BIT(i); before[i] = 0; OUT_OF_LINE(i);
+        inside = inside & ~BIT(i); working = working & ~BIT(i); before[i] = 0; OUT_OF_QUEUE(i);
         do :: k < N -> byte_lock[k] = (byte_lock[k] == i + 1 -> 0 : byte_lock[k]); k++ :: else -> break od;
         j = 0; k = 0; word_of_mine = 0; seen = 0; q = 0; t = 0; my_token = 0; health = 0; rounds = 0; attaching = 0;
         if :: goto claim :: goto gone fi

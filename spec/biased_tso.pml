@@ -1,43 +1,44 @@
-/* The mutex with the retained privilege, on x86 (total store order), or with PSO=1 on a machine whose stores overtake one
- * another: who retains the privilege enters with no fence at all, and who is at the head of the bakery's line takes it back.
+/* The biased lock, on x86 (total store order), or with PSO=1 on a machine whose stores overtake one another: the bias owner
+ * enters with no fence at all, and the head of the bakery's queue revokes the bias.
  *
- * MODELLED: one lock of one file, and N slots. A participant first tries to enter as the one who retains the privilege: it
- * raises `held` to TRYING and looks whether `control` names it. If not, it goes through the bakery, as in bakery_tso.pml. At
- * the head of the line it is the *candidate*, the only one who writes `control`: it asks who retains the privilege, has every
- * processor pass a barrier (membarrier), and waits until the retainer's `held` is 0. Then it holds the lock plainly, or retains
- * it; which, is a free choice here. Store buffers, deaths at every step (DEATHS), reaping, and newcomers in a dead one's slot
- * are as in bakery_tso.pml; who is killed has its buffered stores reach memory before the kernel drops its byte locks. A
- * waiter may give up, or step out of the line and come back (WITHDRAWALS, both together); a holder may leave as a dead one does
- * (ABANDONS). With FENCED_MODE no membarrier is there: a retainer passes a full fence instead, and so does the candidate.
+ * MODELLED: one lock of one file, and N slots. A participant first tries to enter as the bias owner: it raises `held` to TRYING
+ * and looks whether the bias word names it. If not, it goes through the bakery, as in bakery_tso.pml. As the *queue head* it is
+ * the only one that writes the bias word: it marks the bias as revoked, has every processor pass a barrier (membarrier), and
+ * waits until the bias owner's `held` is 0. Then it holds the lock unbiased, or has it biased to itself; which, is a free choice
+ * here. Store buffers, deaths at every step (DEATHS), reaping, and newcomers in a dead one's slot are as in bakery_tso.pml; the
+ * buffered stores of a killed participant reach memory before the kernel drops its byte locks. A waiter may give up, or leave
+ * the queue and come back (WITHDRAWALS, both together); a holder may unlock as a dead one does (ABANDONS). With FENCED_MODE
+ * there is no membarrier: a bias owner passes a full fence instead, and so does the queue head.
  *
  * membarrier: its caller passes a full fence, then each other participant's buffer has been empty at some moment, in any order,
  * before the call returns.
  *
- * LEFT OUT: what bakery_tso.pml leaves out, and the counts by which the code chooses between plain and retained; sleeping and
- * waking; how long a polite waiter stays away, and time limits; that FENCED_MODE is read from `control`, since it is the same for
- * all who use the file; that the code retains the privilege only if it sees nobody else insist on a place in the line, and
- * takes a request back only then, which is for the order among those who wait and not for safety; that it tries only where its own last entry was a
- * retained one or made it the retainer, and on the slower of two ways looks at `control` before it raises `held` (fewer
- * executions than here, where newcomers try too); that a slot is used by one thread at a time, which the code sees to. With
- * PSO=1, loads still happen in the order of the program.
+ * LEFT OUT: what bakery_tso.pml leaves out, and the counts by which the code chooses between unbiased and biased; parking; how
+ * long a waiter that backs off stays away, and time limits; that FENCED_MODE is read from the bias word, since it is the same
+ * for all who use the file; that the code has the lock biased only if it sees nobody else queued for good, and cancels a
+ * revocation only then, which is for the order among those who wait and not for safety; that it tries only where its own last
+ * acquisition was a biased one, and on the slower of two ways looks at the bias word before it raises `held` (fewer executions
+ * than here, where newcomers try too); that a slot is used by one thread at a time, which the code sees to. With PSO=1, loads
+ * still happen in the order of the program.
  *
- * THE LABELS are the code's steps (src/trace.rs), as in bakery_sc.pml, and for the privilege:
- *   try                         Privilege::enter, `held` = TRYING: may we go in as the one who retains the privilege?
- *   won                         the head of the line: who retains the privilege?
- *   ask, ask_wait               the candidate, where somebody else does: membarrier, then the wait for `held` = 0
- *   settle                      the privilege is the candidate's
- *   retain                      `control` says so; the number is given up last
- *   polite                      out of the line, to come back
+ * THE LABELS are the code's steps (src/trace.rs), as in bakery_sc.pml, and for the bias (src/acquire/bias.rs,
+ * src/acquire/queue.rs):
+ *   try                         Bias::enter, `held` = TRYING: does the bias word still name it?
+ *   won                         bias::revoke_other: the queue head reads who the bias owner is
+ *   revoke, revoke_wait         bias::revoke, where it is another: membarrier, then the wait for `held` = 0
+ *   settle                      queue::settle: nobody else can be inside
+ *   bias                        the bias word says so (Bias::begin); the number is given up last
+ *   back_off                    QueueWait::back_off: out of the queue, to come back
  * Labels beside those: claim, take, choose, scan, look, blocked, dead, gone as in bakery_sc.pml; begin (`held` = TRYING), let_go
- * (`held` = 0 again: it goes through the line after all), token and held (Ownership::enter), take_back (the candidate asks no
- * more), step_out (number = 0, to be polite).
+ * (`held` = 0 again: it goes through the queue after all), token and held (Ownership::enter), cancel
+ * (Bias::cancel_revocation), lets_pass (number = 0, to back off).
  *
  * ASSERTED: TOKEN and CLOSED as in bakery_sc.pml, and
- *   EXCLUSION  one at a time, from `settle`, or from the look at `control` in `try`, to the end of `leave`
- *   ORDER      as in bakery_tso.pml among those who go through the line; and nobody who begins to `try` after the candidate's
- *              membarrier enters before it
- *   NEWS       who is told nothing finds the data whole, and nobody died holding the lock since the last repair; who is told
- *              of a death is told of a holder's; nobody closes the lock who was not told
+ *   EXCLUSION  one at a time, from `settle`, or from the look at the bias word in `try`, to the end of `leave`
+ *   ORDER      as in bakery_tso.pml among those who go through the queue; and a bias owner that begins to `try` after the queue
+ *              head's membarrier does not enter before it
+ *   NOTICE     a holder that is told nothing finds the data intact, and nobody died holding the lock since the last repair; one
+ *              that is told of a death is told of a holder's; only one that was told closes the lock
  *   LENGTH     as in bakery_tso.pml
  * and by Spin itself NO DEADLOCK: no invalid end state, so nobody waits for ever.
  */
@@ -66,13 +67,13 @@
 #define PSO 0               /* 1: stores may overtake one another */
 #endif
 #ifndef FENCE_AT_WAKE
-#define FENCE_AT_WAKE 1     /* the fence of Bed::wake_sleepers: for the sleepers' sake, not for safety's; 0 leaves it out */
+#define FENCE_AT_WAKE 1     /* the fence of Lock::unpark: for those parked, not for safety; 0 leaves it out */
 #endif
 #ifndef LENGTH              /* from fence B to the next fence */
-#if ROUNDS + AGAIN > 1      /* token, held, control, number, the section (2), held; each time more: TRYING, token, held, ... */
+#if ROUNDS + AGAIN > 1      /* token, held, bias, number, the section (2), held; each time more: TRYING, token, held, ... */
 #define LENGTH (6 * (ROUNDS + AGAIN) + 1 + ABANDONS)
 #else
-#define LENGTH 9            /* control, token, held, a repair (2), the section (2), held, number */
+#define LENGTH 9            /* bias, token, held, a repair (2), the section (2), held, number */
 #endif
 #endif
 
@@ -83,12 +84,12 @@
 #define INCONSISTENT 1
 #define NOT_RECOVERABLE 2
 #define TRYING 15           /* in `held`: may be inside in a moment, or not */
-#define ASKED 8             /* in `control`, beside r + 1: r retains the privilege and is to give it up */
+#define REVOKED 8           /* in the bias word, beside r + 1: the bias of r is being revoked */
 #define WORD(p) (p)         /* LockView::numbers */
 #define HELD(p) (N + (p))   /* Cell::held: 0, TRYING, or the fencing token of who is inside */
 #define TOKEN (2 * N)       /* LockWords::token */
 #define STATE (2 * N + 1)   /* LockWords::state */
-#define CONTROL (2 * N + 2) /* LockWords::control: 0, or r + 1 where r retains the privilege */
+#define BIAS (2 * N + 2)    /* LockWords::bias: 0, or r + 1 where r is the bias owner */
 #define LEFT (2 * N + 3)    /* what the lock protects: equal, except while a holder is at work */
 #define RIGHT (2 * N + 4)
 #define WORDS (2 * N + 5)
@@ -133,13 +134,13 @@ byte byte_lock[N];          /* 0 = free, p + 1 = participant p has it */
 #define BIT(p) (1 << (p))
 byte inside;                /* between settle, or a try that found its own name, and leave */
 byte working;               /* told that the lock is its own, and not yet giving it back */
-byte line;                  /* doorway finished; not yet settled, withdrawn or dead */
-byte asking;                /* of the line: the candidate, after its membarrier */
-byte before[N];             /* those of the line whom this one's entry must not overtake */
-byte last_token;            /* the largest fencing token that anybody got */
-bit torn;                   /* somebody died at work since the last repair */
-bit news;                   /* somebody died with its token in `held` since the last repair */
-bit closed;                 /* somebody left without the repair it was asked for */
+byte queued;                /* doorway finished; not yet settled, withdrawn or dead */
+byte revoking;              /* of those: the queue head, after its membarrier */
+byte before[N];             /* those of the queue whom this one's entry must not overtake */
+byte last_token;            /* the largest fencing token given out */
+bit torn;                   /* a holder died at work since the last repair */
+bit notice_due;             /* a holder died with its token in `held` since the last repair */
+bit closed;                 /* a holder left without the repair it owed */
 byte deaths, withdrawals, abandons;
 
 #define MAY_DIE atomic { deaths < DEATHS -> deaths++; goto dead }
@@ -151,21 +152,21 @@ byte deaths, withdrawals, abandons;
 
 #define NEXT(j) j = (j + 1 == i -> j + 2 : j + 1)      /* the next slot that is not our own */
 #define FIRST (i == 0 -> 1 : 0)
-#define OUT_OF_LINE(p) line = line & ~BIT(p); asking = asking & ~BIT(p); k = 0; \
+#define OUT_OF_QUEUE(p) queued = queued & ~BIT(p); revoking = revoking & ~BIT(p); k = 0; \
     do :: k < N -> before[k] = before[k] & ~BIT(p); k++ :: else -> k = 0; break od
 
 /* How the lock is held. */
-#define PLAIN 0             /* by the number */
-#define RETAINED 1          /* by `control` and `held`, got at the head of the line */
+#define UNBIASED 0          /* by the number */
+#define BIASED 1            /* by the bias word and `held`, got as the queue head */
 #define FAST 2              /* likewise, got by `try` */
 
 /* Where `reap` goes on when it is done. */
 #define FOR_WAIT 0
-#define FOR_ASK 1
+#define FOR_REVOKE 1
 #define FOR_ATTACH 2
 #define FOR_ABANDON 3
 
-#ifdef BUG_UnregisteredRetainer
+#ifdef MUTANT_UnregisteredBiasOwner
 #define REGISTERED(p) (p != 0)
 #else
 #define REGISTERED(p) 1
@@ -179,13 +180,13 @@ proctype Participant(byte i) {
     atomic { rounds = ALL_ROUNDS; goto take };
 
 #if DEATHS > 0
-claim:  /* Whoever has the byte lock is the slot. First it finishes what a dead one left. */
+claim:  /* The slot is that of whoever has its byte lock. First it finishes what a dead one left. */
     atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ALL_ROUNDS; q = i; after = FOR_ATTACH };
 attach:
     goto reap;
 #endif
 
-take:   /* One more entry, or done? */
+take:   /* One more acquisition, or the end. */
     if
     :: atomic { rounds == 0 -> goto gone }
     :: atomic { rounds > 0 -> rounds--; load(STATE, health);
@@ -195,20 +196,20 @@ take:   /* One more entry, or done? */
 #endif
     fi;
 
-begin:  /* First as the one who retains the privilege. No fence is needed: the candidate has us pass one. */
-#ifdef BUG_FlagAfterCheck
-    STEP(load(CONTROL, t); before[i] = asking);
+begin:  /* First as the bias owner. No fence is needed: the queue head has us pass one. */
+#ifdef MUTANT_FlagAfterCheck
+    STEP(load(BIAS, t); before[i] = revoking);
     STEP(store(HELD(i), TRYING));
 #else
-    STEP(store(HELD(i), TRYING); before[i] = asking);
+    STEP(store(HELD(i), TRYING); before[i] = revoking);
 try:
-#if FENCED_MODE && !defined(BUG_NoFenceInFencedMode)
+#if FENCED_MODE && !defined(MUTANT_NoFenceInFencedMode)
     STEP(FENCED);
 #endif
-    STEP(load(CONTROL, t));
+    STEP(load(BIAS, t));
 #endif
-#ifdef BUG_IgnoresAsked
-    t = t & ~ASKED;
+#ifdef MUTANT_IgnoresRevocation
+    t = t & ~REVOKED;
 #endif
     if
     :: atomic { t == i + 1 -> t = 0;
@@ -217,16 +218,16 @@ try:
                 inside = inside | BIT(i); way = FAST }
     :: atomic { t != i + 1 -> t = 0; before[i] = 0; goto let_go }
     fi;
-#ifdef BUG_FastPathIgnoresState
+#ifdef MUTANT_FastPathIgnoresState
     goto token;
 #else
     STEP(load(STATE, t); if :: t == CONSISTENT -> goto token :: else -> t = 0 fi);
 #endif
-let_go: /* Not ours, or not to be taken without the line. */
-    STEP(store(HELD(i), 0); inside = inside & ~BIT(i); way = PLAIN);
+let_go: /* Not biased to us, or to be taken through the queue only. */
+    STEP(store(HELD(i), 0); inside = inside & ~BIT(i); way = UNBIASED);
 
 choose:
-    STEP(before[i] = line; word_of_mine = CHOOSING; j = FIRST; store(WORD(i), CHOOSING));
+    STEP(before[i] = queued; word_of_mine = CHOOSING; j = FIRST; store(WORD(i), CHOOSING));
 doorway:
     STEP(FENCED);                                               /* fence A */
     do
@@ -235,7 +236,7 @@ scan:   STEP(load(WORD(j), t); word_of_mine = (t > word_of_mine -> t : word_of_m
     :: else -> break
     od;
     STEP(j = 0; word_of_mine++; store(WORD(i), word_of_mine));
-    STEP(FENCED; line = line | BIT(i));                         /* fence B */
+    STEP(FENCED; queued = queued | BIT(i));                         /* fence B */
 
 wait:   /* Of those before us, the latest is the one to wait for; one who is choosing, if there is nobody else. */
     j = FIRST;
@@ -253,38 +254,38 @@ look:   STEP(load(WORD(j), t);
     :: atomic { seen == 0 -> j = 0; goto won }
     :: atomic { seen != 0 -> j = 0 }
     fi;
-#ifdef BUG_ControlByWaiter
-    STEP(load(CONTROL, t); if :: t != 0 && t != i + 1 -> store(CONTROL, t | ASKED) :: else fi; t = 0);
+#ifdef MUTANT_BiasByWaiter
+    STEP(load(BIAS, t); if :: t != 0 && t != i + 1 -> store(BIAS, t | REVOKED) :: else fi; t = 0);
 #endif
 blocked:
     if
     :: atomic { memory[WORD(q)] != seen -> seen = 0; q = 0; goto wait }
 #if DEATHS > 0
     :: atomic { byte_lock[q] == 0 && FENCED ->
-#ifndef BUG_ReapWithoutByteLock
+#ifndef MUTANT_ReapWithoutByteLock
        byte_lock[q] = i + 1;
 #endif
        seen = 0; after = FOR_WAIT; goto reap }
     :: MAY_DIE
 #endif
 #if WITHDRAWALS > 0
-    :: atomic { withdrawals < WITHDRAWALS -> withdrawals++; seen = 0; q = 0; if :: goto withdraw :: goto step_out fi }
+    :: atomic { withdrawals < WITHDRAWALS -> withdrawals++; seen = 0; q = 0; if :: goto withdraw :: goto lets_pass fi }
 #endif
     fi;
 
-won:    /* The head of the line. From here until the number is given up, `control` is ours alone to write. */
-    STEP(load(CONTROL, q); q = q & ~ASKED;
+won:    /* The queue head. From here until the number is given up, the bias word is ours alone to write. */
+    STEP(load(BIAS, q); q = q & ~REVOKED;
          if :: q == 0 || q == i + 1 -> q = 0; goto settle :: else -> q-- fi);
 #if WITHDRAWALS > 0
     if
-    :: atomic { withdrawals < WITHDRAWALS -> withdrawals++; q = 0; goto step_out }        /* a busy retainer is not asked */
+    :: atomic { withdrawals < WITHDRAWALS -> withdrawals++; q = 0; goto lets_pass }        /* the bias of a busy owner is let be */
     :: skip
     fi;
 #endif
-    STEP(store(CONTROL, (q + 1) | ASKED));
-ask:    /* membarrier */
+    STEP(store(BIAS, (q + 1) | REVOKED));
+revoke:    /* membarrier */
     STEP(FENCED; t = (1 << N) - 1 - BIT(i));
-#if !FENCED_MODE && !defined(BUG_NoMembarrier)
+#if !FENCED_MODE && !defined(MUTANT_NoMembarrier)
     do
     :: DRAINED(0)
     :: DRAINED(1)
@@ -297,70 +298,70 @@ ask:    /* membarrier */
 #endif
     od;
 #endif
-    STEP(t = 0; asking = asking | BIT(i));
-ask_wait:
+    STEP(t = 0; revoking = revoking | BIT(i));
+revoke_wait:
     if
     :: atomic { memory[HELD(q)] == 0 -> q = 0; goto settle }
 #if DEATHS > 0
     :: atomic { byte_lock[q] == 0 && FENCED ->
-#ifndef BUG_ReapWithoutByteLock
+#ifndef MUTANT_ReapWithoutByteLock
        byte_lock[q] = i + 1;
 #endif
-       after = FOR_ASK; goto reap }
+       after = FOR_REVOKE; goto reap }
     :: MAY_DIE
 #endif
 #if WITHDRAWALS > 0
-    :: atomic { withdrawals < WITHDRAWALS -> withdrawals++; goto take_back }
+    :: atomic { withdrawals < WITHDRAWALS -> withdrawals++; goto cancel }
 #endif
     fi;
 
-settle: /* The privilege is ours. */
+settle: /* Nobody else can be inside. */
     STEP(assert(inside == 0);    /* EXCLUSION */
          assert(before[i] == 0);    /* ORDER */
-         inside = inside | BIT(i); OUT_OF_LINE(i); word_of_mine = 0;
+         inside = inside | BIT(i); OUT_OF_QUEUE(i); word_of_mine = 0;
          load(STATE, t);
          if
-         :: way = PLAIN
-         :: t == CONSISTENT -> way = RETAINED
+         :: way = UNBIASED
+         :: t == CONSISTENT -> way = BIASED
          fi;
          t = 0);
     if
-    :: atomic { way == PLAIN -> skip };
-       STEP(load(CONTROL, t); if :: t != 0 -> store(CONTROL, 0) :: else fi; t = 0)
-    :: atomic { way == RETAINED -> skip }
+    :: atomic { way == UNBIASED -> skip };
+       STEP(load(BIAS, t); if :: t != 0 -> store(BIAS, 0) :: else fi; t = 0)
+    :: atomic { way == BIASED -> skip }
     fi;
 
 token:
     STEP(load(TOKEN, my_token); my_token++; assert(my_token < TRYING); store(TOKEN, my_token));
 held:
-#ifdef BUG_HeldAfterLeave
+#ifdef MUTANT_HeldAfterLeave
     if
-    :: atomic { way == RETAINED -> skip };
-       STEP(store(CONTROL, i + 1));
+    :: atomic { way == BIASED -> skip };
+       STEP(store(BIAS, i + 1));
        STEP(store(WORD(i), IDLE))
-    :: atomic { way != RETAINED -> skip }
+    :: atomic { way != BIASED -> skip }
     fi;
 #endif
-#ifdef BUG_NoHeld
+#ifdef MUTANT_NoHeld
     STEP(assert(my_token > last_token); last_token = my_token);
 #else
     STEP(store(HELD(i), my_token); assert(my_token > last_token); last_token = my_token);    /* TOKEN */
 #endif
     if
-    :: atomic { way == RETAINED -> skip };
-#ifdef BUG_LeaveBeforeControl
+    :: atomic { way == BIASED -> skip };
+#ifdef MUTANT_LeaveBeforeBias
        STEP(store(WORD(i), IDLE));
-       STEP(store(CONTROL, i + 1))
-#elif !defined(BUG_HeldAfterLeave)
-       STEP(store(CONTROL, i + 1));
-retain:STEP(store(WORD(i), IDLE))
+       STEP(store(BIAS, i + 1))
+#elif !defined(MUTANT_HeldAfterLeave)
+       STEP(store(BIAS, i + 1));
+bias:  STEP(store(WORD(i), IDLE))
 #endif
-    :: atomic { way != RETAINED -> skip }
+    :: atomic { way != BIASED -> skip }
     fi;
 
 section:
     STEP(load(STATE, health);
-#ifdef BUG_FastPathIgnoresState
+#ifdef MUTANT_FastPathIgnoresState
          health = (way == FAST -> CONSISTENT : health);
 #endif
          if
@@ -368,10 +369,10 @@ section:
          :: else -> working = working | BIT(i)
          fi;
          assert(!closed);    /* CLOSED */
-         assert(health != CONSISTENT || (!torn && !news));    /* NEWS */
-         assert(health != INCONSISTENT || news));    /* NEWS */
+         assert(health != CONSISTENT || (!torn && !notice_due));    /* NOTICE */
+         assert(health != INCONSISTENT || notice_due));    /* NOTICE */
     STEP(load(LEFT, t); load(RIGHT, seen);
-         assert(health != CONSISTENT || t == seen);    /* NEWS */
+         assert(health != CONSISTENT || t == seen);    /* NOTICE */
          t = 0; seen = 0);
 #if DEATHS + ABANDONS > 0
     if
@@ -379,7 +380,7 @@ section:
     :: atomic { health == INCONSISTENT -> goto exit }           /* a holder that repairs nothing */
     :: atomic { health == INCONSISTENT -> skip };
        STEP(load(LEFT, t); store(RIGHT, t); t = 0);
-       STEP(store(STATE, CONSISTENT); health = CONSISTENT; torn = 0; news = 0)        /* mark_consistent */
+       STEP(store(STATE, CONSISTENT); health = CONSISTENT; torn = 0; notice_due = 0)        /* mark_consistent */
     fi;
 #endif
     STEP(load(LEFT, t); t = 1 - t; store(LEFT, t));
@@ -395,21 +396,21 @@ exit:
     STEP(load(STATE, t);
          if
          :: t == INCONSISTENT ->
-            assert(health == INCONSISTENT);    /* NEWS */
+            assert(health == INCONSISTENT);    /* NOTICE */
             store(STATE, NOT_RECOVERABLE); closed = 1
          :: else
          fi;
          t = 0; health = 0; my_token = 0; working = working & ~BIT(i));
-    STEP(store(HELD(i), 0); if :: way != PLAIN -> inside = inside & ~BIT(i) :: else fi);
+    STEP(store(HELD(i), 0); if :: way != UNBIASED -> inside = inside & ~BIT(i) :: else fi);
 leave:
     if
-    :: atomic { way == PLAIN -> skip };
+    :: atomic { way == UNBIASED -> skip };
        STEP(store(WORD(i), IDLE); inside = inside & ~BIT(i))
-    :: atomic { way != PLAIN -> skip };
-       STEP(way = PLAIN; load(CONTROL, t); if :: t == i + 1 -> t = 0; goto take :: else -> t = 0 fi)   /* was anybody asking? */
-#ifdef BUG_ControlByNonCandidate
+    :: atomic { way != UNBIASED -> skip };
+       STEP(way = UNBIASED; load(BIAS, t); if :: t == i + 1 -> t = 0; goto take :: else -> t = 0 fi)   /* is it being revoked? */
+#ifdef MUTANT_BiasByNonHead
        ;
-       STEP(store(CONTROL, 0))
+       STEP(store(BIAS, 0))
 #endif
     fi;
 wake:
@@ -419,20 +420,20 @@ wake:
     goto take;
 
 #if WITHDRAWALS > 0
-take_back:  /* Or it is left as it is, asked, which the code does where somebody behind in the line insists. */
+cancel: /* Or it is left as it is, revoked, as the code does where a waiter behind is queued for good. */
     if
-    :: STEP(store(CONTROL, q + 1); q = 0; OUT_OF_LINE(i))
-    :: atomic { q = 0; OUT_OF_LINE(i) }
+    :: STEP(store(BIAS, q + 1); q = 0; OUT_OF_QUEUE(i))
+    :: atomic { q = 0; OUT_OF_QUEUE(i) }
     fi;
-    if :: goto withdraw :: goto step_out fi;
+    if :: goto withdraw :: goto lets_pass fi;
 
 withdraw:
-    STEP(store(WORD(i), IDLE); word_of_mine = 0; before[i] = 0; OUT_OF_LINE(i));
+    STEP(store(WORD(i), IDLE); word_of_mine = 0; before[i] = 0; OUT_OF_QUEUE(i));
     goto wake;
 
-step_out:
-    STEP(store(WORD(i), IDLE); word_of_mine = 0; before[i] = 0; OUT_OF_LINE(i));
-polite: /* To come back. */
+lets_pass:
+    STEP(store(WORD(i), IDLE); word_of_mine = 0; before[i] = 0; OUT_OF_QUEUE(i));
+back_off: /* To come back. */
 #if FENCE_AT_WAKE
     STEP(FENCED);
 #endif
@@ -441,48 +442,48 @@ polite: /* To come back. */
 
 #if ABANDONS > 0
 abandon: /* A guard dropped by a panic: the lock is given back as by a dead holder. */
-    atomic { abandons++; t = 0; torn = 1; news = 1; working = working & ~BIT(i); q = i; after = FOR_ABANDON; goto reap };
+    atomic { abandons++; t = 0; torn = 1; notice_due = 1; working = working & ~BIT(i); q = i; after = FOR_ABANDON; goto reap };
 #endif
 
 #if DEATHS + ABANDONS > 0
-    /* ---- recovery::recover(q), with q's byte lock in hand. Every step may be repeated by the next reaper. ---- */
+    /* ---- liveness::clear for q, with q's byte lock in hand. Every step may be repeated by the next reaper. ---- */
 reap:
-#ifdef BUG_ForgetBeforeNews
+#ifdef MUTANT_ClearBeforeNotice
     STEP(store(WORD(q), IDLE));
 #endif
     STEP(load(HELD(q), t);
          if
-         :: t == 0 -> goto reap_news
-#ifndef BUG_OwnerDeadByTrying
+         :: t == 0 -> goto reap_notice
+#ifndef MUTANT_OwnerDeadByTrying
          :: t == TRYING -> t = 0; goto reap_held
 #endif
          :: else -> t = 0
          fi);
-#ifdef BUG_HeldBeforeNews
+#ifdef MUTANT_HeldBeforeNotice
     STEP(store(HELD(q), 0));
 #endif
     STEP(load(STATE, t); if :: t == CONSISTENT -> store(STATE, INCONSISTENT) :: else fi; t = 0);
 reap_held:
-    STEP(store(HELD(q), 0); if :: q == i && way != PLAIN -> inside = inside & ~BIT(i) :: else fi);
-reap_news:
-#ifdef BUG_ControlByReaper
-    STEP(load(CONTROL, t); if :: (t & ~ASKED) == q + 1 -> store(CONTROL, 0) :: else fi; t = 0);
+    STEP(store(HELD(q), 0); if :: q == i && way != UNBIASED -> inside = inside & ~BIT(i) :: else fi);
+reap_notice:
+#ifdef MUTANT_BiasByReaper
+    STEP(load(BIAS, t); if :: (t & ~REVOKED) == q + 1 -> store(BIAS, 0) :: else fi; t = 0);
 #endif
     STEP(store(WORD(q), IDLE); if :: q == i -> inside = inside & ~BIT(i) :: else fi);
-reap_forgotten:
+reap_cleared:
 #if FENCE_AT_WAKE
-    STEP(FENCED);                                               /* of wake_sleepers */
+    STEP(FENCED);                                               /* of Lock::unpark */
 #endif
     if
     :: atomic { after == FOR_ATTACH -> q = 0; after = 0; goto take }
 #if ABANDONS > 0
-    :: atomic { after == FOR_ABANDON -> q = 0; after = 0; way = PLAIN; health = 0; my_token = 0; goto take }
+    :: atomic { after == FOR_ABANDON -> q = 0; after = 0; way = UNBIASED; health = 0; my_token = 0; goto take }
 #endif
 #if DEATHS > 0
-    :: atomic { after == FOR_ASK || after == FOR_WAIT -> skip };
+    :: atomic { after == FOR_REVOKE || after == FOR_WAIT -> skip };
        STEP(FENCED; byte_lock[q] = (byte_lock[q] == i + 1 -> 0 : byte_lock[q]));
        if
-       :: atomic { after == FOR_ASK -> after = 0; goto ask_wait }
+       :: atomic { after == FOR_REVOKE -> after = 0; goto revoke_wait }
        :: atomic { after == FOR_WAIT -> q = 0; goto wait }
        fi
 #endif
@@ -493,8 +494,8 @@ reap_forgotten:
 dead:   /* kill -9: what was stored reaches memory, then the kernel drops the byte locks. Somebody new comes, or nobody. */
     atomic { FENCED ->
         if :: working & BIT(i) -> torn = 1 :: else fi;
-        if :: memory[HELD(i)] != 0 && memory[HELD(i)] != TRYING -> news = 1 :: else fi;
-        inside = inside & ~BIT(i); working = working & ~BIT(i); before[i] = 0; OUT_OF_LINE(i);
+        if :: memory[HELD(i)] != 0 && memory[HELD(i)] != TRYING -> notice_due = 1 :: else fi;
+        inside = inside & ~BIT(i); working = working & ~BIT(i); before[i] = 0; OUT_OF_QUEUE(i);
         do :: k < N -> byte_lock[k] = (byte_lock[k] == i + 1 -> 0 : byte_lock[k]); k++ :: else -> break od;
         j = 0; k = 0; word_of_mine = 0; seen = 0; q = 0; t = 0; my_token = 0; health = 0; rounds = 0; way = 0; after = 0;
         if :: goto claim :: goto gone fi
@@ -509,12 +510,12 @@ gone:
  * given up, and `held` = 0. The code has more of them. */
 #define OF(m) (buffer[p * LENGTH + m] >> 4)
 #define VALUE(m) (buffer[p * LENGTH + m] & 15)
-#ifdef BUG_RelaxedLeave
+#ifdef MUTANT_RelaxedLeave
 #define NUMBER_IS_RELEASE 0
 #else
 #define NUMBER_IS_RELEASE 1
 #endif
-#ifdef BUG_RelaxedExit
+#ifdef MUTANT_RelaxedExit
 #define HELD_IS_RELEASE 0
 #else
 #define HELD_IS_RELEASE 1

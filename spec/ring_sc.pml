@@ -2,45 +2,47 @@
  * One model for the three rings: RULE=1 Dijkstra's K-state ring (K = N + 1), RULE=2 Raynal's ring modulo N * N, RULE=3 the
  * sum ring with STEPS from one machine to the next.
  *
- * MODELLED: one ring of N machines. Who may write which word is what src/algorithm/ring/mod.rs says. A participant asks for
- * a turn under the reconfiguration lock, waits until the privilege is there, goes in, passes it on and takes its wish back,
- * ROUNDS times; those in STANDING ask once and stay on the ring until they have had their rounds. It may be killed before
+ * MODELLED: one ring of N machines. Who may write which word is what src/algorithm/ring/mod.rs says. A participant becomes
+ * a member under the reconfiguration lock, waits until the privilege is there, goes in, passes it on and ends its membership,
+ * ROUNDS times; those in STANDING join once and stay on the ring until they have had their rounds. It may be killed before
  * every step, whatever it is doing (DEATHS times in all); a newcomer then takes its slot, or nobody ever does. A waiter that
- * finds the one with the privilege dead reaps it, and one that finds it without a wish acts for it, and may be killed at
- * that too (WATCHFUL=0: it looks for neither, and everybody who goes must have seen to it). A waiter may give up
- * (WITHDRAWALS times in all).
+ * finds the one with the privilege dead reaps it, and one that finds it without a membership acts for it, and may be killed
+ * at that too (WATCHFUL=0: it looks for neither, and each participant that leaves must have seen to it). A waiter may give
+ * up (WITHDRAWALS times in all).
  *
  * LEFT OUT: the reconfiguration lock's own works: it is free or somebody's, and the kernel frees a dead one's, as the bakery
  * does (bakery_sc.pml); fencing tokens, holders that repair nothing, resets and panics (the same); store buffers and
- * compilers; sleeping and waking: a wait is a guard here; the bounds `slots_in_use` and `ring_bound`; garbage and `survey`,
- * which only begins a new ring here. The version of a link is one that never comes back: `looks` knows who looked before it
- * changed.
+ * compilers; parking: a wait is a guard here; the bounds `slots_in_use` and `ring_bound`; garbage and `survey`,
+ * which only begins a new ring here. The version of a link is one that never comes back: `looks` knows which participants
+ * looked before it changed.
  *
- * THE LABELS are the code's steps (src/trace.rs). A STEP has at most one access to a word that somebody else may write.
+ * THE LABELS are the code's steps (src/trace.rs); RingWait is in src/acquire/rotation.rs. A STEP has at most one access to a
+ * word that another participant may write.
  *   attach, detach              the byte lock is taken and what a dead one left is finished; it is given back
- *   ask, reconfigure            the reconfiguration lock is taken; the wish is set under it
- *   settle, who, absent         Ring::who and Ring::absent_with_privilege, and so on as long as they find one
+ *   join, reconfigure           RingWait::join: the reconfiguration lock is taken; the membership is set under it
+ *   settle, who, absent         RingWait::settle_here: Ring::who and Ring::absent_with_privilege, as long as they find one
  *   begin                       Ring::begin
- *   rotate                      waiting for the turn
+ *   rotate                      RingWait::acquire: waiting for the turn
  *   look, states, lefts, again  Ring::has_privilege: the link, the states, the link
  *   won, section, exit          as in bakery_sc.pml
- *   leave, wishes, renew        Ring::pass and Ring::renew_links: all wishes, one by one; all links, each store a step
- *   pass, passed, wake          the state that passes the privilege on; the wish taken back; what is left to see to
- *   withdraw                    the wish taken back while waiting
- *   reap, reap_news, reap_forgotten    recovery::recover
+ *   leave, memberships, renew   Ring::pass and Ring::renew_links: all memberships, one by one; all links, each store a step
+ *   pass, passed, wake          the state that passes the privilege on; the membership ended; what is left to see to
+ *                               (rotation::leave)
+ *   withdraw                    RingWait::depart: the membership ended while waiting
+ *   reap, reap_notice, reap_cleared    liveness::clear (src/acquire/liveness.rs)
  * Labels beside those: claim, take, blocked (the wait), unsettled (takes the reconfiguration lock in order to settle),
  * looked, settled, beside (Ring::is_wanted_beside), dead, gone.
  *
  * ASSERTED, each named where it stands:
- *   EXCLUSION  one at a time, from `won` until the privilege is passed on; whoever acts for another included
+ *   EXCLUSION  one at a time, from `won` until the privilege is passed on; one that acts for another included
  *   PRIVILEGE  after every store of a pass one machine has the privilege: after the last one the next in order of service
- *              of those with a wish, until then the one that had it
- *   ORDER      who waits is overtaken by each of the others at most once (but by a newcomer once more)
- *   NEWS       who is told nothing finds the data whole, and nobody died at work since the last repair; there is no news of
- *              one that did not die as a holder
+ *              of those with a membership, until then the one that had it
+ *   ORDER      a waiter is overtaken by each of the others at most once (but by a newcomer once more)
+ *   NOTICE     a holder that is told nothing finds the data intact, and nobody died at work since the last repair; no notice
+ *              tells of one that did not die as a holder
  * and by Spin itself NO DEADLOCK: no invalid end state, so nobody waits for ever.
  *
- * SEEDED BUGS: -DBUG_name, each at the place where it leaves something out or does it wrongly. README.md says what they are.
+ * MUTANTS: -DMUTANT_name, each at the place where it leaves something out or does it wrongly. README.md says what they are.
  */
 #ifndef RULE
 #define RULE 1
@@ -91,7 +93,7 @@
 #endif
 
 /* ---- The file -------------------------------------------------------------------------------------------------------- */
-#define NONE 0              /* Wish */
+#define NONE 0              /* Membership */
 #define ONE_TURN 1
 #define EVERY_TURN 2
 #define CONSISTENT 0        /* Health */
@@ -99,7 +101,7 @@
 byte state[N];              /* Cell::ring_state */
 byte vg[N];                 /* Cell::ring_link: the left neighbour + 1, or 0 = not on the ring */
 byte absent_between[N];     /* the same word: k */
-byte wish[N];               /* Cell::ring_wish */
+byte membership[N];         /* RingCell::membership */
 bit cell_held[N];           /* Cell::held */
 bit lock_state;             /* LockWords::state */
 bit left, right;            /* what the lock protects: equal, except while a holder is at work */
@@ -114,11 +116,11 @@ byte reconfiguration;       /* likewise */
 byte looks[N];              /* the machine + 1 whose link was read and shall be read again; OTHER_VERSION: it has changed */
 byte inside;                /* between won and passing on, or acting for an absent one */
 byte working;               /* told that the lock is its own, and not yet giving it back */
-byte waiting;               /* asked, not yet won, withdrawn or dead */
+byte waiting;               /* joined, not yet won, withdrawn or dead */
 byte turns[N];              /* those who have won while this one waits */
 byte died_holding;          /* the slots that died written down as holder and were not reaped yet */
 byte finding, moved;        /* those in Ring::who; those of them whom the privilege moved under */
-bit torn;                   /* somebody died at work since the last repair */
+bit torn;                   /* a holder died at work since the last repair */
 byte deaths, withdrawals;
 hidden byte one;
 hidden byte overtaken;
@@ -143,8 +145,8 @@ hidden byte overtaken;
 #define HAS(x) (vg[x] != 0 && THERE(x, vg[x], absent_between[x], state[x], state[vg[x] - 1]))
 #endif
 #define OFF(x) (vg[x] == 0)
-#define ABSENT_THERE(x) (HAS(x) && wish[x] == NONE)
-#define DEAD_THERE(x) (HAS(x) && wish[x] != NONE && byte_lock[x] == 0)
+#define ABSENT_THERE(x) (HAS(x) && membership[x] == NONE)
+#define DEAD_THERE(x) (HAS(x) && membership[x] != NONE && byte_lock[x] == 0)
 #define ONLY(x) one = (EACH(HAS, +) == 1 && HAS(x)); assert(one)    /* PRIVILEGE */
 
 #define MAY_DIE atomic { deaths < DEATHS -> deaths++; goto dead }
@@ -172,13 +174,13 @@ hidden byte overtaken;
 #define FOR_WITHDRAW 3
 #define FOR_TAKE 4
 #define FOR_ATTACH 5
-#define FOR_ASK 6
+#define FOR_JOIN 6
 
 #define NOBODY 255
 #define WANTED ((STANDING & BIT(i)) != 0 -> EVERY_TURN : ONE_TURN)
 #define AT RIGHT_OF(q, at)
 /* What Ring::renew_links has the link of the machine at `at` say. */
-#if defined(BUG_AbsentNotCounted)
+#if defined(MUTANT_AbsentNotCounted)
 #define GAP 0
 #else
 #define GAP (at - near_at - 1)
@@ -193,24 +195,24 @@ proctype Participant(byte i) {
 
     atomic { rounds = ROUNDS; goto take };
 
-claim:  /* Whoever has the byte lock is the slot. First it finishes what a dead one left. */
+claim:  /* The slot is that of whoever has its byte lock. First it finishes what a dead one left. */
     atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ROUNDS; q = i; after = FOR_ATTACH };
 attach:
     goto reap;
 
-take:   /* One more turn, or done? Whoever stands need not ask. */
+take:   /* One more turn, or the end. A standing member need not join. */
     if
-    :: atomic { rounds == 0 && wish[i] == NONE -> goto detach }
-    :: atomic { rounds == 0 && wish[i] != NONE -> after = FOR_TAKE; goto withdraw }
-    :: atomic { rounds > 0 -> rounds--; if :: wish[i] == NONE -> goto ask :: else -> goto rotate fi }
+    :: atomic { rounds == 0 && membership[i] == NONE -> goto detach }
+    :: atomic { rounds == 0 && membership[i] != NONE -> after = FOR_TAKE; goto withdraw }
+    :: atomic { rounds > 0 -> rounds--; if :: membership[i] == NONE -> goto join :: else -> goto rotate fi }
 #if DEATHS > 0
     :: MAY_DIE
 #endif
     fi;
 
-ask:
-#ifdef BUG_AskWithoutLock
-    STEP(wish[i] = WANTED; turns[i] = 0; waiting = waiting | BIT(i); q = i; why = FOR_ASK; goto look);
+join:
+#ifdef MUTANT_AskWithoutLock
+    STEP(membership[i] = WANTED; turns[i] = 0; waiting = waiting | BIT(i); q = i; why = FOR_JOIN; goto look);
 #endif
     if
     :: atomic { reconfiguration == 0 -> reconfiguration = i + 1 }
@@ -219,9 +221,10 @@ ask:
 #endif
     fi;
 reconfigure:
-    STEP(wish[i] = WANTED; turns[i] = 0; waiting = waiting | BIT(i); after = FOR_ROTATE; finding = finding | BIT(i); goto who);
+    STEP(membership[i] = WANTED; turns[i] = 0; waiting = waiting | BIT(i); after = FOR_ROTATE; finding = finding | BIT(i);
+         goto who);
 
-    /* ---- With the reconfiguration lock in hand: whoever has the privilege and no wish is acted for. ---- */
+    /* ---- With the reconfiguration lock in hand: the machine that has the privilege and no member is acted for. ---- */
 unsettled:
     if
     :: atomic { reconfiguration == 0 -> reconfiguration = i + 1 }
@@ -231,13 +234,13 @@ unsettled:
     fi;
 settle:
     STEP(finding = finding | BIT(i));
-who:    /* Whoever has it now; or nobody was found, since it moved while we looked. */
+who:    /* The machine that has it now; or none was found, since it moved while we looked. */
     if
     :: atomic { moved & BIT(i) -> finding = finding & ~BIT(i); moved = moved & ~BIT(i); goto settled }
     :: atomic { finding = finding & ~BIT(i); moved = moved & ~BIT(i); q = 0;
                 do :: q < N && !HAS(q) -> q++ :: else -> break od;
                 if
-                :: q == N -> q = 0; one = EACH(OFF, &&) && wish[i] != NONE; assert(one);    /* PRIVILEGE */
+                :: q == N -> q = 0; one = EACH(OFF, &&) && membership[i] != NONE; assert(one);    /* PRIVILEGE */
                    goto begin
                 :: else
                 fi }
@@ -245,13 +248,15 @@ who:    /* Whoever has it now; or nobody was found, since it moved while we look
     :: MAY_DIE
 #endif
     fi;
-#ifdef BUG_PrivilegeBeforeWish
+#ifdef MUTANT_PrivilegeBeforeMembership
     atomic { why = FOR_SETTLE; goto look };
 absent:
-    STEP(there = 0; if :: wish[q] == NONE -> assert(inside == 0); inside = inside | BIT(i); goto leave :: else -> q = 0; goto settled fi);
+    STEP(there = 0; if :: membership[q] == NONE -> assert(inside == 0); inside = inside | BIT(i); goto leave
+         :: else -> q = 0; goto settled
+         fi);
 #else
-absent: /* In this order: whoever passes the privilege on before it takes its wish back has passed it by now. */
-    STEP(if :: wish[q] == NONE -> why = FOR_SETTLE; goto look :: else -> q = 0; goto settled fi);
+absent: /* In this order: one that passes the privilege on before it ends its membership has passed it by now. */
+    STEP(if :: membership[q] == NONE -> why = FOR_SETTLE; goto look :: else -> q = 0; goto settled fi);
 #endif
 begin:
 #if RULE == 3
@@ -267,7 +272,7 @@ settled:
          :: after == FOR_TAKE -> after = 0; goto take
          fi);
 
-    /* ---- Has machine q the privilege? ---- */
+    /* ---- Ring::has_privilege of machine q. ---- */
 look:
     STEP(l = vg[q]; k = absent_between[q];
          if :: l == 0 -> k = 0; goto looked :: else -> looks[i] = q + 1; j = 0 fi);
@@ -284,7 +289,7 @@ lefts:
     :: atomic { !there -> goto looked }
     :: atomic { there ->
 again:
-#ifndef BUG_NoRevalidation
+#ifndef MUTANT_NoRevalidation
                 there = (looks[i] == q + 1);
 #endif
                 looks[i] = 0; goto looked }
@@ -295,14 +300,14 @@ again:
 looked:
     atomic {
         if
-        :: (why == FOR_ROTATE || why == FOR_ASK) && there ->
+        :: (why == FOR_ROTATE || why == FOR_JOIN) && there ->
            there = 0; assert(inside == 0);    /* EXCLUSION */
            inside = inside | BIT(i); WON; goto won
         :: why == FOR_ROTATE && !there -> goto blocked
-#ifdef BUG_AskWithoutLock
-        :: why == FOR_ASK && !there -> why = 0; q = 0; after = FOR_ROTATE; goto unsettled
+#ifdef MUTANT_AskWithoutLock
+        :: why == FOR_JOIN && !there -> why = 0; q = 0; after = FOR_ROTATE; goto unsettled
 #endif
-#ifdef BUG_PrivilegeBeforeWish
+#ifdef MUTANT_PrivilegeBeforeMembership
         :: why == FOR_SETTLE && there -> why = 0; goto absent
 #else
         :: why == FOR_SETTLE && there ->
@@ -313,7 +318,7 @@ looked:
         :: why == FOR_PASSED && there -> there = 0; why = 0; to = 0; j = 0; goto beside
         :: why == FOR_PASSED && !there -> why = 0; goto wake
         :: why == FOR_WITHDRAW && there -> there = 0; why = 0; q = 0;
-#ifdef BUG_WithdrawsUnsettled
+#ifdef MUTANT_WithdrawsUnsettled
            goto take
 #else
            after = FOR_TAKE; goto unsettled
@@ -324,7 +329,7 @@ looked:
 
 rotate:
     atomic { after = 0; q = i; why = FOR_ROTATE; goto look };
-blocked:    /* Until it is there, or somebody is there who will not pass it on. */
+blocked:    /* Until it is there, or at a machine that will not pass it on. */
     if
     :: atomic { HAS(i) -> goto look }
 #if WATCHFUL
@@ -340,7 +345,7 @@ blocked:    /* Until it is there, or somebody is there who will not pass it on. 
     fi;
     STEP(if
          :: byte_lock[q] == 0 ->
-#ifndef BUG_ReapWithoutByteLock
+#ifndef MUTANT_ReapWithoutByteLock
             byte_lock[q] = i + 1;
 #endif
             after = FOR_ROTATE; goto reap
@@ -349,13 +354,13 @@ blocked:    /* Until it is there, or somebody is there who will not pass it on. 
 
 won:
     STEP(q = 0; why = 0;
-#ifndef BUG_NoHeld
+#ifndef MUTANT_NoHeld
          cell_held[i] = 1
 #endif
         );
 section:
     STEP(health = lock_state; working = working | BIT(i);
-         assert(health != CONSISTENT || (left == right && !torn)));    /* NEWS */
+         assert(health != CONSISTENT || (left == right && !torn)));    /* NOTICE */
     if
     :: atomic { health == CONSISTENT -> skip }
     :: atomic { health == INCONSISTENT -> skip };
@@ -366,22 +371,22 @@ section:
     STEP(right = left);
 exit:
     STEP(working = working & ~BIT(i); cell_held[i] = 0; q = i; own = 1;
-#ifdef BUG_WishBeforePass
+#ifdef MUTANT_MembershipBeforePass
          goto early
 #else
          goto leave
 #endif
         );
-#ifdef BUG_WishBeforePass
+#ifdef MUTANT_MembershipBeforePass
 early:
-    STEP(wish[i] = NONE; goto leave);
+    STEP(membership[i] = NONE; goto leave);
 #endif
 
     /* ---- Ring::pass for machine q, which has the privilege: our own, or that of an absent one. ---- */
 leave:
     atomic { j = 0; to = NOBODY; at = 1; near = q };
-wishes:
-    STEP(members = (wish[j] != NONE -> members | BIT(j) : members); j++; if :: j < N -> goto wishes :: else -> j = 0 fi);
+memberships:
+    STEP(members = (membership[j] != NONE -> members | BIT(j) : members); j++; if :: j < N -> goto memberships :: else -> j = 0 fi);
 renew:  /* Each time the first store that is still to be done; the last look finds none. */
     STEP(do
          :: at < N && !MEMBER(AT) -> at++
@@ -391,7 +396,7 @@ renew:  /* Each time the first store that is still to be done; the last look fin
          :: else -> break
          od;
          if
-#ifndef BUG_StateNotRenewed
+#ifndef MUTANT_StateNotRenewed
          :: at < N && vg[AT] == 0 && !given ->
             given = 1;
 #if RULE == 1
@@ -412,7 +417,7 @@ renew:  /* Each time the first store that is still to be done; the last look fin
             SET_LINK(q, near + 1, GAP); ONLY(q); goto renew
          :: else
          fi;
-#ifndef BUG_UnlinkAfterPass
+#ifndef MUTANT_UnlinkAfterPass
          do :: j < N && !DROPPED(j) -> j++ :: else -> break od;
          if :: j < N -> l = j; SET_LINK(l, 0, 0); l = 0; ONLY(q); goto renew :: else -> j = 0 fi;
 #endif
@@ -425,13 +430,13 @@ pass:
          :: else -> if :: !own -> inside = inside & ~BIT(i) :: else fi
          fi;
          distance = 0;
-#ifdef BUG_UnlinkAfterPass
+#ifdef MUTANT_UnlinkAfterPass
          goto late
 #else
          members = 0; q = 0
 #endif
         );
-#ifdef BUG_UnlinkAfterPass
+#ifdef MUTANT_UnlinkAfterPass
 late:
     STEP(do :: j < N && !DROPPED(j) -> j++ :: else -> break od;
          if :: j < N -> l = j; SET_LINK(l, 0, 0); l = 0; goto late :: else -> j = 0 fi;
@@ -443,52 +448,52 @@ late:
     :: atomic { own -> own = 0 }
     fi;
 
-passed: /* Whoever stands goes on waiting at once. */
+passed: /* A standing member goes on waiting at once. */
     STEP(inside = inside & ~BIT(i);
          if
-         :: wish[i] == EVERY_TURN -> turns[i] = 0; waiting = waiting | BIT(i); goto wake
-         :: else -> wish[i] = NONE; q = i; why = FOR_PASSED; goto look
+         :: membership[i] == EVERY_TURN -> turns[i] = 0; waiting = waiting | BIT(i); goto wake
+         :: else -> membership[i] = NONE; q = i; why = FOR_PASSED; goto look
          fi);
-beside: /* It is here, and we do not want it: does anybody? */
+beside: /* It is here, and we do not want it: looks for another member (Ring::is_wanted_beside). */
     STEP(if
-         :: j != i && wish[j] != NONE -> j = 0; q = 0; after = FOR_TAKE;
-#ifdef BUG_LeavesUnsettled
+         :: j != i && membership[j] != NONE -> j = 0; q = 0; after = FOR_TAKE;
+#ifdef MUTANT_LeavesUnsettled
             goto take
 #else
             goto unsettled
 #endif
          :: else -> j++; if :: j < N -> goto beside :: else -> j = 0; q = 0; goto take fi
          fi);
-wake:   /* Does the one that has it now want it? */
+wake:   /* Whether the machine that has it now has a member. */
     STEP(q = 0;
          if
-#ifndef BUG_PassesUnsettled
-         :: to != NOBODY && wish[to] == NONE -> to = 0; after = FOR_TAKE; goto unsettled
+#ifndef MUTANT_PassesUnsettled
+         :: to != NOBODY && membership[to] == NONE -> to = 0; after = FOR_TAKE; goto unsettled
 #endif
          :: else -> to = 0; goto take
          fi);
 
 withdraw:
-    STEP(wish[i] = NONE; waiting = waiting & ~BIT(i); turns[i] = 0; q = i; why = FOR_WITHDRAW; goto look);
+    STEP(membership[i] = NONE; waiting = waiting & ~BIT(i); turns[i] = 0; q = i; why = FOR_WITHDRAW; goto look);
 
-    /* ---- recovery::recover(q), with q's byte lock in hand. Every step may be repeated by the next reaper. ---- */
+    /* ---- liveness::clear for q, with q's byte lock in hand. Every step may be repeated by the next reaper. ---- */
 reap:
-#ifdef BUG_NewsAfterWish
-    STEP(wish[q] = NONE);
+#ifdef MUTANT_NoticeAfterMembership
+    STEP(membership[q] = NONE);
 #endif
     if
-    :: atomic { cell_held[q] == 0 -> goto reap_news }
+    :: atomic { cell_held[q] == 0 -> goto reap_notice }
     :: atomic { cell_held[q] != 0 ->
-                assert((died_holding & BIT(q)) != 0);    /* NEWS */
+                assert((died_holding & BIT(q)) != 0);    /* NOTICE */
                 lock_state = INCONSISTENT }
 #if DEATHS > 0
     :: MAY_DIE
 #endif
     fi;
     STEP(cell_held[q] = 0; died_holding = died_holding & ~BIT(q));
-reap_news:
-    STEP(wish[q] = NONE);
-reap_forgotten:
+reap_notice:
+    STEP(membership[q] = NONE);
+reap_cleared:
     STEP(if
          :: after == FOR_ATTACH -> after = 0; q = 0; goto take
          :: else -> byte_lock[q] = (byte_lock[q] == i + 1 -> 0 : byte_lock[q]); q = 0; goto unsettled

@@ -184,7 +184,7 @@ impl RobustFutex {
         assert_eq!(unsafe { libc::pthread_mutex_lock(self.mutex.as_ptr()) }, 0);
     }
 
-    /// Has the kernel marked it?
+    /// Returns whether the kernel has marked it.
     fn owner_died(&self) -> bool {
         // SAFETY: glibc's mutex begins with its futex word.
         let word = unsafe { self.mutex.cast::<AtomicU32>().as_ref() };

@@ -65,9 +65,9 @@ pub fn all() -> Vec<Contender> {
         ring("K-state, standing", "Dijkstra's ring", KState, true),
         ring("Raynal, standing", "Raynal's ring modulo n squared", Raynal, true),
         ring("sum, standing", "Raynal's sum ring, step 1", Sum { step: 1 }, true),
-        ring("K-state, on demand", "a wish for each turn", KState, false),
-        ring("Raynal, on demand", "a wish for each turn", Raynal, false),
-        ring("sum, on demand", "a wish for each turn", Sum { step: 1 }, false),
+        ring("K-state, on demand", "a membership for each turn", KState, false),
+        ring("Raynal, on demand", "a membership for each turn", Raynal, false),
+        ring("sum, on demand", "a membership for each turn", Sum { step: 1 }, false),
         bakery("bakery, patience 0", "strictly first come first served", Some(Duration::ZERO)),
         bakery("bakery", "a mutex with default options: others may pass for a millisecond", None),
     ]

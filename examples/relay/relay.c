@@ -116,7 +116,7 @@ static void take_turn(const turnlock_ring *ring, int text, unsigned long leg, un
     turnlock_acquired acquired = {.size = sizeof acquired};
     char half[100];
 
-    /* Waits for our turn. The status is 0, or TURNLOCK_OWNER_DEAD: it is our turn, and there is news. */
+    /* Waits for our turn. The status is 0, or TURNLOCK_OWNER_DEAD: it is our turn, and the last holder died. */
     if (check(turnlock_ring_lock(ring, &acquired)) == TURNLOCK_OWNER_DEAD)
         repair(ring, text);
 

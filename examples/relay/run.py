@@ -166,7 +166,7 @@ class Relay:
     def kill(self, program):
         self.running[program].kill()
 
-    def buried(self, program):
+    def reaped(self, program):
         if self.ended(program) != -signal.SIGKILL:
             raise CannotRun(f"{program} had ended before it was killed: take more legs")
 
@@ -230,7 +230,7 @@ def run(relay, killed, dice):
     time.sleep(dice.random() * 0.002)
     relay.kill(killed)
     after = relay.longest_standstill()
-    relay.buried(killed)
+    relay.reaped(killed)
     say(f"killed {killed}; the longest time without a change of the text: {after * 1e3:.2f} ms ({before * 1e3:.2f} ms before)")
     time.sleep(dice.random() * 0.05)
     relay.start(killed)

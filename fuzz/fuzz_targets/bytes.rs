@@ -49,7 +49,7 @@ pub enum Bytes {
         /// What is overwritten.
         #[arbitrary(with = up_to::<8, _>)]
         pokes: Vec<Poke>,
-        /// Is the header's checksum made right again after that?
+        /// Whether the header's checksum is made right again after that.
         with_checksum: bool,
         /// How long the file is in the end.
         length: Length,

@@ -157,16 +157,16 @@ fn without_descriptors(what: &str) {
     Program::new("no_descriptor").passes(&[what, "memfd"]);
 }
 
-/// That the attacks see what they are after, with a library that has a bug in it.
+/// That the attacks see what they are after, with a library that has a mutant in it.
 #[cfg(feature = "mutants")]
-mod planted {
+mod with_mutants {
     use super::Program;
     use turnlock::mutants::Mutant;
 
-    fn is_caught(bug: Mutant, name: &'static str, arguments: &[&str], verdict: &str) {
-        let run = Program::new(name).run_with(&[("TURNLOCK_MUTANT", &format!("{bug:?}"))], arguments);
-        println!("{bug:?}: {}", run.said.trim_end());
-        assert!(!run.status.success() && run.said.contains(verdict), "{bug:?} was planted: {run}");
+    fn is_caught(mutant: Mutant, name: &'static str, arguments: &[&str], verdict: &str) {
+        let run = Program::new(name).run_with(&[("TURNLOCK_MUTANT", &format!("{mutant:?}"))], arguments);
+        println!("{mutant:?}: {}", run.said.trim_end());
+        assert!(!run.status.success() && run.said.contains(verdict), "{mutant:?} was on: {run}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ fn last_line(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).lines().last().unwrap_or_default().to_owned()
 }
 
-/// Does a process run with this as one of its words?
+/// Returns whether a process runs with this as one of its words.
 fn is_running(word: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let mut commands = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());

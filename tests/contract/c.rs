@@ -259,7 +259,7 @@ impl<L: Functions> Party for AtLock<L> {
         let mutex = self.mutex.handle;
         let mut acquired = sized::<turnlock_acquired>();
         let told = &mut acquired;
-        // SAFETY: open handles, and a place for the news.
+        // SAFETY: open handles, and a place for the notice.
         let status = unsafe {
             match (&self.participant, wait) {
                 (None, Wait::Never) => L::TRY_LOCK(mutex, told),

@@ -189,7 +189,7 @@ pub fn options_of_another_version_are_taken_or_refused_but_never_misread() {
     }
     newer.known.size = size_of::<Newer>();
     newer.new = 1;
-    assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT, "a wish that is not understood is not ignored");
+    assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT, "an option that is not understood is not ignored");
     newer.new = 0;
     newer.known.flags = 1 << 31;
     assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT);
@@ -284,7 +284,7 @@ pub fn a_participant_and_a_mutex_of_two_files_do_not_go_together() {
     }
 }
 
-pub fn a_label_stands_in_the_news() {
+pub fn a_label_stands_in_the_owner_dead_notice() {
     let _no_hang = NoHang::for_seconds(20);
     let place = Place::new();
     let path = std::ffi::CString::new(place.lock_file().to_str().unwrap()).unwrap();

@@ -123,7 +123,7 @@ pub fn a_time_limit_ends_the_wait_and_not_earlier<W: Way>() {
     );
 }
 
-pub fn a_wait_that_timed_out_leaves_nothing_in_the_line<W: Way>() {
+pub fn a_wait_that_timed_out_leaves_nothing_in_the_queue<W: Way>() {
     let stage = Stage::<W>::new();
     let party = stage.party("a");
     let held = party.lock(Wait::Never).unwrap();

@@ -7,7 +7,7 @@ mod c_abi;
 mod c_file;
 mod every;
 mod fair;
-mod news;
+mod owner_dead;
 mod participants;
 mod ring;
 mod rust;
@@ -19,16 +19,16 @@ support::watched_for_seconds!(support::watchdog::USUAL);
 
 /// Tests that each run one case, for one way in or for none.
 macro_rules! cases {
-    ($room:ident, $way:ty: $($case:ident)*) => { $(
+    ($module:ident, $way:ty: $($case:ident)*) => { $(
         #[test]
         fn $case() {
-            crate::$room::$case::<$way>();
+            crate::$module::$case::<$way>();
         }
     )* };
-    ($room:ident: $($case:ident)*) => { $(
+    ($module:ident: $($case:ident)*) => { $(
         #[test]
         fn $case() {
-            crate::$room::$case();
+            crate::$module::$case();
         }
     )* };
 }
@@ -42,7 +42,7 @@ macro_rules! group {
             a_try_at_a_held_lock_would_block
             a_try_at_a_lock_that_never_rests_comes_back
             a_time_limit_ends_the_wait_and_not_earlier
-            a_wait_that_timed_out_leaves_nothing_in_the_line
+            a_wait_that_timed_out_leaves_nothing_in_the_queue
             taking_it_twice_is_a_deadlock_and_changes_nothing
             another_thread_can_cancel_a_wait
             a_cancel_at_any_moment_ends_one_wait
@@ -52,13 +52,13 @@ macro_rules! group {
             a_full_directory_is_an_error_and_the_named_locks_stay
             threads_that_name_the_same_locks_at_once_agree
         }
-        cases! { news, $way:
+        cases! { owner_dead, $way:
             the_next_holder_is_told_who_died
             marked_consistent_the_lock_is_well_again
             nothing_is_to_be_marked_where_nobody_died
             unlocked_without_a_word_it_is_closed_for_everyone_until_a_reset
             a_reset_waits_its_turn
-            a_second_death_before_the_repair_is_news_again
+            a_second_death_before_the_repair_is_told_of_again
             one_who_waits_already_is_told
         }
     };
@@ -72,8 +72,8 @@ macro_rules! group {
             two_handles_of_one_file_share_the_threads_slot
             locks_of_one_name_in_two_files_are_two_locks
         }
-        cases! { news, $way:
-            a_thread_that_ends_inside_is_news
+        cases! { owner_dead, $way:
+            a_thread_that_ends_inside_is_told_of
         }
     };
     (participants, $way:ty) => {
@@ -85,9 +85,9 @@ macro_rules! group {
         }
     };
     (guards, $way:ty) => {
-        cases! { news, $way:
-            a_guard_dropped_by_a_panic_is_news
-            a_guard_taken_and_dropped_while_a_panic_unwinds_is_no_news
+        cases! { owner_dead, $way:
+            a_guard_dropped_by_a_panic_is_told_of
+            a_guard_taken_and_dropped_while_a_panic_unwinds_is_not_told_of
         }
     };
     (without_guards, $way:ty) => {
@@ -141,7 +141,7 @@ mod only_in_c {
         a_mutex_keeps_the_patience_that_its_creator_gave_it
         the_last_message_is_the_calling_threads_own
         a_participant_and_a_mutex_of_two_files_do_not_go_together
-        a_label_stands_in_the_news
+        a_label_stands_in_the_owner_dead_notice
         a_cancelled_participant_may_be_closed_from_another_thread
     }
 }
@@ -160,7 +160,7 @@ mod only_in_rust {
     }
 
     #[test]
-    fn a_participant_dropped_while_it_holds_is_news() {
+    fn a_participant_dropped_while_it_holds_is_told_of() {
         let place = Place::new();
         let file = LockFile::options().label("left early").open(place.lock_file()).unwrap();
         let mutex = file.mutex("a").unwrap();

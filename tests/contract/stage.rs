@@ -42,10 +42,10 @@ impl<W: Way> Stage<W> {
     }
 
     pub fn how_many_wait(&self, name: &str) -> usize {
-        support::line_at(&self.path(), name).len()
+        support::queue_at(&self.path(), name).len()
     }
 
-    /// Somebody else takes the lock at once, without news, and gives it back: its fencing token.
+    /// Somebody else takes the lock at once, without an owner-dead notice, and unlocks: its fencing token.
     pub fn somebody_else_can_take(&self, name: &str) -> u64 {
         support::elsewhere(|| {
             let party = self.party(name);

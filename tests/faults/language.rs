@@ -1,6 +1,6 @@
 //! What a language does around a lock: exceptions, two copies of the library, Ctrl-C.
 
-use super::assert_news_of;
+use super::assert_told_of;
 use nix::{sys::signal::Signal, unistd::Pid};
 use std::{
     ffi::{CStr, CString, c_char, c_void},
@@ -15,7 +15,7 @@ use turnlock::{
 };
 
 #[test]
-fn an_exception_in_cpp_leaves_the_lock_to_the_next_one_with_the_news() {
+fn an_exception_in_cpp_leaves_the_lock_to_the_next_one_which_is_told() {
     let (_no_hang, place) = (NoHang::for_seconds(60), Place::new());
     let program = r#"
         #include <cstring>
@@ -62,7 +62,7 @@ fn an_exception_in_cpp_leaves_the_lock_to_the_next_one_with_the_news() {
         .unwrap();
     let status = limit::end_of(&mut running, "the program");
     assert_eq!(status.code(), None, "it ends by abort");
-    assert_news_of(&place.lock_file(), running.id());
+    assert_told_of(&place.lock_file(), running.id());
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn assert_held(path: &Path) {
 }
 
 /// The next one gets the lock, and is told of `pid`'s death.
-fn assert_news_of(path: &Path, pid: u32) {
+fn assert_told_of(path: &Path, pid: u32) {
     let mutex = LockFile::open(path).unwrap().mutex("a").unwrap();
     let mut guard = mutex.lock_for(Duration::from_secs(10)).unwrap();
     assert_eq!(guard.previous_owner().map(|dead| dead.pid), Some(pid));

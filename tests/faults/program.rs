@@ -1,6 +1,6 @@
 //! What a program does around a lock: children, descriptors, threads that outlive others.
 
-use super::{assert_held, assert_news_of};
+use super::{assert_held, assert_told_of};
 use nix::{
     sys::{
         signal::Signal,
@@ -17,7 +17,7 @@ use std::{
 use support::{
     NoHang, Place,
     actor::{Actor, hear, say},
-    line_at, until,
+    queue_at, until,
 };
 use turnlock::{
     Error, LockFile,
@@ -42,7 +42,7 @@ fn a_child_started_by_posix_spawn_does_not_keep_a_dead_holder_alive() {
     let child = holder.expect_number("spawned") as i32;
     assert_held(&place.lock_file());
     holder.kill();
-    assert_news_of(&place.lock_file(), holder.pid());
+    assert_told_of(&place.lock_file(), holder.pid());
     nix::sys::signal::kill(Pid::from_raw(child), Signal::SIGKILL).expect("it was still there");
 }
 
@@ -115,7 +115,7 @@ fn a_zombie_is_dead() {
     let dead = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
     until("it is dead", || waitid(Id::Pid(zombie), dead).unwrap() != WaitStatus::StillAlive);
     nix::sys::signal::kill(zombie, None).expect("a zombie answers kill(pid, 0)");
-    assert_news_of(&place.lock_file(), holder.pid());
+    assert_told_of(&place.lock_file(), holder.pid());
 }
 
 /// What it asks while it waits forks: the child comes out of its parent's wait with nothing, and the parent waits on.
@@ -162,7 +162,7 @@ fn a_child_that_is_forked_in_a_wait_has_no_part_in_it() {
         let stat = fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
         stat.contains(") Z ")
     });
-    let line = line_at(&path, "a");
+    let line = queue_at(&path, "a");
     assert_eq!(
         line.iter().map(|entry| entry.pid()).collect::<Vec<_>>(),
         [waiter.pid()],

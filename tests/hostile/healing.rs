@@ -70,10 +70,10 @@ fn registers_of_the_holder_are_right_again_after_its_unlock() {
 }
 
 #[test]
-fn one_whose_register_is_overwritten_while_it_waits_does_not_stop_the_line() {
+fn one_whose_register_is_overwritten_while_it_waits_does_not_stop_the_queue() {
     let _no_hang = NoHang::for_seconds(120);
     for value in GARBAGE {
-        // The holder is the thread; in the line are the other, and behind it (or before it) a third.
+        // The holder is the thread; in the queue are the other, and behind it (or before it) a third.
         for other_first in [true, false] {
             let scene = Scene::set();
             let Scene { path, file, mutex, other, .. } = &scene;

@@ -226,7 +226,7 @@ fn left_by_another_boot(place: &Place) -> (Format, u64, u32) {
 }
 
 #[test]
-fn after_a_boot_what_was_held_is_news_and_tokens_jump() {
+fn after_a_boot_what_was_held_is_told_of_and_tokens_jump() {
     const JUMP: u64 = 1 << 40;
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
@@ -249,7 +249,7 @@ fn after_a_boot_what_was_held_is_news_and_tokens_jump() {
     assert!(inspect::snapshot(&path).unwrap().of_this_boot);
     assert_eq!(fs::read(&path).unwrap()[format::BOOT_ID as usize..][..16], this_boot());
     assert_eq!(inspect::snapshot(&path).unwrap().participants.len(), 0, "nobody of before takes part");
-    // Nobody held it: no news, and a token that no one of before can have.
+    // Nobody held it: no owner-dead notice, and a token that no one of before can have.
     let a = file.mutex("a").unwrap();
     let guard = a.try_lock().unwrap();
     assert!(!guard.acquired().previous_owner_died);

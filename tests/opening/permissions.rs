@@ -84,7 +84,7 @@ fn a_file_is_its_owners_alone_unless_a_group_is_named() {
 }
 
 #[test]
-fn members_of_the_group_lock_each_other_out_and_bury_each_other() {
+fn members_of_the_group_lock_each_other_out_and_reap_each_other() {
     if !is_root() {
         return;
     }
@@ -101,7 +101,7 @@ fn members_of_the_group_lock_each_other_out_and_bury_each_other() {
     assert_eq!(tried_as(SOMEBODY, NOBODY, &path).0, TURNLOCK_OK);
     assert!(
         mutex.try_lock().is_err_and(|error| error.code() == TURNLOCK_ERROR_NOT_RECOVERABLE),
-        "it had the news"
+        "it got the owner-dead notice"
     );
 }
 

@@ -76,7 +76,7 @@ fn slots_are_kept_by_descriptors_there_and_by_mappings_beside_it() {
 }
 
 #[test]
-fn the_next_one_has_the_news_when_the_holder_is_killed() {
+fn the_next_holder_is_told_when_the_holder_is_killed() {
     on_an_overlay(nothing, |folder| {
         let path = folder.join("test.lock");
         let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();

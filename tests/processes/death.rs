@@ -36,15 +36,15 @@ fn the_torture_catches_bugs() {
     let _no_hang = NoHang::for_seconds(300);
     let in_any_build = ["NoChoosing", "NoTieBreak", "NoHeld"].as_slice();
     let optimised = ["NoFenceAfterChoosing", "NoFenceBeforeWait"].as_slice();
-    for bug in [in_any_build, if cfg!(debug_assertions) { &[] } else { optimised }].concat() {
-        let mut reports = (1..=20).map(|seed| torture(&Place::new(), 2, 500, seed, bug));
+    for mutant in [in_any_build, if cfg!(debug_assertions) { &[] } else { optimised }].concat() {
+        let mut reports = (1..=20).map(|seed| torture(&Place::new(), 2, 500, seed, mutant));
         let caught = reports.find(|report| !report.violations.is_empty());
-        println!("{bug}: {}", caught.unwrap_or_else(|| panic!("{bug} was not caught")));
+        println!("{mutant}: {}", caught.unwrap_or_else(|| panic!("{mutant} was not caught")));
     }
 }
 
 #[test]
-fn one_killed_in_the_line_does_not_block_those_behind() {
+fn one_killed_in_the_queue_does_not_block_those_behind() {
     let _no_hang = NoHang::for_seconds(30);
     let place = Place::new();
     let path = place.lock_file();
@@ -70,11 +70,11 @@ fn one_killed_in_the_line_does_not_block_those_behind() {
         assert_eq!(puppet.ask("unlock"), Said::Done);
     }
     assert!(tokens.is_sorted());
-    assert!(support::line_at(&path, "a").is_empty());
+    assert!(support::queue_at(&path, "a").is_empty());
 }
 
 #[test]
-fn a_waiter_has_the_news_soon_after_the_holder_was_killed() {
+fn a_waiter_is_told_soon_after_the_holder_was_killed() {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let path = place.lock_file();
@@ -103,7 +103,7 @@ fn a_waiter_has_the_news_soon_after_the_holder_was_killed() {
     }
     latencies.sort();
     let (median, worst) = (latencies[latencies.len() / 2], latencies[latencies.len() - 1]);
-    println!("kill -9 to news: median {median:?}, worst {worst:?}");
+    println!("kill -9 to notice: median {median:?}, worst {worst:?}");
     assert!(worst < Duration::from_secs(2), "{worst:?}");
 }
 
@@ -120,7 +120,7 @@ pub fn ends_holding(words: &[String]) {
 }
 
 #[test]
-fn a_process_that_exits_or_aborts_while_holding_is_news() {
+fn a_process_that_exits_or_aborts_while_holding_is_told_of() {
     let _no_hang = NoHang::for_seconds(30);
     let place = Place::new();
     let path = place.lock_file();

@@ -90,7 +90,7 @@ fn a_forked_child_has_a_slot_of_its_own_and_not_its_parents_locks() {
 }
 
 /// Words: the lock file.
-pub fn forks_while_retaining(words: &[String]) {
+pub fn forks_as_the_bias_owner(words: &[String]) {
     let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
     let enter_often = || (0..200).for_each(|_| mutex.lock().unwrap().unlock().unwrap());
     enter_often();
@@ -114,10 +114,10 @@ pub fn forks_while_retaining(words: &[String]) {
 }
 
 #[test]
-fn a_forked_child_does_not_enter_by_the_privilege_that_its_parent_retains() {
+fn a_forked_child_does_not_enter_by_its_parents_bias() {
     let _no_hang = NoHang::for_seconds(30);
     let place = Place::new();
-    let mut actor = Actor::start("forks_while_retaining", &[place.lock_file().to_str().unwrap()]);
+    let mut actor = Actor::start("forks_as_the_bias_owner", &[place.lock_file().to_str().unwrap()]);
     actor.expect("child waits");
     actor.tell("unlock");
     actor.expect("done");
@@ -201,7 +201,7 @@ pub fn execs_while_holding(words: &[String]) {
 }
 
 #[test]
-fn a_process_that_becomes_another_program_while_holding_is_news() {
+fn a_process_that_becomes_another_program_while_holding_is_told_of() {
     let _no_hang = NoHang::for_seconds(30);
     let place = Place::new();
     let path = place.lock_file();

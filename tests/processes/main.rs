@@ -8,7 +8,7 @@ mod slots;
 
 use death::ends_holding;
 use fork::{
-    execs_while_holding, forks_and_is_killed, forks_while_holding, forks_while_retaining, lends_its_slot,
+    execs_while_holding, forks_and_is_killed, forks_while_holding, forks_as_the_bias_owner, lends_its_slot,
 };
 use slots::hoards;
 use std::path::Path;
@@ -24,7 +24,7 @@ use turnlock::LockFile;
 support::watched_for_seconds!(support::watchdog::USUAL);
 
 support::roles! {
-    counts, ends_holding, execs_while_holding, forks_and_is_killed, forks_while_holding, forks_while_retaining, hoards, lends_its_slot, puppet,
+    counts, ends_holding, execs_while_holding, forks_and_is_killed, forks_while_holding, forks_as_the_bias_owner, hoards, lends_its_slot, puppet,
     tortured,
 }
 

@@ -43,7 +43,7 @@ fn reaps(words: &[String]) {
     let number: u8 = words[1].parse().unwrap();
     stop_at(Step::ALL.into_iter().find(|step| *step as u8 == number).unwrap());
     let mut guard = mutex.lock().unwrap();
-    say(if guard.acquired().previous_owner_died { "news" } else { "no news" });
+    say(if guard.acquired().previous_owner_died { "owner-dead" } else { "well" });
     guard.mark_consistent().unwrap();
     guard.unlock().unwrap();
 }
@@ -199,7 +199,7 @@ fn a_stopped_reaper_is_waited_for_and_goes_on_where_it_stood() {
         let place = Place::new();
         let mut reaper = stopped_at(step, &place.lock_file());
         reaper.signal(Signal::SIGCONT);
-        reaper.expect("news");
+        reaper.expect("owner-dead");
         reaper.end_well();
         let mutex = LockFile::open(place.lock_file()).unwrap().mutex("a").unwrap();
         assert!(!mutex.lock().unwrap().acquired().previous_owner_died, "{step:?}: told twice");
@@ -218,7 +218,7 @@ fn what_a_killed_reaper_left_half_done_another_one_finishes() {
         assert!(guard.acquired().previous_owner_died, "{step:?}: nobody told");
         guard.mark_consistent().unwrap();
         drop(guard);
-        // The reaper itself may keep its slot until somebody needs it: it was out of the line, to let others pass.
+        // The reaper itself may keep its slot until another one needs it: it had backed off, to let others pass.
         let status = inspect::snapshot(place.lock_file()).unwrap();
         let dead = status.participants.iter().filter(|one| one.life == Life::Dead);
         assert!(dead.map(|one| one.pid).all(|pid| pid == reaper.pid()), "{step:?}: {status:?}");

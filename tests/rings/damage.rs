@@ -19,7 +19,7 @@ fn open(place: &Place) -> LockFile {
     LockFile::options().participants(SLOTS).locks(2).open(place.lock_file()).unwrap()
 }
 
-/// Anything in states, links and wishes, again and again, while three stand in the ring: the turns go on, and once
+/// Anything in states, links and memberships, again and again, while three stand in the ring: the turns go on, and once
 /// nobody overwrites them any more, it is one at a time.
 #[test]
 fn the_turn_goes_on_whatever_is_written_over_it() {

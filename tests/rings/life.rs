@@ -37,7 +37,7 @@ fn the_ring_waits_for_one_who_stands_and_not_for_one_who_left() {
     }
 }
 
-/// A standing participant that is dead is passed over, and is news only if it had the turn.
+/// A standing participant that is dead is passed over, and is told of only if it had the turn.
 #[test]
 fn a_dead_standing_participant_is_passed_over() {
     let _no_hang = NoHang::for_seconds(60);
@@ -58,11 +58,11 @@ fn a_dead_standing_participant_is_passed_over() {
                 let waits = threads.spawn(|| {
                     let ring = file.ring_options().algorithm(algorithm).open("a").unwrap();
                     let mut guard = ring.lock().unwrap();
-                    let news = guard.acquired().previous_owner_died;
-                    if news {
+                    let told = guard.acquired().previous_owner_died;
+                    if told {
                         guard.mark_consistent().unwrap();
                     }
-                    news
+                    told
                 });
                 until("it waits", || {
                     inspect::snapshot(place.lock_file()).unwrap().locks[0].queue.len() + usize::from(inside)

@@ -78,7 +78,7 @@ fn the_turn_goes_round_exactly_among_standing_participants() {
 }
 
 /// Remark IV: who wants a turn waits for n - 1 turns of others at most. Everyone waits, one more comes, and the turns
-/// are counted from its wish.
+/// are counted from the beginning of its membership.
 #[test]
 fn one_who_comes_back_waits_for_each_other_once() {
     let _no_hang = NoHang::for_seconds(120);

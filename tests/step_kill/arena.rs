@@ -20,7 +20,7 @@ pub struct Arena {
     pub inside: AtomicU32,
     /// 1 from before the victim's `lock` to after its `unlock` (or its failure).
     pub busy: AtomicU32,
-    /// Must the news of an earlier death still come? A [`Debt`].
+    /// Whether the owner-dead notice of an earlier death must still come: a [`Debt`].
     pub owed: AtomicU32,
     /// Is the lock closed until a reset? A [`Closed`].
     pub closed: AtomicU32,
@@ -30,7 +30,7 @@ pub struct Arena {
     pub result: Result,
 }
 
-/// Must the news of an earlier death still come?
+/// Whether the owner-dead notice of an earlier death must still come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Debt {
@@ -42,7 +42,7 @@ pub enum Debt {
     BeingPaid = 2,
 }
 
-/// Is the lock closed, since somebody had the news of a death and did not repair?
+/// Whether the lock is closed, since a holder got an owner-dead notice and did not repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Closed {

@@ -53,8 +53,8 @@ pub struct Outcome {
     pub sleeps: usize,
     /// Kills that found the victim in its critical section.
     pub inside: usize,
-    /// Kills after which somebody had the news of a death.
-    pub news: usize,
+    /// Kills after which a survivor got an owner-dead notice.
+    pub told: usize,
     /// Trials whose victim went another way than it was to.
     pub strayed: usize,
     /// Every point of the whole way was come to.
@@ -103,7 +103,7 @@ pub struct Crew {
     outcome: Outcome,
     progress: Progress,
     one_fault_is_enough: bool,
-    pub short_cuts: bool,
+    short_cuts: bool,
     /// Kills after every instruction.
     every: bool,
 }
@@ -112,7 +112,7 @@ pub struct Crew {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Consequence {
     inside: bool,
-    news: bool,
+    told: bool,
 }
 
 /// What a worker is at.
@@ -144,12 +144,14 @@ impl Crew {
         if self.has_seen_enough() {
             return None;
         }
-        let stretch = Stretch::learn(self, Point::after_calls(calls, self.outcome.sleeps > 0))?;
-        let places = stretch.points(self.short_cuts, self.every);
+        let start = Point::after_calls(calls, self.outcome.sleeps > 0);
+        let short_cuts = self.short_cuts;
+        let stretch = Stretch::learn(start, short_cuts, |from, length| self.two_lessons(from, length))?;
+        let places = stretch.points(short_cuts, self.every);
         self.progress.learnt(places.len());
         let consequences = self.kill_at(&places)?;
         self.outcome.inside += consequences.iter().filter(|consequence| consequence.inside).count();
-        self.outcome.news += consequences.iter().filter(|consequence| consequence.news).count();
+        self.outcome.told += consequences.iter().filter(|consequence| consequence.told).count();
         self.outcome.compare(&places, &consequences);
         self.outcome.instructions += stretch.length();
         self.outcome.points += places.len();
@@ -176,8 +178,8 @@ impl Crew {
             if !self.outcome.judge(result, &job.place.point) {
                 continue;
             } else if job.place.address.is_none_or(|expected| expected == address) {
-                let [inside, news] = [&result.inside, &result.news].map(|word| word.load(SeqCst) != 0);
-                consequences[job.number] = Consequence { inside, news };
+                let [inside, told] = [&result.inside, &result.told].map(|word| word.load(SeqCst) != 0);
+                consequences[job.number] = Consequence { inside, told };
                 done += 1;
                 self.progress.one_more();
                 continue;
@@ -194,7 +196,7 @@ impl Crew {
 
     /// Two trials that note the next instructions from a point on, at the same time if there are two workers. `None`:
     /// one went wrong.
-    pub fn two_lessons(&mut self, from: Point, instructions: u32) -> Option<[Lesson; 2]> {
+    fn two_lessons(&mut self, from: Point, instructions: u32) -> Option<[Lesson; 2]> {
         let mut lessons = Vec::new();
         while lessons.len() < 2 {
             for worker in 0..self.workers.len().min(2) {
@@ -256,7 +258,7 @@ impl Outcome {
         }
     }
 
-    /// Went the trial well?
+    /// Returns whether the trial went well, and keeps the fault if not.
     fn judge(&mut self, result: &Result, point: &Point) -> bool {
         let status = result.status.load(SeqCst) as i32;
         let fault = match (result.complaint(), status) {

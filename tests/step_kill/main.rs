@@ -78,7 +78,7 @@ fn killed_at_any_instruction_the_others_go_on_and_are_told() {
 #[test]
 fn a_death_after_an_instruction_that_changed_nothing_leads_to_nothing_else() {
     let Some(_alone) = alone() else { return };
-    let scenarios = [&scenarios::LOCK_FREE, &scenarios::RETAINED_ENTRY];
+    let scenarios = [&scenarios::LOCK_FREE, &scenarios::BIASED_ACQUISITION];
     let play = |(at, scenario): (usize, &&crew::Scenario)| {
         let progress = Progress::of(scenario.name, at + 1, scenarios.len());
         crew::kill_after_every_instruction(scenario, progress)
@@ -104,22 +104,22 @@ fn a_worker_that_cannot_fork_fails_the_test_at_once() {
     assert!(began.elapsed() < limit::seconds(10), "it took {:?}: {failure}", began.elapsed());
 }
 
-/// That the oracle can see bugs is what makes its silence worth something.
+/// That the oracle sees mutants is what makes its silence worth something.
 #[cfg(feature = "mutants")]
-mod seeded_bugs {
+mod with_mutants {
     use super::{Progress, alone, crew::Scenario, kill_everywhere, scenarios};
     use turnlock::mutants::{self, Mutant};
 
     /// By a fault that says `what`.
-    fn is_caught(bug: Mutant, scenario: &Scenario, what: &str) {
+    fn is_caught(mutant: Mutant, scenario: &Scenario, what: &str) {
         let Some(_alone) = alone() else { return };
-        mutants::switch_on(Some(bug));
+        mutants::switch_on(Some(mutant));
         let outcome = kill_everywhere(scenario, true, Progress::of(scenario.name, 1, 1));
         mutants::switch_on(None);
         let fault =
-            outcome.faults.first().unwrap_or_else(|| panic!("{bug:?} was planted and nothing was seen"));
-        println!("{bug:?}: seen after {} points. {fault}", outcome.points);
-        assert!(fault.contains(what), "another fault than the one that was planted: {fault}");
+            outcome.faults.first().unwrap_or_else(|| panic!("{mutant:?} was on and nothing was seen"));
+        println!("{mutant:?}: seen after {} points. {fault}", outcome.points);
+        assert!(fault.contains(what), "another fault than the mutant's: {fault}");
     }
 
     #[test]
@@ -128,13 +128,13 @@ mod seeded_bugs {
     }
 
     #[test]
-    fn a_death_that_is_forgotten_before_it_is_written_down_is_caught() {
+    fn a_number_that_is_cleared_before_the_owner_dead_notice_is_caught() {
         is_caught(Mutant::ClearBeforeNotice, &scenarios::TAKE_A_DEAD_ONES_PLACE, "told");
     }
 
     #[test]
     fn one_who_died_trying_to_enter_and_passes_for_an_owner_is_caught() {
-        is_caught(Mutant::OwnerDeadByTrying, &scenarios::RETAINED_ENTRY, "told");
+        is_caught(Mutant::OwnerDeadByTrying, &scenarios::BIASED_ACQUISITION, "told");
     }
 
     #[test]

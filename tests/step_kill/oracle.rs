@@ -72,7 +72,7 @@ pub fn the_victim_stands_still(trial: &Trial, stage: &Stage) {
     }
 }
 
-/// Is somebody on the ring, and nobody who is has the privilege?
+/// Returns whether there are machines on the ring, and none of them has the privilege.
 fn the_ring_is_lost(trial: &Trial, stage: &Stage) -> bool {
     let Kind::Ring(_) = stage.kind else { return false };
     let path = trial.lock_file();
@@ -94,9 +94,9 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
     assert_eq!(alive, 1, "the living and the dead are mixed up: {status:?}");
 
     let dead_holder = lock.holder.as_ref().filter(|holder| holder.participant.life == Life::Dead);
-    let news = enter(trial, &stage.lock, None);
+    let told = enter(trial, &stage.lock, None);
     let expected = lock.state == "inconsistent" || (lock.state == "consistent" && dead_holder.is_some());
-    assert_eq!(news, expected, "told of a death, against what the file said: {status:?}");
+    assert_eq!(told, expected, "told of a death, against what the file said: {status:?}");
     let (told, found) = (stage.lock.previous_owner(), lock.previous_owner.as_ref());
     let dead = dead_holder.map(Entry::pid).or(found.map(|owner| owner.pid));
     assert_eq!(told.map(|owner| owner.pid), dead, "told who died, against what the file said: {status:?}");
@@ -106,7 +106,7 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
         .map(|newcomer| {
             let newcomer =
                 stage.file.participant().unwrap_or_else(|error| panic!("newcomer {newcomer}: {error}"));
-            assert!(!enter(trial, &stage.lock, Some(&newcomer)), "news of a death that was told before");
+            assert!(!enter(trial, &stage.lock, Some(&newcomer)), "an owner-dead notice that was given before");
             newcomer
         })
         .collect();
@@ -126,7 +126,7 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
 fn the_file_is_whole(trial: &Trial, participants: u32, kind: Kind) {
     let path = trial.lock_file();
     let stage = Stage::with(trial, participants, kind);
-    assert!(!enter(trial, &stage.lock, None), "news of a death that was told before");
+    assert!(!enter(trial, &stage.lock, None), "an owner-dead notice that was given before");
     drop(stage);
     let status = inspect::snapshot(&path).unwrap();
     assert!(status.participants.is_empty(), "{status:?}");
@@ -150,18 +150,18 @@ macro_rules! has_its_turn {
     ($arena:expr, $was_closed:expr, $guard:expr) => {{
         let (arena, mut guard) = ($arena, $guard);
         assert!($was_closed != Closed::Yes as u32, "a closed lock let somebody in");
-        let news = guard.acquired().previous_owner_died;
+        let told = guard.acquired().previous_owner_died;
         let [inside, busy, owed] = [&arena.inside, &arena.busy, &arena.owed].map(|word| word.load(SeqCst));
-        assert!(news || inside == 0, "the victim was inside, and the next one was not told");
-        assert!(news || owed != Debt::Owed as u32, "an earlier death inside was never told");
-        assert!(!news || busy != 0 || owed != Debt::None as u32, "news of a death, and nobody died inside");
+        assert!(told || inside == 0, "the victim was inside, and the next one was not told");
+        assert!(told || owed != Debt::Owed as u32, "an earlier death inside was never told");
+        assert!(!told || busy != 0 || owed != Debt::None as u32, "an owner-dead notice, and nobody died inside");
         let last_token = arena.token.swap(guard.fencing_token(), SeqCst);
         assert!(guard.fencing_token() > last_token, "the fencing token did not rise");
         let (a, b) = (arena.a.load(SeqCst), arena.b.load(SeqCst));
-        assert!(news || a == b, "the data are torn ({a}, {b}), and there was no news");
+        assert!(told || a == b, "the data are torn ({a}, {b}), and there was no owner-dead notice");
         let consistent = guard.mark_consistent();
-        if news {
-            arena.result.news.store(1, SeqCst);
+        if told {
+            arena.result.told.store(1, SeqCst);
             consistent.unwrap();
             for word in [&arena.inside, &arena.busy, &arena.owed, &arena.closed] {
                 word.store(0, SeqCst);
@@ -172,12 +172,12 @@ macro_rules! has_its_turn {
         arena.a.store(a + 1, SeqCst);
         arena.b.store(a + 1, SeqCst);
         guard.unlock().unwrap();
-        news
+        told
     }};
 }
 
 /// Takes the lock as `me` (or as this thread), checks all that an acquisition promises, repairs, and gives it back. Was
-/// there news?
+/// there told?
 ///
 /// Also while the victim is alive: then it is outside.
 pub fn enter(trial: &Trial, lock: &Lock, me: Option<&Participant>) -> bool {
@@ -187,7 +187,7 @@ pub fn enter(trial: &Trial, lock: &Lock, me: Option<&Participant>) -> bool {
         None => lock.lock_for(PATIENCE).map(|guard| has_its_turn!(trial.arena, was_closed, guard)),
     };
     match turn {
-        Ok(news) => news,
+        Ok(told) => told,
         Err(Error::NotRecoverable) if was_closed != Closed::No as u32 => {
             reset(trial, lock);
             enter(trial, lock, me)

@@ -96,8 +96,8 @@ pub struct Result {
     pub at_sleep: AtomicU32,
     /// 1: it was in its critical section.
     pub inside: AtomicU32,
-    /// 1: somebody had the news of a death inside.
-    pub news: AtomicU32,
+    /// 1: a survivor got an owner-dead notice.
+    pub told: AtomicU32,
     message_bytes: AtomicU32,
     message: [AtomicU8; LONGEST_MESSAGE],
     count_noted: AtomicU32,
@@ -108,7 +108,7 @@ impl Result {
     /// As before a trial.
     pub fn clear(&self) {
         self.address.store(0, SeqCst);
-        for word in [&self.status, &self.at_end, &self.at_call, &self.at_sleep, &self.inside, &self.news] {
+        for word in [&self.status, &self.at_end, &self.at_call, &self.at_sleep, &self.inside, &self.told] {
             word.store(0, SeqCst);
         }
         self.message_bytes.store(0, SeqCst);

@@ -5,7 +5,7 @@ use super::crew::Outcome;
 /// Prints it; gives what went wrong, if anything did.
 pub fn print(outcomes: &[Outcome]) -> Option<String> {
     println!(
-        "\n| victim | instructions | kill points | system calls | in a sleep | inside | news | strayed | seconds |\n\
+        "\n| victim | instructions | kill points | system calls | in a sleep | inside | told | strayed | seconds |\n\
          |---|---|---|---|---|---|---|---|---|"
     );
     for outcome in outcomes {
@@ -19,7 +19,7 @@ pub fn print(outcomes: &[Outcome]) -> Option<String> {
         calls: sum(|outcome| outcome.calls),
         sleeps: sum(|outcome| outcome.sleeps),
         inside: sum(|outcome| outcome.inside),
-        news: sum(|outcome| outcome.news),
+        told: sum(|outcome| outcome.told),
         strayed: sum(|outcome| outcome.strayed),
         seconds: outcomes.iter().map(|outcome| outcome.seconds).sum(),
         ..Outcome::default()
@@ -41,7 +41,7 @@ fn row(outcome: &Outcome) {
         outcome.calls,
         outcome.sleeps,
         outcome.inside,
-        outcome.news,
+        outcome.told,
         outcome.strayed,
         outcome.seconds
     );

@@ -16,7 +16,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Does it sleep, or try to?
+    /// Returns whether it sleeps, or tries to.
     pub fn is_futex_wait(&self) -> bool {
         self.number == libc::SYS_futex && self.second as i32 & 0x7f == libc::FUTEX_WAIT
     }
@@ -120,12 +120,12 @@ impl Tracee {
         }
     }
 
-    /// Has it come to the end of what it was to do?
+    /// Returns whether it has come to the end of what it was to do.
     pub fn is_at_end(&self) -> bool {
         self.away || self.arena.ended.load(std::sync::atomic::Ordering::Relaxed) != 0
     }
 
-    /// Is the next instruction a system call?
+    /// Returns whether the next instruction is a system call.
     pub fn is_at_call(&self) -> bool {
         const SYSCALL: u64 = 0x050f;
         !self.away && self.read_code(self.address()) & 0xffff == SYSCALL

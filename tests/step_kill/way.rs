@@ -3,10 +3,7 @@
 //! A stretch is learnt by stepping, some instructions at a time: the fewer at once, the less time passes for the victim
 //! (a step takes some 20 microseconds), which reads the clock now and then.
 
-use super::{
-    crew::Crew,
-    order::{Point, Result, ShortCut},
-};
+use super::order::{Point, Result, ShortCut};
 use std::{collections::HashMap, sync::atomic::Ordering::SeqCst};
 
 /// So many instructions are learnt at once.
@@ -60,7 +57,7 @@ impl Lesson {
         }
     }
 
-    /// Did both victims go the same way? What others change meanwhile need not be the same.
+    /// Returns whether both victims went the same way. What others change meanwhile need not be the same.
     fn agrees_with(&self, other: &Self) -> bool {
         let addresses = |lesson: &Self| lesson.stops.iter().map(|stop| stop.address).collect::<Vec<_>>();
         let ends = |lesson: &Self| (lesson.at_call, lesson.at_end, lesson.at_sleep);
@@ -69,16 +66,20 @@ impl Lesson {
 }
 
 impl Stretch {
-    /// Learns the one that begins at `start`. Whatever is learnt, two trials must agree on. `None`: they went
-    /// wrong, or never agreed.
-    pub fn learn(crew: &mut Crew, start: Point) -> Option<Self> {
+    /// Learns the one that begins at `start`. `two_lessons` has two trials note so many instructions from a point on, and
+    /// they must agree. `None`: they went wrong, or never agreed.
+    pub fn learn(
+        start: Point,
+        short_cuts: bool,
+        mut two_lessons: impl FnMut(Point, u32) -> Option<[Lesson; 2]>,
+    ) -> Option<Self> {
         let mut stretch = Self { start, stops: Vec::new(), is_last: false, sleeps: false };
         for _ in 0..DISAGREEMENTS {
             loop {
                 // The last instruction known is the first of the lesson.
-                let last = stretch.places(crew.short_cuts).last();
+                let last = stretch.places(short_cuts).last();
                 let from = last.map_or(start, |place| place.point);
-                let [one, other] = crew.two_lessons(from, LESSON)?;
+                let [one, other] = two_lessons(from, LESSON)?;
                 let first = one.stops.first().map(|stop| stop.address);
                 let follows = last.is_none_or(|place| place.address == first);
                 if !one.agrees_with(&other) || !follows {

@@ -7,9 +7,9 @@ use support::forked::shared_with_children;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Fault {
-    /// Two in the critical section at once, or a dead owner without news.
+    /// Two in the critical section at once, or a dead owner without a notice.
     DoubleEntry,
-    /// The two words disagree, and no news came.
+    /// The two words disagree, and no owner-dead notice came.
     Torn,
     /// A fencing token that is not larger than the last.
     Token,
@@ -33,7 +33,7 @@ pub struct Arena {
     pub owner: AtomicU32,
     pub last_token: AtomicU64,
     pub progress: AtomicU64,
-    pub news: AtomicU64,
+    pub told: AtomicU64,
     pub faults: [AtomicU64; FAULTS.len()],
     pub last_error: AtomicU32,
     pub workers: [Note; MAX_WORKERS],
@@ -82,9 +82,9 @@ impl Arena {
         self.killed[at].pid.store(pid, Relaxed);
     }
 
-    /// The news of `pid`'s death came to one who had begun to wait at `began`.
-    pub fn note_news(&self, pid: u32, began: u64) {
-        self.news.fetch_add(1, Relaxed);
+    /// The owner-dead notice of `pid` came to one who had begun to wait at `began`.
+    pub fn note_told(&self, pid: u32, began: u64) {
+        self.told.fetch_add(1, Relaxed);
         let Some(killed) = self.killed.iter().find(|killed| killed.pid.load(Relaxed) == pid) else { return };
         // Whoever is told again, since the one who was told first died before it had repaired, is told of that one's
         // death rather than of this one's.
@@ -97,7 +97,7 @@ impl Arena {
         }
     }
 
-    /// From death (or from beginning to wait, if later) to the next holder's news, in nanoseconds.
+    /// From death (or from beginning to wait, if later) to the next holder's owner-dead notice, in nanoseconds.
     pub fn latencies(&self) -> impl Iterator<Item = u64> + '_ {
         let count = (self.latency_count.load(Relaxed) as usize).min(LATENCIES);
         self.latencies[..count].iter().map(|latency| u64::from(latency.load(Relaxed)))

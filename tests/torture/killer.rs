@@ -46,9 +46,9 @@ pub struct Round {
     pub standing: Standing,
     /// Workers are also stopped for up to three milliseconds.
     pub stops: bool,
-    /// What the lock has learnt of retentions that did not pay is taken back all the time, so that there are many.
-    pub retains: bool,
-    pub bug: Option<Mutant>,
+    /// What the lock has learnt of biases that did not pay is cleared all the time, so that there are many.
+    pub biased: bool,
+    pub mutant: Option<Mutant>,
     /// Most kills are at this step, rather than at any.
     pub mostly_at: Option<Step>,
 }
@@ -61,7 +61,7 @@ pub struct Outcome {
     pub deaths: BTreeMap<u32, u64>,
     pub entries: u64,
     pub stops: u64,
-    pub news: u64,
+    pub told: u64,
     pub latencies: Vec<u64>,
     pub faults: Vec<(Fault, u64)>,
     pub last_error: i32,
@@ -148,7 +148,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         deaths,
         entries: arena.progress.load(Relaxed),
         stops: killer.stops,
-        news: arena.news.load(Relaxed),
+        told: arena.told.load(Relaxed),
         latencies: arena.latencies().collect(),
         faults: super::arena::FAULTS
             .map(|fault| (fault, arena.faults[fault as usize].load(Relaxed)))
@@ -163,12 +163,12 @@ impl Killer<'_> {
         let mut plans: Vec<Plan> = (0..self.round.workers).map(|worker| self.start(worker)).collect();
         let mut killed = 0;
         let mut last = (0, Instant::now());
-        // A seeded bug has shown itself at the first fault; a real one should be seen in full.
-        while killed < kills && (self.round.bug.is_none() || self.arena.faults() == 0) {
+        // A mutant has shown itself at the first fault; a real bug should be seen in full.
+        while killed < kills && (self.round.mutant.is_none() || self.arena.faults() == 0) {
             for plan in &mut plans {
                 self.act(plan);
             }
-            if self.round.retains {
+            if self.round.biased {
                 self.forget_what_was_learnt();
             }
             let mut died = false;
@@ -226,7 +226,7 @@ impl Killer<'_> {
                     libc::_exit(101);
                 }
             }
-            mutants::switch_on(self.round.bug);
+            mutants::switch_on(self.round.mutant);
             let stands = match self.round.standing {
                 Standing::Nobody => false,
                 Standing::EveryOther => worker.is_multiple_of(2),

@@ -1,5 +1,5 @@
 //! Torture: workers share one lock, a mutex or a turn ring, and are killed, at random moments and at each named step,
-//! and stopped; an oracle in plain shared memory watches. No hang, no double entry, no torn data without news, tokens
+//! and stopped; an oracle in plain shared memory watches. No hang, no double entry, no torn data without an owner-dead notice, tokens
 //! that only rise.
 //!
 //! Needs `--features trace,mutants`. `TURNLOCK_TORTURE_KILLS` says how many kills in the rounds with a mutex
@@ -59,21 +59,21 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
     let cores = cores();
     println!("seed {seed}, {cores} cores");
     let only = std::env::var("TURNLOCK_TORTURE_ROUNDS").unwrap_or_default();
-    let round = |name, workers, stops, patience, retains| Round {
+    let round = |name, workers, stops, patience, biased| Round {
         name,
         workers,
         stops,
         lock: Kind::Mutex { patience },
         standing: Standing::Nobody,
-        retains,
-        bug: None,
+        biased,
+        mutant: None,
         mostly_at: None,
     };
     let strict = Duration::ZERO;
     let of_mutexes = [
         round("workers = cores, strict", cores, false, strict, false),
-        round("workers = cores, strict, retaining, stops", cores, true, strict, true),
-        round("workers = cores + 1, patient, retaining", cores + 1, false, DEFAULT_PATIENCE, true),
+        round("workers = cores, strict, biased, stops", cores, true, strict, true),
+        round("workers = cores + 1, patient, biased", cores + 1, false, DEFAULT_PATIENCE, true),
         round("workers = 3 x cores, patient, stops", 3 * cores, true, DEFAULT_PATIENCE, false),
     ];
     let round = |name, workers, stops, algorithm, standing| Round {
@@ -97,43 +97,43 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
 
 /// Bugs that show when participants die, or when they run on several cores at once. That the oracle can see them is
 /// what makes its silence worth something.
-fn is_caught(bug: Mutant, mostly_at: Option<Step>, may_show_as: &[Fault]) {
+fn is_caught(mutant: Mutant, mostly_at: Option<Step>, may_show_as: &[Fault]) {
     let strict = Kind::Mutex { patience: Duration::ZERO };
-    is_caught_among(cores(), strict, bug, mostly_at, may_show_as);
+    is_caught_among(cores(), strict, mutant, mostly_at, may_show_as);
 }
 
 /// On a ring, among so many more workers than cores.
 fn is_caught_on_ring(
     more: usize,
     algorithm: RingAlgorithm,
-    bug: Mutant,
+    mutant: Mutant,
     mostly_at: Option<Step>,
     may_show_as: &[Fault],
 ) {
-    is_caught_among(cores() + more, Kind::Ring(algorithm), bug, mostly_at, may_show_as);
+    is_caught_among(cores() + more, Kind::Ring(algorithm), mutant, mostly_at, may_show_as);
 }
 
-fn is_caught_among(workers: usize, lock: Kind, bug: Mutant, mostly_at: Option<Step>, may_show_as: &[Fault]) {
+fn is_caught_among(workers: usize, lock: Kind, mutant: Mutant, mostly_at: Option<Step>, may_show_as: &[Fault]) {
     let _alone = alone();
     // Usually the first attempt is enough; on a machine that gives us one core at a time, a missing fence needs more.
     for attempt in 1..=40 {
         let round = Round {
-            name: "seeded bug",
+            name: "mutant",
             workers,
             lock,
             standing: Standing::Nobody,
             stops: attempt % 2 == 0,
-            retains: bug.is_of_bias(),
-            bug: Some(bug),
+            biased: mutant.is_of_bias(),
+            mutant: Some(mutant),
             mostly_at,
         };
         let outcome = killer::torture(&round, 2_000, seed());
         if let Some(fault) = may_show_as.iter().find(|fault| outcome.count(**fault) > 0) {
-            println!("{bug:?}: {fault:?} after at most {} kills", outcome.kills() * attempt);
+            println!("{mutant:?}: {fault:?} after at most {} kills", outcome.kills() * attempt);
             return;
         }
     }
-    panic!("{bug:?} was planted and nothing was seen");
+    panic!("{mutant:?} was on and nothing was seen");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_missing_barrier_after_asking_is_caught() {
 }
 
 #[test]
-fn a_retainer_that_looks_before_it_says_that_it_tries_is_caught() {
+fn a_bias_owner_that_looks_before_it_says_that_it_tries_is_caught() {
     is_caught(Mutant::FlagAfterCheck, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
 }
 
@@ -177,7 +177,7 @@ fn a_number_given_up_before_control_is_written_is_caught() {
 }
 
 #[test]
-fn a_retainer_that_writes_control_itself_is_caught() {
+fn a_bias_owner_that_writes_the_bias_word_itself_is_caught() {
     is_caught(Mutant::BiasByNonHead, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
 }
 
@@ -189,6 +189,6 @@ fn a_newcomer_with_the_state_that_it_left_with_is_caught() {
 }
 
 #[test]
-fn a_wish_without_the_reconfiguration_lock_is_caught() {
+fn a_membership_without_the_reconfiguration_lock_is_caught() {
     is_caught_on_ring(0, RingAlgorithm::Raynal, Mutant::AskWithoutLock, None, TWO_INSIDE);
 }

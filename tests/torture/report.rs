@@ -7,7 +7,7 @@ use turnlock::trace::Step;
 
 /// Prints it; gives the faults, if there are any.
 pub fn print(outcomes: &[Outcome]) -> Option<String> {
-    println!("\n| round | kills | seconds | entries | stops | owner-dead news |");
+    println!("\n| round | kills | seconds | entries | stops | owner-dead notices |");
     println!("|---|---|---|---|---|---|");
     for outcome in outcomes {
         println!(
@@ -17,7 +17,7 @@ pub fn print(outcomes: &[Outcome]) -> Option<String> {
             outcome.seconds,
             outcome.entries,
             outcome.stops,
-            outcome.news
+            outcome.told
         );
     }
     println!("\n| killed at step | mutexes | rings |\n|---|---|---|");
@@ -33,7 +33,7 @@ pub fn print(outcomes: &[Outcome]) -> Option<String> {
         row(&format!("{step:?}"), step as u32);
     }
     println!(
-        "\n| news after a death, microseconds | count | p50 | p90 | p99 | p99.9 | max |\n|---|---|---|---|---|---|---|"
+        "\n| notice after a death, microseconds | count | p50 | p90 | p99 | p99.9 | max |\n|---|---|---|---|---|---|---|"
     );
     for outcome in outcomes {
         let mut histogram = Histogram::<u64>::new(3).expect("3 digits");

@@ -19,7 +19,7 @@ static ME: AtomicUsize = AtomicUsize::new(0);
 pub struct Post<'a> {
     pub file: &'a LockFile,
     pub lock: &'a Lock,
-    /// Does it take part standing?
+    /// Whether it takes part standing.
     pub stands: bool,
 }
 
@@ -35,7 +35,7 @@ pub fn work(arena: &'static Arena, me: usize, post: &Post, mut dice: Dice) -> ! 
             arena.fault(Fault::Error);
         }
         arena.workers[me].step.store(0, Relaxed);
-        // Sometimes many in a row: that is when the privilege is retained.
+        // Sometimes many in a row: that is when the lock becomes biased.
         if bursting > 0 {
             bursting -= 1;
             continue;
@@ -117,7 +117,7 @@ fn section(
 ) {
     let owner = me as u32 + 1;
     if let Some(dead) = dead {
-        arena.note_news(dead.pid, began);
+        arena.note_told(dead.pid, began);
         arena.b.store(arena.a.load(Relaxed), Relaxed);
         arena.owner.store(0, Relaxed);
         if mark_consistent().is_err() {

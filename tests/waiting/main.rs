@@ -78,7 +78,7 @@ fn a_second_of_waiting_costs_less_than_150_short_wake_ups_wherever_in_the_line()
             "{behind} between it and the holder: waited {waited:?} in {slept} sleeps, for {cost:?} of processor time"
         );
         assert!(waited >= Duration::from_secs(1), "{waited:?}");
-        // A little more where the line behind a busy machine takes longer than a second.
+        // A little more where the queue behind a busy machine takes longer than a second.
         assert!((slept as f64) < 150.0 * waited.as_secs_f64(), "{slept} sleeps in {waited:?}");
         // AdaptiveSpin the whole time, it would not sleep at all.
         assert!(cost < waited / 10, "{cost:?} in {waited:?}");

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod contender;
 pub mod csv;
 pub mod environment;
+pub mod lock;
 pub mod number;
 pub mod others;
 pub mod place;

@@ -1,4 +1,4 @@
-//! Child processes: fork, pin to a core, look after, end.
+//! Child processes: fork, pin to a core, watch, end.
 
 use crate::clock;
 use std::{io, panic};

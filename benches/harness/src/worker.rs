@@ -3,7 +3,7 @@
 use crate::{
     arena::{self, Arena, Phase},
     clock,
-    contender::Lock,
+    lock::Lock,
     scenario::Shape,
     work::Work,
 };

@@ -65,7 +65,7 @@ pub fn tries_a_dead_ones_place(trial: &Trial) {
 }
 
 /// The first to die has said that it is choosing, and has no number.
-pub fn buries_one_in_the_doorway(trial: &Trial) {
+pub fn reaps_one_in_the_doorway(trial: &Trial) {
     const CHOOSING: u64 = 1;
     let stage = Stage::new(trial);
     let first = trial.victim(|| {

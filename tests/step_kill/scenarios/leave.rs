@@ -30,15 +30,15 @@ pub fn wakes(trial: &Trial) {
     the_living_go_on(trial, stage);
 }
 
-/// With the news of a death.
+/// After an owner-dead notice.
 pub fn repairs(trial: &Trial) {
-    has_the_news(trial, |guard| has_its_turn(trial.arena, guard));
+    is_told(trial, |guard| has_its_turn(trial.arena, guard));
 }
 
 /// Likewise, and it closes the lock for everyone.
 pub fn does_not_repair(trial: &Trial) {
     let arena = trial.arena;
-    has_the_news(trial, |guard| {
+    is_told(trial, |guard| {
         arena.owes(Debt::BeingPaid);
         arena.is_closed(Closed::Perhaps);
         guard.unlock().unwrap();
@@ -48,7 +48,7 @@ pub fn does_not_repair(trial: &Trial) {
     });
 }
 
-fn has_the_news(trial: &Trial, then: impl FnOnce(MutexGuard)) {
+fn is_told(trial: &Trial, then: impl FnOnce(MutexGuard)) {
     let stage = Stage::new(trial);
     one_dies_inside(trial, &stage);
     usual(trial, stage, (), |stage| {
@@ -63,7 +63,7 @@ fn has_the_news(trial: &Trial, then: impl FnOnce(MutexGuard)) {
 pub fn resets(trial: &Trial) {
     let stage = Stage::new(trial);
     one_dies_inside(trial, &stage);
-    // News, and no repair.
+    // Told, and no repair.
     stage.lock.lock().unwrap().unlock().unwrap();
     trial.arena.owes(Debt::None);
     trial.arena.is_closed(Closed::Yes);

@@ -4,12 +4,12 @@
 //! has the victim go, kills it, and has the survivors go on. What the victim writes into the arena on its way tells
 //! them what they may expect.
 
+mod bias;
 mod close;
 mod enter;
 mod leave;
 mod names;
 mod open;
-mod retain;
 mod ring;
 mod wait;
 
@@ -36,18 +36,18 @@ pub const ALL: &[Scenario] = &[
     alone("lock: a thread's first", enter::locks_for_the_first_time),
     LOCK_FREE,
     TAKE_A_DEAD_ONES_PLACE,
-    alone("lock: one died in the doorway", enter::buries_one_in_the_doorway),
+    alone("lock: one died in the doorway", enter::reaps_one_in_the_doorway),
     alone("lock: queued behind a living one", wait::queues),
     alone("lock: lets others pass first", wait::lets_others_pass),
-    alone("retain: from now on", retain::begins),
-    RETAINED_ENTRY,
-    alone("retain: asked while inside, and again outside", retain::is_asked),
-    alone("retain: an successor of the privilege", retain::inherits),
-    alone("ask: one who retains, outside", retain::asks),
-    alone("ask: one who retains and died inside", retain::asks_a_dead_one),
-    alone("ask: one who retains, inside", retain::asks_and_waits),
-    alone("ask: in vain", retain::asks_in_vain),
-    alone("ask: a try at one inside", retain::tries_in_vain),
+    alone("bias: from now on", bias::begins),
+    BIASED_ACQUISITION,
+    alone("bias: revoked while inside, and again outside", bias::is_revoked),
+    alone("bias: in a dead owner's slot", bias::comes_in_the_owners_slot),
+    alone("revoke: owner outside", bias::revokes),
+    alone("revoke: owner died inside", bias::revokes_a_dead_owners),
+    alone("revoke: owner inside", bias::revokes_and_waits),
+    alone("revoke: in vain", bias::revokes_in_vain),
+    alone("revoke: a try, owner inside", bias::tries_in_vain),
     alone("try: nobody there", enter::tries),
     alone("try: a dead holder's place", enter::tries_a_dead_ones_place),
     alone("try: a living one there", wait::tries_in_vain),
@@ -75,7 +75,7 @@ pub const ALL: &[Scenario] = &[
     alone("ring: a try, one that stood died outside, in a sum ring", |trial| {
         ring::takes_over(trial, REVERSE_SUM)
     }),
-    alone("ring: a turn in a dead one's place on it", |trial| ring::is_heir(trial, RAYNALS)),
+    alone("ring: a turn in a dead one's place on it", |trial| ring::comes_in_a_dead_ones_slot(trial, RAYNALS)),
     alone("ring: no time", |trial| ring::gives_up(trial, RAYNALS)),
     LINKS_RENEWED,
     alone("ring: unlock, one comes and one left, in a K-state ring", |trial| {
@@ -97,7 +97,7 @@ pub const LOCK_FREE: Scenario = alone("lock: free", enter::locks);
 pub const TAKE_A_DEAD_ONES_PLACE: Scenario =
     alone("lock: a dead holder's place", enter::takes_a_dead_ones_place);
 
-pub const RETAINED_ENTRY: Scenario = alone("retain: an entry", retain::enters);
+pub const BIASED_ACQUISITION: Scenario = alone("bias: taken", bias::enters);
 
 pub const LINKS_RENEWED: Scenario =
     alone("ring: unlock, one comes and one left", |trial| ring::renews_the_links(trial, RAYNALS));
@@ -143,7 +143,7 @@ fn dies_inside(arena: &Arena, stage: &Stage) {
     std::mem::forget(guard);
 }
 
-/// Does a thread of the process sleep, and not only yield; or is it the victim, stopped on its way to sleep? The state
+/// Returns whether a thread of the process sleeps, and does not only yield; or is the victim, stopped on its way to sleep. The state
 /// comes after the name in `/proc/PID/task/TID/stat`, see proc(5).
 fn is_asleep(process: u32) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
@@ -156,8 +156,8 @@ fn until_asleep(trial: &Trial, how_many: usize) {
     let path = trial.lock_file();
     let asleep = || {
         let status = inspect::snapshot(&path).unwrap();
-        let insisting = status.locks[0].queue.iter().filter(|waiter| waiter.for_seconds.is_some());
-        insisting.filter(|waiter| is_asleep(waiter.participant.pid)).count()
+        let for_good = status.locks[0].queue.iter().filter(|waiter| waiter.for_seconds.is_some());
+        for_good.filter(|waiter| is_asleep(waiter.participant.pid)).count()
     };
     while asleep() < how_many {
         std::thread::sleep(std::time::Duration::from_micros(50));

@@ -79,7 +79,7 @@ pub fn takes_over(trial: &Trial, algorithm: RingAlgorithm) {
 }
 
 /// Likewise, and the victim has its slot and so its place on the ring.
-pub fn is_heir(trial: &Trial, algorithm: RingAlgorithm) {
+pub fn comes_in_a_dead_ones_slot(trial: &Trial, algorithm: RingAlgorithm) {
     let stage = stage(trial, algorithm);
     one_dies_standing(trial, &stage);
     let others: Vec<_> = (2..PARTICIPANTS).map(|_| stage.file.participant().unwrap()).collect();

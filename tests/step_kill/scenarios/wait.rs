@@ -28,7 +28,7 @@ pub enum Meanwhile {
     Nothing,
     /// The holder gives the lock back.
     Unlock,
-    /// The victim's time passes, so that it sleeps once. It is the second in the line: those look at the clock sooner.
+    /// The victim's time passes, so that it sleeps once. It is the second in the queue: those look at the clock sooner.
     TimePasses,
     /// Likewise; and somebody comes, who waits for the victim and falls asleep.
     AnotherComes,

@@ -89,12 +89,12 @@ impl Format {
         self.region(region) + 56
     }
 
-    /// A slot's place in the line, as a word: 0 idle, 1 choosing, n + 1 number n.
+    /// A slot's place in the queue, as a word: 0 idle, 1 choosing, n + 1 number n.
     pub fn number(self, region: u64, slot: u64) -> u64 {
         self.region(region) + LOCK_WORDS_BYTES + slot * 8
     }
 
-    /// Of a ring: a slot's state S; its wish is 16 bytes further.
+    /// Of a ring: a slot's state S; its membership is 16 bytes further.
     pub fn ring_state(self, region: u64, slot: u64) -> u64 {
         self.cell(region, slot) + KIND_IN_CELL
     }
@@ -104,7 +104,7 @@ impl Format {
         self.cell(region, slot) + KIND_IN_CELL + 8
     }
 
-    /// What else a slot says of itself: held, since, wake, parked, and on a ring its state, link and wish.
+    /// What else a slot says of itself: held, since, wake, parked, and on a ring its state, link and membership.
     pub fn cell(self, region: u64, slot: u64) -> u64 {
         self.region(region + 1) - self.cells_bytes() + slot * CELL_BYTES
     }

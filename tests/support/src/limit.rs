@@ -92,7 +92,7 @@ pub fn status(command: &mut Command) -> io::Result<ExitStatus> {
     Ok(end_of(&mut command.spawn()?, &format!("{command:?}")))
 }
 
-/// Is there something to read, or the end of the file, within so long?
+/// Returns whether there is something to read, or the end of the file, within so long.
 pub fn is_readable(file: &impl AsFd, limit: Duration) -> bool {
     let mut poll = libc::pollfd { fd: file.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let milliseconds = limit.as_millis().try_into().unwrap_or(i32::MAX);

@@ -10,7 +10,7 @@ use turnlock::{LockFile, MutexGuard};
 /// The role, to be named in `roles!`. Words: the lock file (its path, or what [`descriptor::open`] knows), the lock's
 /// name.
 ///
-/// It hears `lock`, `try`, `for <milliseconds>`, `mark`, `unlock`, and says `taken <fencing token> <news or well>`,
+/// It hears `lock`, `try`, `for <milliseconds>`, `mark`, `unlock`, and says `taken <fencing token> <owner-dead or well>`,
 /// `done` or `error <number>`.
 pub fn puppet(words: &[String]) {
     let file = descriptor::open(LockFile::options().label("puppet"), &words[0]).unwrap();
@@ -36,8 +36,8 @@ pub fn puppet(words: &[String]) {
         };
         match taken {
             Ok(got) => {
-                let news = if got.acquired().previous_owner_died { "news" } else { "well" };
-                say(&format!("taken {} {news}", got.fencing_token()));
+                let consistent = if got.acquired().previous_owner_died { "owner-dead" } else { "well" };
+                say(&format!("taken {} {consistent}", got.fencing_token()));
                 guard = Some(got);
             }
             Err(error) => say(&format!("error {}", error.code())),
@@ -48,7 +48,7 @@ pub fn puppet(words: &[String]) {
 /// What a puppet said of its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// It has it, with this fencing token; did its previous owner die?
+    /// It has it, with this fencing token; and whether its previous owner died.
     Taken(u64, bool),
     Done,
     Error(i32),
@@ -89,7 +89,7 @@ impl Puppet {
         let line = self.0.hear();
         let words: Vec<_> = line.split(' ').collect();
         match words[..] {
-            ["taken", token, news] => Said::Taken(token.parse().unwrap(), news == "news"),
+            ["taken", token, consistent] => Said::Taken(token.parse().unwrap(), consistent == "owner-dead"),
             ["error", number] => Said::Error(number.parse().unwrap()),
             ["done"] => Said::Done,
             _ => panic!("a puppet said {line:?}"),

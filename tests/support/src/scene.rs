@@ -73,17 +73,17 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// Who waits for the lock called `name`, the next one first; nobody, where there is no such file or lock.
-pub fn line_at(path: &Path, name: &str) -> Vec<Entry> {
+pub fn queue_at(path: &Path, name: &str) -> Vec<Entry> {
     let Ok(status) = inspect::snapshot(path) else { return Vec::new() };
     status.locks.into_iter().find(|lock| lock.name == name).map(|lock| lock.queue).unwrap_or_default()
 }
 
-/// Waits until exactly `how_many` wait for the lock called `name`, all of them past the doorway and insisting on their
+/// Waits until exactly `how_many` wait for the lock called `name`, all of them past the doorway and queued for good on their
 /// place: asleep soon, if not yet.
 pub fn until_waiting(path: &Path, name: &str, how_many: usize) {
     until(&format!("{how_many} wait for {name}"), || {
-        let line = line_at(path, name);
-        line.len() == how_many && line.iter().all(|entry| entry.for_seconds.is_some())
+        let queue = queue_at(path, name);
+        queue.len() == how_many && queue.iter().all(|entry| entry.for_seconds.is_some())
     });
 }
 

@@ -112,13 +112,13 @@ impl Trail {
                 return self.violate(Violation::Failure);
             }
         };
-        let news = guard.acquired().previous_owner_died;
+        let told = guard.acquired().previous_owner_died;
         // From before the phase says so until after: who dies in the phase `Inside` dies as the owner.
         let before = self.owner.swap(me, SeqCst);
         phase(Phase::Inside);
         if before != 0 {
             let condemned = self.condemned[before as usize].load(SeqCst) != 0;
-            match (news, condemned) {
+            match (told, condemned) {
                 (true, true) => self.told[before as usize].store(1, SeqCst),
                 (true, false) => self.violate(Violation::FalseDeath),
                 (false, true) => self.violate(Violation::DeathNotTold),
@@ -129,7 +129,7 @@ impl Trail {
             self.violate(Violation::OldToken);
         }
         self.last_token.set(guard.fencing_token());
-        if news {
+        if told {
             self.two.set(self.one.get());
             if guard.mark_consistent().is_err() {
                 self.violate(Violation::Failure);
@@ -188,14 +188,14 @@ impl fmt::Display for Report {
         write!(
             to,
             "{entries} entries in {took:.1?}; kills by phase {kills:?}; {died_inside} died inside, \
-             {died_inside_untold} of them without news; violations {violations:?}"
+             {died_inside_untold} of them without a notice; violations {violations:?}"
         )
     }
 }
 
 /// Kills one of `workers` workers so many times, and looks at the trail. Ends early at the first violation. The
-/// workers have a seeded bug, if one is named.
-pub fn torture(place: &Place, workers: usize, kills: usize, seed: u64, bug: &'static str) -> Report {
+/// workers have a mutant, if one is named.
+pub fn torture(place: &Place, workers: usize, kills: usize, seed: u64, mutant: &'static str) -> Report {
     assert!(workers + kills < SERIALS);
     let began = Instant::now();
     let (lock_file, trail_file) = (place.lock_file(), place.at("trail"));
@@ -205,7 +205,7 @@ pub fn torture(place: &Place, workers: usize, kills: usize, seed: u64, bug: &'st
     let mut start = || {
         let serial: u32 = serials.next().unwrap();
         let words = [lock_file.to_str().unwrap(), trail_file.to_str().unwrap(), &serial.to_string()];
-        (serial, Actor::start_with("tortured", &words, &[("TURNLOCK_MUTANT", bug)]))
+        (serial, Actor::start_with("tortured", &words, &[("TURNLOCK_MUTANT", mutant)]))
     };
     let mut living: Vec<_> = (0..workers).map(|_| start()).collect();
     let (mut died_inside, mut phases) = (Vec::new(), BTreeMap::new());

@@ -4,26 +4,9 @@ mod nothing;
 pub mod patience;
 pub mod turnlock_rust;
 
+pub use crate::lock::Lock;
 use crate::{place::Place, scenario::Cell, worker::Task};
 use std::any::Any;
-
-/// A lock, as a worker process that is attached to it uses it.
-pub trait Lock {
-    /// What a holder keeps until it unlocks.
-    type Held<'a>
-    where
-        Self: 'a;
-
-    fn lock(&self) -> Self::Held<'_>;
-
-    fn unlock<'a>(&'a self, held: Self::Held<'a>);
-
-    /// This worker has been in once, and waits for the start gun.
-    fn rest(&self) {}
-
-    /// This worker will not come again.
-    fn leave(&self) {}
-}
 
 /// One kind of lock: how a place is made ready for it, and how a process attaches to it there.
 pub trait Family {

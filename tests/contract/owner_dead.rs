@@ -81,7 +81,7 @@ pub fn unlocked_without_a_word_it_is_closed_for_everyone_until_a_reset<W: Way>()
     let held = party.lock(Wait::Never).unwrap();
     assert!(held.previous_owner_died());
     thread::scope(|threads| {
-        // Those who wait in the line already, too.
+        // Those who wait in the queue already, too.
         let waiters = [1, 2].map(|waiting| {
             let waiter = threads.spawn(|| stage.party("a").lock(Wait::Forever).err());
             stage.until_waiting("a", waiting);
@@ -115,7 +115,7 @@ pub fn a_reset_waits_its_turn<W: Way>() {
     take_and_give_back(&party);
 }
 
-pub fn a_second_death_before_the_repair_is_news_again<W: Way>() {
+pub fn a_second_death_before_the_repair_is_told_of_again<W: Way>() {
     let stage = Stage::<W>::new();
     let first = somebody_dies_inside(&stage, "a");
     let second = somebody_dies_inside(&stage, "a");
@@ -141,7 +141,7 @@ pub fn one_who_waits_already_is_told<W: Way>() {
             std::mem::forget(guard);
         });
         it_holds.recv().unwrap();
-        // The first in the line is told and heals; the second hears nothing of it.
+        // The first in the queue is told and heals; the second hears nothing of it.
         let waiters = [1, 2].map(|_| {
             threads.spawn(|| {
                 let party = stage.party("a");
@@ -159,7 +159,7 @@ pub fn one_who_waits_already_is_told<W: Way>() {
     });
 }
 
-pub fn a_thread_that_ends_inside_is_news<W: Way>() {
+pub fn a_thread_that_ends_inside_is_told_of<W: Way>() {
     let stage = Stage::<W>::new();
     elsewhere(|| {
         let party = stage.party("a");
@@ -172,7 +172,7 @@ pub fn a_thread_that_ends_inside_is_news<W: Way>() {
     held.unlock().unwrap();
 }
 
-pub fn a_guard_dropped_by_a_panic_is_news<W: Way>() {
+pub fn a_guard_dropped_by_a_panic_is_told_of<W: Way>() {
     let stage = Stage::<W>::new();
     let party = stage.party("a");
     let panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -189,7 +189,7 @@ pub fn a_guard_dropped_by_a_panic_is_news<W: Way>() {
     stage.somebody_else_can_take("a");
 }
 
-pub fn a_guard_taken_and_dropped_while_a_panic_unwinds_is_no_news<W: Way>() {
+pub fn a_guard_taken_and_dropped_while_a_panic_unwinds_is_not_told_of<W: Way>() {
     struct CleanUp<'a, W: Way>(&'a Stage<W>);
     impl<W: Way> Drop for CleanUp<'_, W> {
         fn drop(&mut self) {

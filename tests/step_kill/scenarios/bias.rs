@@ -1,4 +1,4 @@
-//! Victims that retain the privilege, and victims that ask for it.
+//! Victims that are the bias owner, and victims that revoke the bias.
 
 use super::{
     dies_inside, has_its_turn, usual,
@@ -13,10 +13,10 @@ use crate::{
 use support::either::Lock;
 use turnlock::Error;
 
-/// Enough entries in a row to retain the privilege of a new lock.
+/// Enough acquisitions in a row to have a new lock biased.
 const ENTRIES: usize = 3;
 
-fn retain(lock: &Lock) {
+fn become_owner(lock: &Lock) {
     for _ in 0..ENTRIES {
         lock.lock().unwrap().unlock().unwrap();
     }
@@ -38,18 +38,18 @@ pub fn begins(trial: &Trial) {
 
 pub fn enters(trial: &Trial) {
     usual(trial, Stage::new(trial), (), |stage| {
-        retain(&stage.lock);
+        become_owner(&stage.lock);
         begin();
         takes_its_turn(trial.arena, stage);
         end(trial.arena)
     });
 }
 
-/// Somebody asks and falls asleep while it is inside; after that it wants to enter again.
-pub fn is_asked(trial: &Trial) {
+/// A queue head revokes the bias and falls asleep while it is inside; after that it wants to enter again.
+pub fn is_revoked(trial: &Trial) {
     let stage = Stage::new(trial);
     let mut victim = trial.victim(|| {
-        retain(&stage.lock);
+        become_owner(&stage.lock);
         trial.arena.is_busy(true);
         let guard = stage.lock.lock().unwrap();
         begin();
@@ -67,10 +67,10 @@ pub fn is_asked(trial: &Trial) {
     the_living_go_on(trial, stage);
 }
 
-/// One that retains the privilege dies outside, and the victim takes its slot.
-pub fn inherits(trial: &Trial) {
+/// The bias owner dies outside, and the victim takes its slot.
+pub fn comes_in_the_owners_slot(trial: &Trial) {
     let stage = Stage::new(trial);
-    trial.dead_one(|| retain(&stage.lock));
+    trial.dead_one(|| become_owner(&stage.lock));
     let third = stage.file.participant().unwrap();
     usual(trial, stage, third, |stage| {
         begin();
@@ -79,9 +79,9 @@ pub fn inherits(trial: &Trial) {
     });
 }
 
-pub fn asks(trial: &Trial) {
+pub fn revokes(trial: &Trial) {
     let stage = Stage::new(trial);
-    retain(&stage.lock);
+    become_owner(&stage.lock);
     usual(trial, stage, (), |stage| {
         let _attached = stage.file.current_participant().unwrap();
         begin();
@@ -90,10 +90,10 @@ pub fn asks(trial: &Trial) {
     });
 }
 
-pub fn asks_a_dead_one(trial: &Trial) {
+pub fn revokes_a_dead_owners(trial: &Trial) {
     let stage = Stage::new(trial);
     trial.dead_one(|| {
-        retain(&stage.lock);
+        become_owner(&stage.lock);
         dies_inside(trial.arena, &stage);
     });
     trial.arena.owes(Debt::Owed);
@@ -105,29 +105,29 @@ pub fn asks_a_dead_one(trial: &Trial) {
     });
 }
 
-/// A stage whose first survivor retains the privilege.
-fn retained(trial: &Trial) -> Stage {
+/// A stage whose first survivor is the bias owner.
+fn biased(trial: &Trial) -> Stage {
     let stage = Stage::new(trial);
-    retain(&stage.lock);
+    become_owner(&stage.lock);
     stage
 }
 
-pub fn asks_and_waits(trial: &Trial) {
-    behind(trial, retained(trial), Meanwhile::Unlock, |stage, _| {
+pub fn revokes_and_waits(trial: &Trial) {
+    behind(trial, biased(trial), Meanwhile::Unlock, |stage, _| {
         begin();
         takes_its_turn(trial.arena, stage);
     });
 }
 
-pub fn asks_in_vain(trial: &Trial) {
-    behind(trial, retained(trial), Meanwhile::TimePasses, |stage, _| {
+pub fn revokes_in_vain(trial: &Trial) {
+    behind(trial, biased(trial), Meanwhile::TimePasses, |stage, _| {
         begin();
         gives_up(trial.arena, || stage.lock.lock_for(limit(trial)), |error| matches!(error, Error::TimedOut));
     });
 }
 
 pub fn tries_in_vain(trial: &Trial) {
-    behind(trial, retained(trial), Meanwhile::Nothing, |stage, _| {
+    behind(trial, biased(trial), Meanwhile::Nothing, |stage, _| {
         begin();
         gives_up(trial.arena, || stage.lock.try_lock(), |error| matches!(error, Error::WouldBlock));
     });

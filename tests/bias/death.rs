@@ -1,4 +1,4 @@
-//! One who retains the privilege and is killed or stopped, or whose slot somebody else takes.
+//! A bias owner that is killed or stopped, or whose slot another participant takes.
 
 use super::{biased_to, enter_often};
 use nix::sys::signal::Signal;
@@ -10,14 +10,14 @@ use support::{
 };
 use turnlock::{Error, LockFile, Mutex};
 
-pub fn retains(words: &[String]) {
+pub fn owns_the_bias(words: &[String]) {
     let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
     enter_often(&mutex);
-    say("retains");
+    say("owns");
     hear();
 }
 
-pub fn retains_and_holds(words: &[String]) {
+pub fn owns_the_bias_and_holds(words: &[String]) {
     let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
     enter_often(&mutex);
     let _guard = mutex.lock().unwrap();
@@ -25,27 +25,27 @@ pub fn retains_and_holds(words: &[String]) {
     hear();
 }
 
-/// A process that retains the privilege, and is inside or not.
-fn retainer_at(path: &Path, inside: bool) -> Actor {
-    let (role, says) = if inside { ("retains_and_holds", "holds") } else { ("retains", "retains") };
-    let mut retainer = Actor::start(role, &[path.to_str().unwrap()]);
-    retainer.expect(says);
+/// A process that is the bias owner, and is inside or not.
+fn owner_at(path: &Path, inside: bool) -> Actor {
+    let (role, says) = if inside { ("owns_the_bias_and_holds", "holds") } else { ("owns_the_bias", "owns") };
+    let mut owner = Actor::start(role, &[path.to_str().unwrap()]);
+    owner.expect(says);
     assert!(biased_to(path).is_some());
-    retainer
+    owner
 }
 
 #[test]
-fn a_dead_retainer_is_news_if_it_was_inside_and_none_if_not() {
+fn a_dead_bias_owner_is_told_of_only_if_it_was_inside() {
     let _no_hang = NoHang::for_seconds(60);
     for inside in [false, true] {
         let place = Place::new();
         let path = place.lock_file();
-        let mut retainer = retainer_at(&path, inside);
-        retainer.kill();
+        let mut owner = owner_at(&path, inside);
+        owner.kill();
         let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
         let mut guard = mutex.lock_for(Duration::from_secs(10)).unwrap();
         assert_eq!(guard.acquired().previous_owner_died, inside);
-        assert_eq!(guard.previous_owner().map(|dead| dead.pid), inside.then_some(retainer.pid()));
+        assert_eq!(guard.previous_owner().map(|dead| dead.pid), inside.then_some(owner.pid()));
         if inside {
             guard.mark_consistent().unwrap();
         }
@@ -53,13 +53,13 @@ fn a_dead_retainer_is_news_if_it_was_inside_and_none_if_not() {
 }
 
 #[test]
-fn a_stopped_retainer_is_asked_in_vain_only_if_it_is_inside() {
+fn the_bias_of_a_stopped_owner_is_revoked_in_vain_only_if_it_is_inside() {
     let _no_hang = NoHang::for_seconds(60);
     for inside in [false, true] {
         let place = Place::new();
         let path = place.lock_file();
-        let retainer = retainer_at(&path, inside);
-        retainer.signal(Signal::SIGSTOP);
+        let owner = owner_at(&path, inside);
+        owner.signal(Signal::SIGSTOP);
         let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
         let taken = mutex.lock_for(Duration::from_millis(300));
         match taken {
@@ -67,22 +67,22 @@ fn a_stopped_retainer_is_asked_in_vain_only_if_it_is_inside() {
             Err(error) => assert!(inside && matches!(error, Error::TimedOut), "{error}"),
         }
         if inside {
-            assert!(biased_to(&path).is_some(), "who gave up asking leaves the privilege where it was");
+            assert!(biased_to(&path).is_some(), "a revocation that is given up leaves the bias where it was");
         }
-        retainer.signal(Signal::SIGCONT);
+        owner.signal(Signal::SIGCONT);
     }
 }
 
-/// `control` goes on naming the slot of a dead retainer, whoever takes it.
+/// The bias word goes on naming the slot of a dead bias owner, whoever takes it.
 #[test]
-fn an_heir_of_the_slot_may_enter_and_is_asked_like_anyone() {
+fn a_newcomer_in_the_slot_may_enter_and_its_bias_is_revoked_as_any() {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let path = place.lock_file();
     let file = LockFile::options().participants(2).open(&path).unwrap();
     let mutex = file.mutex("a").unwrap();
-    let mut retainer = retainer_at(&path, false);
-    retainer.kill();
+    let mut owner = owner_at(&path, false);
+    owner.kill();
     elsewhere(|| {
         let successor = file.current_participant().unwrap();
         assert_eq!(biased_to(&path), Some(successor.slot()), "the only slot that is left");

@@ -12,7 +12,7 @@ use std::{
 use support::{
     NoHang, Place, elsewhere,
     format::{Format, peek_u64},
-    join, line_at, until, until_waiting,
+    join, queue_at, until, until_waiting,
 };
 use turnlock::{Error, LockFile};
 
@@ -49,7 +49,7 @@ fn nobody_overtakes_a_waiter_after_its_patience() {
                 drop(mutex.lock().unwrap());
                 let token = waiter.join().unwrap();
                 stop.store(true, Relaxed);
-                assert_eq!(token, last + 1, "somebody overtook it");
+                assert_eq!(token, last + 1, "it was overtaken");
             });
         }
     }
@@ -57,21 +57,20 @@ fn nobody_overtakes_a_waiter_after_its_patience() {
 
 const PATIENCES: [Duration; 2] = [Duration::ZERO, Duration::from_micros(500)];
 
-/// A planted bug is one for the whole process, and tests are its threads. Those that would see one have this to read.
-static FIELD: RwLock<()> = RwLock::new(());
+/// A mutant is on in the whole process, and tests are its threads. Those that would see one have this to read.
+static MUTANT: RwLock<()> = RwLock::new(());
 
-/// Who takes it from one who used it all the time would retain it, and enter again and again before the next one is
-/// awake.
+/// A queue head that revoked a bias in demand would take it, and enter again and again before the next waiter is awake.
 #[test]
-fn who_takes_it_over_lets_those_behind_in_first() {
-    let _unplanted = FIELD.read().unwrap_or_else(PoisonError::into_inner);
+fn a_queue_head_that_revoked_the_bias_lets_those_behind_in_first() {
+    let _no_mutant = MUTANT.read().unwrap_or_else(PoisonError::into_inner);
     for patience in PATIENCES {
-        assert_eq!(entries_before_the_one_behind_who_takes_over(patience), 0, "{patience:?}");
+        assert_eq!(acquisitions_before_the_one_behind_the_queue_head(patience), 0, "{patience:?}");
     }
 }
 
 /// In strict order or among those whose patience is over. In the worst of some rounds.
-fn entries_before_the_one_behind_who_takes_over(patience: Duration) -> u64 {
+fn acquisitions_before_the_one_behind_the_queue_head(patience: Duration) -> u64 {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let path = place.lock_file();
@@ -97,17 +96,17 @@ fn entries_before_the_one_behind_who_takes_over(patience: Duration) -> u64 {
     overtaken.max().unwrap()
 }
 
-/// Who gives up has asked for those behind it too: the retainer does not pass them meanwhile.
+/// A revocation that is given up was for those behind too: the bias owner does not pass them meanwhile.
 #[test]
-fn one_who_gives_up_asking_does_not_let_the_retainer_pass_those_behind() {
-    let _unplanted = FIELD.read().unwrap_or_else(PoisonError::into_inner);
+fn a_revocation_that_is_given_up_does_not_let_the_bias_owner_pass_those_behind() {
+    let _no_mutant = MUTANT.read().unwrap_or_else(PoisonError::into_inner);
     for patience in PATIENCES {
-        assert_eq!(entries_before_the_one_behind_who_gives_up(patience), 0, "{patience:?}");
+        assert_eq!(acquisitions_before_the_one_behind_that_gives_up(patience), 0, "{patience:?}");
     }
 }
 
 /// In strict order or among those whose patience is over. In the worst of some rounds.
-fn entries_before_the_one_behind_who_gives_up(patience: Duration) -> u64 {
+fn acquisitions_before_the_one_behind_that_gives_up(patience: Duration) -> u64 {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let path = place.lock_file();
@@ -118,21 +117,21 @@ fn entries_before_the_one_behind_who_gives_up(patience: Duration) -> u64 {
         enter_often(&mutex);
         let guard = mutex.lock().unwrap();
         let last = guard.fencing_token();
-        let control = || peek_u64(&path, format.region(1));
-        let unasked = control();
+        let bias_word = || peek_u64(&path, format.region(1));
+        let unrevoked = bias_word();
         thread::scope(|threads| {
             let gives_up = threads.spawn(|| {
                 assert!(matches!(mutex.lock_for(Duration::from_millis(60)), Err(Error::TimedOut)));
             });
-            until("somebody asks", || control() != unasked);
+            until("the bias is revoked", || bias_word() != unrevoked);
             let behind = threads.spawn(|| mutex.lock().unwrap().fencing_token());
             let gave_up = || gives_up.is_finished();
-            let insist = || line_at(&path, "a").iter().filter(|waiter| waiter.for_seconds.is_some()).count();
-            until("both insist on their places", || gave_up() || insist() == 2);
+            let queued_for_good = || queue_at(&path, "a").iter().filter(|waiter| waiter.for_seconds.is_some()).count();
+            until("both are queued for good", || gave_up() || queued_for_good() == 2);
             // On a machine that is too busy this round shows nothing.
             let too_late = gave_up();
             // Until the first moment at which we might pass.
-            while !gave_up() && control() != unasked {}
+            while !gave_up() && bias_word() != unrevoked {}
             guard.unlock().unwrap();
             enter_often(&mutex);
             let overtaken = join(behind) - (last + 1);
@@ -143,31 +142,31 @@ fn entries_before_the_one_behind_who_gives_up(patience: Duration) -> u64 {
 }
 
 #[cfg(feature = "mutants")]
-mod planted {
+mod with_mutants {
     use super::*;
     use turnlock::mutants::{Mutant, switch_on};
 
-    fn is_caught(bug: Mutant, overtaken: fn(Duration) -> u64) {
-        let _alone = FIELD.write().unwrap_or_else(PoisonError::into_inner);
-        switch_on(Some(bug));
-        // On a busy machine the one behind may be awake before anybody can pass.
+    fn is_caught(mutant: Mutant, overtaken: fn(Duration) -> u64) {
+        let _alone = MUTANT.write().unwrap_or_else(PoisonError::into_inner);
+        switch_on(Some(mutant));
+        // On a busy machine the one behind may be awake before the other can pass.
         let caught = PATIENCES.map(|patience| (0..10).any(|_| overtaken(patience) > 0));
         switch_on(None);
-        assert_eq!(caught, [true; 2], "{bug:?}, patience {PATIENCES:?}");
+        assert_eq!(caught, [true; 2], "{mutant:?}, patience {PATIENCES:?}");
     }
 
     #[test]
-    fn retaining_over_the_heads_of_those_behind_is_caught() {
-        is_caught(Mutant::BiasOverQueue, entries_before_the_one_behind_who_takes_over);
+    fn a_bias_over_the_heads_of_those_behind_is_caught() {
+        is_caught(Mutant::BiasOverQueue, acquisitions_before_the_one_behind_the_queue_head);
     }
 
     #[test]
-    fn taking_a_request_back_over_the_heads_of_those_behind_is_caught() {
-        is_caught(Mutant::CancelsOverQueue, entries_before_the_one_behind_who_gives_up);
+    fn a_revocation_cancelled_over_the_heads_of_those_behind_is_caught() {
+        is_caught(Mutant::CancelsOverQueue, acquisitions_before_the_one_behind_that_gives_up);
     }
 }
 
-/// One who retains it and enters again without a pause cannot keep a waiter out.
+/// A bias owner that enters again without a pause cannot keep a waiter out.
 #[test]
 fn patience_has_an_end() {
     let _no_hang = NoHang::for_seconds(60);
@@ -204,7 +203,7 @@ fn a_time_limit_shorter_than_the_patience_holds() {
             assert!(began.elapsed() >= limit);
         }
         let me = file.current_participant().unwrap();
-        // Before the wait, and in the midst of it, out of the line.
+        // Before the wait, and in the midst of it, out of the queue.
         me.cancel();
         assert!(matches!(mutex.lock(), Err(Error::Cancelled)));
         thread::scope(|threads| {

@@ -71,8 +71,8 @@ pub fn loses_membarrier(words: &[String]) {
     say("inside");
 }
 
-/// A filter that comes after the file was opened: who cannot take the privilege back is told so at once, and what to do;
-/// nobody else is held up, and it takes part again when nobody retains the privilege.
+/// A filter that comes after the file was opened: one that cannot revoke a bias is told so at once, and what to do; the
+/// others are not held up, and it takes part again once the lock is biased to nobody.
 #[test]
 fn one_that_membarrier_is_taken_from_is_told_at_once_what_to_do() {
     let _no_hang = NoHang::for_seconds(60);
@@ -87,7 +87,7 @@ fn one_that_membarrier_is_taken_from_is_told_at_once_what_to_do() {
     assert!(said.contains("membarrier") && said.contains("TURNLOCK_FILE_FULL_FENCES"), "{said}");
     enter_often(&mutex);
     assert!(inspect::snapshot(&path).unwrap().locks[0].queue.is_empty());
-    // Its slot given back, nobody has the privilege.
+    // Once the slot is detached, the lock is biased to nobody.
     drop(mutex);
     loses.tell("go on");
     loses.expect("inside");

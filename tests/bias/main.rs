@@ -1,12 +1,11 @@
-//! The retained privilege: who may enter again without asking, how it is taken back, and how long anyone waits for
-//! that.
+//! The bias: its owner enters again without the queue, a queue head revokes it, and a waiter is not kept waiting for that.
 #![cfg(not(any(loom, shuttle)))]
 
 mod death;
 mod membarrier;
 mod order;
 
-use death::{retains, retains_and_holds};
+use death::{owns_the_bias, owns_the_bias_and_holds};
 use membarrier::{forbids_membarrier, loses_membarrier};
 use std::{path::Path, thread, time::Duration};
 use support::{
@@ -18,9 +17,9 @@ use turnlock::{Error, LockFile, LockFileOptions, Mutex, inspect};
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
-support::roles! { forbids_membarrier, loses_membarrier, retains, retains_and_holds }
+support::roles! { forbids_membarrier, loses_membarrier, owns_the_bias, owns_the_bias_and_holds }
 
-/// Enough entries in a row to retain the privilege, whatever was learnt before.
+/// Enough acquisitions in a row to have the lock biased, whatever was learnt before.
 const MANY: usize = 200;
 
 fn options(full_fences: bool) -> LockFileOptions {
@@ -40,7 +39,7 @@ fn enter_often(mutex: &Mutex) {
 }
 
 #[test]
-fn one_who_enters_again_and_again_retains_the_privilege() {
+fn a_lock_is_biased_to_the_one_that_enters_again_and_again() {
     for full_fences in [false, true] {
         let place = Place::new();
         let file = options(full_fences).open(place.lock_file()).unwrap();
@@ -48,29 +47,28 @@ fn one_who_enters_again_and_again_retains_the_privilege() {
         assert_eq!(biased_to(&place.lock_file()), None);
         enter_often(&mutex);
         assert_eq!(biased_to(&place.lock_file()), Some(file.current_participant().unwrap().slot()));
-        // Inside, as anyone is.
+        // Inside, as any holder is.
         let guard = mutex.lock().unwrap();
         let status = inspect::snapshot(place.lock_file()).unwrap();
         assert_eq!(status.locks[0].holder.as_ref().unwrap().fencing_token, Some(guard.fencing_token()));
         assert!(matches!(mutex.try_lock(), Err(Error::Deadlock)));
         elsewhere(|| assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock))));
         guard.unlock().unwrap();
-        // Not asked, it is given to whoever comes.
+        // The bias is revoked without its owner's doing anything.
         elsewhere(|| mutex.try_lock().unwrap().unlock().unwrap());
         elsewhere(|| mutex.lock().unwrap().unlock().unwrap());
         mutex.lock().unwrap().unlock().unwrap();
     }
 }
 
-/// A thread by the shortest way, a participant and whoever has full fences by a longer one: none of them through the
-/// line.
+/// A thread by the shortest way, a participant and one with full fences by a longer one: none of them through the queue.
 #[test]
-fn the_retainer_does_not_go_through_the_line() {
+fn the_bias_owner_does_not_go_through_the_queue() {
     for full_fences in [false, true] {
         let place = Place::new();
         let file = options(full_fences).open(place.lock_file()).unwrap();
         let format = Format { participants: file.participants().into(), locks: file.locks().into() };
-        // Whoever comes through the line counts them, or begins to retain the privilege.
+        // An acquisition through the queue counts them, or begins a bias.
         let counted = || {
             let words = [format.unbiased(1), format.biased_at(1)];
             words.map(|word| peek_u64(&place.lock_file(), word))
