@@ -189,7 +189,11 @@ pub fn options_of_another_version_are_taken_or_refused_but_never_misread() {
     }
     newer.known.size = size_of::<Newer>();
     newer.new = 1;
-    assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT, "an option that is not understood is not ignored");
+    assert_eq!(
+        open(&newer),
+        TURNLOCK_ERROR_INVALID_ARGUMENT,
+        "an option that is not understood is not ignored"
+    );
     newer.new = 0;
     newer.known.flags = 1 << 31;
     assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT);

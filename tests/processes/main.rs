@@ -8,7 +8,7 @@ mod slots;
 
 use death::ends_holding;
 use fork::{
-    execs_while_holding, forks_and_is_killed, forks_while_holding, forks_as_the_bias_owner, lends_its_slot,
+    execs_while_holding, forks_and_is_killed, forks_as_the_bias_owner, forks_while_holding, lends_its_slot,
 };
 use slots::hoards;
 use std::path::Path;

@@ -22,7 +22,7 @@ pub struct Arena {
     pub busy: AtomicU32,
     /// Whether the owner-dead notice of an earlier death must still come: a [`Debt`].
     pub owed: AtomicU32,
-    /// Is the lock closed until a reset? A [`Closed`].
+    /// Whether the lock is closed until a reset: a [`Closed`].
     pub closed: AtomicU32,
     /// 1: the victim came to the end of what it was to do.
     pub ended: AtomicU32,

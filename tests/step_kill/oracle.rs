@@ -106,7 +106,10 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
         .map(|newcomer| {
             let newcomer =
                 stage.file.participant().unwrap_or_else(|error| panic!("newcomer {newcomer}: {error}"));
-            assert!(!enter(trial, &stage.lock, Some(&newcomer)), "an owner-dead notice that was given before");
+            assert!(
+                !enter(trial, &stage.lock, Some(&newcomer)),
+                "a death that was told before is told again"
+            );
             newcomer
         })
         .collect();
@@ -126,7 +129,7 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
 fn the_file_is_whole(trial: &Trial, participants: u32, kind: Kind) {
     let path = trial.lock_file();
     let stage = Stage::with(trial, participants, kind);
-    assert!(!enter(trial, &stage.lock, None), "an owner-dead notice that was given before");
+    assert!(!enter(trial, &stage.lock, None), "a death that was told before is told again");
     drop(stage);
     let status = inspect::snapshot(&path).unwrap();
     assert!(status.participants.is_empty(), "{status:?}");
@@ -154,7 +157,10 @@ macro_rules! has_its_turn {
         let [inside, busy, owed] = [&arena.inside, &arena.busy, &arena.owed].map(|word| word.load(SeqCst));
         assert!(told || inside == 0, "the victim was inside, and the next one was not told");
         assert!(told || owed != Debt::Owed as u32, "an earlier death inside was never told");
-        assert!(!told || busy != 0 || owed != Debt::None as u32, "an owner-dead notice, and nobody died inside");
+        assert!(
+            !told || busy != 0 || owed != Debt::None as u32,
+            "an owner-dead notice, and nobody died inside"
+        );
         let last_token = arena.token.swap(guard.fencing_token(), SeqCst);
         assert!(guard.fencing_token() > last_token, "the fencing token did not rise");
         let (a, b) = (arena.a.load(SeqCst), arena.b.load(SeqCst));
@@ -176,8 +182,8 @@ macro_rules! has_its_turn {
     }};
 }
 
-/// Takes the lock as `me` (or as this thread), checks all that an acquisition promises, repairs, and gives it back. Was
-/// there told?
+/// Takes the lock as `me` (or as this thread), checks all that an acquisition promises, repairs, and unlocks.
+/// Returns whether an owner-dead notice came.
 ///
 /// Also while the victim is alive: then it is outside.
 pub fn enter(trial: &Trial, lock: &Lock, me: Option<&Participant>) -> bool {

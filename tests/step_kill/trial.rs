@@ -166,7 +166,7 @@ fn fork() -> io::Result<i32> {
     if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
 }
 
-/// Is it possible to step a child here at all? If not, why.
+/// Returns why no child can be stepped here; `None`: it is possible.
 pub fn stepping_is_forbidden() -> Option<String> {
     let pid = fork().unwrap_or_else(|error| panic!("fork: {error}"));
     // SAFETY: the child asks to be traced, says by its status whether it may, and is killed or ends.

@@ -1,5 +1,6 @@
 //! Torture: workers share one lock, a mutex or a turn ring, and are killed, at random moments and at each named step,
-//! and stopped; an oracle in plain shared memory watches. No hang, no double entry, no torn data without an owner-dead notice, tokens
+//! and stopped; an oracle in plain shared memory watches. No hang, no double entry, no torn data without an owner-dead
+//! notice, tokens
 //! that only rise.
 //!
 //! Needs `--features trace,mutants`. `TURNLOCK_TORTURE_KILLS` says how many kills in the rounds with a mutex
@@ -113,7 +114,13 @@ fn is_caught_on_ring(
     is_caught_among(cores() + more, Kind::Ring(algorithm), mutant, mostly_at, may_show_as);
 }
 
-fn is_caught_among(workers: usize, lock: Kind, mutant: Mutant, mostly_at: Option<Step>, may_show_as: &[Fault]) {
+fn is_caught_among(
+    workers: usize,
+    lock: Kind,
+    mutant: Mutant,
+    mostly_at: Option<Step>,
+    may_show_as: &[Fault],
+) {
     let _alone = alone();
     // Usually the first attempt is enough; on a machine that gives us one core at a time, a missing fence needs more.
     for attempt in 1..=40 {

@@ -1,5 +1,5 @@
-//! Before anything is measured: would a violation be noticed? A lock that locks nothing must be caught. And is there a
-//! clock that work can be counted by?
+//! Before anything is measured: a violation must be noticed (a lock that locks nothing is caught), and there must be a clock
+//! that work can be counted by.
 
 use crate::{
     arena::VIOLATED, clock, contender, round::Ground, scenario::SCENARIOS, statistics::median, work,

@@ -75,7 +75,9 @@ pub const ALL: &[Scenario] = &[
     alone("ring: a try, one that stood died outside, in a sum ring", |trial| {
         ring::takes_over(trial, REVERSE_SUM)
     }),
-    alone("ring: a turn in a dead one's place on it", |trial| ring::comes_in_a_dead_ones_slot(trial, RAYNALS)),
+    alone("ring: a turn in a dead one's place on it", |trial| {
+        ring::comes_in_a_dead_ones_slot(trial, RAYNALS)
+    }),
     alone("ring: no time", |trial| ring::gives_up(trial, RAYNALS)),
     LINKS_RENEWED,
     alone("ring: unlock, one comes and one left, in a K-state ring", |trial| {
