@@ -57,11 +57,17 @@ pub enum Mutant {
     StateNotRenewed,
     /// On a ring: a participant that wants a turn says so without the reconfiguration lock.
     AskWithoutLock,
+    /// A handle does not look whether its lock was removed.
+    RemovalUnseen,
+    /// A lock is removed though others use it.
+    RemovedInUse,
+    /// A lock is biased through a handle beside one of the lock that had its region before.
+    BiasedBesideStale,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 22] = [
+    pub const ALL: [Mutant; 25] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -84,6 +90,9 @@ impl Mutant {
         Mutant::AbsentNotCounted,
         Mutant::StateNotRenewed,
         Mutant::AskWithoutLock,
+        Mutant::RemovalUnseen,
+        Mutant::RemovedInUse,
+        Mutant::BiasedBesideStale,
     ];
 }
 

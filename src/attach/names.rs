@@ -20,8 +20,8 @@ pub struct Name {
     pub generation: u64,
 }
 
-/// The locks that a process has handles of, in one file.
-pub struct Names(ForkGuarded<Vec<Weak<Name>>>);
+/// The locks that a process has handles of, in one file, each with its region.
+pub struct Names(ForkGuarded<Vec<(usize, Weak<Name>)>>);
 
 impl Names {
     /// None yet.
@@ -32,20 +32,19 @@ impl Names {
     /// A new handle of this lock: the name to be kept in it, and whether the lock may be biased through it.
     pub fn enter(&self, region: usize, generation: u64) -> Result<(Arc<Name>, bool)> {
         let new = Arc::new(Name { region, generation });
-        // What is dropped goes after the fork guard.
         let (mut known, mut stale) = (None, false);
         self.0.with(&ForkGuard::enter(), |names| {
-            names.retain(|name| name.strong_count() > 0);
-            for name in names.iter().filter_map(Weak::upgrade).filter(|name| name.region == region) {
-                if name.generation == generation {
-                    known = Some(name);
-                } else {
-                    stale = true;
+            names.retain(|(_, name)| name.strong_count() > 0);
+            for (_, name) in names.iter().filter(|(other, _)| *other == region) {
+                match name.upgrade() {
+                    Some(name) if name.generation == generation => known = Some(name),
+                    Some(_) => stale = true,
+                    None => {}
                 }
             }
             if known.is_none() {
                 names.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-                names.push(Arc::downgrade(&new));
+                names.push((region, Arc::downgrade(&new)));
             }
             Ok::<_, Error>(())
         })?;
@@ -54,9 +53,10 @@ impl Names {
 
     /// Whether there is a handle of this lock.
     pub fn has(&self, region: usize, generation: u64) -> bool {
-        let is_it = |name: &Arc<Name>| name.region == region && name.generation == generation;
-        let found =
-            self.0.with(&ForkGuard::enter(), |names| names.iter().filter_map(Weak::upgrade).find(is_it));
+        let is_it = |(other, name): &(usize, Weak<Name>)| {
+            name.upgrade().filter(|name| *other == region && name.generation == generation)
+        };
+        let found = self.0.with(&ForkGuard::enter(), |names| names.iter().find_map(is_it));
         found.is_some()
     }
 }

@@ -108,11 +108,13 @@ mod tests {
             assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?} overlap");
         }
         assert!(DOCUMENT.contains(&format!("Format {FORMAT_MAJOR}.{FORMAT_MINOR}.")));
-        let default_size = Geometry::new(128, 64).unwrap().file_size();
-        let [millions, thousands, rest] =
-            [default_size / 1_000_000, default_size / 1000 % 1000, default_size % 1000];
-        let written = format!("{millions},{thousands:03},{rest:03}");
-        assert!(DOCUMENT.contains(&written), "the default file has {written} bytes");
+        for (participants, locks) in [(128, 64), (MAX_PARTICIPANTS, MAX_LOCKS)] {
+            let size = Geometry::new(participants, locks).unwrap().file_size().to_string();
+            let thousands: Vec<&str> =
+                size.as_bytes().rchunks(3).rev().map(|three| std::str::from_utf8(three).unwrap()).collect();
+            let written = thousands.join(",");
+            assert!(DOCUMENT.contains(&written), "a file for {participants} and {locks} has {written} bytes");
+        }
         for (part, size) in [
             ("Directory entry", size_of::<DirectoryEntry>()),
             ("Slot", size_of::<SlotRecord>()),

@@ -80,19 +80,18 @@ pub fn used_records(
     table: Range<u64>,
     count: u32,
 ) -> Result<u32> {
-    const RECORDS: u64 = 64;
     let each = (table.end - table.start) / u64::from(count);
-    let mut piece = vec![0; (RECORDS * each) as usize];
-    let mut used = 0;
-    for first in (0..u64::from(count)).step_by(RECORDS as usize) {
-        let wanted = (RECORDS.min(u64::from(count) - first) * each) as usize;
-        let at = (table.start + first * each) as libc::off_t;
-        // SAFETY: the buffer is ours, and at least as long as we say.
-        let got = unsafe { libc::pread(file.as_raw_fd(), piece.as_mut_ptr().cast(), wanted, at) };
-        let got = Errno::result(got).map_err(system(format!("{}: reading it", path().display())))? as usize;
-        let records = piece[..got].chunks_exact(each as usize).enumerate();
-        let last = records.filter(|(_, record)| record[..16].iter().any(|byte| *byte != 0)).last();
-        used = last.map_or(used, |(at, _)| first as u32 + at as u32 + 1);
+    for record in (0..count).rev() {
+        let mut beginning = [0u64; 2];
+        let at = (table.start + u64::from(record) * each) as libc::off_t;
+        // SAFETY: the buffer is ours, and as long as we say.
+        let got = unsafe {
+            libc::pread(file.as_raw_fd(), beginning.as_mut_ptr().cast(), size_of_val(&beginning), at)
+        };
+        Errno::result(got).map_err(system(format!("{}: reading it", path().display())))?;
+        if beginning != [0, 0] {
+            return Ok(record + 1);
+        }
     }
-    Ok(used)
+    Ok(0)
 }

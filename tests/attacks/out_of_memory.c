@@ -174,6 +174,31 @@ static void just_open(void)
     file = open_file(path, SLOTS);
 }
 
+static int given;
+
+static void give_a_memfd(void)
+{
+    MUST(given = memfd_create("attack", 0));
+}
+
+static int32_t call_open_descriptor(void)
+{
+    turnlock_file_options options = {.size = sizeof options, .participants = SLOTS};
+    return turnlock_file_open_descriptor(given, &options, &file);
+}
+
+static void name_one_to_remove(void)
+{
+    open_up();
+    turnlock_mutex *gone = open_mutex(file, "to be removed");
+    EXPECT(0, turnlock_mutex_close(gone));
+}
+
+static int32_t call_remove_lock(void)
+{
+    return turnlock_file_remove_lock(file, "to be removed");
+}
+
 static const struct call calls[] = {
     {"turnlock_file_open", NULL, call_file_open, NULL, 0},
     {"turnlock_file_open, creating it", create_anew, call_file_open, NULL, 0},
@@ -189,6 +214,8 @@ static const struct call calls[] = {
     {"turnlock_mutex_unlock of nothing", attach, call_unlock, NULL, 0},
     {"turnlock_last_error_message", attach, call_message, NULL, 0},
     {"turnlock_participant_open", open_up, call_participant_open, NULL, 0},
+    {"turnlock_file_open_descriptor, an empty memfd", give_a_memfd, call_open_descriptor, NULL, 0},
+    {"turnlock_file_remove_lock", name_one_to_remove, call_remove_lock, NULL, 0},
 };
 
 struct result {

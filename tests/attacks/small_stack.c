@@ -78,6 +78,32 @@ static void open_again(void)
     EXPECT(0, turnlock_file_close(again));
 }
 
+static int given;
+
+static void give_a_memfd(void)
+{
+    MUST(given = memfd_create("attack", 0));
+}
+
+static void open_by_descriptor(void)
+{
+    turnlock_file *again;
+    EXPECT(0, turnlock_file_open_descriptor(given, NULL, &again));
+    EXPECT(0, turnlock_file_close(again));
+}
+
+static void name_one_to_remove(void)
+{
+    turnlock_mutex *gone;
+    EXPECT(0, turnlock_mutex_open(file, "gone", NULL, &gone));
+    EXPECT(0, turnlock_mutex_close(gone));
+}
+
+static void remove_lock(void)
+{
+    EXPECT(0, turnlock_file_remove_lock(file, "gone"));
+}
+
 static void create_mutexes(void)
 {
     EXPECT(0, turnlock_mutex_open(file, "a", NULL, &mutex));
@@ -177,6 +203,8 @@ int main(int count, char **arguments)
     run("create_file", NULL, create_file, NULL);
     run("create_mutexes", NULL, create_mutexes, NULL);
     run("open_again", NULL, open_again, NULL);
+    run("open_by_descriptor", give_a_memfd, open_by_descriptor, NULL);
+    run("remove_lock", name_one_to_remove, remove_lock, NULL);
     run("first_lock", NULL, lock, after_lock);
     run("biased_lock", attach, lock, after_lock);
     run("unlock", lock, after_lock, NULL);

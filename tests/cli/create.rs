@@ -165,3 +165,31 @@ fn a_file_is_named_by_a_descriptor() {
     assert_eq!(none.status.code(), Some(66));
     assert!(errors(&none).contains("no such descriptor is open"), "{}", errors(&none));
 }
+
+#[test]
+fn a_lock_that_nobody_uses_is_removed() {
+    let fixture = Fixture::new();
+    assert!(fixture.run(&["--lock", "job"], &["true"]).status.success());
+    let remove = |name: &str| {
+        let mut turnlock = fixture.command("remove-lock", &[], &[]);
+        limit::output(turnlock.arg(name)).unwrap()
+    };
+    let (mut held, _output) = fixture.hold(&["--lock", "job"], "echo inside; sleep 0.5");
+    let refused = remove("job");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(errors(&refused).contains("is in use"), "{}", errors(&refused));
+    held.wait().unwrap();
+    fixture.run(&["--lock", "job"], &["sh", "-c", "kill -9 $$"]);
+    let untold = remove("job");
+    assert_eq!(untold.status.code(), Some(1));
+    assert!(errors(&untold).contains("nobody has been told yet"), "{}", errors(&untold));
+    assert!(limit::output(&mut fixture.command("reset", &["--lock", "job"], &[])).unwrap().status.success());
+    let removed = remove("job");
+    assert!(removed.status.success(), "{}", errors(&removed));
+    assert_eq!(fixture.status()["locks"].as_array().unwrap().len(), 0);
+    let again = remove("job");
+    assert_eq!(again.status.code(), Some(66));
+    assert!(errors(&again).contains("no lock called"), "{}", errors(&again));
+    assert_eq!(remove("").status.code(), Some(66));
+    assert!(fixture.run(&["--lock", "job"], &["true"]).status.success());
+}

@@ -31,6 +31,8 @@ pub const ALL: &[Scenario] = &[
     alone("attach: in an idle dead one's slot", enter::attaches_in_an_idle_dead_ones_slot),
     alone("attach: in a dead holder's slot", enter::attaches_in_a_dead_holders_slot),
     alone("name: a new lock", names::a_new_lock),
+    alone("name: a lock in the place of a removed one", names::in_a_removed_ones_place),
+    alone("remove: a lock", names::removes),
     alone("lock: a thread's first", enter::locks_for_the_first_time),
     LOCK_FREE,
     TAKE_A_DEAD_ONES_PLACE,

@@ -1,0 +1,188 @@
+//! Handles that are open to a lock that was removed.
+
+use std::time::Duration;
+use support::{
+    Place,
+    actor::{Actor, hear, say},
+    elsewhere,
+    puppet::{Puppet, Said},
+};
+use turnlock::{Error, LockFile, Mutex, Result, RingAlgorithm, TurnRing, inspect, status::*};
+
+fn removed<T>(attempt: Result<T>) {
+    let error = attempt.map(drop).unwrap_err();
+    assert_eq!(error.code(), TURNLOCK_ERROR_NOT_FOUND, "{error}");
+    assert!(error.to_string().contains("was removed: open the lock again by its name"), "{error}");
+}
+
+fn every_call_says_so(file: &LockFile, mutex: &Mutex) {
+    let limit = Duration::from_secs(9);
+    removed(mutex.lock());
+    removed(mutex.try_lock());
+    removed(mutex.lock_for(limit));
+    removed(mutex.reset());
+    removed(mutex.reset_for(limit));
+    removed(mutex.reopened());
+    removed(mutex.clone().lock_following());
+    let participant = file.participant().unwrap();
+    removed(mutex.lock_as(&participant));
+    removed(mutex.try_lock_as(&participant));
+    elsewhere(|| removed(mutex.lock()));
+    assert!(mutex.previous_owner().is_none());
+}
+
+/// So often that its thread owns the bias, wherever that is allowed.
+fn lock_often(mutex: &Mutex) {
+    for _ in 0..1000 {
+        mutex.lock().unwrap().unlock().unwrap();
+    }
+}
+
+fn bias_owner(place: &Place) -> Option<usize> {
+    inspect::snapshot(place.lock_file()).unwrap().locks[0].biased_to
+}
+
+#[test]
+fn they_fail_also_when_the_name_is_there_again() {
+    let place = Place::new();
+    let file = LockFile::options().participants(4).locks(1).open(place.lock_file()).unwrap();
+    let stale = file.mutex("a").unwrap();
+    lock_often(&stale);
+    let last = stale.lock().unwrap().fencing_token();
+    let mut other = Puppet::at(&place.lock_file(), "a");
+    assert_eq!(other.ask("try"), Said::Taken(last + 1, false));
+    assert_eq!(other.ask("unlock"), Said::Done);
+    file.remove_lock("a").unwrap();
+    every_call_says_so(&file, &stale);
+    assert_eq!(other.ask("lock"), Said::Error(TURNLOCK_ERROR_NOT_FOUND));
+    // There is one region, so each of these is in it.
+    for name in ["a", "b", "a"] {
+        let new = file.mutex(name).unwrap();
+        every_call_says_so(&file, &stale);
+        let guard = new.lock().unwrap();
+        assert!(guard.fencing_token() > last + 1, "tokens go on rising");
+        every_call_says_so(&file, &stale);
+        drop(guard);
+        // This thread is in and out of the new one all the time, and was the bias owner of the old one.
+        for _ in 0..200 {
+            lock_often(&new);
+            removed(stale.lock());
+        }
+        assert_eq!(bias_owner(&place), None, "as long as a handle of the old one is open here");
+        assert_eq!(other.ask("try"), Said::Error(TURNLOCK_ERROR_NOT_FOUND));
+        drop(new);
+        file.remove_lock(name).unwrap();
+    }
+    drop(stale);
+    let new = file.mutex("a").unwrap();
+    lock_often(&new);
+    assert!(bias_owner(&place).is_some(), "no handle of an old one is open");
+}
+
+#[test]
+fn they_give_back_nothing_that_they_do_not_have() {
+    let place = Place::new();
+    let file = LockFile::options().locks(1).open(place.lock_file()).unwrap();
+    let stale = crate::allocation::c_mutex(&place.lock_file(), c"a");
+    file.remove_lock("a").unwrap();
+    let mutex = file.mutex("b").unwrap();
+    let guard = mutex.lock().unwrap();
+    // SAFETY: an open handle.
+    unsafe {
+        use turnlock::capi::*;
+        assert_eq!(turnlock_mutex_unlock(stale), TURNLOCK_ERROR_NOT_OWNER);
+        assert_eq!(turnlock_mutex_abandon(stale), TURNLOCK_ERROR_NOT_OWNER);
+        assert_eq!(turnlock_mutex_mark_consistent(stale), TURNLOCK_ERROR_NOT_OWNER);
+        assert_eq!(turnlock_mutex_lock(stale, std::ptr::null_mut()), TURNLOCK_ERROR_NOT_FOUND);
+        assert_eq!(turnlock_mutex_close(stale), TURNLOCK_OK, "nothing is held by it");
+    }
+    elsewhere(|| assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)), "it is still held"));
+    guard.unlock().unwrap();
+}
+
+/// A region changes hands between kinds, with a stale handle of each around.
+#[test]
+fn a_region_is_as_good_as_new_whatever_it_was() {
+    let place = Place::new();
+    let file = LockFile::options().participants(5).locks(1).open(place.lock_file()).unwrap();
+    let mut stale: (Vec<Mutex>, Vec<TurnRing>) = Default::default();
+    let algorithms =
+        [RingAlgorithm::KState, RingAlgorithm::Raynal, RingAlgorithm::Sum { step: 2 }, RingAlgorithm::KState];
+    let mut last = 0;
+    for (round, algorithm) in algorithms.into_iter().cycle().take(12).enumerate() {
+        let mutex = file.mutex("a").unwrap();
+        assert!(mutex.previous_owner().is_none());
+        lock_often(&mutex);
+        elsewhere(|| mutex.lock().unwrap().unlock().unwrap());
+        // Somebody dies inside, and it is repaired.
+        elsewhere(|| std::mem::forget(mutex.lock().unwrap()));
+        let mut guard = mutex.lock().unwrap();
+        assert!(guard.fencing_token() > last, "round {round}");
+        last = guard.fencing_token();
+        guard.mark_consistent().unwrap();
+        drop(guard);
+        stale.0.push(mutex);
+        file.remove_lock("a").unwrap();
+
+        let ring = file.ring_options().algorithm(algorithm).standing(true).open("a").unwrap();
+        assert!(ring.previous_owner().is_none());
+        for _ in 0..3 {
+            let turn = ring.lock().unwrap();
+            assert!(turn.fencing_token() > last && !turn.acquired().previous_owner_died, "round {round}");
+            last = turn.fencing_token();
+            stale.0.iter().for_each(|mutex| removed(mutex.try_lock()));
+            stale.1.iter().for_each(|ring| removed(ring.try_lock()));
+            // To leave a ring that is gone changes nothing, here neither.
+            stale.1.iter().for_each(|ring| ring.leave().unwrap_or(()));
+        }
+        let status = &inspect::snapshot(place.lock_file()).unwrap().locks[0];
+        assert_eq!(status.queue.len(), 1, "round {round}: it still stands in the ring: {status:?}");
+        ring.leave().unwrap();
+        stale.1.push(ring);
+        file.remove_lock("a").unwrap();
+    }
+}
+
+#[test]
+fn a_participant_that_stands_in_the_next_ring_is_not_taken_out_by_a_handle_of_the_last() {
+    let place = Place::new();
+    let file = LockFile::options().participants(4).locks(1).open(place.lock_file()).unwrap();
+    let task = file.participant().unwrap();
+    let open = || file.ring_options().standing(true).open("r").unwrap();
+    let stale = open();
+    drop(stale.lock_as(&task).unwrap());
+    stale.leave_as(&task).unwrap();
+    file.remove_lock("r").unwrap();
+    let ring = open();
+    drop(ring.lock_as(&task).unwrap());
+    stale.leave_as(&task).unwrap();
+    let status = inspect::snapshot(place.lock_file()).unwrap();
+    assert_eq!(status.locks[0].queue.len(), 1, "{status:?}");
+}
+
+/// One thread is in and out of a lock all the time, and has a handle of the one that was there before.
+pub fn locks_by_a_stale_handle(words: &[String]) {
+    let file = LockFile::options().locks(1).open(&words[0]).unwrap();
+    let stale = file.mutex("a").unwrap();
+    lock_often(&stale);
+    file.remove_lock("a").unwrap();
+    let new = file.mutex("b").unwrap();
+    lock_often(&new);
+    say(if stale.lock().is_ok() { "inside" } else { "refused" });
+    hear();
+}
+
+fn by_a_stale_handle(bug: &str) -> String {
+    let place = Place::new();
+    let file = place.lock_file();
+    let bug = [("TURNLOCK_MUTANT", bug)];
+    let mut actor = Actor::start_with("locks_by_a_stale_handle", &[file.to_str().unwrap()], &bug);
+    actor.hear()
+}
+
+#[test]
+fn a_thread_that_owns_the_bias_of_the_next_lock_is_not_let_in_by_a_handle_of_the_last() {
+    assert_eq!(by_a_stale_handle(""), "refused");
+    #[cfg(feature = "mutants")]
+    assert_eq!(by_a_stale_handle("BiasedBesideStale"), "inside", "the bug was planted");
+}

@@ -1,0 +1,16 @@
+//! Removing named locks: what is refused, what becomes of handles that are open, and that nobody is ever inside beside
+//! another one, whatever is removed and created anew meanwhile.
+#![cfg(not(any(loom, shuttle)))]
+
+mod allocation;
+mod churn;
+mod handles;
+mod refused;
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+
+use churn::{churns, removes};
+use handles::locks_by_a_stale_handle;
+use support::puppet::puppet;
+
+support::roles! { churns, locks_by_a_stale_handle, puppet, removes }
