@@ -172,11 +172,11 @@ pub fn locks_by_a_stale_handle(words: &[String]) {
     hear();
 }
 
-fn by_a_stale_handle(bug: &str) -> String {
+fn by_a_stale_handle(mutant: &str) -> String {
     let place = Place::new();
     let file = place.lock_file();
-    let bug = [("TURNLOCK_MUTANT", bug)];
-    let mut actor = Actor::start_with("locks_by_a_stale_handle", &[file.to_str().unwrap()], &bug);
+    let mutant = [("TURNLOCK_MUTANT", mutant)];
+    let mut actor = Actor::start_with("locks_by_a_stale_handle", &[file.to_str().unwrap()], &mutant);
     actor.hear()
 }
 
@@ -184,5 +184,5 @@ fn by_a_stale_handle(bug: &str) -> String {
 fn a_thread_that_owns_the_bias_of_the_next_lock_is_not_let_in_by_a_handle_of_the_last() {
     assert_eq!(by_a_stale_handle(""), "refused");
     #[cfg(feature = "mutants")]
-    assert_eq!(by_a_stale_handle("BiasedBesideStale"), "inside", "the bug was planted");
+    assert_eq!(by_a_stale_handle("BiasedBesideStale"), "inside", "the mutant was on");
 }
