@@ -179,7 +179,7 @@ struct Outcome {
     failures: u64,
 }
 
-/// `bug`: planted in the other processes, if it is said.
+/// `bug`: the mutant that is on in the other processes, if it is said.
 fn play(locks: u32, kills: bool, bug: Option<&str>) -> Outcome {
     let _no_hang = NoHang::for_seconds(200);
     let place = Place::new();
@@ -258,7 +258,7 @@ fn removers_are_killed_anywhere() {
 
 /// That the oracle sees what it is after.
 #[cfg(feature = "mutants")]
-mod planted {
+mod with_mutants {
     #[test]
     fn handles_that_do_not_look_are_caught() {
         assert!(super::play(2, false, Some("RemovalUnseen")).failures > 0);
