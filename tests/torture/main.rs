@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 use support::{either::Kind, watchdog};
-use turnlock::{DEFAULT_PATIENCE, RingAlgorithm, mutants::Mutant, trace::Step};
+use turnlock::{DEFAULT_PATIENCE, RingAlgorithm, trace::Step};
 
 // Each death is a sign of life.
 support::watched_for_seconds!(120);
