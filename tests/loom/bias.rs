@@ -160,10 +160,10 @@ fn with_others_queued_for_good_nobody_takes_the_bias() {
 }
 
 #[cfg(feature = "mutants")]
-mod planted {
+mod with_mutants {
     use super::*;
     use crate::scene::Property::{Data, Exclusion, News, Order, Token};
-    use crate::search::planted::is_caught;
+    use crate::search::with_mutants::is_caught;
     use turnlock::mutants::Mutant;
 
     #[test]

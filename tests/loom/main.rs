@@ -15,7 +15,7 @@
 //! Every search prints how much it explored, and with which bound on preemptions. With `TURNLOCK_LOOM_LONG` set, those that
 //! usually have a smaller bound than they could have (each says so) are searched further.
 //!
-//! With the feature `mutants`, the same models must fail for each mutant that is of this code (`planted`), and each
+//! With the feature `mutants`, the same models must fail for each mutant that is of this code (`with_mutants`), and each
 //! property that the mutant breaks must catch it alone, the others being switched off. Most of these mutants are patches, so
 //! that they are tested in a copy of the sources.
 //!
@@ -27,7 +27,7 @@
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features trace --test loom
-//! ci/mutants env RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features mutants,trace --test loom planted
+//! ci/mutants env RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features mutants,trace --test loom with_mutants
 //! ```
 //! The search is deterministic, so a failure comes back when its test is run again; with `LOOM_LOCATION=1` it names
 //! the places of the racing accesses.

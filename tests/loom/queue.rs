@@ -186,11 +186,11 @@ fn who_abandons_the_lock_leaves_a_notice() {
 }
 
 #[cfg(feature = "mutants")]
-mod planted {
+mod with_mutants {
     use super::*;
     use crate::plan::Misuse;
     use crate::scene::Property::{self, Data, Exclusion, News, Order, Token};
-    use crate::search::planted::{fails, is_caught};
+    use crate::search::with_mutants::{fails, is_caught};
     use turnlock::mutants::Mutant;
 
     /// Over one word for a slot, and over two.

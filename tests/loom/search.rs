@@ -120,7 +120,7 @@ pub fn all_hold(name: &str, plans: &[Plan], least: usize) -> Tally {
 }
 
 #[cfg(feature = "mutants")]
-pub mod planted {
+pub mod with_mutants {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
     use turnlock::mutants::{Mutant, switch_on};

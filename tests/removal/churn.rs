@@ -179,7 +179,7 @@ struct Outcome {
     failures: u64,
 }
 
-/// `mutant`: on in the other processes, if it is said.
+/// `mutant`: the one that is on in the other processes, if it is said.
 fn play(locks: u32, kills: bool, mutant: Option<&str>) -> Outcome {
     let _no_hang = NoHang::for_seconds(200);
     let place = Place::new();

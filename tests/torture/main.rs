@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 use support::{either::Kind, watchdog};
-use turnlock::{DEFAULT_PATIENCE, RingAlgorithm, mutants::Mutant, trace::Step};
+use turnlock::{DEFAULT_PATIENCE, RingAlgorithm, trace::Step};
 
 // Each death is a sign of life.
 support::watched_for_seconds!(120);
@@ -95,106 +95,112 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
     assert!(fault.is_none(), "{}", fault.unwrap());
 }
 
-/// Bugs that show when participants die, or when they run on several cores at once. That the oracle can see them is
-/// what makes its silence worth something.
-fn is_caught(mutant: Mutant, mostly_at: Option<Step>, may_show_as: &[Fault]) {
-    let strict = Kind::Mutex { patience: Duration::ZERO };
-    is_caught_among(cores(), strict, mutant, mostly_at, may_show_as);
-}
+#[cfg(feature = "mutants")]
+mod with_mutants {
+    use super::*;
+    use turnlock::mutants::Mutant;
 
-/// On a ring, among so many more workers than cores.
-fn is_caught_on_ring(
-    more: usize,
-    algorithm: RingAlgorithm,
-    mutant: Mutant,
-    mostly_at: Option<Step>,
-    may_show_as: &[Fault],
-) {
-    is_caught_among(cores() + more, Kind::Ring(algorithm), mutant, mostly_at, may_show_as);
-}
-
-fn is_caught_among(
-    workers: usize,
-    lock: Kind,
-    mutant: Mutant,
-    mostly_at: Option<Step>,
-    may_show_as: &[Fault],
-) {
-    let _alone = alone();
-    // Usually the first attempt is enough; on a machine that gives us one core at a time, a missing fence needs more.
-    for attempt in 1..=40 {
-        let round = Round {
-            name: "mutant",
-            workers,
-            lock,
-            standing: Standing::Nobody,
-            stops: attempt % 2 == 0,
-            biased: mutant.is_of_bias(),
-            mutant: Some(mutant),
-            mostly_at,
-        };
-        let outcome = killer::torture(&round, 2_000, seed());
-        if let Some(fault) = may_show_as.iter().find(|fault| outcome.count(**fault) > 0) {
-            println!("{mutant:?}: {fault:?} after at most {} kills", outcome.kills() * attempt);
-            return;
-        }
+    /// Bugs that show when participants die, or when they run on several cores at once. That the oracle can see them is
+    /// what makes its silence worth something.
+    fn is_caught(mutant: Mutant, mostly_at: Option<Step>, may_show_as: &[Fault]) {
+        let strict = Kind::Mutex { patience: Duration::ZERO };
+        is_caught_among(cores(), strict, mutant, mostly_at, may_show_as);
     }
-    panic!("{mutant:?} was on and nothing was seen");
-}
 
-#[test]
-fn a_missing_fence_before_the_wait_is_caught() {
-    is_caught(Mutant::NoFenceBeforeWait, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-}
+    /// On a ring, among so many more workers than cores.
+    fn is_caught_on_ring(
+        more: usize,
+        algorithm: RingAlgorithm,
+        mutant: Mutant,
+        mostly_at: Option<Step>,
+        may_show_as: &[Fault],
+    ) {
+        is_caught_among(cores() + more, Kind::Ring(algorithm), mutant, mostly_at, may_show_as);
+    }
 
-#[test]
-fn a_missing_choosing_is_caught() {
-    is_caught(Mutant::NoChoosing, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-}
+    fn is_caught_among(
+        workers: usize,
+        lock: Kind,
+        mutant: Mutant,
+        mostly_at: Option<Step>,
+        may_show_as: &[Fault],
+    ) {
+        let _alone = alone();
+        // Usually the first attempt is enough; on a machine that gives us one core at a time, a missing fence needs more.
+        for attempt in 1..=40 {
+            let round = Round {
+                name: "mutant",
+                workers,
+                lock,
+                standing: Standing::Nobody,
+                stops: attempt % 2 == 0,
+                biased: mutant.is_of_bias(),
+                mutant: Some(mutant),
+                mostly_at,
+            };
+            let outcome = killer::torture(&round, 2_000, seed());
+            if let Some(fault) = may_show_as.iter().find(|fault| outcome.count(**fault) > 0) {
+                println!("{mutant:?}: {fault:?} after at most {} kills", outcome.kills() * attempt);
+                return;
+            }
+        }
+        panic!("{mutant:?} was on and nothing was seen");
+    }
 
-#[test]
-fn a_missing_tie_break_is_caught() {
-    is_caught(Mutant::NoTieBreak, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-}
+    #[test]
+    fn a_missing_fence_before_the_wait_is_caught() {
+        is_caught(Mutant::NoFenceBeforeWait, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    }
 
-#[test]
-fn a_death_that_is_forgotten_before_it_is_written_down_is_caught() {
-    is_caught(Mutant::ClearBeforeNotice, Some(Step::Reap), &[Fault::DoubleEntry, Fault::Torn]);
-}
+    #[test]
+    fn a_missing_choosing_is_caught() {
+        is_caught(Mutant::NoChoosing, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    }
 
-#[test]
-fn an_owner_that_is_never_written_down_is_caught() {
-    is_caught(Mutant::NoHeld, None, &[Fault::DoubleEntry, Fault::Torn]);
-}
+    #[test]
+    fn a_missing_tie_break_is_caught() {
+        is_caught(Mutant::NoTieBreak, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    }
 
-#[test]
-fn a_missing_barrier_after_asking_is_caught() {
-    is_caught(Mutant::NoMembarrier, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-}
+    #[test]
+    fn a_death_that_is_forgotten_before_it_is_written_down_is_caught() {
+        is_caught(Mutant::ClearBeforeNotice, Some(Step::Reap), &[Fault::DoubleEntry, Fault::Torn]);
+    }
 
-#[test]
-fn a_bias_owner_that_looks_before_it_says_that_it_tries_is_caught() {
-    is_caught(Mutant::FlagAfterCheck, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-}
+    #[test]
+    fn an_owner_that_is_never_written_down_is_caught() {
+        is_caught(Mutant::NoHeld, None, &[Fault::DoubleEntry, Fault::Torn]);
+    }
 
-#[test]
-fn a_number_given_up_before_control_is_written_is_caught() {
-    is_caught(Mutant::LeaveBeforeBias, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-}
+    #[test]
+    fn a_missing_barrier_after_asking_is_caught() {
+        is_caught(Mutant::NoMembarrier, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    }
 
-#[test]
-fn a_bias_owner_that_writes_the_bias_word_itself_is_caught() {
-    is_caught(Mutant::BiasByNonHead, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-}
+    #[test]
+    fn a_bias_owner_that_looks_before_it_says_that_it_tries_is_caught() {
+        is_caught(Mutant::FlagAfterCheck, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    }
 
-const TWO_INSIDE: &[Fault] = &[Fault::DoubleEntry, Fault::Torn, Fault::Token];
+    #[test]
+    fn a_number_given_up_before_control_is_written_is_caught() {
+        is_caught(Mutant::LeaveBeforeBias, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    }
 
-#[test]
-fn a_newcomer_with_the_state_that_it_left_with_is_caught() {
-    is_caught_on_ring(1, RingAlgorithm::Raynal, Mutant::StateNotRenewed, None, TWO_INSIDE);
-}
+    #[test]
+    fn a_bias_owner_that_writes_the_bias_word_itself_is_caught() {
+        is_caught(Mutant::BiasByNonHead, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
+    }
 
-#[test]
-fn a_membership_without_the_reconfiguration_lock_is_caught() {
-    is_caught_on_ring(0, RingAlgorithm::Raynal, Mutant::AskWithoutLock, None, TWO_INSIDE);
+    const TWO_INSIDE: &[Fault] = &[Fault::DoubleEntry, Fault::Torn, Fault::Token];
+
+    #[test]
+    fn a_newcomer_with_the_state_that_it_left_with_is_caught() {
+        is_caught_on_ring(1, RingAlgorithm::Raynal, Mutant::StateNotRenewed, None, TWO_INSIDE);
+    }
+
+    #[test]
+    fn a_membership_without_the_reconfiguration_lock_is_caught() {
+        is_caught_on_ring(0, RingAlgorithm::Raynal, Mutant::AskWithoutLock, None, TWO_INSIDE);
+    }
 }
