@@ -8,7 +8,7 @@ use nix::{
     unistd::Pid,
 };
 use std::{
-    fs::File,
+    fs::{File, OpenOptions},
     process::Child,
     sync::mpsc,
     thread,
