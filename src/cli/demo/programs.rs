@@ -95,6 +95,7 @@ pub fn build_all(folder: &Path, library: &Path) -> Result<(Vec<Built>, Vec<LeftO
         (Language::C.file(), include_str!("../../../examples/counter.c")),
         (Language::Cpp.file(), include_str!("../../../examples/counter.cpp")),
         (Language::Python.file(), include_str!("../../../examples/counter.py")),
+        ("turnlock_ctypes.py", include_str!("../../../examples/turnlock_ctypes.py")),
         (Language::Shell.file(), include_str!("../../../examples/counter.sh")),
         (Language::Rust.file(), include_str!("../../../examples/counter.rs")),
     ] {
