@@ -182,10 +182,8 @@ impl Run {
         let label = self.label.clone().or(name).unwrap_or_default();
         let file = self.creation.options().label(&label).open(&self.file)?;
         let before = identity(&file.path());
-        let options = file.participant_options();
-        let options = if self.close { options } else { options.inherited_by_children() };
         // Compares the path with the open file: so what the path names before and after is that file.
-        let participant = options.open()?;
+        let participant = file.participant_options().inherited_by_children(!self.close).open()?;
         let identity = identity(&file.path()).filter(|after| before == Some(*after));
         let identity = identity.ok_or_else(|| Error::Replaced { path: self.file.clone() })?;
         let options = OpenOptions {
@@ -201,7 +199,7 @@ impl Run {
 
     fn run_command(&self, mut guard: Guard, path: &Path, file: Identity) -> Result<ExitCode, Failure> {
         let os = |error| Failure::new(exit::OS, error);
-        let Acquired { fencing_token, previous_owner_died } = guard.acquired();
+        let Acquired { fencing_token, previous_owner_died, .. } = guard.acquired();
         // Of the runs that this one is inside, and of this one.
         let mut inside = std::env::var(waiting::INSIDE).map_or(String::new(), |outer| outer + " ");
         inside += &waiting::acquisition(file, fencing_token);

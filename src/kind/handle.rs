@@ -7,12 +7,13 @@ use super::{
 };
 use crate::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
-    site::Limit,
+    site::{Limit, Lock},
 };
 use crate::attach::{
     attachment::{Attachment, FileKey},
     fast_path::{self, Left, LockPointer},
     file_handle::FileHandle,
+    open_file::OpenFile,
     site::FileSite,
     thread::{self, with_thread_attachment, with_thread_attachment_if_any},
 };
@@ -55,6 +56,16 @@ impl<K: LockKind> Handle<K> {
             discipline,
         };
         Self { file, lock, config, kind: PhantomData }
+    }
+
+    /// Returns the open file.
+    pub fn open_file(&self) -> &OpenFile {
+        &self.file.open
+    }
+
+    /// Returns the lock's number in the file.
+    pub fn region(&self) -> usize {
+        self.lock.region
     }
 
     /// Returns for how long a waiter lets others pass.
@@ -223,9 +234,9 @@ impl<K: LockKind> Handle<K> {
         (notice.token.load(Acquire), notice.pid.load(Relaxed))
     }
 
-    /// Returns the error for asking who died where nobody did.
-    pub fn nobody_died(&self) -> Error {
-        let why = format!("nobody died holding this {}", K::NAME);
+    /// Returns the error for asking who "holds", or "died holding", the lock where nobody does or did.
+    pub fn nobody(&self, does: &str) -> Error {
+        let why = format!("nobody {does} this {}", K::NAME);
         Error::NotFound { path: self.file.open.reopen().path(), why }
     }
 
@@ -235,6 +246,33 @@ impl<K: LockKind> Handle<K> {
             self.attempt(attachment).check_owner(None)
         })
         .is_ok()
+    }
+
+    /// Returns whether another participant waits behind the calling thread, which holds the lock.
+    pub fn is_contended(&self) -> Result<bool> {
+        with_thread_attachment_if_any(&self.file.open, |attachment| self.is_contended_at(attachment))
+    }
+
+    /// [`Handle::is_contended`], as `participant`.
+    pub fn is_contended_as(&self, participant: &Participant) -> Result<bool> {
+        let attachment = self.attachment_of(participant)?;
+        attachment.check()?;
+        self.is_contended_at(attachment)
+    }
+
+    /// One look where nobody waits. Of a biased holder: at the bias word, which whoever comes to the head of the queue
+    /// has under revocation. Of another one: at the hints in its cell, which its waiters leave there. Either may be left
+    /// of a waiter that has gone, so the words of the waiters themselves decide. On a ring, where waiters are at their
+    /// left neighbours' cells, they do so at once.
+    fn is_contended_at(&self, attachment: &Attachment) -> Result<bool> {
+        let holding = attachment.local(self.lock.region).holding().ok_or(Error::NotOwner)?;
+        let (lock, me) = (FileLock::new(self.file.open.view(), self.lock.region), attachment.slot);
+        let maybe = match self.config.discipline {
+            Discipline::Queue if holding.unbiased => lock.may_have_waiters(me),
+            Discipline::Queue => !lock.bias().is_unrevoked(attachment.mark),
+            Discipline::Ring { .. } => true,
+        };
+        Ok(maybe && lock.is_another_waiting(me))
     }
 
     #[inline]

@@ -33,7 +33,8 @@ fn switches_in(folder: &Path) -> (BTreeSet<String>, Vec<String>) {
     files_in(folder, &mut files);
     for path in files.iter().filter(|path| !path.ends_with("src/mutants.rs")) {
         let text = fs::read_to_string(path).unwrap();
-        let name = |rest: &str| rest.chars().take_while(|letter| letter.is_alphanumeric()).collect::<String>();
+        let name =
+            |rest: &str| rest.chars().take_while(|letter| letter.is_alphanumeric()).collect::<String>();
         found.extend(text.split("Mutant::").skip(1).map(name));
         if text.contains("is_on(") {
             others.push(path.display().to_string());

@@ -127,7 +127,8 @@ fn entries_before_the_one_behind_who_gives_up(patience: Duration) -> u64 {
             until("somebody asks", || control() != unasked);
             let behind = threads.spawn(|| mutex.lock().unwrap().fencing_token());
             let gave_up = || gives_up.is_finished();
-            let insist = || line_at(&path, "a").iter().filter(|waiter| waiter.for_seconds.is_some()).count();
+            let insist =
+                || line_at(&path, "a").iter().filter(|waiter| support::is_queued_for_good(waiter)).count();
             until("both insist on their places", || gave_up() || insist() == 2);
             // On a machine that is too busy this round shows nothing.
             let too_late = gave_up();
