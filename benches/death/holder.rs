@@ -1,6 +1,6 @@
 //! Who is killed: this program again, as a process of its own.
 
-use crate::trial::RobustFutex;
+use crate::robust_futex::RobustFutex;
 use std::{
     fmt,
     io::{BufRead, BufReader, Write},

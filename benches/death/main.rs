@@ -5,6 +5,7 @@
 #![allow(missing_docs)]
 
 mod holder;
+mod robust_futex;
 mod trial;
 
 use clap::Parser;

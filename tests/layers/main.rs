@@ -261,10 +261,9 @@ fn crates() -> Vec<PathBuf> {
 fn no_files_import_each_other_in_a_circle() {
     let crates = crates();
     assert!(crates.len() > 20, "the search found only {} crates", crates.len());
-    for folder in crates {
-        let circle = circle(&imported_by(&sources_in(&folder)));
-        assert_eq!(circle, None, "in {}", folder.display());
-    }
+    let circles =
+        crates.iter().filter_map(|folder| Some((folder, circle(&imported_by(&sources_in(folder)))?)));
+    assert_eq!(circles.collect::<Vec<_>>(), []);
 }
 
 #[test]

@@ -179,8 +179,8 @@ struct Outcome {
     failures: u64,
 }
 
-/// `bug`: the mutant that is on in the other processes, if it is said.
-fn play(locks: u32, kills: bool, bug: Option<&str>) -> Outcome {
+/// `mutant`: the one that is on in the other processes, if it is said.
+fn play(locks: u32, kills: bool, mutant: Option<&str>) -> Outcome {
     let _no_hang = NoHang::for_seconds(200);
     let place = Place::new();
     let (path, arena_at) = (place.lock_file(), place.at("arena"));
@@ -188,7 +188,7 @@ fn play(locks: u32, kills: bool, bug: Option<&str>) -> Outcome {
     let arena = Shared::<Arena>::open(&arena_at);
     let start = |role, seed: u64| {
         let words = [path.to_str().unwrap(), arena_at.to_str().unwrap(), &seed.to_string()];
-        Actor::start_with(role, &words, &[("TURNLOCK_MUTANT", bug.unwrap_or_default())])
+        Actor::start_with(role, &words, &[("TURNLOCK_MUTANT", mutant.unwrap_or_default())])
     };
     let mut actors = [1, 2].map(|seed| start("churns", seed));
     let (began, mut killed) = (Instant::now(), 0);
@@ -196,7 +196,7 @@ fn play(locks: u32, kills: bool, bug: Option<&str>) -> Outcome {
         let here = threads.spawn(|| churn(&arena, &file, 100));
         let mut dice = Dice(7);
         while began.elapsed() < Duration::from_millis(2500)
-            && (bug.is_none() || arena.failures.load(SeqCst) == 0)
+            && (mutant.is_none() || arena.failures.load(SeqCst) == 0)
         {
             if kills {
                 let mut victim = start("removes", 1000 + killed);
@@ -222,7 +222,7 @@ fn play(locks: u32, kills: bool, bug: Option<&str>) -> Outcome {
         "{locks} locks: {entries} entries, {stale} by stale handles refused, {removals} removals and {refusals} refused, \
          {killed} removers killed, {failures} failures"
     );
-    if bug.is_some() {
+    if mutant.is_some() {
         return Outcome { entries, stale, removals, failures };
     }
     // Whatever happened, there is room for as many as ever, and each is as good as new.

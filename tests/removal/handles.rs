@@ -172,11 +172,11 @@ pub fn locks_by_a_stale_handle(words: &[String]) {
     hear();
 }
 
-fn by_a_stale_handle(bug: &str) -> String {
+fn by_a_stale_handle(mutant: &str) -> String {
     let place = Place::new();
     let file = place.lock_file();
-    let bug = [("TURNLOCK_MUTANT", bug)];
-    let mut actor = Actor::start_with("locks_by_a_stale_handle", &[file.to_str().unwrap()], &bug);
+    let mutant = [("TURNLOCK_MUTANT", mutant)];
+    let mut actor = Actor::start_with("locks_by_a_stale_handle", &[file.to_str().unwrap()], &mutant);
     actor.hear()
 }
 

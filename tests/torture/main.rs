@@ -1,7 +1,6 @@
 //! Torture: workers share one lock, a mutex or a turn ring, and are killed, at random moments and at each named step,
 //! and stopped; an oracle in plain shared memory watches. No hang, no double entry, no torn data without an owner-dead
-//! notice, tokens
-//! that only rise.
+//! notice, tokens that only rise.
 //!
 //! Needs `--features trace,mutants`. `TURNLOCK_TORTURE_KILLS` says how many kills in the rounds with a mutex
 //! (5,000 if not said); each round with a ring has as many as each of those. `TURNLOCK_TORTURE_SEED` repeats a run's
