@@ -13,16 +13,17 @@
  * - Handles may be used from any thread. A handle that was closed answers TURNLOCK_ERROR_CLOSED for a long while.
  * - A lock belongs to the thread that took it, or to the participant that the _as functions name. A forked child is
  *   another participant without doing anything; it does not have its parent's locks.
- * - TURNLOCK_OWNER_DEAD (1) means that you have the lock, and that its last holder died inside.
+ * - TURNLOCK_OWNER_DEAD (1) means that you have the lock, and that its last holder died inside. Repair the data and mark
+ *   them consistent before you unlock, unless the lock was created with TURNLOCK_..._RELEASE_ON_DEATH.
  * - Structs have their size first, so that they can grow: set it before the call, in those that are filled in too.
  *
  * Where a call may come from:
- * - A signal handler may lock, try, wait with a limit, unlock, abandon and mark consistent, and nothing else; in files in
- *   which its thread has taken a lock before (a first lock needs memory: turnlock_participant_current makes it so in
- *   advance; so do the words about a file that was damaged or replaced). What it locks it unlocks before it returns. A
- *   lock that its thread has, or is taking or giving back at that moment, is answered by TURNLOCK_ERROR_DEADLOCK. A child
- *   that is forked in a handler may not return into a turnlock call, but for a wait, which ends with
- *   TURNLOCK_ERROR_INTERRUPTED in the child.
+ * - A signal handler may lock, try, wait with a limit, unlock, abandon, mark consistent and ask whether its lock is
+ *   contended, and nothing else; in files in which its thread has taken a lock before (a first lock needs memory:
+ *   turnlock_participant_current makes it so in advance; so do the words about a file that was damaged or replaced). What
+ *   it locks it unlocks before it returns. A lock that its thread has, or is taking or giving back at that moment, is
+ *   answered by TURNLOCK_ERROR_DEADLOCK. A child that is forked in a handler may not return into a turnlock call, but for
+ *   a wait, which ends with TURNLOCK_ERROR_INTERRUPTED in the child.
  * - No function is a cancellation point: a pthread_cancel stays pending until the call is over. To end a wait from
  *   another thread: turnlock_participant_cancel; from the waiting one: is_wait_to_end of turnlock_file_options.
  * - Handlers of pthread_atfork and atexit, static destructors and destructors of thread keys may lock and unlock (handlers
@@ -41,6 +42,61 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/* Versions ---------------------------------------------------------------------------------------------- */
+
+/**
+ * The version of turnlock that this header is of.
+ */
+#define TURNLOCK_VERSION "0.1.0"
+
+/**
+ * The first number of that version.
+ */
+#define TURNLOCK_VERSION_MAJOR 0
+
+/**
+ * The second.
+ */
+#define TURNLOCK_VERSION_MINOR 1
+
+/**
+ * The third.
+ */
+#define TURNLOCK_VERSION_PATCH 0
+
+/**
+ * All three as one number, larger for a later version.
+ */
+#define TURNLOCK_VERSION_NUMBER (TURNLOCK_VERSION_MAJOR * 1000000 + TURNLOCK_VERSION_MINOR * 1000 + TURNLOCK_VERSION_PATCH)
+
+/**
+ * The ABI version that this header describes. It changes only when a program compiled against an older header could
+ * break; the shared library's soname carries the same number.
+ */
+#define TURNLOCK_ABI_VERSION 3
+
+/**
+ * The ABI version of the library that is loaded: compare it with TURNLOCK_ABI_VERSION.
+ */
+uint32_t turnlock_abi_version(void);
+
+/**
+ * The version of the library that is loaded, as text, such as "0.1.0". Valid for ever.
+ */
+const char *turnlock_version(void);
+
+/**
+ * The version of the library that is loaded, as a number to compare with TURNLOCK_VERSION_NUMBER: major x 1,000,000 +
+ * minor x 1,000 + patch.
+ */
+uint32_t turnlock_version_number(void);
+
+/* Statuses ---------------------------------------------------------------------------------------------- */
+
 /**
  * Done.
  */
@@ -50,6 +106,11 @@
  * The lock is yours, and the previous holder died inside: look at what it left before you trust the data.
  */
 #define TURNLOCK_OWNER_DEAD 1
+
+/**
+ * Another participant waits for the lock that the caller holds.
+ */
+#define TURNLOCK_CONTENDED 2
 
 /**
  * An argument is NULL, out of range or contradicts another.
@@ -132,7 +193,7 @@
 #define TURNLOCK_ERROR_PERMISSION (-16)
 
 /**
- * The file, or the lock in it, does not exist and was not to be created.
+ * The file, or the lock in it, does not exist and was not to be created; or nobody holds the lock, or ever died holding it.
  */
 #define TURNLOCK_ERROR_NOT_FOUND (-17)
 
@@ -203,10 +264,17 @@
 #define TURNLOCK_ERROR_IN_USE (-30)
 
 /**
- * The ABI version that this header describes. It changes only when a program compiled against an older header could
- * break; the shared library's soname carries the same number.
+ * A one-line sentence for any status, known or not. Valid for ever, never NULL.
  */
-#define TURNLOCK_ABI_VERSION 3
+const char *turnlock_status_text(int32_t status);
+
+/**
+ * What was wrong in the calling thread's last failed turnlock call, in full: which path, what was expected, what to
+ * do. Valid until this thread calls turnlock again. Never NULL.
+ */
+const char *turnlock_last_error_message(void);
+
+/* Lock files -------------------------------------------------------------------------------------------- */
 
 /**
  * `turnlock_file_options.flags`: share a file that is created with `group`, and give it mode 0660 if `mode` is 0.
@@ -226,82 +294,9 @@
 #define TURNLOCK_FILE_FULL_FENCES 4
 
 /**
- * `turnlock_mutex_options.algorithm`: Lamport's bakery, first come first served.
- */
-#define TURNLOCK_ALGORITHM_BAKERY 1
-
-/**
- * `turnlock_mutex_options.flags`: do not create the lock.
- */
-#define TURNLOCK_MUTEX_MUST_EXIST 1
-
-/**
- * `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the
- * lock is created now. One that exists keeps what it has, and `turnlock_mutex_patience` says it.
- */
-#define TURNLOCK_MUTEX_STRICT 2
-
-/**
- * `turnlock_mutex_options.flags`: a holder's death needs no repair, if the lock is created now: the next holder is told
- * (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
- */
-#define TURNLOCK_MUTEX_RELEASE_ON_DEATH 4
-
-/**
- * `turnlock_ring_options.algorithm`: Dijkstra's K-state ring, which stabilises itself.
- */
-#define TURNLOCK_ALGORITHM_K_STATE 2
-
-/**
- * `turnlock_ring_options.algorithm`: Raynal's ring modulo n squared: the same rule for all.
- */
-#define TURNLOCK_ALGORITHM_RAYNAL 3
-
-/**
- * `turnlock_ring_options.algorithm`: Raynal's sum ring: the turn goes from slot i to slot i + step.
- */
-#define TURNLOCK_ALGORITHM_SUM 4
-
-/**
- * `turnlock_ring_options.flags`: do not create the lock.
- */
-#define TURNLOCK_RING_MUST_EXIST 1
-
-/**
- * `turnlock_ring_options.flags`: who takes a turn through this handle stays in the ring, and the ring waits for it,
- * until `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or
- * has the turn.
- */
-#define TURNLOCK_RING_STANDING 2
-
-/**
- * `turnlock_ring_options.flags`: a holder's death needs no repair, if the ring is created now: the next holder is told
- * (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
- */
-#define TURNLOCK_RING_RELEASE_ON_DEATH 4
-
-/**
  * A lock file that is open. Any thread may use it.
  */
 typedef struct turnlock_file turnlock_file;
-
-/**
- * A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
- * handle; the lock belongs to the thread (or participant) that took it.
- */
-typedef struct turnlock_mutex turnlock_mutex;
-
-/**
- * A participant: a slot of its own in a lock file, for work that moves between threads (goroutines, promises, tasks).
- * What is locked with the `_as` functions belongs to it, whichever thread makes the call. It takes one lock at a time.
- */
-typedef struct turnlock_participant turnlock_participant;
-
-/**
- * A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
- * else who wants it. Any thread may use the handle; the turn belongs to the thread (or participant) that took it.
- */
-typedef struct turnlock_ring turnlock_ring;
 
 /**
  * How to open, or create, a lock file. Set `size` to `sizeof(struct turnlock_file_options)` and everything else that
@@ -356,29 +351,227 @@ typedef struct turnlock_file_options {
 } turnlock_file_options;
 
 /**
- * How to open, or create, a mutex. Set `size` to `sizeof(struct turnlock_mutex_options)` and everything else that you
- * do not care about to 0.
+ * Opens the lock file at `path`, or creates it, and puts a handle into `file`. `options` may be NULL. A file that is
+ * open already in this process gives another handle of the same; close each.
+ *
+ * TURNLOCK_ERROR_NOT_A_LOCK_FILE, _VERSION, _DAMAGED: something else lies there, and was left as it is. _FILESYSTEM,
+ * _PERMISSION, _NOT_FOUND, _NO_SPACE, _CAPACITY, _INVALID_ARGUMENT, _UNSUPPORTED, _SYSTEM: as they say.
+ *
+ * The caller promises:
+ * `path` is a NUL-terminated string, `options` NULL or a struct whose `size` is right, `file` NULL or writable.
  */
-typedef struct turnlock_mutex_options {
+int32_t turnlock_file_open(const char *path,
+                           const struct turnlock_file_options *options,
+                           struct turnlock_file **file);
+
+/**
+ * Opens the lock file that `descriptor` is open on, for reading and writing, or makes one of it if it is empty (a memfd,
+ * say), and puts a handle into `file`. The file is opened anew: the descriptor stays yours, and may be closed. `/proc`
+ * must be mounted, and the file's mode must allow this process to open it; a file without a name keeps the mode that it
+ * has, unless `options` says another.
+ *
+ * Errors as `turnlock_file_open`; TURNLOCK_ERROR_INVALID_ARGUMENT: not a descriptor, or not open for both.
+ *
+ * The caller promises:
+ * `options` is NULL or a struct whose `size` is right, `file` NULL or writable. While the call runs, `descriptor` is
+ * not closed.
+ */
+int32_t turnlock_file_open_descriptor(int32_t descriptor,
+                                      const struct turnlock_file_options *options,
+                                      struct turnlock_file **file);
+
+/**
+ * Removes the lock called `name`, of whatever kind: its place in the file is free for another one. Handles that are open
+ * to it fail from then on with TURNLOCK_ERROR_NOT_FOUND, in every process; close them as ever. A lock of the same name
+ * that is created later is another one, and its fencing tokens are larger.
+ *
+ * TURNLOCK_ERROR_IN_USE: somebody holds it, waits for it or stands in its ring, or a holder died and nobody was told yet;
+ * _NOT_RECOVERABLE: it is closed, reset it first; _NOT_FOUND, _BAD_NAME, _PARTICIPANTS_FULL (removing takes a slot),
+ * _DAMAGED, _REPLACED.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string.
+ */
+int32_t turnlock_file_remove_lock(const struct turnlock_file *file,
+                                  const char *name);
+
+/**
+ * Closes a file handle. Mutexes and participants opened from it stay open. With the last of all these the calling
+ * thread gives its slot back; other threads do when they end.
+ *
+ * The caller promises:
+ * `file` is NULL or a handle of `turnlock_file_open` or `turnlock_file_open_descriptor`; no other thread is inside a call with it.
+ */
+int32_t turnlock_file_close(struct turnlock_file *file);
+
+/**
+ * Puts the file's path, with its folder resolved, into `path`, which has room for `capacity` bytes, as far as it fits and
+ * NUL-terminated; and into `length` how many bytes it has without the NUL. It was cut if `length` is not less than
+ * `capacity`; with capacity 0 `path` may be NULL. The bytes are those of the file system, not UTF-8 as a rule.
+ *
+ * The caller promises:
+ * `file` is a file handle, `path` is writable for `capacity` bytes, `length` is NULL or writable.
+ */
+int32_t turnlock_file_path(const struct turnlock_file *file,
+                           size_t capacity,
+                           char *path,
+                           size_t *length);
+
+/* Participants ------------------------------------------------------------------------------------------ */
+
+/**
+ * `turnlock_participant_options.flags`: programs that this process starts from now on keep the slot alive, even when
+ * this process is killed: they inherit the descriptor that does.
+ */
+#define TURNLOCK_PARTICIPANT_INHERITED 1
+
+/**
+ * `turnlock_participant_options.flags`: keep the slot by an open descriptor, as on file systems where a mapping does not:
+ * a `close` of it (a stray one, `closefrom`) is then taken for the participant's death.
+ */
+#define TURNLOCK_PARTICIPANT_BY_DESCRIPTOR 2
+
+/**
+ * A participant: a slot of its own in a lock file, for work that moves between threads (goroutines, promises, tasks).
+ * What is locked with the `_as` functions belongs to it, whichever thread makes the call. It takes one lock at a time.
+ */
+typedef struct turnlock_participant turnlock_participant;
+
+/**
+ * How to open a participant. Set `size` to `sizeof(struct turnlock_participant_options)` and everything else that you do
+ * not care about to 0.
+ */
+typedef struct turnlock_participant_options {
   /**
-   * `sizeof(struct turnlock_mutex_options)`.
+   * `sizeof(struct turnlock_participant_options)`.
    */
   size_t size;
   /**
-   * TURNLOCK_ALGORITHM_...; 0 = TURNLOCK_ALGORITHM_BAKERY.
+   * What it calls itself in `turnlock status` and in the news of its death, up to 63 bytes of UTF-8; NULL = the file's
+   * label.
    */
-  uint32_t algorithm;
+  const char *label;
   /**
-   * TURNLOCK_MUTEX_... or'ed together.
+   * TURNLOCK_PARTICIPANT_... or'ed together.
    */
   uint32_t flags;
   /**
-   * How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now.
-   * After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
-   * for which one of them has no processor. 0 = the default (1 millisecond).
+   * 0.
    */
-  uint64_t patience_ns;
-} turnlock_mutex_options;
+  uint32_t reserved;
+} turnlock_participant_options;
+
+/**
+ * Takes a slot in the file and puts its handle into `participant`. `options` may be NULL.
+ *
+ * TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` says who has them.
+ * _INVALID_ARGUMENT, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION.
+ *
+ * The caller promises:
+ * `file` is a file handle, `options` NULL or a struct whose `size` is right, `participant` NULL or writable.
+ */
+int32_t turnlock_participant_open(const struct turnlock_file *file,
+                                  const struct turnlock_participant_options *options,
+                                  struct turnlock_participant **participant);
+
+/**
+ * The calling thread's own participant (which it is given now, if it has none yet), for another thread to cancel; for
+ * nothing else: `turnlock_mutex_lock_as` refuses it with TURNLOCK_ERROR_INVALID_ARGUMENT.
+ *
+ * The caller promises:
+ * `file` is a file handle; `participant` is NULL or writable.
+ */
+int32_t turnlock_participant_current(const struct turnlock_file *file,
+                                     struct turnlock_participant **participant);
+
+/**
+ * Closes a participant handle; that of `turnlock_participant_open` gives its slot back.
+ * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while it holds a lock.
+ *
+ * The caller promises:
+ * `participant` is NULL or a participant handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_participant_close(struct turnlock_participant *participant);
+
+/**
+ * Ends this participant's wait for a lock with TURNLOCK_ERROR_CANCELLED, from any thread: the present wait, or else
+ * the next call that would have to wait. Never lost; never disturbs a call that need not wait.
+ *
+ * The caller promises:
+ * `participant` is a participant handle.
+ */
+int32_t turnlock_participant_cancel(const struct turnlock_participant *participant);
+
+/**
+ * Takes back a cancel that no wait has taken yet, if there is one.
+ *
+ * The caller promises:
+ * `participant` is a participant handle.
+ */
+int32_t turnlock_participant_clear_cancel(const struct turnlock_participant *participant);
+
+/* What locks of every kind tell ------------------------------------------------------------------------- */
+
+/**
+ * `turnlock_participant_info.life`: it could not be looked at, since no descriptor of the file can be opened now.
+ */
+#define TURNLOCK_LIFE_UNKNOWN 0
+
+/**
+ * `turnlock_participant_info.life`: it is alive.
+ */
+#define TURNLOCK_LIFE_ALIVE 1
+
+/**
+ * `turnlock_participant_info.life`: it is alive, and stopped by SIGSTOP or a debugger.
+ */
+#define TURNLOCK_LIFE_STOPPED 2
+
+/**
+ * `turnlock_participant_info.life`: it is dead; the next one that has to wait for it removes it.
+ */
+#define TURNLOCK_LIFE_DEAD 3
+
+/**
+ * `turnlock_participant_info.state`: it has the lock.
+ */
+#define TURNLOCK_STATE_HOLDING 1
+
+/**
+ * `turnlock_participant_info.state`: it is queued for good, and nobody overtakes it; on a ring, it waits for its turn.
+ */
+#define TURNLOCK_STATE_QUEUED 2
+
+/**
+ * `turnlock_participant_info.state`: it still has patience and lets others pass.
+ */
+#define TURNLOCK_STATE_STANDING_BY 3
+
+/**
+ * `turnlock_participant_info.state`: it stands in the ring and does not wait now.
+ */
+#define TURNLOCK_STATE_STANDING 4
+
+/**
+ * `turnlock_participant_info.mode`: it has, or wants, the lock alone.
+ */
+#define TURNLOCK_MODE_EXCLUSIVE 1
+
+/**
+ * `turnlock_participant_info.flags`: it entered without asking anyone, so it has held the lock at least for as long as
+ * `duration_ns` says.
+ */
+#define TURNLOCK_INFO_AT_LEAST 1
+
+/**
+ * `turnlock_participant_info.flags`: `pid` and `thread` are numbers of another PID namespace than the caller's.
+ */
+#define TURNLOCK_INFO_OTHER_PID_NAMESPACE 2
+
+/**
+ * `turnlock_participant_info.flags`: it waits and cannot see deaths, since it can open no descriptor of the file.
+ */
+#define TURNLOCK_INFO_BLIND 4
 
 /**
  * What came with an acquisition. Set `size` to `sizeof(struct turnlock_acquired)` before the call; the rest is filled
@@ -435,112 +628,118 @@ typedef struct turnlock_previous_owner {
 } turnlock_previous_owner;
 
 /**
- * How to open, or create, a turn ring. Set `size` to `sizeof(struct turnlock_ring_options)` and everything else that
- * you do not care about to 0.
+ * A participant at a lock. Set `size` to `sizeof(struct turnlock_participant_info)` before the call; the rest is filled
+ * in.
  */
-typedef struct turnlock_ring_options {
+typedef struct turnlock_participant_info {
   /**
-   * `sizeof(struct turnlock_ring_options)`.
+   * `sizeof(struct turnlock_participant_info)`.
    */
   size_t size;
   /**
-   * TURNLOCK_ALGORITHM_...: which it must be. 0 = whichever it is, and TURNLOCK_ALGORITHM_RAYNAL if it is created
-   * now.
+   * Of a holder: the fencing token it has. Else 0.
    */
-  uint32_t algorithm;
+  uint64_t fencing_token;
   /**
-   * TURNLOCK_RING_... or'ed together.
+   * For how long it has held or waited, in nanoseconds; 0 if it came just now, or where nobody knows.
+   */
+  uint64_t duration_ns;
+  /**
+   * Its slot in the file.
+   */
+  uint32_t slot;
+  /**
+   * Its process, as its own PID namespace numbers it.
+   */
+  uint32_t pid;
+  /**
+   * Its thread, likewise.
+   */
+  uint32_t thread;
+  /**
+   * TURNLOCK_LIFE_...
+   */
+  uint32_t life;
+  /**
+   * TURNLOCK_STATE_...
+   */
+  uint32_t state;
+  /**
+   * TURNLOCK_MODE_...: what it has of the lock, or wants.
+   */
+  uint32_t mode;
+  /**
+   * TURNLOCK_INFO_... or'ed together.
    */
   uint32_t flags;
-  /**
-   * Of the sum ring: from one slot to the next in order of turns; coprime to the number of the file's participants,
-   * or TURNLOCK_ERROR_INVALID_ARGUMENT. 0 = 1. Of other rings: 0.
-   */
-  uint32_t step;
   /**
    * 0.
    */
   uint32_t reserved;
-} turnlock_ring_options;
+  /**
+   * What it calls itself: UTF-8, NUL-terminated.
+   */
+  char label[64];
+  /**
+   * The name of its program: UTF-8, NUL-terminated.
+   */
+  char program[64];
+} turnlock_participant_info;
 
-#ifdef __cplusplus
-extern "C" {
-#endif // __cplusplus
-
-/**
- * The ABI version of the library that is loaded: compare it with TURNLOCK_ABI_VERSION.
- */
-uint32_t turnlock_abi_version(void);
-
-/**
- * The version of the library that is loaded, as text, such as "0.1.0". Valid for ever.
- */
-const char *turnlock_version(void);
+/* Mutexes ----------------------------------------------------------------------------------------------- */
 
 /**
- * A one-line sentence for any status, known or not. Valid for ever, never NULL.
+ * `turnlock_mutex_options.algorithm`: Lamport's bakery, first come first served.
  */
-const char *turnlock_status_text(int32_t status);
+#define TURNLOCK_ALGORITHM_BAKERY 1
 
 /**
- * What was wrong in the calling thread's last failed turnlock call, in full: which path, what was expected, what to
- * do. Valid until this thread calls turnlock again. Never NULL.
+ * `turnlock_mutex_options.flags`: do not create the lock.
  */
-const char *turnlock_last_error_message(void);
+#define TURNLOCK_MUTEX_MUST_EXIST 1
 
 /**
- * Opens the lock file at `path`, or creates it, and puts a handle into `file`. `options` may be NULL. A file that is
- * open already in this process gives another handle of the same; close each.
- *
- * TURNLOCK_ERROR_NOT_A_LOCK_FILE, _VERSION, _DAMAGED: something else lies there, and was left as it is. _FILESYSTEM,
- * _PERMISSION, _NOT_FOUND, _NO_SPACE, _CAPACITY, _INVALID_ARGUMENT, _UNSUPPORTED, _SYSTEM: as they say.
- *
- * The caller promises:
- * `path` is a NUL-terminated string, `options` NULL or a struct whose `size` is right, `file` NULL or writable.
+ * `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the
+ * lock is created now. One that exists keeps what it has, and `turnlock_mutex_patience` says it.
  */
-int32_t turnlock_file_open(const char *path,
-                           const struct turnlock_file_options *options,
-                           struct turnlock_file **file);
+#define TURNLOCK_MUTEX_STRICT 2
 
 /**
- * Opens the lock file that `descriptor` is open on, for reading and writing, or makes one of it if it is empty (a memfd,
- * say), and puts a handle into `file`. The file is opened anew: the descriptor stays yours, and may be closed. `/proc`
- * must be mounted, and the file's mode must allow this process to open it; a file without a name keeps the mode that it
- * has, unless `options` says another.
- *
- * Errors as `turnlock_file_open`; TURNLOCK_ERROR_INVALID_ARGUMENT: not a descriptor, or not open for both.
- *
- * The caller promises:
- * `options` is NULL or a struct whose `size` is right, `file` NULL or writable. While the call runs, `descriptor` is
- * not closed.
+ * `turnlock_mutex_options.flags`: a holder's death needs no repair, if the lock is created now: the next holder is told
+ * (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
  */
-int32_t turnlock_file_open_descriptor(int32_t descriptor,
-                                      const struct turnlock_file_options *options,
-                                      struct turnlock_file **file);
+#define TURNLOCK_MUTEX_RELEASE_ON_DEATH 4
 
 /**
- * Removes the lock called `name`, of whatever kind: its place in the file is free for another one. Handles that are open
- * to it fail from then on with TURNLOCK_ERROR_NOT_FOUND, in every process; close them as ever. A lock of the same name
- * that is created later is another one, and its fencing tokens are larger.
- *
- * TURNLOCK_ERROR_IN_USE: somebody holds it, waits for it or stands in its ring, or a holder died and nobody was told yet;
- * _NOT_RECOVERABLE: it is closed, reset it first; _NOT_FOUND, _BAD_NAME, _PARTICIPANTS_FULL (removing takes a slot),
- * _DAMAGED, _REPLACED.
- *
- * The caller promises:
- * `file` is a file handle, `name` a NUL-terminated string.
+ * A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
+ * handle; the lock belongs to the thread (or participant) that took it.
  */
-int32_t turnlock_file_remove_lock(const struct turnlock_file *file,
-                                  const char *name);
+typedef struct turnlock_mutex turnlock_mutex;
 
 /**
- * Closes a file handle. Mutexes and participants opened from it stay open. With the last of all these the calling
- * thread gives its slot back; other threads do when they end.
- *
- * The caller promises:
- * `file` is NULL or a handle of `turnlock_file_open` or `turnlock_file_open_descriptor`; no other thread is inside a call with it.
+ * How to open, or create, a mutex. Set `size` to `sizeof(struct turnlock_mutex_options)` and everything else that you
+ * do not care about to 0.
  */
-int32_t turnlock_file_close(struct turnlock_file *file);
+typedef struct turnlock_mutex_options {
+  /**
+   * `sizeof(struct turnlock_mutex_options)`.
+   */
+  size_t size;
+  /**
+   * TURNLOCK_ALGORITHM_...; 0 = TURNLOCK_ALGORITHM_BAKERY.
+   */
+  uint32_t algorithm;
+  /**
+   * TURNLOCK_MUTEX_... or'ed together.
+   */
+  uint32_t flags;
+  /**
+   * How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now.
+   * After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
+   * for which one of them has no processor. 0 = the default (1 millisecond).
+   */
+  uint64_t patience_ns;
+} turnlock_mutex_options;
 
 /**
  * Opens the mutex called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
@@ -732,50 +931,139 @@ int32_t turnlock_mutex_mark_consistent_as(const struct turnlock_mutex *mutex,
                                           const struct turnlock_participant *participant);
 
 /**
- * Takes a slot in the file and puts its handle into `participant`. TURNLOCK_ERROR_PARTICIPANTS_FULL if there is none;
- * `turnlock_last_error_message` says who has them.
+ * Who has the lock. TURNLOCK_ERROR_NOT_FOUND if nobody has. It may have unlocked by the time the call returns; a dead
+ * holder is shown, as dead, until the next one comes.
+ *
+ * Waits for nobody and takes no slot. _DAMAGED, _INVALID_ARGUMENT.
  *
  * The caller promises:
- * `file` is a file handle; `participant` is NULL or writable.
+ * `mutex` is a mutex handle; `holder` is NULL, or writable as far as its `size` says.
  */
-int32_t turnlock_participant_open(const struct turnlock_file *file,
-                                  struct turnlock_participant **participant);
+int32_t turnlock_mutex_holder(const struct turnlock_mutex *mutex,
+                              struct turnlock_participant_info *holder);
 
 /**
- * The calling thread's own participant (which it is given now, if it has none yet), for another thread to cancel; for
- * nothing else: `turnlock_mutex_lock_as` refuses it with TURNLOCK_ERROR_INVALID_ARGUMENT.
+ * Who waits for the lock: those who are queued, first the one who is next, then those who stand by. Fills in the first
+ * `capacity` elements of the array `waiters`, and puts into `count` how many wait, which may be more. Set the `size` of
+ * the first element; the others are taken to be as large, and their `size` is set. With capacity 0 `waiters` may be
+ * NULL.
+ *
+ * A look at one moment, as `turnlock_mutex_holder`. _DAMAGED, _INVALID_ARGUMENT.
  *
  * The caller promises:
- * As `turnlock_participant_open`.
+ * `mutex` is a mutex handle; `waiters` is writable for `capacity` structs of the first one's size; `count` is NULL or
+ * writable.
  */
-int32_t turnlock_participant_current(const struct turnlock_file *file,
-                                     struct turnlock_participant **participant);
+int32_t turnlock_mutex_waiters(const struct turnlock_mutex *mutex,
+                               size_t capacity,
+                               struct turnlock_participant_info *waiters,
+                               size_t *count);
 
 /**
- * Closes a participant handle; that of `turnlock_participant_open` gives its slot back.
- * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while it holds a lock.
+ * Whether another participant is queued behind the calling thread, which holds the lock: TURNLOCK_CONTENDED, or
+ * TURNLOCK_OK. For a long holder, that may unlock for a moment where somebody waits.
+ *
+ * One look where nobody waits: at the bias word if the lock was taken by its bias, else at the hints of the holder's own
+ * cell. It misses who came some microseconds ago and spins, and may miss who still has patience and stands by. Where it
+ * says yes, somebody waited a moment ago. A signal handler may call it.
+ *
+ * TURNLOCK_ERROR_NOT_OWNER if this thread does not have the lock.
  *
  * The caller promises:
- * `participant` is NULL or a participant handle; no other thread is inside a call with it.
+ * `mutex` is a mutex handle.
  */
-int32_t turnlock_participant_close(struct turnlock_participant *participant);
+int32_t turnlock_mutex_is_contended(const struct turnlock_mutex *mutex);
 
 /**
- * Ends this participant's wait for a lock with TURNLOCK_ERROR_CANCELLED, from any thread: the present wait, or else
- * the next call that would have to wait. Never lost; never disturbs a call that need not wait.
+ * `turnlock_mutex_is_contended`, as `participant`, from any thread.
  *
  * The caller promises:
- * `participant` is a participant handle.
+ * `participant` is a participant handle and `mutex` a mutex handle.
  */
-int32_t turnlock_participant_cancel(const struct turnlock_participant *participant);
+int32_t turnlock_mutex_is_contended_as(const struct turnlock_mutex *mutex,
+                                       const struct turnlock_participant *participant);
 
 /**
- * Takes back a cancel that no wait has taken yet, if there is one.
+ * After TURNLOCK_ERROR_REPLACED: opens the lock of the same name in the file that the path names by now, and puts a
+ * handle into `reopened`. File and lock are created, with the capacities, permissions and options of these, if they
+ * are not there. The old handle stays open: close it. Whoever is inside in the old file does not keep anybody out of the
+ * new one. Errors as `turnlock_file_open` and `turnlock_mutex_open`.
  *
  * The caller promises:
- * `participant` is a participant handle.
+ * `mutex` is a mutex handle; `reopened` is NULL or writable.
  */
-int32_t turnlock_participant_clear_cancel(const struct turnlock_participant *participant);
+int32_t turnlock_mutex_reopen(const struct turnlock_mutex *mutex,
+                              struct turnlock_mutex **reopened);
+
+/* Turn rings -------------------------------------------------------------------------------------------- */
+
+/**
+ * `turnlock_ring_options.algorithm`: Dijkstra's K-state ring, which stabilises itself.
+ */
+#define TURNLOCK_ALGORITHM_K_STATE 2
+
+/**
+ * `turnlock_ring_options.algorithm`: Raynal's ring modulo n squared: the same rule for all.
+ */
+#define TURNLOCK_ALGORITHM_RAYNAL 3
+
+/**
+ * `turnlock_ring_options.algorithm`: Raynal's sum ring: the turn goes from slot i to slot i + step.
+ */
+#define TURNLOCK_ALGORITHM_SUM 4
+
+/**
+ * `turnlock_ring_options.flags`: do not create the lock.
+ */
+#define TURNLOCK_RING_MUST_EXIST 1
+
+/**
+ * `turnlock_ring_options.flags`: who takes a turn through this handle stays in the ring, and the ring waits for it,
+ * until `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or
+ * has the turn.
+ */
+#define TURNLOCK_RING_STANDING 2
+
+/**
+ * `turnlock_ring_options.flags`: a holder's death needs no repair, if the ring is created now: the next holder is told
+ * (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+ */
+#define TURNLOCK_RING_RELEASE_ON_DEATH 4
+
+/**
+ * A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
+ * else who wants it. Any thread may use the handle; the turn belongs to the thread (or participant) that took it.
+ */
+typedef struct turnlock_ring turnlock_ring;
+
+/**
+ * How to open, or create, a turn ring. Set `size` to `sizeof(struct turnlock_ring_options)` and everything else that
+ * you do not care about to 0.
+ */
+typedef struct turnlock_ring_options {
+  /**
+   * `sizeof(struct turnlock_ring_options)`.
+   */
+  size_t size;
+  /**
+   * TURNLOCK_ALGORITHM_...: which it must be. 0 = whichever it is, and TURNLOCK_ALGORITHM_RAYNAL if it is created
+   * now.
+   */
+  uint32_t algorithm;
+  /**
+   * TURNLOCK_RING_... or'ed together.
+   */
+  uint32_t flags;
+  /**
+   * Of the sum ring: from one slot to the next in order of turns; coprime to the number of the file's participants,
+   * or TURNLOCK_ERROR_INVALID_ARGUMENT. 0 = 1. Of other rings: 0.
+   */
+  uint32_t step;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} turnlock_ring_options;
 
 /**
  * Opens the ring called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
@@ -970,16 +1258,42 @@ int32_t turnlock_ring_leave_as(const struct turnlock_ring *ring,
                                const struct turnlock_participant *participant);
 
 /**
- * After TURNLOCK_ERROR_REPLACED: opens the lock of the same name in the file that the path names by now, and puts a
- * handle into `reopened`. File and lock are created, with the capacities, permissions and options of these, if they
- * are not there. The old handle stays open: close it. Whoever is inside in the old file does not keep anybody out of the
- * new one. Errors as `turnlock_file_open` and `turnlock_mutex_open`.
+ * Who has the turn. As `turnlock_mutex_holder`.
  *
  * The caller promises:
- * `mutex` is a mutex handle; `reopened` is NULL or writable.
+ * `ring` is a ring handle; `holder` is NULL, or writable as far as its `size` says.
  */
-int32_t turnlock_mutex_reopen(const struct turnlock_mutex *mutex,
-                              struct turnlock_mutex **reopened);
+int32_t turnlock_ring_holder(const struct turnlock_ring *ring, struct turnlock_participant_info *holder);
+
+/**
+ * Who else is on the ring, in the order of their turns: those who wait, and those who stand in it and do not wait now
+ * (TURNLOCK_STATE_STANDING). Otherwise as `turnlock_mutex_waiters`.
+ *
+ * The caller promises:
+ * `ring` is a ring handle; the rest as `turnlock_mutex_waiters`.
+ */
+int32_t turnlock_ring_waiters(const struct turnlock_ring *ring,
+                              size_t capacity,
+                              struct turnlock_participant_info *waiters,
+                              size_t *count);
+
+/**
+ * Whether another participant waits for its turn while the calling thread has it: TURNLOCK_CONTENDED, or TURNLOCK_OK.
+ * One load for each slot in use; otherwise as `turnlock_mutex_is_contended`.
+ *
+ * The caller promises:
+ * `ring` is a ring handle.
+ */
+int32_t turnlock_ring_is_contended(const struct turnlock_ring *ring);
+
+/**
+ * `turnlock_ring_is_contended`, as `participant`, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `ring` a ring handle.
+ */
+int32_t turnlock_ring_is_contended_as(const struct turnlock_ring *ring,
+                                      const struct turnlock_participant *participant);
 
 /**
  * `turnlock_mutex_reopen`, for a turn ring: on demand or standing, as the old handle.

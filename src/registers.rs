@@ -66,6 +66,27 @@ impl<'a> FileLock<'a> {
         }
     }
 
+    /// Returns since when `slot` has waited, in nanoseconds; 0: it does not.
+    #[inline]
+    pub fn waiting_since(&self, slot: usize) -> u64 {
+        self.lock.cells[slot].waiting_since.load(Relaxed)
+    }
+
+    /// Returns whether waiters may be behind `holder`, which has the lock without the bias: parked at its slot, or awake
+    /// and said to come next. A hint, from one cache line: also of one that has given up since.
+    #[inline]
+    pub fn may_have_waiters(&self, holder: usize) -> bool {
+        let cell = &self.lock.cells[holder];
+        cell.parked.load(Relaxed) != 0 || cell.successor.load(Relaxed) != 0
+    }
+
+    /// Returns whether another slot than `me` waits.
+    #[cold]
+    pub fn is_another_waiting(&self, me: usize) -> bool {
+        let in_use = self.lock.header.slots_in_use.load(Relaxed) as usize;
+        (0..in_use.min(self.lock.cells.len())).any(|slot| slot != me && self.waiting_since(slot) != 0)
+    }
+
     /// The owner-dead notice: the dead holder's token (0: there is none), process, thread and label.
     pub fn death(&self) -> (u64, u32, u32, String) {
         let notice = &self.lock.words.previous_owner;
@@ -142,6 +163,10 @@ impl<'a> Lock for FileLock<'a> {
     #[inline]
     fn set_since(&self, slot: usize, time: u64) {
         self.lock.cells[slot].since.store(time, Relaxed);
+    }
+
+    fn forget_wait(&self, slot: usize) {
+        self.lock.cells[slot].waiting_since.store(0, Relaxed);
     }
 
     #[inline]

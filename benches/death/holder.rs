@@ -85,7 +85,7 @@ pub fn play_if_asked() {
     if keeping == Keeping::Mapping.to_string() {
         std::mem::forget(mutex.lock().expect("nobody has it"));
     } else {
-        let participant = file.participant_options().kept_by_descriptor().open().expect("a slot");
+        let participant = file.participant_options().kept_by_descriptor(true).open().expect("a slot");
         std::mem::forget(mutex.lock_as(&participant).expect("nobody has it"));
         std::mem::forget(participant);
     }

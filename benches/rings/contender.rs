@@ -18,8 +18,9 @@ impl Family for Ring {
 
     fn attach(&self, place: &Place, _: usize) -> Attached {
         let file = patience::file(place).unwrap();
-        let options = file.ring_options().algorithm(self.algorithm).standing(self.standing);
-        Attached { ring: options.open("bench").unwrap(), _file: file }
+        let ring =
+            file.ring_options().algorithm(self.algorithm).standing(self.standing).open("bench").unwrap();
+        Attached { ring, _file: file }
     }
 
     fn idle(&self, place: &Place, participants: usize) -> Option<Box<dyn Any>> {

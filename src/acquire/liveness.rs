@@ -22,6 +22,7 @@ pub fn clear<L: Lock>(lock: &L, slot: usize) {
     trace::at(Step::Reap);
     lock.ownership().forget(lock.held(slot), |token| lock.record_death(slot, token));
     lock.set_since(slot, 0);
+    lock.forget_wait(slot);
     trace::at(Step::ReapNotice);
     lock.queue().forget(slot);
     // Release, in there. Partner: the acquire load of a membership: who acts for the machine from here on has the notice

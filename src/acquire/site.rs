@@ -46,6 +46,8 @@ pub trait Lock: Copy {
     fn since(&self, slot: usize) -> u64;
     /// Writes down since when slot `slot` has held the lock, in nanoseconds; 0: it does not.
     fn set_since(&self, slot: usize, time: u64);
+    /// Writes down that slot `slot`, whose participant is dead, waits no more. Observers alone read it.
+    fn forget_wait(&self, _slot: usize) {}
     /// Writes down since when the bias has been under revocation, in nanoseconds; 0: it is not.
     fn set_revoking_since(&self, time: u64);
     /// Returns since when the bias has been under revocation, in nanoseconds; 0: it is not.

@@ -164,7 +164,8 @@ impl<'a> Site for FileSite<'a> {
             Stop { cancel: Cancel::NOBODYS, interrupt: None }
         };
         let slot = attachment.slot;
-        let since = &lock.lock.cells[slot].since;
+        let cell = &lock.lock.cells[slot];
+        let since = (&cell.since, &cell.waiting_since);
         let waiter = wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since);
         FileWaiter { attachment, lock, waiter, blind: false }
     }
@@ -249,5 +250,6 @@ impl Waiter for FileWaiter<'_> {
 impl Drop for FileWaiter<'_> {
     fn drop(&mut self) {
         self.record_blind(false);
+        self.waiter.end();
     }
 }

@@ -1,6 +1,9 @@
 //! What comes with an acquisition, and the owner-dead notice, for C.
 
-use super::boundary::{check_output, fill_in, invalid};
+use super::{
+    boundary::{check_output, fill_in, invalid},
+    info::text_in,
+};
 use crate::error::{
     Result,
     status::{TURNLOCK_OK, TURNLOCK_OWNER_DEAD},
@@ -96,17 +99,13 @@ pub unsafe fn tell_previous_owner<K: LockKind>(
     }
     // SAFETY: the caller's promise.
     unsafe { check_output(owner, SMALLEST_PREVIOUS_OWNER) }?;
-    let previous = lock.previous_owner().ok_or_else(|| lock.nobody_died())?;
-    let mut label = [0; 64];
-    for (to, from) in label.iter_mut().zip(previous.label.bytes().take(63)) {
-        *to = from as c_char;
-    }
+    let previous = lock.previous_owner().ok_or_else(|| lock.nobody("died holding"))?;
     let previous = turnlock_previous_owner {
         size: 0,
         fencing_token: previous.fencing_token,
         pid: previous.pid,
         thread: previous.thread,
-        label,
+        label: text_in(&previous.label),
     };
     // SAFETY: not NULL, checked above, and the caller's promise.
     unsafe { fill_in(owner, &previous) };

@@ -201,6 +201,40 @@ pub unsafe extern "C" fn turnlock_file_close(file: *mut turnlock_file) -> i32 {
     status(|| unsafe { OpaqueHandle::close(file.cast::<OpaqueHandle<LockFile>>()) }.map(|()| TURNLOCK_OK))
 }
 
+/// Puts the file's path, with its folder resolved, into `path`, which has room for `capacity` bytes, as far as it fits and
+/// NUL-terminated; and into `length` how many bytes it has without the NUL. It was cut if `length` is not less than
+/// `capacity`; with capacity 0 `path` may be NULL. The bytes are those of the file system, not UTF-8 as a rule.
+///
+/// # Safety
+/// `file` is a file handle, `path` is writable for `capacity` bytes, `length` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_file_path(
+    file: *const turnlock_file,
+    capacity: usize,
+    path: *mut c_char,
+    length: *mut usize,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let found = unsafe { lock_file(file) }?.path();
+        if length.is_null() || (path.is_null() && capacity > 0) {
+            return Err(invalid("the place for the path, or for its length, is NULL"));
+        }
+        let bytes = found.as_os_str().as_bytes();
+        if let Some(room) = capacity.checked_sub(1) {
+            let fitting = bytes.len().min(room);
+            // SAFETY: not NULL, and `fitting + 1` bytes at most as many as the caller promises.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), path, fitting);
+                path.add(fitting).write(0);
+            }
+        }
+        // SAFETY: not NULL, and the caller's promise.
+        unsafe { length.write(bytes.len()) };
+        Ok(TURNLOCK_OK)
+    })
+}
+
 /// # Safety
 /// As every function that takes a file.
 pub(super) unsafe fn lock_file<'a>(file: *const turnlock_file) -> crate::Result<&'a LockFile> {

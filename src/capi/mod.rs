@@ -8,9 +8,11 @@ mod boundary;
 mod file;
 mod follow;
 mod handle;
+mod info;
 mod mutex;
 mod operations;
 mod participant;
+mod query;
 mod ring;
 mod version;
 
@@ -18,7 +20,14 @@ pub use acquired::{turnlock_acquired, turnlock_previous_owner};
 pub use boundary::turnlock_last_error_message;
 pub use file::*;
 pub use follow::*;
+pub use info::{
+    TURNLOCK_INFO_AT_LEAST, TURNLOCK_INFO_BLIND, TURNLOCK_INFO_OTHER_PID_NAMESPACE, TURNLOCK_LIFE_ALIVE,
+    TURNLOCK_LIFE_DEAD, TURNLOCK_LIFE_STOPPED, TURNLOCK_LIFE_UNKNOWN, TURNLOCK_MODE_EXCLUSIVE,
+    TURNLOCK_STATE_HOLDING, TURNLOCK_STATE_QUEUED, TURNLOCK_STATE_STANDING, TURNLOCK_STATE_STANDING_BY,
+    turnlock_participant_info,
+};
 pub use mutex::*;
 pub use participant::*;
+pub use query::*;
 pub use ring::*;
 pub use version::*;

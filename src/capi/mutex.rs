@@ -89,9 +89,10 @@ pub unsafe extern "C" fn turnlock_mutex_open(
             patience => Duration::from_nanos(patience),
         };
         let must_exist = given.flags & TURNLOCK_MUTEX_MUST_EXIST != 0;
-        let mut options = file.mutex_options().patience(patience).must_exist(must_exist);
+        let mut options = file.mutex_options();
+        options.patience(patience).must_exist(must_exist);
         if given.flags & TURNLOCK_MUTEX_RELEASE_ON_DEATH != 0 {
-            options = options.death_policy(DeathPolicy::Release);
+            options.death_policy(DeathPolicy::Release);
         }
         // SAFETY: the caller's promise.
         unsafe { operations::open(mutex, || Ok(options.open(name)?.into_handle())) }

@@ -4,11 +4,15 @@ use super::{
     acquired::{check_acquired, tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
     boundary::{invalid, status},
     handle::OpaqueHandle,
+    info::{tell_all, tell_one, turnlock_participant_info},
     participant::{participant, turnlock_participant},
 };
 use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
-use crate::error::{Error, Result, status::TURNLOCK_OK};
+use crate::error::{
+    Error, Result,
+    status::{TURNLOCK_CONTENDED, TURNLOCK_OK},
+};
 use crate::kind::{Handle, LockKind, Participant};
 
 /// An opaque C type that stands for a kind of lock: a pointer to it is one to an `OpaqueHandle<Handle<Self::Kind>>`.
@@ -154,4 +158,62 @@ pub unsafe fn act_as<L: OpaqueLock>(
 pub unsafe fn previous_owner<L: OpaqueLock>(lock: *const L, owner: *mut turnlock_previous_owner) -> i32 {
     // SAFETY: the caller's promise.
     status(|| unsafe { tell_previous_owner(opened(lock)?, owner) })
+}
+
+/// Says who has the lock.
+///
+/// # Safety
+/// As [`opened`]; `holder` is NULL, or writable as far as its `size` says.
+pub unsafe fn holder<L: OpaqueLock>(lock: *const L, holder: *mut turnlock_participant_info) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let lock = unsafe { opened(lock) }?;
+        let find = || lock.status()?.holders.first().map(Into::into).ok_or_else(|| lock.nobody("holds"));
+        // SAFETY: the caller's promise.
+        unsafe { tell_one(holder, "holder", find) }
+    })
+}
+
+/// Says who waits for the lock.
+///
+/// # Safety
+/// As [`opened`]; the rest as [`tell_all`].
+pub unsafe fn waiters<L: OpaqueLock>(
+    lock: *const L,
+    capacity: usize,
+    waiters: *mut turnlock_participant_info,
+    count: *mut usize,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let lock = unsafe { opened(lock) }?;
+        let find = || Ok(lock.status()?.queue);
+        // SAFETY: the caller's promise.
+        unsafe { tell_all(waiters, capacity, count, find) }
+    })
+}
+
+/// Says whether another participant waits behind the calling thread.
+///
+/// # Safety
+/// As [`opened`].
+pub unsafe fn is_contended<L: OpaqueLock>(lock: *const L) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { opened(lock) }?.is_contended().map(contended))
+}
+
+/// [`is_contended`], behind `participant`.
+///
+/// # Safety
+/// As [`opened`]; `as_whom` is a participant handle.
+pub unsafe fn is_contended_as<L: OpaqueLock>(lock: *const L, as_whom: *const turnlock_participant) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (lock, as_whom) = unsafe { (opened(lock)?, participant(as_whom)?) };
+        lock.is_contended_as(as_whom).map(contended)
+    })
+}
+
+fn contended(is_contended: bool) -> i32 {
+    if is_contended { TURNLOCK_CONTENDED } else { TURNLOCK_OK }
 }

@@ -1,12 +1,13 @@
 //! Participants that are not threads, from C.
 
 use super::{
-    boundary::{invalid, status},
+    boundary::{invalid, options, status, text},
     file::{lock_file, turnlock_file},
     handle::OpaqueHandle,
 };
 use crate::error::{Error, Result, status::TURNLOCK_OK};
 use crate::kind::Participant;
+use std::{ffi::c_char, mem::offset_of};
 
 /// A participant: a slot of its own in a lock file, for work that moves between threads (goroutines, promises, tasks).
 /// What is locked with the `_as` functions belongs to it, whichever thread makes the call. It takes one lock at a time.
@@ -15,21 +16,64 @@ pub struct turnlock_participant {
     _opaque: [u8; 0],
 }
 
-/// Takes a slot in the file and puts its handle into `participant`. TURNLOCK_ERROR_PARTICIPANTS_FULL if there is none;
-/// `turnlock_last_error_message` says who has them.
+/// `turnlock_participant_options.flags`: programs that this process starts from now on keep the slot alive, even when
+/// this process is killed: they inherit the descriptor that does.
+pub const TURNLOCK_PARTICIPANT_INHERITED: u32 = 1;
+/// `turnlock_participant_options.flags`: keep the slot by an open descriptor, as on file systems where a mapping does not:
+/// a `close` of it (a stray one, `closefrom`) is then taken for the participant's death.
+pub const TURNLOCK_PARTICIPANT_BY_DESCRIPTOR: u32 = 2;
+
+/// How to open a participant. Set `size` to `sizeof(struct turnlock_participant_options)` and everything else that you do
+/// not care about to 0.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct turnlock_participant_options {
+    /// `sizeof(struct turnlock_participant_options)`.
+    pub size: usize,
+    /// What it calls itself in `turnlock status` and in the news of its death, up to 63 bytes of UTF-8; NULL = the file's
+    /// label.
+    pub label: *const c_char,
+    /// TURNLOCK_PARTICIPANT_... or'ed together.
+    pub flags: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+/// Takes a slot in the file and puts its handle into `participant`. `options` may be NULL.
+///
+/// TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` says who has them.
+/// _INVALID_ARGUMENT, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION.
 ///
 /// # Safety
-/// `file` is a file handle; `participant` is NULL or writable.
+/// `file` is a file handle, `options` NULL or a struct whose `size` is right, `participant` NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_participant_open(
     file: *const turnlock_file,
+    options: *const turnlock_participant_options,
     participant: *mut *mut turnlock_participant,
 ) -> i32 {
     status(|| {
         // SAFETY: the caller's promise.
         let opened = unsafe { lock_file(file) }?;
         // SAFETY: the caller's promise.
-        unsafe { give(participant, || opened.participant()) }
+        let given =
+            unsafe { self::options(options, offset_of!(turnlock_participant_options, reserved) + 4) }?;
+        const FLAGS: u32 = TURNLOCK_PARTICIPANT_INHERITED | TURNLOCK_PARTICIPANT_BY_DESCRIPTOR;
+        if given.flags & !FLAGS != 0 || given.reserved != 0 {
+            return Err(invalid(
+                "a flag is set that this version of turnlock does not know: use a newer one",
+            ));
+        }
+        let mut wanted = opened.participant_options();
+        wanted.inherited_by_children(given.flags & TURNLOCK_PARTICIPANT_INHERITED != 0);
+        wanted.kept_by_descriptor(given.flags & TURNLOCK_PARTICIPANT_BY_DESCRIPTOR != 0);
+        if !given.label.is_null() {
+            // SAFETY: the caller's promise.
+            wanted.label(unsafe { text(given.label, "the label") }?);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { give(participant, || wanted.open()) }
     })
 }
 
@@ -37,7 +81,7 @@ pub unsafe extern "C" fn turnlock_participant_open(
 /// nothing else: `turnlock_mutex_lock_as` refuses it with TURNLOCK_ERROR_INVALID_ARGUMENT.
 ///
 /// # Safety
-/// As `turnlock_participant_open`.
+/// `file` is a file handle; `participant` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_participant_current(
     file: *const turnlock_file,

@@ -98,13 +98,13 @@ pub unsafe extern "C" fn turnlock_ring_open(
         }
         let mut options = file.ring_options();
         if let Some(algorithm) = algorithm {
-            options = options.algorithm(algorithm);
+            options.algorithm(algorithm);
         }
         if given.flags & TURNLOCK_RING_RELEASE_ON_DEATH != 0 {
-            options = options.death_policy(DeathPolicy::Release);
+            options.death_policy(DeathPolicy::Release);
         }
-        let options = options.standing(given.flags & TURNLOCK_RING_STANDING != 0);
-        let options = options.must_exist(given.flags & TURNLOCK_RING_MUST_EXIST != 0);
+        options.standing(given.flags & TURNLOCK_RING_STANDING != 0);
+        options.must_exist(given.flags & TURNLOCK_RING_MUST_EXIST != 0);
         // SAFETY: the caller's promise.
         unsafe { operations::open(ring, || Ok(options.open(name)?.into_handle())) }
     })

@@ -19,6 +19,23 @@ pub extern "C" fn turnlock_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
+/// The version of the library that is loaded, as a number to compare with TURNLOCK_VERSION_NUMBER: major x 1,000,000 +
+/// minor x 1,000 + patch.
+#[unsafe(no_mangle)]
+pub extern "C" fn turnlock_version_number() -> u32 {
+    const NUMBER: u32 = number(env!("CARGO_PKG_VERSION_MAJOR")) * 1_000_000
+        + number(env!("CARGO_PKG_VERSION_MINOR")) * 1_000
+        + number(env!("CARGO_PKG_VERSION_PATCH"));
+    NUMBER
+}
+
+const fn number(digits: &str) -> u32 {
+    match u32::from_str_radix(digits, 10) {
+        Ok(number) if number < 1000 => number,
+        _ => panic!("each part of the version has at most three digits"),
+    }
+}
+
 /// A one-line sentence for any status, known or not. Valid for ever, never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnlock_status_text(status: i32) -> *const c_char {

@@ -3,7 +3,7 @@
 use super::escape;
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
-use turnlock::inspect::{Entry, Life, ParticipantStatus};
+use turnlock::inspect::{Holder, Life, ParticipantStatus, Waiter, WaiterState};
 
 /// What matters most.
 pub const STRONG: Style = Style::new().bold();
@@ -33,7 +33,7 @@ pub fn who(participant: &ParticipantStatus) -> String {
 
 /// What a holder does: "held for 12 s by make, run by turnlock (pid 4711)". Of a dead one it is known when it entered,
 /// and not when it died.
-pub fn holder(entry: &Entry) -> String {
+pub fn holder(entry: &Holder) -> String {
     let who = who(&entry.participant);
     let time =
         entry.for_seconds.map(|seconds| (if entry.at_least { "at least " } else { "" }, span(seconds)));
@@ -50,17 +50,19 @@ pub fn holder(entry: &Entry) -> String {
 }
 
 /// What a waiter does: "make, run by turnlock (pid 4711), waiting for 3.2 s".
-pub fn waiter(entry: &Entry, has_turn: bool) -> String {
+pub fn waiter(entry: &Waiter, has_turn: bool) -> String {
     let life = entry.participant.life;
-    let (waits, came) = match entry.takes_part {
-        Some("standing") if has_turn => ("standing in the ring, and it is its turn", "it joined the ring"),
-        Some("standing") => ("standing in the ring", "it joined the ring"),
-        _ => ("waiting", "it came"),
+    let waits = match (entry.state, entry.takes_part) {
+        (WaiterState::StandingBy, _) => "standing by",
+        (WaiterState::Standing, _) if has_turn => "standing in the ring, and it is its turn",
+        (WaiterState::Standing, _) => "standing in the ring",
+        (_, Some("standing")) => "standing in the ring and waiting",
+        _ => "waiting",
     };
     let who = who(&entry.participant);
     let span = entry.for_seconds.map(span);
     match (life, span) {
-        (Life::Dead, Some(span)) => format!("{who}, {BAD}dead{BAD:#}: {came} {span} ago"),
+        (Life::Dead, Some(span)) => format!("{who}, {BAD}dead{BAD:#}: it came {span} ago"),
         (Life::Dead, None) => format!("{who}, {BAD}dead{BAD:#}"),
         (_, Some(span)) => format!("{who}, {waits} for {span}{}", state(&entry.participant)),
         (_, None) => format!("{who}, {waits}{}", state(&entry.participant)),

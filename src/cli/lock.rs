@@ -59,7 +59,8 @@ impl Lock {
             OnDeath::Inform => DeathPolicy::Inform,
             OnDeath::Release => DeathPolicy::Release,
         };
-        let ring = file.ring_options().death_policy(death_policy).must_exist(options.must_exist);
+        let mut ring = file.ring_options();
+        ring.death_policy(death_policy).must_exist(options.must_exist);
         let algorithm = match options.algorithm {
             None | Some(Algorithm::Bakery) => {
                 let patience = options.patience.unwrap_or(DEFAULT_PATIENCE);

@@ -181,13 +181,12 @@ impl Run {
     fn open(&self) -> turnlock::Result<Opened> {
         let name = Path::new(&self.command[0]).file_name().map(|name| name.to_string_lossy().into_owned());
         let label = self.label.clone().or(name).unwrap_or_default();
-        let file = file::open(self.creation.options().label(&label), &self.file)?;
+        let mut options = self.creation.options();
+        let file = file::open(options.label(&label), &self.file)?;
         let path = file::path(&file, &self.file);
         let before = identity(&path);
-        let options = file.participant_options();
-        let options = if self.close { options } else { options.inherited_by_children() };
         // Compares the path with the open file: so what the path names before and after is that file.
-        let participant = options.open()?;
+        let participant = file.participant_options().inherited_by_children(!self.close).open()?;
         let identity = identity(&path).filter(|after| before == Some(*after));
         let identity = identity.ok_or_else(|| Error::Replaced { path: self.file.clone() })?;
         let options = OpenOptions {
@@ -203,7 +202,7 @@ impl Run {
 
     fn run_command(&self, mut guard: Guard, path: &Path, file: Identity) -> Result<ExitCode, Failure> {
         let os = |error| Failure::new(exit::OS, error);
-        let Acquired { fencing_token, previous_owner_died } = guard.acquired();
+        let Acquired { fencing_token, previous_owner_died, .. } = guard.acquired();
         // Of the runs that this one is inside, and of this one.
         let mut inside = std::env::var(waiting::INSIDE).map_or(String::new(), |outer| outer + " ");
         inside += &waiting::acquisition(file, fencing_token);

@@ -92,15 +92,12 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path) {
         lock.algorithm,
         order(lock)
     );
-    let _ = match &lock.holder {
-        Some(holder) => writeln!(
-            text,
-            "{}, fencing token {}",
-            describe::holder(holder),
-            holder.fencing_token.unwrap_or(0)
-        ),
-        None => writeln!(text, "free, last fencing token {}", lock.fencing_token),
-    };
+    if lock.holders.is_empty() {
+        let _ = writeln!(text, "free, last fencing token {}", lock.fencing_token);
+    }
+    for holder in &lock.holders {
+        let _ = writeln!(text, "{}, fencing token {}", describe::holder(holder), holder.fencing_token);
+    }
     for (at, waiter) in lock.queue.iter().enumerate() {
         let has_turn = Some(waiter.participant.slot) == lock.turn_of;
         let _ = writeln!(text, "  {}. {}", at + 1, describe::waiter(waiter, has_turn));
@@ -116,6 +113,9 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path) {
     let dead = lock.previous_owner.as_ref().map(died).unwrap_or_default();
     let _ = match lock.state {
         "consistent" => Ok(()),
+        "inconsistent" if lock.death_policy == "release" => {
+            writeln!(text, "  {BAD}owner dead{BAD:#}: {dead}; the next holder is told")
+        }
         "inconsistent" => writeln!(text, "  {BAD}owner dead{BAD:#}: {dead}; it is not yet marked consistent"),
         _ => writeln!(
             text,
@@ -128,10 +128,14 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path) {
 }
 
 fn order(lock: &LockStatus) -> String {
-    match (lock.kind, lock.ring_step) {
+    let order = match (lock.kind, lock.ring_step) {
         ("ring", Some(step)) => format!("in turn, step {step}"),
         ("ring", None) => "in turn".into(),
         _ if lock.patience_seconds == 0.0 => "strict order".into(),
         _ => format!("patience {} ms", lock.patience_seconds * 1e3),
+    };
+    match lock.death_policy {
+        "release" => format!("{order}, a death releases it"),
+        _ => order,
     }
 }

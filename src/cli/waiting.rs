@@ -15,7 +15,7 @@ use std::{
 };
 use turnlock::{
     Error, Participant,
-    inspect::{Entry, FileStatus, Life, LockStatus, ParticipantStatus},
+    inspect::{FileStatus, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState},
 };
 
 /// One wait.
@@ -81,7 +81,7 @@ impl Waiting<'_> {
             waited = look;
             let Some(status) = self.snapshot() else { continue };
             let Some(lock) = status.locks.iter().find(|lock| lock.name == self.name) else { continue };
-            let Some(holder) = &lock.holder else { continue };
+            let Some(holder) = lock.holders.first() else { continue };
             // A wait with an end may go on: nobody may wait for this process, and the ancestor unlock before it ends.
             if self.limit.is_none() && is_held_around_us(self.file, holder) {
                 *endless.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.never(holder));
@@ -103,15 +103,16 @@ impl Waiting<'_> {
         status.participants.iter().any(own).then_some(status)
     }
 
-    fn in_words(&self, lock: &LockStatus, holder: &Entry) -> String {
-        let own = |entry: &Entry| entry.participant.slot == self.participant.slot();
-        let place = lock.queue.iter().position(own).map(|before| before + 1);
+    fn in_words(&self, lock: &LockStatus, holder: &Holder) -> String {
+        let own = |entry: &Waiter| entry.participant.slot == self.participant.slot();
+        let queued = |entry: &&Waiter| entry.state == WaiterState::Queued;
+        let place = lock.queue.iter().filter(queued).position(own).map(|before| before + 1);
         let place = place.map_or(String::new(), |place| format!("; you are {}", ordinal(place)));
         let (name, path, holder) = (self.name, escape::path(self.path), describe::holder(holder));
         describe::without_colours(&format!("waiting for {name:?} in {path}: {holder}{place}"))
     }
 
-    fn never(&self, holder: &Entry) -> String {
+    fn never(&self, holder: &Holder) -> String {
         let (name, path, who) = (self.name, escape::path(self.path), describe::who(&holder.participant));
         describe::without_colours(&format!(
             "{name:?} in {path} is held by {who}, and this runs inside it: waiting would never end. Use another lock \
@@ -130,9 +131,8 @@ pub fn acquisition((device, inode): (u64, u64), fencing_token: u64) -> String {
 }
 
 /// Whether a `turnlock run` made this acquisition for a command that this very process is part of.
-fn is_held_around_us(file: (u64, u64), holder: &Entry) -> bool {
-    let Some(token) = holder.fencing_token else { return false };
-    let (who, own) = (&holder.participant, acquisition(file, token));
+fn is_held_around_us(file: (u64, u64), holder: &Holder) -> bool {
+    let (who, own) = (&holder.participant, acquisition(file, holder.fencing_token));
     let inherited = std::env::var(INSIDE).unwrap_or_default();
     inherited.split(' ').any(|outer| outer == own)
         && who.life != Life::Dead

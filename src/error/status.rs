@@ -8,6 +8,8 @@
 pub const TURNLOCK_OK: i32 = 0;
 /// The lock is yours, and the previous holder died inside: look at what it left before you trust the data.
 pub const TURNLOCK_OWNER_DEAD: i32 = 1;
+/// Another participant waits for the lock that the caller holds.
+pub const TURNLOCK_CONTENDED: i32 = 2;
 
 /// An argument is NULL, out of range or contradicts another.
 pub const TURNLOCK_ERROR_INVALID_ARGUMENT: i32 = -1;
@@ -41,7 +43,7 @@ pub const TURNLOCK_ERROR_DAMAGED: i32 = -14;
 pub const TURNLOCK_ERROR_REPLACED: i32 = -15;
 /// The operating system does not allow it, or the file's permissions are unsafe.
 pub const TURNLOCK_ERROR_PERMISSION: i32 = -16;
-/// The file, or the lock in it, does not exist and was not to be created.
+/// The file, or the lock in it, does not exist and was not to be created; or nobody holds the lock, or ever died holding it.
 pub const TURNLOCK_ERROR_NOT_FOUND: i32 = -17;
 /// The file lies on a file system that cannot carry a lock file, a network one for example.
 pub const TURNLOCK_ERROR_FILESYSTEM: i32 = -18;
@@ -79,6 +81,7 @@ pub(crate) fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
     match status {
         TURNLOCK_OK => c"done",
         TURNLOCK_OWNER_DEAD => c"acquired; the previous holder died while it had the lock",
+        TURNLOCK_CONTENDED => c"another participant waits for the lock",
         TURNLOCK_ERROR_INVALID_ARGUMENT => c"an argument is NULL, out of range or contradicts another",
         TURNLOCK_ERROR_WOULD_BLOCK => c"the lock is taken",
         TURNLOCK_ERROR_TIMED_OUT => c"the time limit passed before the turn came",

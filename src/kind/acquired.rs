@@ -4,6 +4,7 @@ use crate::acquire::operations::Acquisition;
 
 /// What came with an acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Acquired {
     /// Larger than that of every acquisition of this lock before, for the life of the file and after its re-creation:
     /// a store that remembers the largest it has seen can turn a late writer away.
@@ -15,6 +16,7 @@ pub struct Acquired {
 
 /// Who died holding a lock, last.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PreviousOwner {
     /// The fencing token it held.
     pub fencing_token: u64,

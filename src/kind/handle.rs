@@ -7,13 +7,14 @@ use super::{
 };
 use crate::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
-    site::{Limit, Site},
+    site::{Limit, Lock, Site},
 };
 use crate::attach::{
     attachment::{Attachment, FileKey},
     fast_path::{self, Left, LockPointer},
     file_handle::FileHandle,
     names::Name,
+    open_file::OpenFile,
     site::FileSite,
     thread::{self, with_thread_attachment, with_thread_attachment_if_any},
 };
@@ -59,6 +60,21 @@ impl<K: LockKind> Handle<K> {
             discipline,
         };
         Self { file, lock, config, name: found.name, kind: PhantomData }
+    }
+
+    /// Returns whether the lock was not removed.
+    pub fn is_named(&self) -> bool {
+        self.file.open.is_named(self.name.region, self.name.generation)
+    }
+
+    /// Returns the open file.
+    pub fn open_file(&self) -> &OpenFile {
+        &self.file.open
+    }
+
+    /// Returns the lock's number in the file.
+    pub fn region(&self) -> usize {
+        self.lock.region
     }
 
     /// Returns for how long a waiter lets others pass.
@@ -216,7 +232,7 @@ impl<K: LockKind> Handle<K> {
 
     /// Returns who died holding this lock, last; `None` if nobody ever did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
-        if !self.file.open.is_named(self.name.region, self.name.generation) {
+        if !self.is_named() {
             return None;
         }
         let view = self.file.open.view();
@@ -232,9 +248,9 @@ impl<K: LockKind> Handle<K> {
         (notice.token.load(Acquire), notice.pid.load(Relaxed))
     }
 
-    /// Returns the error for asking who died where nobody did.
-    pub fn nobody_died(&self) -> Error {
-        let why = format!("nobody died holding this {}", K::NAME);
+    /// Returns the error for asking who "holds", or "died holding", the lock where nobody does or did.
+    pub fn nobody(&self, does: &str) -> Error {
+        let why = format!("nobody {does} this {}", K::NAME);
         Error::NotFound { path: self.file.open.reopen().path(), why }
     }
 
@@ -242,6 +258,33 @@ impl<K: LockKind> Handle<K> {
     pub fn is_held_by_this_thread(&self) -> bool {
         with_thread_attachment_if_any(&self.file.open, |attachment| self.owned(attachment)?.check_owner(None))
             .is_ok()
+    }
+
+    /// Returns whether another participant waits behind the calling thread, which holds the lock.
+    pub fn is_contended(&self) -> Result<bool> {
+        with_thread_attachment_if_any(&self.file.open, |attachment| self.is_contended_at(attachment))
+    }
+
+    /// [`Handle::is_contended`], as `participant`.
+    pub fn is_contended_as(&self, participant: &Participant) -> Result<bool> {
+        let attachment = self.attachment_of(participant)?;
+        attachment.check()?;
+        self.is_contended_at(attachment)
+    }
+
+    /// One look where nobody waits. Of a biased holder: at the bias word, which whoever comes to the head of the queue
+    /// has under revocation. Of another one: at the hints in its cell, which its waiters leave there. Either may be left
+    /// of a waiter that has gone, so the words of the waiters themselves decide. On a ring, where waiters are at their
+    /// left neighbours' cells, they do so at once.
+    fn is_contended_at(&self, attachment: &Attachment) -> Result<bool> {
+        let holding = attachment.local(self.lock.region).holding().ok_or(Error::NotOwner)?;
+        let (lock, me) = (FileLock::new(self.file.open.view(), self.lock.region), attachment.slot);
+        let maybe = match self.config.discipline {
+            Discipline::Queue if holding.unbiased => lock.may_have_waiters(me),
+            Discipline::Queue => !lock.bias().is_unrevoked(attachment.mark),
+            Discipline::Ring { .. } => true,
+        };
+        Ok(maybe && lock.is_another_waiting(me))
     }
 
     #[inline]

@@ -81,20 +81,20 @@ impl<'a> MutexOptions<'a> {
     ///
     /// After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
     /// for which one of them has no processor.
-    pub fn patience(mut self, patience: Duration) -> Self {
+    pub fn patience(&mut self, patience: Duration) -> &mut Self {
         self.patience = patience;
         self
     }
 
     /// What a holder's death means, if the lock is created now: a lock that exists keeps what its creator said.
     /// [`DeathPolicy::Inform`] if not said.
-    pub fn death_policy(mut self, death_policy: DeathPolicy) -> Self {
+    pub fn death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
         self.death_policy = death_policy;
         self
     }
 
     /// Do not create the lock.
-    pub fn must_exist(mut self, must_exist: bool) -> Self {
+    pub fn must_exist(&mut self, must_exist: bool) -> &mut Self {
         self.must_exist = must_exist;
         self
     }
@@ -104,7 +104,7 @@ impl<'a> MutexOptions<'a> {
     /// # Errors
     /// [`Error::BadName`], [`Error::LocksFull`], [`Error::Kind`] if the name belongs to another kind of lock,
     /// [`Error::NotFound`], [`Error::ParticipantsFull`] (naming a lock takes a slot), [`Error::Damaged`].
-    pub fn open(self, name: &str) -> Result<Mutex> {
+    pub fn open(&self, name: &str) -> Result<Mutex> {
         let plan = Plan {
             algorithm: Algorithm::Bakery,
             ring_step: 0,
@@ -213,6 +213,11 @@ impl Mutex {
         self.0.reset(Limit::Forever)
     }
 
+    /// [`Mutex::reset`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_reset(&self) -> Result<()> {
+        self.0.reset(Limit::Never)
+    }
+
     /// [`Mutex::reset`], waiting at most `limit` for the turn.
     pub fn reset_for(&self, limit: Duration) -> Result<()> {
         self.0.reset(Limit::For(limit))
@@ -221,6 +226,11 @@ impl Mutex {
     /// Returns who died holding this lock, last; `None` if nobody ever did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         self.0.previous_owner()
+    }
+
+    /// The handle, for observers.
+    pub(crate) fn handle(&self) -> &Handle<MutexKind> {
+        &self.0
     }
 
     /// The handle, for the C ABI.

@@ -59,6 +59,7 @@ impl Participant {
 }
 
 /// How to open a [`Participant`].
+#[derive(Clone)]
 pub struct ParticipantOptions<'a> {
     file: &'a Arc<OpenFile>,
     options: AttachOptions,
@@ -70,22 +71,22 @@ impl<'a> ParticipantOptions<'a> {
     }
 
     /// What it calls itself; the file's label if not said.
-    pub fn label(mut self, label: &str) -> Self {
+    pub fn label(&mut self, label: &str) -> &mut Self {
         label.clone_into(&mut self.options.label);
         self
     }
 
     /// Programs that this process starts from now on keep the slot alive, even when this process is killed: they
     /// inherit the descriptor that does. What `turnlock run` does for its command.
-    pub fn inherited_by_children(mut self) -> Self {
-        self.options.inherited = true;
+    pub fn inherited_by_children(&mut self, inherited: bool) -> &mut Self {
+        self.options.inherited = inherited;
         self
     }
 
     /// Keep the slot by an open descriptor, as on file systems where a mapping does not: `close` of it (a stray one,
     /// `closefrom`) is then taken for the participant's death.
-    pub fn kept_by_descriptor(mut self) -> Self {
-        self.options.descriptor = true;
+    pub fn kept_by_descriptor(&mut self, by_descriptor: bool) -> &mut Self {
+        self.options.descriptor = by_descriptor;
         self
     }
 
@@ -94,7 +95,7 @@ impl<'a> ParticipantOptions<'a> {
     /// # Errors
     /// [`crate::Error::ParticipantsFull`], [`crate::Error::Replaced`], [`crate::Error::Damaged`],
     /// [`crate::Error::FileSystem`], [`crate::Error::Permission`] if the file cannot be opened any more.
-    pub fn open(self) -> Result<Participant> {
+    pub fn open(&self) -> Result<Participant> {
         Ok(Participant { attachment: Arc::new(Attachment::attach(self.file, &self.options)?) })
     }
 }

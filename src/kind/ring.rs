@@ -55,6 +55,7 @@ pub type TurnParticipantGuard<'a> = GuardAs<'a, RingKind>;
 
 /// Which ring turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RingAlgorithm {
     /// Dijkstra's K-state ring (1974), which stabilises itself: from whatever an overwritten file says, it comes back
     /// to one turn at a time.
@@ -102,26 +103,26 @@ impl<'a> RingOptions<'a> {
     }
 
     /// Which ring it must be. If not said: whichever it is, and [`RingAlgorithm::Raynal`] if the lock is created now.
-    pub fn algorithm(mut self, algorithm: RingAlgorithm) -> Self {
+    pub fn algorithm(&mut self, algorithm: RingAlgorithm) -> &mut Self {
         self.algorithm = Some(algorithm);
         self
     }
 
     /// Participants take part standing: the ring waits for them. On demand if not said.
-    pub fn standing(mut self, standing: bool) -> Self {
+    pub fn standing(&mut self, standing: bool) -> &mut Self {
         self.standing = standing;
         self
     }
 
     /// What a holder's death means, if the lock is created now: a lock that exists keeps what its creator said.
     /// [`DeathPolicy::Inform`] if not said.
-    pub fn death_policy(mut self, death_policy: DeathPolicy) -> Self {
+    pub fn death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
         self.death_policy = death_policy;
         self
     }
 
     /// Do not create the lock.
-    pub fn must_exist(mut self, must_exist: bool) -> Self {
+    pub fn must_exist(&mut self, must_exist: bool) -> &mut Self {
         self.must_exist = must_exist;
         self
     }
@@ -131,7 +132,7 @@ impl<'a> RingOptions<'a> {
     /// # Errors
     /// [`Error::InvalidArgument`] if the sum ring's step leaves somebody out; [`Error::Kind`] if the name belongs to
     /// another kind of lock, another ring or another step; others as [`super::MutexOptions::open`].
-    pub fn open(self, name: &str) -> Result<TurnRing> {
+    pub fn open(&self, name: &str) -> Result<TurnRing> {
         let participants = self.file.open.geometry().participants();
         let (algorithm, ring_step) = match self.algorithm.unwrap_or_default() {
             RingAlgorithm::KState => (Algorithm::KState, 0),
@@ -218,6 +219,11 @@ impl TurnRing {
         self.0.reset(Limit::Forever)
     }
 
+    /// [`TurnRing::reset`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_reset(&self) -> Result<()> {
+        self.0.reset(Limit::Never)
+    }
+
     /// [`TurnRing::reset`], waiting at most `limit` for the turn.
     pub fn reset_for(&self, limit: Duration) -> Result<()> {
         self.0.reset(Limit::For(limit))
@@ -226,6 +232,11 @@ impl TurnRing {
     /// Who died having the turn, last; `None` if nobody ever did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         self.0.previous_owner()
+    }
+
+    /// The handle, for observers.
+    pub(crate) fn handle(&self) -> &Handle<RingKind> {
+        &self.0
     }
 
     /// The handle, for the C ABI.

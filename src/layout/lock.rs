@@ -94,7 +94,10 @@ pub struct Cell {
     /// 0, or the slot that comes next after this one and is awake, plus 1. Only a hint.
     pub successor: AtomicU32,
     reserved_successor: AtomicU32,
-    reserved: [AtomicU64; 4],
+    /// Since when the slot's call has waited, in the queue, in the standby queue or on a ring (`CLOCK_MONOTONIC`,
+    /// nanoseconds); 0 = it does not, or has not for longer than a first look takes. For observers.
+    pub waiting_since: AtomicU64,
+    reserved: [AtomicU64; 3],
     kind: [AtomicU64; 8],
 }
 
@@ -147,6 +150,7 @@ const _: () = {
     assert!(offset_of!(Cell, wake) == 16);
     assert!(offset_of!(Cell, parked) == 20);
     assert!(offset_of!(Cell, successor) == 24);
+    assert!(offset_of!(Cell, waiting_since) == 32);
     assert!(KIND_IN_CELL == 64);
 };
 

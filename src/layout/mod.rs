@@ -95,7 +95,7 @@ mod tests {
             offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
-        compare("Cell", offsets!(Cell: held since wake parked successor));
+        compare("Cell", offsets!(Cell: held since wake parked successor waiting_since));
         compare("Ring words", offsets!(RingWords: bound));
         compare("Ring cell", offsets!(RingCell: state link membership));
         let header = rows("Header");

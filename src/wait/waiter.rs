@@ -73,6 +73,10 @@ pub struct Waiter<'a> {
     began: Option<u64>,
     /// Where others find since when it waits, once it is queued for good.
     since: &'a AtomicU64,
+    /// Where observers find since when it waits.
+    waiting_since: &'a AtomicU64,
+    /// Whether it is this wait that `waiting_since` speaks of, and not one around it.
+    is_told: bool,
 }
 
 impl<'a> Waiter<'a> {
@@ -82,7 +86,7 @@ impl<'a> Waiter<'a> {
         patience: u64,
         me: usize,
         (stop, adaptive): (Stop<'a>, &'a AdaptiveSpin),
-        since: &'a AtomicU64,
+        (since, waiting_since): (&'a AtomicU64, &'a AtomicU64),
     ) -> Self {
         Self {
             limit,
@@ -96,6 +100,8 @@ impl<'a> Waiter<'a> {
             woken: false,
             began: None,
             since,
+            waiting_since,
+            is_told: false,
         }
     }
 
@@ -131,11 +137,25 @@ impl<'a> Waiter<'a> {
             None => {
                 self.began = Some(now);
                 self.asked = now;
+                // A wait inside another one, for a ring's reconfiguration lock, is a part of that.
+                if self.waiting_since.load(Relaxed) == 0 && fork::process_mark() == self.process {
+                    self.waiting_since.store(now.max(1), Relaxed);
+                    self.is_told = true;
+                }
                 // With the same patience for everybody, processes that take turns would come back in the same order and
                 // distances for ever, and who once had the longest turn would have it always.
                 self.patience -= at_random(now) % (self.patience / 2 + 1);
                 0
             }
+        }
+    }
+
+    /// Says to observers that the wait is over, however it ended. In a child that was forked in the wait: nothing, since
+    /// the wait is its parent's.
+    pub fn end(&mut self) {
+        if self.is_told && fork::process_mark() == self.process {
+            self.is_told = false;
+            self.waiting_since.store(0, Relaxed);
         }
     }
 

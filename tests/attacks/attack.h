@@ -150,7 +150,7 @@ static inline int free_slots(turnlock_file *file)
     static turnlock_participant *taken[1024];
     int slots = 0;
     int32_t status = 0;
-    while (slots < 1024 && (status = turnlock_participant_open(file, &taken[slots])) == 0)
+    while (slots < 1024 && (status = turnlock_participant_open(file, NULL, &taken[slots])) == 0)
         slots++;
     if (status != TURNLOCK_ERROR_PARTICIPANTS_FULL)
         FAIL("turnlock_participant_open gave %d: %s", status, turnlock_last_error_message());

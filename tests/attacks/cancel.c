@@ -69,7 +69,7 @@ static int32_t open_and_close_mutex(void)
 static int32_t open_and_close_participant(void)
 {
     turnlock_participant *opened;
-    int32_t status = turnlock_participant_open(file, &opened);
+    int32_t status = turnlock_participant_open(file, NULL, &opened);
     return status < 0 ? status : turnlock_participant_close(opened);
 }
 
@@ -154,7 +154,7 @@ static void cancel_a_waiter(uint64_t after_ns)
     EXPECT(0, turnlock_mutex_unlock_as(mutex, participant));
     EXPECT(0, turnlock_participant_close(participant));
     check_cancelled(thread, "turnlock_mutex_lock, waiting", 0);
-    EXPECT(0, turnlock_participant_open(file, &participant));
+    EXPECT(0, turnlock_participant_open(file, NULL, &participant));
 }
 
 int main(int count, char **arguments)
@@ -176,7 +176,7 @@ int main(int count, char **arguments)
     meet("turnlock_mutex_open", open_and_close_mutex, NULL, 0);
     meet("turnlock_participant_open", open_and_close_participant, NULL, 0);
     meet("turnlock_file_open", open_and_close_another_file, NULL, 0);
-    EXPECT(0, turnlock_participant_open(file, &participant));
+    EXPECT(0, turnlock_participant_open(file, NULL, &participant));
     uint64_t after[] = {0, MILLISECOND / 2, 5 * MILLISECOND, 200 * MILLISECOND};
     for (size_t wait = 0; wait < sizeof after / sizeof *after; wait++)
         for (int times = 0; times < 5; times++)

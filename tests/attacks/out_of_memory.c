@@ -103,6 +103,12 @@ static void take(void)
     EXPECT(0, turnlock_mutex_lock_for(mutex, SECOND, NULL));
 }
 
+static void give_back(int32_t status)
+{
+    EXPECT(0, status);
+    EXPECT(0, turnlock_mutex_unlock(mutex));
+}
+
 static void create_anew(void)
 {
     MUST(unlink(path));
@@ -154,7 +160,26 @@ static int32_t call_unlock(void)
 
 static int32_t call_participant_open(void)
 {
-    return turnlock_participant_open(file, &participant);
+    return turnlock_participant_open(file, NULL, &participant);
+}
+
+static int32_t call_holder(void)
+{
+    turnlock_participant_info holder = {.size = sizeof holder};
+    return turnlock_mutex_holder(mutex, &holder);
+}
+
+static int32_t call_waiters(void)
+{
+    static turnlock_participant_info waiters[SLOTS];
+    size_t count;
+    waiters[0].size = sizeof *waiters;
+    return turnlock_mutex_waiters(mutex, SLOTS, waiters, &count);
+}
+
+static int32_t call_is_contended(void)
+{
+    return turnlock_mutex_is_contended(mutex);
 }
 
 static int32_t call_message(void)
@@ -213,6 +238,10 @@ static const struct call calls[] = {
     {"turnlock_mutex_unlock", take, call_unlock, NULL, 0},
     {"turnlock_mutex_unlock of nothing", attach, call_unlock, NULL, 0},
     {"turnlock_last_error_message", attach, call_message, NULL, 0},
+    {"turnlock_mutex_holder", attach, call_holder, NULL, 1},
+    {"turnlock_mutex_holder, nobody", attach, call_holder, NULL, 0},
+    {"turnlock_mutex_waiters", attach, call_waiters, NULL, 1},
+    {"turnlock_mutex_is_contended", take, call_is_contended, give_back, 0},
     {"turnlock_participant_open", open_up, call_participant_open, NULL, 0},
     {"turnlock_file_open_descriptor, an empty memfd", give_a_memfd, call_open_descriptor, NULL, 0},
     {"turnlock_file_remove_lock", name_one_to_remove, call_remove_lock, NULL, 0},

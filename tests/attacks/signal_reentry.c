@@ -5,7 +5,7 @@
  *     signal_reentry LOCK-FILE biased|plain|first|ring|timer
  *
  * The handler's turnlock_mutex_try_lock says TURNLOCK_ERROR_DEADLOCK, or, where the outer call has not begun or is over,
- * it succeeds, and the handler unlocks. Never are two inside at once, and fencing tokens always rise.
+ * it succeeds, and the handler unlocks. It asks whether somebody waits behind it, too. Never are two inside at once, and fencing tokens always rise.
  *
  * This process steps a child, by ptrace, through one lock and unlock again and again, and delivers a signal after so many
  * instructions, another number each time: *biased*, the thread alone had the lock before; *plain*, another participant
@@ -35,10 +35,11 @@ static turnlock_mutex *mutex;
 /* Of a mutex, or of a ring. */
 static void *locked;
 static int32_t (*lock)(const void *, turnlock_acquired *), (*try_lock)(const void *, turnlock_acquired *);
-static int32_t (*unlock)(const void *);
+static int32_t (*unlock)(const void *), (*is_contended)(const void *);
 #define USE(kind, handle)                                                                                             \
     (locked = (handle), lock = (__typeof__(lock))turnlock_##kind##_lock,                                             \
-     try_lock = (__typeof__(try_lock))turnlock_##kind##_try_lock, unlock = (__typeof__(unlock))turnlock_##kind##_unlock)
+     try_lock = (__typeof__(try_lock))turnlock_##kind##_try_lock, unlock = (__typeof__(unlock))turnlock_##kind##_unlock, \
+     is_contended = (__typeof__(is_contended))turnlock_##kind##_is_contended)
 
 /* --- the victim --- */
 
@@ -66,12 +67,19 @@ static void handler(int signal)
         enter("the handler", &acquired);
         inside = 2;
         shared->succeeded++;
+        status = is_contended(locked);
+        if (status != 0)
+            FAIL("is_contended gave the handler %d (%s)", status, turnlock_status_text(status));
         inside = was;
         status = unlock(locked);
         if (status != 0)
             FAIL("the handler's unlock gave %d (%s)", status, turnlock_status_text(status));
     } else if (status == TURNLOCK_ERROR_DEADLOCK) {
         shared->deadlock++;
+        /* The outer call's lock, or nobody's while it is on the way in or out. */
+        status = is_contended(locked);
+        if (status != 0 && status != TURNLOCK_ERROR_NOT_OWNER)
+            FAIL("is_contended gave the handler %d (%s)", status, turnlock_status_text(status));
     } else {
         FAIL("the handler's try_lock gave %d (%s), signal %d", status, turnlock_status_text(status), signal);
     }
@@ -117,7 +125,7 @@ static void victim(const char *way)
     }
     lock_and_unlock();
     turnlock_participant *other;
-    EXPECT(0, turnlock_participant_open(file, &other));
+    EXPECT(0, turnlock_participant_open(file, NULL, &other));
     handle_signal(SIGUSR1);
     MUST(ptrace(PTRACE_TRACEME, 0, NULL, NULL));
     for (;;) {
@@ -126,7 +134,7 @@ static void victim(const char *way)
             EXPECT(0, turnlock_mutex_close(mutex));
             EXPECT(0, turnlock_file_close(file));
             open_all();
-            EXPECT(0, turnlock_participant_open(file, &other));
+            EXPECT(0, turnlock_participant_open(file, NULL, &other));
         } else if (strcmp(way, "plain") == 0) {
             EXPECT(0, turnlock_mutex_lock_as(mutex, other, NULL));
             EXPECT(0, turnlock_mutex_unlock_as(mutex, other));

@@ -110,9 +110,23 @@ static void create_mutexes(void)
     EXPECT(0, turnlock_mutex_open(file, "free", NULL, &free_one));
 }
 
+static void ask_who(void)
+{
+    static turnlock_participant_info waiters[SLOTS], holder = {.size = sizeof holder};
+    size_t count;
+    waiters[0].size = sizeof *waiters;
+    EXPECT(0, turnlock_mutex_holder(mutex, &holder));
+    EXPECT(0, turnlock_mutex_waiters(mutex, SLOTS, waiters, &count));
+}
+
+static void ask_contended(void)
+{
+    EXPECT(0, turnlock_mutex_is_contended(free_one));
+}
+
 static void open_participant(void)
 {
-    EXPECT(0, turnlock_participant_open(file, &participant));
+    EXPECT(0, turnlock_participant_open(file, NULL, &participant));
 }
 
 static void close_participant(void)
@@ -208,10 +222,12 @@ int main(int count, char **arguments)
     run("first_lock", NULL, lock, after_lock);
     run("biased_lock", attach, lock, after_lock);
     run("unlock", lock, after_lock, NULL);
+    run("is_contended", lock, ask_contended, after_lock);
     run("unlock_nothing", attach, unlock_nothing, NULL);
     run("participant_open", NULL, open_participant, NULL);
     run("participant_close", NULL, close_participant, NULL);
     pid_t holder = start_holder(path, SLOTS);
+    run("holder_and_waiters", NULL, ask_who, NULL);
     run("wait_in_vain", NULL, in_vain, NULL);
     kill_and_wait(holder);
     run("wait_and_reap", NULL, reap, after_reap);

@@ -26,8 +26,8 @@ static void neighbour(volatile int *ready)
     for (int other = 0; other < OTHERS; other++) {
         turnlock_participant *first, *second;
         turnlock_file *file = open_file(others[other], SLOTS);
-        EXPECT(0, turnlock_participant_open(file, &first));
-        EXPECT(0, turnlock_participant_open(file, &second));
+        EXPECT(0, turnlock_participant_open(file, NULL, &first));
+        EXPECT(0, turnlock_participant_open(file, NULL, &second));
         EXPECT(0, turnlock_participant_close(first));
     }
     *ready = 1;

@@ -127,7 +127,7 @@ fn acquisitions_before_the_one_behind_that_gives_up(patience: Duration) -> u64 {
             let behind = threads.spawn(|| mutex.lock().unwrap().fencing_token());
             let gave_up = || gives_up.is_finished();
             let queued_for_good =
-                || queue_at(&path, "a").iter().filter(|waiter| waiter.for_seconds.is_some()).count();
+                || queue_at(&path, "a").iter().filter(|waiter| support::is_queued_for_good(waiter)).count();
             until("both are queued for good", || gave_up() || queued_for_good() == 2);
             // On a machine that is too busy this round shows nothing.
             let too_late = gave_up();

@@ -156,7 +156,7 @@ fn a_file_is_named_by_a_descriptor() {
     );
     assert!(run.status.success(), "{}", errors(&run));
     let status: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
-    assert_eq!(status["locks"][0]["holder"]["fencing_token"], status["locks"][0]["fencing_token"]);
+    assert_eq!(status["locks"][0]["holders"][0]["fencing_token"], status["locks"][0]["fencing_token"]);
     assert!(!errors(&run).contains("replaced"), "{}", errors(&run));
     assert!(
         script("exec 7<>\"$1\"; turnlock run /dev/fd/7 true && turnlock reset /dev/fd/7").status.success()

@@ -58,9 +58,13 @@ impl Fixture {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Waits until `status` shows so many in the queue of the first lock.
+    /// Waits until `status` shows so many queued for good at the first lock.
     fn until_queued(&self, waiting: usize) -> serde_json::Value {
-        self.until(|status| status["locks"][0]["queue"].as_array().map(Vec::len) == Some(waiting))
+        let queued = |waiter: &&serde_json::Value| waiter["state"] == "queued";
+        self.until(|status| {
+            let queue = status["locks"][0]["queue"].as_array();
+            queue.is_some_and(|queue| queue.iter().filter(queued).count() == waiting)
+        })
     }
 
     /// Waits until `status` shows what is wanted.
@@ -194,8 +198,8 @@ fn the_command_stays_protected_when_turnlock_is_killed() {
         assert_eq!(fixture.run(&["--timeout", "0.2"], &["true"]).status.code(), Some(1));
     }
     let status = fixture.status();
-    assert_eq!(status["locks"][0]["holder"]["label"], "nightly");
-    assert_eq!(status["locks"][0]["holder"]["life"], "alive");
+    assert_eq!(status["locks"][0]["holders"][0]["label"], "nightly");
+    assert_eq!(status["locks"][0]["holders"][0]["life"], "alive");
     signal("KILL", command);
     let next = fixture.run(&[], &["sh", "-c", "echo $TURNLOCK_PREVIOUS_OWNER_DIED $TURNLOCK_PREVIOUS_OWNER"]);
     assert_eq!(text(&next), "1 nightly\n", "the next one is told: {}", errors(&next));
@@ -252,11 +256,13 @@ fn status_shows_the_holder_and_the_queue_in_order() {
     let status = fixture.status();
     let lock = &status["locks"][0];
     assert_eq!((&lock["name"], &lock["state"]), (&"default".into(), &"consistent".into()));
-    assert_eq!(lock["holder"]["label"], "holder");
-    assert_eq!(lock["holder"]["pid"], holder.id());
-    assert_eq!(lock["holder"]["program"], "turnlock");
-    assert_eq!(lock["holder"]["fencing_token"], lock["fencing_token"]);
-    assert!(lock["holder"]["for_seconds"].as_f64().unwrap() < 60.0);
+    assert_eq!(lock["holders"][0]["label"], "holder");
+    assert_eq!(lock["holders"][0]["pid"], holder.id());
+    assert_eq!(lock["holders"][0]["program"], "turnlock");
+    assert_eq!(lock["holders"][0]["fencing_token"], lock["fencing_token"]);
+    assert_eq!(lock["holders"][0]["claim"], serde_json::json!({"mode": "exclusive"}));
+    assert_eq!(lock["queue"][0]["claim"], lock["holders"][0]["claim"]);
+    assert!(lock["holders"][0]["for_seconds"].as_f64().unwrap() < 60.0);
     let queue: Vec<_> =
         lock["queue"].as_array().unwrap().iter().map(|entry| entry["label"].as_str()).collect();
     assert_eq!(queue, [Some("waiter 1"), Some("waiter 2"), Some("waiter 3")]);
@@ -302,10 +308,10 @@ fn the_creator_of_a_lock_says_how_patient_its_waiters_are() {
     }
     assert!(fixture.run(&["--lock", "usual"], &["true"]).status.success());
     let status = text(&limit::output(&mut fixture.command("status", &[], &[])).unwrap());
-    for line in ["strict (mutex, bakery, strict order)", "patient (mutex, bakery, patience 250 ms)"] {
+    for line in ["strict (mutex, bakery, strict order, ", "patient (mutex, bakery, patience 250 ms, "] {
         assert!(status.contains(line), "{status}");
     }
-    assert!(status.contains("usual (mutex, bakery, patience 1 ms)"), "{status}");
+    assert!(status.contains("usual (mutex, bakery, patience 1 ms, a death releases it): "), "{status}");
     assert_eq!(fixture.status()["locks"][0]["patience_seconds"], 0.0);
     let on_a_ring = fixture.run(&["--lock", "ring", "--algorithm", "sum", "--patience", "1"], &["true"]);
     assert_eq!(on_a_ring.status.code(), Some(64));
@@ -318,9 +324,13 @@ fn the_creator_of_a_lock_says_how_patient_its_waiters_are() {
 fn a_ring_is_created_by_its_algorithm_and_used_by_its_name() {
     let fixture = Fixture::new();
     for (lock, algorithm, shown) in [
-        ("a", &["--algorithm", "k-state"][..], "a (ring, k-state, in turn)"),
-        ("b", &["--algorithm", "raynal"], "b (ring, raynal, in turn)"),
-        ("c", &["--algorithm", "sum", "--step", "127"], "c (ring, sum, in turn, step 127)"),
+        ("a", &["--algorithm", "k-state"][..], "a (ring, k-state, in turn, a death releases it)"),
+        ("b", &["--algorithm", "raynal"], "b (ring, raynal, in turn, a death releases it)"),
+        (
+            "c",
+            &["--algorithm", "sum", "--step", "127"],
+            "c (ring, sum, in turn, step 127, a death releases it)",
+        ),
     ] {
         let named = ["--lock", lock];
         assert!(fixture.run(&[&named[..], algorithm].concat(), &["true"]).status.success());
@@ -359,7 +369,7 @@ fn those_who_wait_for_a_ring_are_shown_in_the_order_of_their_turns() {
     });
     let status = fixture.until_queued(2);
     let lock = &status["locks"][0];
-    assert_eq!((&lock["kind"], &lock["turn_of"]), (&"ring".into(), &lock["holder"]["slot"]));
+    assert_eq!((&lock["kind"], &lock["turn_of"]), (&"ring".into(), &lock["holders"][0]["slot"]));
     let labels = [0, 1].map(|at| lock["queue"][at]["label"].clone());
     assert_eq!(labels, ["second", "third"]);
     assert_eq!(lock["queue"][0]["takes_part"], "on demand");

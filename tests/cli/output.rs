@@ -107,7 +107,7 @@ fn names_and_labels_cannot_write_to_the_terminal() {
     assert!(status.contains(&format!(" by {ESCAPED}, run by turnlock (pid {})", holder.id())), "{status}");
     // Machines get it as it is.
     assert_eq!(fixture.status()["locks"][0]["name"], HOSTILE);
-    assert_eq!(fixture.status()["locks"][0]["holder"]["label"], HOSTILE);
+    assert_eq!(fixture.status()["locks"][0]["holders"][0]["label"], HOSTILE);
 
     let taken = errors(&fixture.run(&["--try", "--verbose", "--lock", HOSTILE], &["true"]));
     assert!(harmless(&taken) && taken.contains("is taken"), "{taken:?}");
@@ -154,7 +154,7 @@ fn a_dead_holder_is_said_to_have_entered_and_not_to_have_died_then() {
     holder.kill().unwrap();
     holder.wait().unwrap();
     signal("KILL", command);
-    fixture.until(|status| status["locks"][0]["holder"]["life"] == "dead");
+    fixture.until(|status| status["locks"][0]["holders"][0]["life"] == "dead");
     let status = fixture.status_text();
     let who = format!("held by victim, run by turnlock (pid {}), dead: it entered ", holder.id());
     assert!(status.contains(&who) && status.contains(" s ago, fencing token "), "{status}");
@@ -165,8 +165,8 @@ fn a_dead_holder_is_said_to_have_entered_and_not_to_have_died_then() {
         "{status}"
     );
     let status = fixture.status();
-    assert_eq!(status["locks"][0]["holder"]["at_least"], false);
-    assert!(status["locks"][0]["holder"]["for_seconds"].as_f64().unwrap() >= 0.3, "{status}");
+    assert_eq!(status["locks"][0]["holders"][0]["at_least"], false);
+    assert!(status["locks"][0]["holders"][0]["for_seconds"].as_f64().unwrap() >= 0.3, "{status}");
     assert!(fixture.run(&["--timeout", "20"], &["true"]).status.success());
 }
 
@@ -177,11 +177,11 @@ fn of_a_holder_that_entered_unasked_it_is_said_how_long_it_has_held_at_least() {
     let mutex = file.mutex("default").unwrap();
     drop(mutex.lock().unwrap());
     let guard = mutex.lock().unwrap();
-    let unasked = fixture.status()["locks"][0]["holder"].clone();
+    let unasked = fixture.status()["locks"][0]["holders"][0].clone();
     assert_eq!((&unasked["at_least"], &unasked["for_seconds"]), (&true.into(), &serde_json::Value::Null));
     assert!(fixture.status_text().contains(": held by holder ("), "{}", fixture.status_text());
     let mut waiter = fixture.command("run", &[], &["true"]).spawn().unwrap();
-    fixture.until(|status| status["locks"][0]["holder"]["for_seconds"].is_number());
+    fixture.until(|status| status["locks"][0]["holders"][0]["for_seconds"].is_number());
     fixture.until_queued(1);
     let status = fixture.status_text();
     assert!(status.contains(": held for at least ") && status.contains(" s by holder ("), "{status}");
@@ -197,6 +197,6 @@ fn a_label_of_another_program_is_shown_beside_the_program() {
     let mutex = file.mutex("default").unwrap();
     let _guard = mutex.lock().unwrap();
     let status = fixture.status_text();
-    let program = fixture.status()["locks"][0]["holder"]["program"].as_str().unwrap().to_owned();
+    let program = fixture.status()["locks"][0]["holders"][0]["program"].as_str().unwrap().to_owned();
     assert!(status.contains(&format!(" by accounting ({program}, pid ")), "{status}");
 }

@@ -57,7 +57,7 @@ fn a_stop_from_outside_stops_both_and_a_continue_continues_both() {
     for _ in 0..3 {
         signal("TSTP", holder.id());
         until("both stop", || state(holder.id()) == 'T' && state(command) == 'T');
-        assert_eq!(fixture.status()["locks"][0]["holder"]["life"], "stopped");
+        assert_eq!(fixture.status()["locks"][0]["holders"][0]["life"], "stopped");
         signal("CONT", holder.id());
         assert_eq!(output.next().unwrap().unwrap(), "continued");
         until("both go on", || state(holder.id()) != 'T' && state(command) != 'T');
@@ -83,7 +83,7 @@ fn where_no_shell_could_continue_it_a_stop_stops_nobody() {
         .unwrap();
     let mut output = BufReader::new(holder.stdout.take().unwrap());
     output.read_line(&mut String::new()).unwrap();
-    let turnlock = fixture.status()["locks"][0]["holder"]["pid"].as_u64().unwrap() as u32;
+    let turnlock = fixture.status()["locks"][0]["holders"][0]["pid"].as_u64().unwrap() as u32;
     signal("TSTP", turnlock);
     std::thread::sleep(Duration::from_millis(200));
     assert_ne!(state(turnlock), 'T');
@@ -119,8 +119,8 @@ fn ctrl_z_and_fg_work_in_a_shell_on_a_terminal() {
     let mut keys = terminal.0.stdin.take().unwrap();
     let mut press = |text: &str| std::io::Write::write_all(&mut keys, text.as_bytes()).unwrap();
     press("\"$TURNLOCK\" run test.lock cat > typed\n");
-    until("it runs", || fixture.file.exists() && fixture.status()["locks"][0]["holder"].is_object());
-    let holder = fixture.status()["locks"][0]["holder"]["pid"].as_u64().unwrap() as u32;
+    until("it runs", || fixture.file.exists() && fixture.status()["locks"][0]["holders"][0].is_object());
+    let holder = fixture.status()["locks"][0]["holders"][0]["pid"].as_u64().unwrap() as u32;
     until("cat runs", || !holder_command(holder).is_empty());
     let cat = holder_command(holder)[0];
     press("one\n");
@@ -137,7 +137,7 @@ fn ctrl_z_and_fg_work_in_a_shell_on_a_terminal() {
     press("two\n");
     until("cat reads on", || typed() == "one\ntwo\n");
     press("\u{4}");
-    until("it ends", || fixture.status()["locks"][0]["holder"].is_null());
+    until("it ends", || fixture.status()["locks"][0]["holders"][0].is_null());
     press("exit\n");
     assert!(limit::end_of(&mut terminal.0, "the terminal").success());
 }
@@ -173,4 +173,51 @@ fn only_if_turnlock_is_killed_do_background_processes_keep_the_lock() {
         assert_eq!(next.status.code(), Some(0), "{}", errors(&next));
         assert_eq!(errors(&next).contains("died while it had the lock"), !unlocked, "told once");
     }
+}
+
+/// Between two commands that run a third one is killed, with all of it.
+#[test]
+fn a_killed_command_releases_the_lock_or_closes_it_as_its_creator_said() {
+    for (policy, options) in
+        [("release", &[][..]), ("release", &["--on-death", "release"]), ("inform", &["--on-death", "inform"])]
+    {
+        let fixture = Fixture::new();
+        let died = |output: &std::process::Output| text(output).trim().to_owned();
+        let tell = ["sh", "-c", "echo \"$TURNLOCK_PREVIOUS_OWNER_DIED\"; exit $1", "sh"];
+        let run = |code: &str| fixture.run(options, &[&tell[..], &[code]].concat());
+        assert_eq!(died(&run("0")), "0");
+        assert_eq!(fixture.status()["locks"][0]["death_policy"], policy);
+        let (mut holder, _output) = fixture.hold(&["--label", "victim"], "echo inside; exec sleep 60");
+        let command = holder_command(holder.id())[0];
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        signal("KILL", command);
+        fixture.until(|status| status["locks"][0]["holders"][0]["life"] == "dead");
+        assert_eq!(fixture.status_text().contains("a death releases it"), policy == "release");
+        // The next one is told; and what comes of its own end, however it ends, is told to the one after it.
+        let told = fixture.run(&["--timeout", "20"], &tell);
+        assert_eq!((died(&told), told.status.code()), ("1".into(), Some(0)), "{policy}: {}", errors(&told));
+        let after = run("0");
+        assert_eq!(
+            (died(&after), after.status.code()),
+            ("0".into(), Some(0)),
+            "{policy}: {}",
+            errors(&after)
+        );
+        assert_eq!(fixture.status()["locks"][0]["state"], "consistent");
+    }
+}
+
+#[test]
+fn one_who_lets_others_pass_is_shown_as_standing_by() {
+    let fixture = Fixture::new();
+    let (mut holder, _output) = fixture.hold(&["--patience", "3600"], "echo inside; exec sleep 60");
+    let mut waiter = fixture.command("run", &["--label", "patient"], &["true"]).spawn().unwrap();
+    let status = fixture.until(|status| status["locks"][0]["queue"][0]["state"] == "standing_by");
+    assert_eq!(status["locks"][0]["queue"][0]["label"], "patient");
+    fixture.until(|_| fixture.status_text().contains("  1. patient, run by turnlock (pid "));
+    assert!(fixture.status_text().contains("), standing by for "), "{}", fixture.status_text());
+    signal("TERM", holder.id());
+    holder.wait().unwrap();
+    assert!(waiter.wait().unwrap().success());
 }

@@ -1,6 +1,9 @@
 //! Locks through the C ABI: by threads, and by explicit participants.
 
-use crate::way::{Cancel, Held, Party, Wait, Way, WithoutGuards};
+use crate::{
+    c_functions::Functions,
+    way::{Cancel, Held, Party, Wait, Way, WithoutGuards},
+};
 use std::{
     ffi::{CStr, CString},
     marker::PhantomData,
@@ -9,7 +12,7 @@ use std::{
     ptr,
     sync::Arc,
 };
-use turnlock::{capi::*, status::*};
+use turnlock::{capi::*, inspect::WaiterState, status::*};
 
 /// A handle of the C ABI, closed when dropped.
 pub struct Owned<T> {
@@ -82,7 +85,7 @@ pub fn open_ring(file: &Owned<turnlock_file>, name: &CStr) -> Result<Owned<turnl
 pub fn open_participant(file: &Owned<turnlock_file>) -> Result<Owned<turnlock_participant>, i32> {
     // SAFETY: a file handle and a place for the handle.
     opened(turnlock_participant_close, |participant| unsafe {
-        turnlock_participant_open(file.handle, participant)
+        turnlock_participant_open(file.handle, ptr::null(), participant)
     })
 }
 
@@ -123,69 +126,6 @@ impl Cancel for Owned<turnlock_participant> {
         // SAFETY: an open handle.
         assert_eq!(unsafe { turnlock_participant_clear_cancel(self.handle) }, TURNLOCK_OK);
     }
-}
-
-type Take<L> = unsafe extern "C" fn(*const L, *mut turnlock_acquired) -> i32;
-type TakeAs<L> = unsafe extern "C" fn(*const L, *const turnlock_participant, *mut turnlock_acquired) -> i32;
-type TakeFor<L> = unsafe extern "C" fn(*const L, u64, *mut turnlock_acquired) -> i32;
-type TakeForAs<L> =
-    unsafe extern "C" fn(*const L, *const turnlock_participant, u64, *mut turnlock_acquired) -> i32;
-type Act<L> = unsafe extern "C" fn(*const L) -> i32;
-type ActAs<L> = unsafe extern "C" fn(*const L, *const turnlock_participant) -> i32;
-
-/// The functions of one kind of lock.
-pub trait Functions: Sized + 'static {
-    /// The same lock through the Rust API, by threads.
-    type ByThreads: Way;
-    const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32>;
-    const LOCK: Take<Self>;
-    const TRY_LOCK: Take<Self>;
-    const LOCK_FOR: TakeFor<Self>;
-    const LOCK_AS: TakeAs<Self>;
-    const TRY_LOCK_AS: TakeAs<Self>;
-    const LOCK_FOR_AS: TakeForAs<Self>;
-    const UNLOCK: Act<Self>;
-    const UNLOCK_AS: ActAs<Self>;
-    const MARK_CONSISTENT: Act<Self>;
-    const MARK_CONSISTENT_AS: ActAs<Self>;
-    const RESET: Act<Self>;
-    const PREVIOUS_OWNER: unsafe extern "C" fn(*const Self, *mut turnlock_previous_owner) -> i32;
-}
-
-impl Functions for turnlock_mutex {
-    type ByThreads = crate::rust::BakeryByThreads;
-    const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> = open_mutex;
-    const LOCK: Take<Self> = turnlock_mutex_lock;
-    const TRY_LOCK: Take<Self> = turnlock_mutex_try_lock;
-    const LOCK_FOR: TakeFor<Self> = turnlock_mutex_lock_for;
-    const LOCK_AS: TakeAs<Self> = turnlock_mutex_lock_as;
-    const TRY_LOCK_AS: TakeAs<Self> = turnlock_mutex_try_lock_as;
-    const LOCK_FOR_AS: TakeForAs<Self> = turnlock_mutex_lock_for_as;
-    const UNLOCK: Act<Self> = turnlock_mutex_unlock;
-    const UNLOCK_AS: ActAs<Self> = turnlock_mutex_unlock_as;
-    const MARK_CONSISTENT: Act<Self> = turnlock_mutex_mark_consistent;
-    const MARK_CONSISTENT_AS: ActAs<Self> = turnlock_mutex_mark_consistent_as;
-    const RESET: Act<Self> = turnlock_mutex_reset;
-    const PREVIOUS_OWNER: unsafe extern "C" fn(*const Self, *mut turnlock_previous_owner) -> i32 =
-        turnlock_mutex_previous_owner;
-}
-
-impl Functions for turnlock_ring {
-    type ByThreads = crate::ring::ByThreads<crate::ring::Raynal>;
-    const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> = open_ring;
-    const LOCK: Take<Self> = turnlock_ring_lock;
-    const TRY_LOCK: Take<Self> = turnlock_ring_try_lock;
-    const LOCK_FOR: TakeFor<Self> = turnlock_ring_lock_for;
-    const LOCK_AS: TakeAs<Self> = turnlock_ring_lock_as;
-    const TRY_LOCK_AS: TakeAs<Self> = turnlock_ring_try_lock_as;
-    const LOCK_FOR_AS: TakeForAs<Self> = turnlock_ring_lock_for_as;
-    const UNLOCK: Act<Self> = turnlock_ring_unlock;
-    const UNLOCK_AS: ActAs<Self> = turnlock_ring_unlock_as;
-    const MARK_CONSISTENT: Act<Self> = turnlock_ring_mark_consistent;
-    const MARK_CONSISTENT_AS: ActAs<Self> = turnlock_ring_mark_consistent_as;
-    const RESET: Act<Self> = turnlock_ring_reset;
-    const PREVIOUS_OWNER: unsafe extern "C" fn(*const Self, *mut turnlock_previous_owner) -> i32 =
-        turnlock_ring_previous_owner;
 }
 
 /// A kind of lock through the C ABI, by threads.
@@ -231,6 +171,11 @@ impl<L: Functions> Way for ByThreads<L> {
     fn party(&self, name: &str) -> Result<AtLock<L>, i32> {
         at_lock(&self.0, name)
     }
+
+    fn party_where_death_releases(&self, name: &str) -> Result<AtLock<L>, i32> {
+        L::CREATE_RELEASING(&self.0, &CString::new(name).unwrap())?;
+        self.party(name)
+    }
 }
 
 impl<L: Functions> Way for ByParticipants<L> {
@@ -244,6 +189,11 @@ impl<L: Functions> Way for ByParticipants<L> {
     fn party(&self, name: &str) -> Result<AtLock<L>, i32> {
         let at = at_lock(&self.0, name)?;
         Ok(AtLock { participant: Some(Arc::new(open_participant(&self.0)?)), ..at })
+    }
+
+    fn party_where_death_releases(&self, name: &str) -> Result<AtLock<L>, i32> {
+        L::CREATE_RELEASING(&self.0, &CString::new(name).unwrap())?;
+        self.party(name)
     }
 }
 
@@ -286,9 +236,45 @@ impl<L: Functions> Party for AtLock<L> {
         }
     }
 
-    fn reset(&self) -> Result<(), i32> {
+    fn reset(&self, wait: Wait) -> Result<(), i32> {
         // SAFETY: an open handle.
-        done(unsafe { L::RESET(self.mutex.handle) })
+        done(unsafe {
+            match wait {
+                Wait::Never => L::TRY_RESET(self.mutex.handle),
+                Wait::For(limit) => L::RESET_FOR(self.mutex.handle, limit.as_nanos() as u64),
+                Wait::Forever => L::RESET(self.mutex.handle),
+            }
+        })
+    }
+
+    fn holder(&self) -> Option<(u64, u32, u32)> {
+        let mut holder = sized::<turnlock_participant_info>();
+        // SAFETY: an open handle, and a place for the answer.
+        match unsafe { L::HOLDER(self.mutex.handle, &mut holder) } {
+            TURNLOCK_OK => {
+                assert_eq!((holder.state, holder.mode), (TURNLOCK_STATE_HOLDING, TURNLOCK_MODE_EXCLUSIVE));
+                Some((holder.fencing_token, holder.pid, holder.thread))
+            }
+            failure => {
+                assert_eq!(failure, TURNLOCK_ERROR_NOT_FOUND);
+                None
+            }
+        }
+    }
+
+    fn waiters(&self) -> Vec<(u32, WaiterState)> {
+        let (mut waiters, mut count) = ([sized::<turnlock_participant_info>(); 16], 0);
+        // SAFETY: an open handle, an array as long as said, and a place for the number.
+        let status =
+            unsafe { L::WAITERS(self.mutex.handle, waiters.len(), waiters.as_mut_ptr(), &mut count) };
+        assert_eq!(status, TURNLOCK_OK);
+        let state = |state| match state {
+            TURNLOCK_STATE_QUEUED => WaiterState::Queued,
+            TURNLOCK_STATE_STANDING_BY => WaiterState::StandingBy,
+            TURNLOCK_STATE_STANDING => WaiterState::Standing,
+            other => panic!("{other} is no state of a waiter"),
+        };
+        waiters[..count].iter().map(|waiter| (waiter.thread, state(waiter.state))).collect()
     }
 
     fn previous_owner(&self) -> Option<(u64, u32, u32, String)> {
@@ -356,6 +342,19 @@ impl<L: Functions> Held for HeldLock<'_, L> {
 
     fn mark_consistent(&mut self) -> Result<(), i32> {
         self.at.mark_consistent_without_asking()
+    }
+
+    fn is_contended(&self) -> bool {
+        let lock = self.at.mutex.handle;
+        // SAFETY: open handles.
+        let said = unsafe {
+            match &self.at.participant {
+                None => L::IS_CONTENDED(lock),
+                Some(participant) => L::IS_CONTENDED_AS(lock, participant.handle),
+            }
+        };
+        assert!(matches!(said, TURNLOCK_OK | TURNLOCK_CONTENDED), "{said}");
+        said == TURNLOCK_CONTENDED
     }
 
     fn unlock(self) -> Result<(), i32> {

@@ -97,7 +97,7 @@ pub fn every_call_with_a_closed_handle_says_so() {
         for told in [
             turnlock_file_close(f),
             turnlock_mutex_open(f, c"b".as_ptr(), ptr::null(), &mut other_mutex),
-            turnlock_participant_open(f, &mut other_participant),
+            turnlock_participant_open(f, ptr::null(), &mut other_participant),
             turnlock_participant_current(f, &mut other_participant),
         ] {
             assert_eq!(told, TURNLOCK_ERROR_CLOSED);
@@ -144,8 +144,8 @@ pub fn null_is_an_invalid_argument() {
             turnlock_mutex_previous_owner(m, ptr::null_mut()),
             turnlock_mutex_lock_as(m, null_p, ptr::null_mut()),
             turnlock_mutex_unlock_as(m, null_p),
-            turnlock_participant_open(ptr::null(), ptr::null_mut()),
-            turnlock_participant_open(file.handle, ptr::null_mut()),
+            turnlock_participant_open(ptr::null(), ptr::null(), ptr::null_mut()),
+            turnlock_participant_open(file.handle, ptr::null(), ptr::null_mut()),
             turnlock_participant_current(file.handle, ptr::null_mut()),
             turnlock_participant_close(null_p),
             turnlock_participant_cancel(null_p),
@@ -443,7 +443,7 @@ pub fn a_handle_is_opened_again_in_the_file_that_the_path_names() {
     }
     let status = turnlock::inspect::snapshot(place.lock_file()).unwrap();
     assert_eq!((status.participant_capacity, status.locks[0].name.as_str()), (8, "a"));
-    assert!(status.locks[0].holder.is_some());
+    assert_eq!(status.locks[0].holders.len(), 1);
     // SAFETY: an open handle.
     unsafe {
         assert_eq!(turnlock_mutex_unlock(again), TURNLOCK_OK);

@@ -2,10 +2,11 @@
 
 use crate::{
     c::{AtMutex, BakeryByThreads, Owned, at_lock, file_options, last_message, opened},
+    c_functions::Functions,
     rust::descriptor_of,
     way::Way,
 };
-use std::{fs::File, os::fd::AsRawFd, path::Path, ptr, sync::Arc};
+use std::{ffi::CString, fs::File, os::fd::AsRawFd, path::Path, ptr, sync::Arc};
 use support::Place;
 use turnlock::{capi::*, status::*};
 
@@ -30,6 +31,11 @@ impl Way for BakeryByDescriptor {
 
     fn party(&self, name: &str) -> Result<AtMutex, i32> {
         at_lock(&self.0, name)
+    }
+
+    fn party_where_death_releases(&self, name: &str) -> Result<AtMutex, i32> {
+        turnlock_mutex::CREATE_RELEASING(&self.0, &CString::new(name).unwrap())?;
+        self.party(name)
     }
 }
 

@@ -5,10 +5,14 @@
 mod c;
 mod c_abi;
 mod c_file;
+mod c_functions;
+mod c_query;
 mod every;
 mod fair;
 mod owner_dead;
 mod participants;
+mod query;
+mod release;
 mod ring;
 mod rust;
 mod stage;
@@ -60,6 +64,15 @@ macro_rules! group {
             a_reset_waits_its_turn
             a_second_death_before_the_repair_is_told_of_again
             one_who_waits_already_is_told
+        }
+        cases! { release, $way:
+            the_next_holder_is_told_and_need_not_repair
+            a_death_that_needs_no_repair_may_be_marked_all_the_same
+            a_holder_that_was_told_and_dies_is_the_next_one_s_news
+        }
+        cases! { query, $way:
+            who_holds_and_who_waits_can_be_asked
+            a_holder_is_told_that_somebody_waits_behind_it
         }
     };
     (fair, $way:ty) => {
@@ -144,11 +157,22 @@ mod only_in_c {
         a_label_stands_in_the_owner_dead_notice
         a_cancelled_participant_may_be_closed_from_another_thread
     }
+    cases! { c_query:
+        an_array_of_waiters_is_filled_as_far_as_it_goes
+        a_lock_that_nobody_holds_has_no_holder
+        who_does_not_hold_it_is_not_told_whether_somebody_waits
+        a_participant_is_opened_with_options
+        the_path_of_a_file_is_given_as_far_as_there_is_room
+    }
 }
 
 mod only_in_rust {
-    use support::{Place, elsewhere};
-    use turnlock::{Error, LockFile};
+    use std::time::Duration;
+    use support::{NoHang, Place, elsewhere, join, until};
+    use turnlock::{
+        Error, LockFile,
+        inspect::{self, ClaimMode, WaiterState},
+    };
 
     #[test]
     fn a_name_with_a_nul_in_it_is_a_bad_name() {
@@ -156,6 +180,47 @@ mod only_in_rust {
         let file = LockFile::open(place.lock_file()).unwrap();
         for name in ["\0", "a\0", "\0a", "a\0b"] {
             assert!(matches!(file.mutex(name), Err(Error::BadName { .. })), "{name:?}");
+        }
+    }
+
+    /// Whose patience lasts, stands by: at a holder with a number in the queue, and at one with a bias.
+    #[test]
+    fn one_who_lets_others_pass_is_seen_standing_by() {
+        let _no_hang = NoHang::for_seconds(60);
+        for times in [1, 64] {
+            let place = Place::new();
+            let file = LockFile::open(place.lock_file()).unwrap();
+            let mutex = file.mutex_options().patience(Duration::from_secs(3600)).open("a").unwrap();
+            for _ in 1..times {
+                drop(mutex.lock().unwrap());
+            }
+            let guard = mutex.lock().unwrap();
+            let canceller = std::sync::Mutex::new(None);
+            std::thread::scope(|threads| {
+                let waiter = threads.spawn(|| {
+                    *canceller.lock().unwrap() = Some(file.current_participant().unwrap());
+                    mutex.lock().map(drop)
+                });
+                let seen = || inspect::snapshot(place.lock_file()).unwrap().locks.remove(0);
+                until("it stands by", || {
+                    seen().queue.first().is_some_and(|waiter| waiter.state == WaiterState::StandingBy)
+                });
+                let waiter_seen = seen().queue.remove(0);
+                assert_eq!(waiter_seen.claim.mode, ClaimMode::Exclusive);
+                let waited = waiter_seen.for_seconds.unwrap();
+                until("it has waited longer", || {
+                    mutex
+                        .status()
+                        .unwrap()
+                        .queue
+                        .first()
+                        .is_some_and(|waiter| waiter.for_seconds > Some(waited))
+                });
+                canceller.lock().unwrap().take().unwrap().cancel();
+                assert!(matches!(join(waiter), Err(Error::Cancelled)));
+                assert!(seen().queue.is_empty() && mutex.status().unwrap().queue.is_empty());
+            });
+            drop(guard);
         }
     }
 

@@ -13,13 +13,13 @@ use std::{
 use support::{elsewhere, join};
 use turnlock::status::*;
 
-struct Dead {
-    fencing_token: u64,
-    thread: u32,
+pub struct Dead {
+    pub fencing_token: u64,
+    pub thread: u32,
 }
 
 /// A thread takes the lock and ends inside. Through the Rust API, since somebody who dies inside is the same for all.
-fn somebody_dies_inside<W: Way>(stage: &Stage<W>, name: &str) -> Dead {
+pub fn somebody_dies_inside<W: Way>(stage: &Stage<W>, name: &str) -> Dead {
     stage.party(name);
     elsewhere(|| {
         let party = stage.by_thread(name);
@@ -97,7 +97,7 @@ pub fn unlocked_without_a_word_it_is_closed_for_everyone_until_a_reset<W: Way>()
         assert_eq!(stage.somebody_else_is_told("a", wait), Some(TURNLOCK_ERROR_NOT_RECOVERABLE));
     }
     stage.somebody_else_can_take("b");
-    party.reset().unwrap();
+    party.reset(Wait::Never).unwrap();
     assert!(stage.somebody_else_can_take("a") > dead.fencing_token);
     take_and_give_back(&party);
 }
@@ -106,8 +106,13 @@ pub fn a_reset_waits_its_turn<W: Way>() {
     let stage = Stage::<W>::new();
     let party = stage.party("a");
     let held = party.lock(Wait::Never).unwrap();
+    elsewhere(|| {
+        let (other, limit) = (stage.party("a"), Wait::For(Duration::from_millis(5)));
+        assert_eq!(other.reset(Wait::Never).err(), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+        assert_eq!(other.reset(limit).err(), Some(TURNLOCK_ERROR_TIMED_OUT));
+    });
     thread::scope(|threads| {
-        let reset = threads.spawn(|| stage.party("a").reset());
+        let reset = threads.spawn(|| stage.party("a").reset(Wait::Forever));
         stage.until_waiting("a", 1);
         held.unlock().unwrap();
         join(reset).unwrap();

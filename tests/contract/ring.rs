@@ -1,11 +1,14 @@
 //! The turn rings through the Rust API: by threads, and by explicit participants.
 
 use crate::{
-    rust::{code, open},
+    rust::{code, holder, open, waiters},
     way::{Party, Wait, Way},
 };
 use std::{marker::PhantomData, path::Path, sync::Arc};
-use turnlock::{LockFile, Participant, RingAlgorithm, TurnGuard, TurnParticipantGuard, TurnRing};
+use turnlock::{
+    DeathPolicy, LockFile, Participant, RingAlgorithm, TurnGuard, TurnParticipantGuard, TurnRing,
+    inspect::WaiterState,
+};
 
 /// Which ring.
 pub trait Make: Send + Sync + 'static {
@@ -39,6 +42,12 @@ fn ring<M: Make>(file: &LockFile, name: &str) -> Result<TurnRing, i32> {
     file.ring_options().algorithm(M::algorithm(file.participants())).open(name).map_err(code)
 }
 
+fn create_where_death_releases<M: Make>(file: &LockFile, name: &str) -> Result<(), i32> {
+    let mut options = file.ring_options();
+    options.algorithm(M::algorithm(file.participants())).death_policy(DeathPolicy::Release);
+    options.open(name).map(drop).map_err(code)
+}
+
 fn previous_owner(ring: &TurnRing) -> Option<(u64, u32, u32, String)> {
     ring.previous_owner().map(|dead| (dead.fencing_token, dead.pid, dead.thread, dead.label))
 }
@@ -63,6 +72,11 @@ impl<M: Make> Way for ByThreads<M> {
     fn party(&self, name: &str) -> Result<ThreadAtRing<M>, i32> {
         Ok(ThreadAtRing { ring: ring::<M>(&self.0, name)?, file: self.0.clone(), _made: PhantomData })
     }
+
+    fn party_where_death_releases(&self, name: &str) -> Result<ThreadAtRing<M>, i32> {
+        create_where_death_releases::<M>(&self.0, name)?;
+        self.party(name)
+    }
 }
 
 impl<M: Make> Party for ThreadAtRing<M> {
@@ -86,8 +100,21 @@ impl<M: Make> Party for ThreadAtRing<M> {
         self.file.current_participant().unwrap()
     }
 
-    fn reset(&self) -> Result<(), i32> {
-        self.ring.reset().map_err(code)
+    fn reset(&self, wait: Wait) -> Result<(), i32> {
+        match wait {
+            Wait::Never => self.ring.try_reset(),
+            Wait::For(limit) => self.ring.reset_for(limit),
+            Wait::Forever => self.ring.reset(),
+        }
+        .map_err(code)
+    }
+
+    fn holder(&self) -> Option<(u64, u32, u32)> {
+        holder(self.ring.status())
+    }
+
+    fn waiters(&self) -> Vec<(u32, WaiterState)> {
+        waiters(self.ring.status())
     }
 
     fn previous_owner(&self) -> Option<(u64, u32, u32, String)> {
@@ -118,6 +145,11 @@ impl<M: Make> Way for ByParticipants<M> {
         let participant = self.0.participant().map_err(code)?;
         Ok(ParticipantAtRing { participant, ring, file: self.0.clone(), _made: PhantomData })
     }
+
+    fn party_where_death_releases(&self, name: &str) -> Result<ParticipantAtRing<M>, i32> {
+        create_where_death_releases::<M>(&self.0, name)?;
+        self.party(name)
+    }
 }
 
 impl<M: Make> Party for ParticipantAtRing<M> {
@@ -142,8 +174,21 @@ impl<M: Make> Party for ParticipantAtRing<M> {
         self.participant.clone()
     }
 
-    fn reset(&self) -> Result<(), i32> {
-        self.ring.reset().map_err(code)
+    fn reset(&self, wait: Wait) -> Result<(), i32> {
+        match wait {
+            Wait::Never => self.ring.try_reset(),
+            Wait::For(limit) => self.ring.reset_for(limit),
+            Wait::Forever => self.ring.reset(),
+        }
+        .map_err(code)
+    }
+
+    fn holder(&self) -> Option<(u64, u32, u32)> {
+        holder(self.ring.status())
+    }
+
+    fn waiters(&self) -> Vec<(u32, WaiterState)> {
+        waiters(self.ring.status())
     }
 
     fn previous_owner(&self) -> Option<(u64, u32, u32, String)> {

@@ -3,7 +3,9 @@
 use crate::way::{Cancel, Held, Party, Wait, Way};
 use std::{fs::File, marker::PhantomData, path::Path, sync::Arc, time::Duration};
 use turnlock::{
-    Error, LockFile, Mutex, MutexGuard, Participant, ParticipantGuard, TurnGuard, TurnParticipantGuard,
+    DeathPolicy, Error, LockFile, Mutex, MutexGuard, Participant, ParticipantGuard, TurnGuard,
+    TurnParticipantGuard,
+    inspect::{Holder, LockStatus, WaiterState},
 };
 
 /// How the locks of a file are made.
@@ -55,11 +57,28 @@ pub fn descriptor_of(path: &Path) -> File {
 }
 
 fn mutex<M: Make>(file: &LockFile, name: &str) -> Result<Mutex, i32> {
-    match M::PATIENCE {
-        Some(patience) => file.mutex_options().patience(patience).open(name),
-        None => file.mutex(name),
+    mutex_with::<M>(file, name, DeathPolicy::Inform)
+}
+
+fn mutex_with<M: Make>(file: &LockFile, name: &str, death_policy: DeathPolicy) -> Result<Mutex, i32> {
+    let mut options = file.mutex_options();
+    if let Some(patience) = M::PATIENCE {
+        options.patience(patience);
     }
-    .map_err(code)
+    options.death_policy(death_policy).open(name).map_err(code)
+}
+
+/// Who has the lock: fencing token, process, thread.
+pub fn holder(status: turnlock::Result<LockStatus>) -> Option<(u64, u32, u32)> {
+    let status = status.unwrap();
+    assert!(status.holders.len() < 2, "{status:?}");
+    let told = |holder: &Holder| (holder.fencing_token, holder.participant.pid, holder.participant.thread);
+    status.holders.first().map(told)
+}
+
+/// Who waits for the lock: threads.
+pub fn waiters(status: turnlock::Result<LockStatus>) -> Vec<(u32, WaiterState)> {
+    status.unwrap().queue.iter().map(|waiter| (waiter.participant.thread, waiter.state)).collect()
 }
 
 pub fn open(path: &Path, participants: u32, locks: u32) -> Result<Arc<LockFile>, i32> {
@@ -87,6 +106,10 @@ macro_rules! held_by_guard {
 
             fn mark_consistent(&mut self) -> Result<(), i32> {
                 $guard::mark_consistent(self).map_err(code)
+            }
+
+            fn is_contended(&self) -> bool {
+                $guard::is_contended(self)
             }
 
             fn unlock(self) -> Result<(), i32> {
@@ -137,6 +160,11 @@ impl<M: Make> Way for BakeryByThreads<M> {
     fn party(&self, name: &str) -> Result<ThreadAtMutex<M>, i32> {
         Ok(ThreadAtMutex { mutex: mutex::<M>(&self.0, name)?, file: self.0.clone(), _made: PhantomData })
     }
+
+    fn party_where_death_releases(&self, name: &str) -> Result<ThreadAtMutex<M>, i32> {
+        mutex_with::<M>(&self.0, name, DeathPolicy::Release)?;
+        self.party(name)
+    }
 }
 
 impl<M: Make> Party for ThreadAtMutex<M> {
@@ -160,8 +188,21 @@ impl<M: Make> Party for ThreadAtMutex<M> {
         self.file.current_participant().unwrap()
     }
 
-    fn reset(&self) -> Result<(), i32> {
-        self.mutex.reset().map_err(code)
+    fn reset(&self, wait: Wait) -> Result<(), i32> {
+        match wait {
+            Wait::Never => self.mutex.try_reset(),
+            Wait::For(limit) => self.mutex.reset_for(limit),
+            Wait::Forever => self.mutex.reset(),
+        }
+        .map_err(code)
+    }
+
+    fn holder(&self) -> Option<(u64, u32, u32)> {
+        holder(self.mutex.status())
+    }
+
+    fn waiters(&self) -> Vec<(u32, WaiterState)> {
+        waiters(self.mutex.status())
     }
 
     fn previous_owner(&self) -> Option<(u64, u32, u32, String)> {
@@ -191,6 +232,11 @@ impl Way for BakeryByParticipants {
         let participant = self.0.participant().map_err(code)?;
         Ok(ParticipantAtMutex { participant, mutex, file: self.0.clone() })
     }
+
+    fn party_where_death_releases(&self, name: &str) -> Result<ParticipantAtMutex, i32> {
+        mutex_with::<Default>(&self.0, name, DeathPolicy::Release)?;
+        self.party(name)
+    }
 }
 
 impl Party for ParticipantAtMutex {
@@ -215,8 +261,21 @@ impl Party for ParticipantAtMutex {
         self.participant.clone()
     }
 
-    fn reset(&self) -> Result<(), i32> {
-        self.mutex.reset().map_err(code)
+    fn reset(&self, wait: Wait) -> Result<(), i32> {
+        match wait {
+            Wait::Never => self.mutex.try_reset(),
+            Wait::For(limit) => self.mutex.reset_for(limit),
+            Wait::Forever => self.mutex.reset(),
+        }
+        .map_err(code)
+    }
+
+    fn holder(&self) -> Option<(u64, u32, u32)> {
+        holder(self.mutex.status())
+    }
+
+    fn waiters(&self) -> Vec<(u32, WaiterState)> {
+        waiters(self.mutex.status())
     }
 
     fn previous_owner(&self) -> Option<(u64, u32, u32, String)> {

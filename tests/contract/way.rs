@@ -3,6 +3,7 @@
 //! Failures are the stable numbers, the same for all of them.
 
 use std::{path::Path, time::Duration};
+use turnlock::inspect::WaiterState;
 
 /// How long to wait for a lock.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,9 @@ pub trait Way: Sized + Send + Sync + 'static {
 
     /// A participant at the lock called `name`: the calling thread, or a new one.
     fn party(&self, name: &str) -> Result<Self::Party, i32>;
+
+    /// [`Way::party`], at a lock whose holder's death needs no repair if it is created now.
+    fn party_where_death_releases(&self, name: &str) -> Result<Self::Party, i32>;
 }
 
 /// A participant at a lock.
@@ -40,7 +44,13 @@ pub trait Party: Sized {
     fn canceller(&self) -> Self::Canceller;
 
     /// Opens the lock again after it was closed for good.
-    fn reset(&self) -> Result<(), i32>;
+    fn reset(&self, wait: Wait) -> Result<(), i32>;
+
+    /// Who has the lock: fencing token, process, thread.
+    fn holder(&self) -> Option<(u64, u32, u32)>;
+
+    /// The threads that wait for it, first the one that is next, and where.
+    fn waiters(&self) -> Vec<(u32, WaiterState)>;
 
     /// Who died holding the lock, last: fencing token, process, thread, label.
     fn previous_owner(&self) -> Option<(u64, u32, u32, String)>;
@@ -51,6 +61,7 @@ pub trait Held {
     fn fencing_token(&self) -> u64;
     fn previous_owner_died(&self) -> bool;
     fn mark_consistent(&mut self) -> Result<(), i32>;
+    fn is_contended(&self) -> bool;
     fn unlock(self) -> Result<(), i32>;
 }
 

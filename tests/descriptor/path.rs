@@ -80,7 +80,7 @@ fn after_a_rename_deaths_are_seen_and_participants_are_inherited() {
     guard.mark_consistent().unwrap();
     drop(guard);
     // One that a child inherits has an open file of its own, which no kept descriptor is.
-    let inherited = file.participant_options().inherited_by_children().open().unwrap();
+    let inherited = file.participant_options().inherited_by_children(true).open().unwrap();
     mutex.lock_as(&inherited).unwrap().unlock().unwrap();
     assert_eq!(
         file.path(),
@@ -209,7 +209,7 @@ pub fn loses_proc(words: &[String]) {
     for file in [by_path, by_descriptor] {
         let mutex = file.mutex("a").unwrap();
         elsewhere(|| mutex.lock().map(drop)).unwrap();
-        let inherited = file.participant_options().inherited_by_children().open().map(drop).unwrap_err();
+        let inherited = file.participant_options().inherited_by_children(true).open().map(drop).unwrap_err();
         assert!(inherited.to_string().contains("by way of /proc, fails"), "{inherited}");
         // SAFETY: this process has one thread.
         match unsafe { fork() }.unwrap() {

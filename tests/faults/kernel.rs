@@ -43,12 +43,12 @@ fn equal_pids_in_two_pid_namespaces_are_two_participants() {
         in_namespace(&format!("sh -c 'exec {command}'")).stdout(Stdio::null()).spawn().unwrap()
     };
     let mut holder = run("sleep 60");
-    let one_holds = || inspect::snapshot(&file).is_ok_and(|status| status.locks[0].holder.is_some());
+    let one_holds = || inspect::snapshot(&file).is_ok_and(|status| !status.locks[0].holders.is_empty());
     until("one holds", one_holds);
     let mut waiter = run("true");
     until_waiting(&file, "a", 1);
     let status = inspect::snapshot(&file).unwrap();
-    let (holds, waits) = (status.locks[0].holder.as_ref().unwrap(), &status.locks[0].queue[0]);
+    let (holds, waits) = (&status.locks[0].holders[0], &status.locks[0].queue[0]);
     assert_eq!((holds.pid(), waits.pid()), (1, 1), "both have pid 1");
     assert!(!holds.participant.same_pid_namespace);
     assert_eq!(holds.participant.life, Life::Alive);
@@ -93,7 +93,7 @@ fn clocks_that_disagree_by_a_day_change_nothing() {
     assert_held(&place.lock_file());
     // Entered "tomorrow", by our clock: not a nonsensical age, and not a death.
     let status = inspect::snapshot(place.lock_file()).unwrap();
-    let holds = status.locks[0].holder.as_ref().unwrap();
+    let holds = &status.locks[0].holders[0];
     assert_eq!(
         (holds.participant.life, holds.for_seconds.map(|seconds| seconds < 60.0)),
         (Life::Alive, Some(true))

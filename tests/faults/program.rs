@@ -98,7 +98,7 @@ fn a_thread_that_outlives_the_main_thread_still_holds() {
     holder.expect("inside");
     assert_held(&place.lock_file());
     let status = inspect::snapshot(place.lock_file()).unwrap();
-    assert_eq!(status.locks[0].holder.as_ref().unwrap().participant.life, Life::Alive);
+    assert_eq!(status.locks[0].holders[0].participant.life, Life::Alive);
     holder.tell("go on");
     holder.expect("outside");
     holder.end_well();

@@ -106,7 +106,7 @@ fn the_golden_file_is_read_as_it_was_meant() {
         (lock.name.as_str(), lock.kind, lock.algorithm, lock.fencing_token),
         ("golden", "mutex", "bakery", TOKEN)
     );
-    let holder = &lock.holder.as_ref().unwrap().participant;
+    let holder = &lock.holders[0].participant;
     assert_eq!((holder.slot, holder.pid, holder.thread, holder.life), (1, PID, THREAD, Life::Dead));
     assert_eq!(
         (holder.label.as_str(), holder.program.as_str(), holder.kept_by),

@@ -7,12 +7,13 @@ use std::{
 use support::{
     self, NoHang, Place,
     actor::{Actor, hear, say},
+    format::{Format, peek_u64},
     join,
     puppet::{Puppet, Said},
     torture::torture,
-    until_waiting,
+    until, until_waiting,
 };
-use turnlock::LockFile;
+use turnlock::{LockFile, inspect::WaiterState};
 
 #[test]
 fn kill_9_at_a_random_moment_1000_times_neither_hangs_nor_double_enters_the_others() {
@@ -71,6 +72,34 @@ fn one_killed_in_the_queue_does_not_block_those_behind() {
     }
     assert!(tokens.is_sorted());
     assert!(support::queue_at(&path, "a").is_empty());
+}
+
+/// It is in nobody's way, is shown no more, and whoever takes its slot finds no trace of its wait.
+#[test]
+fn one_killed_while_it_stands_by_leaves_nothing() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let file = LockFile::options().participants(4).locks(1).open(&path).unwrap();
+    let mutex = file.mutex_options().patience(Duration::from_secs(3600)).open("a").unwrap();
+    let guard = mutex.lock().unwrap();
+    let mut puppet = Puppet::at(&path, "a");
+    puppet.0.tell("lock");
+    let standing_by = || {
+        let line = support::queue_at(&path, "a");
+        line.first().filter(|one| one.state == WaiterState::StandingBy).map(|one| one.participant.slot)
+    };
+    until("it stands by", || standing_by().is_some());
+    let slot = standing_by().unwrap();
+    puppet.0.kill();
+    let shape = Format { participants: 4, locks: 1 };
+    assert_ne!(peek_u64(&path, shape.waiting_since(1, slot as u64)), 0);
+    assert!(support::queue_at(&path, "a").is_empty());
+    let newcomers: Vec<_> = (0..3).map(|_| file.participant().unwrap()).collect();
+    assert!(newcomers.iter().any(|newcomer| newcomer.slot() == slot));
+    assert_eq!(peek_u64(&path, shape.waiting_since(1, slot as u64)), 0);
+    assert!(!guard.is_contended());
+    drop(guard);
 }
 
 #[test]

@@ -139,7 +139,7 @@ pub fn forks_and_is_killed(words: &[String]) {
     let mutex = file.mutex("a").unwrap();
     let participant = match words[1].as_str() {
         "mapping" => Some(file.participant().unwrap()),
-        "descriptor" => Some(file.participant_options().kept_by_descriptor().open().unwrap()),
+        "descriptor" => Some(file.participant_options().kept_by_descriptor(true).open().unwrap()),
         "thread" => None,
         other => panic!("{other}"),
     };
@@ -222,7 +222,7 @@ fn a_process_that_becomes_another_program_while_holding_is_told_of() {
 pub fn lends_its_slot(words: &[String]) {
     let file = LockFile::open(&words[0]).unwrap();
     let mutex = file.mutex("a").unwrap();
-    let participant = file.participant_options().inherited_by_children().open().unwrap();
+    let participant = file.participant_options().inherited_by_children(true).open().unwrap();
     std::mem::forget(mutex.lock_as(&participant).unwrap());
     // It ends with the test, which holds the other end of its input.
     let mut child = Command::new("cat").spawn().unwrap();

@@ -32,7 +32,10 @@ fn the_shell_lines_work() {
     let folder = tempfile::tempdir().unwrap();
     let printed = run(folder.path(), "sh", &["-ec", block("sh")]);
     assert!(printed.contains("alone, with fencing token ") && printed.contains("my turn"), "{printed}");
-    assert!(printed.contains("accounts (mutex, bakery, patience 1 ms): free"), "{printed}");
+    assert!(
+        printed.contains("accounts (mutex, bakery, patience 1 ms, a death releases it): free"),
+        "{printed}"
+    );
 }
 
 #[test]

@@ -79,7 +79,8 @@ fn while_somebody_waits_for_it_and_those_are_not_disturbed() {
 fn while_somebody_stands_in_the_ring() {
     let place = Place::new();
     let file = LockFile::open(place.lock_file()).unwrap();
-    let options = file.ring_options().algorithm(RingAlgorithm::KState);
+    let mut options = file.ring_options();
+    options.algorithm(RingAlgorithm::KState);
     let ring = options.clone().standing(true).open("r").unwrap();
     let turn = ring.lock().unwrap();
     in_use(&file, "r", &["this thread has"]);

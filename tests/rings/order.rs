@@ -119,7 +119,7 @@ fn one_who_comes_back_waits_for_each_other_once() {
 fn until_in_ring(file: &LockFile, how_many: usize) {
     until("everybody is in the ring", || {
         let status = inspect::snapshot(file.path()).unwrap();
-        status.locks[0].queue.len() + usize::from(status.locks[0].holder.is_some()) == how_many
+        status.locks[0].queue.len() + status.locks[0].holders.len() == how_many
     });
 }
 

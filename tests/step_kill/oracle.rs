@@ -11,7 +11,7 @@ use support::{
 };
 use turnlock::{
     Error, LockFile, LockFileOptions, Participant,
-    inspect::{self, Entry, Life},
+    inspect::{self, Holder, Life},
 };
 
 /// Far more than anybody ever waits for here.
@@ -93,12 +93,12 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
     let alive = status.participants.iter().filter(|participant| participant.life != Life::Dead).count();
     assert_eq!(alive, 1, "the living and the dead are mixed up: {status:?}");
 
-    let dead_holder = lock.holder.as_ref().filter(|holder| holder.participant.life == Life::Dead);
+    let dead_holder = lock.holders.first().filter(|holder| holder.participant.life == Life::Dead);
     let told = enter(trial, &stage.lock, None);
     let expected = lock.state == "inconsistent" || (lock.state == "consistent" && dead_holder.is_some());
     assert_eq!(told, expected, "told of a death, against what the file said: {status:?}");
     let (told, found) = (stage.lock.previous_owner(), lock.previous_owner.as_ref());
-    let dead = dead_holder.map(Entry::pid).or(found.map(|owner| owner.pid));
+    let dead = dead_holder.map(Holder::pid).or(found.map(|owner| owner.pid));
     assert_eq!(told.map(|owner| owner.pid), dead, "told who died, against what the file said: {status:?}");
 
     // The dead one's slot comes back: there is room for as many newcomers as if nobody had died.
@@ -135,7 +135,7 @@ fn the_file_is_whole(trial: &Trial, participants: u32, kind: Kind) {
     assert!(status.participants.is_empty(), "{status:?}");
     let [lock] = &status.locks[..] else { panic!("{status:?}") };
     assert!(lock.name == LOCK && lock.state == "consistent", "{status:?}");
-    assert!(lock.holder.is_none() && lock.queue.is_empty(), "{status:?}");
+    assert!(lock.holders.is_empty() && lock.queue.is_empty(), "{status:?}");
     nothing_else_lies_here(trial);
     std::fs::remove_file(path).unwrap();
 }

@@ -25,6 +25,57 @@ fn the_library_says_the_crates_version() {
 }
 
 #[test]
+fn the_header_says_the_crates_version() {
+    let header = read("include/turnlock.h");
+    let value = |name: &str| {
+        let line = header.lines().find_map(|line| line.strip_prefix(&format!("#define {name} ")));
+        line.unwrap_or_else(|| panic!("no {name}")).to_owned()
+    };
+    let parts = ["MAJOR", "MINOR", "PATCH"].map(|part| value(&format!("TURNLOCK_VERSION_{part}")));
+    assert_eq!(parts.join("."), env!("CARGO_PKG_VERSION"));
+    assert_eq!(value("TURNLOCK_VERSION"), format!("\"{}\"", env!("CARGO_PKG_VERSION")));
+    let [major, minor, patch] = parts.map(|part| part.parse::<u32>().unwrap());
+    let number = major * 1_000_000 + minor * 1_000 + patch;
+    assert_eq!(turnlock::capi::turnlock_version_number(), number);
+    let formula =
+        "(TURNLOCK_VERSION_MAJOR * 1000000 + TURNLOCK_VERSION_MINOR * 1000 + TURNLOCK_VERSION_PATCH)";
+    assert_eq!(value("TURNLOCK_VERSION_NUMBER"), formula);
+}
+
+/// The numbers that stand in lock files: `src/layout/kinds.rs` has them, and a test there compares the format's document
+/// with them; here the document is compared with the header and with the command.
+#[test]
+fn the_header_and_the_command_have_the_numbers_and_names_of_the_format() {
+    let (document, header) = (read("docs/format.md"), read("include/turnlock.h"));
+    let row = |field: &str| -> Vec<(u32, String)> {
+        let line = document.lines().find(|line| line.contains(&format!("| `{field}` |"))).unwrap();
+        let meaning = line.rsplit('|').nth(1).unwrap().split(';').next().unwrap();
+        let pairs = meaning.split(',').map(|pair| pair.split_once(" = ").unwrap());
+        pairs.map(|(number, name)| (number.trim().parse().unwrap(), name.trim().to_owned())).collect()
+    };
+    let (algorithms, policies) = (row("algorithm"), row("death_policy"));
+    let constants: Vec<(u32, String)> = header
+        .lines()
+        .filter_map(|line| line.strip_prefix("#define TURNLOCK_ALGORITHM_")?.split_once(' '))
+        .map(|(name, number)| (number.parse().unwrap(), name.to_lowercase().replace('_', "-")))
+        .collect();
+    assert_eq!(constants, algorithms);
+    // 0 is what a struct of zeros asks for; the other policy has a flag for each kind.
+    assert_eq!(policies, [(0, "inform".to_owned()), (1, "release".to_owned())]);
+    for kind in ["MUTEX", "RING"] {
+        assert!(header.contains(&format!("#define TURNLOCK_{kind}_RELEASE_ON_DEATH ")), "{kind}");
+    }
+    #[cfg(feature = "cli")]
+    for (option, names) in [("--algorithm", algorithms), ("--on-death", policies)] {
+        let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_turnlock"));
+        let refused = run.args(["run", option, "none", "file", "true"]).output().unwrap();
+        let names: Vec<String> = names.into_iter().map(|(_, name)| name).collect();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains(&format!("[possible values: {}]", names.join(", "))), "{said}");
+    }
+}
+
+#[test]
 fn the_c_texts_are_the_rust_texts() {
     for status in -40..=10 {
         // SAFETY: a NUL-terminated string that is valid for ever.

@@ -89,7 +89,7 @@ fn a_second_of_waiting_costs_less_than_150_short_wake_ups_wherever_in_the_line()
 fn until_holder_is_stopped(path: &Path) {
     until("the holder is stopped", || {
         let locks = inspect::snapshot(path).unwrap().locks;
-        locks[0].holder.as_ref().is_some_and(|holder| holder.participant.life == Life::Stopped)
+        locks[0].holders.first().is_some_and(|holder| holder.participant.life == Life::Stopped)
     });
 }
 

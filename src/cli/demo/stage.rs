@@ -89,7 +89,8 @@ impl Place {
     }
 
     fn in_words(&self) -> String {
-        let holder = self.status().and_then(|lock| lock.holder).map(|holder| holder.participant);
+        let holder =
+            self.status().and_then(|lock| lock.holders.into_iter().next()).map(|holder| holder.participant);
         let holder =
             holder.map_or("nobody".into(), |holder| format!("{} (pid {})", holder.label, holder.pid));
         format!("held by {holder}; waiting: {}", self.waiting().join(", "))

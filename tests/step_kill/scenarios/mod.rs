@@ -159,7 +159,7 @@ fn until_asleep(trial: &Trial, how_many: usize) {
     let path = trial.lock_file();
     let asleep = || {
         let status = inspect::snapshot(&path).unwrap();
-        let for_good = status.locks[0].queue.iter().filter(|waiter| waiter.for_seconds.is_some());
+        let for_good = status.locks[0].queue.iter().filter(|waiter| support::is_queued_for_good(waiter));
         for_good.filter(|waiter| is_asleep(waiter.participant.pid)).count()
     };
     while asleep() < how_many {
@@ -170,7 +170,7 @@ fn until_asleep(trial: &Trial, how_many: usize) {
 /// Waits until somebody has the lock.
 fn until_held(trial: &Trial) {
     let path = trial.lock_file();
-    while inspect::snapshot(&path).unwrap().locks[0].holder.is_none() {
+    while inspect::snapshot(&path).unwrap().locks[0].holders.is_empty() {
         std::thread::sleep(std::time::Duration::from_micros(50));
     }
 }

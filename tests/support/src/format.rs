@@ -104,6 +104,11 @@ impl Format {
         self.cell(region, slot) + KIND_IN_CELL + 8
     }
 
+    /// Since when a slot's call has waited.
+    pub fn waiting_since(self, region: u64, slot: u64) -> u64 {
+        self.cell(region, slot) + 32
+    }
+
     /// What else a slot says of itself: held, since, wake, parked, and on a ring its state, link and membership.
     pub fn cell(self, region: u64, slot: u64) -> u64 {
         self.region(region + 1) - self.cells_bytes() + slot * CELL_BYTES

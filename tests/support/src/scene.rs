@@ -7,7 +7,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use turnlock::inspect::{self, Entry};
+use turnlock::inspect::{self, Waiter, WaiterState};
 
 /// How long an event may take that usually takes microseconds, in seconds: only against hangs.
 const PATIENCE: u64 = 20;
@@ -73,17 +73,22 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// Who waits for the lock called `name`, the next one first; nobody, where there is no such file or lock.
-pub fn queue_at(path: &Path, name: &str) -> Vec<Entry> {
+pub fn queue_at(path: &Path, name: &str) -> Vec<Waiter> {
     let Ok(status) = inspect::snapshot(path) else { return Vec::new() };
     status.locks.into_iter().find(|lock| lock.name == name).map(|lock| lock.queue).unwrap_or_default()
 }
 
-/// Waits until exactly `how_many` wait for the lock called `name`, all of them past the doorway and queued for good on their
-/// place: asleep soon, if not yet.
+/// Whether it is past the doorway and its first look, and lets nobody pass.
+pub fn is_queued_for_good(waiter: &Waiter) -> bool {
+    waiter.state == WaiterState::Queued && waiter.for_seconds.is_some()
+}
+
+/// Waits until exactly `how_many` wait for the lock called `name`, all of them past the doorway and queued for good: asleep
+/// soon, if not yet.
 pub fn until_waiting(path: &Path, name: &str, how_many: usize) {
     until(&format!("{how_many} wait for {name}"), || {
         let queue = queue_at(path, name);
-        queue.len() == how_many && queue.iter().all(|entry| entry.for_seconds.is_some())
+        queue.len() == how_many && queue.iter().all(is_queued_for_good)
     });
 }
 

@@ -1,0 +1,193 @@
+//! Participants at a lock, as C is told of them.
+
+use super::boundary::{check_output, fill_in, invalid};
+use crate::error::{Result, status::TURNLOCK_OK};
+use crate::inspect::{ClaimMode, Holder, Life, ParticipantStatus, Waiter, WaiterState};
+use std::{ffi::c_char, mem::offset_of};
+
+/// `turnlock_participant_info.life`: it could not be looked at, since no descriptor of the file can be opened now.
+pub const TURNLOCK_LIFE_UNKNOWN: u32 = 0;
+/// `turnlock_participant_info.life`: it is alive.
+pub const TURNLOCK_LIFE_ALIVE: u32 = 1;
+/// `turnlock_participant_info.life`: it is alive, and stopped by SIGSTOP or a debugger.
+pub const TURNLOCK_LIFE_STOPPED: u32 = 2;
+/// `turnlock_participant_info.life`: it is dead; the next one that has to wait for it removes it.
+pub const TURNLOCK_LIFE_DEAD: u32 = 3;
+
+/// `turnlock_participant_info.state`: it has the lock.
+pub const TURNLOCK_STATE_HOLDING: u32 = 1;
+/// `turnlock_participant_info.state`: it is queued for good, and nobody overtakes it; on a ring, it waits for its turn.
+pub const TURNLOCK_STATE_QUEUED: u32 = 2;
+/// `turnlock_participant_info.state`: it still has patience and lets others pass.
+pub const TURNLOCK_STATE_STANDING_BY: u32 = 3;
+/// `turnlock_participant_info.state`: it stands in the ring and does not wait now.
+pub const TURNLOCK_STATE_STANDING: u32 = 4;
+
+/// `turnlock_participant_info.mode`: it has, or wants, the lock alone.
+pub const TURNLOCK_MODE_EXCLUSIVE: u32 = 1;
+
+/// `turnlock_participant_info.flags`: it entered without asking anyone, so it has held the lock at least for as long as
+/// `duration_ns` says.
+pub const TURNLOCK_INFO_AT_LEAST: u32 = 1;
+/// `turnlock_participant_info.flags`: `pid` and `thread` are numbers of another PID namespace than the caller's.
+pub const TURNLOCK_INFO_OTHER_PID_NAMESPACE: u32 = 2;
+/// `turnlock_participant_info.flags`: it waits and cannot see deaths, since it can open no descriptor of the file.
+pub const TURNLOCK_INFO_BLIND: u32 = 4;
+
+/// A participant at a lock. Set `size` to `sizeof(struct turnlock_participant_info)` before the call; the rest is filled
+/// in.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct turnlock_participant_info {
+    /// `sizeof(struct turnlock_participant_info)`.
+    pub size: usize,
+    /// Of a holder: the fencing token it has. Else 0.
+    pub fencing_token: u64,
+    /// For how long it has held or waited, in nanoseconds; 0 if it came just now, or where nobody knows.
+    pub duration_ns: u64,
+    /// Its slot in the file.
+    pub slot: u32,
+    /// Its process, as its own PID namespace numbers it.
+    pub pid: u32,
+    /// Its thread, likewise.
+    pub thread: u32,
+    /// TURNLOCK_LIFE_...
+    pub life: u32,
+    /// TURNLOCK_STATE_...
+    pub state: u32,
+    /// TURNLOCK_MODE_...: what it has of the lock, or wants.
+    pub mode: u32,
+    /// TURNLOCK_INFO_... or'ed together.
+    pub flags: u32,
+    /// 0.
+    pub reserved: u32,
+    /// What it calls itself: UTF-8, NUL-terminated.
+    pub label: [c_char; 64],
+    /// The name of its program: UTF-8, NUL-terminated.
+    pub program: [c_char; 64],
+}
+
+const SMALLEST: usize = offset_of!(turnlock_participant_info, program) + 64;
+
+/// `text` as a C string that is cut to fit.
+pub fn text_in<const N: usize>(text: &str) -> [c_char; N] {
+    let mut place = [0; N];
+    for (to, from) in place.iter_mut().zip(text.bytes().take(N - 1)) {
+        *to = from as c_char;
+    }
+    place
+}
+
+fn info(
+    participant: &ParticipantStatus,
+    mode: ClaimMode,
+    for_seconds: Option<f64>,
+) -> turnlock_participant_info {
+    let other_namespace = if participant.same_pid_namespace { 0 } else { TURNLOCK_INFO_OTHER_PID_NAMESPACE };
+    turnlock_participant_info {
+        size: 0,
+        fencing_token: 0,
+        duration_ns: (for_seconds.unwrap_or(0.0) * 1e9) as u64,
+        slot: participant.slot as u32,
+        pid: participant.pid,
+        thread: participant.thread,
+        life: match participant.life {
+            Life::Unknown => TURNLOCK_LIFE_UNKNOWN,
+            Life::Alive => TURNLOCK_LIFE_ALIVE,
+            Life::Stopped => TURNLOCK_LIFE_STOPPED,
+            Life::Dead => TURNLOCK_LIFE_DEAD,
+        },
+        state: TURNLOCK_STATE_HOLDING,
+        mode: match mode {
+            ClaimMode::Exclusive => TURNLOCK_MODE_EXCLUSIVE,
+        },
+        flags: other_namespace | if participant.blind { TURNLOCK_INFO_BLIND } else { 0 },
+        reserved: 0,
+        label: text_in(&participant.label),
+        program: text_in(&participant.program),
+    }
+}
+
+impl From<&Holder> for turnlock_participant_info {
+    fn from(holder: &Holder) -> Self {
+        let info = info(&holder.participant, holder.claim.mode, holder.for_seconds);
+        let at_least = if holder.at_least { TURNLOCK_INFO_AT_LEAST } else { 0 };
+        Self { fencing_token: holder.fencing_token, flags: info.flags | at_least, ..info }
+    }
+}
+
+impl From<&Waiter> for turnlock_participant_info {
+    fn from(waiter: &Waiter) -> Self {
+        let state = match waiter.state {
+            WaiterState::Queued => TURNLOCK_STATE_QUEUED,
+            WaiterState::StandingBy => TURNLOCK_STATE_STANDING_BY,
+            WaiterState::Standing => TURNLOCK_STATE_STANDING,
+        };
+        Self { state, ..info(&waiter.participant, waiter.claim.mode, waiter.for_seconds) }
+    }
+}
+
+/// Writes one participant down, if `find` finds it.
+///
+/// # Safety
+/// `place` is NULL, or writable as far as its `size` says.
+pub unsafe fn tell_one(
+    place: *mut turnlock_participant_info,
+    what: &str,
+    find: impl FnOnce() -> Result<turnlock_participant_info>,
+) -> Result<i32> {
+    if place.is_null() {
+        return Err(invalid(&format!("the place for the {what} is NULL")));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { check_output(place, SMALLEST) }?;
+    let found = find()?;
+    // SAFETY: not NULL, checked above, and the caller's promise.
+    unsafe { fill_in(place, &found) };
+    Ok(TURNLOCK_OK)
+}
+
+/// Writes as many participants down as there is room for, and how many there are.
+///
+/// # Safety
+/// `places` is writable for `capacity` structs of the size that the first one says; `count` is NULL or writable.
+pub unsafe fn tell_all(
+    places: *mut turnlock_participant_info,
+    capacity: usize,
+    count: *mut usize,
+    find: impl FnOnce() -> Result<Vec<Waiter>>,
+) -> Result<i32> {
+    if count.is_null() {
+        return Err(invalid("the place for the number of participants is NULL"));
+    }
+    let mut stride = 0;
+    if capacity > 0 {
+        if places.is_null() {
+            return Err(invalid("the array is NULL: give capacity 0 to be told the number alone"));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { check_output(places, SMALLEST) }?;
+        // SAFETY: not NULL; `size` comes first in the struct.
+        stride = unsafe { places.cast::<usize>().read() };
+        if !stride.is_multiple_of(align_of::<turnlock_participant_info>()) {
+            return Err(invalid(&format!(
+                "the size in the first struct of the array is {stride}, which no version of it has: set it to sizeof the \
+                 struct"
+            )));
+        }
+    }
+    let found = find()?;
+    for (at, one) in found.iter().take(capacity).enumerate() {
+        // SAFETY: the caller's array has so many structs of that size, aligned as the first is; the size is written
+        // before it is read.
+        unsafe {
+            let place = places.byte_add(at * stride);
+            place.cast::<usize>().write(stride);
+            fill_in(place, &turnlock_participant_info::from(one));
+        }
+    }
+    // SAFETY: not NULL, and the caller's promise.
+    unsafe { count.write(found.len()) };
+    Ok(TURNLOCK_OK)
+}

@@ -1,0 +1,97 @@
+//! Who holds, who waits, since when: a snapshot of a lock file by one who only looks on, or of one lock by one who has it
+//! open. Never writes.
+//!
+//! What is seen may be out of date by the time it is printed. [`snapshot`] maps the file for reading only, so looking
+//! cannot disturb; [`crate::Mutex::status`] and [`crate::TurnRing::status`] look through the open file.
+
+mod observer;
+mod open_lock;
+mod status;
+
+pub use status::{
+    Claim, ClaimMode, DeadOwner, FileStatus, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState,
+};
+
+use crate::attach::new_file::header_of;
+use crate::error::Result;
+use crate::layout::{FORMAT_MAJOR, FORMAT_MINOR, Fences, View};
+use crate::os::{
+    file::{self, Access},
+    given,
+    liveness_lock::{self, Seen},
+    map::Mapping,
+    process,
+};
+use crate::recovery;
+use crate::sync::Ordering::Relaxed;
+use observer::Observer;
+use std::{
+    fs::File,
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+};
+
+/// Looks at the lock file at `path`. Needs permission to read it, and no slot.
+///
+/// # Errors
+/// As opening it: [`crate::Error::NotFound`], [`crate::Error::NotALockFile`], [`crate::Error::Version`],
+/// [`crate::Error::Damaged`], [`crate::Error::Permission`], [`crate::Error::FileSystem`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("app.lock");
+/// let file = turnlock::LockFile::open(&path)?;
+/// let mutex = file.mutex("accounts")?;
+/// let guard = mutex.lock()?;
+/// let status = turnlock::inspect::snapshot(&path)?;
+/// assert_eq!(status.locks[0].name, "accounts");
+/// assert_eq!(status.locks[0].holders[0].pid(), std::process::id());
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn snapshot(path: impl AsRef<Path>) -> Result<FileStatus> {
+    let path = file::absolute(path.as_ref())?;
+    let opened = file::open_existing(&path, Access::Read)?;
+    look_at(path, opened)
+}
+
+/// Looks at the lock file that `descriptor`, which is open for reading, stands for: [`snapshot`], of a file that has no
+/// path here. Its status has for a path what the kernel calls the file.
+///
+/// # Errors
+/// As [`snapshot`].
+pub fn snapshot_descriptor(descriptor: impl AsFd) -> Result<FileStatus> {
+    let given = given::open_given(descriptor.as_fd(), Access::Read)?;
+    look_at(given.name, given.file)
+}
+
+fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
+    let prefix = header_of(&opened, &path)?;
+    let mapping = Mapping::read_only(&opened, prefix.geometry.file_size(), &path)?;
+    // SAFETY: mapped as long as the geometry says, at a page boundary, until the end of this function; nothing below
+    // stores through the view.
+    let view = unsafe { View::new(mapping.base(), prefix.geometry) };
+    let look = |slot| {
+        let alive = liveness_lock::is_alive_seen_from_outside(&opened, slot)?;
+        Ok(if alive { Seen::Alive } else { Seen::Dead })
+    };
+    let observer = Observer::new(view, &look);
+    let participants = observer.participants()?;
+    Ok(FileStatus {
+        format: format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),
+        participant_capacity: prefix.geometry.participants(),
+        lock_capacity: prefix.geometry.locks(),
+        created_unix_seconds: prefix.created_realtime_ns / 1_000_000_000,
+        of_this_boot: recovery::is_of_this_boot(view)
+            || process::boot_id() == [0, 0]
+            // Whoever lives has cleared it since the boot, whatever id a container goes by.
+            || participants.iter().any(|participant| participant.life != Life::Dead),
+        fences: match Fences::of(view.header().fences.load(Relaxed)) {
+            Fences::Membarrier => "membarrier",
+            Fences::Full => "full",
+        },
+        participants,
+        locks: observer.locks()?,
+        path,
+    })
+}

@@ -1,0 +1,237 @@
+//! The observer: what the registers of a mapped file say, in words. Never writes.
+
+use super::status::{Claim, DeadOwner, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState};
+use crate::acquire::site::Lock;
+use crate::algorithm::{
+    Place, Protocol,
+    ownership::{Health, token_in},
+    ring::{Machines, Membership, Ring, Rule},
+};
+use crate::error::{Error, Result};
+use crate::kind::{Named, names_of};
+use crate::layout::{LivenessLockKind, SlotRecord, SlotState, View};
+use crate::os::{
+    clock,
+    liveness_lock::Seen,
+    memory,
+    process::{self, ProcessState},
+};
+use crate::registers::FileLock;
+use crate::sync::Ordering::{Acquire, Relaxed};
+
+/// One who reads a mapped file, and asks the kernel who is alive.
+pub struct Observer<'a> {
+    view: View<'a>,
+    look: &'a dyn Fn(usize) -> Result<Seen>,
+    namespace: u64,
+}
+
+/// The registers of one slot that takes part in a lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Registers {
+    slot: usize,
+    place: Place,
+    /// Its fencing token, if it is the holder.
+    held: Option<u64>,
+    /// Whether its call waits.
+    waits: bool,
+}
+
+impl<'a> Observer<'a> {
+    /// One who reads `view` and has `look` ask whether somebody has the byte lock of a slot.
+    pub fn new(view: View<'a>, look: &'a dyn Fn(usize) -> Result<Seen>) -> Self {
+        Self { view, look, namespace: process::pid_namespace() }
+    }
+
+    /// Returns everyone who takes part.
+    pub fn participants(&self) -> Result<Vec<ParticipantStatus>> {
+        let records = self.view.slots()[..self.view.slots_bound()].iter().enumerate();
+        let taken = records.filter(|(_, record)| record.state.load(Acquire) != SlotState::Free as u32);
+        taken.map(|(slot, record)| self.participant(slot, record)).collect()
+    }
+
+    fn participant(&self, slot: usize, record: &SlotRecord) -> Result<ParticipantStatus> {
+        memory::check()?;
+        let (pid, thread) = (record.pid.load(Relaxed), record.tid.load(Relaxed));
+        let same_pid_namespace = record.pid_namespace.load(Relaxed) == self.namespace;
+        let is_stopped = || same_pid_namespace && process::state_of(pid, thread) == ProcessState::Stopped;
+        let life = match (self.look)(slot)? {
+            Seen::Dead => Life::Dead,
+            Seen::Unknown => Life::Unknown,
+            Seen::Alive if is_stopped() => Life::Stopped,
+            Seen::Alive => Life::Alive,
+        };
+        Ok(ParticipantStatus {
+            slot,
+            label: record.label.get(),
+            program: record.program.get(),
+            pid,
+            thread,
+            same_pid_namespace,
+            life,
+            attached_unix_seconds: record.attached_realtime_ns.load(Relaxed) / 1_000_000_000,
+            blind: record.blind.load(Relaxed) != 0,
+            kept_by: if record.liveness_lock.load(Relaxed) == LivenessLockKind::Descriptor as u32 {
+                "descriptor"
+            } else {
+                "mapping"
+            },
+        })
+    }
+
+    /// Returns every named lock.
+    pub fn locks(&self) -> Result<Vec<LockStatus>> {
+        names_of(self.view).map(|named| self.lock(named)).collect()
+    }
+
+    fn bias_owner_of(&self, lock: &FileLock) -> Option<usize> {
+        let slot = lock.bias().owner().filter(|_| !lock.bias().is_being_revoked())?;
+        let record = self.view.slots()[..self.view.slots_bound()].get(slot)?;
+        (record.state.load(Acquire) != SlotState::Free as u32).then_some(slot)
+    }
+
+    /// Returns one lock.
+    pub fn lock(&self, named: Named) -> Result<LockStatus> {
+        let lock = FileLock::new(self.view, named.region);
+        let rule = named.rule();
+        let ring = |rule| Ring { rule, machines: lock.machines() };
+        let participant = |slot: usize| self.participant(slot, &self.view.slots()[slot]);
+        let takes_part = |slot: usize| {
+            rule.map(|rule| match ring(rule).machines.membership(slot) {
+                Membership::Standing => "standing",
+                _ => "on demand",
+            })
+        };
+        memory::check()?;
+        let (seen, now) = (steady_look(&lock, rule)?, clock::monotonic_ns());
+        let span = |since: u64| (since != 0).then(|| now.saturating_sub(since) as f64 / 1e9);
+        let holder = |slot: usize, fencing_token: u64| -> Result<Holder> {
+            let (since, at_least) = match lock.since(slot) {
+                // Of a biased acquisition nobody wrote down since when; but since when the bias has been under revocation.
+                0 => (lock.revoking_since(), true),
+                since => (since, false),
+            };
+            Ok(Holder {
+                participant: participant(slot)?,
+                claim: Claim::EXCLUSIVE,
+                fencing_token,
+                takes_part: takes_part(slot),
+                for_seconds: span(since),
+                at_least,
+            })
+        };
+        let waiter = |seen: &Registers| -> Result<Waiter> {
+            let takes_part = takes_part(seen.slot);
+            Ok(Waiter {
+                participant: participant(seen.slot)?,
+                state: match takes_part {
+                    Some("standing") if !seen.waits => WaiterState::Standing,
+                    None if named.patience != 0 && lock.since(seen.slot) == 0 => WaiterState::StandingBy,
+                    _ => WaiterState::Queued,
+                },
+                claim: Claim::EXCLUSIVE,
+                takes_part,
+                for_seconds: span(lock.waiting_since(seen.slot)),
+            })
+        };
+        let holders = seen.iter().filter_map(|seen| Some(holder(seen.slot, seen.held?)));
+        let holders = holders.collect::<Result<_>>()?;
+        let mut waiting: Vec<Registers> = seen.into_iter().filter(|seen| seen.held.is_none()).collect();
+        // Those in the doorway have no number yet and come after those who have; after them, those in the standby queue.
+        let outside = |place| match place {
+            Place::Idle => 2,
+            Place::Choosing => 1,
+            _ => 0,
+        };
+        let since = |slot| if rule.is_none() { lock.waiting_since(slot) } else { 0 };
+        waiting.sort_by_key(|seen| match outside(seen.place) {
+            0 => (0, Some(seen.place), 0, seen.slot),
+            how => (how, None, since(seen.slot), seen.slot),
+        });
+        let mut queue = with_room(waiting.len())?;
+        for seen in &waiting {
+            let waiter = waiter(seen)?;
+            // A dead one that stood by is in nobody's way.
+            if seen.place != Place::Idle || waiter.participant.life != Life::Dead {
+                queue.push(waiter);
+            }
+        }
+        let (dead_token, dead_pid, dead_thread, dead_label) = lock.death();
+        Ok(LockStatus {
+            kind: named.kind_name(),
+            algorithm: named.algorithm_name(),
+            name: named.name,
+            state: match lock.ownership().health() {
+                Health::Consistent => "consistent",
+                Health::Inconsistent => "inconsistent",
+                Health::NotRecoverable => "not_recoverable",
+            },
+            fencing_token: lock.lock.words.token.load(Relaxed),
+            death_policy: named.death_policy.name(),
+            patience_seconds: named.patience as f64 / 1e9,
+            ring_step: match rule {
+                Some(Rule::Sum { step }) => Some(step),
+                _ => None,
+            },
+            turn_of: rule.and_then(|rule| ring(rule).who()),
+            biased_to: self.bias_owner_of(&lock),
+            holders,
+            queue,
+            previous_owner: (dead_token != 0).then_some(DeadOwner {
+                label: dead_label,
+                pid: dead_pid,
+                thread: dead_thread,
+                fencing_token: dead_token,
+            }),
+        })
+    }
+}
+
+/// Everyone in one lock's queue. Looks again until two looks agree, so that nobody appears twice or in a place that was
+/// never theirs; where the queue moves too fast for that, the last look stands.
+fn steady_look(lock: &FileLock, rule: Option<Rule>) -> Result<Vec<Registers>> {
+    let look = || -> Result<Vec<Registers>> {
+        let in_turn = rule.map(|rule| in_order_of_turns(lock, rule));
+        let place = |slot: usize| match &in_turn {
+            None => lock.queue().place(slot),
+            Some(slots) => slots
+                .iter()
+                .position(|other| *other == slot)
+                .map_or(Place::Idle, |before| Place::Numbered(before as u64)),
+        };
+        let all = (0..lock.slots()).map(|slot| Registers {
+            slot,
+            place: place(slot),
+            held: token_in(lock.held(slot).load(Acquire)),
+            waits: lock.waiting_since(slot) != 0,
+        });
+        let there = all.filter(|seen| seen.place != Place::Idle || seen.held.is_some() || seen.waits);
+        let mut found = with_room(lock.slots())?;
+        found.extend(there);
+        Ok(found)
+    };
+    let mut before = look()?;
+    for _ in 0..20 {
+        let now = look()?;
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    Ok(before)
+}
+
+/// Returns an empty vector with room for so many, which may be more than there is memory for.
+fn with_room<T>(capacity: usize) -> Result<Vec<T>> {
+    let mut empty = Vec::new();
+    empty.try_reserve_exact(capacity).map_err(|_| Error::OutOfMemory)?;
+    Ok(empty)
+}
+
+/// The slots that want turns of a ring, first the one whose turn it is.
+fn in_order_of_turns(lock: &FileLock, rule: Rule) -> Vec<usize> {
+    let ring = Ring { rule, machines: lock.machines() };
+    let first = ring.who().filter(|slot| ring.machines.membership(*slot) != Membership::None);
+    let from = first.or_else(|| ring.who()).unwrap_or(0);
+    first.into_iter().chain(ring.from_the_right_of(from).filter(|slot| Some(*slot) != first)).collect()
+}

@@ -1,0 +1,54 @@
+//! The status of a lock that is open.
+
+use super::{observer::Observer, status::LockStatus};
+use crate::error::Result;
+use crate::kind::{Handle, LockKind, Mutex, TurnRing, names_of};
+use crate::os::{liveness_lock::Probe, memory};
+
+impl<K: LockKind> Handle<K> {
+    /// Returns who has the lock and who waits for it.
+    pub fn status(&self) -> Result<LockStatus> {
+        let file = self.open_file();
+        if !file.is_intact() {
+            return Err(file.not_intact());
+        }
+        memory::check()?;
+        // Looking on needs no slot.
+        let probe = Probe::new(file.reopen(), 0);
+        let look = |slot| Ok(probe.look(slot).0);
+        let view = file.view();
+        let named = names_of(view).find(|named| named.region == self.region());
+        let named = named.filter(|_| self.is_named()).ok_or_else(|| file.removed())?;
+        Observer::new(view, &look).lock(named)
+    }
+}
+
+impl Mutex {
+    /// Returns who has the lock and who waits for it, first the one who is next. Changes nothing and waits for nobody;
+    /// what it says may be out of date when it is read.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+    /// let mutex = file.mutex("accounts")?;
+    /// let guard = mutex.lock()?;
+    /// let status = mutex.status()?;
+    /// assert_eq!(status.holders[0].fencing_token, guard.fencing_token());
+    /// assert!(status.queue.is_empty());
+    /// # drop(guard);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`crate::Error::Damaged`] if the file was truncated or overwritten; [`crate::Error::NotFound`] if the lock was removed.
+    pub fn status(&self) -> Result<LockStatus> {
+        self.handle().status()
+    }
+}
+
+impl TurnRing {
+    /// Returns who has the turn and who is on the ring, in the order of their turns. As [`Mutex::status`].
+    pub fn status(&self) -> Result<LockStatus> {
+        self.handle().status()
+    }
+}

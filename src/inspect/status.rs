@@ -1,0 +1,228 @@
+//! What is known of a lock file, its locks and those who take part.
+
+#[cfg(feature = "cli")]
+use std::path::Path;
+use std::path::PathBuf;
+
+/// A lock file, as it was at one moment.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct FileStatus {
+    /// The path, with its folder resolved. In JSON, what is not UTF-8 in it becomes U+FFFD.
+    #[cfg_attr(feature = "cli", serde(serialize_with = "as_lossy_text"))]
+    pub path: PathBuf,
+    /// The format version, "major.minor".
+    pub format: String,
+    /// Room for so many participants.
+    pub participant_capacity: u32,
+    /// Room for so many named locks.
+    pub lock_capacity: u32,
+    /// When it was created, in seconds since 1970.
+    pub created_unix_seconds: u64,
+    /// `false`: nobody opened it since this computer booted; the next one to open it clears what stands in it.
+    pub of_this_boot: bool,
+    /// How a retained privilege is taken back: by "membarrier", or by "full" fences on both sides.
+    pub fences: &'static str,
+    /// Everyone who takes part.
+    pub participants: Vec<ParticipantStatus>,
+    /// Every named lock.
+    pub locks: Vec<LockStatus>,
+}
+
+/// Whether a participant is alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+pub enum Life {
+    /// Its byte lock is held.
+    Alive,
+    /// Alive, and stopped by SIGSTOP or a debugger: it holds what it holds until it is continued.
+    Stopped,
+    /// Its byte lock is gone; the next one who has to wait for it cleans up.
+    Dead,
+    /// It could not be looked at: the process that asks can open no descriptor of the file at present.
+    Unknown,
+}
+
+/// One who takes part.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ParticipantStatus {
+    /// Its slot.
+    pub slot: usize,
+    /// What it calls itself.
+    pub label: String,
+    /// Its program.
+    pub program: String,
+    /// Its process, as its own PID namespace numbers it.
+    pub pid: u32,
+    /// Its thread, likewise.
+    pub thread: u32,
+    /// Is that the PID namespace of the one who asks?
+    pub same_pid_namespace: bool,
+    /// Is it alive?
+    pub life: Life,
+    /// When it took the slot, in seconds since 1970.
+    pub attached_unix_seconds: u64,
+    /// What keeps its slot: "mapping" or "descriptor".
+    pub kept_by: &'static str,
+    /// It waits and cannot see whether those it waits for are alive, since it can open no descriptor of the file (none
+    /// is free, or it gave up the right to): it waits for a dead one too, until somebody else finds out.
+    pub blind: bool,
+}
+
+/// One named lock.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct LockStatus {
+    /// Its name.
+    pub name: String,
+    /// "mutex" or "ring".
+    pub kind: &'static str,
+    /// "bakery"; "k-state", "raynal" or "sum".
+    pub algorithm: &'static str,
+    /// "consistent", "inconsistent" (a holder died; the next one is told) or "not_recoverable" (closed until a reset).
+    pub state: &'static str,
+    /// The last fencing token given out. A decimal string in JSON, since it is larger than 2^53.
+    #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+    pub fencing_token: u64,
+    /// What a holder's death means: "inform" or "release".
+    pub death_policy: &'static str,
+    /// For how long a waiter lets others pass before it is queued for good, in seconds; 0 is strict first come first
+    /// served.
+    pub patience_seconds: f64,
+    /// Of a sum ring: from one slot to the next in the order of turns.
+    pub ring_step: Option<usize>,
+    /// Of a ring: the slot whose turn it is; the turn is taken if that is also the holder.
+    pub turn_of: Option<usize>,
+    /// The slot that the lock is biased to, if there is one: it may acquire the lock again without asking anyone.
+    pub biased_to: Option<usize>,
+    /// Who has it: one participant at most, of a mutex and of a ring.
+    pub holders: Vec<Holder>,
+    /// Who waits for it: those who are queued, first the one who is next, and after them those who stand by. Of a ring:
+    /// everyone who is on it, in the order of their turns.
+    pub queue: Vec<Waiter>,
+    /// Who died holding it, last.
+    pub previous_owner: Option<DeadOwner>,
+}
+
+/// What a participant has of a lock, or wants of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Claim {
+    /// Beside whom.
+    pub mode: ClaimMode,
+}
+
+impl Claim {
+    /// What every holder of a mutex and of a ring has.
+    pub(super) const EXCLUSIVE: Self = Self { mode: ClaimMode::Exclusive };
+}
+
+/// Beside whom a participant holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum ClaimMode {
+    /// Beside nobody.
+    Exclusive,
+}
+
+/// A participant that has a lock.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Holder {
+    /// The participant.
+    #[cfg_attr(feature = "cli", serde(flatten))]
+    pub participant: ParticipantStatus,
+    /// What it has of the lock.
+    pub claim: Claim,
+    /// Its fencing token. A decimal string in JSON.
+    #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+    pub fencing_token: u64,
+    /// Of a ring: how it takes part, "standing" or "on demand".
+    pub takes_part: Option<&'static str>,
+    /// For how long it has held the lock, in seconds, to a few milliseconds; nothing if it came just now. Of a dead one:
+    /// how long ago it entered. When it died is not known.
+    pub for_seconds: Option<f64>,
+    /// It entered without asking anyone, so nobody knows when: `for_seconds` counts from when somebody began to wait for
+    /// it (and is nothing before), and it has held at least that long.
+    pub at_least: bool,
+}
+
+/// A participant that waits for a lock, or stands in a ring.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Waiter {
+    /// The participant.
+    #[cfg_attr(feature = "cli", serde(flatten))]
+    pub participant: ParticipantStatus,
+    /// Where it waits.
+    pub state: WaiterState,
+    /// What it wants of the lock.
+    pub claim: Claim,
+    /// Of a ring: how it takes part, "standing" or "on demand".
+    pub takes_part: Option<&'static str>,
+    /// For how long it has waited, in seconds, to a few microseconds; nothing if it came just now, or does not wait. Of a
+    /// dead one: how long ago it came.
+    pub for_seconds: Option<f64>,
+}
+
+/// Where a participant waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum WaiterState {
+    /// Queued for good: nobody overtakes it. On a ring: waiting for its turn.
+    Queued,
+    /// It still has patience and lets others pass: in the standby queue or, for a moment, in the queue.
+    StandingBy,
+    /// On a ring, standing, and not waiting now: the ring waits for it when its turn comes.
+    Standing,
+}
+
+/// Who died holding a lock.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct DeadOwner {
+    /// What it called itself.
+    pub label: String,
+    /// Its process, as its own PID namespace numbered it.
+    pub pid: u32,
+    /// Its thread, likewise.
+    pub thread: u32,
+    /// The fencing token it held.
+    #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+    pub fencing_token: u64,
+}
+
+#[cfg(feature = "cli")]
+fn as_text<S: serde::Serializer>(number: &u64, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(number)
+}
+
+#[cfg(feature = "cli")]
+fn as_lossy_text<S: serde::Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
+}
+
+impl Holder {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.participant.pid
+    }
+}
+
+impl Waiter {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.participant.pid
+    }
+}

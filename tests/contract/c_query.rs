@@ -1,0 +1,176 @@
+//! What the C ABI is asked about a file and its locks: arrays, structs of other versions, places that are not there.
+
+use crate::{
+    c::{AtMutex, last_message, open_file, open_mutex, sized},
+    stage::Stage,
+    way::{Held, Party, Wait},
+};
+use std::{ffi::CStr, ptr, thread};
+use support::{Place, elsewhere, join};
+use turnlock::{capi::*, inspect, status::*};
+
+fn label(info: &turnlock_participant_info) -> &str {
+    // SAFETY: NUL-terminated, as the header says.
+    unsafe { CStr::from_ptr(info.label.as_ptr()) }.to_str().unwrap()
+}
+
+/// What a newer header might have.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Newer {
+    known: turnlock_participant_info,
+    new: u64,
+}
+
+pub fn an_array_of_waiters_is_filled_as_far_as_it_goes() {
+    let stage = Stage::<crate::c::BakeryByThreads>::new();
+    let party = stage.party("a");
+    let held = party.lock(Wait::Never).unwrap();
+    let mutex = party.mutex.handle;
+    thread::scope(|threads| {
+        let waiters = [1, 2, 3].map(|waiting| {
+            let waiter = threads.spawn(|| stage.party("a").lock(Wait::Forever).unwrap().unlock().unwrap());
+            stage.until_waiting("a", waiting);
+            waiter
+        });
+        let mut count = 7;
+        // SAFETY: an open handle, no array for no elements, and places for the numbers.
+        unsafe {
+            assert_eq!(turnlock_mutex_waiters(mutex, 0, ptr::null_mut(), &mut count), TURNLOCK_OK);
+            assert_eq!(count, 3);
+            let none = ptr::null_mut();
+            assert_eq!(turnlock_mutex_waiters(mutex, 1, none, &mut count), TURNLOCK_ERROR_INVALID_ARGUMENT);
+            assert_eq!(
+                turnlock_mutex_waiters(mutex, 0, none, ptr::null_mut()),
+                TURNLOCK_ERROR_INVALID_ARGUMENT
+            );
+            assert_eq!(turnlock_mutex_holder(mutex, none), TURNLOCK_ERROR_INVALID_ARGUMENT);
+        }
+        let mut array = [Newer { known: sized(), new: 7 }; 3];
+        let known = array[0].known.size;
+        // Not those of the others: only the first is asked.
+        for one in &mut array[1..] {
+            one.known.size = 0;
+        }
+        for size in [0, known - 1, known + 1, 1 << 20] {
+            array[0].known.size = size;
+            // SAFETY: an open handle, and a size that is refused.
+            let refused = unsafe { turnlock_mutex_waiters(mutex, 1, (&raw mut array).cast(), &mut count) };
+            assert_eq!(refused, TURNLOCK_ERROR_INVALID_ARGUMENT);
+            assert!(last_message().contains(&size.to_string()), "{}", last_message());
+        }
+        array[0].known.size = size_of::<Newer>();
+        // SAFETY: an open handle, and two elements as large as the first one says.
+        let told = unsafe { turnlock_mutex_waiters(mutex, 2, (&raw mut array).cast(), &mut count) };
+        assert_eq!((told, count), (TURNLOCK_OK, 3));
+        for one in &array[..2] {
+            assert_eq!((one.known.size, one.known.pid), (size_of::<Newer>(), std::process::id()));
+            assert_eq!((one.known.state, one.known.life), (TURNLOCK_STATE_QUEUED, TURNLOCK_LIFE_ALIVE));
+            assert!(one.known.duration_ns > 0 && one.known.flags == 0);
+            assert_eq!((one.new, one.known.fencing_token), (0, 0));
+        }
+        assert_eq!((array[2].known.size, array[2].new), (0, 7), "no room was given for it");
+        held.unlock().unwrap();
+        waiters.into_iter().for_each(join);
+    });
+}
+
+pub fn a_lock_that_nobody_holds_has_no_holder() {
+    let stage = Stage::<crate::c::BakeryByThreads>::new();
+    let party = stage.party("a");
+    let mut holder = sized::<turnlock_participant_info>();
+    // SAFETY: an open handle, and a place for the answer.
+    let mut ask = || unsafe { turnlock_mutex_holder(party.mutex.handle, &mut holder) };
+    assert_eq!(ask(), TURNLOCK_ERROR_NOT_FOUND);
+    assert!(last_message().contains("nobody holds this mutex"), "{}", last_message());
+    let held = party.lock(Wait::Never).unwrap();
+    assert_eq!(ask(), TURNLOCK_OK);
+    held.unlock().unwrap();
+    assert_eq!(ask(), TURNLOCK_ERROR_NOT_FOUND);
+}
+
+pub fn who_does_not_hold_it_is_not_told_whether_somebody_waits() {
+    let stage = Stage::<crate::c::BakeryByThreads>::new();
+    let party = stage.party("a");
+    // SAFETY: an open handle.
+    let ask = |party: &AtMutex| unsafe { turnlock_mutex_is_contended(party.mutex.handle) };
+    assert_eq!(ask(&party), TURNLOCK_ERROR_NOT_OWNER);
+    let held = party.lock(Wait::Never).unwrap();
+    assert_eq!(ask(&party), TURNLOCK_OK);
+    assert_eq!(elsewhere(|| ask(&stage.party("a"))), TURNLOCK_ERROR_NOT_OWNER);
+    held.unlock().unwrap();
+    // SAFETY: no handle.
+    assert_eq!(unsafe { turnlock_mutex_is_contended(ptr::null()) }, TURNLOCK_ERROR_INVALID_ARGUMENT);
+}
+
+pub fn a_participant_is_opened_with_options() {
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 2).unwrap();
+    let mutex = open_mutex(&file, c"a").unwrap();
+    let open = |options: &turnlock_participant_options| {
+        let mut participant = ptr::null_mut();
+        // SAFETY: an open handle, options of the size they say (or one that is refused), a place for the handle.
+        let status = unsafe { turnlock_participant_open(file.handle, options, &mut participant) };
+        (status, participant)
+    };
+    let usual = turnlock_participant_options { label: c"a task".as_ptr(), ..sized() };
+    for refused in [
+        turnlock_participant_options { size: 8, ..usual },
+        turnlock_participant_options { flags: 1 << 31, ..usual },
+        turnlock_participant_options { reserved: 1, ..usual },
+        turnlock_participant_options { label: c"\xff".as_ptr(), ..usual },
+    ] {
+        assert_eq!(open(&refused), (TURNLOCK_ERROR_INVALID_ARGUMENT, ptr::null_mut()));
+    }
+    for (flags, kept_by) in [
+        (0, None),
+        (TURNLOCK_PARTICIPANT_BY_DESCRIPTOR, Some("descriptor")),
+        (TURNLOCK_PARTICIPANT_INHERITED, Some("descriptor")),
+    ] {
+        let (status, participant) = open(&turnlock_participant_options { flags, ..usual });
+        assert_eq!(status, TURNLOCK_OK);
+        let mut holder = sized::<turnlock_participant_info>();
+        // SAFETY: open handles, and a place for the answer.
+        unsafe {
+            assert_eq!(turnlock_mutex_lock_as(mutex.handle, participant, ptr::null_mut()), TURNLOCK_OK);
+            assert_eq!(turnlock_mutex_holder(mutex.handle, &mut holder), TURNLOCK_OK);
+            assert_eq!(turnlock_mutex_is_contended_as(mutex.handle, participant), TURNLOCK_OK);
+        }
+        assert_eq!((label(&holder), holder.life), ("a task", TURNLOCK_LIFE_ALIVE));
+        let status = inspect::snapshot(place.lock_file()).unwrap();
+        assert!(kept_by.is_none_or(|kept_by| status.locks[0].holders[0].participant.kept_by == kept_by));
+        // SAFETY: open handles.
+        unsafe {
+            assert_eq!(turnlock_mutex_unlock_as(mutex.handle, participant), TURNLOCK_OK);
+            assert_eq!(turnlock_participant_close(participant), TURNLOCK_OK);
+        }
+    }
+}
+
+pub fn the_path_of_a_file_is_given_as_far_as_there_is_room() {
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 2).unwrap();
+    let whole = place.lock_file().canonicalize().unwrap().to_str().unwrap().to_owned();
+    for capacity in [0, 1, 5, whole.len(), whole.len() + 1, 4096] {
+        let (mut path, mut length) = (vec![b'x'; capacity + 1], 0);
+        // SAFETY: an open handle, and as much room as said.
+        let status =
+            unsafe { turnlock_file_path(file.handle, capacity, path.as_mut_ptr().cast(), &mut length) };
+        assert_eq!((status, length), (TURNLOCK_OK, whole.len()));
+        assert_eq!(path[capacity], b'x', "beyond the room");
+        if capacity > 0 {
+            let fitting = &whole[..whole.len().min(capacity - 1)];
+            assert_eq!(CStr::from_bytes_until_nul(&path).unwrap().to_str(), Ok(fitting));
+        }
+    }
+    // SAFETY: an open handle, and places that are refused.
+    unsafe {
+        let (mut length, null) = (0, ptr::null_mut());
+        assert_eq!(
+            turnlock_file_path(file.handle, 0, ptr::null_mut(), null),
+            TURNLOCK_ERROR_INVALID_ARGUMENT
+        );
+        let refused = turnlock_file_path(file.handle, 9, ptr::null_mut(), &mut length);
+        assert_eq!(refused, TURNLOCK_ERROR_INVALID_ARGUMENT);
+    }
+}
