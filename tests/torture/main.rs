@@ -163,7 +163,7 @@ mod with_mutants {
     }
 
     #[test]
-    fn a_death_that_is_forgotten_before_it_is_written_down_is_caught() {
+    fn a_number_that_is_cleared_before_the_owner_dead_notice_is_caught() {
         is_caught(Mutant::ClearBeforeNotice, Some(Step::Reap), &[Fault::DoubleEntry, Fault::Torn]);
     }
 
@@ -173,7 +173,7 @@ mod with_mutants {
     }
 
     #[test]
-    fn a_missing_barrier_after_asking_is_caught() {
+    fn a_missing_barrier_after_a_revocation_is_caught() {
         is_caught(Mutant::NoMembarrier, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
     }
 
@@ -183,7 +183,7 @@ mod with_mutants {
     }
 
     #[test]
-    fn a_number_given_up_before_control_is_written_is_caught() {
+    fn a_number_given_up_before_the_bias_word_is_written_is_caught() {
         is_caught(Mutant::LeaveBeforeBias, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
     }
 
