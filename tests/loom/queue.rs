@@ -188,8 +188,9 @@ fn who_abandons_the_lock_leaves_a_notice() {
 #[cfg(feature = "mutants")]
 mod with_mutants {
     use super::*;
+    use crate::oracle::Property::{self, Data, Exclusion, News, Order, Token};
     use crate::plan::Misuse;
-    use crate::scene::Property::{self, Data, Exclusion, News, Order, Token};
+    use crate::oracle::Property::{self, Data, Exclusion, News, Order, Token};
     use crate::search::with_mutants::{fails, is_caught};
     use turnlock::mutants::Mutant;
 
