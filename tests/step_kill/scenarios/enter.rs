@@ -7,8 +7,11 @@ use crate::{
     trial::Trial,
 };
 use std::mem::forget;
-use support::format::{Format, peek_u64};
-use turnlock::{MutexGuard, Result};
+use support::{
+    either::Held,
+    format::{Format, peek_u64},
+};
+use turnlock::Result;
 
 pub fn attaches(trial: &Trial) {
     its_life_is_to_attach(trial, Stage::new(trial), ());
@@ -80,7 +83,7 @@ pub fn reaps_one_in_the_doorway(trial: &Trial) {
     its_life_is_a_turn(trial, stage, |stage| stage.lock.lock());
 }
 
-fn its_life_is_a_turn(trial: &Trial, stage: Stage, take: fn(&Stage) -> Result<MutexGuard<'_>>) {
+fn its_life_is_a_turn(trial: &Trial, stage: Stage, take: fn(&Stage) -> Result<Held<'_>>) {
     usual(trial, stage, (), |stage| {
         let _attached = stage.file.current_participant().unwrap();
         begin();
@@ -88,7 +91,7 @@ fn its_life_is_a_turn(trial: &Trial, stage: Stage, take: fn(&Stage) -> Result<Mu
     });
 }
 
-fn takes_its_turn(trial: &Trial, stage: &Stage, take: fn(&Stage) -> Result<MutexGuard<'_>>) -> ! {
+fn takes_its_turn(trial: &Trial, stage: &Stage, take: fn(&Stage) -> Result<Held<'_>>) -> ! {
     trial.arena.is_busy(true);
     has_its_turn(trial.arena, take(stage).unwrap());
     end(trial.arena)

@@ -8,7 +8,7 @@ use crate::{
     trial::Trial,
 };
 use std::sync::atomic::Ordering::Relaxed;
-use turnlock::MutexGuard;
+use support::either::Held;
 
 /// Somebody sleeps who waits for the victim, and must get in whatever becomes of it.
 pub fn wakes(trial: &Trial) {
@@ -48,7 +48,7 @@ pub fn does_not_repair(trial: &Trial) {
     });
 }
 
-fn is_told(trial: &Trial, then: impl FnOnce(MutexGuard)) {
+fn is_told(trial: &Trial, then: impl FnOnce(Held)) {
     let stage = Stage::new(trial);
     one_dies_inside(trial, &stage);
     usual(trial, stage, (), |stage| {

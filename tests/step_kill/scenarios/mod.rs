@@ -20,7 +20,8 @@ use super::{
     trial::Trial,
 };
 use std::sync::atomic::Ordering::Relaxed;
-use turnlock::{MutexGuard, RingAlgorithm, inspect};
+use support::either::Held;
+use turnlock::{RingAlgorithm, inspect};
 
 pub const ALL: &[Scenario] = &[
     alone("open: create the file", open::creates),
@@ -120,7 +121,7 @@ fn usual<T>(trial: &Trial, stage: Stage, others: T, life: impl FnOnce(&Stage)) {
 }
 
 /// What a victim does that has the lock: repairs, if that is needed, its section, `unlock`.
-fn has_its_turn(arena: &Arena, mut guard: MutexGuard) {
+fn has_its_turn(arena: &Arena, mut guard: Held) {
     if guard.acquired().previous_owner_died {
         arena.b.store(arena.a.load(Relaxed), Relaxed);
         arena.owes(Debt::BeingPaid);

@@ -10,8 +10,8 @@ use crate::{
     trial::Trial,
 };
 use std::time::Duration;
-use support::either::{Kind, Lock};
-use turnlock::{Error, MutexGuard, Result, RingAlgorithm};
+use support::either::{Held, Kind, Lock};
+use turnlock::{Error, Result, RingAlgorithm};
 
 /// Room for so many: the first survivor, the victim, and two more.
 pub const PARTICIPANTS: u32 = 4;
@@ -21,7 +21,7 @@ fn stage(trial: &Trial, algorithm: RingAlgorithm) -> Stage {
 }
 
 /// How a victim takes its turn.
-type Take = fn(&Lock) -> Result<MutexGuard<'_>>;
+type Take = fn(&Lock) -> Result<Held<'_>>;
 
 fn takes_its_turn(trial: &Trial, lock: &Lock, take: Take) {
     trial.arena.is_busy(true);
