@@ -1,7 +1,8 @@
 //! What only the C ABI can be asked: handles that were closed, owners that are none, arguments that make no sense.
 
 use crate::{
-    c::{AtMutex, current_participant, last_message, open_file, open_mutex, open_participant, sized},
+    c::AtMutex,
+    c_handles::{current_participant, last_message, open_file, open_mutex, open_participant, sized},
     stage::Stage,
     way::{Held, Party, Wait, Way, WithoutGuards},
 };

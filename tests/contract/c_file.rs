@@ -1,8 +1,9 @@
 //! What only the C ABI's file handles can be asked; and locks of a file that is opened by its descriptor.
 
 use crate::{
-    c::{AtMutex, BakeryByThreads, Owned, at_lock, file_options, last_message, opened},
+    c::{AtMutex, BakeryByThreads, at_lock},
     c_functions::Functions,
+    c_handles::{Owned, file_options, last_message, opened},
     rust::descriptor_of,
     way::Way,
 };

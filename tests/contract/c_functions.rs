@@ -1,7 +1,7 @@
 //! The C functions of each kind of lock, so that one adapter serves all kinds.
 
 use crate::{
-    c::{Owned, open_mutex, open_ring, opened, sized},
+    c_handles::{Owned, open_mutex, open_ring, opened, sized},
     way::Way,
 };
 use std::ffi::CStr;

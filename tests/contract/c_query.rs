@@ -1,7 +1,8 @@
 //! What the C ABI is asked about a file and its locks: arrays, structs of other versions, places that are not there.
 
 use crate::{
-    c::{AtMutex, last_message, open_file, open_mutex, sized},
+    c::AtMutex,
+    c_handles::{last_message, open_file, open_mutex, sized},
     stage::Stage,
     way::{Held, Party, Wait},
 };

@@ -6,6 +6,7 @@ mod c;
 mod c_abi;
 mod c_file;
 mod c_functions;
+mod c_handles;
 mod c_query;
 mod every;
 mod fair;

@@ -162,7 +162,7 @@ fn with_others_queued_for_good_nobody_takes_the_bias() {
 #[cfg(feature = "mutants")]
 mod with_mutants {
     use super::*;
-    use crate::scene::Property::{Data, Exclusion, News, Order, Token};
+    use crate::oracle::Property::{Data, Exclusion, News, Order, Token};
     use crate::search::with_mutants::is_caught;
     use turnlock::mutants::Mutant;
 

@@ -4,7 +4,7 @@
 //! [`site`] is a `Site` whose registers are loom's; everything else of a lock, an unlock, a wait, a reap is the code of the
 //! library. What it does is told by its steps (`turnlock::trace`): at these the oracle looks, and participants die.
 //!
-//! Shown (see [`scene::Property`]): one holder at a time; each holder sees what the last one wrote; fencing tokens strictly
+//! Shown (see [`oracle::Property`]): one holder at a time; each holder sees what the last one wrote; fencing tokens strictly
 //! increase; first come first served, and no entry by a bias that is revoked; and a death at any step is told if it was
 //! inside, is not told if it was outside, and blocks nobody once somebody acts for the dead. Participants may also try, run
 //! out of time, back off, abandon the lock, or leave torn data to a reset. Nobody waits for ever: an execution that gets

@@ -2,7 +2,6 @@
 
 use crate::plan::{Form, Misuse};
 use crate::scene::Scene;
-use crate::site::At;
 use turnlock::algorithm::{
     Place,
     bakery::{Line, Registers, TwoRegisters},
@@ -14,7 +13,8 @@ use turnlock::sync::Ordering::{Acquire, Relaxed, Release};
 /// others begin with the longer one.
 #[derive(Clone, Copy)]
 pub struct Numbers<'a> {
-    at: At<'a>,
+    scene: &'a Scene,
+    me: usize,
     words: Words<'a>,
 }
 
@@ -25,16 +25,16 @@ enum Words<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    /// The scene's registers.
-    pub fn new(at: At<'a>) -> Self {
-        let Scene { plan, choosing, numbers, bound, .. } = at.scene;
+    /// The scene's registers, as slot `me` looks at them.
+    pub fn new(scene: &'a Scene, me: usize) -> Self {
+        let Scene { plan, choosing, numbers, bound, .. } = scene;
         let two = TwoRegisters { choosing, number: numbers, bound };
         let words = match plan.form {
             Form::OneWord => Words::One(Line { words: numbers, bound }),
             Form::TwoWords => Words::Two(two, None),
             Form::Misused(misuse) => Words::Two(two, Some(misuse)),
         };
-        Numbers { at, words }
+        Numbers { scene, me, words }
     }
 }
 
@@ -53,7 +53,7 @@ impl Registers for Numbers<'_> {
     }
 
     fn all(&self, look: impl FnMut(usize) -> bool) -> bool {
-        let skips = std::mem::take(&mut self.at.scene.now(self.at.me).skips_quick_look);
+        let skips = std::mem::take(&mut self.scene.now(self.me).skips_quick_look);
         !skips && with!(self, registers => registers.all(look))
     }
 

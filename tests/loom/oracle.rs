@@ -2,6 +2,23 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
+/// What must hold in every execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Property {
+    /// One holder at a time.
+    Exclusion,
+    /// The data are plain memory (`loom::cell::UnsafeCell`): an access that is not ordered after the last holder's
+    /// writes is a failure even if it finds the right value.
+    Data,
+    /// Each fencing token is larger than the one before.
+    Token,
+    /// Nobody is overtaken by a participant who began its doorway after theirs was finished; and no bias owner enters
+    /// after the bias was revoked.
+    Order,
+    /// The next holder after a death inside has the owner-dead notice, with the dead holder's token; after any other, none.
+    News,
+}
+
 /// The truth. Plain atomics of the standard library: they are no steps of the model and order nothing in it.
 #[derive(Default)]
 pub struct Oracle {

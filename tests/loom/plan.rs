@@ -1,6 +1,6 @@
 //! What is searched: who comes to the lock, how, and where a participant dies.
 
-use crate::scene::Property;
+use crate::oracle::Property;
 use std::sync::Arc;
 use std::time::Duration;
 use turnlock::acquire::site::Limit;

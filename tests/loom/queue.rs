@@ -93,8 +93,8 @@ fn who_gives_up_leaves_nothing_behind() {
             both_ways(both_hold(
                 &format!("a {name} {again} beside a locker"),
                 &plans,
-                two_words,
-                [10_000, 0],
+                twice_in_two_words,
+                [6000, 200],
             ));
         }
         let plan = Plan::queue(&[&[LOCK], &[hurried.dying(Death::At(Step::Withdraw)), LOCK]]).preemptions(2);
@@ -188,8 +188,8 @@ fn who_abandons_the_lock_leaves_a_notice() {
 #[cfg(feature = "mutants")]
 mod with_mutants {
     use super::*;
+    use crate::oracle::Property::{self, Data, Exclusion, News, Order, Token};
     use crate::plan::Misuse;
-    use crate::scene::Property::{self, Data, Exclusion, News, Order, Token};
     use crate::search::with_mutants::{fails, is_caught};
     use turnlock::mutants::Mutant;
 

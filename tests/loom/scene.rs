@@ -1,44 +1,21 @@
 //! One lock's registers, what it protects, and what is known of both from outside. The acquisition that ships runs over
 //! them ([`crate::site`]), and says by [`turnlock::trace`] where it is: there the oracle looks, and participants die.
 
-use crate::oracle::{Oracle, Tally, count};
+use crate::oracle::{Oracle, Property, Tally, count};
 use crate::plan::{Death, Form, Plan, Visit};
-use crate::site::At;
-use crate::visit::die;
 use loom::{cell::UnsafeCell, thread};
 use std::sync::{Arc, Mutex, MutexGuard};
-use turnlock::acquire::{
-    liveness,
-    local::LocalState,
-    site::{Limit, Lock},
-};
-use turnlock::algorithm::{Place, Protocol, bias::Mark, ownership::Health};
+use turnlock::acquire::{local::LocalState, site::Limit};
+use turnlock::algorithm::{bias::Mark, ownership::Health};
 use turnlock::sync::{
     AtomicU32, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+    Ordering::{AcqRel, Release, SeqCst},
 };
 use turnlock::trace::Step;
 
-/// What must hold in every execution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Property {
-    /// One holder at a time.
-    Exclusion,
-    /// The data are plain memory (`loom::cell::UnsafeCell`): an access that is not ordered after the last holder's
-    /// writes is a failure even if it finds the right value.
-    Data,
-    /// Each fencing token is larger than the one before.
-    Token,
-    /// Nobody is overtaken by a participant who began its doorway after theirs was finished; and no bias owner enters
-    /// after the bias was revoked.
-    Order,
-    /// The next holder after a death inside has the owner-dead notice, with the dead holder's token; after any other, none.
-    News,
-}
-
 // What a slot's byte lock, which the kernel holds for the living, can be.
-const FREE: u32 = 0;
-const LOCKED: u32 = 1;
+pub const FREE: u32 = 0;
+pub const LOCKED: u32 = 1;
 
 /// One lock.
 pub struct Scene {
@@ -96,7 +73,7 @@ impl Scene {
     pub fn new(plan: &Arc<Plan>, tally: &Arc<Tally>) -> Arc<Self> {
         let slots = plan.visits.len();
         let registers = || (0..slots).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
-        let scene = Scene {
+        Arc::new(Scene {
             plan: Arc::clone(plan),
             tally: Arc::clone(tally),
             oracle: Oracle::default(),
@@ -113,14 +90,7 @@ impl Scene {
             data: [UnsafeCell::new(0), UnsafeCell::new(0)],
             notice: UnsafeCell::new(0),
             now: (0..slots).map(|_| Mutex::default()).collect(),
-        };
-        if plan.may_be_biased {
-            At::new(&scene, plan.first_slot).bias().begin(scene.mark(plan.first_slot));
-            for word in &scene.local {
-                LocalState(word).record_biased();
-            }
-        }
-        Arc::new(scene)
+        })
     }
 
     /// The bias word's mark of a slot: of a process without membarrier, which loom has not either.
@@ -136,10 +106,10 @@ impl Scene {
         self.plan.only.is_none_or(|only| only == property)
     }
 
-    /// Slot `me` is at this step.
-    pub fn at(&self, me: usize, step: Step) {
+    /// Slot `me` is at this step. Returns whether it dies there.
+    pub fn at(&self, me: usize, step: Step) -> bool {
         let mut now = self.now(me);
-        let Some(visit) = now.visit else { return };
+        let Some(visit) = now.visit else { return false };
         match step {
             Step::Doorway => {
                 now.before_me = self.oracle.waiting();
@@ -197,10 +167,7 @@ impl Scene {
             Step::BackOff => count(&self.tally.back_offs),
             _ => {}
         }
-        drop(now);
-        if visit.death == Some(Death::At(step)) {
-            die();
-        }
+        visit.death == Some(Death::At(step))
     }
 
     /// Slot `me` is inside from here on.
@@ -245,21 +212,6 @@ impl Scene {
         thread::yield_now();
     }
 
-    /// Acts for slot `slot` if it is dead, as slot `me`: whoever gets a dead slot's byte lock does. Returns whether that
-    /// was done.
-    pub fn reap(&self, slot: usize, me: usize) -> bool {
-        let byte_lock = &self.byte_locks[slot];
-        // A read-modify-write, since the kernel's answer is never out of date.
-        if byte_lock.compare_exchange(FREE, LOCKED, AcqRel, Relaxed).is_err() {
-            return false;
-        }
-        self.now(me).reaps = Some(slot);
-        liveness::clear(&At::new(self, me), slot);
-        self.now(me).reaps = None;
-        byte_lock.store(FREE, Release);
-        true
-    }
-
     /// The participant in slot `me` has died: its byte locks become free. The release stores stand for the kernel, which
     /// gives the byte locks up after the last of the dead one's stores.
     pub fn end(&self, me: usize) {
@@ -276,14 +228,6 @@ impl Scene {
         }
     }
 
-    /// A newcomer takes the slot of a dead one, once nobody else acts for that.
-    pub fn attach(&self, slot: usize) {
-        while self.byte_locks[slot].compare_exchange(FREE, LOCKED, AcqRel, Relaxed).is_err() {
-            self.look_again_later();
-        }
-        liveness::clear(&At::new(self, slot), slot);
-    }
-
     /// Raises the bound on the slots in use.
     pub fn raise_bound(&self, slot: usize) {
         self.bound.fetch_max(slot as u32 + 1, AcqRel);
@@ -297,15 +241,5 @@ impl Scene {
     /// Returns since when, as far as that is seen.
     pub fn since(&self, slot: usize) -> u64 {
         if self.plan.sees_queued_for_good { self.now(slot).since } else { 0 }
-    }
-
-    /// Checks that nothing is left of anybody when all have gone.
-    pub fn check_cleared(&self, me: usize) {
-        for slot in 0..self.numbers.len() {
-            self.reap(slot, me);
-            let place = At::new(self, me).queue().place(slot);
-            assert_eq!(place, Place::Idle, "slot {slot} left something in the queue");
-            assert_eq!(self.held[slot].load(Acquire), 0, "slot {slot} is still written down as a holder");
-        }
     }
 }

@@ -1,11 +1,10 @@
 //! Searching through plans, with a mutant switched on or without.
 
-#[cfg(feature = "mutants")]
-use crate::scene::Property;
 use crate::{
     oracle::{Tally, count, get},
     plan::{LOCK, Plan, RESET, together},
     scene::Scene,
+    site::At,
 };
 use loom::model::Builder;
 use std::io::Write;
@@ -33,6 +32,9 @@ fn explore(plan: &Plan, tally: &Arc<Tally>) {
 /// One execution of everybody's visits.
 fn execute(plan: &Arc<Plan>, tally: &Arc<Tally>) {
     let scene = Scene::new(plan, tally);
+    if plan.may_be_biased {
+        At::new(&scene, plan.first_slot).begin_biased();
+    }
     let all = Arc::clone(&scene);
     let slots = plan.visits.len();
     together(slots, move |participant| {
@@ -43,7 +45,7 @@ fn execute(plan: &Arc<Plan>, tally: &Arc<Tally>) {
         let mut is_alive = true;
         for visit in &scene.plan.visits[participant] {
             if !is_alive {
-                scene.attach(slot);
+                At::new(scene, slot).attach();
             }
             is_alive = scene.visit(slot, *visit);
         }
@@ -54,11 +56,11 @@ fn execute(plan: &Arc<Plan>, tally: &Arc<Tally>) {
     let last = if plan.may_be_biased { slots - 1 } else { 0 };
     let visit = if plan.may_close() { RESET } else { LOCK };
     for (later, slot) in (0..=last).rev().enumerate() {
-        scene.reap(slot, slot);
+        At::new(&scene, slot).reap(slot);
         assert!(scene.visit(slot, visit));
         assert_eq!(scene.oracle.entries.load(SeqCst), entries + later + 1, "the last entry");
     }
-    scene.check_cleared(0);
+    At::new(&scene, 0).check_cleared();
 }
 
 #[expect(
@@ -122,6 +124,7 @@ pub fn all_hold(name: &str, plans: &[Plan], least: usize) -> Tally {
 #[cfg(feature = "mutants")]
 pub mod with_mutants {
     use super::*;
+    use crate::oracle::Property;
     use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
     use turnlock::mutants::{Mutant, switch_on};
 

@@ -3,13 +3,14 @@
 
 use crate::numbers::Numbers;
 use crate::plan::Visit;
-use crate::scene::Scene;
+use crate::scene::{FREE, LOCKED, Scene};
 use turnlock::acquire::{
+    liveness,
     local::LocalState,
     site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
 };
 use turnlock::algorithm::{
-    Blocker,
+    Blocker, Place, Protocol,
     bakery::Bakery,
     bias::{Bias, BiasOwner, BiasWord, Mark},
     claim::Always,
@@ -19,7 +20,7 @@ use turnlock::algorithm::{
 use turnlock::error::{Error, Result};
 use turnlock::sync::{
     AtomicU64, Ordering,
-    Ordering::{Relaxed, SeqCst},
+    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
 };
 
 /// The lock, as slot `me` looks at it.
@@ -33,6 +34,46 @@ pub struct At<'a> {
 impl<'a> At<'a> {
     pub fn new(scene: &'a Scene, me: usize) -> Self {
         At { scene, me, bias: WatchedBias { scene, me } }
+    }
+
+    /// Begins with the lock biased to this slot. Everybody's last acquisition was a biased one.
+    pub fn begin_biased(&self) {
+        self.bias().begin(self.scene.mark(self.me));
+        for word in &self.scene.local {
+            LocalState(word).record_biased();
+        }
+    }
+
+    /// Acts for slot `slot` if it is dead: whoever gets a dead slot's byte lock does. Returns whether that was done.
+    pub fn reap(&self, slot: usize) -> bool {
+        let Scene { byte_locks, .. } = self.scene;
+        // A read-modify-write, since the kernel's answer is never out of date.
+        if byte_locks[slot].compare_exchange(FREE, LOCKED, AcqRel, Relaxed).is_err() {
+            return false;
+        }
+        self.scene.now(self.me).reaps = Some(slot);
+        liveness::clear(self, slot);
+        self.scene.now(self.me).reaps = None;
+        byte_locks[slot].store(FREE, Release);
+        true
+    }
+
+    /// Takes the slot of a dead one, as a newcomer, once nobody else acts for that.
+    pub fn attach(&self) {
+        let byte_lock = &self.scene.byte_locks[self.me];
+        while byte_lock.compare_exchange(FREE, LOCKED, AcqRel, Relaxed).is_err() {
+            self.scene.look_again_later();
+        }
+        liveness::clear(self, self.me);
+    }
+
+    /// Checks that nothing is left of anybody when all have gone.
+    pub fn check_cleared(&self) {
+        for slot in 0..self.slots() {
+            self.reap(slot);
+            assert_eq!(self.queue().place(slot), Place::Idle, "slot {slot} left something in the queue");
+            assert_eq!(self.held(slot).load(Acquire), 0, "slot {slot} is still written down as a holder");
+        }
     }
 }
 
@@ -113,7 +154,7 @@ impl<'a> Lock for At<'a> {
     }
 
     fn queue(&self) -> Bakery<Numbers<'a>> {
-        Bakery(Numbers::new(*self), Always)
+        Bakery(Numbers::new(self.scene, self.me), Always)
     }
 
     fn bias(&self) -> Bias<'_, WatchedBias<'a>> {
@@ -241,7 +282,7 @@ impl<'a> Site for LoomSite<'a> {
     }
 
     fn reap(&self, slot: usize) -> Result<bool> {
-        Ok(self.at.scene.reap(slot, self.at.me))
+        Ok(self.at.reap(slot))
     }
 
     fn pause(&self) {
@@ -293,7 +334,7 @@ impl Waiter for LoomWaiter<'_> {
     }
 
     fn check_alive(&mut self, slot: usize) -> Result<bool> {
-        let reaped = self.at.scene.reap(slot, self.at.me);
+        let reaped = self.at.reap(slot);
         if !reaped && self.limit == Limit::Forever {
             self.at.scene.look_again_later();
         }

@@ -1,9 +1,9 @@
 //! What a participant does: it comes to the lock, as the handles of the library do, works in the critical section, and
 //! leaves; or dies.
 
-use crate::oracle::count;
+use crate::oracle::{Property, count};
 use crate::plan::{Death, Visit};
-use crate::scene::{Now, Property, Scene};
+use crate::scene::{Now, Scene};
 use crate::site::{At, LoomSite};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -29,12 +29,14 @@ loom::thread_local! {
 /// The watcher of [`turnlock::trace`].
 pub fn watch(step: Step) {
     if let Some((scene, me)) = PARTICIPANT.with(|participant| participant.borrow().clone()) {
-        scene.at(me, step);
+        if scene.at(me, step) {
+            die();
+        }
     }
 }
 
 /// Ends the visit of one who dies.
-pub fn die() -> ! {
+fn die() -> ! {
     resume_unwind(Box::new(Dead))
 }
 
@@ -119,7 +121,7 @@ impl Scene {
         match lock.bias().enter(lock.held(site.me()), site.mark(), &lock.ownership()) {
             Some(token) => {
                 local.record(Some(Holding { token, unbiased: false }));
-                self.at(site.me(), Step::Section);
+                watch(Step::Section);
                 Some(token)
             }
             None => {
