@@ -250,8 +250,7 @@ fn crates() -> Vec<PathBuf> {
     for folder in ["tests", "benches"] {
         let entries = fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
         // In these a site and the world that it stands in are one thing in two files.
-        let models =
-            |path: &PathBuf| ["ring_model", "shuttle"].iter().any(|name| path.ends_with(name));
+        let models = |path: &PathBuf| ["ring_model", "shuttle"].iter().any(|name| path.ends_with(name));
         crates.extend(entries.filter(|path| path.join("main.rs").exists() && !models(path)));
     }
     crates
