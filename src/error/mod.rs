@@ -206,6 +206,7 @@ pub enum Error {
 
 impl Error {
     /// The error of this status number, if it is one that its number says all of.
+    #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn of_status(status: i32) -> Option<Self> {
         Some(match status {
             TURNLOCK_ERROR_WOULD_BLOCK => Error::WouldBlock,

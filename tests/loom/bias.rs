@@ -162,7 +162,7 @@ fn with_others_queued_for_good_nobody_takes_the_bias() {
 #[cfg(feature = "mutants")]
 mod with_mutants {
     use super::*;
-    use crate::oracle::Property::{Data, Exclusion, News, Order, Token};
+    use crate::oracle::Property::{Data, Exclusion, Order, OwnerDead, Token};
     use crate::search::with_mutants::is_caught;
     use turnlock::mutants::Mutant;
 
@@ -189,7 +189,7 @@ mod with_mutants {
     #[test]
     fn who_died_trying_was_no_holder() {
         let plan = Plan::bias(&[&[LOCK.dying(Death::At(Step::Try))], &[LOCK]]);
-        is_caught(Mutant::OwnerDeadByTrying, &plan, &[News]);
+        is_caught(Mutant::OwnerDeadByTrying, &plan, &[OwnerDead]);
     }
 
     #[test]

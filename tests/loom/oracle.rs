@@ -16,7 +16,7 @@ pub enum Property {
     /// after the bias was revoked.
     Order,
     /// The next holder after a death inside has the owner-dead notice, with the dead holder's token; after any other, none.
-    News,
+    OwnerDead,
 }
 
 /// The truth. Plain atomics of the standard library: they are no steps of the model and order nothing in it.

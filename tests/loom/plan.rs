@@ -97,6 +97,7 @@ impl Visit {
 
 /// What the bakery's registers are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "mutants"), allow(dead_code))]
 pub enum Form {
     /// `choosing` and `number` are one word, as in the lock file.
     OneWord,
@@ -108,6 +109,7 @@ pub enum Form {
 
 /// How two registers can be stored or loaded wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "mutants"), allow(dead_code))]
 pub enum Misuse {
     /// `choosing` = 0 before the number.
     NumberStoredLast,

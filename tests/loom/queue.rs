@@ -188,7 +188,7 @@ fn who_abandons_the_lock_leaves_a_notice() {
 #[cfg(feature = "mutants")]
 mod with_mutants {
     use super::*;
-    use crate::oracle::Property::{self, Data, Exclusion, News, Order, Token};
+    use crate::oracle::Property::{self, Data, Exclusion, Order, OwnerDead, Token};
     use crate::plan::Misuse;
     use crate::search::with_mutants::{fails, is_caught};
     use turnlock::mutants::Mutant;
@@ -229,14 +229,14 @@ mod with_mutants {
     #[test]
     fn without_held_torn_data_come_without_a_notice() {
         let plan = Plan::queue(&[&[LOCK], &[LOCK.dying(Death::Torn)]]);
-        both_are_caught(Mutant::NoHeld, &plan, &[News, Data]);
+        both_are_caught(Mutant::NoHeld, &plan, &[OwnerDead, Data]);
     }
 
     #[test]
     fn a_number_that_is_cleared_before_the_notice_is_written_lets_somebody_in_without_it() {
         // Who waits for the dead one is the next one itself: only who does not stand in the queue lets another one in.
         let plan = Plan::queue(&[&[LOCK], &[LOCK.dying(Death::Torn), LOCK]]);
-        both_are_caught(Mutant::ClearBeforeNotice, &plan, &[News, Data]);
+        both_are_caught(Mutant::ClearBeforeNotice, &plan, &[OwnerDead, Data]);
     }
 
     // Two words need the order of their own stores and loads, beside the fences.

@@ -193,7 +193,7 @@ impl Scene {
 
     /// Writes the owner-dead notice, as slot `me`.
     pub fn record_death(&self, me: usize, token: u64) {
-        if self.checks(Property::News) {
+        if self.checks(Property::OwnerDead) {
             // SAFETY: with the byte lock of a dead holder in hand nobody else is inside; loom fails where that is wrong.
             self.notice.with_mut(|notice| unsafe { *notice = token });
         }

@@ -170,7 +170,7 @@ pub mod with_mutants {
                 panic!("{name} was not caught by {property:?} in {executions} executions");
             };
             let caught = reason.contains(&format!("{property:?}: "))
-                || matches!(property, Property::Data | Property::News)
+                || matches!(property, Property::Data | Property::OwnerDead)
                     && reason.starts_with("Causality violation");
             assert!(caught, "{name} failed, but not by {property:?}: {reason}");
             let reason = reason.lines().next().unwrap();

@@ -103,7 +103,10 @@ impl Scene {
             Err(Error::TimedOut) if visit.limit != Limit::Forever => {}
             Err(Error::NotRecoverable) => {
                 let was_closed = self.oracle.ever_closed.load(SeqCst);
-                assert!(was_closed || !self.checks(Property::News), "News: closed, and nobody closed it");
+                assert!(
+                    was_closed || !self.checks(Property::OwnerDead),
+                    "OwnerDead: closed, and nobody closed it"
+                );
                 count(&self.tally.turned_away);
             }
             Err(error) => panic!("{me} cannot lock: {error}"),
@@ -177,17 +180,17 @@ impl Scene {
 
     /// Compares what the lock says of a death with what happened.
     fn hear(&self, me: usize, owner_dead: bool) {
-        if !self.checks(Property::News) {
+        if !self.checks(Property::OwnerDead) {
             return;
         }
-        assert!(!self.oracle.closed.load(SeqCst), "News: closed, and {me} entered all the same");
+        assert!(!self.oracle.closed.load(SeqCst), "OwnerDead: closed, and {me} entered all the same");
         let happened = self.oracle.died_inside.load(SeqCst);
-        assert_eq!(owner_dead, happened, "News: what the lock says, and what happened");
+        assert_eq!(owner_dead, happened, "OwnerDead: what the lock says, and what happened");
         if owner_dead {
             // SAFETY: only for a holder, while no dead holder is left to act for; loom fails where that is wrong.
             let told = self.notice.with(|notice| unsafe { *notice });
             let dead = self.oracle.dead_token.load(SeqCst);
-            assert_eq!(told, dead, "News: the token told, and the dead holder's");
+            assert_eq!(told, dead, "OwnerDead: the token told, and the dead holder's");
             let told_by_me = self.oracle.reaper.load(SeqCst) == me + 1;
             count(if told_by_me { &self.tally.notices_to_reaper } else { &self.tally.notices_to_other });
         }

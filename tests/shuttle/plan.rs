@@ -1,0 +1,62 @@
+//! What a search is to find, and what its participants may do.
+
+/// What must hold in every execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Property {
+    /// One holder at a time.
+    Exclusion,
+    /// A holder that is not told otherwise finds the two data words as the last section left them.
+    Data,
+    /// Each fencing token is larger than the one before.
+    Token,
+    /// Nobody in the queue is overtaken by a participant that began its doorway after theirs was finished.
+    Order,
+    /// The next holder after a death inside gets the owner-dead notice, with the dead holder's token; after any other,
+    /// none. A lock that was left without repair stays closed until it is reset.
+    Notice,
+}
+
+/// One model.
+#[derive(Clone)]
+pub struct Plan {
+    pub participants: usize,
+    /// How many visits each of them makes, over all its lives.
+    pub visits: usize,
+    /// May they give up while they wait, try only, or have a time limit?
+    pub withdraw: bool,
+    /// May they die?
+    pub die: bool,
+    /// May a holder that was told of a death leave without repair?
+    pub careless: bool,
+    /// May the lock be biased?
+    pub bias: bool,
+    /// May they let others pass for a while?
+    pub patient: bool,
+    /// Is the lock a ring?
+    pub ring: bool,
+    /// Does the doorway take no notice of the others' numbers?
+    pub unread_numbers: bool,
+    /// The property that is checked; `None`: all of them.
+    pub only: Option<Property>,
+}
+
+impl Plan {
+    pub fn new(participants: usize, visits: usize) -> Self {
+        Plan {
+            participants,
+            visits,
+            withdraw: false,
+            die: false,
+            careless: false,
+            bias: false,
+            patient: false,
+            ring: false,
+            unread_numbers: false,
+            only: None,
+        }
+    }
+
+    pub fn mortal(participants: usize, visits: usize) -> Self {
+        Plan { withdraw: true, die: true, ..Plan::new(participants, visits) }
+    }
+}
