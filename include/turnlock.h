@@ -6,9 +6,9 @@
  * strict), whatever it is written in. Link with -lturnlock.
  *
  * The contract, in short:
- * - A function returns a status: TURNLOCK_OK, a positive number with news, a negative one for failure: `rc < 0` is
- *   always the failure test. turnlock_status_text(rc) is a sentence for it, turnlock_last_error_message() the whole
- *   story of this thread's last failure.
+ * - A function returns a status: TURNLOCK_OK, a positive number for success with something to know, a negative one for
+ *   failure: `rc < 0` is always the failure test. turnlock_status_text(rc) is a sentence for it,
+ *   turnlock_last_error_message() the whole story of this thread's last failure.
  * - Inputs come first, outputs last. Outputs are written on success only. Options and `acquired` may be NULL.
  * - Handles may be used from any thread. A handle that was closed answers TURNLOCK_ERROR_CLOSED for a long while.
  * - A lock belongs to the thread that took it, or to the participant that the _as functions name. A forked child is
@@ -21,7 +21,7 @@
  * - A signal handler may lock, try, wait with a limit, unlock, abandon, mark consistent and ask whether its lock is
  *   contended, and nothing else; in files in which its thread has taken a lock before (a first lock needs memory:
  *   turnlock_participant_current makes it so in advance; so do the words about a file that was damaged or replaced). What
- *   it locks it unlocks before it returns. A lock that its thread has, or is taking or giving back at that moment, is
+ *   it locks it unlocks before it returns. A lock that its thread has, or is acquiring or unlocking at that moment, is
  *   answered by TURNLOCK_ERROR_DEADLOCK. A child that is forked in a handler may not return into a turnlock call, but for
  *   a wait, which ends with TURNLOCK_ERROR_INTERRUPTED in the child.
  * - No function is a cancellation point: a pthread_cancel stays pending until the call is over. To end a wait from
@@ -249,7 +249,7 @@ uint32_t turnlock_version_number(void);
 
 /**
  * A wait was ended by what the file's options have asked between sleeps (a signal came, as a rule). The place in the
- * line was given up.
+ * queue was given up.
  */
 #define TURNLOCK_ERROR_INTERRUPTED (-28)
 
@@ -333,14 +333,14 @@ typedef struct turnlock_file_options {
    */
   uint32_t reserved;
   /**
-   * What this process calls itself in `turnlock status` and in the news of its death, up to 63 bytes of UTF-8;
+   * What this process calls itself in `turnlock status` and in the owner-dead notice, up to 63 bytes of UTF-8;
    * NULL = the program's name.
    */
   const char *label;
   /**
    * NULL, or a function that a thread asks between its sleeps while it waits through this handle, or through a lock
    * opened from it: when a signal handler has interrupted a sleep, and every 20 to 70 milliseconds. Not 0: the wait
-   * ends with TURNLOCK_ERROR_INTERRUPTED and leaves nothing in the line. It is called on the waiting thread, takes
+   * ends with TURNLOCK_ERROR_INTERRUPTED and leaves nothing in the queue. It is called on the waiting thread, takes
    * no lock of this file, and neither throws nor jumps.
    */
   int32_t (*is_wait_to_end)(void *context);
@@ -397,7 +397,7 @@ int32_t turnlock_file_remove_lock(const struct turnlock_file *file,
 
 /**
  * Closes a file handle. Mutexes and participants opened from it stay open. With the last of all these the calling
- * thread gives its slot back; other threads do when they end.
+ * thread detaches from its slot; other threads do when they end.
  *
  * The caller promises:
  * `file` is NULL or a handle of `turnlock_file_open` or `turnlock_file_open_descriptor`; no other thread is inside a call with it.
@@ -447,7 +447,7 @@ typedef struct turnlock_participant_options {
    */
   size_t size;
   /**
-   * What it calls itself in `turnlock status` and in the news of its death, up to 63 bytes of UTF-8; NULL = the file's
+   * What it calls itself in `turnlock status` and in the owner-dead notice, up to 63 bytes of UTF-8; NULL = the file's
    * label.
    */
   const char *label;
@@ -485,7 +485,7 @@ int32_t turnlock_participant_current(const struct turnlock_file *file,
                                      struct turnlock_participant **participant);
 
 /**
- * Closes a participant handle; that of `turnlock_participant_open` gives its slot back.
+ * Closes a participant handle; that of `turnlock_participant_open` detaches from its slot.
  * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while it holds a lock.
  *
  * The caller promises:
@@ -734,7 +734,7 @@ typedef struct turnlock_mutex_options {
    */
   uint32_t flags;
   /**
-   * How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now.
+   * How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now.
    * After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
    * for which one of them has no processor. 0 = the default (1 millisecond).
    */
@@ -798,7 +798,7 @@ int32_t turnlock_mutex_try_lock(const struct turnlock_mutex *mutex,
                                 struct turnlock_acquired *acquired);
 
 /**
- * Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the line is
+ * Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the queue is
  * given up. Otherwise as `turnlock_mutex_lock`.
  *
  * The caller promises:
@@ -809,11 +809,11 @@ int32_t turnlock_mutex_lock_for(const struct turnlock_mutex *mutex,
                                 struct turnlock_acquired *acquired);
 
 /**
- * Gives the lock back. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock
+ * Unlocks the mutex. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock
  * for everyone until a reset.
  *
  * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten
- * meanwhile (it is given back all the same).
+ * meanwhile (it is unlocked all the same).
  *
  * The caller promises:
  * `mutex` is a mutex handle.
@@ -821,7 +821,7 @@ int32_t turnlock_mutex_lock_for(const struct turnlock_mutex *mutex,
 int32_t turnlock_mutex_unlock(const struct turnlock_mutex *mutex);
 
 /**
- * Gives the lock back as a dying owner does, since the data were left half-done (an exception, say): the next holder
+ * Unlocks as a dying owner does, since the data were left half-done (an exception, say): the next holder
  * is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
  *
  * The caller promises:

@@ -211,7 +211,7 @@ take:   /* One more turn, or the end. A standing member need not join. */
     fi;
 
 join:
-#ifdef MUTANT_AskWithoutLock
+#ifdef MUTANT_JoinWithoutLock
     STEP(membership[i] = WANTED; turns[i] = 0; waiting = waiting | BIT(i); q = i; why = FOR_JOIN; goto look);
 #endif
     if
@@ -304,7 +304,7 @@ looked:
            there = 0; assert(inside == 0);    /* EXCLUSION */
            inside = inside | BIT(i); WON; goto won
         :: why == FOR_ROTATE && !there -> goto blocked
-#ifdef MUTANT_AskWithoutLock
+#ifdef MUTANT_JoinWithoutLock
         :: why == FOR_JOIN && !there -> why = 0; q = 0; after = FOR_ROTATE; goto unsettled
 #endif
 #ifdef MUTANT_PrivilegeBeforeMembership

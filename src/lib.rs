@@ -20,8 +20,8 @@
 //! ```
 //!
 //! [`LockFile::options`] has what else can be said of a file (its capacities, its mode, what participants call
-//! themselves), [`LockFile::mutex_options`] of a mutex. The file is best put where it survives no boot and is on no
-//! network: `/run`, `/dev/shm`, or beside the data on a local disk.
+//! themselves), [`LockFile::mutex_options`] of a mutex. Put it on a local file system: in a
+//! folder of the program's own below `/run` or `/dev/shm`, or beside the data.
 //!
 //! # Who holds a lock
 //!
@@ -44,8 +44,8 @@
 //!
 //! # When a holder dies
 //!
-//! The next holder gets the lock within a millisecond or so, and is told. What the dead one left half-done is for it to
-//! repair:
+//! The next holder gets the lock within about a millisecond (after a long wait within 1/24 of it, at most 50 ms), and is
+//! told. What the dead one left half-done is for it to repair:
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;

@@ -11,7 +11,7 @@ use crate::sync::{Ordering, full_fence};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mutant {
-    /// The doorway does not say that it is choosing (the seeds' own example of what goes wrong without `choosing`).
+    /// The doorway does not say that it is choosing (the classic failure without `choosing`).
     NoChoosing = 1,
     /// No full fence between "I am choosing" and the reading of the others' numbers.
     NoFenceAfterChoosing,
@@ -55,8 +55,8 @@ pub enum Mutant {
     AbsentNotCounted,
     /// On a ring: a machine that comes back goes on with the state it left with.
     StateNotRenewed,
-    /// On a ring: a participant that wants a turn says so without the reconfiguration lock.
-    AskWithoutLock,
+    /// On a ring: a participant becomes a member without the reconfiguration lock.
+    JoinWithoutLock,
     /// A handle does not look whether its lock was removed.
     RemovalUnseen,
     /// A lock is removed though others use it.
@@ -89,7 +89,7 @@ impl Mutant {
         Mutant::ClaimStaysOpen,
         Mutant::AbsentNotCounted,
         Mutant::StateNotRenewed,
-        Mutant::AskWithoutLock,
+        Mutant::JoinWithoutLock,
         Mutant::RemovalUnseen,
         Mutant::RemovedInUse,
         Mutant::BiasedBesideStale,

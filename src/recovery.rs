@@ -87,7 +87,7 @@ fn has_left_something(lock: &LockView, slot: usize) -> bool {
     words.into_iter().any(|word| word.load(Relaxed) != 0) || cell.ring().membership.load(Relaxed) != 0
 }
 
-/// No lock is biased any more. With every slot's byte lock in hand.
+/// Clears the bias of every lock. With every slot's byte lock in hand.
 pub fn clear_biases(view: View) {
     for region in view.regions_in_use() {
         let lock = FileLock::new(view, region);
@@ -96,14 +96,14 @@ pub fn clear_biases(view: View) {
     }
 }
 
-/// Nobody is on any ring: what a disk kept of one may not be of one moment. With every slot's byte lock in hand.
+/// Takes everybody off every ring: what a disk kept of one may not be of one moment. With every slot's byte lock in hand.
 fn clear_rings(view: View) {
     for region in view.regions_in_use() {
         clear_ring(&view.lock(region));
     }
 }
 
-/// Nobody is on the ring of this lock. By one whom nobody else changes it beside.
+/// Takes everybody off the ring of this lock. For a caller beside whom nobody else changes it.
 pub fn clear_ring(lock: &LockView) {
     for word in lock.cells.iter().flat_map(|cell| [&cell.ring().state, &cell.ring().link]) {
         if word.load(Relaxed) != 0 {

@@ -26,8 +26,8 @@ pub fn claim(file: &Reopen, view: View, kind: LivenessLockKind, inherited: bool)
         |slot: &usize| *slot >= known || view.slots()[*slot].state.load(Acquire) == SlotState::Free as u32;
     let candidates = all.clone().filter(is_free).chain(all.clone().filter(|slot| !is_free(slot)));
     for _ in 0..LOOKS_FOR_A_SLOT {
-        if let Some(notice) = LivenessLock::claim(file, candidates.clone(), kind, inherited)? {
-            return Ok(notice);
+        if let Some(liveness_lock) = LivenessLock::claim(file, candidates.clone(), kind, inherited)? {
+            return Ok(liveness_lock);
         }
         if !all.clone().any(|slot| is_free(&slot)) {
             break;
@@ -50,7 +50,7 @@ pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
     record.attached_realtime_ns.store(clock::realtime_ns(), Relaxed);
     record.label.set(if label.is_empty() { &program } else { label });
     record.program.set(&program);
-    // Release. Partner: the acquire load in `claim` and of those who look on.
+    // Release. Partner: the acquire load in `claim` and of observers.
     record.state.store(SlotState::InUse as u32, Release);
     // Attaching's one read-modify-write: it must not lose a higher bound that another newcomer sets at the same time.
     // Before our first doorway, so fence A there has it seen by whoever our register must be seen by.

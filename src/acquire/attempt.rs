@@ -12,7 +12,7 @@ use crate::algorithm::{
 };
 use crate::error::{Error, Result};
 
-/// How a lock is to be acquired, by everyone alike.
+/// How a handle acquires the lock: what the file fixes and, for a ring, what this handle wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockConfig {
     /// For how long a waiter lets others pass, in nanoseconds.
@@ -25,7 +25,7 @@ pub struct LockConfig {
     pub discipline: Discipline,
 }
 
-/// Who comes after whom. What it does stands in [`super::discipline`].
+/// What orders those who want a lock: a queue or a rotation. What it does stands in [`super::discipline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// First come first served: the bakery's queue, with a bias.

@@ -2,7 +2,8 @@
 //!
 //! The word is private to the process, so that what others write into the file never decides what a participant believes
 //! to hold. It is written first on the way in and on the way out, and again last: a signal handler that comes between
-//! finds the acquisition under way.
+//! finds the acquisition under way. A biased unlock on the fast path writes it once, before `held`: a handler that comes
+//! between may take the lock as the bias owner, since the section is over.
 
 use crate::sync::{
     AtomicU64,

@@ -58,7 +58,7 @@ pub trait Lock: Copy {
     fn record_overwritten_ring(&self);
 
     /// Unparks the waiters parked at slot `slot`, after the store that they wait for; and has the successor's own
-    /// followers awake in time. Contains a full fence, which comes before its first look. Returns who was there.
+    /// followers awake in time. Contains a full fence, which comes before its first look. Returns what was found.
     fn unpark(&self, slot: usize) -> Unparked;
     /// Unparks the waiter parked at slot `slot` if it asked to be awake ahead of its turn.
     fn unpark_early(&self, slot: usize);
@@ -189,14 +189,14 @@ pub enum Outcome {
     BackOff,
 }
 
-/// Who was parked at a slot that has left.
+/// What [`Lock::unpark`] found at a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unparked {
     /// Nobody, or somebody who has just come.
     Nobody,
     /// Somebody, who is awake now.
     Parked,
-    /// Nobody, but this slot waits awake, or did a moment ago.
+    /// The successor hint named this slot, which waits awake or did a moment ago; others may have been unparked too.
     Awake(usize),
 }
 

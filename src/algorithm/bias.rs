@@ -185,18 +185,18 @@ impl<W: BiasWord> Bias<'_, W> {
         }
     }
 
-    /// The queue head revokes the bias. The heavy barrier comes next, then the owner's `held`.
+    /// Revokes the bias, for the queue head. The heavy barrier comes next, then the owner's `held`.
     pub fn revoke(&self, owner: BiasOwner) {
         self.0.store(owner.word() | REVOKED, Release);
         trace::at(Step::Revoke);
     }
 
-    /// The queue head gives up: the lock stays biased to its owner.
+    /// Cancels the revocation, for the queue head that gives up: the lock stays biased to its owner.
     pub fn cancel_revocation(&self, owner: BiasOwner) {
         self.0.store(owner.word(), Release);
     }
 
-    /// The queue head holds the lock by its number alone.
+    /// Ends the bias, for the queue head, which then holds the lock by its number alone.
     pub fn unbias(&self) {
         if self.0.load(Relaxed) != NOBODY {
             self.0.store(NOBODY, Release);
@@ -204,7 +204,7 @@ impl<W: BiasWord> Bias<'_, W> {
         trace::at(Step::Unbias);
     }
 
-    /// The queue head, written down as the holder, takes the bias; it clears its number right after.
+    /// Biases the lock to the queue head, which is written down as the holder and clears its number right after.
     pub fn begin(&self, mark: Mark) {
         // Release. Partner: the acquire load in `owner_other_than` of the next queue head, who must find `held` written.
         self.0.store(mark.0, Release);
@@ -227,8 +227,8 @@ impl<W: BiasWord> Bias<'_, W> {
     }
 }
 
-/// When a lock is biased and when not: what revocations cost against what biased acquisitions save. Written by the holder
-/// or the queue head; safety never depends on it.
+/// When a lock is biased and when not: what revocations cost against what biased acquisitions save. Written by queue
+/// heads; safety never depends on it.
 #[derive(Clone, Copy)]
 pub struct BiasPolicy<'a> {
     /// The lock's fencing token when the present bias began.

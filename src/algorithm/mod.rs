@@ -44,7 +44,7 @@ pub trait Protocol {
     /// Clears what a dead participant left, so that it blocks nobody. Repeatable; only with its byte lock in hand.
     fn forget(&self, dead: usize);
 
-    /// Where slot `slot` stands, for those who look on. May be out of date by the time it is read.
+    /// Where slot `slot` stands, for observers. May be out of date by the time it is read.
     fn place(&self, slot: usize) -> Place;
 }
 
@@ -59,7 +59,7 @@ pub struct Blocker {
     pub ahead: usize,
 }
 
-/// Where a slot stands in one lock's line.
+/// Where a slot stands in one lock's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// Not in the queue.

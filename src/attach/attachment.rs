@@ -114,7 +114,7 @@ impl Attachment {
         let kind = if options.inherited || options.descriptor {
             LivenessLockKind::Descriptor
         } else {
-            file.pinning()
+            file.liveness_lock_kind()
         };
         memory::check()?;
         file.touch_now_and_then();

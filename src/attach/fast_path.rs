@@ -10,7 +10,7 @@ use crate::layout::RegionPointer;
 use crate::registers;
 use crate::trace::{self, Step};
 
-/// A lock, as its handle knows it.
+/// Where a lock is: its open file's key, its region, and that region's address.
 #[derive(Clone, Copy)]
 pub struct LockPointer {
     /// Its file.

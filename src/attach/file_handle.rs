@@ -6,7 +6,7 @@ use crate::wait::Interrupt;
 use std::sync::Arc;
 
 /// An open file, counted as long as the program has handles of it. When the last one is dropped, the thread that dropped
-/// it gives its slot back; other threads do at their end.
+/// it detaches from its slot; other threads do at their end.
 pub struct FileHandle {
     /// The file.
     pub open: Arc<OpenFile>,

@@ -37,7 +37,7 @@ pub struct OpenFile {
     reopen: Reopen,
     mapping: Mapping,
     prefix: HeaderPrefix,
-    pinning: LivenessLockKind,
+    liveness_lock_kind: LivenessLockKind,
     label: ForkGuarded<String>,
     /// When its times were last renewed, `CLOCK_MONOTONIC` nanoseconds.
     touched: AtomicU64,
@@ -59,7 +59,7 @@ struct Known {
 }
 
 impl Known {
-    /// The one that is open. To be dropped outside the fork_guard: it enters it.
+    /// The one that is open. To be dropped outside the fork guard: it enters it.
     fn find(files: &[Self], identity: Identity, prefix: HeaderPrefix) -> Option<Arc<OpenFile>> {
         let same = |known: &&Self| known.identity == identity && known.prefix == prefix;
         files.iter().filter(same).find_map(|known| known.file.upgrade())
@@ -145,7 +145,7 @@ impl OpenFile {
         let mapping = Mapping::read_write(&opened, prefix.geometry.file_size(), path)?;
         let reopen = Reopen::new(opened_by, opened, prefix.incarnation)?;
         let new = Arc::new(Self {
-            pinning: liveness_lock::pinning(&reopen)?,
+            liveness_lock_kind: liveness_lock::try_out_kind(&reopen)?,
             reopen,
             mapping,
             prefix,
@@ -335,9 +335,9 @@ impl OpenFile {
         &self.reopen
     }
 
-    /// What keeps byte locks here.
-    pub fn pinning(&self) -> LivenessLockKind {
-        self.pinning
+    /// Returns what keeps byte locks here.
+    pub fn liveness_lock_kind(&self) -> LivenessLockKind {
+        self.liveness_lock_kind
     }
 
     /// What a new participant calls itself.

@@ -144,7 +144,7 @@ pub unsafe fn options<T: Copy>(given: *const T, smallest: usize) -> Result<T> {
     Ok(known)
 }
 
-/// Can a struct of the caller's be filled in? It may be of an older or a newer turnlock.
+/// Returns whether a struct of the caller's can be filled in. It may be of an older or a newer turnlock.
 ///
 /// # Safety
 /// NULL, or readable as far as its first member, a `size_t`.

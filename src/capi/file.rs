@@ -48,12 +48,12 @@ pub struct turnlock_file_options {
     pub flags: u32,
     /// 0.
     pub reserved: u32,
-    /// What this process calls itself in `turnlock status` and in the news of its death, up to 63 bytes of UTF-8;
+    /// What this process calls itself in `turnlock status` and in the owner-dead notice, up to 63 bytes of UTF-8;
     /// NULL = the program's name.
     pub label: *const c_char,
     /// NULL, or a function that a thread asks between its sleeps while it waits through this handle, or through a lock
     /// opened from it: when a signal handler has interrupted a sleep, and every 20 to 70 milliseconds. Not 0: the wait
-    /// ends with TURNLOCK_ERROR_INTERRUPTED and leaves nothing in the line. It is called on the waiting thread, takes
+    /// ends with TURNLOCK_ERROR_INTERRUPTED and leaves nothing in the queue. It is called on the waiting thread, takes
     /// no lock of this file, and neither throws nor jumps.
     pub is_wait_to_end: Option<unsafe extern "C" fn(context: *mut c_void) -> i32>,
     /// What `is_wait_to_end` is called with.
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn turnlock_file_remove_lock(file: *const turnlock_file, n
 }
 
 /// Closes a file handle. Mutexes and participants opened from it stay open. With the last of all these the calling
-/// thread gives its slot back; other threads do when they end.
+/// thread detaches from its slot; other threads do when they end.
 ///
 /// # Safety
 /// `file` is NULL or a handle of `turnlock_file_open` or `turnlock_file_open_descriptor`; no other thread is inside a call with it.

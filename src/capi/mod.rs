@@ -1,7 +1,7 @@
 //! The C ABI: conversions and the panic boundary. No logic. `include/turnlock.h` is made from these files.
 //!
-//! Every function but the text and version ones returns a status: 0, a positive number with news, a negative one for
-//! failure. Inputs come first, outputs last; outputs are written on success only.
+//! Every function but the text and version ones returns a status: 0, a positive number for success with something to
+//! know, a negative one for failure. Inputs come first, outputs last; outputs are written on success only.
 
 mod acquired;
 mod boundary;

@@ -48,7 +48,7 @@ pub struct turnlock_mutex_options {
     pub algorithm: u32,
     /// TURNLOCK_MUTEX_... or'ed together.
     pub flags: u32,
-    /// How long a waiter lets others pass before it insists on its place, in nanoseconds, if the lock is created now.
+    /// How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now.
     /// After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
     /// for which one of them has no processor. 0 = the default (1 millisecond).
     pub patience_ns: u64,
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn turnlock_mutex_try_lock(
     unsafe { operations::lock(mutex, Limit::Never, acquired) }
 }
 
-/// Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the line is
+/// Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the queue is
 /// given up. Otherwise as `turnlock_mutex_lock`.
 ///
 /// # Safety
@@ -194,11 +194,11 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
     unsafe { operations::lock(mutex, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
 }
 
-/// Gives the lock back. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock
+/// Unlocks the mutex. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock
 /// for everyone until a reset.
 ///
 /// TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten
-/// meanwhile (it is given back all the same).
+/// meanwhile (it is unlocked all the same).
 ///
 /// # Safety
 /// `mutex` is a mutex handle.
@@ -251,7 +251,7 @@ unsafe extern "C" fn unlock_slowly(mutex: *const turnlock_mutex) -> i32 {
     unsafe { operations::unlock(mutex, None) }
 }
 
-/// Gives the lock back as a dying owner does, since the data were left half-done (an exception, say): the next holder
+/// Unlocks as a dying owner does, since the data were left half-done (an exception, say): the next holder
 /// is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
 ///
 /// # Safety

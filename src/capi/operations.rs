@@ -168,7 +168,7 @@ pub unsafe fn holder<L: OpaqueLock>(lock: *const L, holder: *mut turnlock_partic
     status(|| {
         // SAFETY: the caller's promise.
         let lock = unsafe { opened(lock) }?;
-        let find = || lock.status()?.holders.first().map(Into::into).ok_or_else(|| lock.nobody("holds"));
+        let find = || lock.status()?.holders.first().map(Into::into).ok_or_else(|| lock.not_found("holds"));
         // SAFETY: the caller's promise.
         unsafe { tell_one(holder, "holder", find) }
     })

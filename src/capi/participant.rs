@@ -31,7 +31,7 @@ pub const TURNLOCK_PARTICIPANT_BY_DESCRIPTOR: u32 = 2;
 pub struct turnlock_participant_options {
     /// `sizeof(struct turnlock_participant_options)`.
     pub size: usize,
-    /// What it calls itself in `turnlock status` and in the news of its death, up to 63 bytes of UTF-8; NULL = the file's
+    /// What it calls itself in `turnlock status` and in the owner-dead notice, up to 63 bytes of UTF-8; NULL = the file's
     /// label.
     pub label: *const c_char,
     /// TURNLOCK_PARTICIPANT_... or'ed together.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn turnlock_participant_current(
     })
 }
 
-/// Closes a participant handle; that of `turnlock_participant_open` gives its slot back.
+/// Closes a participant handle; that of `turnlock_participant_open` detaches from its slot.
 /// TURNLOCK_ERROR_STILL_HELD, and nothing is done, while it holds a lock.
 ///
 /// # Safety

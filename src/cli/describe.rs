@@ -5,11 +5,11 @@ use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
 use turnlock::inspect::{Holder, Life, ParticipantStatus, Waiter, WaiterState};
 
-/// What matters most.
+/// The style of what matters most.
 pub const STRONG: Style = Style::new().bold();
-/// What matters least.
+/// The style of what matters least.
 pub const FAINT: Style = Style::new().dimmed();
-/// What is not well.
+/// The style of what is not well.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Who somebody is: "make, run by turnlock (pid 4711)", where the process is turnlock and make is what it runs.

@@ -67,7 +67,7 @@ pub const TURNLOCK_ERROR_CAPACITY: i32 = -26;
 pub const TURNLOCK_ERROR_UNSUPPORTED: i32 = -27;
 
 /// A wait was ended by what the file's options have asked between sleeps (a signal came, as a rule). The place in the
-/// line was given up.
+/// queue was given up.
 pub const TURNLOCK_ERROR_INTERRUPTED: i32 = -28;
 /// No memory. Nothing was done.
 pub const TURNLOCK_ERROR_NO_MEMORY: i32 = -29;

@@ -1,4 +1,4 @@
-//! Who holds, who waits, since when: a snapshot of a lock file by one who only looks on, or of one lock by one who has it
+//! Who holds, who waits, since when: a snapshot of a lock file by an observer, or of one lock by one who has it
 //! open. Never writes.
 //!
 //! What is seen may be out of date by the time it is printed. [`snapshot`] maps the file for reading only, so looking

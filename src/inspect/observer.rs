@@ -233,5 +233,5 @@ fn in_order_of_turns(lock: &FileLock, rule: Rule) -> Vec<usize> {
     let ring = Ring { rule, machines: lock.machines() };
     let first = ring.who().filter(|slot| ring.machines.membership(*slot) != Membership::None);
     let from = first.or_else(|| ring.who()).unwrap_or(0);
-    first.into_iter().chain(ring.from_the_right_of(from).filter(|slot| Some(*slot) != first)).collect()
+    first.into_iter().chain(ring.members_right_of(from).filter(|slot| Some(*slot) != first)).collect()
 }

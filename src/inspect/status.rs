@@ -22,7 +22,7 @@ pub struct FileStatus {
     pub created_unix_seconds: u64,
     /// `false`: nobody opened it since this computer booted; the next one to open it clears what stands in it.
     pub of_this_boot: bool,
-    /// How a retained privilege is taken back: by "membarrier", or by "full" fences on both sides.
+    /// How biases are revoked: by "membarrier", or by "full" fences on both sides.
     pub fences: &'static str,
     /// Everyone who takes part.
     pub participants: Vec<ParticipantStatus>,
@@ -60,9 +60,9 @@ pub struct ParticipantStatus {
     pub pid: u32,
     /// Its thread, likewise.
     pub thread: u32,
-    /// Is that the PID namespace of the one who asks?
+    /// Whether that is the PID namespace of the one who asks.
     pub same_pid_namespace: bool,
-    /// Is it alive?
+    /// Whether it is alive.
     pub life: Life,
     /// When it took the slot, in seconds since 1970.
     pub attached_unix_seconds: u64,

@@ -90,7 +90,7 @@ impl LockFileOptions {
         self
     }
 
-    /// What participants of this process call themselves in `status` and in the news of their death: up to 63 bytes.
+    /// What participants of this process call themselves in `status` and in the owner-dead notice: up to 63 bytes.
     /// The program's name if not said.
     pub fn label(&mut self, label: &str) -> &mut Self {
         label.clone_into(&mut self.label);
@@ -113,7 +113,7 @@ impl LockFileOptions {
 
     /// Has a thread that waits through this handle, or through a lock that comes from it, ask `is_to_end` between its
     /// sleeps: when a signal handler has interrupted one, and every 20 to 70 milliseconds. If it says so the wait ends with
-    /// [`Error::Interrupted`], and nothing of it is left in the line.
+    /// [`Error::Interrupted`], and nothing of it is left in the queue.
     ///
     /// For programs that must act on signals while they wait, such as interpreters.
     pub fn interrupted_by(&mut self, is_to_end: impl Fn() -> bool + Send + Sync + 'static) -> &mut Self {

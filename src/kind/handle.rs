@@ -248,9 +248,9 @@ impl<K: LockKind> Handle<K> {
         (notice.token.load(Acquire), notice.pid.load(Relaxed))
     }
 
-    /// Returns the error for asking who "holds", or "died holding", the lock where nobody does or did.
-    pub fn nobody(&self, does: &str) -> Error {
-        let why = format!("nobody {does} this {}", K::NAME);
+    /// Returns [`Error::NotFound`], which says that nobody does to the lock what `verb` says ("holds", "died holding").
+    pub fn not_found(&self, verb: &str) -> Error {
+        let why = format!("nobody {verb} this {}", K::NAME);
         Error::NotFound { path: self.file.open.reopen().path(), why }
     }
 

@@ -29,7 +29,7 @@ pub type MutexGuard<'a> = Guard<'a, MutexKind>;
 pub type ParticipantGuard<'a> = GuardAs<'a, MutexKind>;
 
 /// A mutual-exclusion lock in a lock file. First come first served, after a moment of patience
-/// ([`MutexOptions::patience`]); a holder's death is news for the next one.
+/// ([`MutexOptions::patience`]); the next holder is told of a holder's death.
 ///
 /// The lock belongs to the thread that took it (or to a [`Participant`]). Cloning gives another handle of the same
 /// lock. The data that it protects are the program's business: a file, shared memory, a device.
@@ -49,7 +49,7 @@ pub type ParticipantGuard<'a> = GuardAs<'a, MutexKind>;
 #[derive(Clone)]
 pub struct Mutex(pub(super) Handle<MutexKind>);
 
-/// How long a waiter lets others pass before it insists on its place, where the lock's creator did not say:
+/// How long a waiter lets others pass before it is queued for good, where the lock's creator did not say:
 /// `docs/performance.md` has the measurements behind it.
 pub const DEFAULT_PATIENCE: Duration = Duration::from_millis(1);
 
@@ -76,7 +76,7 @@ impl<'a> MutexOptions<'a> {
         Self { file, patience: DEFAULT_PATIENCE, death_policy: DeathPolicy::default(), must_exist: false }
     }
 
-    /// How long a waiter lets others pass before it insists on its place, if the lock is created now: a lock that
+    /// How long a waiter lets others pass before it is queued for good, if the lock is created now: a lock that
     /// exists keeps what its creator said. [`DEFAULT_PATIENCE`] if not said; zero is strict first come first served.
     ///
     /// After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
@@ -119,7 +119,7 @@ impl<'a> MutexOptions<'a> {
 }
 
 impl Mutex {
-    /// How long a waiter lets others pass before it insists on its place.
+    /// How long a waiter lets others pass before it is queued for good.
     pub fn patience(&self) -> Duration {
         self.0.patience()
     }
@@ -160,7 +160,7 @@ impl Mutex {
         Ok(MutexGuard::new(&self.0, self.0.lock(Limit::Never)?))
     }
 
-    /// Takes the lock, waiting at most `limit`; then [`Error::TimedOut`], and the place in the line is given up.
+    /// Takes the lock, waiting at most `limit`; then [`Error::TimedOut`], and the place in the queue is given up.
     /// Other errors as [`Mutex::lock`].
     ///
     /// ```

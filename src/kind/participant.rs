@@ -9,7 +9,7 @@ use crate::error::Result;
 use std::sync::Arc;
 
 /// A slot of its own in the file, for work that moves between threads: tasks, goroutines, promises, a lock that
-/// another thread gives back. Whatever is locked *as* it belongs to it, whichever thread makes the call; it does one
+/// another thread unlocks. Whatever is locked *as* it belongs to it, whichever thread makes the call; it does one
 /// thing at a time. Dropped while it holds a lock, it passes that lock on as a dead owner does.
 ///
 /// ```
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// let task = file.participant()?;
 /// std::thread::scope(|threads| {
 ///     let guard = accounts.lock_as(&task).unwrap();
-///     threads.spawn(move || drop(guard)); // taken here, given back there
+///     threads.spawn(move || drop(guard)); // locked here, unlocked there
 /// });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -33,8 +33,8 @@ impl LockKind for RingKind {
 /// It is the participant that stands, and not the handle: a turn that it takes through a handle on demand is its last
 /// one standing.
 ///
-/// Everything else is as with a [`super::Mutex`]: the turn belongs to the thread (or [`Participant`]) that took it, a holder's
-/// death is news for the next one, fencing tokens rise, waits can be limited and cancelled.
+/// Everything else is as with a [`super::Mutex`]: the turn belongs to the thread (or [`Participant`]) that took it, the next
+/// holder is told of a holder's death, fencing tokens rise, waits can be limited and cancelled.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;

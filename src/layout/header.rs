@@ -122,8 +122,8 @@ impl HeaderPrefix {
 #[repr(C, align(64))]
 pub struct LiveHeader {
     constant_start: [u8; 40],
-    /// The incarnation, compared by every entry and unlock but retained ones: those compare `control`, which a
-    /// truncated file has lost too. Written once, before publication.
+    /// The incarnation, compared by every acquisition and unlock but biased ones: those compare the bias word,
+    /// which a truncated file has lost too. Written once, before publication.
     pub incarnation: AtomicU64,
     constant_end: [u8; 16],
     /// The boot during which the registers below were last valid; written by whoever holds every slot's byte lock.
@@ -151,11 +151,11 @@ pub struct LiveHeader {
     rest: [AtomicU64; 485],
 }
 
-/// The values of [`LiveHeader::fences`]: how the privilege of a lock is taken from one who retains it.
+/// The values of [`LiveHeader::fences`]: how biases are revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Fences {
-    /// By membarrier: retained entries have no fence. Everybody who takes part is registered for it.
+    /// By membarrier: biased acquisitions have no fence. Everybody who takes part is registered for it.
     Membarrier = 1,
     /// By full fences on both sides (what any other value is read as too).
     Full = 2,

@@ -1,7 +1,7 @@
 //! The file, byte by byte: header, directory, slots, locks. `docs/format.md` is the same map for people.
 //!
-//! Everything in the mapped part that can change is an atomic. [`View`] hands out references and never a pointer;
-//! what it indexes by was checked when the file was opened and is kept in private memory ([`Geometry`]).
+//! Everything in the mapped part that can change is an atomic. [`View`] hands out references, and [`RegionPointer`]s for the
+//! fast path; what it indexes by was checked when the file was opened and is kept in private memory ([`Geometry`]).
 
 mod directory;
 mod geometry;
@@ -28,7 +28,7 @@ pub const FORMAT_MINOR: u16 = 0;
 
 /// Slot i's byte lock is on byte `SLOT_BYTES_START + i`, far behind the end of the file.
 pub const SLOT_BYTES_START: u64 = 1 << 40;
-/// Whoever clears the file after a boot, or changes how privileges are taken back, has a byte lock on this byte first.
+/// Whoever clears the file after a boot, or changes how biases are revoked, has a byte lock on this byte first.
 pub const RENEWAL_BYTE: u64 = SLOT_BYTES_START - 1;
 /// Bytes from here on are used for an instant to try out what this file system's byte locks do.
 pub const CANARY_BYTES_START: u64 = 1 << 41;

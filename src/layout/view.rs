@@ -89,13 +89,13 @@ impl<'map> View<'map> {
         unsafe { self.array(self.geometry.directory(), self.geometry.locks() as usize) }
     }
 
-    /// How many of the directory's entries ever named a lock. What lies behind them is not to be touched.
+    /// One more than the highest directory entry that ever named a lock. What lies behind is not to be touched.
     pub fn locks_bound(&self) -> usize {
         // Acquire. Partner: the release store by who names a lock.
         (self.header().locks_bound.load(Acquire) as usize).min(self.geometry.locks() as usize)
     }
 
-    /// How many of the slots were ever taken. The records behind them are not to be touched.
+    /// One more than the highest slot that was ever taken. The records behind it are not to be touched.
     pub fn slots_bound(&self) -> usize {
         // Acquire. Partner: the `fetch_max` by a newcomer.
         (self.header().slots_bound.load(Acquire) as usize).min(self.geometry.participants() as usize)

@@ -39,7 +39,7 @@ pub fn prepare() -> Result<()> {
     if !MARK.load(Acquire).is_null() {
         return Ok(());
     }
-    let _gate = ForkGuard::enter();
+    let _inside = ForkGuard::enter();
     if !MARK.load(Acquire).is_null() {
         return Ok(());
     }
@@ -72,14 +72,14 @@ extern "C" fn handle_forks() {
     HANDLED.store(failed == 0, Relaxed);
 }
 
-/// 0 = open, else the thread inside. What happens inside takes microseconds as a rule; clearing a large file takes
+/// The thread inside the fork guard; 0: none. What happens inside takes microseconds as a rule; clearing a large file takes
 /// milliseconds.
-static GATE: AtomicUsize = AtomicUsize::new(0);
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// The thread inside is forking: it may go in once more, as fork handlers of the program do that take locks.
 static FORKING: AtomicBool = AtomicBool::new(false);
 
 /// While one exists, no thread of this process is between the start and the end of `fork` (but for the calling one, in
-/// a fork handler), no other thread has a fork_guard, and no signal handler runs on this thread: one that came here would
+/// a fork handler), no other thread has a fork guard, and no signal handler runs on this thread: one that came here would
 /// wait for itself.
 pub struct ForkGuard {
     /// Whether it is inside the one that the calling thread closed for its `fork`.
@@ -92,7 +92,7 @@ impl ForkGuard {
     pub fn enter() -> Self {
         let _signals = SignalsBlocked::new();
         // Relaxed: only this thread writes its own number there, and FORKING with it.
-        let inside = GATE.load(Relaxed) == this_thread();
+        let inside = INSIDE.load(Relaxed) == this_thread();
         let nested = inside && FORKING.load(Relaxed);
         // A defect of ours, or a handler of SIGSEGV and the like that takes locks: no wait would ever end.
         assert!(nested || !inside, "the fork guard was entered twice");
@@ -106,7 +106,7 @@ impl ForkGuard {
 impl Drop for ForkGuard {
     fn drop(&mut self) {
         if !self.nested {
-            GATE.store(0, Release);
+            INSIDE.store(0, Release);
         }
     }
 }
@@ -120,7 +120,7 @@ fn this_thread() -> usize {
 fn close_for_fork() {
     // Acquire. Partner: the release store in `ForkGuard::drop` and in the handlers.
     let mut tries = 0;
-    while GATE.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_err() {
+    while INSIDE.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_err() {
         tries += 1;
         match tries {
             0..100 => std::thread::yield_now(),
@@ -132,7 +132,7 @@ fn close_for_fork() {
 
 fn open_after_fork() {
     FORKING.store(false, Relaxed);
-    GATE.store(0, Release);
+    INSIDE.store(0, Release);
 }
 
 unsafe extern "C" fn before_fork() {
@@ -155,13 +155,13 @@ unsafe extern "C" fn after_fork_in_child() {
     // The parent's thread that forked closed the fork guard, so the list is whole; it is open for this process only after.
     let fork_guard = ForkGuard::enter();
     let ours = process_mark();
-    KEPT.with(&fork_guard, |kept| {
+    CLOSED_IN_CHILDREN.with(&fork_guard, |closed| {
         // What a fork handler of the program opened in this process stays.
-        kept.retain(|kept| {
-            if kept.process != ours {
-                kept.identity.close(kept.descriptor);
+        closed.retain(|one| {
+            if one.process != ours {
+                one.identity.close(one.descriptor);
             }
-            kept.process == ours
+            one.process == ours
         });
     });
     drop(fork_guard);
@@ -182,33 +182,33 @@ impl<T> ForkGuarded<T> {
         Self(UnsafeCell::new(value))
     }
 
-    /// Runs `act` on it. `act` enters no fork_guard.
+    /// Runs `act` on it. `act` enters no fork guard.
     pub fn with<R>(&self, _inside: &ForkGuard, act: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: there is one fork_guard at a time in a process (a nested one belongs to a thread whose outer one is only
+        // SAFETY: there is one fork guard at a time in a process (a nested one belongs to a thread whose outer one is only
         // for its fork), it is `_inside`, and `act` is given no way to come here again for the same value.
         act(unsafe { &mut *self.0.get() })
     }
 }
 
 /// A descriptor that a forked child must not have.
-struct Kept {
+struct ClosedInChildren {
     descriptor: RawFd,
     identity: Identity,
     process: u64,
 }
 
-static KEPT: ForkGuarded<Vec<Kept>> = ForkGuarded::new(Vec::new());
+static CLOSED_IN_CHILDREN: ForkGuarded<Vec<ClosedInChildren>> = ForkGuarded::new(Vec::new());
 
 /// Has `descriptor`, of the file `identity`, closed in every forked child, so that no child keeps a byte lock on it.
 pub fn close_in_children(inside: &ForkGuard, descriptor: RawFd, identity: Identity) -> Result<()> {
-    KEPT.with(inside, |kept| {
-        kept.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-        kept.push(Kept { descriptor, identity, process: process_mark() });
+    CLOSED_IN_CHILDREN.with(inside, |closed| {
+        closed.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+        closed.push(ClosedInChildren { descriptor, identity, process: process_mark() });
         Ok(())
     })
 }
 
-/// Takes [`close_in_children`] back; call it before closing the descriptor.
-pub fn keep_in_children(inside: &ForkGuard, descriptor: RawFd) {
-    KEPT.with(inside, |kept| kept.retain(|other| other.descriptor != descriptor));
+/// Takes [`close_in_children`] back: call it before closing the descriptor.
+pub fn forget_close_in_children(inside: &ForkGuard, descriptor: RawFd) {
+    CLOSED_IN_CHILDREN.with(inside, |closed| closed.retain(|other| other.descriptor != descriptor));
 }

@@ -74,7 +74,7 @@ pub fn is_only_a_path(descriptor: RawFd) -> bool {
 }
 
 impl Identity {
-    /// Is `descriptor` one of this file?
+    /// Returns whether `descriptor` is one of this file.
     pub fn is_of(self, descriptor: RawFd) -> bool {
         look_at(descriptor).is_some_and(|known| known.identity == self)
     }

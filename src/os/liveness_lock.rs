@@ -1,4 +1,4 @@
-//! The mapping is the death notice.
+//! Liveness locks: byte locks that the kernel releases when their process dies.
 //!
 //! A slot belongs to whoever has the write lock on the slot's byte, an open-file-description lock. To hold it for
 //! exactly as long as the address space lives, the file is opened, the byte locked, one page mapped *through that
@@ -11,7 +11,7 @@
 //! children close.
 //!
 //! On overlay file systems a mapping keeps another file open than the descriptor did, and the lock is gone at the
-//! `close`. [`pinning`] tries that out on a byte of nobody's, and [`Probe`] asks for its own byte before it ever
+//! `close`. [`try_out_kind`] tries that out on a byte of nobody's, and [`Probe`] asks for its own byte before it ever
 //! believes that somebody is dead.
 //!
 //! A program may close any descriptor by its number while we use it, and the number may be another lock file's at the
@@ -43,8 +43,8 @@ fn slot_byte(slot: usize) -> u64 {
     SLOT_BYTES_START + slot as u64
 }
 
-/// What keeps byte locks on this file's file system: tried out, not guessed.
-pub fn pinning(file: &Reopen) -> Result<LivenessLockKind> {
+/// Returns what keeps byte locks on this file's file system: tried out, not guessed.
+pub fn try_out_kind(file: &Reopen) -> Result<LivenessLockKind> {
     let fork_guard = ForkGuard::enter();
     let descriptor = file.open(&fork_guard)?;
     let byte = CANARY_BYTES_START + (super::process::random() >> 33);
@@ -60,7 +60,10 @@ pub fn pinning(file: &Reopen) -> Result<LivenessLockKind> {
 }
 
 fn map_one_page(descriptor: impl AsFd) -> Result<MmapRaw> {
-    let system = |source| Error::System { what: "mapping the death notice".into(), source };
+    let system = |source| Error::System {
+        what: "mapping a page of the lock file for the liveness lock".into(),
+        source,
+    };
     let descriptor = descriptor.as_fd().as_raw_fd();
     let mapping = MmapOptions::new().len(4096).map_raw_read_only(descriptor).map_err(system)?;
     mapping.advise(Advice::DontFork).map_err(system)?;
@@ -109,22 +112,22 @@ impl LivenessLock {
             };
             let Some((slot, hold)) = hold else { return Ok(None) };
             let Some(hold) = hold else { continue };
-            let notice = Self { slot, process: fork::process_mark(), hold: ManuallyDrop::new(hold) };
+            let liveness_lock = Self { slot, process: fork::process_mark(), hold: ManuallyDrop::new(hold) };
             // The canary: is it seen to be ours by one who did not take it?
             let seen = match file.look_inside(&fork_guard) {
                 Some(sight) => byte_lock::is_locked_by_another(sight.descriptor, slot_byte(slot)),
                 // Nobody here can look; the others can.
                 None => Ok(true),
             };
-            // Before it is given back, which enters the fork_guard.
+            // Before it is given back, which enters the fork guard.
             drop(fork_guard);
             match seen {
-                Ok(true) => return Ok(Some(notice)),
+                Ok(true) => return Ok(Some(liveness_lock)),
                 Ok(false) => unseen += 1,
                 // What it was asked through was closed by its number.
                 Err(_) => {}
             }
-            notice.release(file);
+            liveness_lock.release(file);
             // Here too a descriptor may have been closed by its number, and be another file's; not always.
             if unseen == ENOUGH_UNSEEN {
                 break;
@@ -138,7 +141,7 @@ impl LivenessLock {
         self.slot
     }
 
-    /// Is this the process that claimed it, and not a forked child?
+    /// Returns whether this is the process that claimed it, and not a forked child.
     #[inline]
     pub fn is_ours(&self) -> bool {
         self.process == fork::process_mark()
@@ -228,7 +231,7 @@ impl LivenessLock {
                 Hold::Mapping { _page } => {}
                 Hold::Descriptor { file: kept, inherited } => {
                     if !inherited {
-                        fork::keep_in_children(&fork_guard, kept.as_raw_fd());
+                        fork::forget_close_in_children(&fork_guard, kept.as_raw_fd());
                     }
                     give_back_descriptor(file, &fork_guard, kept, self.slot);
                 }
@@ -267,7 +270,7 @@ impl Drop for LivenessLock {
         if self.is_ours() {
             let fork_guard = ForkGuard::enter();
             if let Hold::Descriptor { file, inherited: false } = &*self.hold {
-                fork::keep_in_children(&fork_guard, file.as_raw_fd());
+                fork::forget_close_in_children(&fork_guard, file.as_raw_fd());
             }
             // SAFETY: dropped once, here, and not used after.
             unsafe { ManuallyDrop::drop(&mut self.hold) };
@@ -299,7 +302,7 @@ impl<'a> Probe<'a> {
         Self { file, own_slot }
     }
 
-    /// Has somebody the byte lock of `slot`? And has the file lost its last name?
+    /// Returns whether somebody has the byte lock of `slot`, and whether the file has lost its last name.
     pub fn look(&self, slot: usize) -> (Seen, bool) {
         let Some(sight) = self.file.look() else { return (Seen::Unknown, false) };
         let seen = match byte_lock::is_locked_by_another(sight.descriptor, slot_byte(slot)) {
@@ -327,7 +330,7 @@ impl<'a> Probe<'a> {
             return Ok(None);
         }
         if matches!(canary, Ok(false)) {
-            // It enters the fork_guard.
+            // It enters the fork guard.
             drop(actor);
             drop(fork_guard);
             return Err(byte_locks_do_not_hold(self.file));
@@ -347,7 +350,7 @@ struct Actor<'a> {
 
 enum Opened<'a> {
     Fresh(Descriptor),
-    /// The file cannot be opened again: by the descriptor for looking on.
+    /// The file cannot be opened again: by the descriptor for observing.
     Kept(BorrowedFd<'a>),
 }
 
@@ -391,7 +394,7 @@ impl Drop for Actor<'_> {
     }
 }
 
-/// Is the slot's byte locked, asked through a descriptor of one who only looks on?
+/// Returns whether the slot's byte is locked, asked through an observer's descriptor.
 pub fn is_alive_seen_from_outside(descriptor: &File, slot: usize) -> Result<bool> {
     byte_lock::is_locked_by_another(descriptor, slot_byte(slot))
 }

@@ -18,7 +18,7 @@ impl Mapping {
         Self::wrap(MmapOptions::new().len(bytes as usize).map_raw(file), true, path)
     }
 
-    /// Maps `bytes` bytes for reading only: a store through it would be a fault, so nobody who looks on can write.
+    /// Maps `bytes` bytes for reading only: a store through it would be a fault, so no observer can write.
     pub fn read_only(file: &File, bytes: u64, path: &Path) -> Result<Self> {
         Self::wrap(MmapOptions::new().len(bytes as usize).map_raw_read_only(file), false, path)
     }

@@ -182,7 +182,7 @@ impl Reopen {
             Err(errno) => errno,
         };
         if self.is_given_up(fork_guard) {
-            // Not `self.path()`, here and below: we are inside the fork_guard.
+            // Not `self.path()`, here and below: we are inside the fork guard.
             return Err(Error::Replaced { path: self.path_inside(fork_guard) });
         }
         self.anchor.open(self.identity, Access::ReadWrite.flags()).map_err(|errno| match (by_path, errno) {
@@ -231,7 +231,7 @@ impl Reopen {
         self.origin.with(fork_guard, |origin| self.anchor.keep(self.identity, descriptor, origin.path()));
     }
 
-    /// Is `descriptor` one of this very file, not truncated and written anew since?
+    /// Returns whether `descriptor` is one of this very file, not truncated and written anew since.
     pub fn is_of(&self, descriptor: BorrowedFd) -> bool {
         let number = descriptor.as_raw_fd();
         let mut word = [0; 8];
@@ -242,12 +242,12 @@ impl Reopen {
         got == 8 && u64::from_ne_bytes(word) == self.incarnation && self.identity.is_of(number)
     }
 
-    /// A descriptor for looking on. `None`: there is none, and none can be had now.
+    /// A descriptor for observing. `None`: there is none, and none can be had now.
     pub fn look(&self) -> Option<Sight<'_>> {
         self.sight(&self.look).or_else(|| self.look_inside(&ForkGuard::enter()))
     }
 
-    /// [`Reopen::look`], for one who is inside the fork_guard.
+    /// [`Reopen::look`], for one who is inside the fork guard.
     #[cold]
     pub fn look_inside(&self, fork_guard: &ForkGuard) -> Option<Sight<'_>> {
         self.sight(&self.look).or_else(|| {
@@ -358,7 +358,7 @@ impl Kept {
         let ours = self.process.swap(0, Relaxed) == process_mark();
         let number = self.number.swap(-1, Relaxed);
         if ours {
-            fork::keep_in_children(fork_guard, number);
+            fork::forget_close_in_children(fork_guard, number);
         }
         ours.then_some(number)
     }

@@ -13,7 +13,7 @@ pub struct WipeOnFork<T: Wipeable>(NonNull<T>);
 /// All zeros is a value of it, it needs no `drop`, and it has at most [`FRAGMENT`] bytes, aligned to no more than that.
 ///
 /// # Safety
-/// It is so.
+/// Only for types of which all of this is true.
 pub unsafe trait Wipeable: Copy {}
 
 /// The memory for one [`WipeOnFork`] value, in bytes: a cache line.

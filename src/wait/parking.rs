@@ -29,7 +29,7 @@ pub const EARLY: u32 = 2;
 impl ParkingSpot<'_> {
     /// Unparks everyone who is parked here. Comes after the store that they wait for.
     ///
-    /// Returns who is next now, as far as can be seen.
+    /// Returns what was found.
     #[inline]
     pub fn unpark(&self) -> Unparked {
         // Partner: the fence in `Waiter::park`. If ours comes first, the waiter's last look sees what we stored and it

@@ -10,7 +10,7 @@ use turnlock::{
 
 /// How the locks of a file are made.
 pub trait Make: Send + Sync + 'static {
-    /// Retained entries have full fences, as where membarrier is missing.
+    /// Biased acquisitions have full fences, as where membarrier is missing.
     const FULL_FENCES: bool;
     /// How long waiters let others pass; `None`: as if nothing were said.
     const PATIENCE: Option<Duration>;

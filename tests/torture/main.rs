@@ -201,6 +201,6 @@ mod with_mutants {
 
     #[test]
     fn a_membership_without_the_reconfiguration_lock_is_caught() {
-        is_caught_on_ring(0, RingAlgorithm::Raynal, Mutant::AskWithoutLock, None, TWO_INSIDE);
+        is_caught_on_ring(0, RingAlgorithm::Raynal, Mutant::JoinWithoutLock, None, TWO_INSIDE);
     }
 }

@@ -45,7 +45,7 @@ pub enum Membership {
 }
 
 impl Membership {
-    /// What the word says; a value that nobody writes is taken for a membership for one turn: whoever it belongs to is dead,
+    /// Returns the membership that the word says; a value that nobody writes is taken for a membership for one turn: whoever it belongs to is dead,
     /// if nobody takes that turn.
     pub fn of(word: u32) -> Self {
         match word {
@@ -304,8 +304,8 @@ impl<M: Machines> Ring<M> {
             .any(|machine| machine != me && self.machines.membership(machine) != Membership::None)
     }
 
-    /// In order of service, from the right of `from`: those who are on the ring or want to be.
-    pub fn from_the_right_of(&self, from: usize) -> impl Iterator<Item = usize> {
+    /// Returns those who are on the ring or want to be, in order of service, from the right of `from`.
+    pub fn members_right_of(&self, from: usize) -> impl Iterator<Item = usize> {
         let (n, bound) = (self.machines.count(), self.machines.bound());
         (1..=n)
             .map(move |at| self.rule.right_of(from, at, n))

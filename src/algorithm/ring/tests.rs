@@ -151,7 +151,7 @@ fn one_privilege_whoever_comes_and_goes() {
                 }
                 assert_eq!(with_privilege(&ring), [now], "{rule:?}, {n} machines");
                 assert_eq!(ring.survey(), Survey::One(now));
-                let next = ring.from_the_right_of(now).find(|machine| *machine != now);
+                let next = ring.members_right_of(now).find(|machine| *machine != now);
                 match ring.pass(now, |_| assert_eq!(with_privilege(&ring), [now], "in the middle of a pass"))
                 {
                     Passed::To(to) => {

@@ -36,7 +36,7 @@ pub struct Evidence {
     pub complaints: Vec<(Language, String)>,
     /// It stood still; who held the lock and who waited.
     pub hang: Option<String>,
-    /// How long it took, from the opening of the fork_guard.
+    /// How long it took, from the start of the programs.
     pub seconds: f64,
 }
 

@@ -40,7 +40,7 @@ use std::{path::PathBuf, process::ExitCode, sync::mpsc};
 /// Compiles and starts a C, a C++, a Python and a shell program, and one in Rust that is inside this command: those of
 /// the examples folder. All add to one counter in a plain file, thousands of times, as fast as they can. Only the lock
 /// keeps them from losing each other's updates. Half-way through one of its turns a program is killed with kill -9; the
-/// next one in line gets the lock, is told who died, and repairs the counter. Then everything is checked.
+/// next in the queue gets the lock, is told who died, and repairs the counter. Then everything is checked.
 ///
 /// Takes a few seconds. A program whose compiler or interpreter is missing is left out, and the demo says so.
 /// Everything happens in a temporary folder (TMPDIR says where, CC and CXX name the compilers).

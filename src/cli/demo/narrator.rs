@@ -105,9 +105,9 @@ impl Narrator {
         self.line("");
     }
 
-    /// The fork_guard is about to be opened.
-    pub fn in_line(&self, waiting: &[String]) {
-        self.line(&format!("In line: {}. Go.", waiting.join(", ")));
+    /// Says that the programs are about to start.
+    pub fn starting(&self, waiting: &[String]) {
+        self.line(&format!("Waiting: {}. Go.", waiting.join(", ")));
     }
 
     /// How far it is.
@@ -148,7 +148,7 @@ impl Narrator {
             turns => format!("{BAD}others had {turns} turns{BAD:#}"),
         };
         self.line(&format!(
-            "  For {:.1} s {entered}; {} wait in line. Now kill -9.",
+            "  For {:.1} s {entered}; {} wait. Now kill -9.",
             stayed.as_secs_f64(),
             stop.waiting.len()
         ));

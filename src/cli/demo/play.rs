@@ -49,14 +49,14 @@ pub fn play(
         evidence: Evidence::default(),
         stopped_at: None,
     };
-    let fork_guard = stage.close_for_fork()?;
+    let start_guards = stage.hold_all_locks()?;
     for (at, (program, expected)) in programs.iter().zip(expected).enumerate() {
         run.players.push(Player::start(program, expected, stage.folder(at), &sender)?);
     }
-    run.until(|run| run.everyone_is_in_line() || run.someone_has_ended())?;
-    narrator.in_line(&stage.waiting());
+    run.until(|run| run.everyone_waits() || run.someone_has_ended())?;
+    narrator.starting(&stage.waiting());
     let began = Instant::now();
-    for guard in fork_guard {
+    for guard in start_guards {
         guard.unlock().map_err(|error| error.to_string())?;
     }
     run.until(|run| run.everyone_has_ended())?;
@@ -106,7 +106,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn everyone_is_in_line(&self) -> bool {
+    fn everyone_waits(&self) -> bool {
         let waiting = self.stage.waiting();
         self.players.iter().all(|player| waiting.iter().any(|label| label == player.language.file()))
     }

@@ -59,8 +59,8 @@ impl Stage {
         &self.places[program.min(self.places.len() - 1)].folder
     }
 
-    /// The starting fork_guard is the lock itself: as long as it is held, everyone stands in line.
-    pub fn close_for_fork(&self) -> Result<Vec<MutexGuard<'_>>, String> {
+    /// Takes every lock of the demo, so that the programs queue until the guards are dropped.
+    pub fn hold_all_locks(&self) -> Result<Vec<MutexGuard<'_>>, String> {
         let guards = self.places.iter().map(|place| place.mutex.lock());
         guards.collect::<Result<_, _>>().map_err(|error| error.to_string())
     }
