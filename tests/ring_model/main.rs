@@ -7,7 +7,7 @@
 //! inside is told, and no other; and among those who stand in the ring the turn goes round exactly.
 //!
 //! Under loom 154,000 executions, 14 seconds of one core; under shuttle 67,500, 15 seconds. With the feature `mutants`, and
-//! in a copy of the sources that has the patches of `tests/mutants/`, `RelaxedLeave` and `AskWithoutLock` must be caught
+//! in a copy of the sources that has the patches of `tests/mutants/`, `RelaxedLeave` and `JoinWithoutLock` must be caught
 //! under loom, `StateNotRenewed` and `AbsentNotCounted` under shuttle (`with_mutants`).
 //!
 //! ```text

@@ -35,7 +35,7 @@ fn a_state_stored_without_release_order_is_caught() {
 #[test]
 fn asking_without_the_reconfiguration_lock_is_caught() {
     CHECKS_FIRST.store(true, SeqCst);
-    is_caught(Mutant::AskWithoutLock, Rule::KState, 2, 3, &[on_demand(2), on_demand(1)]);
+    is_caught(Mutant::JoinWithoutLock, Rule::KState, 2, 3, &[on_demand(2), on_demand(1)]);
 }
 
 #[cfg(shuttle)]
