@@ -20,8 +20,8 @@
 //! ```
 //!
 //! [`LockFile::options`] has what else can be said of a file (its capacities, its mode, what participants call
-//! themselves), [`LockFile::mutex_options`] of a mutex. Put it on a local file system: in a
-//! folder of the program's own below `/run` or `/dev/shm`, or beside the data.
+//! themselves), [`LockFile::mutex_options`] of a mutex. Put it on a local file system: in a folder
+//! of the program's own below `/run` or `/dev/shm`, or beside the data.
 //!
 //! # Who holds a lock
 //!

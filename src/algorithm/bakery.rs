@@ -13,7 +13,7 @@
 //! The paper waits at each j in turn; `docs/algorithms.md` says why one look that finds nobody ahead is the same.
 //! First come first served: whoever finishes its doorway before another begins its own goes first.
 //!
-//! The protocol is written over [`Registers`], which say what `choosing` and `number` are made of. [`TwoRegisters`] has
+//! The protocol is written over [`Registers`], which say what `choosing` and `number` are made of. `TwoRegisters` has
 //! a word for each, as the paper does. [`Line`] packs both into one word of 64 bits, and is what the lock file has: one
 //! cache line for eight slots instead of two lines, and `choosing` ends in the very store that publishes the number. A
 //! packed word asks more of the memory than the paper does: a special value of the number in the place of `choosing` is

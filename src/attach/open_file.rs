@@ -41,7 +41,7 @@ pub struct OpenFile {
     label: ForkGuarded<String>,
     /// When its times were last renewed, `CLOCK_MONOTONIC` nanoseconds.
     touched: AtomicU64,
-    /// How many [`super::LockFile`]s and locks the program has of it. The slots of threads do not count.
+    /// How many `LockFile`s and locks the program has of it. The slots of threads do not count.
     pub handles: AtomicUsize,
     /// The locks that the program has handles of.
     pub names: Names,

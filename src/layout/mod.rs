@@ -1,7 +1,7 @@
 //! The file, byte by byte: header, directory, slots, locks. `docs/format.md` is the same map for people.
 //!
-//! Everything in the mapped part that can change is an atomic. [`View`] hands out references, and [`RegionPointer`]s for the
-//! fast path; what it indexes by was checked when the file was opened and is kept in private memory ([`Geometry`]).
+//! Everything in the mapped part that can change is an atomic. [`View`] hands out references, and [`RegionPointer`]s for
+//! the fast path; what it indexes by was checked when the file was opened and is kept in private memory ([`Geometry`]).
 
 mod directory;
 mod geometry;

@@ -72,8 +72,8 @@ extern "C" fn handle_forks() {
     HANDLED.store(failed == 0, Relaxed);
 }
 
-/// The thread inside the fork guard; 0: none. What happens inside takes microseconds as a rule; clearing a large file takes
-/// milliseconds.
+/// The thread inside the fork guard; 0: none. What happens inside takes microseconds as a rule; clearing a large
+/// file takes milliseconds.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// The thread inside is forking: it may go in once more, as fork handlers of the program do that take locks.
 static FORKING: AtomicBool = AtomicBool::new(false);

@@ -45,8 +45,8 @@ pub enum Membership {
 }
 
 impl Membership {
-    /// Returns the membership that the word says; a value that nobody writes is taken for a membership for one turn: whoever it belongs to is dead,
-    /// if nobody takes that turn.
+    /// Returns the membership that the word says; a value that nobody writes is taken for a membership for one turn:
+    /// whoever it belongs to is dead, if nobody takes that turn.
     pub fn of(word: u32) -> Self {
         match word {
             0 => Membership::None,
