@@ -10,6 +10,10 @@
  * the queue and come back (WITHDRAWALS, both together); a holder may unlock as a dead one does (ABANDONS). With FENCED_MODE
  * there is no membarrier: a bias owner passes a full fence instead, and so does the queue head.
  *
+ * Whoever stands behind another one may pass over it, at any moment, whether that runs or not (EVICTIONS), until that has taken
+ * its entry step. And a participant may take no step any more (STOPS), wherever it is but inside, in its entry step, or with
+ * another one's byte lock: then the others must come to their end without it. With BIASES=0 nobody has the lock biased.
+ *
  * membarrier: its caller passes a full fence, then each other participant's buffer has been empty at some moment, in any order,
  * before the call returns.
  *
@@ -24,18 +28,20 @@
  * THE LABELS are the code's steps (src/trace.rs), as in bakery_sc.pml, and for the bias (src/acquire/bias.rs,
  * src/acquire/queue.rs):
  *   try                         Bias::enter, `held` = TRYING: does the bias word still name it?
- *   won                         bias::revoke_other: the queue head reads who the bias owner is
- *   revoke, revoke_wait         bias::revoke, where it is another: membarrier, then the wait for `held` = 0
+ *   won                         bias::enter_as_head: the entry step (Eviction::enter), then who is the bias owner?
+ *   revoke, revoke_wait         bias::revoke, where it is another, and `held` = 0: membarrier, then the wait for the owner
  *   settle                      queue::settle: nobody else can be inside
  *   bias                        the bias word says so (Bias::begin); the number is given up last
  *   back_off                    QueueWait::back_off: out of the queue, to come back
+ *   evict, passed_over          eviction::evict: the doorway is told that it lost its place; after membarrier, is it inside?
+ *   evicted                     its entry step found that: `held` = 0, out of the queue, and into it again
  * Labels beside those: claim, take, choose, scan, look, blocked, dead, gone as in bakery_sc.pml; begin (`held` = TRYING), let_go
  * (`held` = 0 again: it goes through the queue after all), token and held (Ownership::enter), cancel
  * (Bias::cancel_revocation), lets_pass (number = 0, to back off).
  *
  * ASSERTED: TOKEN and CLOSED as in bakery_sc.pml, and
- *   EXCLUSION  one at a time, from `settle`, or from the look at the bias word in `try`, to the end of `leave`
- *   ORDER      as in bakery_tso.pml among those who go through the queue; and a bias owner that begins to `try` after the queue
+ *   EXCLUSION  one at a time, from `settle`, or from the look at the bias word in `try`, to `held` = 0
+ *   ORDER      as in bakery_tso.pml among those who go through the queue, but for those that were passed over; and a bias owner that begins to `try` after the queue
  *              head's membarrier does not enter before it
  *   NOTICE     a holder that is told nothing finds the data intact, and nobody died holding the lock since the last repair; one
  *              that is told of a death is told of a holder's; only one that was told closes the lock
@@ -63,17 +69,31 @@
 #ifndef FENCED_MODE
 #define FENCED_MODE 0       /* 1: full fences instead of membarrier */
 #endif
+#ifndef BIASES
+#define BIASES 1            /* 0: nobody takes the bias, so that there is more room for evictions */
+#endif
+#ifndef EVICTIONS
+#define EVICTIONS 0         /* how often a waiter passes over another one that may well be running */
+#endif
+#ifndef STOPS
+#define STOPS 0             /* how many participants take no step any more, once they are not inside; they may be passed over */
+#endif
 #ifndef PSO
 #define PSO 0               /* 1: stores may overtake one another */
 #endif
 #ifndef FENCE_AT_WAKE
 #define FENCE_AT_WAKE 1     /* the fence of Lock::unpark: for those parked, not for safety; 0 leaves it out */
 #endif
+#if EVICTIONS + STOPS > 0
+#define MORE 1
+#else
+#define MORE 0
+#endif
 #ifndef LENGTH              /* from fence B to the next fence */
 #if ROUNDS + AGAIN > 1      /* token, held, bias, number, the section (2), held; each time more: TRYING, token, held, ... */
-#define LENGTH (6 * (ROUNDS + AGAIN) + 1 + ABANDONS)
+#define LENGTH (6 * (ROUNDS + AGAIN) + 2 + ABANDONS + MORE)
 #else
-#define LENGTH 9            /* bias, token, held, a repair (2), the section (2), held, number */
+#define LENGTH (10 + MORE)           /* bias, token, held, a repair (2), the section (2), held, number */
 #endif
 #endif
 
@@ -92,11 +112,19 @@
 #define BIAS (2 * N + 2)    /* LockWords::bias: 0, or r + 1 where r is the bias owner */
 #define LEFT (2 * N + 3)    /* what the lock protects: equal, except while a holder is at work */
 #define RIGHT (2 * N + 4)
+#if EVICTIONS + STOPS > 0
+#define SEQUENCE(p) (2 * N + 5 + (p))   /* Cell::doorway: the number of the slot's doorway */
+#define EVICTED(p) (3 * N + 5 + (p))    /* Cell::evicted: the latest of its doorways that others pass over */
+#define WORDS (4 * N + 5)
+#define ENTRY short
+#else
 #define WORDS (2 * N + 5)
+#define ENTRY byte
+#endif
 byte memory[WORDS];
 
 /* ---- The store buffers: 16 * word + value, the oldest first ----------------------------------------------------------- */
-byte buffer[N * LENGTH];
+ENTRY buffer[N * LENGTH];
 byte buffered[N];
 
 inline drain(p, m) {        /* memory takes store m of p, the oldest being 0 */
@@ -141,13 +169,23 @@ byte last_token;            /* the largest fencing token given out */
 bit torn;                   /* a holder died at work since the last repair */
 bit notice_due;             /* a holder died with its token in `held` since the last repair */
 bit closed;                 /* a holder left without the repair it owed */
-byte deaths, withdrawals, abandons;
+byte deaths, withdrawals, abandons, evictions, stops;
+byte halted;               /* those that take no step any more */
 
 #define MAY_DIE atomic { deaths < DEATHS -> deaths++; goto dead }
+#define MAY_STOP atomic { stops < STOPS -> stops++; halted = halted | BIT(i); goto halts }
 #if DEATHS > 0
 #define STEP(...) if :: atomic { __VA_ARGS__ } :: MAY_DIE fi
 #else
 #define STEP(...) atomic { __VA_ARGS__ }
+#endif
+/* A step at which others must be able to pass over a participant that does not come. */
+#if STOPS > 0 && DEATHS > 0
+#define WAITING_STEP(...) if :: atomic { __VA_ARGS__ } :: MAY_DIE :: MAY_STOP fi
+#elif STOPS > 0
+#define WAITING_STEP(...) if :: atomic { __VA_ARGS__ } :: MAY_STOP fi
+#else
+#define WAITING_STEP(...) STEP(__VA_ARGS__)
 #endif
 
 #define NEXT(j) j = (j + 1 == i -> j + 2 : j + 1)      /* the next slot that is not our own */
@@ -171,11 +209,30 @@ byte deaths, withdrawals, abandons;
 #else
 #define REGISTERED(p) 1
 #endif
+#if EVICTIONS + STOPS > 0
+#define PASSED(p) (passed & BIT(p))
+#else
+#define PASSED(p) 0
+#endif
+#define PASS_OVER(p) before[i] = before[i] & ~BIT(p); revoking = revoking & ~BIT(p)
+#define OTHER(p) (3 - i - (p))
+#define BEFORE_ME(p) (!PASSED(p) && memory[WORD(p)] != IDLE && \
+    (memory[WORD(p)] < word_of_mine || (memory[WORD(p)] == word_of_mine && p < i)))
+#define MAY_EVICT(p) (evictions < EVICTIONS || halted & BIT(p))
+#define EVICT(p) if :: halted & BIT(p) :: else -> evictions++ fi
+#ifdef MUTANT_EvictsByNumber
+#define IF_EVICTED if :: t == word_of_mine -> goto evicted :: else -> t = 0 fi
+#else
+#define IF_EVICTED load(SEQUENCE(i), seen); if :: t == seen -> seen = 0; goto evicted :: else -> t = 0; seen = 0 fi
+#endif
 #define ALL_ROUNDS (i == 0 -> ROUNDS + AGAIN : ROUNDS)
 #define DRAINED(p) atomic { t & BIT(p) && (buffered[p] == 0 || !REGISTERED(p)) -> t = t & ~BIT(p) }
 
 proctype Participant(byte i) {
-    byte j, k, word_of_mine, seen, q, t, my_token, health, rounds, way, after;
+    byte j, k, word_of_mine, seen, q, t, my_token, health, rounds, way, after, revoked;
+#if EVICTIONS + STOPS > 0
+    byte passed;
+#endif
 
     atomic { rounds = ALL_ROUNDS; goto take };
 
@@ -196,7 +253,11 @@ take:   /* One more acquisition, or the end. */
 #endif
     fi;
 
-begin:  /* First as the bias owner. No fence is needed: the queue head has us pass one. */
+begin:
+#if !BIASES
+    goto choose;
+#endif
+/* First as the bias owner. No fence is needed: the queue head has us pass one. */
 #ifdef MUTANT_FlagAfterCheck
     STEP(load(BIAS, t); before[i] = revoking);
     STEP(store(HELD(i), TRYING));
@@ -227,24 +288,38 @@ let_go: /* Not biased to us, or to be taken through the queue only. */
     STEP(store(HELD(i), 0); inside = inside & ~BIT(i); way = UNBIASED);
 
 choose:
+#if EVICTIONS + STOPS > 0
+    WAITING_STEP(load(SEQUENCE(i), t); t++; passed = 0;
+#ifndef MUTANT_SequenceAfterChoosing
+         store(SEQUENCE(i), t); t = 0;
+#endif
+         before[i] = queued; word_of_mine = CHOOSING; j = FIRST; store(WORD(i), CHOOSING));
+#ifdef MUTANT_SequenceAfterChoosing
+    WAITING_STEP(store(SEQUENCE(i), t); t = 0);
+#endif
+#else
     STEP(before[i] = queued; word_of_mine = CHOOSING; j = FIRST; store(WORD(i), CHOOSING));
+#endif
 doorway:
-    STEP(FENCED);                                               /* fence A */
+    WAITING_STEP(FENCED);                                               /* fence A */
     do
     :: j < N ->
-scan:   STEP(load(WORD(j), t); word_of_mine = (t > word_of_mine -> t : word_of_mine); t = 0; NEXT(j))
+scan:   WAITING_STEP(load(WORD(j), t); word_of_mine = (t > word_of_mine -> t : word_of_mine); t = 0; NEXT(j))
     :: else -> break
     od;
-    STEP(j = 0; word_of_mine++; store(WORD(i), word_of_mine));
-    STEP(FENCED; queued = queued | BIT(i));                         /* fence B */
+    WAITING_STEP(j = 0; word_of_mine++; store(WORD(i), word_of_mine));
+    WAITING_STEP(FENCED; queued = queued | BIT(i));                 /* fence B */
 
 wait:   /* Of those before us, the latest is the one to wait for; one who is choosing, if there is nobody else. */
     j = FIRST;
     do
     :: j < N ->
-look:   STEP(load(WORD(j), t);
+look:   WAITING_STEP(load(WORD(j), t);
              if
-             :: t != IDLE && t >= seen && (t < word_of_mine || (t == word_of_mine && j < i)) -> seen = t; q = j
+#if EVICTIONS + STOPS > 0
+             :: passed & BIT(j)
+#endif
+             :: t != IDLE && t >= seen && !PASSED(j) && (t < word_of_mine || (t == word_of_mine && j < i)) -> seen = t; q = j
              :: else
              fi;
              t = 0; NEXT(j))
@@ -271,20 +346,101 @@ blocked:
 #if WITHDRAWALS > 0
     :: atomic { withdrawals < WITHDRAWALS -> withdrawals++; seen = 0; q = 0; if :: goto withdraw :: goto lets_pass fi }
 #endif
+#if EVICTIONS + STOPS > 0
+    :: atomic { MAY_EVICT(q) -> EVICT(q); goto evict }
+#if N > 2
+    :: atomic { MAY_EVICT(OTHER(q)) && BEFORE_ME(OTHER(q)) -> EVICT(OTHER(q)); q = OTHER(q); goto evict }
+#endif
+#endif
+#if STOPS > 0
+    :: MAY_STOP
+#endif
     fi;
 
-won:    /* The queue head. From here until the number is given up, the bias word is ours alone to write. */
-    STEP(load(BIAS, q); q = q & ~REVOKED;
+#if EVICTIONS + STOPS > 0
+evict: /* Telling it that it lost its place. It may be inside, or on the way in: then it is waited for. */
+    WAITING_STEP(seen = 0; load(SEQUENCE(q), t));
+#ifdef MUTANT_BelievesEviction
+    if
+    :: atomic { memory[EVICTED(q)] == t -> t = 0; passed = passed | BIT(q); PASS_OVER(q); q = 0; goto wait }
+    :: atomic { memory[EVICTED(q)] != t }
+    fi;
+#endif
+#ifdef MUTANT_EvictsByStore
+    WAITING_STEP(store(EVICTED(q), t); t = 0);
+#elif defined(MUTANT_EvictsByNumber)
+    WAITING_STEP(FENCED; t = memory[WORD(q)]; if :: t != IDLE -> memory[EVICTED(q)] = t :: else fi; t = 0);
+#else
+    WAITING_STEP(FENCED;                                        /* fetch_max */
+         if
+         :: memory[EVICTED(q)] > t -> t = 0; q = 0; goto wait
+         :: else -> memory[EVICTED(q)] = t; t = 0
+         fi);
+#endif
+    WAITING_STEP(FENCED; t = (1 << N) - 1 - BIT(i));
+#if !FENCED_MODE && !defined(MUTANT_NoFenceToEvict)
+    do
+    :: DRAINED(0)
+    :: DRAINED(1)
+#if N > 2
+    :: DRAINED(2)
+#endif
+    :: atomic { t == 0 -> break }
+#if DEATHS > 0
+    :: MAY_DIE
+#endif
+#if STOPS > 0
+    :: MAY_STOP
+#endif
+    od;
+#endif
+passed_over:
+    WAITING_STEP(
+#ifdef MUTANT_EvictsHolder
+         t = 0;
+#else
+         load(HELD(q), t);
+#endif
+         if
+         :: t == 0 -> passed = passed | BIT(q); PASS_OVER(q)
+         :: else
+         fi;
+         t = 0; q = 0; goto wait);
+#endif
+
+won:    /* The queue head, unless it lost its place. From here until `held` is 0 again, nobody passes over us, and the bias word
+         * is ours alone to write. */
+#ifdef MUTANT_EntryCheckBeforeFlag
+    STEP(load(EVICTED(i), t); IF_EVICTED);
+    STEP(store(HELD(i), TRYING));
+#else
+    STEP(store(HELD(i), TRYING));
+#if FENCED_MODE && !defined(MUTANT_NoFenceInFencedMode)
+    STEP(FENCED);
+#endif
+#if EVICTIONS + STOPS > 0
+    STEP(load(EVICTED(i), t); IF_EVICTED);
+#endif
+#endif
+    STEP(load(BIAS, q);
+         if :: revoked && q == (revoked | REVOKED) -> q = 0; revoked = 0; goto settle :: else -> revoked = 0 fi;
+         q = q & ~REVOKED;
          if :: q == 0 || q == i + 1 -> q = 0; goto settle :: else -> q-- fi);
 #if WITHDRAWALS > 0
     if
-    :: atomic { withdrawals < WITHDRAWALS -> withdrawals++; q = 0; goto lets_pass }        /* the bias of a busy owner is let be */
+    :: atomic { withdrawals < WITHDRAWALS -> withdrawals++; q = 0; goto not_now }   /* the bias of a busy owner is let be */
     :: skip
     fi;
 #endif
+#ifdef MUTANT_RevokesOutsideEntry
+    STEP(store(HELD(i), 0));
+    WAITING_STEP(store(BIAS, (q + 1) | REVOKED));
+#else
     STEP(store(BIAS, (q + 1) | REVOKED));
+    STEP(store(HELD(i), 0));
+#endif
 revoke:    /* membarrier */
-    STEP(FENCED; t = (1 << N) - 1 - BIT(i));
+    WAITING_STEP(FENCED; t = (1 << N) - 1 - BIT(i));
 #if !FENCED_MODE && !defined(MUTANT_NoMembarrier)
     do
     :: DRAINED(0)
@@ -296,12 +452,15 @@ revoke:    /* membarrier */
 #if DEATHS > 0
     :: MAY_DIE
 #endif
+#if STOPS > 0
+    :: MAY_STOP
+#endif
     od;
 #endif
-    STEP(t = 0; revoking = revoking | BIT(i));
+    WAITING_STEP(t = 0; revoking = revoking | BIT(i));
 revoke_wait:
     if
-    :: atomic { memory[HELD(q)] == 0 -> q = 0; goto settle }
+    :: atomic { memory[HELD(q)] == 0 -> revoked = q + 1; q = 0; goto won }
 #if DEATHS > 0
     :: atomic { byte_lock[q] == 0 && FENCED ->
 #ifndef MUTANT_ReapWithoutByteLock
@@ -313,6 +472,9 @@ revoke_wait:
 #if WITHDRAWALS > 0
     :: atomic { withdrawals < WITHDRAWALS -> withdrawals++; goto cancel }
 #endif
+#if STOPS > 0
+    :: MAY_STOP
+#endif
     fi;
 
 settle: /* Nobody else can be inside. */
@@ -322,7 +484,9 @@ settle: /* Nobody else can be inside. */
          load(STATE, t);
          if
          :: way = UNBIASED
+#if BIASES
          :: t == CONSISTENT -> way = BIASED
+#endif
          fi;
          t = 0);
     if
@@ -334,14 +498,6 @@ settle: /* Nobody else can be inside. */
 token:
     STEP(load(TOKEN, my_token); my_token++; assert(my_token < TRYING); store(TOKEN, my_token));
 held:
-#ifdef MUTANT_HeldAfterLeave
-    if
-    :: atomic { way == BIASED -> skip };
-       STEP(store(BIAS, i + 1));
-       STEP(store(WORD(i), IDLE))
-    :: atomic { way != BIASED -> skip }
-    fi;
-#endif
 #ifdef MUTANT_NoHeld
     STEP(assert(my_token > last_token); last_token = my_token);
 #else
@@ -352,7 +508,7 @@ held:
 #ifdef MUTANT_LeaveBeforeBias
        STEP(store(WORD(i), IDLE));
        STEP(store(BIAS, i + 1))
-#elif !defined(MUTANT_HeldAfterLeave)
+#else
        STEP(store(BIAS, i + 1));
 bias:  STEP(store(WORD(i), IDLE))
 #endif
@@ -401,11 +557,11 @@ exit:
          :: else
          fi;
          t = 0; health = 0; my_token = 0; working = working & ~BIT(i));
-    STEP(store(HELD(i), 0); if :: way != UNBIASED -> inside = inside & ~BIT(i) :: else fi);
+    STEP(store(HELD(i), 0); inside = inside & ~BIT(i));
 leave:
     if
     :: atomic { way == UNBIASED -> skip };
-       STEP(store(WORD(i), IDLE); inside = inside & ~BIT(i))
+       WAITING_STEP(store(WORD(i), IDLE))
     :: atomic { way != UNBIASED -> skip };
        STEP(way = UNBIASED; load(BIAS, t); if :: t == i + 1 -> t = 0; goto take :: else -> t = 0 fi)   /* is it being revoked? */
 #ifdef MUTANT_BiasByNonHead
@@ -419,10 +575,36 @@ wake:
 #endif
     goto take;
 
+#if EVICTIONS + STOPS > 0
+evicted: /* Somebody behind us passed over us: to the end of the queue. */
+    STEP(t = 0; q = 0; revoked = 0; store(HELD(i), 0));
+    WAITING_STEP(store(WORD(i), IDLE); word_of_mine = 0; before[i] = 0; OUT_OF_QUEUE(i));
+#if FENCE_AT_WAKE
+    WAITING_STEP(FENCED);
+#endif
+    goto choose;
+#endif
+
 #if WITHDRAWALS > 0
-cancel: /* Or it is left as it is, revoked, as the code does where a waiter behind is queued for good. */
+not_now:
+    STEP(store(HELD(i), 0));
+    goto lets_pass;
+
+cancel: /* By an entry step of its own, unless it lost its place. Or it is left as it is, revoked, as the code does where a
+         * waiter behind is queued for good. */
     if
-    :: STEP(store(BIAS, q + 1); q = 0; OUT_OF_QUEUE(i))
+    :: atomic { skip };
+#if EVICTIONS + STOPS > 0 && !defined(MUTANT_CancelsOutsideEntry)
+       STEP(store(HELD(i), TRYING));
+#if FENCED_MODE
+       STEP(FENCED);
+#endif
+       STEP(load(EVICTED(i), t); load(SEQUENCE(i), seen); if :: t == seen -> q = 0 :: else -> q++ fi; t = 0; seen = 0);
+       STEP(if :: q != 0 -> store(BIAS, q) :: else fi; q = 0; OUT_OF_QUEUE(i));
+       STEP(store(HELD(i), 0))
+#else
+       STEP(store(BIAS, q + 1); q = 0; OUT_OF_QUEUE(i))
+#endif
     :: atomic { q = 0; OUT_OF_QUEUE(i) }
     fi;
     if :: goto withdraw :: goto lets_pass fi;
@@ -464,7 +646,7 @@ reap:
 #endif
     STEP(load(STATE, t); if :: t == CONSISTENT -> store(STATE, INCONSISTENT) :: else fi; t = 0);
 reap_held:
-    STEP(store(HELD(q), 0); if :: q == i && way != UNBIASED -> inside = inside & ~BIT(i) :: else fi);
+    STEP(store(HELD(q), 0); if :: q == i -> inside = inside & ~BIT(i) :: else fi);
 reap_notice:
 #ifdef MUTANT_BiasByReaper
     STEP(load(BIAS, t); if :: (t & ~REVOKED) == q + 1 -> store(BIAS, 0) :: else fi; t = 0);
@@ -497,9 +679,17 @@ dead:   /* kill -9: what was stored reaches memory, then the kernel drops the by
         if :: memory[HELD(i)] != 0 && memory[HELD(i)] != TRYING -> notice_due = 1 :: else fi;
         inside = inside & ~BIT(i); working = working & ~BIT(i); before[i] = 0; OUT_OF_QUEUE(i);
         do :: k < N -> byte_lock[k] = (byte_lock[k] == i + 1 -> 0 : byte_lock[k]); k++ :: else -> break od;
-        j = 0; k = 0; word_of_mine = 0; seen = 0; q = 0; t = 0; my_token = 0; health = 0; rounds = 0; way = 0; after = 0;
+        j = 0; k = 0; word_of_mine = 0; seen = 0; q = 0; t = 0; my_token = 0; health = 0; rounds = 0; way = 0; after = 0; revoked = 0;
+#if EVICTIONS + STOPS > 0
+        passed = 0;
+#endif
         if :: goto claim :: goto gone fi
     };
+#endif
+#if STOPS > 0
+halts:
+end_halted:
+    atomic { false -> skip };
 #endif
 gone:
     skip

@@ -63,11 +63,19 @@ pub enum Mutant {
     RemovedInUse,
     /// A lock is biased through a handle beside one of the lock that had its region before.
     BiasedBesideStale,
+    /// Who passes over a waiter does not look whether that is inside, or on the way in.
+    EvictsHolder,
+    /// No full fence between telling a waiter that it lost its place and the look whether it is inside.
+    NoFenceToEvict,
+    /// The entry step looks whether the place is lost, and only then says that it enters.
+    EntryCheckBeforeFlag,
+    /// An eviction that somebody else wrote down is believed, without a barrier and a look of one's own.
+    BelievesEviction,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 25] = [
+    pub const ALL: [Mutant; 29] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -93,6 +101,10 @@ impl Mutant {
         Mutant::RemovalUnseen,
         Mutant::RemovedInUse,
         Mutant::BiasedBesideStale,
+        Mutant::EvictsHolder,
+        Mutant::NoFenceToEvict,
+        Mutant::EntryCheckBeforeFlag,
+        Mutant::BelievesEviction,
     ];
 }
 

@@ -5,10 +5,11 @@ use crate::algorithm::{
     bakery::{Bakery, Line},
     bias::{Bias, BiasPolicy},
     claim::Always,
+    eviction::{Eviction, MOST_SLOTS},
     ownership::Ownership,
     ring::{InWords, MachineCell, MachineWords},
 };
-use crate::layout::{Cell, LockView, LockWords, View};
+use crate::layout::{Cell, LockView, LockWords, MAX_PARTICIPANTS, View};
 use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed},
@@ -144,6 +145,13 @@ impl<'a> Lock for FileLock<'a> {
     #[inline]
     fn held(&self, slot: usize) -> &AtomicU64 {
         &self.lock.cells[slot].held
+    }
+
+    #[inline]
+    fn eviction(&self, slot: usize) -> Eviction<'_> {
+        const { assert!(MAX_PARTICIPANTS as usize <= MOST_SLOTS) };
+        let cell = &self.lock.cells[slot];
+        Eviction { doorway: &cell.doorway, evicted: &cell.evicted }
     }
 
     #[inline]

@@ -67,11 +67,19 @@ pub enum Step {
     Remove,
     /// The lock is removed; the directory's lock, and the place in its queue, are still ours.
     Removed,
+    /// At the queue head: the entry step is done, and nobody passes over us any more.
+    Enter,
+    /// Told those before us that they lost their places; not yet past the barrier.
+    Evict,
+    /// Past the barrier: whoever was seen outside is passed over.
+    PassedOver,
+    /// Others passed over us: about to leave the queue, to stand in it again.
+    Evicted,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Step; 30] = [
+    pub const ALL: [Step; 34] = [
         Step::Attach,
         Step::Doorway,
         Step::Wait,
@@ -102,6 +110,10 @@ impl Step {
         Step::Make,
         Step::Remove,
         Step::Removed,
+        Step::Enter,
+        Step::Evict,
+        Step::PassedOver,
+        Step::Evicted,
     ];
 }
 

@@ -54,6 +54,8 @@ pub enum Progress<T> {
     Done(T),
     /// Others may still pass: leave the queue and come back.
     BackOff(BlockedBy),
+    /// Others passed over us: queue again.
+    Evicted,
 }
 
 /// One participant at one lock.

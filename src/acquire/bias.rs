@@ -2,6 +2,7 @@
 
 use super::{
     attempt::{Attempt, BlockedBy, Progress},
+    eviction,
     site::{Limit, Lock, Outcome, Site, Waiter},
 };
 use crate::algorithm::{Blocker, bias::BiasOwner};
@@ -44,48 +45,82 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) {
     }
 }
 
-/// Sees to it that the lock is biased to nobody else, and nobody else is inside by a bias. For the queue head. Returns
-/// whether the bias was in demand: revoked from an owner that used it all the time.
-pub fn revoke_other<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<Progress<bool>> {
-    let site = &attempt.site;
-    let slots = Held { lock: site.lock(), next: 0 };
-    match site.lock().bias().owner_other_than(site.me(), slots) {
-        None => Ok(Progress::Done(false)),
-        Some(owner) => revoke(attempt, waiter, owner),
+/// Takes the entry step of the queue head, with the lock biased to nobody else and nobody else inside by a bias. Whether
+/// the bias was in demand: revoked from an owner that used it all the time.
+pub fn enter_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<Progress<bool>> {
+    let (site, bias) = (&attempt.site, attempt.site.lock().bias());
+    let other = || bias.owner_other_than(site.me(), Held { lock: site.lock(), next: 0 });
+    let mut revoked: Option<(BiasOwner, bool)> = None;
+    loop {
+        let before = other();
+        // Whoever lost its place sees that in its next entry step; until then it does no harm.
+        if let Some(owner) = before.filter(|owner| revoked.is_none_or(|(revoked, _)| revoked != *owner)) {
+            let in_demand = is_busy(site.lock().held(owner.slot));
+            if in_demand {
+                if waiter.lets_pass() {
+                    return Ok(Progress::BackOff(BlockedBy::Bias(owner)));
+                }
+                // A try that will fail should not disturb an owner that is inside.
+                let is_inside = || site.lock().held(owner.slot).load(Acquire) != 0;
+                if waiter.limit() == Limit::Never && is_inside() && !waiter.check_alive(owner.slot)? {
+                    return Err(Error::WouldBlock);
+                }
+            }
+            match revoke(attempt, waiter, owner)? {
+                Progress::Done(()) => revoked = Some((owner, in_demand)),
+                Progress::BackOff(blocked_by) => return Ok(Progress::BackOff(blocked_by)),
+                Progress::Evicted => return Ok(Progress::Evicted),
+            }
+            continue;
+        }
+        if !eviction::enter(attempt) {
+            return Ok(Progress::Evicted);
+        }
+        // Nobody has passed over us, so nobody else has written the bias word since we became the head.
+        if other().is_none_or(|owner| revoked.is_some_and(|(revoked, _)| revoked == owner)) {
+            return Ok(Progress::Done(revoked.is_some_and(|(_, in_demand)| in_demand)));
+        }
+        eviction::step_back(attempt);
     }
 }
 
-fn revoke<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<Progress<bool>> {
+/// Revokes the bias, and waits until its owner is outside.
+fn revoke<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<Progress<()>> {
     let site = &attempt.site;
-    let held = site.lock().held(owner.slot);
-    let in_demand = is_busy(held);
-    if in_demand {
-        if waiter.lets_pass() {
-            return Ok(Progress::BackOff(BlockedBy::Bias(owner)));
-        }
-        // A try that will fail should not disturb an owner that is inside.
-        if waiter.limit() == Limit::Never && held.load(Acquire) != 0 && !waiter.check_alive(owner.slot)? {
-            return Err(Error::WouldBlock);
-        }
+    // Only a queue head writes the bias word.
+    if !eviction::enter(attempt) {
+        return Ok(Progress::Evicted);
     }
     site.lock().set_revoking_since(site.now());
     site.lock().bias().revoke(owner);
+    eviction::step_back(attempt);
     let outside =
         pass_the_barrier(attempt, waiter, owner).and_then(|()| wait_until_outside(attempt, waiter, owner));
     // A child that was forked in the wait has revoked nothing.
     if outside.is_err() && !site.is_ours() {
-        return outside.map(|()| Progress::Done(in_demand));
+        return outside.map(Progress::Done);
     }
-    site.lock().set_revoking_since(0);
     if let Err(error) = outside {
-        // Those behind us will revoke it too: until they do, the owner should not pass them.
-        if !attempt.is_another_queued_for_good() {
-            site.lock().bias().cancel_revocation(owner);
-        }
+        cancel_revocation(attempt, owner);
         return Err(error);
     }
     site.bias_was_revoked();
-    Ok(Progress::Done(in_demand))
+    Ok(Progress::Done(()))
+}
+
+/// The queue head gives up.
+fn cancel_revocation<S: Site>(attempt: &Attempt<S>, owner: BiasOwner) {
+    let site = &attempt.site;
+    // If another one has passed over us, it is for that one to do.
+    if !eviction::enter(attempt) {
+        return;
+    }
+    site.lock().set_revoking_since(0);
+    // Those behind us will revoke it too: until they do, the owner should not pass them.
+    if !attempt.is_another_queued_for_good() {
+        site.lock().bias().cancel_revocation(owner);
+    }
+    eviction::step_back(attempt);
 }
 
 /// The heavy barrier between the revocation and the look whether the owner is inside.
@@ -95,7 +130,7 @@ fn pass_the_barrier<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner
     if owner.fenced {
         return Ok(());
     }
-    match attempt.site.heavy_barrier(owner) {
+    match attempt.site.heavy_barrier() {
         Ok(()) => Ok(()),
         // Refused from now on, by a filter that came after the file was opened. Of a dead owner everything has been seen
         // since its byte lock was free; of a living one nothing is known, and nothing else makes it known.

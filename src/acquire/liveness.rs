@@ -24,6 +24,7 @@ pub fn clear<L: Lock>(lock: &L, slot: usize) {
     lock.set_since(slot, 0);
     lock.forget_wait(slot);
     trace::at(Step::ReapNotice);
+    lock.eviction(slot).mend();
     lock.queue().forget(slot);
     // Release, in there. Partner: the acquire load of a membership: who acts for the machine from here on has the notice
     // before it.

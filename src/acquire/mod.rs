@@ -5,6 +5,7 @@
 pub mod attempt;
 pub mod bias;
 pub mod discipline;
+pub mod eviction;
 pub mod liveness;
 pub mod local;
 pub mod operations;

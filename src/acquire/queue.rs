@@ -2,11 +2,11 @@
 
 use super::{
     attempt::{Attempt, BlockedBy, Progress},
-    bias,
+    bias, eviction,
     local::Holding,
     site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
 };
-use crate::algorithm::{Blocker, Corrupt, Place, Protocol, ownership::Health};
+use crate::algorithm::{Blocker, Corrupt, Place, Protocol, eviction::PassedOver, ownership::Health};
 use crate::error::{Error, Result};
 use crate::sync::{Ordering::Relaxed, spin_hint};
 use crate::trace::{self, Step};
@@ -29,8 +29,8 @@ pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, may_be_biased: bool) -
     settle(attempt, in_demand)
 }
 
-/// Passes through the queue, and revokes the bias of others. With an error, nothing of the participant is left in the
-/// queue. Afterwards it excludes everybody else until its number is cleared.
+/// Passes through the queue, revokes the bias of others, and takes the entry step. With an error, nothing of the participant
+/// is left in the queue. Afterwards it excludes everybody else until its `held` is 0 again and its number is cleared.
 ///
 /// Returns whether the bias was in demand: revoked from an owner that used it all the time.
 #[inline]
@@ -41,11 +41,17 @@ pub fn acquire<S: Site>(
     may_be_ended: bool,
 ) -> Result<bool> {
     let (queue, me) = (attempt.site.lock().queue(), attempt.site.me());
+    attempt.site.lock().eviction(me).begin();
     let number = queue.doorway(me);
     if let Ok(number) = number {
         trace::at(Step::Wait);
-        if queue.is_next(me, number) && attempt.site.lock().bias().is_free_for(me) {
-            return Ok(false);
+        // Nobody has had the time to pass over us; but a thread can be stopped anywhere.
+        if queue.is_next(me, number) && attempt.site.lock().bias().is_free_for(me) && eviction::enter(attempt)
+        {
+            if attempt.site.lock().bias().is_free_for(me) {
+                return Ok(false);
+            }
+            eviction::step_back(attempt);
         }
     }
     wait(attempt, limit, patience, may_be_ended, number)
@@ -61,13 +67,15 @@ fn wait<S: Site>(
     number: std::result::Result<u64, Corrupt>,
 ) -> Result<bool> {
     let waiter = attempt.site.waiter(limit, patience, may_be_ended);
-    QueueWait { attempt, waiter }.acquire(number)
+    QueueWait { attempt, waiter, passed: PassedOver::NONE }.acquire(number)
 }
 
 /// One wait in the queue.
 struct QueueWait<'a, S: Site> {
     attempt: &'a Attempt<S>,
     waiter: S::Waiter,
+    /// Whom it passed over since its number was published.
+    passed: PassedOver,
 }
 
 impl<S: Site> QueueWait<'_, S> {
@@ -78,8 +86,9 @@ impl<S: Site> QueueWait<'_, S> {
             number.or_else(|corrupt| repair(self.attempt, corrupt).and_then(|()| self.doorway()))?;
         loop {
             let progress = self.reach_the_head(number).and_then(|progress| match progress {
-                Progress::Done(()) => bias::revoke_other(self.attempt, &mut self.waiter),
+                Progress::Done(()) => bias::enter_as_head(self.attempt, &mut self.waiter),
                 Progress::BackOff(blocked_by) => Ok(Progress::BackOff(blocked_by)),
+                Progress::Evicted => Ok(Progress::Evicted),
             });
             match progress {
                 Ok(Progress::Done(in_demand)) => {
@@ -93,6 +102,11 @@ impl<S: Site> QueueWait<'_, S> {
                     self.back_off(&blocked_by)?;
                     number = self.doorway()?;
                 }
+                Ok(Progress::Evicted) => {
+                    trace::at(Step::Evicted);
+                    withdraw(self.attempt);
+                    number = self.doorway()?;
+                }
                 Err(error) => {
                     withdraw(self.attempt);
                     return Err(error);
@@ -101,8 +115,10 @@ impl<S: Site> QueueWait<'_, S> {
         }
     }
 
-    fn doorway(&self) -> Result<u64> {
+    fn doorway(&mut self) -> Result<u64> {
         let site = &self.attempt.site;
+        self.passed = PassedOver::NONE;
+        site.lock().eviction(site.me()).begin();
         let number = loop {
             match site.lock().queue().doorway(site.me()) {
                 Ok(number) => break number,
@@ -116,7 +132,7 @@ impl<S: Site> QueueWait<'_, S> {
     fn reach_the_head(&mut self, number: u64) -> Result<Progress<()>> {
         let (queue, me) = (self.attempt.site.lock().queue(), self.attempt.site.me());
         loop {
-            let blocker = match queue.blocker(me, number) {
+            let blocker = match queue.blocker(me, number, |slot| self.passed.has(slot)) {
                 Ok(None) => return Ok(Progress::Done(())),
                 Ok(Some(blocker)) => blocker,
                 Err(corrupt) => {
@@ -141,6 +157,9 @@ impl<S: Site> QueueWait<'_, S> {
                     let reaped = self.waiter.check_alive(blocker.slot)?;
                     if outcome == Outcome::TimedOut && !reaped && unchanged() {
                         return Err(self.waiter.limit().passed());
+                    }
+                    if outcome == Outcome::CheckAlive && !reaped {
+                        eviction::pass_over(self.attempt, &mut self.waiter, number, &mut self.passed);
                     }
                 }
             }
@@ -231,6 +250,7 @@ pub fn withdraw<S: Site>(attempt: &Attempt<S>) {
         return;
     }
     trace::at(Step::Withdraw);
+    eviction::step_back(attempt);
     site.lock().queue().withdraw(site.me());
     site.lock().set_since(site.me(), 0);
     site.lock().unpark(site.me());
@@ -240,7 +260,7 @@ pub fn withdraw<S: Site>(attempt: &Attempt<S>) {
 fn look_before_trying<S: Site>(attempt: &Attempt<S>) -> Result<()> {
     let (queue, me) = (attempt.site.lock().queue(), attempt.site.me());
     // As if it had come last: everybody who is numbered is before it.
-    while let Ok(Some(blocker)) = queue.blocker(me, u64::MAX) {
+    while let Ok(Some(blocker)) = queue.blocker(me, u64::MAX, |_| false) {
         if queue.place(blocker.slot) == Place::Choosing {
             return Ok(());
         }

@@ -5,6 +5,7 @@
 
 use super::{
     attempt::Attempt,
+    eviction,
     local::Holding,
     queue,
     site::{Limit, Lock, Outcome, Overwritten, Site, Waiter},
@@ -263,6 +264,7 @@ impl<'a, S: Site> RingWait<'a, S> {
         if named.is_ok() {
             act();
         }
+        eviction::step_back(self.attempt);
         site.lock().queue().leave(site.me());
         site.lock().unpark(site.me());
         named

@@ -9,8 +9,9 @@ use super::local::LocalState;
 use crate::algorithm::{
     Blocker,
     bakery::{Bakery, Registers},
-    bias::{Bias, BiasOwner, BiasWord, Mark},
+    bias::{Bias, BiasWord, Mark},
     claim::Conflicts,
+    eviction::Eviction,
     ownership::Ownership,
     ring::Machines,
 };
@@ -39,6 +40,8 @@ pub trait Lock: Copy {
     fn ownership(&self) -> Ownership<'_>;
     /// Returns slot `slot`'s `held` word, see [`crate::algorithm::ownership`].
     fn held(&self, slot: usize) -> &AtomicU64;
+    /// Returns slot `slot`'s words for passing over it.
+    fn eviction(&self, slot: usize) -> Eviction<'_>;
     /// Returns the ring's registers.
     fn machines(&self) -> Self::Machines;
 
@@ -114,7 +117,7 @@ pub trait Site: Copy {
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the kernel refuses it.
-    fn heavy_barrier(&self, owner: BiasOwner) -> Result<()>;
+    fn heavy_barrier(&self) -> Result<()>;
     /// Returns whether the queue head, which is about to hold the lock, should have it biased. `in_demand`: it was
     /// biased to somebody who used it all the time.
     fn wants_bias(&self, in_demand: bool) -> bool;
@@ -128,6 +131,8 @@ pub trait Site: Copy {
     fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> Self::Waiter;
     /// Acts for slot `slot` if it is dead. Returns whether that was done.
     fn reap(&self, slot: usize) -> Result<bool>;
+    /// Returns whether slot `slot`'s participant is stopped, as far as can be seen.
+    fn is_stopped(&self, slot: usize) -> bool;
     /// Lets about a millisecond pass.
     fn pause(&self);
 }
@@ -147,6 +152,9 @@ pub trait Waiter {
     fn back_off(&mut self, by_bias: bool, unchanged: impl Fn() -> bool) -> Outcome;
     /// Returns whether it was parked when what it waited for last came about.
     fn was_parked(&self) -> bool;
+    /// Returns whether those before this one should have come by now. `first`: the first of them, its slot and the number
+    /// of its doorway, while nothing keeps it from entering; with `ahead` of them in all.
+    fn is_overdue(&mut self, first: Option<(usize, u64)>, ahead: usize) -> Overdue;
     /// Checks that the file is in order and that slot `slot` is alive; reaps it if it is dead, and returns whether that
     /// was done.
     fn check_alive(&mut self, slot: usize) -> Result<bool>;
@@ -187,6 +195,19 @@ pub enum Outcome {
     Forked,
     /// Others may still pass: leave the queue ([`Waiter::back_off`]), and come back.
     BackOff,
+}
+
+/// Whether those before a waiter should have come by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overdue {
+    /// There is time yet.
+    No,
+    /// They should be called, in case they sleep.
+    Call,
+    /// It takes too long for one that runs: those that are stopped are to be passed over.
+    IfStopped,
+    /// The first of them does not come, whatever the reason: it is to be passed over.
+    Yes,
 }
 
 /// What [`Lock::unpark`] found at a slot.

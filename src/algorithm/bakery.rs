@@ -110,7 +110,12 @@ impl<R: Registers, C: Conflicts> Protocol for Bakery<R, C> {
         })
     }
 
-    fn blocker(&self, me: usize, number: u64) -> Result<Option<Blocker>, Corrupt> {
+    fn blocker(
+        &self,
+        me: usize,
+        number: u64,
+        passes: impl Fn(usize) -> bool,
+    ) -> Result<Option<Blocker>, Corrupt> {
         // The latest of those before me: when it leaves, everybody before it has left, except those who were choosing
         // a moment ago.
         let mut latest = None;
@@ -119,6 +124,7 @@ impl<R: Registers, C: Conflicts> Protocol for Bakery<R, C> {
         for slot in (0..self.0.bound()).filter(|slot| *slot != me) {
             match self.0.read(slot) {
                 Place::Idle => {}
+                Place::Choosing | Place::Numbered(_) if passes(slot) => {}
                 Place::Choosing => chooser = Some(slot),
                 Place::Numbered(theirs) => {
                     if (theirs, slot) < (number, me) && self.1.conflicts(me, slot) {
@@ -138,6 +144,20 @@ impl<R: Registers, C: Conflicts> Protocol for Bakery<R, C> {
             (None, Some(slot)) => Some(Blocker { slot, seen: word_of(Place::Choosing), ahead: 1 }),
             (None, None) => None,
         })
+    }
+
+    fn each_before(&self, me: usize, number: u64, mut look: impl FnMut(usize, Place)) {
+        for slot in (0..self.0.bound()).filter(|slot| *slot != me) {
+            let place = self.0.read(slot);
+            let is_before = match place {
+                Place::Choosing => true,
+                Place::Numbered(theirs) => (theirs, slot) < (number, me) && self.1.conflicts(me, slot),
+                Place::Idle | Place::Corrupt(_) => false,
+            };
+            if is_before {
+                look(slot, place);
+            }
+        }
     }
 
     #[inline]

@@ -53,8 +53,9 @@ impl Mark {
         self.0 & FENCED != 0
     }
 
+    /// The barrier between what the participant says and what it reads: the other side has a heavy one.
     #[inline(always)]
-    fn barrier(self) {
+    pub(super) fn barrier(self) {
         if self.is_fenced() {
             mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
         } else {

@@ -7,6 +7,7 @@
 pub mod bakery;
 pub mod bias;
 pub mod claim;
+pub mod eviction;
 pub mod ownership;
 pub mod ring;
 
@@ -23,10 +24,19 @@ pub trait Protocol {
     /// [`Protocol::blocker`], which says why not.
     fn is_next(&self, me: usize, ticket: u64) -> bool;
 
-    /// Returns who must go before `me`. `None`: nobody, and `me` is in the critical section from here on.
+    /// Returns who must go before `me`, leaving out those slots that it `passes` over. `None`: nobody, and `me` is in the
+    /// critical section from here on.
     ///
     /// Of several, the one to wait for is named: with first come first served, the one right before me.
-    fn blocker(&self, me: usize, ticket: u64) -> Result<Option<Blocker>, Corrupt>;
+    fn blocker(
+        &self,
+        me: usize,
+        ticket: u64,
+        passes: impl Fn(usize) -> bool,
+    ) -> Result<Option<Blocker>, Corrupt>;
+
+    /// Calls `look` for everyone who must go before `me`, in any order, with what its register says.
+    fn each_before(&self, me: usize, ticket: u64, look: impl FnMut(usize, Place));
 
     /// Returns whether `blocker` looks exactly as when it was named. One load; when not, ask [`Protocol::blocker`] again.
     fn still_blocks(&self, blocker: &Blocker) -> bool;

@@ -3,17 +3,15 @@
 use super::{attachment::Attachment, open_file::NO_MEMBARRIER};
 use crate::acquire::{
     local::LocalState,
-    site::{Limit, Outcome, Overwritten, Site, Waiter},
+    site::{Limit, Outcome, Overdue, Overwritten, Site, Waiter},
 };
-use crate::algorithm::{
-    Blocker,
-    bias::{BiasOwner, Mark},
-};
+use crate::algorithm::{Blocker, bias::Mark};
 use crate::error::{Error, Result};
 use crate::os::{
     clock,
     liveness_lock::{Probe, Seen},
     membarrier,
+    process::{self, ProcessState},
 };
 use crate::recovery;
 use crate::registers::FileLock;
@@ -139,7 +137,7 @@ impl<'a> Site for FileSite<'a> {
         })
     }
 
-    fn heavy_barrier(&self, _: BiasOwner) -> Result<()> {
+    fn heavy_barrier(&self) -> Result<()> {
         membarrier::everywhere().map_err(|_| Error::Unsupported(NO_MEMBARRIER))
     }
 
@@ -173,6 +171,13 @@ impl<'a> Site for FileSite<'a> {
     fn reap(&self, slot: usize) -> Result<bool> {
         let file = &self.attachment.file;
         recovery::reap(file.view(), &Probe::new(file.reopen(), self.attachment.slot), slot)
+    }
+
+    fn is_stopped(&self, slot: usize) -> bool {
+        let record = &self.attachment.file.view().slots()[slot];
+        let (pid, tid) = (record.pid.load(Relaxed), record.tid.load(Relaxed));
+        record.pid_namespace.load(Relaxed) == process::pid_namespace()
+            && process::state_of(pid, tid) == ProcessState::Stopped
     }
 
     fn pause(&self) {
@@ -224,6 +229,10 @@ impl Waiter for FileWaiter<'_> {
 
     fn was_parked(&self) -> bool {
         self.waiter.was_parked()
+    }
+
+    fn is_overdue(&mut self, first: Option<(usize, u64)>, ahead: usize) -> Overdue {
+        self.waiter.is_overdue(first, ahead)
     }
 
     /// Where no descriptor is to be had to look through, `slot` counts as alive, and observers of the file are told so.

@@ -294,7 +294,7 @@ mod tests {
         let checksum = fnv1a(&bytes[..56]);
         bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
         match HeaderPrefix::decode(&bytes, 0) {
-            Err(HeaderFault::Version(why)) => assert!(why.contains("4.0") && why.contains("3.x"), "{why}"),
+            Err(HeaderFault::Version(why)) => assert!(why.contains("5.0") && why.contains("4.x"), "{why}"),
             other => panic!("{other:?}"),
         }
     }

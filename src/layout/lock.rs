@@ -80,7 +80,7 @@ impl PreviousOwner {
 }
 
 /// What one slot says about itself in one lock, besides its `number`. Written by the slot's owner, or by whoever
-/// holds the slot's byte lock after its death; `wake`, `parked` and `successor` also by those who wait for the slot.
+/// holds the slot's byte lock after its death; `wake`, `parked`, `successor` and `evicted` by those who wait for the slot.
 #[repr(C, align(128))]
 pub struct Cell {
     /// 0, or the fencing token with which this slot is in the critical section; all ones while it tries to enter.
@@ -97,7 +97,12 @@ pub struct Cell {
     /// Since when the slot's call has waited, in the queue, in the standby queue or on a ring (`CLOCK_MONOTONIC`,
     /// nanoseconds); 0 = it does not, or has not for longer than a first look takes. For observers.
     pub waiting_since: AtomicU64,
-    reserved: [AtomicU64; 3],
+    /// The number of the slot's doorway, which counts on from one participant in the slot to the next.
+    pub doorway: AtomicU64,
+    /// The latest of its doorways that others pass over: [`crate::algorithm::eviction`]. Written by those who wait for
+    /// the slot.
+    pub evicted: AtomicU64,
+    reserved: AtomicU64,
     kind: [AtomicU64; 8],
 }
 
@@ -151,6 +156,8 @@ const _: () = {
     assert!(offset_of!(Cell, parked) == 20);
     assert!(offset_of!(Cell, successor) == 24);
     assert!(offset_of!(Cell, waiting_since) == 32);
+    assert!(offset_of!(Cell, doorway) == 40);
+    assert!(offset_of!(Cell, evicted) == 48);
     assert!(KIND_IN_CELL == 64);
 };
 

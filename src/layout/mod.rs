@@ -22,7 +22,7 @@ pub use text::Text;
 pub use view::{CellOffset, LockView, RegionPointer, View};
 
 /// Format version: another major number cannot be read; a larger minor number adds only what may be ignored.
-pub const FORMAT_MAJOR: u16 = 3;
+pub const FORMAT_MAJOR: u16 = 4;
 /// See [`FORMAT_MAJOR`].
 pub const FORMAT_MINOR: u16 = 0;
 
@@ -95,7 +95,7 @@ mod tests {
             offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
-        compare("Cell", offsets!(Cell: held since wake parked successor waiting_since));
+        compare("Cell", offsets!(Cell: held since wake parked successor waiting_since doorway evicted));
         compare("Ring words", offsets!(RingWords: bound));
         compare("Ring cell", offsets!(RingCell: state link membership));
         let header = rows("Header");

@@ -1,6 +1,6 @@
 //! Who we are, and what /proc says of others: for people to read, never to decide.
 
-use std::os::unix::fs::MetadataExt;
+use std::{ffi::CStr, fmt, io::Write, os::unix::fs::MetadataExt};
 
 /// This process, as its PID namespace numbers it.
 pub fn pid() -> u32 {
@@ -38,15 +38,38 @@ pub enum ProcessState {
     Unknown,
 }
 
-/// Looks a thread up in /proc. Only meaningful for a pid of our own namespace.
+/// Looks a thread up in /proc. Only meaningful for a pid of our own namespace. Allocates nothing: waiters ask.
 pub fn state_of(pid: u32, tid: u32) -> ProcessState {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat"))
-        .or_else(|_| std::fs::read_to_string(format!("/proc/{pid}/stat")));
+    // Longer than the state's place in it can be: a pid, a name of at most 64 bytes in parentheses.
+    let mut stat = [0; 128];
+    let read = read_start(format_args!("/proc/{pid}/task/{tid}/stat"), &mut stat)
+        .or_else(|| read_start(format_args!("/proc/{pid}/stat"), &mut stat))
+        .unwrap_or(0);
     // The state is the letter after the program's name, which is in parentheses and may contain any.
-    match stat.ok().and_then(|stat| stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())) {
-        Some('T' | 't') => ProcessState::Stopped,
-        Some('R' | 'S' | 'D' | 'I') => ProcessState::Running,
+    let name_ends = stat[..read].windows(2).rposition(|two| two == b") ");
+    match name_ends.and_then(|at| stat[..read].get(at + 2)) {
+        Some(b'T' | b't') => ProcessState::Stopped,
+        Some(b'R' | b'S' | b'D' | b'I') => ProcessState::Running,
         _ => ProcessState::Unknown,
+    }
+}
+
+/// Reads the first bytes of a file. Returns how many.
+fn read_start(path: fmt::Arguments, into: &mut [u8]) -> Option<usize> {
+    // The last byte stays 0.
+    let mut name = [0; 64];
+    (&mut name[..63]).write_fmt(path).ok()?;
+    let name = CStr::from_bytes_until_nul(&name).ok()?;
+    // SAFETY: the name ends with a NUL.
+    let descriptor = unsafe { libc::open(name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if descriptor < 0 {
+        return None;
+    }
+    // SAFETY: the buffer is ours and as long as we say; the descriptor is ours, and closed once.
+    unsafe {
+        let read = libc::read(descriptor, into.as_mut_ptr().cast(), into.len());
+        libc::close(descriptor);
+        usize::try_from(read).ok()
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
     parking::{EARLY, ParkingSpot, Standby, WHEN_LEFT},
     stop::Stop,
 };
-use crate::acquire::site::{Limit, Outcome};
+use crate::acquire::site::{Limit, Outcome, Overdue};
 use crate::algorithm::Blocker;
 use crate::os::{clock, fork, futex};
 use crate::sync::{
@@ -45,6 +45,15 @@ const STANDBY_FOR_ALL: u64 = 250_000;
 const STANDBY_AT_LEAST: u64 = 100_000;
 const STANDBY_AT_MOST: u64 = 1_000_000;
 
+/// Who could enter and has not for so long may be stopped: a wake-up takes 50 microseconds. For each one before the waiter
+/// as long again, up to some: those in between are to have the first try.
+const OVERDUE: u64 = 2_000_000;
+const OVERDUE_FOR_AT_MOST: u64 = 4;
+/// So many times as long, and it does not matter why: programs that compute have the processors. Longer where the order
+/// is what was asked for.
+const NEVER_COMES: u64 = 4;
+const NEVER_COMES_IN_ORDER: u64 = 25;
+
 /// Between two questions whether a wait is to end, if no signal comes.
 const ASK_INTERRUPT: u64 = 20_000_000;
 
@@ -59,6 +68,8 @@ fn at_random(time: u64) -> u64 {
 pub struct Waiter<'a> {
     limit: Limit,
     patience: u64,
+    /// Whether it never let anybody pass.
+    is_strict: bool,
     stop: Stop<'a>,
     /// When the interrupt was asked last, or waiting began.
     asked: u64,
@@ -77,6 +88,8 @@ pub struct Waiter<'a> {
     waiting_since: &'a AtomicU64,
     /// Whether it is this wait that `waiting_since` speaks of, and not one around it.
     is_told: bool,
+    /// Who could enter and has not, and since when.
+    overdue: Option<((usize, u64), u64)>,
 }
 
 impl<'a> Waiter<'a> {
@@ -91,6 +104,7 @@ impl<'a> Waiter<'a> {
         Self {
             limit,
             patience,
+            is_strict: patience == 0,
             stop,
             asked: 0,
             adaptive,
@@ -102,6 +116,7 @@ impl<'a> Waiter<'a> {
             since,
             waiting_since,
             is_told: false,
+            overdue: None,
         }
     }
 
@@ -147,6 +162,27 @@ impl<'a> Waiter<'a> {
                 self.patience -= at_random(now) % (self.patience / 2 + 1);
                 0
             }
+        }
+    }
+
+    /// Returns whether those before this waiter should have come by now; see [`crate::acquire::site::Waiter::is_overdue`].
+    pub fn is_overdue(&mut self, first: Option<(usize, u64)>, ahead: usize) -> Overdue {
+        let Some(first) = first else {
+            self.overdue = None;
+            return Overdue::No;
+        };
+        let now = clock::monotonic_ns();
+        let since = match self.overdue.filter(|(known, _)| *known == first) {
+            Some((_, since)) => since,
+            None => self.overdue.insert((first, now)).1,
+        };
+        let limit = OVERDUE * (ahead as u64).clamp(1, OVERDUE_FOR_AT_MOST);
+        let never = limit * if self.is_strict { NEVER_COMES_IN_ORDER } else { NEVER_COMES };
+        match now - since {
+            overdue if overdue >= never => Overdue::Yes,
+            overdue if overdue >= limit => Overdue::IfStopped,
+            overdue if overdue >= limit / 2 => Overdue::Call,
+            _ => Overdue::No,
         }
     }
 
@@ -206,9 +242,12 @@ impl<'a> Waiter<'a> {
         }
         let ahead = blocker.ahead.max(1) as u64;
         let early = (waited / CHECK_EARLY_SHARE).max(CHECK_FIRST) * ahead;
-        let nap = if ahead > 1 { early } else { early.min(CHECK_NEXT).max(waited / CHECK_NEXT_SHARE) }
-            .min(CHECK_AT_MOST);
-        let outcome = self.park(&unchanged, spot, !next, Duration::from_nanos(nap.min(left)));
+        let nap = if ahead > 1 { early } else { early.min(CHECK_NEXT).max(waited / CHECK_NEXT_SHARE) };
+        let at_most = if self.overdue.is_some() { OVERDUE / 2 } else { CHECK_AT_MOST };
+        let nap = nap.min(at_most);
+        // Whoever is to be woken by the next one's unlock, should the next one not come, must not sleep through it.
+        let early_too = !next && (self.adaptive.is_eager() || nap > OVERDUE);
+        let outcome = self.park(&unchanged, spot, early_too, Duration::from_nanos(nap.min(left)));
         // Not if it was only unparked early, or by somebody who wants it to look again.
         if outcome == Outcome::LookAgain && !unchanged() {
             self.woken = true;
@@ -297,12 +336,11 @@ impl<'a> Waiter<'a> {
         &mut self,
         unchanged: impl Fn() -> bool,
         spot: ParkingSpot,
-        further_back: bool,
+        early_too: bool,
         nap: Duration,
     ) -> Outcome {
         // Acquire. Partner: the release in `ParkingSpot::unpark_all`; read before the last look, so that a wake after it counts.
         let seen = spot.wake.load(Acquire);
-        let early_too = further_back && self.adaptive.is_eager();
         spot.parked.store(if early_too { EARLY } else { WHEN_LEFT }, Relaxed);
         let cancel = self.stop.cancel;
         cancel.about_to_park(spot.name);

@@ -28,7 +28,7 @@ fn threads_attach_while(mutex: &Mutex, renames: impl FnOnce()) {
     let attached = thread::scope(|threads| {
         let attaching = threads.spawn(|| {
             let mut attached = 0;
-            while !done.load(SeqCst) {
+            while attached == 0 || !done.load(SeqCst) {
                 elsewhere(|| mutex.lock().map(drop)).unwrap();
                 attached += 1;
             }

@@ -64,6 +64,9 @@ pub struct Tally {
     pub waits: AtomicUsize,
     pub withdrawals: AtomicUsize,
     pub back_offs: AtomicUsize,
+    /// How often somebody passed over those before it, and how often somebody found that it had lost its place.
+    pub evictions: AtomicUsize,
+    pub lost: AtomicUsize,
     /// Entries of those who do not wait, or not for long.
     pub hurried_entries: AtomicUsize,
     pub biased_entries: AtomicUsize,

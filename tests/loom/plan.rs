@@ -49,6 +49,8 @@ pub struct Visit {
     pub fast: bool,
     /// Whether it leaves the queue once to let others pass.
     pub is_patient: bool,
+    /// How often it passes over those before it, if nobody is inside.
+    pub evicts: usize,
     /// Whether it abandons the lock.
     pub abandons: bool,
     /// Whether it leaves data torn that a dead holder left so, which closes the lock for everyone.
@@ -64,6 +66,7 @@ pub const LOCK: Visit = Visit {
     takes_bias: false,
     fast: false,
     is_patient: false,
+    evicts: 0,
     abandons: false,
     leaves_torn: false,
     resets: false,
@@ -76,6 +79,8 @@ pub const TRY: Visit = Visit { limit: Limit::Never, ..LOCK };
 pub const TIMED: Visit = Visit { limit: Limit::For(Duration::ZERO), ..LOCK };
 /// Leaves the queue once to let others pass.
 pub const PATIENT: Visit = Visit { is_patient: true, ..LOCK };
+/// Passes once over those before it, if nobody is inside.
+pub const EVICT: Visit = Visit { evicts: 1, ..LOCK };
 /// Leaves data torn that a dead holder left so, which closes the lock for everyone.
 pub const LEAVE_TORN: Visit = Visit { leaves_torn: true, ..LOCK };
 /// Opens a lock again that is closed for everyone.
@@ -206,6 +211,11 @@ impl Plan {
     /// Returns whether somebody waits as long as it takes.
     pub fn has_waiters(&self) -> bool {
         self.visits.iter().flatten().any(|visit| visit.limit == Limit::Forever)
+    }
+
+    /// Returns whether somebody revokes a bias, or passes over another one.
+    pub fn needs_barriers(&self) -> bool {
+        self.may_be_biased || self.visits.iter().flatten().any(|visit| visit.evicts > 0)
     }
 
     /// Returns whether the lock may be closed for everyone.

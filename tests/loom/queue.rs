@@ -1,7 +1,7 @@
 //! The queue, without a bias: the bakery, the owner words, and what is done for the dead.
 
 use crate::oracle::{Tally, get};
-use crate::plan::{ABANDON, Death, Form, LEAVE_TORN, LOCK, PATIENT, Plan, RESET, TIMED, TRY, is_long};
+use crate::plan::{ABANDON, Death, EVICT, Form, LEAVE_TORN, LOCK, PATIENT, Plan, RESET, TIMED, TRY, is_long};
 use crate::search::all_hold;
 use turnlock::trace::Step;
 
@@ -107,6 +107,24 @@ fn who_lets_others_pass_leaves_the_queue_and_comes_back() {
     let plans = Plan::queue(&[&[LOCK], &[PATIENT]]).preemptions(4).in_each_slot();
     let tally = all_hold("a patient one beside a locker", &plans, 20_000);
     assert!(get(&tally.back_offs) > 0, "nobody ever backed off");
+}
+
+#[test]
+fn who_is_passed_over_queues_again() {
+    let plans = Plan::queue(&[&[LOCK], &[EVICT]]).preemptions(4).in_each_slot();
+    let tally = all_hold("a locker and one who passes over it", &plans, 1000);
+    assert!(
+        get(&tally.evictions) > 0 && get(&tally.lost) > 0,
+        "nobody was passed over, or nobody lost its place by it"
+    );
+    let plans = Plan::queue(&[&[EVICT], &[EVICT]]).preemptions(3).in_each_slot();
+    all_hold("two who pass over each other", &plans, 1000);
+    let plans = Plan::queue(&[&[LOCK], &[LOCK], &[EVICT]]).preemptions(2).in_each_slot();
+    let tally = all_hold("two lockers and one who passes over them", &plans, 1000);
+    assert!(
+        get(&tally.evictions) > 0 && get(&tally.lost) > 0,
+        "nobody was passed over, or nobody lost its place by it"
+    );
 }
 
 #[test]
@@ -237,6 +255,15 @@ mod with_mutants {
         // Who waits for the dead one is the next one itself: only who does not stand in the queue lets another one in.
         let plan = Plan::queue(&[&[LOCK], &[LOCK.dying(Death::Torn), LOCK]]);
         both_are_caught(Mutant::ClearBeforeNotice, &plan, &[OwnerDead, Data]);
+    }
+
+    #[test]
+    fn without_a_look_or_a_fence_who_passes_over_another_is_inside_with_it() {
+        let plan = Plan::queue(&[&[LOCK], &[EVICT]]).preemptions(3);
+        for mutant in [Mutant::EvictsHolder, Mutant::NoFenceToEvict, Mutant::EntryCheckBeforeFlag] {
+            is_caught(mutant, &plan, &[Exclusion, Data, Token]);
+        }
+        is_caught(Mutant::NoFenceInFencedMode, &plan, &[Exclusion, Data, Token]);
     }
 
     // Two words need the order of their own stores and loads, beside the fences.

@@ -27,6 +27,8 @@ pub struct Scene {
     pub choosing: Vec<AtomicU64>,
     pub bound: AtomicU32,
     pub held: Vec<AtomicU64>,
+    pub doorways: Vec<AtomicU64>,
+    pub evicted: Vec<AtomicU64>,
     pub token: AtomicU64,
     pub state: AtomicU32,
     pub bias: AtomicU64,
@@ -62,6 +64,10 @@ pub struct Now {
     /// Whose byte lock it has besides its own.
     pub reaps: Option<usize>,
     pub since: u64,
+    /// Whether it tells those before it that they lost their places.
+    pub evicts: bool,
+    /// Whose places these were.
+    pub told: [usize; 3],
 }
 
 // SAFETY: whether the cells are used by one thread at a time is what the models ask; loom fails where they are not.
@@ -81,6 +87,8 @@ impl Scene {
             choosing: if plan.form == Form::OneWord { Vec::new() } else { registers() },
             bound: AtomicU32::new(if plan.raise_bound { 1 } else { slots as u32 }),
             held: registers(),
+            doorways: registers(),
+            evicted: registers(),
             token: AtomicU64::new(0),
             state: AtomicU32::new(Health::Consistent as u32),
             bias: AtomicU64::new(0),
@@ -93,9 +101,10 @@ impl Scene {
         })
     }
 
-    /// The bias word's mark of a slot: of a process without membarrier, which loom has not either.
+    /// The bias word's mark of a slot: where somebody needs the barrier, of a process without membarrier, which loom has
+    /// not either.
     pub fn mark(&self, slot: usize) -> Mark {
-        Mark::new(slot, true)
+        Mark::new(slot, self.plan.needs_barriers())
     }
 
     pub fn now(&self, me: usize) -> MutexGuard<'_, Now> {
@@ -128,7 +137,7 @@ impl Scene {
                 now.won = true;
                 now.inside = true;
                 self.arrive(me);
-                self.check_order(me, now.before_me);
+                self.check_order(me, now.before_me, now.told);
                 if visit.limit != Limit::Forever {
                     count(&self.tally.hurried_entries);
                 }
@@ -165,6 +174,11 @@ impl Scene {
                 count(&self.tally.withdrawals);
             }
             Step::BackOff => count(&self.tally.back_offs),
+            Step::Evicted => count(&self.tally.lost),
+            Step::PassedOver => {
+                now.evicts = false;
+                count(&self.tally.evictions);
+            }
             _ => {}
         }
         visit.death == Some(Death::At(step))
@@ -177,10 +191,20 @@ impl Scene {
         self.oracle.waiting[me].store(0, SeqCst);
     }
 
-    /// Checks that those who stood in the queue when `me` began its doorway do not stand there still.
-    fn check_order(&self, me: usize, before_me: [usize; 3]) {
+    /// Slot `me` looks at the words by which `slot` can be passed over.
+    pub fn looks_at_place_of(&self, me: usize, slot: usize) {
+        let mut now = self.now(me);
+        if now.evicts {
+            now.told[slot] = self.oracle.waiting[slot].load(SeqCst);
+        }
+    }
+
+    /// Checks that those who stood in the queue when `me` began its doorway do not stand there still, unless `me` has told
+    /// them that they lost their places.
+    fn check_order(&self, me: usize, before_me: [usize; 3], told: [usize; 3]) {
         for (slot, place) in before_me.into_iter().enumerate() {
-            let overtaken = place != 0 && slot != me && self.oracle.waiting[slot].load(SeqCst) == place;
+            let stands_there = place != 0 && slot != me && self.oracle.waiting[slot].load(SeqCst) == place;
+            let overtaken = stands_there && told[slot] != place;
             assert!(!overtaken || !self.checks(Property::Order), "Order: slot {slot} was overtaken by {me}");
         }
     }

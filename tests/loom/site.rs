@@ -7,13 +7,14 @@ use crate::scene::{FREE, LOCKED, Scene};
 use turnlock::acquire::{
     liveness,
     local::LocalState,
-    site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
+    site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Unparked, Waiter},
 };
 use turnlock::algorithm::{
     Blocker, Place, Protocol,
     bakery::Bakery,
-    bias::{Bias, BiasOwner, BiasWord, Mark},
+    bias::{Bias, BiasWord, Mark},
     claim::Always,
+    eviction::Eviction,
     ownership::Ownership,
     ring::{LinkWord, Machines, Membership},
 };
@@ -169,6 +170,13 @@ impl<'a> Lock for At<'a> {
         &self.scene.held[slot]
     }
 
+    fn eviction(&self, slot: usize) -> Eviction<'_> {
+        if slot != self.me {
+            self.scene.looks_at_place_of(self.me, slot);
+        }
+        Eviction { doorway: &self.scene.doorways[slot], evicted: &self.scene.evicted[slot] }
+    }
+
     fn machines(&self) -> NoRing {
         NoRing
     }
@@ -265,8 +273,8 @@ impl<'a> Site for LoomSite<'a> {
         panic!("nobody writes that: {what:?}");
     }
 
-    fn heavy_barrier(&self, owner: BiasOwner) -> Result<()> {
-        unreachable!("every mark says that its process has no membarrier, but not {owner:?}");
+    fn heavy_barrier(&self) -> Result<()> {
+        unreachable!("where it is needed, every mark says that its process has no membarrier");
     }
 
     fn wants_bias(&self, _: bool) -> bool {
@@ -278,11 +286,15 @@ impl<'a> Site for LoomSite<'a> {
     fn bias_was_revoked(&self) {}
 
     fn waiter(&self, limit: Limit, _: u64, _: bool) -> LoomWaiter<'a> {
-        LoomWaiter { at: self.at, limit, lets_pass: self.visit.is_patient }
+        LoomWaiter { at: self.at, limit, lets_pass: self.visit.is_patient, evicts: self.visit.evicts }
     }
 
     fn reap(&self, slot: usize) -> Result<bool> {
         Ok(self.at.reap(slot))
+    }
+
+    fn is_stopped(&self, _: usize) -> bool {
+        true
     }
 
     fn pause(&self) {
@@ -295,6 +307,8 @@ pub struct LoomWaiter<'a> {
     at: At<'a>,
     limit: Limit,
     lets_pass: bool,
+    /// How often it will yet pass over those before it.
+    evicts: usize,
 }
 
 impl Waiter for LoomWaiter<'_> {
@@ -333,9 +347,23 @@ impl Waiter for LoomWaiter<'_> {
         false
     }
 
+    /// At once: that it is too soon is no harm.
+    fn is_overdue(&mut self, first: Option<(usize, u64)>, _: usize) -> Overdue {
+        if self.evicts == 0 {
+            return Overdue::No;
+        }
+        if first.is_none() {
+            self.at.scene.look_again_later();
+            return Overdue::No;
+        }
+        self.evicts -= 1;
+        self.at.scene.now(self.at.me).evicts = true;
+        Overdue::Yes
+    }
+
     fn check_alive(&mut self, slot: usize) -> Result<bool> {
         let reaped = self.at.reap(slot);
-        if !reaped && self.limit == Limit::Forever {
+        if !reaped && self.limit == Limit::Forever && self.evicts == 0 {
             self.at.scene.look_again_later();
         }
         Ok(reaped)

@@ -14,12 +14,21 @@ pub struct Cell {
     pub link: AtomicU64,
     pub membership: AtomicU32,
     pub held: AtomicU64,
+    pub doorway: AtomicU64,
+    pub evicted: AtomicU64,
 }
 
 impl Cell {
     pub fn new() -> Self {
         let word = || AtomicU64::new(0);
-        Cell { state: word(), link: word(), membership: AtomicU32::new(0), held: word() }
+        Cell {
+            state: word(),
+            link: word(),
+            membership: AtomicU32::new(0),
+            held: word(),
+            doorway: word(),
+            evicted: word(),
+        }
     }
 }
 

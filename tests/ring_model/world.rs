@@ -16,12 +16,13 @@ use turnlock::acquire::attempt::{Attempt, Discipline, LockConfig};
 use turnlock::acquire::liveness;
 use turnlock::acquire::local::LocalState;
 use turnlock::acquire::operations::Acquisition;
-use turnlock::acquire::site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter};
+use turnlock::acquire::site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Unparked, Waiter};
 use turnlock::algorithm::{
     Blocker,
     bakery::Bakery,
-    bias::{Bias, BiasOwner, BiasWord, Mark},
+    bias::{Bias, BiasWord, Mark},
     claim::Always,
+    eviction::Eviction,
     ownership::{Health, Ownership},
     ring::{InWords, Membership, Rule},
 };
@@ -271,6 +272,10 @@ impl<'a> Lock for RingLock<'a> {
     fn held(&self, slot: usize) -> &AtomicU64 {
         &self.world.cells[slot].held
     }
+    fn eviction(&self, slot: usize) -> Eviction<'_> {
+        let cell = &self.world.cells[slot];
+        Eviction { doorway: &cell.doorway, evicted: &cell.evicted }
+    }
     fn machines(&self) -> Watched<'a> {
         let World { cells, slots_in_use, ring_bound, record, lifetimes, .. } = self.world;
         let (user, inner) = (self.user, InWords { cells, slots_in_use, ring_bound });
@@ -356,8 +361,8 @@ impl<'a> Site for Participant<'a> {
     fn overwritten(&self, what: Overwritten) -> Error {
         panic!("{what:?}")
     }
-    fn heavy_barrier(&self, _: BiasOwner) -> Result<()> {
-        panic!("a ring is never biased")
+    fn heavy_barrier(&self) -> Result<()> {
+        panic!("nobody is evicted")
     }
     fn wants_bias(&self, _: bool) -> bool {
         false
@@ -369,6 +374,9 @@ impl<'a> Site for Participant<'a> {
     }
     fn reap(&self, slot: usize) -> Result<bool> {
         Ok(self.lock.reap(slot))
+    }
+    fn is_stopped(&self, _: usize) -> bool {
+        false
     }
     fn pause(&self) {
         thread::yield_now();
@@ -423,6 +431,9 @@ impl Waiter for Wait<'_> {
     }
     fn was_parked(&self) -> bool {
         false
+    }
+    fn is_overdue(&mut self, _: Option<(usize, u64)>, _: usize) -> Overdue {
+        Overdue::No
     }
     fn check_alive(&mut self, slot: usize) -> Result<bool> {
         Ok(self.lock.reap(slot))

@@ -98,6 +98,26 @@ fn waiters_that_let_others_pass_come_back() {
 }
 
 #[test]
+fn waiters_that_are_passed_over_queue_again() {
+    let tally = all_hold("evictions among three", Plan { evict: true, ..Plan::new(3, 5) }, 8000);
+    assert!(came_up(&[&tally.evictions]));
+    let tally =
+        all_hold("evictions among five", Plan { evict: true, withdraw: true, ..Plan::new(5, 3) }, 4000);
+    assert!(came_up(&[&tally.evictions, &tally.withdrawals]));
+}
+
+#[test]
+fn evictions_and_deaths_at_a_biased_lock_block_nobody() {
+    let plan = Plan { evict: true, bias: true, patient: true, ..Plan::mortal(4, 5) };
+    let tally = all_hold("evictions, bias, patience and deaths among four", plan, 16_000);
+    assert!(all_deaths_came_up(&tally));
+    assert!(came_up(&[&tally.evictions, &tally.biased, &tally.revocations, &tally.back_offs]));
+    let plan = Plan { evict: true, bias: true, ..Plan::mortal(3, 5) };
+    let tally = all_hold("evictions, bias and deaths among three", plan, 16_000);
+    assert!(all_deaths_came_up(&tally) && came_up(&[&tally.evictions, &tally.deaths_biased]));
+}
+
+#[test]
 fn on_a_ring_deaths_and_withdrawals_block_nobody() {
     let plan = Plan { ring: true, careless: true, ..Plan::mortal(4, 4) };
     let tally = all_hold("rings and deaths among four", plan, 10_000);

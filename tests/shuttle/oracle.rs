@@ -25,6 +25,8 @@ pub struct Tally {
     /// Revocations of a bias that began, and biased locks whose owner died inside.
     pub revocations: PlainUsize,
     pub back_offs: PlainUsize,
+    /// How often a waiter passed over those before it.
+    pub evictions: PlainUsize,
     /// Waits that were cancelled or timed out, and tries that failed.
     pub withdrawals: PlainUsize,
     pub abandoned: PlainUsize,
@@ -58,6 +60,9 @@ pub struct Oracle {
     waiting: [PlainUsize; MOST],
     /// For each slot, the waits that stood in the queue when its doorway began.
     before: [[PlainUsize; MOST]; MOST],
+    /// For each slot, whether it is telling those before it that they lost their places, and the waits that it told.
+    evicts: [PlainBool; MOST],
+    told: [[PlainUsize; MOST]; MOST],
     /// For each slot, is it in its doorway?
     in_doorway: [PlainBool; MOST],
     /// How many waits began.
@@ -119,6 +124,8 @@ impl Oracle {
             by_bias: Default::default(),
             waiting: Default::default(),
             before: Default::default(),
+            evicts: Default::default(),
+            told: Default::default(),
             in_doorway: Default::default(),
             begun: Default::default(),
             last_token: Default::default(),
@@ -170,6 +177,8 @@ impl Oracle {
             Step::Withdraw => self.waiting[me].store(0, SeqCst),
             Step::BackOff => count(&self.tally.back_offs),
             Step::Revoke => count(&self.tally.revocations),
+            Step::Evict => self.evicts[me].store(false, SeqCst),
+            Step::PassedOver => count(&self.tally.evictions),
             Step::Won => self.arrive(me, false),
             Step::Section if !self.inside[me].load(SeqCst) => {
                 self.arrive(me, true);
@@ -210,8 +219,22 @@ impl Oracle {
             return;
         }
         for (slot, wait) in self.before[me].iter().map(|wait| wait.load(SeqCst)).enumerate() {
-            let overtaken = wait != 0 && self.waiting[slot].load(SeqCst) == wait;
+            let stands_there = wait != 0 && self.waiting[slot].load(SeqCst) == wait;
+            let overtaken = stands_there && self.told[me][slot].load(SeqCst) != wait;
             assert!(!overtaken || !self.checks(Property::Order), "Order: slot {slot} was overtaken by {me}");
+        }
+    }
+
+    /// The task that runs is about to tell those before it that they lost their places.
+    pub fn begin_evicting(&self) {
+        self.evicts[self.slot[task()].load(SeqCst)].store(true, SeqCst);
+    }
+
+    /// The task that runs looks at the words by which `slot` can be passed over.
+    pub fn look_at_place_of(&self, slot: usize) {
+        let me = self.slot[task()].load(SeqCst);
+        if self.evicts[me].load(SeqCst) {
+            self.told[me][slot].store(self.waiting[slot].load(SeqCst), SeqCst);
         }
     }
 
@@ -229,6 +252,7 @@ impl Oracle {
     pub fn forget(&self, me: usize) {
         self.depart(me);
         self.waiting[me].store(0, SeqCst);
+        self.evicts[me].store(false, SeqCst);
         self.in_doorway[me].store(false, SeqCst);
     }
 

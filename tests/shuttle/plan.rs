@@ -32,6 +32,8 @@ pub struct Plan {
     pub bias: bool,
     /// May they let others pass for a while?
     pub patient: bool,
+    /// May waiters pass over those before them, which may well be running?
+    pub evict: bool,
     /// Is the lock a ring?
     pub ring: bool,
     /// Does the doorway take no notice of the others' numbers?
@@ -50,6 +52,7 @@ impl Plan {
             careless: false,
             bias: false,
             patient: false,
+            evict: false,
             ring: false,
             unread_numbers: false,
             only: None,

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as PlainU64;
 use turnlock::acquire::liveness;
 use turnlock::acquire::local::LocalState;
-use turnlock::acquire::site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter};
+use turnlock::acquire::site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Unparked, Waiter};
 use turnlock::algorithm::{
     Blocker, Place,
     bakery::{Bakery, Line, Registers},
-    bias::{Bias, BiasOwner, BiasWord, Mark},
+    bias::{Bias, BiasWord, Mark},
     claim::Always,
+    eviction::Eviction,
     ownership::{Health, Ownership},
     ring::{InWords, LinkWord, MachineCell, MachineWords, Machines, Membership},
 };
@@ -35,6 +36,8 @@ const PATIENCE: u64 = 3;
 /// One slot's words of the lock.
 pub struct Cell {
     pub held: AtomicU64,
+    doorway: AtomicU64,
+    evicted: AtomicU64,
     state: AtomicU64,
     link: AtomicU64,
     membership: AtomicU32,
@@ -73,6 +76,8 @@ impl World {
         let word = || AtomicU64::new(0);
         let cell = |_| Cell {
             held: word(),
+            doorway: word(),
+            evicted: word(),
             state: word(),
             link: word(),
             membership: AtomicU32::new(0),
@@ -247,6 +252,11 @@ impl<'a> Lock for TheLock<'a> {
     fn held(&self, slot: usize) -> &AtomicU64 {
         &self.0.cells[slot].held
     }
+    fn eviction(&self, slot: usize) -> Eviction<'_> {
+        let cell = &self.0.cells[slot];
+        self.0.oracle.look_at_place_of(slot);
+        self.0.oracle.watch(Eviction { doorway: &cell.doorway, evicted: &cell.evicted })
+    }
     fn machines(&self) -> WatchedMachines<'a> {
         let World { cells, bound, ring_bound, oracle, .. } = self.0;
         WatchedMachines { inner: InWords { cells, slots_in_use: bound, ring_bound }, oracle }
@@ -340,7 +350,7 @@ impl<'a> Site for Participant<'a> {
     }
 
     /// Nothing, since everything is sequentially consistent; or the kernel refuses it.
-    fn heavy_barrier(&self, _: BiasOwner) -> Result<()> {
+    fn heavy_barrier(&self) -> Result<()> {
         let refused = self.may_give_up() && thread_rng().gen_ratio(1, 20);
         if refused { Err(Error::Unsupported("refused")) } else { Ok(()) }
     }
@@ -355,6 +365,10 @@ impl<'a> Site for Participant<'a> {
     }
     fn reap(&self, slot: usize) -> Result<bool> {
         Ok(self.lock.0.reap(slot))
+    }
+    /// By chance.
+    fn is_stopped(&self, _: usize) -> bool {
+        thread_rng().gen_ratio(1, 2)
     }
     fn pause(&self) {
         thread::yield_now();
@@ -408,7 +422,10 @@ impl Waiter for Wait<'_> {
         if !unchanged() {
             return Outcome::LookAgain;
         }
-        thread::yield_now();
+        // After a yield another one goes on, by PCT at least: not always, where that one may be passed over.
+        if !self.site.oracle().plan.evict || thread_rng().gen_ratio(1, 2) {
+            thread::yield_now();
+        }
         self.site.oracle().watch(Outcome::CheckAlive)
     }
 
@@ -423,6 +440,17 @@ impl Waiter for Wait<'_> {
 
     fn was_parked(&self) -> bool {
         false
+    }
+    /// At any moment: that it is too soon is no harm.
+    fn is_overdue(&mut self, first: Option<(usize, u64)>, _: usize) -> Overdue {
+        let oracle = self.site.oracle();
+        match first {
+            Some(_) if oracle.plan.evict && thread_rng().gen_ratio(1, 2) => {
+                oracle.begin_evicting();
+                Overdue::Yes
+            }
+            _ => Overdue::No,
+        }
     }
     fn check_alive(&mut self, slot: usize) -> Result<bool> {
         Ok(self.site.lock.0.reap(slot))

@@ -54,12 +54,20 @@ fn failure(plan: &Plan, scheduler: impl Scheduler + 'static) -> Option<(usize, u
     Some((tally.schedules.load(SeqCst), seed.load(SeqCst), text))
 }
 
-/// The plan must fail for each of the properties, the others not being checked. `by_pct_alone`: what it takes is too rare
-/// in schedules that are random all over.
-fn is_caught(name: &str, plan: &Plan, properties: &[Property], by_pct_alone: bool) {
+/// Which schedules must catch a mutant: what it takes may be too rare in those that are random all over, or to need more
+/// preemptions than PCT makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Both,
+    PctAlone,
+    RandomAlone,
+}
+
+/// The plan must fail for each of the properties, the others not being checked.
+fn is_caught(name: &str, plan: &Plan, properties: &[Property], schedulers: By) {
     // Always the same, so that a mutant is caught in every run or in none.
     const SEED: u64 = 1974;
-    const SCHEDULES: usize = 20_000;
+    const SCHEDULES: usize = 60_000;
     for property in properties {
         let plan = Plan { only: Some(*property), ..plan.clone() };
         let by = |scheduler: &str, failure: Option<(usize, u64, String)>| {
@@ -70,15 +78,18 @@ fn is_caught(name: &str, plan: &Plan, properties: &[Property], by_pct_alone: boo
             assert!(caught, "{name} failed, but not by {property:?} ({scheduler}): {reason}");
             (schedules, seed, reason)
         };
-        let (pct, _, _) = by("PCT", failure(&plan, PctScheduler::new_from_seed(SEED, PCT_DEPTH, SCHEDULES)));
-        if by_pct_alone {
+        if schedulers != By::RandomAlone {
+            let pct = failure(&plan, PctScheduler::new_from_seed(SEED, PCT_DEPTH, SCHEDULES));
+            let (pct, _, _) = by("PCT", pct);
             say(format_args!("{name} caught by {property:?} in schedule {pct} (PCT)"));
+        }
+        if schedulers == By::PctAlone {
             continue;
         }
         let random = failure(&plan, RandomScheduler::new_from_seed(SEED, SCHEDULES));
         let (random, seed, reason) = by("random", random);
         let line = reason.lines().next().unwrap();
-        say(format_args!("{name} caught by {property:?} in schedule {random} (random), {pct} (PCT): {line}"));
+        say(format_args!("{name} caught by {property:?} in schedule {random} (random): {line}"));
         let again = failure(&plan, RandomScheduler::new_from_seed(seed, 1));
         assert_eq!(again, Some((1, seed, reason)), "{name} from the seed of the schedule that failed");
     }
@@ -87,7 +98,7 @@ fn is_caught(name: &str, plan: &Plan, properties: &[Property], by_pct_alone: boo
 fn is_caught_when_on(mutant: Mutant, plan: &Plan, properties: &[Property]) {
     let _field = Field::without_mutant();
     switch_on(Some(mutant));
-    is_caught(&format!("{mutant:?}"), plan, properties, false);
+    is_caught(&format!("{mutant:?}"), plan, properties, By::Both);
 }
 
 #[test]
@@ -115,7 +126,7 @@ fn when_the_number_is_cleared_before_the_notice_torn_data_come_without_it() {
 fn when_the_doorway_takes_no_notice_of_numbers_somebody_is_overtaken() {
     let _field = Field::without_mutant();
     let plan = Plan { unread_numbers: true, ..Plan::new(3, 3) };
-    is_caught("a doorway without looking", &plan, &[Order], false);
+    is_caught("a doorway without looking", &plan, &[Order], By::Both);
 }
 
 fn biased() -> Plan {
@@ -129,18 +140,47 @@ fn when_the_owner_looks_first_and_then_says_that_it_tries_two_are_inside() {
 
 #[test]
 fn when_the_number_is_cleared_before_the_bias_begins_two_are_inside() {
-    is_caught_when_on(Mutant::LeaveBeforeBias, &biased(), &[Exclusion, Data]);
+    is_caught_by(Mutant::LeaveBeforeBias, &biased(), &[Exclusion], By::PctAlone);
 }
 
 #[test]
 fn when_the_owner_takes_its_mark_out_of_the_bias_word_two_are_inside() {
     let _field = Field::without_mutant();
     switch_on(Some(Mutant::BiasByNonHead));
-    is_caught("BiasByNonHead", &biased(), &[Exclusion], true);
+    is_caught("BiasByNonHead", &biased(), &[Exclusion], By::PctAlone);
 }
 
 #[test]
 fn a_death_in_a_try_to_enter_is_told_though_it_was_none_inside() {
     let plan = Plan { bias: true, ..Plan::mortal(3, 5) };
     is_caught_when_on(Mutant::OwnerDeadByTrying, &plan, &[Notice]);
+}
+
+fn evicting() -> Plan {
+    Plan { evict: true, ..Plan::new(3, 5) }
+}
+
+fn is_caught_at_random(mutant: Mutant, plan: &Plan, properties: &[Property]) {
+    is_caught_by(mutant, plan, properties, By::RandomAlone);
+}
+
+fn is_caught_by(mutant: Mutant, plan: &Plan, properties: &[Property], schedulers: By) {
+    let _field = Field::without_mutant();
+    switch_on(Some(mutant));
+    is_caught(&format!("{mutant:?}"), plan, properties, schedulers);
+}
+
+#[test]
+fn when_who_passes_over_another_does_not_look_two_are_inside() {
+    is_caught_at_random(Mutant::EvictsHolder, &evicting(), &[Exclusion, Data]);
+}
+
+#[test]
+fn when_the_entry_step_looks_first_and_then_says_so_two_are_inside() {
+    is_caught_at_random(Mutant::EntryCheckBeforeFlag, &evicting(), &[Exclusion, Data]);
+}
+
+#[test]
+fn when_another_ones_eviction_is_believed_two_are_inside() {
+    is_caught_at_random(Mutant::BelievesEviction, &evicting(), &[Exclusion]);
 }

@@ -122,26 +122,37 @@ fn a_stopped_holder_is_never_robbed_and_time_limits_hold_meanwhile() {
     });
 }
 
+/// Whoever is stopped before its turn has lost its place when it goes on, and queues again.
 #[test]
-fn a_stopped_waiter_keeps_its_place() {
+fn a_stopped_waiter_is_passed_over() {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let path = place.lock_file();
     let mut holder = Puppet::that_holds(&path, "a");
-    let [mut first, mut second] = [1, 2].map(|waiting| {
+    let [mut first, mut second, mut third] = [1, 2, 3].map(|waiting| {
         let mut puppet = Puppet::at(&path, "a");
-        puppet.0.tell(if waiting == 1 { "lock" } else { "for 500" });
+        puppet.0.tell("lock");
         until_waiting(&path, "a", waiting);
         puppet
     });
-    first.0.signal(Signal::SIGSTOP);
+    for puppet in [&first, &second] {
+        puppet.0.signal(Signal::SIGSTOP);
+    }
     assert_eq!(holder.ask("unlock"), Said::Done);
-    assert_eq!(second.hear(), Said::Error(TURNLOCK_ERROR_TIMED_OUT));
-    assert_eq!(second.ask("try"), Said::Error(TURNLOCK_ERROR_WOULD_BLOCK));
-    first.0.signal(Signal::SIGCONT);
-    assert!(matches!(first.hear(), Said::Taken(_, false)));
-    assert_eq!(first.ask("unlock"), Said::Done);
-    assert!(matches!(second.ask("try"), Said::Taken(_, false)));
+    let Said::Taken(token, false) = third.hear() else { panic!("the two before it are stopped") };
+    for puppet in [&first, &second] {
+        puppet.0.signal(Signal::SIGCONT);
+    }
+    assert_eq!(holder.ask("try"), Said::Error(TURNLOCK_ERROR_WOULD_BLOCK), "nobody robs it");
+    assert_eq!(third.ask("unlock"), Said::Done);
+    let mut tokens = vec![];
+    for puppet in [&mut first, &mut second] {
+        let Said::Taken(token, false) = puppet.hear() else { panic!("it is free") };
+        tokens.push(token);
+        assert_eq!(puppet.ask("unlock"), Said::Done);
+    }
+    tokens.sort_unstable();
+    assert_eq!(tokens, [token + 1, token + 2]);
 }
 
 #[test]

@@ -44,14 +44,14 @@ fn serves_in_order(bakery: &Bakery<impl Registers>, order: &[usize]) {
     let tickets: Vec<u64> = order.iter().map(|slot| bakery.doorway(*slot).unwrap()).collect();
     for (turn, (slot, ticket)) in order.iter().zip(&tickets).enumerate() {
         for (later, later_ticket) in order.iter().zip(&tickets).skip(turn + 1) {
-            let blocker = bakery.blocker(*later, *later_ticket).unwrap().unwrap();
+            let blocker = bakery.blocker(*later, *later_ticket, |_| false).unwrap().unwrap();
             let before = order.iter().position(|s| s == later).unwrap() - 1;
             assert_eq!((blocker.slot, blocker.ahead), (order[before], before - turn + 1));
             assert!(bakery.still_blocks(&blocker));
             assert!(!bakery.is_next(*later, *later_ticket));
         }
         assert!(bakery.is_next(*slot, *ticket));
-        assert_eq!(bakery.blocker(*slot, *ticket), Ok(None));
+        assert_eq!(bakery.blocker(*slot, *ticket, |_| false), Ok(None));
         bakery.leave(*slot);
     }
 }
@@ -65,7 +65,7 @@ fn waits_for_the_doorway(bakery: &Bakery<impl Registers>) {
     bakery.0.set_choosing(0);
     assert_eq!(bakery.place(0), Place::Choosing);
     let ticket = bakery.doorway(1).unwrap();
-    let blocker = bakery.blocker(1, ticket).unwrap().unwrap();
+    let blocker = bakery.blocker(1, ticket, |_| false).unwrap().unwrap();
     assert_eq!((blocker.slot, blocker.ahead), (0, 1));
     assert!(bakery.still_blocks(&blocker) && !bakery.is_next(1, ticket));
     bakery.0.set_number(0, ticket);
@@ -134,7 +134,7 @@ fn looks_below_the_bound(bakery: &Bakery<impl Registers>, bound: &AtomicU32) {
     bakery.0.set_number(3, 8);
     bound.store(2, Relaxed);
     assert_eq!(bakery.doorway(0), Ok(1));
-    assert_eq!(bakery.blocker(0, 1), Ok(None));
+    assert_eq!(bakery.blocker(0, 1, |_| false), Ok(None));
     bound.store(u32::MAX, Relaxed);
     assert_eq!(bakery.doorway(0), Ok(9));
 }

@@ -1,0 +1,100 @@
+//! Eviction, from both sides: the entry step of the queue head, and how a waiter passes over those that do not come.
+
+use super::{
+    attempt::Attempt,
+    site::{Lock, Overdue, Site, Waiter},
+};
+use crate::algorithm::{
+    Place, Protocol,
+    bakery::Registers,
+    eviction::{Eviction, PassedOver},
+};
+use crate::mutants::{self, Mutant};
+use crate::sync::Ordering::Acquire;
+use crate::trace::{self, Step};
+
+/// The entry step, from the head of the queue. Nobody passes over the participant from then on, until its `held` is 0
+/// again. `false`: it lost its place.
+#[inline]
+pub fn enter<S: Site>(attempt: &Attempt<S>) -> bool {
+    let site = &attempt.site;
+    let (lock, me) = (site.lock(), site.me());
+    let entered = lock.eviction(me).enter(lock.held(me), site.mark());
+    if entered {
+        trace::at(Step::Enter);
+    }
+    entered
+}
+
+/// Takes [`enter`] back.
+#[inline]
+pub fn step_back<S: Site>(attempt: &Attempt<S>) {
+    let site = &attempt.site;
+    Eviction::step_back(site.lock().held(site.me()));
+}
+
+/// Passes over those before this participant that do not come though nothing keeps them from it.
+pub fn pass_over<S: Site>(
+    attempt: &Attempt<S>,
+    waiter: &mut S::Waiter,
+    number: u64,
+    passed: &mut PassedOver,
+) {
+    let site = &attempt.site;
+    let (lock, me) = (site.lock(), site.me());
+    let (mut first, mut ahead) = (None, 0);
+    lock.queue().each_before(me, number, |slot, place| {
+        if !passed.has(slot) {
+            ahead += 1;
+            // Somebody in the doorway comes after all who are numbered.
+            let order = (place == Place::Choosing, place, slot);
+            first = first.filter(|first| *first < order).or(Some(order));
+        }
+    });
+    let first = first.map(|(_, _, slot)| slot).filter(|first| !is_kept_waiting(lock, *first));
+    let doorway = first.map(|slot| (slot, lock.eviction(slot).doorway.load(Acquire)));
+    let overdue = waiter.is_overdue(doorway, ahead);
+    let Some(first) = first.filter(|_| overdue != Overdue::No) else { return };
+    if overdue == Overdue::Call {
+        lock.queue().each_before(me, number, |slot, _| {
+            lock.unpark(slot);
+        });
+    } else if overdue == Overdue::Yes || site.is_stopped(first) {
+        evict(attempt, number, passed, |slot| slot == first || site.is_stopped(slot));
+    }
+}
+
+/// Returns whether something else than itself keeps the first of the queue from entering: somebody is inside. As long as
+/// the lock is biased and the first has not revoked that, it is not waiting for whoever is inside.
+fn is_kept_waiting<L: Lock>(lock: &L, first: usize) -> bool {
+    let is_inside = |slot: usize| lock.held(slot).load(Acquire) != 0;
+    if lock.bias().owner().is_some() && !lock.bias().is_being_revoked() {
+        return is_inside(first);
+    }
+    (0..lock.queue().0.bound()).any(is_inside)
+}
+
+/// Has those before this participant lose their places that are `lost`, unless they are inside, or on the way in.
+fn evict<S: Site>(attempt: &Attempt<S>, number: u64, passed: &mut PassedOver, lost: impl Fn(usize) -> bool) {
+    let site = &attempt.site;
+    let (lock, me) = (site.lock(), site.me());
+    let mut told = PassedOver::NONE;
+    lock.queue().each_before(me, number, |slot, _| {
+        if !passed.has(slot) && lost(slot) && lock.eviction(slot).evict().is_some() {
+            told.insert(slot);
+        }
+    });
+    trace::at(Step::Evict);
+    // Partner: the barrier in `Eviction::enter`.
+    mutants::full_fence_unless(Mutant::NoFenceToEvict);
+    if !site.mark().is_fenced() && site.heavy_barrier().is_err() {
+        // Refused from now on: of nobody it is known whether it is inside. They have lost their places for nothing.
+        return;
+    }
+    lock.queue().each_before(me, number, |slot, _| {
+        if told.has(slot) && lock.eviction(slot).is_outside(lock.held(slot)) {
+            passed.insert(slot);
+        }
+    });
+    trace::at(Step::PassedOver);
+}
