@@ -12,6 +12,7 @@ pub mod number;
 pub mod others;
 pub mod place;
 pub mod process;
+pub mod progress;
 pub mod results;
 pub mod round;
 pub mod scenario;
@@ -19,6 +20,7 @@ pub mod schedule;
 pub mod self_check;
 pub mod shared;
 pub mod statistics;
+pub mod usage;
 pub mod work;
 pub mod worker;
 

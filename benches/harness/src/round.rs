@@ -43,7 +43,7 @@ impl Lengths {
     fn counted(&self, cell: &Cell) -> Duration {
         match cell.scenario.shape {
             Shape::Alone => self.alone,
-            Shape::Turns | Shape::Relay => WINDOW * self.windows,
+            Shape::Turns | Shape::Relay | Shape::Crowd { .. } => WINDOW * self.windows,
             Shape::HandOver => self.hand_over,
         }
     }
@@ -57,7 +57,7 @@ impl Lengths {
 /// What came of it.
 pub struct Round {
     pub entries: u64,
-    /// Of them those after somebody else's; for [`Shape::Relay`].
+    /// Of them those after another worker's.
     pub hand_overs: u64,
     pub seconds: f64,
     /// Processor time of all workers.
@@ -110,7 +110,7 @@ impl Ground {
             seconds: (last.at - first.at) as f64 * 1e-9,
             cpu_seconds: (last.cpu_time - first.cpu_time) as f64 * 1e-9,
             jain: samples.windows(2).map(|pair| pair[1].jain_since(&pair[0])).collect(),
-            waits: arena.take_waits(),
+            waits: arena.take_waits(cell.processes),
         })
     }
 
@@ -220,11 +220,11 @@ impl Crew<'_> {
 
     fn sample(&self) -> Sample {
         let count = |worker: usize| self.arena.notes[worker].0.entries.load(Relaxed);
-        let hand_overs = self.arena.notes.iter().map(|note| note.0.hand_overs.load(Relaxed));
+        let hand_overs = |worker: usize| self.arena.notes[worker].0.hand_overs.load(Relaxed);
         Sample {
             at: clock::now(),
             entries: (0..self.workers.len()).map(count).collect(),
-            hand_overs: hand_overs.sum(),
+            hand_overs: (0..self.workers.len()).map(hand_overs).sum(),
             cpu_time: self.workers.iter().map(Child::cpu_time).sum(),
         }
     }

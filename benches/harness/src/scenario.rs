@@ -11,6 +11,8 @@ pub enum Shape {
     Relay,
     /// Hold until all others want the lock, then for the section, and time from the unlock to the next one's entry.
     HandOver,
+    /// Lock, section, unlock, and a short sleep after every few entries, until the worker's share of the entries is done.
+    Crowd { share: u64 },
 }
 
 /// The number by which contenders of a cell are compared.
@@ -148,7 +150,7 @@ impl Scenario {
     pub fn measure(&self) -> Measure {
         match self.shape {
             Shape::Alone => Measure::Cost,
-            Shape::Turns => Measure::Rate,
+            Shape::Turns | Shape::Crowd { .. } => Measure::Rate,
             Shape::HandOver => Measure::Latency,
             Shape::Relay => Measure::Pace,
         }
