@@ -1,12 +1,13 @@
 //! Crowds do not collapse: turnlock's mutex with up to hundreds of participants, beside the robust mutex.
 //!
-//! `cargo bench --bench crowd` prints every table and a verdict, and writes every run as CSV.
+//! `cargo bench --bench crowd` prints every table and a verdict, and writes every run as CSV and a plot.
 //! `cargo bench --bench crowd -- --help` says what is measured and how.
 
 #![allow(missing_docs)]
 
 mod contender;
 mod csv;
+mod plot;
 mod results;
 mod run;
 mod table;
@@ -102,6 +103,10 @@ struct Cli {
     #[arg(long, value_name = "PATH", default_value_os_t = output("csv"))]
     csv: PathBuf,
 
+    /// Where to write the plot, as PNG
+    #[arg(long, value_name = "PATH", default_value_os_t = output("png"))]
+    plot: PathBuf,
+
     /// Name the contenders, and do nothing
     #[arg(long)]
     list: bool,
@@ -194,7 +199,8 @@ fn run(cli: &Cli, entrants: &[Entrant]) -> Result<(), String> {
     print!("{}{}", table::print(&results, size.limit), verdict::print(&results, wake_up, others));
     csv::write(&results, &environment.to_string(), &cli.csv)
         .map_err(|error| format!("{}: {error}", cli.csv.display()))?;
-    println!("\nEvery run: {}", cli.csv.display());
+    plot::draw(&results, &cli.plot).map_err(|error| format!("{}: {error}", cli.plot.display()))?;
+    println!("\nEvery run: {}\nPlot: {}", cli.csv.display(), cli.plot.display());
     Ok(())
 }
 

@@ -27,6 +27,10 @@ pub const WINDOW: Duration = Duration::from_secs(1);
 /// Processes run for so long before they are counted.
 const WARM_UP: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(1);
+/// Until everybody is attached and has been in once.
+const LONGEST_START: Duration = Duration::from_secs(60);
+/// Until everybody has left after the stop.
+pub const LONGEST_END: Duration = Duration::from_secs(20);
 /// A file has room for 128 participants by default. Larger crowds have a file that is made for so many.
 const LARGE: (usize, u32) = (100, 512);
 
@@ -70,7 +74,7 @@ pub enum End {
     Done,
     /// The time was over before the work was done.
     NotDone,
-    /// After as much time again not everybody had left the lock: killed.
+    /// [`LONGEST_END`] after the stop not everybody had left: killed.
     Hangs,
 }
 
@@ -118,8 +122,8 @@ fn in_place(kind: &dyn Kind, crowd: Crowd, size: &Size, place: &Place) -> Result
     let arena = Shared::<Arena>::new();
     let mut running = Running { crowd, arena: &arena, children: Vec::new() };
     running.start(kind, size, place).map_err(|error| format!("fork: {error}"))?;
-    if !running.until(size.limit, |running| running.is_ready())? {
-        return Err(format!("not everybody is ready after {:?}", size.limit));
+    if !running.until(LONGEST_START, |running| running.is_ready())? {
+        return Err(format!("not everybody is ready after {LONGEST_START:?}"));
     }
     let began = clock::now();
     arena.set_phase(Phase::RunTimed);
@@ -140,7 +144,7 @@ fn in_place(kind: &dyn Kind, crowd: Crowd, size: &Size, place: &Place) -> Result
         }
     };
     arena.set_phase(Phase::Stop);
-    let left = running.until(size.limit, |running| running.is_over())?;
+    let left = running.until(LONGEST_END, |running| running.is_over())?;
     let end = match (left, all_in_time) {
         (false, _) => End::Hangs,
         (true, false) => End::NotDone,

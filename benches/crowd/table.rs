@@ -2,7 +2,7 @@
 
 use crate::{
     results::{CrowdResults, Results, Row, Summary},
-    run::{End, Members, Outcome},
+    run::{End, LONGEST_END, Members, Outcome},
 };
 use harness::{
     align::align,
@@ -57,10 +57,12 @@ fn line(results: &CrowdResults, row: &Row, processes: bool, limit: Duration) -> 
 /// How many runs there were, and how many of them did not come to their end.
 fn ends(row: &Row, limit: Duration) -> String {
     let mut text = row.runs.len().to_string();
-    for (end, what) in [(End::NotDone, "not done in"), (End::Hangs, "HANG after")] {
+    let not_done = format!("not done in {limit:?}");
+    let hangs = format!("STILL INSIDE {LONGEST_END:?} after the stop");
+    for (end, what) in [(End::NotDone, not_done), (End::Hangs, hangs)] {
         match row.ended(end) {
             0 => {}
-            number => text.push_str(&format!("; {number} {what} {limit:?}")),
+            number => text.push_str(&format!("; {number} {what}")),
         }
     }
     text

@@ -10,6 +10,7 @@ pub mod environment;
 pub mod lock;
 pub mod number;
 pub mod others;
+pub mod picture;
 pub mod place;
 pub mod process;
 pub mod progress;
