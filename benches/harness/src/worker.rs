@@ -21,6 +21,8 @@ const BATCH: u64 = 100;
 /// How long one waits for the others to do their part of a hand-over, at most.
 const WAITS_FOR_OTHERS_NS: u64 = 2_000_000;
 const LOOKS_BEFORE_A_YIELD: u32 = 100;
+/// Among sleepers each worker sleeps so long after each section.
+const SLEEP: Duration = Duration::from_micros(20);
 /// In a crowd each worker sleeps so long after so many entries.
 pub const CROWD_ENTRIES: u64 = 16;
 pub const CROWD_SLEEP: Duration = Duration::from_micros(50);
@@ -52,6 +54,7 @@ impl Task<'_> {
             Shape::Turns => counts.turns(lock),
             Shape::Relay => counts.relay(lock),
             Shape::HandOver => counts.hand_over(lock),
+            Shape::Sleepers => counts.sleepers(lock),
             Shape::Crowd { share } => counts.crowd(lock, share),
         }
         let note = &self.arena.notes[self.worker].0;
@@ -109,11 +112,7 @@ impl Counts<'_> {
             let held = lock.lock();
             let entered = clock::now();
             section.asking.fetch_sub(1, Relaxed);
-            let (owner, released) = (section.owner.load(Relaxed), section.released.load(Relaxed));
-            // Only if we waited already when it unlocked, and only once all are at it.
-            if owner != me && asked < released && self.task.arena.phase() == Phase::RunTimed {
-                self.waits.saturating_record(entered.saturating_sub(released));
-            }
+            self.record_hand_over(asked, entered);
             self.own();
             // The section also brings this cache line here, so that the last store before the unlock does not have
             // to wait for it.
@@ -125,6 +124,32 @@ impl Counts<'_> {
             self.note();
             // Without this, a lock that lets the same one in again would never hand over.
             self.until(|| section.owner.load(Relaxed) != me);
+        }
+    }
+
+    fn sleepers<L: Lock>(&mut self, lock: &L) {
+        // SAFETY: sets a number of this thread: a sleep is longer than asked for by 50 us otherwise.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        while self.task.arena.phase() != Phase::Stop {
+            let asked = clock::now();
+            let held = lock.lock();
+            let entered = clock::now();
+            self.record_hand_over(asked, entered);
+            self.section();
+            self.task.arena.section.0.released.store(clock::now(), Relaxed);
+            lock.unlock(held);
+            self.note();
+            thread::sleep(SLEEP);
+        }
+    }
+
+    /// Only if we waited already when the last owner unlocked, and only once all are at it.
+    fn record_hand_over(&mut self, asked: u64, entered: u64) {
+        let section = &self.task.arena.section.0;
+        let (owner, released) = (section.owner.load(Relaxed), section.released.load(Relaxed));
+        let was_another = owner != self.task.worker as u64 + 1;
+        if was_another && asked < released && self.task.arena.phase() == Phase::RunTimed {
+            self.waits.saturating_record(entered.saturating_sub(released));
         }
     }
 
