@@ -29,8 +29,9 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 ///
 /// A table shows, for each contender: the median of the rounds with the least and the most; its ratio to the best peer
 /// and to the robust mutex; how long one waited for the lock (all rounds together; a wait cannot be longer than a
-/// round); how many cores the processes kept busy, and the processor time for one entry; Jain's index over windows of
-/// 100 ms (1: all entered equally often), the mean and the worst window.
+/// round); how many cores the processes kept busy, and the processor time for one entry; for each hand-over (an entry
+/// after another process's) the wake-ups (voluntary context switches) and all context switches, a yield to another
+/// process included; Jain's index over windows of 100 ms (1: all entered equally often), the mean and the worst window.
 ///
 /// In every section two plain words are updated, which must agree: if exclusion is violated, the run ends with an
 /// error. That it would be noticed is shown first, with a lock that locks nothing.

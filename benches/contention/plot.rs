@@ -44,7 +44,7 @@ fn longest_wait(row: &Row) -> f64 {
     row.waits().p999.map_or(f64::NAN, |ns| ns as f64)
 }
 
-const PANELS: [Panel; 15] = [
+const PANELS: [Panel; 18] = [
     Panel { by_slots: true, time: true, ..median("uncontended: time of lock + unlock", "uncontended") },
     median("burst: entries/s", "burst"),
     median("2 us of thinking: entries/s", "think"),
@@ -60,6 +60,9 @@ const PANELS: [Panel; 15] = [
     of("holder preempted: p99.9 wait", "preempted", longest_wait),
     of("burst: CPU time an entry", "burst", Row::cpu_ns),
     of("sections of 1 ms: CPU time an entry", "long-1ms", Row::cpu_ns),
+    Panel { time: true, ..median("sleepers: time from unlock to entry", "sleepers") },
+    of("sleepers: CPU time an entry", "sleepers", Row::cpu_ns),
+    Panel { time: true, ..median("sleepers, four compute: unlock to entry", "sleepers-beside-four") },
 ];
 
 type Outcome = Result<(), Box<dyn Error>>;

@@ -8,7 +8,7 @@ use harness::{
 };
 use std::fmt::Write;
 
-const COLUMNS: usize = 12;
+const COLUMNS: usize = 14;
 
 pub fn print(results: &Results) -> String {
     let mut text = String::new();
@@ -30,7 +30,9 @@ fn part(text: &mut String, results: &CellResults) -> std::fmt::Result {
     let mut lines =
         vec![["contender", "median", "min .. max", "/ best peer", "/ robust"].map(String::from).to_vec()];
     lines[0].extend(["p50", "p99", "p99.9", "max"].map(|column| format!("{timed} {column}")));
-    lines[0].extend(["cores busy", "CPU an entry", "Jain (worst)"].map(String::from));
+    lines[0].extend(
+        ["cores busy", "CPU an entry", "wake-ups / hand-over", "switches", "Jain (worst)"].map(String::from),
+    );
     let robust = results.row(crate::contender::ROBUST).map(Row::median);
     for row in &results.rows {
         lines.push(match &row.absent {
@@ -52,6 +54,7 @@ fn line(row: &Row, measure: Measure, shape: Shape, best: Option<f64>, robust: Op
     let wait = |ns: Option<u64>| ns.map_or(NONE.into(), |ns| time(ns as f64));
     let (least, most) = row.spread();
     let waits = row.waits();
+    let (wake_ups, switches) = row.for_each_hand_over();
     let jain = match (shape, row.jain()) {
         (Shape::Alone, _) => NONE.into(),
         (_, (mean, worst)) => format!("{mean:.3} ({worst:.3})"),
@@ -68,6 +71,8 @@ fn line(row: &Row, measure: Measure, shape: Shape, best: Option<f64>, robust: Op
         wait(waits.max),
         digits(row.cores()),
         time(row.cpu_ns()),
+        digits(wake_ups),
+        digits(switches),
         jain,
     ]
 }

@@ -12,7 +12,7 @@ use clap::Parser;
 use harness::{
     introduce, measure,
     round::Lengths,
-    scenario::{Cell, Scenario, Shape},
+    scenario::{Cell, Hogs, Scenario, Shape},
     schedule::Schedule,
     write_csv,
 };
@@ -66,7 +66,7 @@ static RELAY: Scenario = Scenario {
     shape: Shape::Relay,
     inside: 0,
     outside: 0,
-    hogs: false,
+    hogs: Hogs::None,
     times_apart: true,
     sizes: &[],
 };

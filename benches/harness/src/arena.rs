@@ -1,13 +1,13 @@
 //! What the processes of one round share beside the lock: the phase, the protected words, and what each worker counted.
 
-use crate::shared::Zeroed;
+use crate::{shared::Zeroed, usage::Usage};
 use hdrhistogram::Histogram;
 use std::sync::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
-pub const MAX_WORKERS: usize = 16;
+pub const MAX_WORKERS: usize = 256;
 /// As many different values as a histogram of [`waits`] can hold.
 const MAX_VALUES: usize = 4096;
 
@@ -51,11 +51,11 @@ pub struct Padded<T>(pub T);
 pub struct Section {
     first: AtomicU64,
     second: AtomicU64,
-    /// Worker + 1 that was in last. For hand-overs, as the next word.
+    /// Worker + 1 that was in last.
     pub owner: AtomicU64,
-    /// When it was about to unlock.
+    /// When it was about to unlock. For timing hand-overs, as the next word.
     pub released: AtomicU64,
-    /// How many are in `lock` now. For hand-overs.
+    /// How many are in `lock` now.
     pub asking: AtomicU64,
     violations: AtomicU64,
 }
@@ -97,8 +97,31 @@ pub struct Note {
     pub entries: AtomicU64,
     /// Those that went through the protected words.
     pub sections: AtomicU64,
-    /// Those after which somebody else was in before: counted where it is measured.
+    /// Those before which another worker was in.
     pub hand_overs: AtomicU64,
+    /// When it was done: 0 before.
+    pub ended_at: AtomicU64,
+    /// Of the time between the start gun and the end.
+    sleeps: AtomicU64,
+    preemptions: AtomicU64,
+    cpu_ns: AtomicU64,
+}
+
+impl Note {
+    pub fn put_usage(&self, usage: &Usage) {
+        self.sleeps.store(usage.sleeps, Relaxed);
+        self.preemptions.store(usage.preemptions, Relaxed);
+        self.cpu_ns.store(usage.cpu_ns, Relaxed);
+    }
+
+    /// Nothing, before the worker has ended.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            sleeps: self.sleeps.load(Relaxed),
+            preemptions: self.preemptions.load(Relaxed),
+            cpu_ns: self.cpu_ns.load(Relaxed),
+        }
+    }
 }
 
 #[repr(C)]
@@ -142,10 +165,10 @@ impl Arena {
         shared.length.store(length, Release);
     }
 
-    /// The waits of all workers that have ended.
-    pub fn take_waits(&self) -> Histogram<u64> {
+    /// The waits of those of so many workers that have ended.
+    pub fn take_waits(&self, workers: usize) -> Histogram<u64> {
         let mut all = waits();
-        for shared in &self.waits {
+        for shared in &self.waits[..workers] {
             let length = shared.length.load(Acquire) as usize;
             for (value, count) in &shared.values[..length] {
                 all.saturating_record_n(value.load(Relaxed), count.load(Relaxed));

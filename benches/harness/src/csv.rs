@@ -9,7 +9,7 @@ use std::{
 };
 
 const COLUMNS: &str = "scenario,processes,slots_in_use,machines,contender,round,measure,value,entries,hand_overs,seconds,cpu_seconds,\
-                       jain_mean,jain_worst,wait_p50,wait_p99,wait_p999,wait_max,absent_because";
+                       jain_mean,jain_worst,wait_p50,wait_p99,wait_p999,wait_max,wake_ups_a_hand_over,switches_a_hand_over,absent_because";
 
 pub fn write(results: &Results, environment: &str, path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
@@ -35,17 +35,18 @@ pub fn write(results: &Results, environment: &str, path: &Path) -> io::Result<()
 fn write_row(file: &mut impl Write, place: &str, row: &Row, measure: &str) -> io::Result<()> {
     let measure = quoted(measure);
     if let Some(why) = &row.absent {
-        writeln!(file, "{place},,{measure},,,,,,,,,,,,{}", quoted(why))?;
+        writeln!(file, "{place},,{measure},,,,,,,,,,,,,,{}", quoted(why))?;
     }
     for (number, round) in row.rounds.iter().enumerate() {
-        let RoundResult { value, entries, hand_overs, seconds, cpu_seconds, jain, waits } = round;
+        let RoundResult { value, entries, hand_overs, seconds, cpu_seconds, wake_ups, switches, jain, waits } =
+            round;
         let (fair, worst) = (mean(jain), spread(jain.iter().copied()).0);
         let wait = |ns: Option<u64>| ns.map_or(String::new(), |ns| ns.to_string());
         let waits = [waits.p50, waits.p99, waits.p999, waits.max].map(wait).join(",");
         let number = number + 1;
         writeln!(
             file,
-            "{place},{number},{measure},{value},{entries},{hand_overs},{seconds},{cpu_seconds},{fair},{worst},{waits},"
+            "{place},{number},{measure},{value},{entries},{hand_overs},{seconds},{cpu_seconds},{fair},{worst},{waits},{wake_ups},{switches},"
         )?;
     }
     Ok(())

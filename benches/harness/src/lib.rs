@@ -10,8 +10,10 @@ pub mod environment;
 pub mod lock;
 pub mod number;
 pub mod others;
+pub mod picture;
 pub mod place;
 pub mod process;
+pub mod progress;
 pub mod results;
 pub mod round;
 pub mod scenario;
@@ -19,6 +21,7 @@ pub mod schedule;
 pub mod self_check;
 pub mod shared;
 pub mod statistics;
+pub mod usage;
 pub mod work;
 pub mod worker;
 

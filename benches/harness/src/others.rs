@@ -1,6 +1,7 @@
 //! How much of the machine was not ours while we measured: the load at the start says little about the end.
 
-use std::{fs, mem::MaybeUninit};
+use crate::usage::Usage;
+use std::fs;
 
 /// Processor time until now, in seconds.
 pub struct Others {
@@ -11,7 +12,7 @@ pub struct Others {
 
 impl Others {
     pub fn look() -> Self {
-        Self { machine: machine(), own: rusage(libc::RUSAGE_SELF) + rusage(libc::RUSAGE_CHILDREN) }
+        Self { machine: machine(), own: seconds(libc::RUSAGE_SELF) + seconds(libc::RUSAGE_CHILDREN) }
     }
 
     /// The share of the machine that others took since then, from 0 to 1; `None` where the kernel does not tell.
@@ -35,13 +36,6 @@ fn machine() -> Option<(f64, f64)> {
 }
 
 /// Ours, or that of the children we have waited for.
-fn rusage(whose: i32) -> f64 {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: a place of the right size; all zeros is a value of it.
-    let usage = unsafe {
-        libc::getrusage(whose, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+fn seconds(whose: i32) -> f64 {
+    Usage::of(whose).cpu_ns as f64 * 1e-9
 }

@@ -38,6 +38,10 @@ pub struct RoundResult {
     pub hand_overs: u64,
     pub seconds: f64,
     pub cpu_seconds: f64,
+    /// Voluntary context switches, each of which ends with a wake-up, for each hand-over: NaN without any.
+    pub wake_ups: f64,
+    /// Voluntary and involuntary ones.
+    pub switches: f64,
     pub jain: Vec<f64>,
     pub waits: Percentiles,
 }
@@ -93,12 +97,18 @@ impl Row {
             Measure::Latency => waits.p50.map_or(f64::NAN, |ns| ns as f64),
             Measure::Pace => round.seconds * 1e9 / round.hand_overs as f64,
         };
+        let for_each_hand_over = |count: u64| match round.used_for_hand_overs {
+            0 => f64::NAN,
+            hand_overs => count as f64 / hand_overs as f64,
+        };
         self.rounds.push(RoundResult {
             value,
             entries: round.entries,
             hand_overs: round.hand_overs,
             seconds: round.seconds,
             cpu_seconds: round.cpu_seconds,
+            wake_ups: for_each_hand_over(round.usage.sleeps),
+            switches: for_each_hand_over(round.usage.switches()),
             jain: round.jain,
             waits,
         });
@@ -125,6 +135,12 @@ impl Row {
     /// Processor time for one entry, in nanoseconds.
     pub fn cpu_ns(&self) -> f64 {
         median(self.rounds.iter().map(|round| round.cpu_seconds * 1e9 / round.entries as f64))
+    }
+
+    /// For each hand-over: wake-ups, and context switches.
+    pub fn for_each_hand_over(&self) -> (f64, f64) {
+        let of = |value: fn(&RoundResult) -> f64| median(self.rounds.iter().map(value));
+        (of(|round| round.wake_ups), of(|round| round.switches))
     }
 
     /// Jain's index: the mean of all windows, and the worst window.

@@ -6,9 +6,10 @@ use crate::{
     contender::Kind,
     place::Place,
     process::{self, Child},
-    scenario::{Cell, Shape},
+    scenario::{Cell, Hogs, Shape},
     shared::Shared,
     statistics,
+    usage::Usage,
     work::Work,
     worker::Task,
 };
@@ -43,8 +44,11 @@ impl Lengths {
     fn counted(&self, cell: &Cell) -> Duration {
         match cell.scenario.shape {
             Shape::Alone => self.alone,
-            Shape::Turns | Shape::Relay => WINDOW * self.windows,
+            Shape::Turns | Shape::Relay | Shape::Crowd { .. } => WINDOW * self.windows,
             Shape::HandOver => self.hand_over,
+            Shape::Sleepers if cell.scenario.hogs == Hogs::None => self.hand_over,
+            // There are few of them.
+            Shape::Sleepers => 4 * self.hand_over,
         }
     }
 
@@ -57,14 +61,17 @@ impl Lengths {
 /// What came of it.
 pub struct Round {
     pub entries: u64,
-    /// Of them those after somebody else's; for [`Shape::Relay`].
+    /// Of them those after another worker's.
     pub hand_overs: u64,
     pub seconds: f64,
     /// Processor time of all workers.
     pub cpu_seconds: f64,
+    /// From the start gun to the end of each worker: what the kernel counted, and the hand-overs in that time.
+    pub usage: Usage,
+    pub used_for_hand_overs: u64,
     /// One for each window.
     pub jain: Vec<f64>,
-    /// For [`Shape::HandOver`], the hand-overs.
+    /// For [`Shape::HandOver`] and [`Shape::Sleepers`], the hand-overs.
     pub waits: Histogram<u64>,
 }
 
@@ -92,7 +99,9 @@ impl Ground {
         let counted = if cell.scenario.times_apart { Phase::Run } else { Phase::RunTimed };
         // Whoever waits since the start gun is timed from there, where that is possible: a lock that starves somebody
         // should not look better for it.
-        let warm_up = if cell.scenario.shape == Shape::HandOver { Phase::Run } else { counted };
+        let hands_over = matches!(cell.scenario.shape, Shape::HandOver | Shape::Sleepers);
+        let warm_up = if hands_over { Phase::Run } else { counted };
+        let before = crew.sample().hand_overs;
         arena.set_phase(warm_up);
         thread::sleep(self.lengths.warm_up);
         arena.set_phase(counted);
@@ -104,13 +113,16 @@ impl Ground {
         }
         crew.dismiss()?;
         let (first, last) = (&samples[0], &samples[samples.len() - 1]);
+        let notes = || arena.notes[..cell.processes].iter();
         Ok(Round {
             entries: last.entries.iter().sum::<u64>() - first.entries.iter().sum::<u64>(),
             hand_overs: last.hand_overs - first.hand_overs,
             seconds: (last.at - first.at) as f64 * 1e-9,
             cpu_seconds: (last.cpu_time - first.cpu_time) as f64 * 1e-9,
+            usage: notes().fold(Usage::default(), |sum, note| sum.and(&note.0.usage())),
+            used_for_hand_overs: notes().map(|note| note.0.hand_overs.load(Relaxed)).sum::<u64>() - before,
             jain: samples.windows(2).map(|pair| pair[1].jain_since(&pair[0])).collect(),
-            waits: arena.take_waits(),
+            waits: arena.take_waits(cell.processes),
         })
     }
 
@@ -128,18 +140,21 @@ impl Ground {
             expected += 1;
             crew.wait_until_ready(expected);
         }
-        if cell.scenario.hogs {
-            for core in &self.cores {
-                crew.others.push(Child::fork(|| {
-                    process::pin(*core);
-                    loop {
-                        Work(1_000_000).run();
-                    }
-                })?);
-            }
+        let hogs = match cell.scenario.hogs {
+            Hogs::None => 0,
+            Hogs::OneOnEachCore => self.cores.len(),
+            Hogs::Number(number) => number,
+        };
+        for core in self.cores.iter().cycle().take(hogs) {
+            crew.others.push(Child::fork(|| {
+                process::pin(*core);
+                loop {
+                    Work(1_000_000).run();
+                }
+            })?);
         }
         // With a core for everyone, each has its own; else the scheduler decides, as it does for programs.
-        let pinned = !cell.scenario.hogs && cell.processes <= self.cores.len();
+        let pinned = hogs == 0 && cell.processes <= self.cores.len();
         for worker in 0..cell.processes {
             let task = Task {
                 arena,
@@ -220,11 +235,11 @@ impl Crew<'_> {
 
     fn sample(&self) -> Sample {
         let count = |worker: usize| self.arena.notes[worker].0.entries.load(Relaxed);
-        let hand_overs = self.arena.notes.iter().map(|note| note.0.hand_overs.load(Relaxed));
+        let hand_overs = |worker: usize| self.arena.notes[worker].0.hand_overs.load(Relaxed);
         Sample {
             at: clock::now(),
             entries: (0..self.workers.len()).map(count).collect(),
-            hand_overs: hand_overs.sum(),
+            hand_overs: (0..self.workers.len()).map(hand_overs).sum(),
             cpu_time: self.workers.iter().map(Child::cpu_time).sum(),
         }
     }

@@ -11,6 +11,20 @@ pub enum Shape {
     Relay,
     /// Hold until all others want the lock, then for the section, and time from the unlock to the next one's entry.
     HandOver,
+    /// Lock, section, unlock, and a sleep shorter than the section, so that the lock goes to somebody who waits; time from
+    /// the unlock to the next one's entry. Nobody spins but in the lock.
+    Sleepers,
+    /// Lock, section, unlock, and a short sleep after every few entries, until the worker's share of the entries is done.
+    Crowd { share: u64 },
+}
+
+/// Processes that compute without end beside the workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hogs {
+    None,
+    OneOnEachCore,
+    /// So many, spread over the cores.
+    Number(usize),
 }
 
 /// The number by which contenders of a cell are compared.
@@ -51,8 +65,7 @@ pub struct Scenario {
     /// time.
     pub inside: u64,
     pub outside: u64,
-    /// A process on every core that computes without end.
-    pub hogs: bool,
+    pub hogs: Hogs,
     /// Reading a clock at each entry would be seen in the result, so waits are timed in a window of their own.
     pub times_apart: bool,
     /// Processes, and participants that have a slot (the others are idle; 0 = as many as processes).
@@ -61,14 +74,14 @@ pub struct Scenario {
 
 const BY_PROCESSES: &[(usize, usize)] = &[(2, 0), (4, 0), (8, 0), (16, 0)];
 
-pub static SCENARIOS: [Scenario; 8] = [
+pub static SCENARIOS: [Scenario; 10] = [
     Scenario {
         name: "uncontended",
         about: "one process locks and unlocks, nobody else wants the lock",
         shape: Shape::Alone,
         inside: 0,
         outside: 0,
-        hogs: false,
+        hogs: Hogs::None,
         times_apart: true,
         sizes: &[(1, 1), (1, 8), (1, 64), (1, 128)],
     },
@@ -78,7 +91,7 @@ pub static SCENARIOS: [Scenario; 8] = [
         shape: Shape::Turns,
         inside: 0,
         outside: 0,
-        hogs: false,
+        hogs: Hogs::None,
         times_apart: true,
         sizes: &[(2, 0), (4, 0), (8, 0), (16, 0), (2, 128), (8, 128)],
     },
@@ -88,7 +101,7 @@ pub static SCENARIOS: [Scenario; 8] = [
         shape: Shape::Turns,
         inside: 100,
         outside: 2_000,
-        hogs: false,
+        hogs: Hogs::None,
         times_apart: true,
         sizes: BY_PROCESSES,
     },
@@ -98,7 +111,7 @@ pub static SCENARIOS: [Scenario; 8] = [
         shape: Shape::Turns,
         inside: 20_000,
         outside: 0,
-        hogs: false,
+        hogs: Hogs::None,
         times_apart: false,
         sizes: BY_PROCESSES,
     },
@@ -108,7 +121,7 @@ pub static SCENARIOS: [Scenario; 8] = [
         shape: Shape::Turns,
         inside: 1_000_000,
         outside: 0,
-        hogs: false,
+        hogs: Hogs::None,
         times_apart: false,
         sizes: BY_PROCESSES,
     },
@@ -118,7 +131,7 @@ pub static SCENARIOS: [Scenario; 8] = [
         shape: Shape::Turns,
         inside: 50_000,
         outside: 0,
-        hogs: true,
+        hogs: Hogs::OneOnEachCore,
         times_apart: false,
         sizes: BY_PROCESSES,
     },
@@ -128,7 +141,7 @@ pub static SCENARIOS: [Scenario; 8] = [
         shape: Shape::HandOver,
         inside: 1_000,
         outside: 0,
-        hogs: false,
+        hogs: Hogs::None,
         times_apart: false,
         sizes: &[(2, 0)],
     },
@@ -138,9 +151,29 @@ pub static SCENARIOS: [Scenario; 8] = [
         shape: Shape::HandOver,
         inside: 50_000,
         outside: 0,
-        hogs: false,
+        hogs: Hogs::None,
         times_apart: false,
         sizes: BY_PROCESSES,
+    },
+    Scenario {
+        name: "sleepers",
+        about: "unlock to the next one's entry, after 50 us inside; who has left sleeps 20 us (one wake-up of its own)",
+        shape: Shape::Sleepers,
+        inside: 50_000,
+        outside: 0,
+        hogs: Hogs::None,
+        times_apart: false,
+        sizes: &[(2, 0), (4, 0), (8, 0)],
+    },
+    Scenario {
+        name: "sleepers-beside-four",
+        about: "the same while four programs compute without end",
+        shape: Shape::Sleepers,
+        inside: 50_000,
+        outside: 0,
+        hogs: Hogs::Number(4),
+        times_apart: false,
+        sizes: &[(2, 0), (4, 0), (8, 0)],
     },
 ];
 
@@ -148,8 +181,8 @@ impl Scenario {
     pub fn measure(&self) -> Measure {
         match self.shape {
             Shape::Alone => Measure::Cost,
-            Shape::Turns => Measure::Rate,
-            Shape::HandOver => Measure::Latency,
+            Shape::Turns | Shape::Crowd { .. } => Measure::Rate,
+            Shape::HandOver | Shape::Sleepers => Measure::Latency,
             Shape::Relay => Measure::Pace,
         }
     }

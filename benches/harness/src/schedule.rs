@@ -3,14 +3,12 @@
 
 use crate::{
     contender::Contender,
+    progress::Progress,
     results::Results,
     round::{Ground, Lengths},
     scenario::Cell,
 };
-use std::{
-    io::{IsTerminal, Write},
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 /// What a round costs beside its lengths: forks, attaching, leaving.
 const OVERHEAD: Duration = Duration::from_millis(15);
@@ -39,7 +37,8 @@ impl Schedule<'_> {
             for (at, cell) in self.cells.iter().enumerate() {
                 progress.show(&format!("round {} of {}: {}", round + 1, self.rounds, cell.title()));
                 let repeats = cell.scenario.repeats();
-                let orders = (0..repeats).map(|repeat| self.order(round * repeats + repeat));
+                let orders =
+                    (0..repeats).map(|repeat| order(self.contenders.len(), round * repeats + repeat));
                 for number in orders.flatten() {
                     let contender = &self.contenders[number];
                     if let (Ok(kind), None) = (&contender.kind, contender.absent(cell)) {
@@ -56,46 +55,15 @@ impl Schedule<'_> {
         progress.end();
         Ok(results)
     }
-
-    /// Begins elsewhere in every round, and goes backwards in every other, so that nobody always follows the same one.
-    fn order(&self, round: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.contenders.len()).collect();
-        order.rotate_left(round * 4 % self.contenders.len().max(1));
-        if round % 2 == 1 {
-            order.reverse();
-        }
-        order
-    }
 }
 
-/// A line on a terminal's standard error that is written again and again.
-struct Progress {
-    shown: bool,
-    steps: usize,
-    step: usize,
-    began: Instant,
-}
-
-impl Progress {
-    fn new(steps: usize) -> Self {
-        Self { shown: std::io::stderr().is_terminal(), steps, step: 0, began: Instant::now() }
+/// The order of so many contenders in a round. It begins elsewhere in every round, and goes backwards in every other, so
+/// that nobody always follows the same one.
+pub fn order(contenders: usize, round: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..contenders).collect();
+    order.rotate_left(round * 4 % contenders.max(1));
+    if round % 2 == 1 {
+        order.reverse();
     }
-
-    fn show(&mut self, what: &str) {
-        if self.shown {
-            let left = self.began.elapsed().as_secs_f64() / self.step.max(1) as f64
-                * (self.steps - self.step) as f64;
-            let left = if self.step == 0 { String::new() } else { format!(", {left:.0} s left") };
-            eprint!("\r\x1b[K[{}/{}{left}] {what}", self.step + 1, self.steps);
-            // Nothing to do about a closed terminal.
-            let _ = std::io::stderr().flush();
-        }
-        self.step += 1;
-    }
-
-    fn end(&self) {
-        if self.shown {
-            eprint!("\r\x1b[K");
-        }
-    }
+    order
 }

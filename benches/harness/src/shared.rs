@@ -30,6 +30,9 @@ impl<T: Zeroed> Shared<T> {
     }
 }
 
+// SAFETY: what other processes may change at any time, other threads may too.
+unsafe impl<T: Zeroed> Sync for Shared<T> {}
+
 impl<T> Deref for Shared<T> {
     type Target = T;
 

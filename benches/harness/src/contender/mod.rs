@@ -1,7 +1,10 @@
 //! What a contender is: a lock as a worker uses it, how it is made and attached to, and its name.
 
+pub mod file_lock;
 mod nothing;
 pub mod patience;
+pub mod pthread;
+pub mod ticket;
 pub mod turnlock_rust;
 
 pub use crate::lock::Lock;
@@ -9,13 +12,13 @@ use crate::{place::Place, scenario::Cell, worker::Task};
 use std::any::Any;
 
 /// One kind of lock: how a place is made ready for it, and how a process attaches to it there.
-pub trait Family {
+pub trait Family: Sync {
     type Lock: Lock;
 
     /// Makes the lock, before any worker is there.
     fn prepare(&self, _: &Place) {}
 
-    /// In a worker process.
+    /// In a worker: a process, or a thread of one.
     fn attach(&self, place: &Place, worker: usize) -> Self::Lock;
 
     /// In a process of their own: so many participants that do nothing. Most locks know no participants.
@@ -28,7 +31,7 @@ pub trait Family {
 }
 
 /// A [`Family`] whose lock's type is hidden. The dispatch comes before a worker's loop, not in it.
-pub trait Kind {
+pub trait Kind: Sync {
     fn prepare(&self, place: &Place);
     fn work(&self, place: &Place, task: &Task);
     fn idle(&self, place: &Place, participants: usize) -> Option<Box<dyn Any>>;

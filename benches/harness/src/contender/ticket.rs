@@ -4,7 +4,7 @@
 //! a peer should be at its best.
 
 use super::Lock;
-use harness::place::Place;
+use crate::place::Place;
 use std::{
     hint::spin_loop,
     sync::atomic::{
