@@ -7,6 +7,7 @@
 use super::{attachment::FileKey, thread};
 use crate::acquire::local::Holding;
 use crate::layout::RegionPointer;
+use crate::os::thread_words::ThreadWord;
 use crate::registers;
 use crate::trace::{self, Step};
 
@@ -15,6 +16,8 @@ use crate::trace::{self, Step};
 pub struct LockPointer {
     /// Its file.
     pub file: FileKey,
+    /// Where a thread keeps its cache of that file.
+    pub word: ThreadWord,
     /// Its number in the file.
     pub region: usize,
     /// Where it lies in the mapping.
@@ -36,7 +39,7 @@ pub enum Left {
 #[inline(always)]
 pub unsafe fn enter(lock: LockPointer) -> Option<u64> {
     // SAFETY: the pointer was made by whoever opened the lock, so its file has that region.
-    let attachment = unsafe { thread::latest(lock.file, lock.region) }?;
+    let attachment = unsafe { thread::cached(lock.word, lock.file, lock.region) }?;
     if !attachment.local.may_be_biased() {
         return None;
     }
@@ -64,7 +67,7 @@ pub unsafe fn enter(lock: LockPointer) -> Option<u64> {
 #[inline(always)]
 pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<Left> {
     // SAFETY: as in `enter`.
-    let attachment = unsafe { thread::latest(lock.file, lock.region) }?;
+    let attachment = unsafe { thread::cached(lock.word, lock.file, lock.region) }?;
     if !attachment.local.is_held_biased(token) {
         return None;
     }

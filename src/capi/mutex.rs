@@ -10,7 +10,7 @@ use super::{
 use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
 use crate::error::status::TURNLOCK_OK;
-use crate::kind::{self, DEFAULT_PATIENCE, DeathPolicy, MutexKind};
+use crate::kind::{DEFAULT_PATIENCE, DeathPolicy, MutexKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
 /// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
@@ -142,27 +142,9 @@ pub unsafe extern "C" fn turnlock_mutex_lock(
     mutex: *const turnlock_mutex,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
-    const SIZE: usize = size_of::<turnlock_acquired>();
     // SAFETY: the caller's promise.
     unsafe {
-        // Of another size: the slow way says what is wrong with it, or fills in what both know.
-        if acquired.is_null() || (*acquired).size == SIZE {
-            match operations::peek(mutex).and_then(kind::Handle::lock_biased) {
-                Some(_) if acquired.is_null() => return TURNLOCK_OK,
-                Some(fencing_token) => {
-                    acquired.write(turnlock_acquired {
-                        size: SIZE,
-                        fencing_token,
-                        previous_owner_fencing_token: 0,
-                        previous_owner_pid: 0,
-                        previous_owner_died: 0,
-                    });
-                    return TURNLOCK_OK;
-                }
-                None => {}
-            }
-        }
-        lock_slowly(mutex, acquired)
+        if operations::lock_biased(mutex, acquired) { TURNLOCK_OK } else { lock_slowly(mutex, acquired) }
     }
 }
 
@@ -176,7 +158,9 @@ pub unsafe extern "C" fn turnlock_mutex_try_lock(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::lock(mutex, Limit::Never, acquired) }
+    unsafe {
+        if operations::lock_biased(mutex, acquired) { TURNLOCK_OK } else { try_slowly(mutex, acquired) }
+    }
 }
 
 /// Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the queue is
@@ -191,7 +175,13 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::lock(mutex, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
+    unsafe {
+        if operations::lock_biased(mutex, acquired) {
+            TURNLOCK_OK
+        } else {
+            lock_for_slowly(mutex, nanoseconds, acquired)
+        }
+    }
 }
 
 /// Unlocks the mutex. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock
@@ -224,13 +214,29 @@ pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> 
 #[inline(never)]
 unsafe extern "C" fn lock_slowly(mutex: *const turnlock_mutex, acquired: *mut turnlock_acquired) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe {
-        // Without what `status` costs: for programs that use several files.
-        if acquired.is_null() && operations::peek(mutex).is_some_and(kind::Handle::recall_and_lock_biased) {
-            return TURNLOCK_OK;
-        }
-        operations::lock(mutex, Limit::Forever, acquired)
-    }
+    unsafe { operations::lock(mutex, Limit::Forever, acquired) }
+}
+
+/// # Safety
+/// As `turnlock_mutex_lock`.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn try_slowly(mutex: *const turnlock_mutex, acquired: *mut turnlock_acquired) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::lock(mutex, Limit::Never, acquired) }
+}
+
+/// # Safety
+/// As `turnlock_mutex_lock`.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn lock_for_slowly(
+    mutex: *const turnlock_mutex,
+    nanoseconds: u64,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::lock(mutex, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
 }
 
 /// # Safety

@@ -52,7 +52,7 @@ impl<K: LockKind> Handle<K> {
     pub(super) fn new(file: FileHandle, found: Found, discipline: Discipline) -> Self {
         let region = found.name.region;
         let at = file.open.view().region_pointer(region);
-        let lock = LockPointer { file: FileKey::of(&file.open), region, at };
+        let lock = LockPointer { file: FileKey::of(&file.open), word: file.open.word.word(), region, at };
         let config = LockConfig {
             patience: found.patience,
             may_be_biased: K::MAY_BE_BIASED && found.may_be_biased,
@@ -110,9 +110,7 @@ impl<K: LockKind> Handle<K> {
     #[cold]
     #[inline(never)]
     pub fn lock_slowly(&self, limit: Limit) -> Result<Acquired> {
-        // The thread may have used another file in between.
-        if K::MAY_BE_BIASED
-            && thread::recall(&self.file.open)
+        if self.recall()
             && let Some(fencing_token) = self.lock_biased()
         {
             return Ok(Acquired { fencing_token, previous_owner_died: false });
@@ -120,10 +118,11 @@ impl<K: LockKind> Handle<K> {
         with_thread_attachment(&self.file.open, |attachment| Ok(self.named(attachment)?.lock(limit)?.into()))
     }
 
-    /// [`Handle::lock_biased`], where the thread has used another file in between. Returns whether the lock was taken.
+    /// Has [`Handle::lock_biased`] find the thread's slot, if that could not take the lock only because another file has
+    /// the word of this one. Returns whether it is worth another try.
     #[inline]
-    pub fn recall_and_lock_biased(&self) -> bool {
-        thread::recall(&self.file.open) && self.lock_biased().is_some()
+    pub fn recall(&self) -> bool {
+        K::MAY_BE_BIASED && thread::recall(&self.file.open)
     }
 
     /// Takes the lock as `participant`.
