@@ -5,13 +5,10 @@
 //! them expects that a signal handler attaches the thread, or detaches it, between any two instructions.
 
 use super::{
-    attachment::{AttachOptions, Attachment, FastPathCache, FileKey},
+    attachment::{AttachOptions, Attachment, Cached, FastPathCache, FileKey},
     open_file::OpenFile,
 };
-use crate::acquire::local::LocalState;
-use crate::algorithm::bias::Mark;
 use crate::error::{Error, Result};
-use crate::layout::CellOffset;
 use crate::os::{
     fork::process_mark,
     signals::SignalsBlocked,
@@ -22,7 +19,7 @@ use crate::sync::{
     Ordering::{Relaxed, SeqCst},
     compiler_fence,
 };
-use std::{cell::Cell, hint::assert_unchecked, mem::ManuallyDrop, ptr, sync::Arc};
+use std::{cell::Cell, mem::ManuallyDrop, ptr, sync::Arc};
 
 /// A slot of the thread, or room for one. A signal handler may change it between any two instructions of a look, so a
 /// look believes the attachment only if the rest is the same before and after; and it refers to no other attachment.
@@ -56,16 +53,6 @@ thread_local! {
     static ATTACHMENTS: ManuallyDrop<Places> = const { ManuallyDrop::new(Places::new()) };
 }
 
-/// What the fast path needs to know of the calling thread's attachment.
-pub struct Cached<'a> {
-    /// What it knows of its part in the lock.
-    pub local: LocalState<'a>,
-    /// Where its cell lies in each region of the file.
-    pub cell: CellOffset,
-    /// How a lock's bias word reads while the lock is biased to it.
-    pub mark: Mark,
-}
-
 /// The thread's attachment in `file`, at the lock of `region`, if it is the one that `word` remembers; its biased
 /// acquisitions need no fence then.
 ///
@@ -73,16 +60,8 @@ pub struct Cached<'a> {
 /// The file is open for all of `'file`, and has such a region.
 #[inline(always)]
 pub unsafe fn cached<'file>(word: ThreadWord, file: FileKey, region: usize) -> Option<Cached<'file>> {
-    let cache = remembered(word, file)?;
-    // SAFETY: the attachment has one for each region of its file, which is `file`; and only what a forked child has is NULL,
-    // which is no file's.
-    let local = unsafe {
-        assert_unchecked(!cache.local.is_null());
-        LocalState(&*cache.local.add(region))
-    };
-    // SAFETY: only such attachments are remembered, see `remember`.
-    unsafe { assert_unchecked(!cache.mark.is_fenced()) };
-    Some(Cached { local, cell: cache.cell, mark: cache.mark })
+    // SAFETY: the cache of an attachment in `file`, and only such are remembered that are not fenced, see `remember`.
+    remembered(word, file).map(|cache| unsafe { cache.at(region) })
 }
 
 /// The cache that `word` remembers, if it is one of `file`.

@@ -5,7 +5,8 @@ use super::{
     boundary::{invalid, name, options, status},
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
-    participant::turnlock_participant,
+    participant::{self, turnlock_participant},
+    slow_way,
 };
 use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
@@ -144,7 +145,11 @@ pub unsafe extern "C" fn turnlock_mutex_lock(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        if operations::lock_biased(mutex, acquired) { TURNLOCK_OK } else { lock_slowly(mutex, acquired) }
+        if operations::lock_biased(mutex, acquired) {
+            TURNLOCK_OK
+        } else {
+            slow_way::lock_slowly(mutex, acquired)
+        }
     }
 }
 
@@ -159,7 +164,11 @@ pub unsafe extern "C" fn turnlock_mutex_try_lock(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        if operations::lock_biased(mutex, acquired) { TURNLOCK_OK } else { try_slowly(mutex, acquired) }
+        if operations::lock_biased(mutex, acquired) {
+            TURNLOCK_OK
+        } else {
+            slow_way::try_slowly(mutex, acquired)
+        }
     }
 }
 
@@ -179,7 +188,7 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
         if operations::lock_biased(mutex, acquired) {
             TURNLOCK_OK
         } else {
-            lock_for_slowly(mutex, nanoseconds, acquired)
+            slow_way::lock_for_slowly(mutex, nanoseconds, acquired)
         }
     }
 }
@@ -199,62 +208,10 @@ pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> 
     match handle.and_then(|mutex| mutex.unlock_biased(None)) {
         Some(Left::Quietly) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
-        Some(Left::Revoked) => unsafe { complete_unlock(mutex) },
+        Some(Left::Revoked) => unsafe { slow_way::complete_unlock(mutex) },
         // SAFETY: the caller's promise.
-        None => unsafe { unlock_slowly(mutex) },
+        None => unsafe { slow_way::unlock_slowly(mutex) },
     }
-}
-
-// `extern "C"`, though nobody calls them from C: they let no panic out, so that the fast paths end in a jump here and
-// need no frame of their own.
-
-/// # Safety
-/// As `turnlock_mutex_lock`.
-#[cold]
-#[inline(never)]
-unsafe extern "C" fn lock_slowly(mutex: *const turnlock_mutex, acquired: *mut turnlock_acquired) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::lock(mutex, Limit::Forever, acquired) }
-}
-
-/// # Safety
-/// As `turnlock_mutex_lock`.
-#[cold]
-#[inline(never)]
-unsafe extern "C" fn try_slowly(mutex: *const turnlock_mutex, acquired: *mut turnlock_acquired) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::lock(mutex, Limit::Never, acquired) }
-}
-
-/// # Safety
-/// As `turnlock_mutex_lock`.
-#[cold]
-#[inline(never)]
-unsafe extern "C" fn lock_for_slowly(
-    mutex: *const turnlock_mutex,
-    nanoseconds: u64,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::lock(mutex, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
-}
-
-/// # Safety
-/// As `turnlock_mutex_unlock`.
-#[cold]
-#[inline(never)]
-unsafe extern "C" fn complete_unlock(mutex: *const turnlock_mutex) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::unlock(mutex, Some(Left::Revoked)) }
-}
-
-/// # Safety
-/// As `turnlock_mutex_unlock`.
-#[cold]
-#[inline(never)]
-unsafe extern "C" fn unlock_slowly(mutex: *const turnlock_mutex) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::unlock(mutex, None) }
 }
 
 /// Unlocks as a dying owner does, since the data were left half-done (an exception, say): the next holder
@@ -335,7 +292,13 @@ pub unsafe extern "C" fn turnlock_mutex_lock_as(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::lock_as(mutex, participant, Limit::Forever, acquired) }
+    unsafe {
+        if operations::lock_biased_as(mutex, participant, acquired) {
+            TURNLOCK_OK
+        } else {
+            slow_way::lock_as_slowly(mutex, participant, acquired)
+        }
+    }
 }
 
 /// `turnlock_mutex_try_lock`, as `participant`.
@@ -349,7 +312,13 @@ pub unsafe extern "C" fn turnlock_mutex_try_lock_as(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::lock_as(mutex, participant, Limit::Never, acquired) }
+    unsafe {
+        if operations::lock_biased_as(mutex, participant, acquired) {
+            TURNLOCK_OK
+        } else {
+            slow_way::try_as_slowly(mutex, participant, acquired)
+        }
+    }
 }
 
 /// `turnlock_mutex_lock_for`, as `participant`.
@@ -365,7 +334,11 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for_as(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        operations::lock_as(mutex, participant, Limit::For(Duration::from_nanos(nanoseconds)), acquired)
+        if operations::lock_biased_as(mutex, participant, acquired) {
+            TURNLOCK_OK
+        } else {
+            slow_way::lock_for_as_slowly(mutex, participant, nanoseconds, acquired)
+        }
     }
 }
 
@@ -379,7 +352,18 @@ pub unsafe extern "C" fn turnlock_mutex_unlock_as(
     participant: *const turnlock_participant,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::act_as(mutex, participant, |mutex, participant| mutex.unlock_as(participant, None)) }
+    let handles = unsafe { (operations::peek(mutex), participant::peek(participant)) };
+    let left = match handles {
+        (Some(mutex), Some(participant)) => mutex.unlock_biased_as(participant, None),
+        _ => None,
+    };
+    match left {
+        Some(Left::Quietly) => TURNLOCK_OK,
+        // SAFETY: the caller's promise.
+        Some(Left::Revoked) => unsafe { slow_way::complete_unlock_as(mutex, participant) },
+        // SAFETY: the caller's promise.
+        None => unsafe { slow_way::unlock_as_slowly(mutex, participant) },
+    }
 }
 
 /// `turnlock_mutex_abandon`, as `participant`, from any thread.

@@ -5,7 +5,7 @@ use super::{
     boundary::{invalid, status},
     handle::OpaqueHandle,
     info::{tell_all, tell_one, turnlock_participant_info},
-    participant::{participant, turnlock_participant},
+    participant::{self, participant, turnlock_participant},
 };
 use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
@@ -138,7 +138,21 @@ pub unsafe fn lock<L: OpaqueLock>(lock: *const L, limit: Limit, acquired: *mut t
     })
 }
 
-/// Takes the lock as `participant`.
+/// [`lock_biased`], as `as_whom`; else [`lock_as`] goes on.
+///
+/// # Safety
+/// As [`lock_as`].
+#[inline(always)]
+pub unsafe fn lock_biased_as<L: OpaqueLock>(
+    lock: *const L,
+    as_whom: *const turnlock_participant,
+    acquired: *mut turnlock_acquired,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { told_alone(acquired, || peek(lock)?.lock_biased_as(participant::peek(as_whom)?)) }
+}
+
+/// Takes the lock as `as_whom`, where [`lock_biased_as`] did not.
 ///
 /// # Safety
 /// As [`lock`]; `as_whom` is a participant handle.
@@ -166,6 +180,19 @@ pub unsafe fn lock_as<L: OpaqueLock>(
 pub unsafe fn unlock<L: OpaqueLock>(lock: *const L, left: Option<Left>) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { act(lock, |lock| lock.unlock_slowly(left, None)) }
+}
+
+/// [`unlock`], as `as_whom`.
+///
+/// # Safety
+/// As [`lock_as`].
+pub unsafe fn unlock_as<L: OpaqueLock>(
+    lock: *const L,
+    as_whom: *const turnlock_participant,
+    left: Option<Left>,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { act_as(lock, as_whom, |lock, as_whom| lock.unlock_slowly_as(as_whom, left, None)) }
 }
 
 /// Does something with the lock that gives nothing but a status.

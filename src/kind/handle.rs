@@ -88,7 +88,7 @@ impl<K: LockKind> Handle<K> {
     }
 
     /// Takes the lock as the calling thread.
-    #[inline]
+    #[inline(always)]
     pub fn lock(&self, limit: Limit) -> Result<Acquired> {
         match self.lock_biased() {
             Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),
@@ -126,9 +126,30 @@ impl<K: LockKind> Handle<K> {
     }
 
     /// Takes the lock as `participant`.
+    #[inline(always)]
     pub fn lock_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
+        match self.lock_biased_as(participant) {
+            Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),
+            None => self.lock_slowly_as(participant, limit),
+        }
+    }
+
+    /// [`Handle::lock_biased`], as `participant`, if the calling thread is its home thread.
+    #[inline(always)]
+    pub fn lock_biased_as(&self, participant: &Participant) -> Option<u64> {
+        if !K::MAY_BE_BIASED {
+            return None;
+        }
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::enter_as(self.lock, &participant.attachment) }
+    }
+
+    /// What is left of [`Handle::lock_as`] where [`Handle::lock_biased_as`] did not take the lock.
+    #[cold]
+    #[inline(never)]
+    pub fn lock_slowly_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
         let attachment = self.attachment_of(participant)?;
-        let _call = attachment.begin_taking()?;
+        let _call = attachment.begin_taking(self.lock.region)?;
         Ok(self.named(attachment)?.lock(limit)?.into())
     }
 
@@ -177,8 +198,37 @@ impl<K: LockKind> Handle<K> {
     }
 
     /// Unlocks as `participant`.
+    #[inline(always)]
     pub fn unlock_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
-        self.as_holder(participant, |attempt| attempt.unlock(token))
+        match self.unlock_biased_as(participant, token) {
+            Some(Left::Quietly) => Ok(()),
+            left => self.unlock_slowly_as(participant, left, token),
+        }
+    }
+
+    /// [`Handle::unlock_biased`], as `participant`, if the calling thread is its home thread.
+    #[inline(always)]
+    pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<Left> {
+        if !K::MAY_BE_BIASED {
+            return None;
+        }
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::leave_as(self.lock, &participant.attachment, token) }
+    }
+
+    /// [`Handle::unlock_slowly`], as `participant`.
+    #[cold]
+    #[inline(never)]
+    pub fn unlock_slowly_as(
+        &self,
+        participant: &Participant,
+        left: Option<Left>,
+        token: Option<u64>,
+    ) -> Result<()> {
+        match left {
+            Some(_) => self.attempt(self.attachment_of(participant)?).complete_unlock(),
+            None => self.as_holder(participant, |attempt| attempt.unlock(token)),
+        }
     }
 
     /// Unlocks as a dying holder does.
@@ -212,7 +262,7 @@ impl<K: LockKind> Handle<K> {
     /// [`Handle::depart`], as `participant`.
     pub fn depart_as(&self, participant: &Participant) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
-        let _call = attachment.begin_taking()?;
+        let _call = attachment.begin_taking(self.lock.region)?;
         match self.owned(attachment) {
             Ok(attempt) => attempt.depart(),
             // A participant that stood in it had left before it was removed.
@@ -313,7 +363,7 @@ impl<K: LockKind> Handle<K> {
         act: impl FnOnce(Attempt<FileSite>) -> Result<()>,
     ) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
-        attachment.check()?;
+        attachment.begin_leaving(self.lock.region)?;
         act(self.owned(attachment)?)
     }
 

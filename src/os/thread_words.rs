@@ -48,6 +48,13 @@ impl ThreadWord {
     }
 }
 
+/// A number for the calling thread, in one instruction where there is one for it; a page's size or more. A thread that
+/// has ended may have had the same, and so has the one that forked in a child.
+#[inline(always)]
+pub fn this_thread() -> usize {
+    words::this_thread()
+}
+
 /// A cache line, in bytes.
 const LINE: usize = 64;
 
@@ -153,6 +160,16 @@ mod words {
         }
     }
 
+    #[inline(always)]
+    pub fn this_thread() -> usize {
+        let thread;
+        // SAFETY: loads the thread pointer, which lies where it points to (the psABI's thread control block).
+        unsafe {
+            asm!("mov {0}, qword ptr fs:[0]", out(reg) thread, options(pure, readonly, nostack, preserves_flags));
+        }
+        thread
+    }
+
     pub fn zeros() -> *const () {
         let place;
         // SAFETY: computes the address of the line above.
@@ -189,6 +206,11 @@ mod words {
     #[inline(always)]
     pub fn set(word: usize, value: *const ()) {
         VALUES.with(|values| values[word].set(value));
+    }
+
+    #[inline(always)]
+    pub fn this_thread() -> usize {
+        VALUES.with(|values| ptr::from_ref(values).addr())
     }
 
     pub const fn zeros() -> *const () {
