@@ -232,4 +232,57 @@ mod tests {
         drop(call);
         assert!(calls.begin_taking(2).is_ok());
     }
+
+    /// One thread uses the fast path for all it is worth when another one comes. Of so many times, the barrier's interrupt
+    /// meets it between any two instructions.
+    #[test]
+    fn nobody_is_at_home_beside_another() {
+        const TIMES: usize = 20_000;
+        crate::os::fork::prepare().unwrap();
+        assert!(membarrier::register());
+        let all: Vec<Calls> = (0..TIMES).map(|_| Calls::new(true)).collect();
+        let (at, met) = (AtomicUsize::new(usize::MAX), AtomicUsize::new(0));
+        let (home_is_in, other_is_in) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                for (time, calls) in all.iter().enumerate() {
+                    drop(calls.begin_taking(1).unwrap());
+                    at.store(time, Release);
+                    let act = || {
+                        home_is_in.store(true, Relaxed);
+                        met.fetch_add(usize::from(other_is_in.load(Relaxed)), Relaxed);
+                        home_is_in.store(false, Release);
+                        Some(())
+                    };
+                    while calls.home.load(Relaxed) == this_thread() {
+                        calls.at_home(Doing::Taking(1), act);
+                    }
+                    while at.load(Acquire) == time {
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+            for (time, calls) in all.iter().enumerate() {
+                while at.load(Acquire) != time {
+                    std::hint::spin_loop();
+                }
+                (0..time % 100).for_each(|_| std::hint::spin_loop());
+                let call = loop {
+                    match calls.begin_taking(1) {
+                        Ok(call) => break call,
+                        Err(Error::ParticipantBusy) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                };
+                other_is_in.store(true, Relaxed);
+                for _ in 0..1_000 {
+                    met.fetch_add(usize::from(home_is_in.load(Relaxed)), Relaxed);
+                }
+                other_is_in.store(false, Relaxed);
+                drop(call);
+                at.store(usize::MAX, Release);
+            }
+        });
+        assert_eq!(met.into_inner(), 0, "both were in a call");
+    }
 }
