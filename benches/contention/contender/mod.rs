@@ -1,15 +1,13 @@
 //! Who takes part: turnlock in its forms, its peers, and the physical limit.
 
 mod boost;
-mod file_lock;
-mod library;
 mod ping_pong;
-mod pthread;
-mod semaphore;
 mod ticket;
 mod turnlock_c;
 
-use harness::contender::{Contender, Family, Group, Kind, Lock, boxed, turnlock_rust};
+use harness::contender::{
+    Contender, Family, Group, Kind, Lock, boxed, file_lock, library, pthread, semaphore, turnlock_rust,
+};
 use std::time::Duration;
 
 // The names that bars speak of.

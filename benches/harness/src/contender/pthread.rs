@@ -1,7 +1,7 @@
 //! POSIX mutexes that processes share.
 
 use super::Lock;
-use harness::place::Place;
+use crate::place::Place;
 use std::mem::MaybeUninit;
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Locks on a file: flock, and the byte locks that belong to an open file.
 
 use super::Lock;
-use harness::place::Place;
+use crate::place::Place;
 use std::{fs::File, os::fd::AsRawFd};
 
 /// Each worker opens the file itself, since both kinds belong to the open file.
