@@ -11,7 +11,7 @@
 
 #include <sys/time.h>
 
-enum { FILES = 20, ROUNDS = 400, FORKS = 20, EVERY_US = 300 };
+enum { FILES = 20, ROUNDS = 100, FORKS = 20, EVERY_US = 300, SIGNALS = 300 };
 
 static const char *path;
 
@@ -112,7 +112,8 @@ int main(int count, char **arguments)
 
     at("rounds, with signals to this thread");
     MUST(setitimer(ITIMER_REAL, &every, NULL));
-    rounds(&many);
+    for (uint64_t began = now_ns(); signals < SIGNALS && now_ns() - began < 20 * SECOND;)
+        rounds(&many);
     MUST_0(pthread_sigmask(SIG_BLOCK, &alarms, NULL));
 
     at("threads that end, and files that are closed");
@@ -147,7 +148,7 @@ int main(int count, char **arguments)
         EXPECT(0, turnlock_mutex_unlock(held));
         rounds(&(int){3});
     }
-    if (signals < 100)
+    if (signals < SIGNALS)
         FAIL("only %d signals came", (int)signals);
     PASS("%d files, %d signals, %d children", FILES, (int)signals, FORKS);
 }
