@@ -1,6 +1,9 @@
 //! The attachment: a participant of this process attached to a slot of a file, and its part in each lock.
 
-use super::open_file::OpenFile;
+use super::{
+    calls::{Call, Calls},
+    open_file::OpenFile,
+};
 use crate::acquire::local::LocalState;
 use crate::algorithm::bias::Mark;
 use crate::error::{Error, Result};
@@ -21,7 +24,7 @@ use crate::sync::{
 };
 use crate::trace::{self, Step};
 use crate::wait::{AdaptiveSpin, Cancel};
-use std::{ptr, sync::Arc};
+use std::{hint::assert_unchecked, ptr, sync::Arc};
 
 /// A participant attached to a slot of a file, until it is detached.
 pub struct Attachment {
@@ -39,7 +42,8 @@ pub struct Attachment {
     pub mark: Mark,
     process: u64,
     detached: AtomicBool,
-    busy: AtomicBool,
+    /// Who is in a call on it, for participants that threads share.
+    pub(super) calls: Calls,
     liveness_lock: ForkGuarded<Option<LivenessLock>>,
     /// For each lock region, the word of a [`LocalState`].
     local: Box<[AtomicU64]>,
@@ -58,7 +62,35 @@ pub struct FastPathCache {
     pub(super) attachment: *const Attachment,
 }
 
+/// What the fast path needs to know of an attachment at one lock.
+pub struct Cached<'a> {
+    /// What it knows of its part in the lock.
+    pub local: LocalState<'a>,
+    /// Where its cell lies in each region of the file.
+    pub cell: CellOffset,
+    /// How a lock's bias word reads while the lock is biased to it; not a fenced one.
+    pub mark: Mark,
+}
+
 impl FastPathCache {
+    /// What it says of the lock of `region`.
+    ///
+    /// # Safety
+    /// It is that of an attachment in a file that is open for all of `'file` and has such a region, found by the file's
+    /// key; its mark is not fenced.
+    #[inline(always)]
+    pub(super) unsafe fn at<'file>(&self, region: usize) -> Cached<'file> {
+        // SAFETY: the attachment has one for each region of its file; and only what a forked child has is NULL, which is no
+        // file's.
+        let local = unsafe {
+            assert_unchecked(!self.local.is_null());
+            LocalState(&*self.local.add(region))
+        };
+        // SAFETY: the caller's promise.
+        unsafe { assert_unchecked(!self.mark.is_fenced()) };
+        Cached { local, cell: self.cell, mark: self.mark }
+    }
+
     /// No file's.
     const NONE: Self = Self {
         file: FileKey(0),
@@ -149,7 +181,7 @@ impl Attachment {
             mark,
             process: process_mark(),
             detached: AtomicBool::new(false),
-            busy: AtomicBool::new(false),
+            calls: Calls::new(!options.of_thread && !fenced),
             liveness_lock: ForkGuarded::new(Some(liveness_lock)),
             local,
             fast_path,
@@ -188,6 +220,19 @@ impl Attachment {
         }
     }
 
+    /// What the fast path needs of it, if it is one in `file`. For participants that threads share; those of threads are
+    /// found by [`super::thread::cached`].
+    ///
+    /// # Safety
+    /// `file` is open for all of `'file`, and has such a region; the mark is not fenced.
+    #[inline(always)]
+    pub(super) unsafe fn cached<'file>(&self, file: FileKey, region: usize) -> Option<Cached<'file>> {
+        // SAFETY: its own, which lives as long; in a forked child it is zeros.
+        let cache = unsafe { &*self.fast_path.place() };
+        // SAFETY: the caller's promise.
+        (cache.file == file).then(|| unsafe { cache.at(region) })
+    }
+
     /// Returns what it knows of its part in the lock of `region`.
     #[inline]
     pub fn local(&self, region: usize) -> LocalState<'_> {
@@ -199,11 +244,18 @@ impl Attachment {
         (0..self.local.len()).any(|region| self.local(region).holding().is_some())
     }
 
-    /// Taking a lock: one thread at a time, for participants that threads share.
-    pub fn begin_taking(&self) -> Result<Call<'_>> {
+    /// Begins to take the lock of `region`: one thread at a time, for participants that threads share. Errors as
+    /// [`Attachment::check`] and [`Calls::begin_taking`].
+    pub fn begin_taking(&self, region: usize) -> Result<Call<'_>> {
         self.check()?;
-        // Acquire. Partner: the release in `Call::drop`.
-        if self.busy.swap(true, Acquire) { Err(Error::ParticipantBusy) } else { Ok(Call(&self.busy)) }
+        self.calls.begin_taking(region)
+    }
+
+    /// Begins what only the holder of the lock of `region` does, likewise. Errors as [`Attachment::check`] and
+    /// [`Calls::begin_leaving`].
+    pub fn begin_leaving(&self, region: usize) -> Result<()> {
+        self.check()?;
+        self.calls.begin_leaving(region)
     }
 
     /// Ends a wait of this participant, the present one or else the next.
@@ -218,14 +270,5 @@ impl Attachment {
 impl Drop for Attachment {
     fn drop(&mut self) {
         self.detach();
-    }
-}
-
-/// A call in progress on a shared participant.
-pub struct Call<'a>(&'a AtomicBool);
-
-impl Drop for Call<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Release);
     }
 }

@@ -4,9 +4,14 @@
 //! Whatever is not exactly so (a lock biased to another participant, a revocation, an owner-dead notice) is for
 //! [`crate::acquire::operations`].
 
-use super::{attachment::FileKey, thread};
+use super::{
+    attachment::{Attachment, Cached, FileKey},
+    calls::Doing,
+    thread,
+};
 use crate::acquire::local::Holding;
 use crate::layout::RegionPointer;
+use crate::os::thread_words::ThreadWord;
 use crate::registers;
 use crate::trace::{self, Step};
 
@@ -15,6 +20,8 @@ use crate::trace::{self, Step};
 pub struct LockPointer {
     /// Its file.
     pub file: FileKey,
+    /// Where a thread keeps its cache of that file.
+    pub word: ThreadWord,
     /// Its number in the file.
     pub region: usize,
     /// Where it lies in the mapping.
@@ -36,21 +43,39 @@ pub enum Left {
 #[inline(always)]
 pub unsafe fn enter(lock: LockPointer) -> Option<u64> {
     // SAFETY: the pointer was made by whoever opened the lock, so its file has that region.
-    let attachment = unsafe { thread::latest(lock.file, lock.region) }?;
-    if !attachment.local.may_be_biased() {
+    unsafe { enter_at(lock, thread::cached(lock.word, lock.file, lock.region)?) }
+}
+
+/// Takes the lock as `attachment`, one that threads share, if it is biased to it and the calling thread is its home thread.
+/// Returns the fencing token.
+///
+/// # Safety
+/// As [`enter`].
+#[inline(always)]
+pub unsafe fn enter_as(lock: LockPointer, attachment: &Attachment) -> Option<u64> {
+    // SAFETY: as in `enter`; one whose mark is fenced has no home thread.
+    let act = || unsafe { enter_at(lock, attachment.cached(lock.file, lock.region)?) };
+    attachment.calls.at_home(Doing::Taking(lock.region), act)
+}
+
+/// # Safety
+/// `at` is what the file of `lock`, which is open, has of an attachment that nobody else uses now.
+#[inline(always)]
+unsafe fn enter_at(lock: LockPointer, at: Cached) -> Option<u64> {
+    if !at.local.may_be_biased() {
         return None;
     }
     // SAFETY: pointer and cell offset were computed from views of the same file, whose mapping lives as long as it does.
-    let (words, cell) = unsafe { lock.at.words(attachment.cell) };
-    attachment.local.begin_biased();
-    match registers::bias(words).enter(&cell.held, attachment.mark, &registers::ownership(words)) {
+    let (words, cell) = unsafe { lock.at.words(at.cell) };
+    at.local.begin_biased();
+    match registers::bias(words).enter(&cell.held, at.mark, &registers::ownership(words)) {
         Some(token) => {
-            attachment.local.record(Some(Holding { token, unbiased: false }));
+            at.local.record(Some(Holding { token, unbiased: false }));
             trace::at(Step::Section);
             Some(token)
         }
         None => {
-            attachment.local.record_biased();
+            at.local.record_biased();
             None
         }
     }
@@ -64,17 +89,30 @@ pub unsafe fn enter(lock: LockPointer) -> Option<u64> {
 #[inline(always)]
 pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<Left> {
     // SAFETY: as in `enter`.
-    let attachment = unsafe { thread::latest(lock.file, lock.region) }?;
-    if !attachment.local.is_held_biased(token) {
+    unsafe { leave_at(lock, thread::cached(lock.word, lock.file, lock.region)?, token) }
+}
+
+/// [`leave`], as `attachment`, like [`enter_as`].
+///
+/// # Safety
+/// As [`enter`].
+#[inline(always)]
+pub unsafe fn leave_as(lock: LockPointer, attachment: &Attachment, token: Option<u64>) -> Option<Left> {
+    // SAFETY: as in `enter_as`.
+    let act = || unsafe { leave_at(lock, attachment.cached(lock.file, lock.region)?, token) };
+    attachment.calls.at_home(Doing::Leaving(lock.region), act)
+}
+
+/// # Safety
+/// As [`enter_at`].
+#[inline(always)]
+unsafe fn leave_at(lock: LockPointer, at: Cached, token: Option<u64>) -> Option<Left> {
+    if !at.local.is_held_biased(token) {
         return None;
     }
-    // SAFETY: as in `enter`.
-    let (words, cell) = unsafe { lock.at.words(attachment.cell) };
-    attachment.local.record_biased();
+    // SAFETY: as in `enter_at`.
+    let (words, cell) = unsafe { lock.at.words(at.cell) };
+    at.local.record_biased();
     trace::at(Step::Exit);
-    Some(if registers::bias(words).leave(&cell.held, attachment.mark) {
-        Left::Quietly
-    } else {
-        Left::Revoked
-    })
+    Some(if registers::bias(words).leave(&cell.held, at.mark) { Left::Quietly } else { Left::Revoked })
 }

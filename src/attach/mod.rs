@@ -2,6 +2,7 @@
 
 pub mod allocation;
 pub mod attachment;
+pub mod calls;
 pub mod fast_path;
 pub mod file_handle;
 pub mod names;

@@ -17,6 +17,7 @@ use crate::os::{
     map::Mapping,
     membarrier, memory, process,
     reopen::{OpenedBy, Reopen},
+    thread_words::WordInUse,
 };
 use crate::recovery;
 use crate::slots;
@@ -45,6 +46,8 @@ pub struct OpenFile {
     pub handles: AtomicUsize,
     /// The locks that the program has handles of.
     pub names: Names,
+    /// Where each thread keeps its fast-path cache of this file.
+    pub word: WordInUse,
 }
 
 /// Every file that is open in this process: opening one twice gives the same mapping, and each thread one slot.
@@ -153,6 +156,7 @@ impl OpenFile {
             touched: AtomicU64::new(0),
             handles: AtomicUsize::new(0),
             names: Names::new(),
+            word: WordInUse::of_fewest_users(),
         });
         new.touch_now_and_then();
         new.renew_after_boot()?;

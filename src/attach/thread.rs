@@ -5,24 +5,21 @@
 //! them expects that a signal handler attaches the thread, or detaches it, between any two instructions.
 
 use super::{
-    attachment::{AttachOptions, Attachment, FastPathCache, FileKey},
+    attachment::{AttachOptions, Attachment, Cached, FastPathCache, FileKey},
     open_file::OpenFile,
 };
-use crate::acquire::local::LocalState;
-use crate::algorithm::bias::Mark;
 use crate::error::{Error, Result};
-use crate::layout::CellOffset;
 use crate::os::{
     fork::process_mark,
     signals::SignalsBlocked,
     thread_end::{self, Ending},
-    thread_word::LATEST,
+    thread_words::ThreadWord,
 };
 use crate::sync::{
     Ordering::{Relaxed, SeqCst},
     compiler_fence,
 };
-use std::{cell::Cell, hint::assert_unchecked, mem::ManuallyDrop, ptr, sync::Arc};
+use std::{cell::Cell, mem::ManuallyDrop, ptr, sync::Arc};
 
 /// A slot of the thread, or room for one. A signal handler may change it between any two instructions of a look, so a
 /// look believes the attachment only if the rest is the same before and after; and it refers to no other attachment.
@@ -56,61 +53,48 @@ thread_local! {
     static ATTACHMENTS: ManuallyDrop<Places> = const { ManuallyDrop::new(Places::new()) };
 }
 
-/// What the fast path needs to know of the calling thread's attachment.
-pub struct Latest<'a> {
-    /// What it knows of its part in the lock.
-    pub local: LocalState<'a>,
-    /// Where its cell lies in each region of the file.
-    pub cell: CellOffset,
-    /// How a lock's bias word reads while the lock is biased to it.
-    pub mark: Mark,
-}
-
-/// The attachment that this thread used last, if it is one in `file` and its biased acquisitions need no fence, at the lock of
-/// `region`.
+/// The thread's attachment in `file`, at the lock of `region`, if it is the one that `word` remembers; its biased
+/// acquisitions need no fence then.
 ///
 /// # Safety
 /// The file is open for all of `'file`, and has such a region.
 #[inline(always)]
-pub unsafe fn latest<'file>(file: FileKey, region: usize) -> Option<Latest<'file>> {
-    let cache = latest_cache(file)?;
-    // SAFETY: the attachment has one for each region of its file, which is `file`; and only what a forked child has is NULL,
-    // which is no file's.
-    let local = unsafe {
-        assert_unchecked(!cache.local.is_null());
-        LocalState(&*cache.local.add(region))
-    };
-    // SAFETY: only such attachments are remembered, see `remember`.
-    unsafe { assert_unchecked(!cache.mark.is_fenced()) };
-    Some(Latest { local, cell: cache.cell, mark: cache.mark })
+pub unsafe fn cached<'file>(word: ThreadWord, file: FileKey, region: usize) -> Option<Cached<'file>> {
+    // SAFETY: the cache of an attachment in `file`, and only such are remembered that are not fenced, see `remember`.
+    remembered(word, file).map(|cache| unsafe { cache.at(region) })
 }
 
+/// The cache that `word` remembers, if it is one of `file`.
 #[inline(always)]
-fn latest_cache<'file>(file: FileKey) -> Option<&'file FastPathCache> {
-    // SAFETY: NULL, or the `cache` of the attachment among ATTACHMENTS that was used last: whoever takes an attachment out of there comes by
-    // `forget_latest` first. In a forked child it is zeros.
-    unsafe { LATEST.get::<FastPathCache>().as_ref() }.filter(|cache| cache.file == file)
+fn remembered<'file>(word: ThreadWord, file: FileKey) -> Option<&'file FastPathCache> {
+    // SAFETY: zeros, or the `cache` of one of ATTACHMENTS: whoever takes an attachment out of there comes by `forget_all`
+    // first. In a forked child it is zeros.
+    Some(unsafe { &*word.get::<FastPathCache>() }).filter(|cache| cache.file == file)
 }
 
-/// [`latest`], as the attachment itself.
+/// [`cached`], as the attachment itself.
 #[inline]
-fn latest_attachment(file: &Arc<OpenFile>) -> Option<&Attachment> {
-    let cache = latest_cache(FileKey::of(file))?;
-    // SAFETY: a attachment among ATTACHMENTS, as in `latest`. It stays there as long as this thread does something with it: only
-    // this thread takes attachments out of there, and neither in the midst of a call on their file nor while that is open,
-    // unless the thread ends.
+fn cached_attachment(file: &Arc<OpenFile>) -> Option<&Attachment> {
+    let cache = remembered(file.word.word(), FileKey::of(file))?;
+    // SAFETY: an attachment among ATTACHMENTS, as in `remembered`. It stays there as long as this thread does something
+    // with it: only this thread takes attachments out of there, and neither in the midst of a call on their file nor while
+    // that is open, unless the thread ends.
     unsafe { cache.attachment.as_ref() }
 }
 
-/// A biased acquisition with a full fence does not gain much by the fast path; the others gain by not having to ask.
-fn remember(attachment: &Attachment) {
-    if !attachment.mark.is_fenced() {
-        LATEST.set(attachment.fast_path.place());
+/// Has the attachment found by the word of its file, in the place of the file's that had it before. Returns whether it is:
+/// a biased acquisition with a full fence does not gain much by the fast path; the others gain by not having to ask.
+fn remember(attachment: &Attachment) -> bool {
+    let remembers = !attachment.mark.is_fenced();
+    if remembers {
+        // SAFETY: every word is one of this type; the cache is there until `forget_all`.
+        unsafe { attachment.file.word.word().set(attachment.fast_path.place()) };
     }
+    remembers
 }
 
-fn forget_latest() {
-    LATEST.set::<FastPathCache>(ptr::null());
+fn forget_all() {
+    ThreadWord::all().for_each(ThreadWord::clear);
 }
 
 /// The calling thread's places, one after the other. For this thread alone, as long as it runs.
@@ -163,7 +147,7 @@ fn find(file: &Arc<OpenFile>) -> Option<&Attachment> {
             // A handler that came between has left another one there, or the same.
             compiler_fence(SeqCst);
             if is_it(place) {
-                // SAFETY: as in `latest_attachment`.
+                // SAFETY: as in `cached_attachment`.
                 return unsafe { attachment.as_ref() };
             }
         }
@@ -174,7 +158,7 @@ fn find(file: &Arc<OpenFile>) -> Option<&Attachment> {
 
 /// Takes the attachments out of their places that are to go, and detaches them. With signals blocked.
 fn detach(_: &SignalsBlocked, goes: impl Fn(&Attachment) -> bool) {
-    forget_latest();
+    forget_all();
     for place in places() {
         if place.attachment().is_some_and(&goes)
             && let Some(attachment) = place.take()
@@ -207,7 +191,7 @@ fn ends(ending: Ending) -> bool {
 
 /// Has the attachment found from now on. With signals blocked.
 fn put(_: &SignalsBlocked, attachment: Arc<Attachment>) {
-    forget_latest();
+    forget_all();
     let free = places().find(|place| place.attachment.get().is_null());
     let free = free.unwrap_or_else(|| {
         let more: &'static Places = Box::leak(Box::new(Places::new()));
@@ -223,7 +207,7 @@ pub fn with_thread_attachment<R>(
     file: &Arc<OpenFile>,
     act: impl FnOnce(&Attachment) -> Result<R>,
 ) -> Result<R> {
-    match latest_attachment(file) {
+    match cached_attachment(file) {
         Some(attachment) => act(attachment),
         None => act(find_or_attach(file)?),
     }
@@ -235,7 +219,7 @@ pub fn with_thread_attachment_if_any<R>(
     file: &Arc<OpenFile>,
     act: impl FnOnce(&Attachment) -> Result<R>,
 ) -> Result<R> {
-    latest_attachment(file).or_else(|| find(file)).map_or(Err(Error::NotOwner), act)
+    cached_attachment(file).or_else(|| find(file)).map_or(Err(Error::NotOwner), act)
 }
 
 /// This thread's slot in `file`, to be kept by others too.
@@ -259,15 +243,11 @@ pub fn detach_thread(file: &Arc<OpenFile>) {
     detach(&signals, |attachment| Arc::ptr_eq(&attachment.file, file) && !attachment.holds_any());
 }
 
-/// The thread used another file last: has its slot in `file` be the one that [`latest`] gives. `false`: it is already, or
-/// there is none.
+/// Another file has the word of `file`: has the thread's slot in `file` be the one that [`cached`] gives. `false`: it is
+/// already, or cannot be.
 #[inline]
 pub fn recall(file: &Arc<OpenFile>) -> bool {
-    if latest_cache(FileKey::of(file)).is_some() {
-        return false;
-    }
-    let attachment = find(file);
-    attachment.inspect(|attachment| remember(attachment)).is_some()
+    remembered(file.word.word(), FileKey::of(file)).is_none() && find(file).is_some_and(remember)
 }
 
 fn find_or_attach(file: &Arc<OpenFile>) -> Result<&Attachment> {
@@ -301,6 +281,6 @@ fn attach(file: &Arc<OpenFile>) -> Result<&Attachment> {
         !attachment.is_ours() || (attachment.file.handles.load(Relaxed) == 0 && !attachment.holds_any())
     });
     put(&signals, attachment);
-    // SAFETY: as in `latest_attachment`.
+    // SAFETY: as in `cached_attachment`.
     Ok(unsafe { &*place })
 }

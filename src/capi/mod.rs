@@ -14,6 +14,7 @@ mod operations;
 mod participant;
 mod query;
 mod ring;
+mod slow_way;
 mod version;
 
 pub use acquired::{turnlock_acquired, turnlock_previous_owner};

@@ -5,12 +5,13 @@ use super::{
     boundary::{invalid, name, options, status},
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
-    participant::turnlock_participant,
+    participant::{self, turnlock_participant},
+    slow_way,
 };
 use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
 use crate::error::status::TURNLOCK_OK;
-use crate::kind::{self, DEFAULT_PATIENCE, DeathPolicy, MutexKind};
+use crate::kind::{DEFAULT_PATIENCE, DeathPolicy, MutexKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
 /// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
@@ -142,27 +143,13 @@ pub unsafe extern "C" fn turnlock_mutex_lock(
     mutex: *const turnlock_mutex,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
-    const SIZE: usize = size_of::<turnlock_acquired>();
     // SAFETY: the caller's promise.
     unsafe {
-        // Of another size: the slow way says what is wrong with it, or fills in what both know.
-        if acquired.is_null() || (*acquired).size == SIZE {
-            match operations::peek(mutex).and_then(kind::Handle::lock_biased) {
-                Some(_) if acquired.is_null() => return TURNLOCK_OK,
-                Some(fencing_token) => {
-                    acquired.write(turnlock_acquired {
-                        size: SIZE,
-                        fencing_token,
-                        previous_owner_fencing_token: 0,
-                        previous_owner_pid: 0,
-                        previous_owner_died: 0,
-                    });
-                    return TURNLOCK_OK;
-                }
-                None => {}
-            }
+        if operations::lock_biased(mutex, acquired) {
+            TURNLOCK_OK
+        } else {
+            slow_way::lock_slowly(mutex, acquired)
         }
-        lock_slowly(mutex, acquired)
     }
 }
 
@@ -176,7 +163,13 @@ pub unsafe extern "C" fn turnlock_mutex_try_lock(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::lock(mutex, Limit::Never, acquired) }
+    unsafe {
+        if operations::lock_biased(mutex, acquired) {
+            TURNLOCK_OK
+        } else {
+            slow_way::try_slowly(mutex, acquired)
+        }
+    }
 }
 
 /// Takes the lock, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in the queue is
@@ -191,7 +184,13 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::lock(mutex, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
+    unsafe {
+        if operations::lock_biased(mutex, acquired) {
+            TURNLOCK_OK
+        } else {
+            slow_way::lock_for_slowly(mutex, nanoseconds, acquired)
+        }
+    }
 }
 
 /// Unlocks the mutex. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock
@@ -209,46 +208,10 @@ pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> 
     match handle.and_then(|mutex| mutex.unlock_biased(None)) {
         Some(Left::Quietly) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
-        Some(Left::Revoked) => unsafe { complete_unlock(mutex) },
+        Some(Left::Revoked) => unsafe { slow_way::complete_unlock(mutex) },
         // SAFETY: the caller's promise.
-        None => unsafe { unlock_slowly(mutex) },
+        None => unsafe { slow_way::unlock_slowly(mutex) },
     }
-}
-
-// `extern "C"`, though nobody calls them from C: they let no panic out, so that the fast paths end in a jump here and
-// need no frame of their own.
-
-/// # Safety
-/// As `turnlock_mutex_lock`.
-#[cold]
-#[inline(never)]
-unsafe extern "C" fn lock_slowly(mutex: *const turnlock_mutex, acquired: *mut turnlock_acquired) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        // Without what `status` costs: for programs that use several files.
-        if acquired.is_null() && operations::peek(mutex).is_some_and(kind::Handle::recall_and_lock_biased) {
-            return TURNLOCK_OK;
-        }
-        operations::lock(mutex, Limit::Forever, acquired)
-    }
-}
-
-/// # Safety
-/// As `turnlock_mutex_unlock`.
-#[cold]
-#[inline(never)]
-unsafe extern "C" fn complete_unlock(mutex: *const turnlock_mutex) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::unlock(mutex, Some(Left::Revoked)) }
-}
-
-/// # Safety
-/// As `turnlock_mutex_unlock`.
-#[cold]
-#[inline(never)]
-unsafe extern "C" fn unlock_slowly(mutex: *const turnlock_mutex) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::unlock(mutex, None) }
 }
 
 /// Unlocks as a dying owner does, since the data were left half-done (an exception, say): the next holder
@@ -329,7 +292,13 @@ pub unsafe extern "C" fn turnlock_mutex_lock_as(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::lock_as(mutex, participant, Limit::Forever, acquired) }
+    unsafe {
+        if operations::lock_biased_as(mutex, participant, acquired) {
+            TURNLOCK_OK
+        } else {
+            slow_way::lock_as_slowly(mutex, participant, acquired)
+        }
+    }
 }
 
 /// `turnlock_mutex_try_lock`, as `participant`.
@@ -343,7 +312,13 @@ pub unsafe extern "C" fn turnlock_mutex_try_lock_as(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::lock_as(mutex, participant, Limit::Never, acquired) }
+    unsafe {
+        if operations::lock_biased_as(mutex, participant, acquired) {
+            TURNLOCK_OK
+        } else {
+            slow_way::try_as_slowly(mutex, participant, acquired)
+        }
+    }
 }
 
 /// `turnlock_mutex_lock_for`, as `participant`.
@@ -359,7 +334,11 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for_as(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        operations::lock_as(mutex, participant, Limit::For(Duration::from_nanos(nanoseconds)), acquired)
+        if operations::lock_biased_as(mutex, participant, acquired) {
+            TURNLOCK_OK
+        } else {
+            slow_way::lock_for_as_slowly(mutex, participant, nanoseconds, acquired)
+        }
     }
 }
 
@@ -373,7 +352,18 @@ pub unsafe extern "C" fn turnlock_mutex_unlock_as(
     participant: *const turnlock_participant,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::act_as(mutex, participant, |mutex, participant| mutex.unlock_as(participant, None)) }
+    let handles = unsafe { (operations::peek(mutex), participant::peek(participant)) };
+    let left = match handles {
+        (Some(mutex), Some(participant)) => mutex.unlock_biased_as(participant, None),
+        _ => None,
+    };
+    match left {
+        Some(Left::Quietly) => TURNLOCK_OK,
+        // SAFETY: the caller's promise.
+        Some(Left::Revoked) => unsafe { slow_way::complete_unlock_as(mutex, participant) },
+        // SAFETY: the caller's promise.
+        None => unsafe { slow_way::unlock_as_slowly(mutex, participant) },
+    }
 }
 
 /// `turnlock_mutex_abandon`, as `participant`, from any thread.

@@ -5,7 +5,7 @@ use super::{
     boundary::{invalid, status},
     handle::OpaqueHandle,
     info::{tell_all, tell_one, turnlock_participant_info},
-    participant::{participant, turnlock_participant},
+    participant::{self, participant, turnlock_participant},
 };
 use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
@@ -76,13 +76,57 @@ pub unsafe fn close<L: OpaqueLock>(lock: *mut L) -> i32 {
     })
 }
 
-/// Takes the lock as the calling thread, without the fast path.
+/// Takes the lock as the calling thread if it is biased to it: the fast path, which the functions try first that take a
+/// lock, whatever their limit. Returns whether it was taken; else [`lock`] goes on.
+///
+/// # Safety
+/// As [`lock`].
+#[inline(always)]
+pub unsafe fn lock_biased<L: OpaqueLock>(lock: *const L, acquired: *mut turnlock_acquired) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { told_alone(acquired, || peek(lock)?.lock_biased()) }
+}
+
+/// Takes the lock by `enter`, which returns the fencing token. Of an `acquired` of another size the slow way says what is
+/// wrong with it, or fills in what both know.
+///
+/// # Safety
+/// `acquired` is NULL, or writable as far as its `size` says.
+#[inline(always)]
+unsafe fn told_alone(acquired: *mut turnlock_acquired, enter: impl FnOnce() -> Option<u64>) -> bool {
+    const SIZE: usize = size_of::<turnlock_acquired>();
+    if acquired.is_null() {
+        return enter().is_some();
+    }
+    // SAFETY: not NULL, and the caller's promise.
+    unsafe {
+        if (*acquired).size != SIZE {
+            return false;
+        }
+        let Some(fencing_token) = enter() else { return false };
+        acquired.write(turnlock_acquired {
+            size: SIZE,
+            fencing_token,
+            previous_owner_fencing_token: 0,
+            previous_owner_pid: 0,
+            previous_owner_died: 0,
+        });
+    }
+    true
+}
+
+/// Takes the lock as the calling thread, where [`lock_biased`] did not.
 ///
 /// # Safety
 /// As [`opened`]; `acquired` is NULL, or writable as far as its `size` says.
 #[cold]
 #[inline(never)]
 pub unsafe fn lock<L: OpaqueLock>(lock: *const L, limit: Limit, acquired: *mut turnlock_acquired) -> i32 {
+    // Without what `status` costs: for programs that use more files than a thread has caches.
+    // SAFETY: the caller's promise.
+    if unsafe { peek(lock).is_some_and(Handle::recall) && lock_biased(lock, acquired) } {
+        return TURNLOCK_OK;
+    }
     status(|| {
         // SAFETY: the caller's promise.
         unsafe { check_acquired(acquired) }?;
@@ -94,7 +138,21 @@ pub unsafe fn lock<L: OpaqueLock>(lock: *const L, limit: Limit, acquired: *mut t
     })
 }
 
-/// Takes the lock as `participant`.
+/// [`lock_biased`], as `as_whom`; else [`lock_as`] goes on.
+///
+/// # Safety
+/// As [`lock_as`].
+#[inline(always)]
+pub unsafe fn lock_biased_as<L: OpaqueLock>(
+    lock: *const L,
+    as_whom: *const turnlock_participant,
+    acquired: *mut turnlock_acquired,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { told_alone(acquired, || peek(lock)?.lock_biased_as(participant::peek(as_whom)?)) }
+}
+
+/// Takes the lock as `as_whom`, where [`lock_biased_as`] did not.
 ///
 /// # Safety
 /// As [`lock`]; `as_whom` is a participant handle.
@@ -122,6 +180,19 @@ pub unsafe fn lock_as<L: OpaqueLock>(
 pub unsafe fn unlock<L: OpaqueLock>(lock: *const L, left: Option<Left>) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { act(lock, |lock| lock.unlock_slowly(left, None)) }
+}
+
+/// [`unlock`], as `as_whom`.
+///
+/// # Safety
+/// As [`lock_as`].
+pub unsafe fn unlock_as<L: OpaqueLock>(
+    lock: *const L,
+    as_whom: *const turnlock_participant,
+    left: Option<Left>,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { act_as(lock, as_whom, |lock, as_whom| lock.unlock_slowly_as(as_whom, left, None)) }
 }
 
 /// Does something with the lock that gives nothing but a status.

@@ -146,6 +146,16 @@ pub(super) unsafe fn participant<'a>(participant: *const turnlock_participant) -
     unsafe { OpaqueHandle::get(participant.cast::<OpaqueHandle<Participant>>(), "participant") }
 }
 
+/// [`participant`] for the fast path: `None` if the handle is not open.
+///
+/// # Safety
+/// As [`participant`].
+#[inline(always)]
+pub(super) unsafe fn peek<'a>(participant: *const turnlock_participant) -> Option<&'a Participant> {
+    // SAFETY: as in `participant`.
+    unsafe { OpaqueHandle::peek(participant.cast::<OpaqueHandle<Participant>>()) }
+}
+
 /// # Safety
 /// `place` is NULL or writable.
 unsafe fn give(

@@ -28,13 +28,14 @@ pub struct GuardAs<'a, K: LockKind> {
 }
 
 impl<'a, K: LockKind> Guard<'a, K> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(handle: &'a Handle<K>, acquired: Acquired) -> Self {
         Self { handle, acquired, panicking: std::thread::panicking(), _not_send: PhantomData }
     }
 }
 
 impl<'a, K: LockKind> GuardAs<'a, K> {
+    #[inline(always)]
     pub(super) fn new(handle: &'a Handle<K>, participant: &'a Participant, acquired: Acquired) -> Self {
         Self { handle, participant, acquired, panicking: std::thread::panicking() }
     }
@@ -126,6 +127,7 @@ impl<K: LockKind> GuardAs<'_, K> {
 
     /// Unlocks and says whether all was well, which dropping the guard cannot. Errors as
     /// [`Guard::unlock`].
+    #[inline]
     pub fn unlock(self) -> Result<()> {
         let (handle, participant, token) = (self.handle, self.participant, self.acquired.fencing_token);
         std::mem::forget(self);
@@ -160,6 +162,7 @@ fn drop_in_a_panic<K: LockKind>(handle: &Handle<K>, token: u64, panicked: bool) 
 }
 
 impl<K: LockKind> Drop for GuardAs<'_, K> {
+    #[inline]
     fn drop(&mut self) {
         let token = self.acquired.fencing_token;
         let _ = if std::thread::panicking() && !self.panicking {

@@ -52,7 +52,7 @@ impl<K: LockKind> Handle<K> {
     pub(super) fn new(file: FileHandle, found: Found, discipline: Discipline) -> Self {
         let region = found.name.region;
         let at = file.open.view().region_pointer(region);
-        let lock = LockPointer { file: FileKey::of(&file.open), region, at };
+        let lock = LockPointer { file: FileKey::of(&file.open), word: file.open.word.word(), region, at };
         let config = LockConfig {
             patience: found.patience,
             may_be_biased: K::MAY_BE_BIASED && found.may_be_biased,
@@ -88,7 +88,7 @@ impl<K: LockKind> Handle<K> {
     }
 
     /// Takes the lock as the calling thread.
-    #[inline]
+    #[inline(always)]
     pub fn lock(&self, limit: Limit) -> Result<Acquired> {
         match self.lock_biased() {
             Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),
@@ -110,9 +110,7 @@ impl<K: LockKind> Handle<K> {
     #[cold]
     #[inline(never)]
     pub fn lock_slowly(&self, limit: Limit) -> Result<Acquired> {
-        // The thread may have used another file in between.
-        if K::MAY_BE_BIASED
-            && thread::recall(&self.file.open)
+        if self.recall()
             && let Some(fencing_token) = self.lock_biased()
         {
             return Ok(Acquired { fencing_token, previous_owner_died: false });
@@ -120,16 +118,38 @@ impl<K: LockKind> Handle<K> {
         with_thread_attachment(&self.file.open, |attachment| Ok(self.named(attachment)?.lock(limit)?.into()))
     }
 
-    /// [`Handle::lock_biased`], where the thread has used another file in between. Returns whether the lock was taken.
+    /// Has [`Handle::lock_biased`] find the thread's slot, if that could not take the lock only because another file has
+    /// the word of this one. Returns whether it is worth another try.
     #[inline]
-    pub fn recall_and_lock_biased(&self) -> bool {
-        thread::recall(&self.file.open) && self.lock_biased().is_some()
+    pub fn recall(&self) -> bool {
+        K::MAY_BE_BIASED && thread::recall(&self.file.open)
     }
 
     /// Takes the lock as `participant`.
+    #[inline(always)]
     pub fn lock_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
+        match self.lock_biased_as(participant) {
+            Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),
+            None => self.lock_slowly_as(participant, limit),
+        }
+    }
+
+    /// [`Handle::lock_biased`], as `participant`, if the calling thread is its home thread.
+    #[inline(always)]
+    pub fn lock_biased_as(&self, participant: &Participant) -> Option<u64> {
+        if !K::MAY_BE_BIASED {
+            return None;
+        }
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::enter_as(self.lock, &participant.attachment) }
+    }
+
+    /// What is left of [`Handle::lock_as`] where [`Handle::lock_biased_as`] did not take the lock.
+    #[cold]
+    #[inline(never)]
+    pub fn lock_slowly_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
         let attachment = self.attachment_of(participant)?;
-        let _call = attachment.begin_taking()?;
+        let _call = attachment.begin_taking(self.lock.region)?;
         Ok(self.named(attachment)?.lock(limit)?.into())
     }
 
@@ -178,8 +198,37 @@ impl<K: LockKind> Handle<K> {
     }
 
     /// Unlocks as `participant`.
+    #[inline(always)]
     pub fn unlock_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
-        self.as_holder(participant, |attempt| attempt.unlock(token))
+        match self.unlock_biased_as(participant, token) {
+            Some(Left::Quietly) => Ok(()),
+            left => self.unlock_slowly_as(participant, left, token),
+        }
+    }
+
+    /// [`Handle::unlock_biased`], as `participant`, if the calling thread is its home thread.
+    #[inline(always)]
+    pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<Left> {
+        if !K::MAY_BE_BIASED {
+            return None;
+        }
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::leave_as(self.lock, &participant.attachment, token) }
+    }
+
+    /// [`Handle::unlock_slowly`], as `participant`.
+    #[cold]
+    #[inline(never)]
+    pub fn unlock_slowly_as(
+        &self,
+        participant: &Participant,
+        left: Option<Left>,
+        token: Option<u64>,
+    ) -> Result<()> {
+        match left {
+            Some(_) => self.attempt(self.attachment_of(participant)?).complete_unlock(),
+            None => self.as_holder(participant, |attempt| attempt.unlock(token)),
+        }
     }
 
     /// Unlocks as a dying holder does.
@@ -213,7 +262,7 @@ impl<K: LockKind> Handle<K> {
     /// [`Handle::depart`], as `participant`.
     pub fn depart_as(&self, participant: &Participant) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
-        let _call = attachment.begin_taking()?;
+        let _call = attachment.begin_taking(self.lock.region)?;
         match self.owned(attachment) {
             Ok(attempt) => attempt.depart(),
             // A participant that stood in it had left before it was removed.
@@ -314,7 +363,7 @@ impl<K: LockKind> Handle<K> {
         act: impl FnOnce(Attempt<FileSite>) -> Result<()>,
     ) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
-        attachment.check()?;
+        attachment.begin_leaving(self.lock.region)?;
         act(self.owned(attachment)?)
     }
 

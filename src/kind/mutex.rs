@@ -136,7 +136,7 @@ impl Mutex {
     /// [`Error::ParticipantsFull`] at a thread's first lock; [`Error::Damaged`], [`Error::Replaced`] if something
     /// happened to the file; [`Error::Permission`], [`Error::System`] if it can no longer be opened to see whether
     /// those before us are alive, say because no descriptor is free.
-    #[inline]
+    #[inline(always)]
     pub fn lock(&self) -> Result<MutexGuard<'_>> {
         Ok(MutexGuard::new(&self.0, self.0.lock(Limit::Forever)?))
     }
@@ -155,7 +155,7 @@ impl Mutex {
     /// # drop(guard);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn try_lock(&self) -> Result<MutexGuard<'_>> {
         Ok(MutexGuard::new(&self.0, self.0.lock(Limit::Never)?))
     }
@@ -175,22 +175,25 @@ impl Mutex {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn lock_for(&self, limit: Duration) -> Result<MutexGuard<'_>> {
         Ok(MutexGuard::new(&self.0, self.0.lock(Limit::For(limit))?))
     }
 
     /// [`Mutex::lock`], as `participant`. [`Error::ParticipantBusy`] if it is in a call on another thread.
+    #[inline(always)]
     pub fn lock_as<'a>(&'a self, participant: &'a Participant) -> Result<ParticipantGuard<'a>> {
         Ok(ParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::Forever)?))
     }
 
     /// [`Mutex::try_lock`], as `participant`.
+    #[inline(always)]
     pub fn try_lock_as<'a>(&'a self, participant: &'a Participant) -> Result<ParticipantGuard<'a>> {
         Ok(ParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::Never)?))
     }
 
     /// [`Mutex::lock_for`], as `participant`.
+    #[inline(always)]
     pub fn lock_for_as<'a>(
         &'a self,
         participant: &'a Participant,

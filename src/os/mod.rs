@@ -31,7 +31,7 @@ pub mod reopen;
 pub mod signals;
 mod system_error;
 pub mod thread_end;
-pub mod thread_word;
+pub mod thread_words;
 mod truncation;
 mod wiped_page;
 pub mod zeroed;

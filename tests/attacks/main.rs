@@ -71,6 +71,21 @@ fn a_handler_that_tries_the_turn_of_a_ring_that_its_thread_takes() {
 }
 
 #[test]
+fn a_handler_that_tries_the_lock_that_its_thread_finds_after_many_other_files() {
+    Program::new("signal_reentry").passes(&["files"]);
+}
+
+#[test]
+fn a_handler_that_tries_the_lock_that_its_thread_takes_as_a_participant_of_both() {
+    Program::new("signal_reentry").passes(&["as"]);
+}
+
+#[test]
+fn a_handler_that_closes_files_and_opens_others_while_its_thread_locks() {
+    Program::new("many_files").passes(&[]);
+}
+
+#[test]
 fn a_timers_handler_that_tries_the_lock_of_its_thread() {
     Program::new("signal_reentry").passes(&["timer"]);
 }

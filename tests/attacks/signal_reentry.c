@@ -2,14 +2,15 @@
  * signal_reentry.c: a signal handler that tries the very lock that its thread is taking or giving back, after every
  * instruction of it.
  *
- *     signal_reentry LOCK-FILE biased|plain|first|ring|timer
+ *     signal_reentry LOCK-FILE biased|plain|first|ring|files|as|timer
  *
  * The handler's turnlock_mutex_try_lock says TURNLOCK_ERROR_DEADLOCK, or, where the outer call has not begun or is over,
  * it succeeds, and the handler unlocks. It asks whether somebody waits behind it, too. Never are two inside at once, and fencing tokens always rise.
  *
  * This process steps a child, by ptrace, through one lock and unlock again and again, and delivers a signal after so many
  * instructions, another number each time: *biased*, the thread alone had the lock before; *plain*, another participant
- * had it; *first*, the thread's first lock in the file; *ring*, a turn of a ring. *timer*: no ptrace, but a timer's signals, for two seconds.
+ * had it; *first*, the thread's first lock in the file; *ring*, a turn of a ring; *files*, another file had the thread's
+ * word for this one; *as*, the lock of a participant of both, whose home thread this is. *timer*: no ptrace, but a timer's signals, for two seconds.
  */
 #include "attack.h"
 
@@ -36,6 +37,13 @@ static turnlock_mutex *mutex;
 static void *locked;
 static int32_t (*lock)(const void *, turnlock_acquired *), (*try_lock)(const void *, turnlock_acquired *);
 static int32_t (*unlock)(const void *), (*is_contended)(const void *);
+static turnlock_participant *both;
+static int32_t lock_as(const void *of, turnlock_acquired *acquired) { return turnlock_mutex_lock_as(of, both, acquired); }
+static int32_t try_as(const void *of, turnlock_acquired *acquired) { return turnlock_mutex_try_lock_as(of, both, acquired); }
+static int32_t unlock_as(const void *of) { return turnlock_mutex_unlock_as(of, both); }
+static int32_t is_contended_as(const void *of) { return turnlock_mutex_is_contended_as(of, both); }
+/* More files than a thread has words. */
+static turnlock_mutex *others[16];
 #define USE(kind, handle)                                                                                             \
     (locked = (handle), lock = (__typeof__(lock))turnlock_##kind##_lock,                                             \
      try_lock = (__typeof__(try_lock))turnlock_##kind##_try_lock, unlock = (__typeof__(unlock))turnlock_##kind##_unlock, \
@@ -74,7 +82,7 @@ static void handler(int signal)
         status = unlock(locked);
         if (status != 0)
             FAIL("the handler's unlock gave %d (%s)", status, turnlock_status_text(status));
-    } else if (status == TURNLOCK_ERROR_DEADLOCK) {
+    } else if (status == TURNLOCK_ERROR_DEADLOCK || (both != NULL && status == TURNLOCK_ERROR_PARTICIPANT_BUSY)) {
         shared->deadlock++;
         /* The outer call's lock, or nobody's while it is on the way in or out. */
         status = is_contended(locked);
@@ -123,7 +131,16 @@ static void victim(const char *way)
         EXPECT(0, turnlock_ring_open(file, "r", NULL, &ring));
         USE(ring, ring);
     }
+    if (strcmp(way, "as") == 0) {
+        EXPECT(0, turnlock_participant_open(file, NULL, &both));
+        lock = lock_as, try_lock = try_as, unlock = unlock_as, is_contended = is_contended_as;
+    }
     lock_and_unlock();
+    for (int other = 0; strcmp(way, "files") == 0 && other < 16; other++) {
+        char name[4096];
+        snprintf(name, sizeof name, "%s.%d", path, other);
+        others[other] = open_mutex(open_file(name, 0), "a");
+    }
     turnlock_participant *other;
     EXPECT(0, turnlock_participant_open(file, NULL, &other));
     handle_signal(SIGUSR1);
@@ -143,6 +160,10 @@ static void victim(const char *way)
         } else {
             lock_and_unlock();
             lock_and_unlock();
+            for (int other = 0; other < 16 && others[other] != NULL; other++) {
+                EXPECT(0, turnlock_mutex_lock(others[other], NULL));
+                EXPECT(0, turnlock_mutex_unlock(others[other]));
+            }
         }
         shared->phase = OUTSIDE;
         __asm__ volatile("int3" ::: "memory");

@@ -85,6 +85,8 @@ macro_rules! group {
         cases! { threads, $way:
             two_handles_of_one_file_share_the_threads_slot
             locks_of_one_name_in_two_files_are_two_locks
+            more_files_in_turn_than_a_thread_has_caches
+            a_file_that_is_opened_where_a_closed_one_was
         }
         cases! { owner_dead, $way:
             a_thread_that_ends_inside_is_told_of
@@ -94,6 +96,7 @@ macro_rules! group {
         cases! { participants, $way:
             taken_in_one_thread_it_is_given_back_in_another
             two_threads_at_once_are_one_too_many
+            a_second_thread_in_the_midst_of_the_first_ones_turns
             a_thread_and_its_participants_are_each_their_own
             each_participant_has_a_slot_until_it_is_closed
         }

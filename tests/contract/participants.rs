@@ -4,8 +4,11 @@ use crate::{
     stage::Stage,
     way::{Held, Party, Wait, Way},
 };
-use std::thread;
-use support::{elsewhere, join};
+use std::{
+    sync::atomic::{AtomicBool, Ordering::SeqCst},
+    thread,
+};
+use support::{elsewhere, join, shared::Plain};
 use turnlock::status::*;
 
 pub fn taken_in_one_thread_it_is_given_back_in_another<W: Way>()
@@ -81,4 +84,52 @@ pub fn each_participant_has_a_slot_until_it_is_closed<W: Way>() {
     held.unlock().unwrap();
     drop((first, third, fourth));
     assert_eq!(slots(), 1);
+}
+
+/// The second thread comes while the first one takes the lock again and again, once in each participant's life: at another
+/// moment each time.
+pub fn a_second_thread_in_the_midst_of_the_first_ones_turns<W: Way>()
+where
+    W::Party: Sync,
+    for<'a> <W::Party as Party>::Held<'a>: Send,
+{
+    const PARTICIPANTS: u32 = 150;
+    let stage = Stage::<W>::with_room_for(8, 2);
+    let counter = Plain::default();
+    let mut turns = 0;
+    for participant in 0..PARTICIPANTS {
+        let party = stage.party("a");
+        let (inside, first_is_at_it) = (AtomicBool::new(false), AtomicBool::new(false));
+        let turn = || match party.lock(Wait::Never) {
+            Ok(held) => {
+                assert!(!inside.swap(true, SeqCst), "both are inside");
+                counter.set(counter.get() + 1);
+                inside.store(false, SeqCst);
+                held.unlock().unwrap();
+                true
+            }
+            Err(TURNLOCK_ERROR_PARTICIPANT_BUSY | TURNLOCK_ERROR_DEADLOCK) => false,
+            Err(error) => panic!("{error}"),
+        };
+        let many = |count: u32| (0..count).filter(|_| turn()).count() as u64;
+        turns += thread::scope(|threads| {
+            let first = threads.spawn(|| {
+                let before = many(40);
+                first_is_at_it.store(true, SeqCst);
+                before + many(400)
+            });
+            while !first_is_at_it.load(SeqCst) {
+                thread::yield_now();
+            }
+            for _ in 0..participant * 7 {
+                std::hint::spin_loop();
+            }
+            let second = many(40);
+            second + join(first)
+        });
+        // And as one whose turns nobody disturbs.
+        assert_eq!(many(3), 3);
+        turns += 3;
+    }
+    assert_eq!(counter.get(), turns);
 }

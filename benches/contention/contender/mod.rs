@@ -1,13 +1,12 @@
 //! Who takes part: turnlock in its forms, its peers, and the physical limit.
 
 mod boost;
-mod library;
 mod ping_pong;
-mod semaphore;
 mod turnlock_c;
 
 use harness::contender::{
-    Contender, Family, Group, Kind, Lock, boxed, file_lock, pthread, ticket, turnlock_rust,
+    Contender, Family, Group, Kind, Lock, boxed, file_lock, library, pthread, semaphore, ticket,
+    turnlock_rust,
 };
 use std::time::Duration;
 

@@ -5,7 +5,6 @@ use harness::place::Place;
 use std::{
     any::Any,
     ffi::{c_char, c_void},
-    path::PathBuf,
     ptr,
 };
 use turnlock::LockFile;
@@ -24,7 +23,7 @@ pub struct Family {
 
 impl Family {
     pub fn new() -> Result<Self, String> {
-        let library = Library::open(&shared_library()?)?;
+        let library = Library::turnlock()?;
         // SAFETY: the types that `include/turnlock.h` gives them.
         unsafe {
             Ok(Self {
@@ -35,13 +34,6 @@ impl Family {
             })
         }
     }
-}
-
-/// Cargo builds it together with the library that this program is linked to: `libturnlock.so` in a folder above.
-fn shared_library() -> Result<PathBuf, String> {
-    let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let found = own.ancestors().map(|folder| folder.join("libturnlock.so")).find(|file| file.exists());
-    found.ok_or_else(|| format!("not found: libturnlock.so, in a folder above {}", own.display()))
 }
 
 impl super::Family for Family {

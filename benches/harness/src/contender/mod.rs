@@ -1,9 +1,11 @@
 //! What a contender is: a lock as a worker uses it, how it is made and attached to, and its name.
 
 pub mod file_lock;
+pub mod library;
 mod nothing;
 pub mod patience;
 pub mod pthread;
+pub mod semaphore;
 pub mod ticket;
 pub mod turnlock_rust;
 

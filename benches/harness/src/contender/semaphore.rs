@@ -1,7 +1,7 @@
 //! Semaphores with one permit.
 
 use super::Lock;
-use harness::place::Place;
+use crate::place::Place;
 use std::io;
 
 pub struct Posix;

@@ -10,11 +10,27 @@ use std::{
 pub struct Library(*mut c_void);
 
 impl Library {
+    /// # Errors
+    /// A sentence, if it cannot be loaded.
     pub fn open(path: &Path) -> Result<Self, String> {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
         // SAFETY: the libraries opened here are our own and have no surprising initialisers.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
         if library.is_null() { Err(format!("cannot load: {}", path.display())) } else { Ok(Self(library)) }
+    }
+
+    /// Ours, with its C ABI. Cargo builds it together with the library that this program is linked to: `libturnlock.so` in
+    /// a folder above.
+    ///
+    /// # Errors
+    /// A sentence, if it is not there.
+    pub fn turnlock() -> Result<Self, String> {
+        let own = std::env::current_exe().map_err(|error| error.to_string())?;
+        let found = own.ancestors().map(|folder| folder.join("libturnlock.so")).find(|file| file.exists());
+        Self::open(
+            &found
+                .ok_or_else(|| format!("not found: libturnlock.so, in a folder above {}", own.display()))?,
+        )
     }
 
     /// # Safety
