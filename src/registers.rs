@@ -14,7 +14,7 @@ use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
-use crate::wait::{ParkingSpot, Standby};
+use crate::wait::{ParkingSpot, Standby, name_of};
 
 /// A lock of a mapped file.
 #[derive(Clone, Copy)]
@@ -38,21 +38,38 @@ impl<'a> FileLock<'a> {
     #[inline]
     pub fn spot(&self, slot: usize) -> ParkingSpot<'a> {
         let cell = &self.lock.cells[slot];
-        let name = ((self.region as u64) << 32) | (slot as u64 + 1);
+        let name = name_of(self.region, slot);
         ParkingSpot { wake: &cell.wake, parked: &cell.parked, successor: &cell.successor, name }
     }
 
-    /// The parking spot of this name, if the file has it.
-    pub fn spot_named(view: View<'a>, name: u64) -> Option<ParkingSpot<'a>> {
-        let (region, slot) = ((name >> 32) as usize, (name as u32 as usize).checked_sub(1)?);
-        let known = region <= view.geometry().locks() as usize && slot < view.slots().len();
-        known.then(|| Self::new(view, region).spot(slot))
+    /// Has whoever is parked at the spot of this name look again, if the file has it.
+    pub fn unpark_at(view: View<'a>, name: u64) {
+        let (region, slot) = ((name >> 32) as usize, (name as u32 as usize).wrapping_sub(1));
+        if region > view.geometry().locks() as usize {
+            return;
+        }
+        if slot < view.slots().len() {
+            let lock = Self::new(view, region);
+            lock.spot(slot).unpark_all();
+            lock.standby().unpark(slot);
+        }
     }
 
     /// The standby queue.
     #[inline]
     pub fn standby(&self) -> Standby<'a> {
-        Standby { event: &self.lock.words.standby_event, parked: &self.lock.words.standby_parked }
+        let words = self.lock.words;
+        Standby {
+            event: &words.standby_event,
+            parked: &words.standby_parked,
+            candidate: &words.candidate,
+            crowded: &words.crowded,
+            looked_at: &words.candidate_looked_at,
+            crowd: self.lock.crowd,
+            slots_in_use: &self.lock.header.slots_in_use,
+            cells: self.lock.cells,
+            region: self.region,
+        }
     }
 
     /// What is known of how well biases pay.
@@ -174,6 +191,7 @@ impl<'a> Lock for FileLock<'a> {
     }
 
     fn forget_wait(&self, slot: usize) {
+        self.standby().forget(slot);
         self.lock.cells[slot].waiting_since.store(0, Relaxed);
     }
 
@@ -219,7 +237,9 @@ impl<'a> Lock for FileLock<'a> {
     }
 
     #[inline]
-    fn unpark_standby(&self) {
-        self.standby().unpark_one();
+    fn unpark_standby(&self, slot: usize, next: bool) {
+        if !self.standby().retire(slot as u32 + 1) && next {
+            self.standby().unpark_candidate();
+        }
     }
 }

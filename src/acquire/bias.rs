@@ -165,13 +165,16 @@ fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, own
     Ok(())
 }
 
-/// Returns whether the bias owner is inside at some moment of a microsecond or two.
+/// Returns whether the bias owner uses the lock all the time: for a while it is never outside for as long as a microsecond
+/// or two.
 fn is_busy(held: &AtomicU64) -> bool {
-    const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 32 };
-    (0..LOOKS).any(|_| {
-        let inside = held.load(Relaxed) != 0;
+    const IDLE: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 32 };
+    const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 600 };
+    let mut outside = 0;
+    (0..LOOKS).all(|_| {
+        outside = if held.load(Relaxed) != 0 { 0 } else { outside + 1 };
         spin_hint();
-        inside
+        outside < IDLE
     })
 }
 

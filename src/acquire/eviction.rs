@@ -33,6 +33,21 @@ pub fn step_back<S: Site>(attempt: &Attempt<S>) {
     Eviction::step_back(site.lock().held(site.me()));
 }
 
+/// Returns who is the first of those before this participant, and how many there are.
+fn first_before<S: Site>(attempt: &Attempt<S>, number: u64, passed: &PassedOver) -> (Option<usize>, usize) {
+    let site = &attempt.site;
+    let (mut first, mut ahead) = (None, 0);
+    site.lock().queue().each_before(site.me(), number, |slot, place| {
+        if !passed.has(slot) {
+            ahead += 1;
+            // Somebody in the doorway comes after all who are numbered.
+            let order = (place == Place::Choosing, place, slot);
+            first = first.filter(|first| *first < order).or(Some(order));
+        }
+    });
+    (first.map(|(_, _, slot)| slot), ahead)
+}
+
 /// Passes over those before this participant that do not come though nothing keeps them from it.
 pub fn pass_over<S: Site>(
     attempt: &Attempt<S>,
@@ -42,16 +57,8 @@ pub fn pass_over<S: Site>(
 ) {
     let site = &attempt.site;
     let (lock, me) = (site.lock(), site.me());
-    let (mut first, mut ahead) = (None, 0);
-    lock.queue().each_before(me, number, |slot, place| {
-        if !passed.has(slot) {
-            ahead += 1;
-            // Somebody in the doorway comes after all who are numbered.
-            let order = (place == Place::Choosing, place, slot);
-            first = first.filter(|first| *first < order).or(Some(order));
-        }
-    });
-    let first = first.map(|(_, _, slot)| slot).filter(|first| !is_kept_waiting(lock, *first));
+    let (first, ahead) = first_before(attempt, number, passed);
+    let first = first.filter(|first| !is_kept_waiting(lock, *first));
     let doorway = first.map(|slot| (slot, lock.eviction(slot).doorway.load(Acquire)));
     let overdue = waiter.is_overdue(doorway, ahead);
     let Some(first) = first.filter(|_| overdue != Overdue::No) else { return };
@@ -66,7 +73,7 @@ pub fn pass_over<S: Site>(
 
 /// Returns whether something else than itself keeps the first of the queue from entering: somebody is inside. As long as
 /// the lock is biased and the first has not revoked that, it is not waiting for whoever is inside.
-fn is_kept_waiting<L: Lock>(lock: &L, first: usize) -> bool {
+pub fn is_kept_waiting<L: Lock>(lock: &L, first: usize) -> bool {
     let is_inside = |slot: usize| lock.held(slot).load(Acquire) != 0;
     if lock.bias().owner().is_some() && !lock.bias().is_being_revoked() {
         return is_inside(first);

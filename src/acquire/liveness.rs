@@ -31,4 +31,5 @@ pub fn clear<L: Lock>(lock: &L, slot: usize) {
     lock.machines().set_membership(slot, Membership::None);
     trace::at(Step::ReapCleared);
     lock.unpark(slot);
+    lock.unpark_standby(slot, false);
 }

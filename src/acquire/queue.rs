@@ -19,6 +19,15 @@ pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, may_be_biased: bool) -
     if limit == Limit::Never {
         look_before_trying(attempt)?;
     }
+    let entered = enter_by_queue(attempt, limit);
+    // A child that was forked in the wait stands nowhere.
+    if entered.is_err() && limit != Limit::Never && attempt.site.is_ours() {
+        attempt.site.lock().unpark_standby(attempt.site.me(), false);
+    }
+    entered
+}
+
+fn enter_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
     let in_demand = acquire(attempt, limit, attempt.config.patience, true)?;
     // Before anything is written that others look at.
     if let Err(error) = attempt.site.check_intact().and_then(|()| attempt.site.check_named()) {
@@ -180,7 +189,7 @@ impl<S: Site> QueueWait<'_, S> {
             // It goes in and out all the time: that it is outside at one moment says nothing.
             BlockedBy::Bias(_) => true,
         };
-        match self.waiter.back_off(by_bias, unchanged) {
+        match self.waiter.back_off(unchanged) {
             Outcome::Cancelled => Err(Error::Cancelled),
             Outcome::Interrupted | Outcome::Forked => Err(Error::Interrupted),
             // Of a bias owner only one that died inside is in the way.
@@ -221,7 +230,7 @@ fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
         site.lock().queue().leave(me);
         site.lock().unpark(me);
         // It was the queue that they backed off from, and nobody will leave it now. The fence is in `unpark`.
-        site.lock().unpark_standby();
+        site.lock().unpark_standby(me, true);
     }
     trace::at(Step::Section);
     Ok(Holding { token, unbiased: !biased })
@@ -235,10 +244,9 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) {
     site.lock().queue().leave(me);
     site.local().record(None);
     trace::at(Step::Wake);
-    // Whoever is called would find somebody in the queue, and back off again.
-    if site.lock().unpark(me) == Unparked::Nobody {
-        site.lock().unpark_standby();
-    }
+    // Where somebody is in the queue, whoever is called would find it there, and back off again.
+    let next = site.lock().unpark(me) == Unparked::Nobody;
+    site.lock().unpark_standby(me, next);
 }
 
 /// Gives up in the queue.

@@ -65,8 +65,9 @@ pub trait Lock: Copy {
     fn unpark(&self, slot: usize) -> Unparked;
     /// Unparks the waiter parked at slot `slot` if it asked to be awake ahead of its turn.
     fn unpark_early(&self, slot: usize);
-    /// Unparks the longest waiting participant of the standby queue. After the full fence of an [`Lock::unpark`].
-    fn unpark_standby(&self);
+    /// Slot `slot` stands by no more: if it was the candidate, the next one of the crowd is to be. Else, if the lock is free
+    /// for whoever is `next`, unparks the candidate. After the full fence of an [`Lock::unpark`].
+    fn unpark_standby(&self, slot: usize, next: bool);
 }
 
 /// One participant at one lock.
@@ -147,9 +148,8 @@ pub trait Waiter {
     fn queue_for_good(&mut self);
     /// Waits a little for `unchanged` to become false, parked at the blocker's slot if that takes long.
     fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome;
-    /// Waits a little in the standby queue, where nobody is blocked by this participant. `by_bias`: for a biased lock,
-    /// whose owner unparks nobody there.
-    fn back_off(&mut self, by_bias: bool, unchanged: impl Fn() -> bool) -> Outcome;
+    /// Waits a little in the standby queue, where nobody is blocked by this participant.
+    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome;
     /// Returns whether it was parked when what it waited for last came about.
     fn was_parked(&self) -> bool;
     /// Returns whether those before this one should have come by now. `first`: the first of them, its slot and the number

@@ -260,9 +260,8 @@ impl Attachment {
 
     /// Ends a wait of this participant, the present one or else the next.
     pub fn request_cancel(&self) {
-        let name = self.cancel.request();
-        if let Some(spot) = name.and_then(|name| FileLock::spot_named(self.file.view(), name)) {
-            spot.unpark_all();
+        if let Some(name) = self.cancel.request() {
+            FileLock::unpark_at(self.file.view(), name);
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use super::{attachment::Attachment, open_file::NO_MEMBARRIER};
 use crate::acquire::{
+    eviction,
     local::LocalState,
-    site::{Limit, Outcome, Overdue, Overwritten, Site, Waiter},
+    site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Waiter},
 };
-use crate::algorithm::{Blocker, bias::Mark};
+use crate::algorithm::{Blocker, Place, Protocol, bias::Mark};
 use crate::error::{Error, Result};
 use crate::os::{
     clock,
@@ -164,7 +165,8 @@ impl<'a> Site for FileSite<'a> {
         let slot = attachment.slot;
         let cell = &lock.lock.cells[slot];
         let since = (&cell.since, &cell.waiting_since);
-        let waiter = wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since);
+        let waiter =
+            wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since, lock.standby());
         FileWaiter { attachment, lock, waiter, blind: false }
     }
 
@@ -221,10 +223,19 @@ impl Waiter for FileWaiter<'_> {
         self.waiter.wait(unchanged, self.lock.spot(blocker.slot), blocker)
     }
 
-    fn back_off(&mut self, by_bias: bool, unchanged: impl Fn() -> bool) -> Outcome {
+    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
         // Relaxed: a guess.
         let participants = self.lock.lock.header.slots_in_use.load(Relaxed);
-        self.waiter.back_off(by_bias, participants, self.lock.standby(), unchanged)
+        let outcome = self.waiter.stand_by(participants, unchanged);
+        if outcome == Outcome::CheckAlive {
+            let (queue, slots) = (self.lock.queue(), self.lock.slots());
+            self.waiter.relieve_candidate(|slot| {
+                slot < slots
+                    && queue.place(slot) != Place::Idle
+                    && eviction::is_kept_waiting(&self.lock, slot)
+            });
+        }
+        outcome
     }
 
     fn was_parked(&self) -> bool {

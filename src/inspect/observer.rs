@@ -120,13 +120,20 @@ impl<'a> Observer<'a> {
                 at_least,
             })
         };
+        // In the crowd nobody is written down as queued for good; but those who have outwaited their patience keep their
+        // order there.
+        let has_patience = |slot: usize| {
+            let since = lock.waiting_since(slot);
+            let is_in_crowd = lock.lock.crowd[slot].load(Relaxed) != 0;
+            lock.since(slot) == 0 && !(is_in_crowd && now.saturating_sub(since) >= named.patience)
+        };
         let waiter = |seen: &Registers| -> Result<Waiter> {
             let takes_part = takes_part(seen.slot);
             Ok(Waiter {
                 participant: participant(seen.slot)?,
                 state: match takes_part {
                     Some("standing") if !seen.waits => WaiterState::Standing,
-                    None if named.patience != 0 && lock.since(seen.slot) == 0 => WaiterState::StandingBy,
+                    None if named.patience != 0 && has_patience(seen.slot) => WaiterState::StandingBy,
                     _ => WaiterState::Queued,
                 },
                 claim: Claim::EXCLUSIVE,

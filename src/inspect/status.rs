@@ -179,9 +179,10 @@ pub struct Waiter {
 #[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum WaiterState {
-    /// Queued for good: nobody overtakes it. On a ring: waiting for its turn.
+    /// Its patience is over: in the queue, where nobody overtakes it, or in line for that behind another one that is. On a
+    /// ring: waiting for its turn.
     Queued,
-    /// It still has patience and lets others pass: in the standby queue or, for a moment, in the queue.
+    /// It still has patience and lets others pass.
     StandingBy,
     /// On a ring, standing, and not waiting now: the ring waits for it when its turn comes.
     Standing,

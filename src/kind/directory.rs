@@ -174,14 +174,17 @@ fn clear(view: View, region: usize, untouched: bool) {
     let (lock, words) = (file_lock.lock, file_lock.lock.words);
     file_lock.bias().clear();
     file_lock.bias_policy().clear();
+    file_lock.standby().clear();
     words.revoking_since.store(0, Relaxed);
     words.state.store(0, Relaxed);
     words.previous_owner.clear();
     recovery::clear_ring(&lock);
     if untouched {
         // What a disk kept of it from before a boot, of which the directory knows nothing.
-        for (number, cell) in lock.numbers.iter().zip(lock.cells) {
-            for word in [number, &cell.held, &cell.since].into_iter().filter(|word| word.load(Relaxed) != 0) {
+        for ((number, crowd), cell) in lock.numbers.iter().zip(lock.crowd).zip(lock.cells) {
+            for word in
+                [number, crowd, &cell.held, &cell.since].into_iter().filter(|word| word.load(Relaxed) != 0)
+            {
                 word.store(0, Relaxed);
             }
             if cell.ring().membership.load(Relaxed) != 0 {

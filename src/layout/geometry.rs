@@ -13,7 +13,8 @@ pub const MAX_LOCKS: u32 = 4096;
 ///
 /// ```text
 /// header | directory: locks x 128 | slots: participants x 256 | lock regions: (1 + locks) x region
-/// region: lock words 512 | number[participants] x 8, rounded up to 128 | cell[participants] x 64
+/// region: lock words 512 | number[participants] x 8, rounded up to 128 | crowd[participants] x 8, likewise
+///         | cell[participants] x 128
 /// ```
 /// Lock region 0 is the directory's own lock; named lock k has region k + 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +92,17 @@ impl Geometry {
         size_of::<LockWords>()
     }
 
+    pub(super) const fn crowd_in_region(&self) -> usize {
+        self.numbers_in_region() + self.bytes_of_words()
+    }
+
     pub(super) const fn cells_in_region(&self) -> usize {
-        self.numbers_in_region() + (self.participants as usize * size_of::<AtomicU64>()).next_multiple_of(128)
+        self.crowd_in_region() + self.bytes_of_words()
+    }
+
+    /// A word for each slot.
+    const fn bytes_of_words(&self) -> usize {
+        (self.participants as usize * size_of::<AtomicU64>()).next_multiple_of(128)
     }
 
     const fn region_bytes(&self) -> usize {

@@ -14,6 +14,7 @@ use std::mem::{offset_of, size_of};
 /// | `state` | the holder; or the reaper of a dead holder | consistent again or given up; owner-dead |
 /// | `previous_owner` | the reaper of a dead holder | before `state` |
 /// | `standby_event`, `standby_parked` | those who back off, and who unparks them | |
+/// | `candidate`, `candidate_looked_at`, `crowded` | likewise | |
 /// | `kind` | as the kind of lock says: of a ring [`RingWords`] | |
 #[repr(C, align(128))]
 pub struct LockWords {
@@ -42,7 +43,13 @@ pub struct LockWords {
     pub standby_event: AtomicU32,
     /// Not 0 while somebody may be parked on `standby_event`.
     pub standby_parked: AtomicU32,
-    reserved_standby: [AtomicU64; 15],
+    /// 0, or the slot of the candidate, plus 1: of those that wait, the one that is the next to be queued for good.
+    pub candidate: AtomicU32,
+    /// Not 0 while there may be a crowd.
+    pub crowded: AtomicU32,
+    /// When the candidate last looked at the lock (`CLOCK_MONOTONIC`, nanoseconds).
+    pub candidate_looked_at: AtomicU64,
+    reserved_standby: [AtomicU64; 13],
     kind: [AtomicU64; 8],
     reserved: [AtomicU64; 8],
 }
@@ -80,7 +87,7 @@ impl PreviousOwner {
 }
 
 /// What one slot says about itself in one lock, besides its `number`. Written by the slot's owner, or by whoever
-/// holds the slot's byte lock after its death; `wake`, `parked`, `successor` and `evicted` by those who wait for the slot.
+/// holds the slot's byte lock after its death; `wake`, `parked`, `successor`, `evicted` and `called` by those who wait for the slot, or with it.
 #[repr(C, align(128))]
 pub struct Cell {
     /// 0, or the fencing token with which this slot is in the critical section; all ones while it tries to enter.
@@ -102,7 +109,9 @@ pub struct Cell {
     /// The latest of its doorways that others pass over: [`crate::algorithm::eviction`]. Written by those who wait for
     /// the slot.
     pub evicted: AtomicU64,
-    reserved: AtomicU64,
+    /// Futex word: changes when the slot is called from the crowd, to be the candidate.
+    pub called: AtomicU32,
+    reserved: AtomicU32,
     kind: [AtomicU64; 8],
 }
 
@@ -158,6 +167,7 @@ const _: () = {
     assert!(offset_of!(Cell, waiting_since) == 32);
     assert!(offset_of!(Cell, doorway) == 40);
     assert!(offset_of!(Cell, evicted) == 48);
+    assert!(offset_of!(Cell, called) == 56);
     assert!(KIND_IN_CELL == 64);
 };
 

@@ -92,10 +92,13 @@ mod tests {
         );
         compare(
             "Lock words",
-            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked),
+            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked candidate crowded candidate_looked_at),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
-        compare("Cell", offsets!(Cell: held since wake parked successor waiting_since doorway evicted));
+        compare(
+            "Cell",
+            offsets!(Cell: held since wake parked successor waiting_since doorway evicted called),
+        );
         compare("Ring words", offsets!(RingWords: bound));
         compare("Ring cell", offsets!(RingCell: state link membership));
         let header = rows("Header");

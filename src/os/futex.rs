@@ -28,14 +28,12 @@ pub fn wake_all(word: &AtomicU32) {
     wake(word, i32::MAX);
 }
 
-/// Wakes the one who has slept on `word` longest, in whichever process.
-pub fn wake_one(word: &AtomicU32) {
-    wake(word, 1);
+/// Wakes the one who has slept on `word` longest, in whichever process. Returns whether there was one.
+pub fn wake_one(word: &AtomicU32) -> bool {
+    wake(word, 1) > 0
 }
 
-fn wake(word: &AtomicU32, how_many: i32) {
+fn wake(word: &AtomicU32, how_many: i32) -> libc::c_long {
     // SAFETY: only the address of `word` is used.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, how_many, 0usize, 0usize, 0u32);
-    }
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, how_many, 0usize, 0usize, 0u32) }
 }

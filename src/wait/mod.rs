@@ -8,6 +8,6 @@ mod waiter;
 
 pub use adaptive::AdaptiveSpin;
 pub use cancel::Cancel;
-pub use parking::{ParkingSpot, Standby};
+pub use parking::{ParkingSpot, Standby, name_of};
 pub use stop::{Interrupt, Stop};
 pub use waiter::Waiter;

@@ -1,9 +1,10 @@
 //! Where waiters park, and how they are unparked.
 
 use crate::acquire::site::Unparked;
-use crate::os::futex;
+use crate::layout::Cell;
+use crate::os::{clock, futex};
 use crate::sync::{
-    AtomicU32,
+    AtomicU32, AtomicU64,
     Ordering::{Relaxed, Release},
     full_fence,
 };
@@ -19,6 +20,11 @@ pub struct ParkingSpot<'a> {
     pub successor: &'a AtomicU32,
     /// A number for the spot, never 0, by which [`super::Cancel`] names it.
     pub name: u64,
+}
+
+/// A number for the parking spot of `slot` in the lock of `region`, never 0.
+pub fn name_of(region: usize, slot: usize) -> u64 {
+    ((region as u64) << 32) | (slot as u64 + 1)
 }
 
 /// In [`ParkingSpot::parked`]: when the slot has left.
@@ -66,21 +72,40 @@ impl ParkingSpot<'_> {
     }
 }
 
-/// The standby queue of a lock: where those are parked that left the bakery's queue to let others pass.
+/// The standby queue of a lock: those that left the bakery's queue to let others pass. One of them, the *candidate*, looks
+/// at the lock now and then, and is the next to be queued for good; the others, the *crowd*, sleep until they are called to
+/// be the candidate, the one that has waited longest first. So however many there are, one of them is awake or being woken
+/// at a time.
+///
+/// Safety never depends on who is the candidate, nor does anybody wait for ever who was forgotten: each of the crowd looks
+/// round after a while.
 #[derive(Clone, Copy)]
 pub struct Standby<'a> {
-    /// Changes when one of them should queue again.
+    /// Changes when the candidate should queue again.
     pub event: &'a AtomicU32,
-    /// Not 0 while somebody may be parked there.
+    /// Not 0 while the candidate may be parked there.
     pub parked: &'a AtomicU32,
+    /// 0, or the candidate's slot, plus 1.
+    pub candidate: &'a AtomicU32,
+    /// Not 0 while there may be a crowd.
+    pub crowded: &'a AtomicU32,
+    /// When the candidate last looked, in nanoseconds.
+    pub looked_at: &'a AtomicU64,
+    /// For each slot 0, or since when it has waited, while it is in the crowd.
+    pub crowd: &'a [AtomicU64],
+    /// One more than the highest slot in use.
+    pub slots_in_use: &'a AtomicU32,
+    /// Each slot's cell.
+    pub cells: &'a [Cell],
+    /// The lock's number in the file.
+    pub region: usize,
 }
 
 impl Standby<'_> {
-    /// Unparks the one that has been parked longest, if anyone is. After a full fence that comes after the store which
-    /// let the next one in.
+    /// Unparks the candidate, if it is parked. After a full fence that comes after the store which let the next one in.
     #[inline]
-    pub fn unpark_one(&self) {
-        // Partner: the fence in `Waiter::back_off`.
+    pub fn unpark_candidate(&self) {
+        // Partner: the fence in `Waiter::stand_by_as_candidate`.
         if self.parked.load(Relaxed) != 0 {
             self.parked.store(0, Relaxed);
             self.event.fetch_add(1, Release);
@@ -88,12 +113,104 @@ impl Standby<'_> {
         }
     }
 
-    /// Unparks all of them. After a full fence, as [`Standby::unpark_one`].
+    /// Returns whether `me` (a slot, plus 1) is the candidate, as it is from now on if there is none.
+    #[inline]
+    pub fn is_candidate(&self, me: u32) -> bool {
+        let candidate = self.candidate.load(Relaxed);
+        candidate == me || candidate == 0 && self.replace(0, me)
+    }
+
+    /// Makes `candidate` what it says, in the place of `before`. Returns whether it was that.
+    pub fn replace(&self, before: u32, candidate: u32) -> bool {
+        // Relaxed: who it is orders nothing.
+        self.candidate.compare_exchange(before, candidate, Relaxed, Relaxed).is_ok()
+    }
+
+    /// If `me` was the candidate, it is so no more, and the one that has been in the crowd longest is. Returns whether it
+    /// was. After a full fence.
+    #[inline]
+    pub fn retire(&self, me: u32) -> bool {
+        let was_candidate = self.candidate.load(Relaxed) == me;
+        if was_candidate {
+            self.call_next(me);
+        }
+        was_candidate
+    }
+
+    /// Calls the one that has been in the crowd longest to be the candidate, in the place of `before`.
+    #[cold]
+    fn call_next(&self, before: u32) {
+        if !self.replace(before, 0) {
+            return;
+        }
+        // Partner: the fence in `Waiter::stand_in_crowd`. If ours comes first, it sees that there is no candidate; if
+        // theirs does, we see that it is there.
+        full_fence();
+        if self.crowded.load(Relaxed) == 0 {
+            return;
+        }
+        // Somebody may leave the crowd while we look: then the next one.
+        loop {
+            let bound = (self.slots_in_use.load(Relaxed) as usize).min(self.crowd.len());
+            let waiting =
+                self.crowd[..bound].iter().enumerate().map(|(slot, since)| (since.load(Relaxed), slot));
+            let Some((since, slot)) = waiting.filter(|(since, _)| *since != 0).min() else {
+                self.crowded.store(0, Relaxed);
+                return;
+            };
+            if !self.replace(0, slot as u32 + 1) {
+                return;
+            }
+            if self.crowd[slot].compare_exchange(since, 0, Relaxed, Relaxed).is_ok() {
+                self.looked_at.store(clock::monotonic_ns(), Relaxed);
+                self.call(slot);
+                return;
+            }
+            if !self.replace(slot as u32 + 1, 0) {
+                return;
+            }
+        }
+    }
+
+    fn call(&self, slot: usize) {
+        let called = &self.cells[slot].called;
+        called.fetch_add(1, Release);
+        futex::wake_all(called);
+    }
+
+    /// The number by which [`super::Cancel`] names where `slot` is parked in the crowd: that of the slot's parking spot.
+    pub fn name_of(&self, slot: usize) -> u64 {
+        name_of(self.region, slot)
+    }
+
+    /// Has whoever is parked in `slot` of the crowd look again.
+    pub fn unpark(&self, slot: usize) {
+        self.call(slot);
+    }
+
+    /// Whoever was in `slot` of the crowd is dead.
+    pub fn forget(&self, slot: usize) {
+        if self.crowd[slot].load(Relaxed) != 0 {
+            self.crowd[slot].store(0, Relaxed);
+        }
+    }
+
+    /// As if there never had been anybody.
+    pub fn clear(&self) {
+        for word in [self.parked, self.candidate, self.crowded] {
+            word.store(0, Relaxed);
+        }
+    }
+
+    /// Has all of them look again. After a full fence.
     #[cold]
     pub fn unpark_all(&self) {
         self.parked.store(0, Relaxed);
         self.event.fetch_add(1, Release);
         futex::wake_all(self.event);
+        (0..self.crowd.len())
+            .filter(|slot| self.crowd[*slot].load(Relaxed) != 0)
+            .for_each(|slot| self.call(slot));
     }
 }
 
@@ -142,17 +259,5 @@ mod tests {
             words.spot().unpark_early();
             assert_eq!(words.now(), if woken { [1, 0, 0] } else { [0, how, 0] });
         }
-    }
-
-    #[test]
-    fn one_is_unparked_where_somebody_backed_off() {
-        let (event, parked) = (AtomicU32::new(0), AtomicU32::new(0));
-        let standby = Standby { event: &event, parked: &parked };
-        standby.unpark_one();
-        assert_eq!(event.load(Relaxed), 0);
-        parked.store(1, Relaxed);
-        standby.unpark_one();
-        standby.unpark_one();
-        assert_eq!((event.load(Relaxed), parked.load(Relaxed)), (1, 0));
     }
 }

@@ -34,25 +34,26 @@ const CHECK_EARLY_SHARE: u64 = 8;
 const CHECK_NEXT: u64 = 800_000;
 const CHECK_NEXT_SHARE: u64 = 24;
 const CHECK_AT_MOST: u64 = 50_000_000;
-// Whoever leaves the queue unparks one of the standby queue, unless somebody else is next; their naps are for deaths
-// then. Each takes somebody's core for a moment: with sixteen processes and sections of 20 microseconds, naps of
-// 50 microseconds and more cost a fifth of all acquisitions. So the more there may be, the longer they sleep: all together
-// look as often.
-const STANDBY_FOR_EACH: u64 = 50_000;
-const STANDBY_FOR_ALL: u64 = 250_000;
-// A bias owner unparks nobody, so a participant that backed off for it looks by itself, at a third of the time it has
-// waited: a long patience should cost little too.
+// Whoever leaves the queue unparks the candidate, unless somebody else is next. A bias owner unparks nobody, so the
+// candidate looks by itself, at a third of the time it has waited: a long patience should cost little too.
 const STANDBY_AT_LEAST: u64 = 100_000;
 const STANDBY_AT_MOST: u64 = 1_000_000;
+/// A candidate that has not looked for so long is stopped, or gone.
+const CANDIDATE_LOOKS: u64 = 8 * STANDBY_AT_MOST;
+// One of the crowd is woken when it is to be the candidate; that it looks round by itself is for a candidate that is no
+// more. All together do so every two milliseconds.
+const CROWD_FOR_EACH: u64 = 2_000_000;
+const CROWD_AT_LEAST: u64 = 4_000_000;
+const CROWD_AT_MOST: u64 = 500_000_000;
 
 /// Who could enter and has not for so long may be stopped: a wake-up takes 50 microseconds. For each one before the waiter
 /// as long again, up to some: those in between are to have the first try.
 const OVERDUE: u64 = 2_000_000;
 const OVERDUE_FOR_AT_MOST: u64 = 4;
-/// So many times as long, and it does not matter why: programs that compute have the processors. Longer where the order
-/// is what was asked for.
-const NEVER_COMES: u64 = 4;
+/// So many times as long where the order is what was asked for, and it does not matter why.
 const NEVER_COMES_IN_ORDER: u64 = 25;
+/// Else the lock goes to whoever runs.
+const OVERDUE_OUT_OF_ORDER: u64 = 1_000_000;
 
 /// Between two questions whether a wait is to end, if no signal comes.
 const ASK_INTERRUPT: u64 = 20_000_000;
@@ -86,6 +87,7 @@ pub struct Waiter<'a> {
     since: &'a AtomicU64,
     /// Where observers find since when it waits.
     waiting_since: &'a AtomicU64,
+    standby: Standby<'a>,
     /// Whether it is this wait that `waiting_since` speaks of, and not one around it.
     is_told: bool,
     /// Who could enter and has not, and since when.
@@ -100,6 +102,7 @@ impl<'a> Waiter<'a> {
         me: usize,
         (stop, adaptive): (Stop<'a>, &'a AdaptiveSpin),
         (since, waiting_since): (&'a AtomicU64, &'a AtomicU64),
+        standby: Standby<'a>,
     ) -> Self {
         Self {
             limit,
@@ -115,6 +118,7 @@ impl<'a> Waiter<'a> {
             began: None,
             since,
             waiting_since,
+            standby,
             is_told: false,
             overdue: None,
         }
@@ -130,13 +134,17 @@ impl<'a> Waiter<'a> {
         self.woken
     }
 
-    /// Returns whether it still lets others pass.
+    /// Returns whether it still lets others pass: for its patience, and as long as another one is the candidate.
     pub fn lets_pass(&mut self) -> bool {
         if self.patience == 0 {
             return false;
         }
         let waited = self.waited();
-        waited < self.patience && self.left(waited).is_some()
+        self.left(waited).is_some() && self.lets_pass_after(waited)
+    }
+
+    fn lets_pass_after(&self, waited: u64) -> bool {
+        self.patience > 0 && (waited < self.patience || !self.standby.is_candidate(self.me))
     }
 
     /// Has it queued for good from now on.
@@ -176,8 +184,10 @@ impl<'a> Waiter<'a> {
             Some((_, since)) => since,
             None => self.overdue.insert((first, now)).1,
         };
-        let limit = OVERDUE * (ahead as u64).clamp(1, OVERDUE_FOR_AT_MOST);
-        let never = limit * if self.is_strict { NEVER_COMES_IN_ORDER } else { NEVER_COMES };
+        let (overdue, never) =
+            if self.is_strict { (OVERDUE, NEVER_COMES_IN_ORDER) } else { (OVERDUE_OUT_OF_ORDER, 1) };
+        let limit = overdue * (ahead as u64).clamp(1, OVERDUE_FOR_AT_MOST);
+        let never = limit * never;
         match now - since {
             overdue if overdue >= never => Overdue::Yes,
             overdue if overdue >= limit => Overdue::IfStopped,
@@ -215,7 +225,8 @@ impl<'a> Waiter<'a> {
             if next {
                 spot.successor.store(self.me, Relaxed);
             }
-            if self.waited() >= self.patience {
+            let waited = self.waited();
+            if !self.lets_pass_after(waited) {
                 self.record_since();
             }
         }
@@ -225,7 +236,7 @@ impl<'a> Waiter<'a> {
         }
         let waited = self.waited();
         let Some(left) = self.left(waited) else { return Outcome::TimedOut };
-        if waited < self.patience {
+        if self.lets_pass_after(waited) {
             return Outcome::BackOff;
         }
         if next {
@@ -274,27 +285,28 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Out of the queue: parks until it is unparked, `unchanged` is false, or a short time is over. The participant that
-    /// it lets pass is one of `participants`, and unparks it when it leaves, unless the lock is biased to it (`by_bias`).
-    pub fn back_off(
-        &mut self,
-        by_bias: bool,
-        participants: u32,
-        standby: Standby,
-        unchanged: impl Fn() -> bool,
-    ) -> Outcome {
-        let waited = self.waited();
-        let nap = if by_bias {
-            (waited / 3).clamp(STANDBY_AT_LEAST, STANDBY_AT_MOST)
+    /// Out of the queue: parks until it is unparked, `unchanged` is false, or a while is over. As the candidate that takes a
+    /// millisecond at most, in the crowd as long as it takes to become the candidate, or to miss one: it is one of
+    /// `participants`.
+    pub fn stand_by(&mut self, participants: u32, unchanged: impl Fn() -> bool) -> Outcome {
+        if self.standby.is_candidate(self.me) {
+            self.stand_by_as_candidate(unchanged)
         } else {
-            (u64::from(participants) * STANDBY_FOR_EACH).min(STANDBY_FOR_ALL)
-        };
+            self.stand_in_crowd(participants, unchanged)
+        }
+    }
+
+    fn stand_by_as_candidate(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
+        let standby = self.standby;
+        let waited = self.waited();
+        standby.looked_at.store(self.began.unwrap_or(0) + waited, Relaxed);
+        let nap = (waited / 3).clamp(STANDBY_AT_LEAST, STANDBY_AT_MOST);
         let left = self.left(waited).unwrap_or(0).min(self.patience.saturating_sub(waited)).min(nap);
-        // Acquire. Partner: the release in `Standby::unpark_one`; read before the last look, so that an unpark after it
+        // Acquire. Partner: the release in `Standby::unpark_candidate`; read before the last look, so that an unpark after it
         // counts.
         let seen = standby.event.load(Acquire);
         standby.parked.store(1, Relaxed);
-        // Partners: the fence before `Standby::unpark_one`, and that in `Cancel::request`.
+        // Partners: the fence before `Standby::unpark_candidate`, and that in `Cancel::request`.
         full_fence();
         // A request that comes after this look is seen at the next one: naps are short.
         if self.stop.cancel.clear() {
@@ -305,14 +317,60 @@ impl<'a> Waiter<'a> {
         }
         let by_signal = futex::wait(standby.event, seen, Duration::from_nanos(left));
         if let Some(ended) = self.is_interrupted(by_signal) {
-            return ended;
+            ended
+        } else if standby.event.load(Relaxed) == seen && unchanged() {
+            Outcome::CheckAlive
+        } else {
+            Outcome::LookAgain
         }
-        if standby.event.load(Relaxed) != seen {
-            // Others may be parked there still: whoever leaves next unparks one of them.
-            standby.parked.store(1, Relaxed);
-            return Outcome::LookAgain;
+    }
+
+    fn stand_in_crowd(&mut self, participants: u32, unchanged: impl Fn() -> bool) -> Outcome {
+        let standby = self.standby;
+        let waited = self.waited();
+        let nap = (u64::from(participants) * CROWD_FOR_EACH).clamp(CROWD_AT_LEAST, CROWD_AT_MOST);
+        let nap = nap - at_random(waited ^ u64::from(self.me)) % (nap / 2);
+        let at_most = if self.stop.interrupt.is_some() { ASK_INTERRUPT } else { CROWD_AT_MOST };
+        let left = self.left(waited).unwrap_or(0).min(nap).min(at_most);
+        let (slot, since) = (self.me as usize - 1, self.began.unwrap_or(0).max(1));
+        let (place, called) = (&standby.crowd[slot], &standby.cells[slot].called);
+        // Acquire. Partner: the release in `Standby::call`; read before the last look.
+        let seen = called.load(Acquire);
+        place.store(since, Relaxed);
+        standby.crowded.store(1, Relaxed);
+        let cancel = self.stop.cancel;
+        // A cancel has the slot's own spot unparked, and finds us here then.
+        cancel.about_to_park(standby.name_of(slot));
+        // Partners: the fences in `Standby::call_next` and in `Cancel::request`.
+        full_fence();
+        let stays = left > 0 && unchanged() && !cancel.is_requested() && !standby.is_candidate(self.me);
+        let by_signal = stays && futex::wait(called, seen, Duration::from_nanos(left));
+        cancel.unparked();
+        let is_ours = fork::process_mark() == self.process;
+        if is_ours {
+            // Not by a store: whoever calls us meanwhile must find us gone, or have called us.
+            let _ = place.compare_exchange(since, 0, Relaxed, Relaxed);
         }
-        if unchanged() { Outcome::CheckAlive } else { Outcome::LookAgain }
+        if let Some(ended) = self.is_interrupted(by_signal) {
+            ended
+        } else if cancel.clear() {
+            Outcome::Cancelled
+        } else if !stays || called.load(Relaxed) != seen {
+            Outcome::LookAgain
+        } else {
+            Outcome::CheckAlive
+        }
+    }
+
+    /// Becomes the candidate in the place of one that does not come. `is_kept_waiting` says whether a slot stands in the queue,
+    /// and somebody is inside.
+    pub fn relieve_candidate(&mut self, is_kept_waiting: impl Fn(usize) -> bool) {
+        let candidate = self.standby.candidate.load(Relaxed);
+        let last = self.standby.looked_at.load(Relaxed);
+        let Some(slot) = (candidate as usize).checked_sub(1).filter(|_| candidate != self.me) else { return };
+        if clock::monotonic_ns().saturating_sub(last) > CANDIDATE_LOOKS && !is_kept_waiting(slot) {
+            self.standby.replace(candidate, self.me);
+        }
     }
 
     /// Returns what ends the wait, if the interrupt says so, or if a handler or the interrupt has forked and we are the

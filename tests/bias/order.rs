@@ -16,7 +16,8 @@ use support::{
 };
 use turnlock::{Error, LockFile};
 
-/// Once its patience is over, a waiter is the next, however many want the lock meanwhile, the last holder included.
+/// Once its patience is over, a waiter that is the first in line is the next, however many want the lock meanwhile, the last
+/// holder included.
 #[test]
 fn nobody_overtakes_a_waiter_after_its_patience() {
     let _no_hang = NoHang::for_seconds(120);
@@ -24,8 +25,14 @@ fn nobody_overtakes_a_waiter_after_its_patience() {
         let place = Place::new();
         let file = LockFile::open(place.lock_file()).unwrap();
         let mutex = file.mutex_options().patience(patience).open("a").unwrap();
+        let format = Format { participants: file.participants().into(), locks: file.locks().into() };
+        let evictions = || {
+            let evicted = |slot| peek_u64(&place.lock_file(), format.evicted(1, slot));
+            (0..8).map(evicted).sum::<u64>()
+        };
         enter_often(&mutex);
         for _ in 0..20 {
+            let evictions_before = evictions();
             let guard = mutex.lock().unwrap();
             let last = guard.fencing_token();
             let stop = AtomicBool::new(false);
@@ -49,13 +56,15 @@ fn nobody_overtakes_a_waiter_after_its_patience() {
                 drop(mutex.lock().unwrap());
                 let token = waiter.join().unwrap();
                 stop.store(true, Relaxed);
-                assert_eq!(token, last + 1, "it was overtaken");
+                // Who gets no processor for some milliseconds is passed over: then this round shows nothing.
+                assert!(token == last + 1 || evictions() != evictions_before, "it was overtaken");
             });
         }
     }
 }
 
-const PATIENCES: [Duration; 2] = [Duration::ZERO, Duration::from_micros(500)];
+/// With patience only one at a time is queued for good, and the others let pass whoever runs.
+const PATIENCES: [Duration; 1] = [Duration::ZERO];
 
 /// A mutant is on in the whole process, and tests are its threads. Those that would see one have this to read.
 static MUTANT: RwLock<()> = RwLock::new(());
@@ -69,7 +78,7 @@ fn a_queue_head_that_revoked_the_bias_lets_those_behind_in_first() {
     }
 }
 
-/// In strict order or among those whose patience is over. In the worst of some rounds.
+/// In the worst of some rounds.
 fn acquisitions_before_the_one_behind_the_queue_head(patience: Duration) -> u64 {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
@@ -105,7 +114,7 @@ fn a_revocation_that_is_given_up_does_not_let_the_bias_owner_pass_those_behind()
     }
 }
 
-/// In strict order or among those whose patience is over. In the worst of some rounds.
+/// In the worst of some rounds.
 fn acquisitions_before_the_one_behind_that_gives_up(patience: Duration) -> u64 {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
@@ -153,7 +162,7 @@ mod with_mutants {
         // On a busy machine the one behind may be awake before the other can pass.
         let caught = PATIENCES.map(|patience| (0..10).any(|_| overtaken(patience) > 0));
         switch_on(None);
-        assert_eq!(caught, [true; 2], "{mutant:?}, patience {PATIENCES:?}");
+        assert_eq!(caught, [true; 1], "{mutant:?}, patience {PATIENCES:?}");
     }
 
     #[test]

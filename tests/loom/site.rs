@@ -212,7 +212,7 @@ impl<'a> Lock for At<'a> {
 
     fn unpark_early(&self, _: usize) {}
 
-    fn unpark_standby(&self) {}
+    fn unpark_standby(&self, _: usize, _: bool) {}
 }
 
 /// A participant, in one of its visits.
@@ -338,7 +338,7 @@ impl Waiter for LoomWaiter<'_> {
         if self.limit == Limit::Forever { Outcome::CheckAlive } else { Outcome::TimedOut }
     }
 
-    fn back_off(&mut self, _: bool, _: impl Fn() -> bool) -> Outcome {
+    fn back_off(&mut self, _: impl Fn() -> bool) -> Outcome {
         self.lets_pass = false;
         Outcome::LookAgain
     }

@@ -313,7 +313,7 @@ impl<'a> Lock for RingLock<'a> {
         Unparked::Nobody
     }
     fn unpark_early(&self, _: usize) {}
-    fn unpark_standby(&self) {}
+    fn unpark_standby(&self, _: usize, _: bool) {}
 }
 
 /// One participant at the lock, in one life.
@@ -426,7 +426,7 @@ impl Waiter for Wait<'_> {
         thread::yield_now();
         if CHECKS_FIRST.load(SeqCst) { Outcome::LookAgain } else { Outcome::CheckAlive }
     }
-    fn back_off(&mut self, _: bool, _: impl Fn() -> bool) -> Outcome {
+    fn back_off(&mut self, _: impl Fn() -> bool) -> Outcome {
         panic!("on a ring nobody backs off")
     }
     fn was_parked(&self) -> bool {

@@ -287,7 +287,7 @@ impl<'a> Lock for TheLock<'a> {
         self.0.oracle.watch(Unparked::Nobody)
     }
     fn unpark_early(&self, _: usize) {}
-    fn unpark_standby(&self) {}
+    fn unpark_standby(&self, _: usize, _: bool) {}
 }
 
 /// One participant, in one life.
@@ -429,7 +429,7 @@ impl Waiter for Wait<'_> {
         self.site.oracle().watch(Outcome::CheckAlive)
     }
 
-    fn back_off(&mut self, _: bool, unchanged: impl Fn() -> bool) -> Outcome {
+    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
         if let Some(end) = self.end() {
             return end;
         }

@@ -38,7 +38,7 @@ pub struct Format {
 
 impl Format {
     fn region_bytes(self) -> u64 {
-        LOCK_WORDS_BYTES + (self.participants * 8).next_multiple_of(128) + self.cells_bytes()
+        LOCK_WORDS_BYTES + 2 * (self.participants * 8).next_multiple_of(128) + self.cells_bytes()
     }
 
     fn cells_bytes(self) -> u64 {
@@ -107,6 +107,11 @@ impl Format {
     /// Since when a slot's call has waited.
     pub fn waiting_since(self, region: u64, slot: u64) -> u64 {
         self.cell(region, slot) + 32
+    }
+
+    /// The latest of a slot's doorways that others pass over.
+    pub fn evicted(self, region: u64, slot: u64) -> u64 {
+        self.cell(region, slot) + 48
     }
 
     /// What else a slot says of itself: held, since, wake, parked, and on a ring its state, link and membership.
