@@ -735,8 +735,8 @@ typedef struct turnlock_mutex_options {
   uint32_t flags;
   /**
    * How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now.
-   * After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
-   * for which one of them has no processor. 0 = the default (1 millisecond).
+   * After it waiters are served in the order of their arrival: what is left to wait is, for each one ahead, a wake-up
+   * and a section. 0 = the default (1 millisecond).
    */
   uint64_t patience_ns;
 } turnlock_mutex_options;

@@ -78,7 +78,8 @@
 //! is given up leaves nothing in the queue.
 //!
 //! For a moment ([`MutexOptions::patience`], a millisecond if not said) a waiter lets others pass, which saves a context
-//! switch for each acquisition; after it nobody overtakes. A mutex with no patience is strictly first come first served.
+//! switch for each acquisition; after it waiters are served in the order of their arrival, and what is left to wait is,
+//! for each one ahead, a wake-up and a section. A mutex with no patience is strictly first come first served.
 //!
 //! A [`TurnRing`] is for programs that take turns: whoever had the turn gets it again only after everybody else that wants
 //! it.

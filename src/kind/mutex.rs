@@ -1,4 +1,4 @@
-//! The mutex: one at a time; after its patience nobody overtakes a waiter.
+//! The mutex: one at a time; waiters are served in the order of their arrival.
 
 use super::{
     acquired::PreviousOwner,
@@ -79,8 +79,8 @@ impl<'a> MutexOptions<'a> {
     /// How long a waiter lets others pass before it is queued for good, if the lock is created now: a lock that
     /// exists keeps what its creator said. [`DEFAULT_PATIENCE`] if not said; zero is strict first come first served.
     ///
-    /// After it nobody overtakes: what is left to wait is, for each one ahead, a section and a hand-over, and the time
-    /// for which one of them has no processor.
+    /// After it waiters are served in the order of their arrival, one after the other: what is left to wait is, for each one
+    /// ahead, a wake-up and a section. While one of them wakes up, the lock goes to whoever runs.
     pub fn patience(&mut self, patience: Duration) -> &mut Self {
         self.patience = patience;
         self

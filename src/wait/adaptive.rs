@@ -184,11 +184,16 @@ mod tests {
         assert!(!adaptive.is_eager(), "that was not soon");
         adaptive.parked_until(soon, soon.began + SOON - 1);
         assert!(adaptive.is_eager());
-        let looks = Cell::new(3);
-        let unchanged = || looks.replace(looks.get() - 1) > 0;
-        let stage = stage(true);
-        adaptive.no_yields_before.store(0, Relaxed);
-        assert_eq!(adaptive.yield_on(stage, stage.began, unchanged), Some(true));
+        let comes_after_three_looks = || {
+            let looks = Cell::new(3);
+            let unchanged = || looks.replace(looks.get() - 1) > 0;
+            let stage = stage(true);
+            adaptive.no_yields_before.store(0, Relaxed);
+            adaptive.next.was_enough();
+            adaptive.yield_on(stage, stage.began, unchanged)
+        };
+        // On a busy machine the core may be lost at the first look.
+        assert!((0..1000).any(|_| comes_after_three_looks() == Some(true)));
     }
 
     #[test]
