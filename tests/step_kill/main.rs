@@ -174,7 +174,7 @@ mod with_mutants {
     }
 
     #[test]
-    fn a_waiter_that_passes_over_nobody_is_caught() {
+    fn a_waiter_that_never_evicts_is_caught() {
         is_caught_by_stops(Mutant::NeverEvicts, &scenarios::LOCK_FREE, "does not get in");
     }
 
