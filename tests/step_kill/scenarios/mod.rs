@@ -47,7 +47,7 @@ pub const ALL: &[Scenario] = &[
     stopping("bias: revoked while inside, and again outside", bias::is_revoked),
     stopping("bias: in a dead owner's slot", bias::comes_in_the_owners_slot),
     stopping("revoke: owner outside", bias::revokes),
-    alone("revoke: owner died inside", bias::revokes_a_dead_owners),
+    stopping("revoke: owner died inside", bias::revokes_a_dead_owners),
     stopping("revoke: owner inside", bias::revokes_and_waits),
     stopping("revoke: in vain", bias::revokes_in_vain),
     stopping("revoke: a try, owner inside", bias::tries_in_vain),
@@ -100,7 +100,7 @@ const REVERSE_SUM: RingAlgorithm = RingAlgorithm::Sum { step: ring::PARTICIPANTS
 pub const LOCK_FREE: Scenario = stopping("lock: free", enter::locks);
 
 pub const TAKE_A_DEAD_ONES_PLACE: Scenario =
-    alone("lock: a dead holder's place", enter::takes_a_dead_ones_place);
+    stopping("lock: a dead holder's place", enter::takes_a_dead_ones_place);
 
 pub const BIASED_ACQUISITION: Scenario = stopping("bias: taken", bias::enters);
 
