@@ -184,7 +184,10 @@ impl Crew {
         for Consequence { stood, .. } in &consequences {
             self.outcome.stood[*stood as usize] += 1;
         }
-        self.outcome.compare(&places, &consequences);
+        // Whether somebody enters beside a victim that is stopped, the clock decides too.
+        if self.fate == Fate::Killed {
+            self.outcome.compare(&places, &consequences);
+        }
         self.outcome.instructions += stretch.length();
         self.outcome.points += places.len();
         self.outcome.sleeps += usize::from(stretch.sleeps);
@@ -281,7 +284,7 @@ impl Crew {
 }
 
 impl Outcome {
-    /// Where every point is gone to: a death or a stop after an instruction that changed nothing leads to what the one before it
+    /// Where every point is gone to: a death after an instruction that changed nothing leads to what the one before it
     /// does.
     fn compare(&mut self, places: &[Place], consequences: &[Consequence]) {
         let pairs = places.windows(2).zip(consequences.windows(2));
