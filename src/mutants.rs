@@ -71,11 +71,13 @@ pub enum Mutant {
     EntryCheckBeforeFlag,
     /// An eviction that somebody else wrote down is believed, without a barrier and a look of one's own.
     BelievesEviction,
+    /// Nobody passes over a waiter that does not come.
+    NeverEvicts,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 29] = [
+    pub const ALL: [Mutant; 30] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -105,6 +107,7 @@ impl Mutant {
         Mutant::NoFenceToEvict,
         Mutant::EntryCheckBeforeFlag,
         Mutant::BelievesEviction,
+        Mutant::NeverEvicts,
     ];
 }
 

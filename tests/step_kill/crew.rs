@@ -7,7 +7,7 @@
 //! was learnt, the stretch is learnt again.
 
 use super::{
-    order::{Point, Result},
+    order::{Fate, Point, Result, Stood},
     progress::Progress,
     trial::Trial,
     way::{Lesson, Place, Stretch},
@@ -39,6 +39,8 @@ pub struct Scenario {
     pub play: fn(&Trial),
     /// The victim has threads that run on while another is stepped, and would fall over breakpoints.
     pub threads: bool,
+    /// The victim is stopped too, and comes to its end however long that was for.
+    pub stops: bool,
 }
 
 /// What came of playing it at every point.
@@ -47,14 +49,18 @@ pub struct Outcome {
     pub name: &'static str,
     /// The length of the way: one for each instruction, one after the last, and one for each sleep.
     pub instructions: usize,
-    /// Points of it that a victim was killed at.
+    /// Points of it that a victim was killed or stopped at.
     pub points: usize,
     pub calls: usize,
     pub sleeps: usize,
-    /// Kills that found the victim in its critical section.
+    /// Kills (or stops) that found the victim in its critical section.
     pub inside: usize,
     /// Kills after which a survivor got an owner-dead notice.
     pub told: usize,
+    /// Stops that found the victim at each [`Stood`].
+    pub stood: [usize; Stood::ALL.len()],
+    /// The longest that a survivor's entry took meanwhile, where it was not inside.
+    pub longest: Duration,
     /// Trials whose victim went another way than it was to.
     pub strayed: usize,
     /// Every point of the whole way was come to.
@@ -71,20 +77,34 @@ pub struct Outcome {
 /// Plays `scenario` at every point that differs from the one before. With `one_fault_is_enough`, only until the first
 /// fault.
 pub fn kill_everywhere(scenario: &Scenario, one_fault_is_enough: bool, progress: Progress) -> Outcome {
+    play_everywhere(scenario, Fate::Killed, one_fault_is_enough, progress)
+}
+
+/// Likewise; the victim is stopped, and goes on.
+pub fn stop_everywhere(scenario: &Scenario, one_fault_is_enough: bool, progress: Progress) -> Outcome {
+    play_everywhere(scenario, Fate::Stopped, one_fault_is_enough, progress)
+}
+
+fn play_everywhere(
+    scenario: &Scenario,
+    fate: Fate,
+    one_fault_is_enough: bool,
+    progress: Progress,
+) -> Outcome {
     // What other threads of the victim do would pass for its own.
     let every = scenario.threads || std::env::var_os(EVERY).is_some();
-    play(Crew::new(scenario, one_fault_is_enough, every, progress))
+    play(Crew::new(scenario, fate, one_fault_is_enough, every, progress))
 }
 
 /// Plays `scenario` at every point.
 pub fn kill_after_every_instruction(scenario: &Scenario, progress: Progress) -> Outcome {
-    play(Crew::new(scenario, false, true, progress))
+    play(Crew::new(scenario, Fate::Killed, false, true, progress))
 }
 
 fn play(mut crew: Crew) -> Outcome {
     let began = Instant::now();
     for calls in 0.. {
-        match (0..LESSONS).find_map(|_| crew.kill_along_stretch(calls)) {
+        match (0..LESSONS).find_map(|_| crew.go_along_stretch(calls)) {
             Some(stretch) if !stretch.is_last => crew.outcome.calls += 1,
             last => {
                 crew.outcome.is_complete = last.is_some();
@@ -102,17 +122,19 @@ pub struct Crew {
     reports: PipeReader,
     outcome: Outcome,
     progress: Progress,
+    fate: Fate,
     one_fault_is_enough: bool,
     short_cuts: bool,
-    /// Kills after every instruction.
+    /// Goes to the point after every instruction.
     every: bool,
 }
 
-/// What a death led to.
+/// What a death or a stop led to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Consequence {
     inside: bool,
     told: bool,
+    stood: Stood,
 }
 
 /// What a worker is at.
@@ -125,7 +147,13 @@ struct Job {
 }
 
 impl Crew {
-    fn new(scenario: &Scenario, one_fault_is_enough: bool, every: bool, progress: Progress) -> Self {
+    fn new(
+        scenario: &Scenario,
+        fate: Fate,
+        one_fault_is_enough: bool,
+        every: bool,
+        progress: Progress,
+    ) -> Self {
         let (reports, to_reports) = pipe().unwrap();
         let row = Worker::row(&processors(), &to_reports, scenario.play);
         Self {
@@ -133,14 +161,15 @@ impl Crew {
             reports,
             outcome: Outcome { name: scenario.name, ..Outcome::default() },
             progress,
+            fate,
             one_fault_is_enough,
             short_cuts: !scenario.threads,
             every,
         }
     }
 
-    /// Learns the stretch after so many system calls, and kills a victim at each point of it. `None`: not at each.
-    fn kill_along_stretch(&mut self, calls: u32) -> Option<Stretch> {
+    /// Learns the stretch after so many system calls, and kills or stops a victim at each point of it. `None`: not at each.
+    fn go_along_stretch(&mut self, calls: u32) -> Option<Stretch> {
         if self.has_seen_enough() {
             return None;
         }
@@ -149,18 +178,24 @@ impl Crew {
         let stretch = Stretch::learn(start, short_cuts, |from, length| self.two_lessons(from, length))?;
         let places = stretch.points(short_cuts, self.every);
         self.progress.learnt(places.len());
-        let consequences = self.kill_at(&places)?;
+        let consequences = self.go_to(&places)?;
         self.outcome.inside += consequences.iter().filter(|consequence| consequence.inside).count();
         self.outcome.told += consequences.iter().filter(|consequence| consequence.told).count();
-        self.outcome.compare(&places, &consequences);
+        for Consequence { stood, .. } in &consequences {
+            self.outcome.stood[*stood as usize] += 1;
+        }
+        // Whether somebody enters beside a victim that is stopped, the clock decides too.
+        if self.fate == Fate::Killed {
+            self.outcome.compare(&places, &consequences);
+        }
         self.outcome.instructions += stretch.length();
         self.outcome.points += places.len();
         self.outcome.sleeps += usize::from(stretch.sleeps);
         Some(stretch)
     }
 
-    /// What the death at each place led to. `None`: some point was not come to.
-    fn kill_at(&mut self, places: &[Place]) -> Option<Vec<Consequence>> {
+    /// What the death (or the stop) at each place led to. `None`: some point was not come to.
+    fn go_to(&mut self, places: &[Place]) -> Option<Vec<Consequence>> {
         let jobs = places.iter().enumerate().rev();
         let mut jobs: Vec<Job> =
             jobs.map(|(number, place)| Job { place: *place, number, attempt: 1 }).collect();
@@ -175,11 +210,12 @@ impl Crew {
             let Some((worker, job)) = self.wait() else { break };
             let result = &self.workers[worker].0.arena.result;
             let address = result.address.load(SeqCst);
-            if !self.outcome.judge(result, &job.place.point) {
+            if !self.outcome.judge(result, &job.place.point, self.fate) {
                 continue;
             } else if job.place.address.is_none_or(|expected| expected == address) {
                 let [inside, told] = [&result.inside, &result.told].map(|word| word.load(SeqCst) != 0);
-                consequences[job.number] = Consequence { inside, told };
+                consequences[job.number] = Consequence { inside, told, stood: result.stood() };
+                self.outcome.longest = self.outcome.longest.max(result.took());
                 done += 1;
                 self.progress.one_more();
                 continue;
@@ -205,7 +241,7 @@ impl Crew {
             }
             while let Some((worker, _)) = self.wait() {
                 let result = &self.workers[worker].0.arena.result;
-                lessons.push(self.outcome.judge(result, &from).then(|| Lesson::of(result)));
+                lessons.push(self.outcome.judge(result, &from, Fate::Killed).then(|| Lesson::of(result)));
             }
         }
         let mut lessons = lessons.into_iter();
@@ -213,7 +249,7 @@ impl Crew {
     }
 
     fn start(&mut self, worker: usize, job: Job, instructions_to_note: u32) {
-        self.workers[worker].0.start(job.place.point, instructions_to_note);
+        self.workers[worker].0.start(job.place.point, instructions_to_note, self.fate);
         self.workers[worker].1 = Some(job);
     }
 
@@ -259,7 +295,7 @@ impl Outcome {
     }
 
     /// Returns whether the trial went well, and keeps the fault if not.
-    fn judge(&mut self, result: &Result, point: &Point) -> bool {
+    fn judge(&mut self, result: &Result, point: &Point, fate: Fate) -> bool {
         let status = result.status.load(SeqCst) as i32;
         let fault = match (result.complaint(), status) {
             (None, 0) => return true,
@@ -273,7 +309,7 @@ impl Outcome {
         self.faulty += 1;
         if self.faults.len() < FAULTS_TOLD {
             let address = result.address.load(SeqCst);
-            self.faults.push(format!("{}: victim killed at {address:#x}, {point:?}: {fault}", self.name));
+            self.faults.push(format!("{}: victim {fate:?} at {address:#x}, {point:?}: {fault}", self.name));
         }
         false
     }

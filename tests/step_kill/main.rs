@@ -1,6 +1,9 @@
 //! Step kill: a victim is killed after every machine instruction in turn, of everything that a participant does, and
 //! the survivors must lack nothing.
 //!
+//! Step stop: a victim that takes a mutex, waits for it or gives it back is stopped there instead ([`stopped`]). Unless it is
+//! inside, the others must go on while it stands; then it goes on too, and must come to its end.
+//!
 //! A death right after an instruction that changed nothing that others can see leaves behind what a death right before it
 //! does, to the last byte. So only one of the two is played: after each instruction that changed something ([`seen`]),
 //! before and after each system call, and in each sleep. `TURNLOCK_STEP_KILL_EVERY=1` plays all of them.
@@ -12,7 +15,7 @@
 //!
 //! Where it is, it says on standard error: the points done, and those of the way as far as it is learnt.
 //!
-//! `TURNLOCK_STEP_KILL` names the scenarios to play (those whose name has it as a part); all if not said, but those whose
+//! `TURNLOCK_STEP_KILL` (of both) names the scenarios to play (those whose name has it as a part); all if not said, but those whose
 //! name has `TURNLOCK_STEP_KILL_LEAVE_OUT` as a part, if that is said.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(debug_assertions), not(any(loom, shuttle))))]
 
@@ -24,12 +27,13 @@ mod progress;
 mod report;
 mod scenarios;
 mod seen;
+mod stopped;
 mod tracee;
 mod trial;
 mod way;
 mod worker;
 
-use crew::{Outcome, kill_everywhere};
+use crew::{Outcome, kill_everywhere, stop_everywhere};
 use progress::Progress;
 use std::{
     panic::catch_unwind,
@@ -57,15 +61,19 @@ fn alone() -> Option<MutexGuard<'static, ()>> {
     }
 }
 
-#[test]
-fn killed_at_any_instruction_the_others_go_on_and_are_told() {
-    let Some(_alone) = alone() else { return };
+fn chosen_scenarios() -> Vec<&'static crew::Scenario> {
     let only = std::env::var("TURNLOCK_STEP_KILL").unwrap_or_default();
     let left_out = std::env::var("TURNLOCK_STEP_KILL_LEAVE_OUT").ok();
     let chosen = scenarios::ALL.iter().filter(|scenario| {
         scenario.name.contains(&only) && left_out.as_ref().is_none_or(|part| !scenario.name.contains(part))
     });
-    let chosen: Vec<_> = chosen.collect();
+    chosen.collect()
+}
+
+#[test]
+fn killed_at_any_instruction_the_others_go_on_and_are_told() {
+    let Some(_alone) = alone() else { return };
+    let chosen = chosen_scenarios();
     let play = |(at, scenario): (usize, &&crew::Scenario)| {
         kill_everywhere(scenario, false, Progress::of(scenario.name, at + 1, chosen.len()))
     };
@@ -74,7 +82,19 @@ fn killed_at_any_instruction_the_others_go_on_and_are_told() {
     assert!(fault.is_none(), "{}", fault.unwrap());
 }
 
-/// What the other test leaves out leads to nothing else: shown where it takes a second.
+#[test]
+fn stopped_at_any_instruction_it_is_passed_over_unless_it_is_inside_and_goes_on() {
+    let Some(_alone) = alone() else { return };
+    let chosen: Vec<_> = chosen_scenarios().into_iter().filter(|scenario| scenario.stops).collect();
+    let play = |(at, scenario): (usize, &&crew::Scenario)| {
+        stop_everywhere(scenario, false, Progress::of_stops(scenario.name, at + 1, chosen.len()))
+    };
+    let outcomes: Vec<Outcome> = chosen.iter().enumerate().map(play).collect();
+    let fault = report::print_stops(&outcomes);
+    assert!(fault.is_none(), "{}", fault.unwrap());
+}
+
+/// What the first test leaves out leads to nothing else: shown where it takes a second.
 #[test]
 fn a_death_after_an_instruction_that_changed_nothing_leads_to_nothing_else() {
     let Some(_alone) = alone() else { return };
@@ -107,14 +127,25 @@ fn a_worker_that_cannot_fork_fails_the_test_at_once() {
 /// That the oracle sees mutants is what makes its silence worth something.
 #[cfg(feature = "mutants")]
 mod with_mutants {
-    use super::{Progress, alone, crew::Scenario, kill_everywhere, scenarios};
+    use super::{Outcome, Progress, alone, crew::Scenario, kill_everywhere, scenarios, stop_everywhere};
     use turnlock::mutants::{self, Mutant};
 
     /// By a fault that says `what`.
     fn is_caught(mutant: Mutant, scenario: &Scenario, what: &str) {
+        is_caught_by(kill_everywhere, mutant, scenario, what);
+    }
+
+    /// Likewise, where the victim is stopped.
+    fn is_caught_by_stops(mutant: Mutant, scenario: &Scenario, what: &str) {
+        is_caught_by(stop_everywhere, mutant, scenario, what);
+    }
+
+    type Play = fn(&Scenario, bool, Progress) -> Outcome;
+
+    fn is_caught_by(play: Play, mutant: Mutant, scenario: &Scenario, what: &str) {
         let Some(_alone) = alone() else { return };
         mutants::switch_on(Some(mutant));
-        let outcome = kill_everywhere(scenario, true, Progress::of(scenario.name, 1, 1));
+        let outcome = play(scenario, true, Progress::of(scenario.name, 1, 1));
         mutants::switch_on(None);
         let fault =
             outcome.faults.first().unwrap_or_else(|| panic!("{mutant:?} was on and nothing was seen"));
@@ -140,5 +171,15 @@ mod with_mutants {
     #[test]
     fn a_newcomer_to_a_ring_that_does_not_count_the_absent_is_caught() {
         is_caught(Mutant::AbsentNotCounted, &scenarios::LINKS_RENEWED, "lost its privilege");
+    }
+
+    #[test]
+    fn a_waiter_that_never_evicts_is_caught() {
+        is_caught_by_stops(Mutant::NeverEvicts, &scenarios::LOCK_FREE, "does not get in");
+    }
+
+    #[test]
+    fn a_waiter_that_passes_over_a_holder_is_caught() {
+        is_caught_by_stops(Mutant::EvictsHolder, &scenarios::LOCK_FREE, "robbed");
     }
 }

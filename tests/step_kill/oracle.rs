@@ -1,7 +1,8 @@
-//! What must be true for the survivors, whichever instruction the victim died at.
+//! What must be true for the survivors, whichever instruction the victim died at, or was stopped at.
 
 use super::{
     arena::{Closed, Debt},
+    order::Fate,
     trial::Trial,
 };
 use std::{sync::atomic::Ordering::SeqCst, time::Duration};
@@ -150,15 +151,17 @@ pub fn nothing_else_lies_here(trial: &Trial) {
 
 /// What [`enter`] does with a guard of either kind.
 macro_rules! has_its_turn {
-    ($arena:expr, $was_closed:expr, $guard:expr) => {{
-        let (arena, mut guard) = ($arena, $guard);
+    ($trial:expr, $was_closed:expr, $guard:expr) => {{
+        let (arena, mut guard) = ($trial.arena, $guard);
+        // One that is only stopped does not die trying.
+        let may_die = $trial.fate == Fate::Killed;
         assert!($was_closed != Closed::Yes as u32, "a closed lock let somebody in");
         let told = guard.acquired().previous_owner_died;
         let [inside, busy, owed] = [&arena.inside, &arena.busy, &arena.owed].map(|word| word.load(SeqCst));
         assert!(told || inside == 0, "the victim was inside, and the next one was not told");
         assert!(told || owed != Debt::Owed as u32, "an earlier death inside was never told");
         assert!(
-            !told || busy != 0 || owed != Debt::None as u32,
+            !told || (may_die && busy != 0) || owed != Debt::None as u32,
             "an owner-dead notice, and nobody died inside"
         );
         let last_token = arena.token.swap(guard.fencing_token(), SeqCst);
@@ -188,17 +191,27 @@ macro_rules! has_its_turn {
 /// Also while the victim is alive: then it is outside.
 pub fn enter(trial: &Trial, lock: &Lock, me: Option<&Participant>) -> bool {
     let was_closed = trial.arena.closed.load(SeqCst);
-    let turn = match me {
-        Some(me) => lock.lock_for_as(me, PATIENCE).map(|guard| has_its_turn!(trial.arena, was_closed, guard)),
-        None => lock.lock_for(PATIENCE).map(|guard| has_its_turn!(trial.arena, was_closed, guard)),
-    };
-    match turn {
+    match enter_within(trial, lock, me, PATIENCE) {
         Ok(told) => told,
         Err(Error::NotRecoverable) if was_closed != Closed::No as u32 => {
             reset(trial, lock);
             enter(trial, lock, me)
         }
         Err(error) => panic!("a survivor does not get in: {error}"),
+    }
+}
+
+/// Likewise, in this time.
+pub fn enter_within(
+    trial: &Trial,
+    lock: &Lock,
+    me: Option<&Participant>,
+    limit: Duration,
+) -> turnlock::Result<bool> {
+    let was_closed = trial.arena.closed.load(SeqCst);
+    match me {
+        Some(me) => lock.lock_for_as(me, limit).map(|guard| has_its_turn!(trial, was_closed, guard)),
+        None => lock.lock_for(limit).map(|guard| has_its_turn!(trial, was_closed, guard)),
     }
 }
 

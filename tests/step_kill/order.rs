@@ -1,8 +1,11 @@
 //! What a trial is told to do, and what it tells.
 
-use std::sync::atomic::{
-    AtomicU8, AtomicU32, AtomicU64,
-    Ordering::{Relaxed, SeqCst},
+use std::{
+    sync::atomic::{
+        AtomicU8, AtomicU32, AtomicU64,
+        Ordering::{Relaxed, SeqCst},
+    },
+    time::Duration,
 };
 
 /// A point of the victim's way: after so many system calls, and so many more instructions.
@@ -32,7 +35,39 @@ impl Point {
     }
 }
 
-/// A [`Point`], in memory that processes share.
+/// What becomes of the victim at its point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Fate {
+    /// It dies.
+    Killed = 0,
+    /// It is stopped for a while, and goes on.
+    Stopped = 1,
+}
+
+/// Where a victim stood that was stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Stood {
+    /// Neither in the doorway nor in the queue, and not inside, or others may be inside beside it; or it was killed, and
+    /// nobody looked.
+    #[default]
+    Outside = 0,
+    /// In the doorway or in the queue: somebody passed over it.
+    PassedOver = 1,
+    /// On its way in, from its entry step on or as the bias owner: it is waited for.
+    Entering = 2,
+    /// Inside: it holds the lock.
+    Inside = 3,
+    /// Acting for a dead one, whose byte lock it has, and waited for.
+    Reaping = 4,
+}
+
+impl Stood {
+    pub const ALL: [Self; 5] = [Self::Outside, Self::PassedOver, Self::Entering, Self::Inside, Self::Reaping];
+}
+
+/// A [`Point`] and a [`Fate`], in memory that processes share.
 #[repr(C)]
 pub struct Order {
     address: AtomicU64,
@@ -42,11 +77,12 @@ pub struct Order {
     asleep: AtomicU32,
     after_sleep: AtomicU32,
     instructions_to_note: AtomicU32,
+    fate: AtomicU32,
 }
 
 impl Order {
-    /// Kill the victim at `point`; or go on from there by so many instructions, and note them.
-    pub fn write(&self, point: Point, instructions_to_note: u32) {
+    /// Have the victim meet its fate at `point`; or go on from there by so many instructions, note them, and kill it.
+    pub fn write(&self, point: Point, instructions_to_note: u32, fate: Fate) {
         let short_cut = point.short_cut.unwrap_or(ShortCut { address: 0, visits: 0 });
         self.address.store(short_cut.address, SeqCst);
         self.visits.store(short_cut.visits, SeqCst);
@@ -55,9 +91,11 @@ impl Order {
         self.asleep.store(point.asleep.into(), SeqCst);
         self.after_sleep.store(point.after_sleep.into(), SeqCst);
         self.instructions_to_note.store(instructions_to_note, SeqCst);
+        let fate = if instructions_to_note > 0 { Fate::Killed } else { fate };
+        self.fate.store(fate as u32, SeqCst);
     }
 
-    pub fn read(&self) -> (Point, u32) {
+    pub fn read(&self) -> (Point, u32, Fate) {
         let short_cut = ShortCut { address: self.address.load(SeqCst), visits: self.visits.load(SeqCst) };
         let point = Point {
             calls: self.calls.load(SeqCst),
@@ -66,7 +104,9 @@ impl Order {
             asleep: self.asleep.load(SeqCst) != 0,
             after_sleep: self.after_sleep.load(SeqCst) != 0,
         };
-        (point, self.instructions_to_note.load(SeqCst))
+        let stopped = self.fate.load(SeqCst) == Fate::Stopped as u32;
+        let fate = if stopped { Fate::Stopped } else { Fate::Killed };
+        (point, self.instructions_to_note.load(SeqCst), fate)
     }
 }
 
@@ -86,9 +126,9 @@ struct Noted {
 pub struct Result {
     /// What the trial's process ended with, as `waitpid` says.
     pub status: AtomicU32,
-    /// Where the victim was when it was killed.
+    /// Where the victim was when it was killed or stopped.
     pub address: AtomicU64,
-    /// 1: it came to its end (or could go no further) before it was killed.
+    /// 1: it came to its end (or could go no further) before that.
     pub at_end: AtomicU32,
     /// 1: the instruction that was next is a system call.
     pub at_call: AtomicU32,
@@ -98,6 +138,10 @@ pub struct Result {
     pub inside: AtomicU32,
     /// 1: a survivor got an owner-dead notice.
     pub told: AtomicU32,
+    /// Where it stood while it was stopped: a [`Stood`].
+    stood: AtomicU32,
+    /// How long an entry of the survivors took meanwhile, in microseconds.
+    took: AtomicU32,
     message_bytes: AtomicU32,
     message: [AtomicU8; LONGEST_MESSAGE],
     count_noted: AtomicU32,
@@ -111,8 +155,28 @@ impl Result {
         for word in [&self.status, &self.at_end, &self.at_call, &self.at_sleep, &self.inside, &self.told] {
             word.store(0, SeqCst);
         }
+        self.stands(Stood::Outside);
+        self.took.store(0, SeqCst);
         self.message_bytes.store(0, SeqCst);
         self.count_noted.store(0, SeqCst);
+    }
+
+    /// The victim is stopped, and stands here.
+    pub fn stands(&self, stood: Stood) {
+        self.stood.store(stood as u32, SeqCst);
+    }
+
+    /// While it stood, the survivors' entries took so long each.
+    pub fn survivors_took(&self, each: Duration) {
+        self.took.store(each.as_micros() as u32, SeqCst);
+    }
+
+    pub fn took(&self) -> Duration {
+        Duration::from_micros(self.took.load(SeqCst).into())
+    }
+
+    pub fn stood(&self) -> Stood {
+        Stood::ALL[self.stood.load(SeqCst) as usize]
     }
 
     /// The victim came by this address; the instruction before it changed what others can see, or did not.

@@ -10,13 +10,14 @@ const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// A scenario's.
 pub struct Progress {
+    rung: &'static str,
     name: &'static str,
     number: usize,
     of: usize,
     began: Instant,
     told: Instant,
     rewrites: bool,
-    /// Points that a victim was killed at.
+    /// Points that a victim was killed or stopped at.
     done: usize,
     /// Points of the way as far as it is learnt: it is gone stretch by stretch, and nobody knows its length before.
     known: usize,
@@ -25,8 +26,13 @@ pub struct Progress {
 impl Progress {
     /// Of scenario `number` of so many.
     pub fn of(name: &'static str, number: usize, of: usize) -> Self {
-        let now = Instant::now();
-        Self { name, number, of, began: now, told: now, rewrites: stderr().is_terminal(), done: 0, known: 0 }
+        let (now, rewrites) = (Instant::now(), stderr().is_terminal());
+        Self { rung: "step kill", name, number, of, began: now, told: now, rewrites, done: 0, known: 0 }
+    }
+
+    /// Likewise, where victims are stopped.
+    pub fn of_stops(name: &'static str, number: usize, of: usize) -> Self {
+        Self { rung: "step stop", ..Self::of(name, number, of) }
     }
 
     /// A stretch with so many points is learnt.
@@ -61,14 +67,14 @@ impl Progress {
     }
 
     fn tell(&self, end: &str) {
-        let Self { name, number, of, done, known, .. } = self;
+        let Self { rung, name, number, of, done, known, .. } = self;
         let seconds = self.began.elapsed().as_secs_f64();
         let rate = *done as f64 / seconds.max(0.001);
         let begin = if self.rewrites { "\r\x1b[K" } else { "" };
         // Nobody reads it: no harm.
         let _ = write!(
             stderr(),
-            "{begin}step kill {number}/{of}: {name}: {done}/{known} points so far, {rate:.0}/s, {seconds:.0} s{end}"
+            "{begin}{rung} {number}/{of}: {name}: {done}/{known} points so far, {rate:.0}/s, {seconds:.0} s{end}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A victim under `ptrace`: runs to a point, stops there, is killed there.
+//! A victim under `ptrace`: runs to a point, stops there, is killed there or goes on.
 
 use super::{
     arena::Arena,
@@ -51,7 +51,7 @@ pub fn begin() {
     }
 }
 
-/// Called by the victim when it has done what it was to do. Never returns: it is killed.
+/// Called by the victim when it has done what it was to do. Never returns: it is killed, here at the latest.
 #[inline(always)]
 pub fn end(arena: &Arena) -> ! {
     arena.ends();
@@ -146,6 +146,28 @@ impl Tracee {
             self.register(offset_of!(libc::user_regs_struct, rax)) as i64
         };
         Call { number, second: self.register(offset_of!(libc::user_regs_struct, rsi)) }
+    }
+
+    /// Stops it while it runs or sleeps.
+    pub fn stop(&mut self) {
+        if self.away {
+            return;
+        }
+        // SAFETY: a signal to a thread that is traced by us, which has it stop and is not delivered when it goes on.
+        unsafe { libc::kill(self.thread, libc::SIGSTOP) };
+        let mut status = 0;
+        // SAFETY: the status is ours.
+        let came = unsafe { libc::waitpid(self.thread, &mut status, libc::__WALL) };
+        assert_eq!(came, self.thread, "{}", io::Error::last_os_error());
+        assert!(
+            libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGSTOP,
+            "the victim was to be stopped, and has status {status:#x}"
+        );
+    }
+
+    /// Goes on to where its next system call begins or ends.
+    pub fn go_to_next_call(&mut self) {
+        self.go_on(libc::PTRACE_SYSCALL);
     }
 
     /// Kills process `pid`, which the traced thread belongs to, and waits for its end.

@@ -1,9 +1,9 @@
-//! One trial: a process that sets a scene, has a victim go to one point of its way, kills it there, and looks on with
-//! the survivors. It plays a survivor itself; others are its children.
+//! One trial: a process that sets a scene, has a victim go to one point of its way, kills or stops it there, and looks on
+//! with the survivors. It plays a survivor itself; others are its children.
 
 use super::{
     arena::Arena,
-    order::Point,
+    order::{Fate, Point},
     tracee::{Call, Tracee},
 };
 use std::{
@@ -13,6 +13,7 @@ use std::{
         AtomicU32,
         Ordering::{Relaxed, SeqCst},
     },
+    time::Instant,
 };
 use support::limit;
 
@@ -29,6 +30,8 @@ pub struct Trial {
     pub point: Point,
     /// Go on from the point by so many instructions, and note them.
     pub instructions_to_note: u32,
+    /// What then becomes of the victim.
+    pub fate: Fate,
 }
 
 impl Trial {
@@ -37,8 +40,8 @@ impl Trial {
         in_child(arena, || {
             // Should it hang, in whatever wait; its children die with it.
             limit::end_this_process_after(limit::seconds(LONGEST));
-            let (point, instructions_to_note) = arena.order.read();
-            play(&Trial { arena, folder: folder.to_owned(), point, instructions_to_note });
+            let (point, instructions_to_note, fate) = arena.order.read();
+            play(&Trial { arena, folder: folder.to_owned(), point, instructions_to_note, fate });
         })
     }
 
@@ -73,7 +76,7 @@ impl Trial {
 /// A victim on its way.
 pub struct Victim<'a> {
     trial: &'a Trial,
-    pid: i32,
+    pub pid: i32,
     tracee: Tracee,
 }
 
@@ -94,6 +97,22 @@ impl Victim<'_> {
             result.at_sleep.store(at_sleep.into(), SeqCst);
         }
         result.inside.store(self.trial.arena.inside.load(SeqCst), SeqCst);
+    }
+
+    /// Stops it, if it does not stand still already: in its sleep it does not.
+    pub fn stop(&mut self) {
+        if self.trial.point.asleep {
+            self.tracee.stop();
+        }
+    }
+
+    /// Goes on to its end, which comes soon.
+    pub fn go_to_its_end(&mut self) {
+        let (began, limit) = (Instant::now(), limit::seconds(LONGEST / 3));
+        while !self.tracee.is_at_end() {
+            assert!(began.elapsed() < limit, "the victim went on, and did not come to its end in {limit:?}");
+            self.tracee.go_to_next_call();
+        }
     }
 
     /// Kills it.

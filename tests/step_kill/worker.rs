@@ -3,7 +3,7 @@
 
 use super::{
     arena::Arena,
-    order::Point,
+    order::{Fate, Point},
     trial::{Trial, in_child, wait_for},
 };
 use std::{
@@ -53,9 +53,9 @@ impl Worker {
     }
 
     /// Has it run a trial.
-    pub fn start(&mut self, point: Point, instructions_to_note: u32) {
+    pub fn start(&mut self, point: Point, instructions_to_note: u32, fate: Fate) {
         self.arena.clear();
-        self.arena.order.write(point, instructions_to_note);
+        self.arena.order.write(point, instructions_to_note, fate);
         self.orders.write_all(&[1]).unwrap();
     }
 

@@ -15,7 +15,7 @@ pub enum Fault {
     Token,
     /// A call failed that must not.
     Error,
-    /// Nobody came in for ten seconds.
+    /// Nobody came in for ten seconds, or for five where some are stopped for long.
     Hang,
 }
 
@@ -34,6 +34,8 @@ pub struct Arena {
     pub last_token: AtomicU64,
     pub progress: AtomicU64,
     pub told: AtomicU64,
+    /// How many times a worker found that it had lost its place in the queue.
+    pub evicted: AtomicU64,
     pub faults: [AtomicU64; FAULTS.len()],
     pub last_error: AtomicU32,
     pub workers: [Note; MAX_WORKERS],
@@ -52,6 +54,10 @@ pub struct Note {
     pub armed: AtomicU32,
     /// How many times it may pass that step before.
     pub skip: AtomicU32,
+    /// The step at which it is to stop itself; 0 = none.
+    pub stops_at: AtomicU32,
+    /// 1: it has, or is about to.
+    pub stopped: AtomicU32,
 }
 
 #[repr(C)]

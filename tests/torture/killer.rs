@@ -6,18 +6,19 @@ use super::{
 };
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
 };
 use support::Dice;
 use support::{
     either::{Kind, Lock},
-    format::{Format, poke_u64},
+    format::{Format, peek_u64, poke_u64},
     limit, watchdog,
 };
 use turnlock::{
     LockFile,
+    inspect::Life,
     mutants::{self, Mutant},
     trace::Step,
 };
@@ -38,14 +39,24 @@ pub enum Standing {
     Everybody,
 }
 
+/// For how long workers are stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stops {
+    Never,
+    /// For up to three milliseconds.
+    Short,
+    /// For 20 to 200 milliseconds; and unless a worker is inside, on its way in or reaping, until the others have gone on.
+    Long,
+}
+
 #[derive(Clone, Copy)]
 pub struct Round {
     pub name: &'static str,
     pub workers: usize,
     pub lock: Kind,
     pub standing: Standing,
-    /// Workers are also stopped for up to three milliseconds.
-    pub stops: bool,
+    /// How long workers are stopped too.
+    pub stops: Stops,
     /// What the lock has learnt of biases that did not pay is cleared all the time, so that there are many.
     pub biased: bool,
     pub mutant: Option<Mutant>,
@@ -62,6 +73,8 @@ pub struct Outcome {
     pub entries: u64,
     pub stops: u64,
     pub told: u64,
+    /// How many times a worker was passed over.
+    pub evicted: u64,
     pub latencies: Vec<u64>,
     pub faults: Vec<(Fault, u64)>,
     pub last_error: i32,
@@ -84,6 +97,17 @@ struct Plan {
     kill_at: u64,
     stop_at: Option<u64>,
     continue_at: Option<u64>,
+    /// It stands, for long.
+    stands: Option<LongStop>,
+}
+
+struct LongStop {
+    since: u64,
+    until: u64,
+    /// Since when somebody has been reaping, as far as it was looked at.
+    reaping_since: Option<u64>,
+    /// Then the others have gone on.
+    progress: u64,
 }
 
 struct Killer<'a> {
@@ -149,6 +173,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         entries: arena.progress.load(Relaxed),
         stops: killer.stops,
         told: arena.told.load(Relaxed),
+        evicted: arena.evicted.load(Relaxed),
         latencies: arena.latencies().collect(),
         faults: super::arena::FAULTS
             .map(|fault| (fault, arena.faults[fault as usize].load(Relaxed)))
@@ -165,9 +190,10 @@ impl Killer<'_> {
         let mut last = (0, Instant::now());
         // A mutant has shown itself at the first fault; a real bug should be seen in full.
         while killed < kills && (self.round.mutant.is_none() || self.arena.faults() == 0) {
-            for plan in &mut plans {
-                self.act(plan);
+            for (worker, plan) in plans.iter_mut().enumerate() {
+                self.act(worker, plan);
             }
+            self.continue_those_that_stood(&mut plans);
             if self.round.biased {
                 self.forget_what_was_learnt();
             }
@@ -182,11 +208,11 @@ impl Killer<'_> {
             let progress = self.arena.progress.load(Relaxed);
             if progress != last.0 {
                 last = (progress, Instant::now());
-            } else if last.1.elapsed() > limit::seconds(10) {
+            } else if last.1.elapsed() > self.no_progress() {
                 self.arena.fault(Fault::Hang);
                 println!(
                     "nobody came in for {:?}: {:#?}",
-                    limit::seconds(10),
+                    self.no_progress(),
                     turnlock::inspect::snapshot(self.file.path())
                 );
                 break;
@@ -204,6 +230,11 @@ impl Killer<'_> {
         deaths
     }
 
+    /// For so long may nobody come in. Less where those who are stopped go on only once somebody has: it is never long.
+    fn no_progress(&self) -> Duration {
+        limit::seconds(if self.round.stops == Stops::Long { 5 } else { 10 })
+    }
+
     /// Forks a worker with a plan: half die at a named step, half at a random moment.
     fn start(&mut self, worker: usize) -> Plan {
         let note = &self.arena.workers[worker];
@@ -212,6 +243,15 @@ impl Killer<'_> {
         note.skip.store(self.dice.roll(12) as u32, Relaxed);
         note.step.store(0, Relaxed);
         note.armed.store(armed, Relaxed);
+        let long_stop = self.round.stops == Stops::Long && self.dice.in_hundred(30);
+        let stops_itself = long_stop && self.dice.in_hundred(50);
+        let stops_at = if stops_itself {
+            self.steps[self.dice.roll(self.steps.len() as u64) as usize] as u32
+        } else {
+            0
+        };
+        note.stops_at.store(stops_at, Relaxed);
+        note.stopped.store(0, Relaxed);
         self.forked += 1;
         let dice = Dice::of_stream(self.seed, 1_000 + self.forked);
         let killer = std::process::id();
@@ -236,14 +276,23 @@ impl Killer<'_> {
             worker::work(self.arena, worker, &Post { file: self.file, lock, stands }, dice);
         }
         let now = monotonic_ns();
-        let stops = self.round.stops && self.dice.in_hundred(20);
+        let short_stop = self.round.stops == Stops::Short && self.dice.in_hundred(20);
+        let stops = short_stop || long_stop && !stops_itself;
         let stop_at = stops.then(|| now + self.dice.roll(1_500_000));
         Plan {
             pid,
-            kill_at: now + if armed != 0 { 4_000_000 } else { 100_000 + self.dice.roll(1_500_000) },
+            kill_at: now + self.time_to_live(armed != 0),
             stop_at,
-            continue_at: stop_at.map(|at| at + self.dice.roll(3_000_000)),
+            continue_at: stop_at.filter(|_| short_stop).map(|at| at + self.dice.roll(3_000_000)),
+            stands: None,
         }
+    }
+
+    /// In nanoseconds; longer for one that is to kill itself at some step. Long enough that the others have gone on
+    /// after a stop before they die.
+    fn time_to_live(&mut self, armed: bool) -> u64 {
+        let short = if armed { 4_000_000 } else { 100_000 + self.dice.roll(1_500_000) };
+        if self.round.stops == Stops::Long { 20 * short } else { short }
     }
 
     /// The lock's next plain entry may be followed by a retention. Only how fast it is depends on these two words.
@@ -253,13 +302,21 @@ impl Killer<'_> {
         poke_u64(&self.path, format.unbiased(1), 1);
     }
 
-    fn act(&mut self, plan: &mut Plan) {
+    fn act(&mut self, worker: usize, plan: &mut Plan) {
         let now = monotonic_ns();
+        let pid = plan.pid;
         // SAFETY: signals to a child of our own that was not waited for.
-        let send = |signal| unsafe { libc::kill(plan.pid, signal) };
+        let send = |signal| unsafe { libc::kill(pid, signal) };
         if plan.stop_at.take_if(|at| *at <= now).is_some() {
             send(libc::SIGSTOP);
             self.stops += 1;
+            if self.round.stops == Stops::Long {
+                self.stands(plan, now);
+            }
+        }
+        if self.arena.workers[worker].stopped.swap(0, Relaxed) != 0 {
+            self.stops += 1;
+            self.stands(plan, now);
         }
         if plan.continue_at.take_if(|at| *at <= now).is_some() {
             send(libc::SIGCONT);
@@ -269,6 +326,63 @@ impl Killer<'_> {
             self.arena.note_kill(plan.pid as u32);
             send(libc::SIGKILL);
         }
+    }
+}
+
+/// Long stops.
+impl Killer<'_> {
+    /// It is stopped, and will not be killed before it goes on.
+    fn stands(&mut self, plan: &mut Plan, now: u64) {
+        const SHORTEST: u64 = 20_000_000;
+        const LONGEST: u64 = 200_000_000;
+        // So many that some worker has come in twice, for all that were before it in the queue.
+        let entries = 2 * self.round.workers as u64;
+        plan.kill_at = u64::MAX;
+        plan.stands = Some(LongStop {
+            since: now,
+            reaping_since: None,
+            until: now + SHORTEST + self.dice.roll(LONGEST - SHORTEST),
+            progress: self.arena.progress.load(Relaxed) + entries,
+        });
+    }
+
+    /// Those whose time is over, if the others have gone on or need not; and the latest, if nobody is left who could.
+    fn continue_those_that_stood(&mut self, plans: &mut [Plan]) {
+        let (now, progress) = (monotonic_ns(), self.arena.progress.load(Relaxed));
+        let since = |plan: &Plan| plan.stands.as_ref().map(|stop| stop.since);
+        let latest =
+            plans.iter().map(since).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
+        for (worker, plan) in plans.iter_mut().enumerate() {
+            let pid = plan.pid;
+            let goes_on = |stop: &mut LongStop| {
+                let is_over =
+                    stop.until <= now && (progress >= stop.progress || self.is_waited_for(pid, stop));
+                is_over || latest == Some(stop.since)
+            };
+            if plan.stands.take_if(goes_on).is_some() {
+                let armed = self.arena.workers[worker].armed.load(Relaxed) != 0;
+                plan.kill_at = now + self.time_to_live(armed);
+                // SAFETY: a signal to a child of our own that was not waited for.
+                unsafe { libc::kill(pid, libc::SIGCONT) };
+            }
+        }
+    }
+
+    /// Returns whether the others wait for this worker rightly: it is inside or on its way in, or it has a dead one's byte
+    /// lock. Those that run have that for a moment only.
+    fn is_waited_for(&self, pid: i32, stop: &mut LongStop) -> bool {
+        const A_MOMENT: u64 = 50_000_000;
+        let format = Format { participants: self.file.participants().into(), locks: 1 };
+        let exists = |pid: u32| Path::new("/proc").join(pid.to_string()).exists();
+        let participants = turnlock::inspect::snapshot(&self.path).unwrap().participants;
+        let held = |slot: usize| peek_u64(&self.path, format.cell(1, slot as u64));
+        if participants.iter().any(|one| one.pid == pid as u32 && held(one.slot) != 0) {
+            return true;
+        }
+        let is_reaping = participants.iter().any(|one| one.life != Life::Dead && !exists(one.pid));
+        let now = monotonic_ns();
+        stop.reaping_since = is_reaping.then(|| stop.reaping_since.unwrap_or(now));
+        stop.reaping_since.is_some_and(|since| now - since > A_MOMENT)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Torture: workers share one lock, a mutex or a turn ring, and are killed, at random moments and at each named step,
-//! and stopped; an oracle in plain shared memory watches. No hang, no double entry, no torn data without an owner-dead
+//! and stopped, some for long; an oracle in plain shared memory watches. No hang, no double entry, no torn data without an owner-dead
 //! notice, tokens that only rise.
 //!
 //! Needs `--features trace,mutants`. `TURNLOCK_TORTURE_KILLS` says how many kills in the rounds with a mutex
@@ -14,7 +14,7 @@ mod report;
 mod worker;
 
 use arena::Fault;
-use killer::{Outcome, Round, Standing};
+use killer::{Outcome, Round, Standing, Stops};
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -52,6 +52,11 @@ fn in_reverse(workers: usize) -> RingAlgorithm {
     RingAlgorithm::Sum { step: killer::participants(workers) - 1 }
 }
 
+/// A round with long stops has so many times fewer kills.
+const LESS_WITH_LONG_STOPS: u64 = 6;
+/// In so many long stops somebody is passed over.
+const ENOUGH_STOPS: u64 = 30;
+
 #[test]
 fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
     let _alone = alone();
@@ -71,10 +76,14 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
     };
     let strict = Duration::ZERO;
     let of_mutexes = [
-        round("workers = cores, strict", cores, false, strict, false),
-        round("workers = cores, strict, biased, stops", cores, true, strict, true),
-        round("workers = cores + 1, patient, biased", cores + 1, false, DEFAULT_PATIENCE, true),
-        round("workers = 3 x cores, patient, stops", 3 * cores, true, DEFAULT_PATIENCE, false),
+        round("workers = cores, strict", cores, Stops::Never, strict, false),
+        round("workers = cores, strict, biased, stops", cores, Stops::Short, strict, true),
+        round("workers = cores + 1, patient, biased", cores + 1, Stops::Never, DEFAULT_PATIENCE, true),
+        round("workers = 3 x cores, patient, stops", 3 * cores, Stops::Short, DEFAULT_PATIENCE, false),
+    ];
+    let with_long_stops = [
+        round("workers = cores + 2, strict, biased, long stops", cores + 2, Stops::Long, strict, true),
+        round("workers = 3 x cores, patient, long stops", 3 * cores, Stops::Long, DEFAULT_PATIENCE, false),
     ];
     let round = |name, workers, stops, algorithm, standing| Round {
         lock: Kind::Ring(algorithm),
@@ -83,14 +92,46 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
     };
     let (raynal, k_state, reverse) = (RingAlgorithm::Raynal, RingAlgorithm::KState, in_reverse(cores + 1));
     let of_rings = [
-        round("Raynal's ring, on demand, workers = cores + 1", cores + 1, false, raynal, Standing::Nobody),
-        round("Raynal's ring, standing, workers = cores + 1", cores + 1, false, raynal, Standing::Everybody),
-        round("K-state ring, on demand, workers = cores, stops", cores, true, k_state, Standing::Nobody),
-        round("sum ring in reverse, standing and not, stops", cores + 1, true, reverse, Standing::EveryOther),
+        round(
+            "Raynal's ring, on demand, workers = cores + 1",
+            cores + 1,
+            Stops::Never,
+            raynal,
+            Standing::Nobody,
+        ),
+        round(
+            "Raynal's ring, standing, workers = cores + 1",
+            cores + 1,
+            Stops::Never,
+            raynal,
+            Standing::Everybody,
+        ),
+        round(
+            "K-state ring, on demand, workers = cores, stops",
+            cores,
+            Stops::Short,
+            k_state,
+            Standing::Nobody,
+        ),
+        round(
+            "sum ring in reverse, standing and not, stops",
+            cores + 1,
+            Stops::Short,
+            reverse,
+            Standing::EveryOther,
+        ),
     ];
     let share = kills.div_ceil(of_mutexes.len() as u64);
-    let rounds = of_mutexes.iter().chain(&of_rings).filter(|round| round.name.contains(&only));
-    let outcomes: Vec<Outcome> = rounds.map(|round| killer::torture(round, share, seed)).collect();
+    let rounds = of_mutexes.iter().chain(&with_long_stops).chain(&of_rings);
+    let rounds = rounds.filter(|round| round.name.contains(&only));
+    let play = |round: &Round| {
+        let long = round.stops == Stops::Long;
+        let outcome = killer::torture(round, if long { share / LESS_WITH_LONG_STOPS } else { share }, seed);
+        let nobody_passed_over = long && outcome.stops > ENOUGH_STOPS && outcome.evicted == 0;
+        assert!(!nobody_passed_over, "{}: nobody was passed over in {} stops", round.name, outcome.stops);
+        outcome
+    };
+    let outcomes: Vec<Outcome> = rounds.map(play).collect();
     let fault = report::print(&outcomes);
     assert!(fault.is_none(), "{}", fault.unwrap());
 }
@@ -133,7 +174,11 @@ mod with_mutants {
                 workers,
                 lock,
                 standing: Standing::Nobody,
-                stops: attempt % 2 == 0,
+                stops: match mutant {
+                    Mutant::NeverEvicts | Mutant::EvictsHolder => Stops::Long,
+                    _ if attempt % 2 == 0 => Stops::Short,
+                    _ => Stops::Never,
+                },
                 biased: mutant.is_of_bias(),
                 mutant: Some(mutant),
                 mostly_at,
@@ -193,6 +238,16 @@ mod with_mutants {
     }
 
     const TWO_INSIDE: &[Fault] = &[Fault::DoubleEntry, Fault::Torn, Fault::Token];
+
+    #[test]
+    fn a_waiter_that_never_evicts_is_caught() {
+        is_caught(Mutant::NeverEvicts, None, &[Fault::Hang]);
+    }
+
+    #[test]
+    fn a_waiter_that_passes_over_a_holder_is_caught() {
+        is_caught(Mutant::EvictsHolder, None, TWO_INSIDE);
+    }
 
     #[test]
     fn a_newcomer_with_the_state_that_it_left_with_is_caught() {

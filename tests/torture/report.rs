@@ -7,16 +7,17 @@ use turnlock::trace::Step;
 
 /// Prints it; gives the faults, if there are any.
 pub fn print(outcomes: &[Outcome]) -> Option<String> {
-    println!("\n| round | kills | seconds | entries | stops | owner-dead notices |");
-    println!("|---|---|---|---|---|---|");
+    println!("\n| round | kills | seconds | entries | stops | passed over | owner-dead notices |");
+    println!("|---|---|---|---|---|---|---|");
     for outcome in outcomes {
         println!(
-            "| {} | {} | {:.1} | {} | {} | {} |",
+            "| {} | {} | {:.1} | {} | {} | {} | {} |",
             outcome.name,
             outcome.kills(),
             outcome.seconds,
             outcome.entries,
             outcome.stops,
+            outcome.evicted,
             outcome.told
         );
     }

@@ -55,6 +55,15 @@ fn watch(step: Step) {
     let arena = unsafe { &*ARENA.load(Relaxed) };
     let note = &arena.workers[ME.load(Relaxed)];
     note.step.store(step as u32, Relaxed);
+    if step == Step::Evicted {
+        arena.evicted.fetch_add(1, Relaxed);
+    }
+    if note.stops_at.load(Relaxed) == step as u32 {
+        note.stops_at.store(0, Relaxed);
+        note.stopped.store(1, Relaxed);
+        // SAFETY: stops this process.
+        unsafe { libc::raise(libc::SIGSTOP) };
+    }
     if note.armed.load(Relaxed) == step as u32 {
         match note.skip.load(Relaxed) {
             0 => {

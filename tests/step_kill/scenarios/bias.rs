@@ -1,7 +1,7 @@
 //! Victims that are the bias owner, and victims that revoke the bias.
 
 use super::{
-    dies_inside, has_its_turn, usual,
+    dies_inside, has_its_turn, meets_its_fate, usual,
     wait::{Meanwhile, behind, gives_up, limit},
 };
 use crate::{
@@ -62,8 +62,7 @@ pub fn is_revoked(trial: &Trial) {
     });
     super::until_asleep(trial, 1);
     victim.go(|_| {});
-    victim.kill();
-    other.join();
+    meets_its_fate(trial, &stage, victim, vec![other], || ());
     the_living_go_on(trial, stage);
 }
 
@@ -122,13 +121,13 @@ pub fn revokes_and_waits(trial: &Trial) {
 pub fn revokes_in_vain(trial: &Trial) {
     behind(trial, biased(trial), Meanwhile::TimePasses, |stage, _| {
         begin();
-        gives_up(trial.arena, || stage.lock.lock_for(limit(trial)), |error| matches!(error, Error::TimedOut));
+        gives_up(trial, || stage.lock.lock_for(limit(trial)), |error| matches!(error, Error::TimedOut));
     });
 }
 
 pub fn tries_in_vain(trial: &Trial) {
     behind(trial, biased(trial), Meanwhile::Nothing, |stage, _| {
         begin();
-        gives_up(trial.arena, || stage.lock.try_lock(), |error| matches!(error, Error::WouldBlock));
+        gives_up(trial, || stage.lock.try_lock(), |error| matches!(error, Error::WouldBlock));
     });
 }

@@ -1,6 +1,6 @@
 //! Victims that give the lock back, and one that opens a closed lock again.
 
-use super::{has_its_turn, one_dies_inside, until_asleep, usual};
+use super::{has_its_turn, meets_its_fate, one_dies_inside, until_asleep, usual};
 use crate::{
     arena::{Closed, Debt},
     oracle::{Stage, enter, the_living_go_on},
@@ -25,8 +25,7 @@ pub fn wakes(trial: &Trial) {
     });
     until_asleep(trial, 1);
     victim.go(|_| {});
-    victim.kill();
-    other.join();
+    meets_its_fate(trial, &stage, victim, vec![other], || ());
     the_living_go_on(trial, stage);
 }
 

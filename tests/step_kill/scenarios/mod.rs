@@ -1,8 +1,8 @@
 //! What victims do, and who else is there.
 //!
 //! Each scenario is one function, played from its beginning for every point of the victim's way: it sets the scene,
-//! has the victim go, kills it, and has the survivors go on. What the victim writes into the arena on its way tells
-//! them what they may expect.
+//! has the victim go, kills it, and has the survivors go on; or stops it, has them go on, and then it. What the victim
+//! writes into the arena on its way tells them what they may expect.
 
 mod bias;
 mod close;
@@ -17,7 +17,9 @@ use super::{
     arena::{Arena, Debt},
     crew::Scenario,
     oracle::{Stage, the_living_go_on, the_victim_stands_still},
-    trial::Trial,
+    order::Fate,
+    stopped::the_others_go_on,
+    trial::{Bystander, Trial, Victim},
 };
 use std::sync::atomic::Ordering::Relaxed;
 use support::either::Held;
@@ -34,30 +36,30 @@ pub const ALL: &[Scenario] = &[
     alone("name: a new lock", names::a_new_lock),
     alone("name: a lock in the place of a removed one", names::in_a_removed_ones_place),
     alone("remove: a lock", names::removes),
-    alone("lock: a thread's first", enter::locks_for_the_first_time),
+    stopping("lock: a thread's first", enter::locks_for_the_first_time),
     LOCK_FREE,
     TAKE_A_DEAD_ONES_PLACE,
-    alone("lock: one died in the doorway", enter::reaps_one_in_the_doorway),
-    alone("lock: queued behind a living one", wait::queues),
-    alone("lock: lets others pass first", wait::lets_others_pass),
-    alone("bias: from now on", bias::begins),
+    stopping("lock: one died in the doorway", enter::reaps_one_in_the_doorway),
+    stopping("lock: queued behind a living one", wait::queues),
+    stopping("lock: lets others pass first", wait::lets_others_pass),
+    stopping("bias: from now on", bias::begins),
     BIASED_ACQUISITION,
-    alone("bias: revoked while inside, and again outside", bias::is_revoked),
-    alone("bias: in a dead owner's slot", bias::comes_in_the_owners_slot),
-    alone("revoke: owner outside", bias::revokes),
-    alone("revoke: owner died inside", bias::revokes_a_dead_owners),
-    alone("revoke: owner inside", bias::revokes_and_waits),
-    alone("revoke: in vain", bias::revokes_in_vain),
-    alone("revoke: a try, owner inside", bias::tries_in_vain),
-    alone("try: nobody there", enter::tries),
-    alone("try: a dead holder's place", enter::tries_a_dead_ones_place),
-    alone("try: a living one there", wait::tries_in_vain),
-    alone("timed lock: no time", wait::times_out_at_once),
-    alone("timed lock: after a sleep", wait::times_out),
-    alone("timed lock: one asleep behind", wait::times_out_before_another),
-    alone("cancel: the one who waits", wait::is_cancelled),
+    stopping("bias: revoked while inside, and again outside", bias::is_revoked),
+    stopping("bias: in a dead owner's slot", bias::comes_in_the_owners_slot),
+    stopping("revoke: owner outside", bias::revokes),
+    stopping("revoke: owner died inside", bias::revokes_a_dead_owners),
+    stopping("revoke: owner inside", bias::revokes_and_waits),
+    stopping("revoke: in vain", bias::revokes_in_vain),
+    stopping("revoke: a try, owner inside", bias::tries_in_vain),
+    stopping("try: nobody there", enter::tries),
+    stopping("try: a dead holder's place", enter::tries_a_dead_ones_place),
+    stopping("try: a living one there", wait::tries_in_vain),
+    stopping("timed lock: no time", wait::times_out_at_once),
+    stopping("timed lock: after a sleep", wait::times_out),
+    stopping("timed lock: one asleep behind", wait::times_out_before_another),
+    stopping("cancel: the one who waits", wait::is_cancelled),
     Scenario { threads: true, ..alone("cancel: the one who cancels", wait::cancels) },
-    alone("unlock: one asleep behind", leave::wakes),
+    stopping("unlock: one asleep behind", leave::wakes),
     alone("unlock: repaired", leave::repairs),
     alone("unlock: not repaired", leave::does_not_repair),
     alone("reset: a closed lock", leave::resets),
@@ -95,19 +97,24 @@ const RAYNALS: RingAlgorithm = RingAlgorithm::Raynal;
 const K_STATE: RingAlgorithm = RingAlgorithm::KState;
 const REVERSE_SUM: RingAlgorithm = RingAlgorithm::Sum { step: ring::PARTICIPANTS - 1 };
 
-pub const LOCK_FREE: Scenario = alone("lock: free", enter::locks);
+pub const LOCK_FREE: Scenario = stopping("lock: free", enter::locks);
 
 pub const TAKE_A_DEAD_ONES_PLACE: Scenario =
-    alone("lock: a dead holder's place", enter::takes_a_dead_ones_place);
+    stopping("lock: a dead holder's place", enter::takes_a_dead_ones_place);
 
-pub const BIASED_ACQUISITION: Scenario = alone("bias: taken", bias::enters);
+pub const BIASED_ACQUISITION: Scenario = stopping("bias: taken", bias::enters);
 
 pub const LINKS_RENEWED: Scenario =
     alone("ring: unlock, one comes and one left", |trial| ring::renews_the_links(trial, RAYNALS));
 
 /// One whose victim has one thread that runs.
 const fn alone(name: &'static str, play: fn(&Trial)) -> Scenario {
-    Scenario { name, play, threads: false }
+    Scenario { name, play, threads: false, stops: false }
+}
+
+/// Likewise, and it is stopped too: it takes a mutex, waits for it or gives it back.
+const fn stopping(name: &'static str, play: fn(&Trial)) -> Scenario {
+    Scenario { stops: true, ..alone(name, play) }
 }
 
 /// The usual course. `others` are dropped before the survivors go on.
@@ -115,9 +122,33 @@ fn usual<T>(trial: &Trial, stage: Stage, others: T, life: impl FnOnce(&Stage)) {
     let mut victim = trial.victim(|| life(&stage));
     victim.go(|_| {});
     the_victim_stands_still(trial, &stage);
-    victim.kill();
-    drop(others);
+    meets_its_fate(trial, &stage, victim, vec![], || drop(others));
     the_living_go_on(trial, stage);
+}
+
+/// The victim is killed; or it is stopped, the others go on, and then it comes to its own end. Nobody but survivors is left
+/// afterwards. `release`: whatever keeps the others out is no more.
+fn meets_its_fate(
+    trial: &Trial,
+    stage: &Stage,
+    mut victim: Victim,
+    mut others: Vec<Bystander>,
+    release: impl FnOnce(),
+) {
+    match trial.fate {
+        Fate::Killed => {
+            victim.kill();
+            release();
+        }
+        Fate::Stopped => {
+            victim.stop();
+            release();
+            others = the_others_go_on(trial, stage, &victim, others);
+            victim.go_to_its_end();
+            victim.kill();
+        }
+    }
+    others.into_iter().for_each(Bystander::join);
 }
 
 /// What a victim does that has the lock: repairs, if that is needed, its section, `unlock`.
@@ -128,6 +159,9 @@ fn has_its_turn(arena: &Arena, mut guard: Held) {
         guard.mark_consistent().unwrap();
         arena.owes(Debt::None);
     }
+    let (last_token, a, b) = (arena.token.load(Relaxed), arena.a.load(Relaxed), arena.b.load(Relaxed));
+    assert!(guard.fencing_token() > last_token, "the victim's fencing token did not rise");
+    assert!(a == b, "the victim found torn data ({a}, {b}), and there was no owner-dead notice");
     arena.section(guard.fencing_token());
     guard.unlock().unwrap();
     arena.is_busy(false);

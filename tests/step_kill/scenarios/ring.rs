@@ -92,7 +92,7 @@ pub fn comes_in_a_dead_ones_slot(trial: &Trial, algorithm: RingAlgorithm) {
 
 pub fn gives_up(trial: &Trial, algorithm: RingAlgorithm) {
     behind(trial, stage(trial, algorithm), Meanwhile::Nothing, |stage, _| {
-        times_out_after(trial.arena, stage, Duration::ZERO)
+        times_out_after(trial, stage, Duration::ZERO)
     });
 }
 

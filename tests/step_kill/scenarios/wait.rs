@@ -1,17 +1,17 @@
 //! Victims that find one who is alive before them.
 
-use super::{has_its_turn, until_asleep};
+use super::{has_its_turn, meets_its_fate, until_asleep};
 use crate::{
-    arena::Arena,
     oracle::{STRICT, Stage, enter, the_living_go_on, the_victim_stands_still},
+    order::Fate,
     tracee::{begin, end},
-    trial::{Bystander, Trial},
+    trial::Trial,
 };
 use std::{
     thread::{self, sleep},
     time::Duration,
 };
-use support::either::Kind;
+use support::either::{Held, Kind};
 use turnlock::{Error, Participant, Result};
 
 /// How long a victim waits whose time is to pass. Longer than it takes from the beginning of its wait to its first
@@ -42,9 +42,10 @@ pub fn queues(trial: &Trial) {
     });
 }
 
-/// With more patience than anybody needs here.
+/// With more patience than the victim needs here; where it is stopped, with no more than survivors have too.
 pub fn lets_others_pass(trial: &Trial) {
-    let stage = Stage::with(trial, 4, Kind::Mutex { patience: Duration::from_secs(10) });
+    let patience = Duration::from_millis(if trial.fate == Fate::Stopped { 300 } else { 10_000 });
+    let stage = Stage::with(trial, 4, Kind::Mutex { patience });
     behind(trial, stage, Meanwhile::Unlock, |stage, _| {
         begin();
         trial.arena.is_busy(true);
@@ -55,26 +56,20 @@ pub fn lets_others_pass(trial: &Trial) {
 pub fn tries_in_vain(trial: &Trial) {
     behind_a_holder(trial, Meanwhile::Nothing, |stage, _| {
         begin();
-        gives_up(trial.arena, || stage.lock.try_lock(), |error| matches!(error, Error::WouldBlock));
+        gives_up(trial, || stage.lock.try_lock(), |error| matches!(error, Error::WouldBlock));
     });
 }
 
 pub fn times_out_at_once(trial: &Trial) {
-    behind_a_holder(trial, Meanwhile::Nothing, |stage, _| {
-        times_out_after(trial.arena, stage, Duration::ZERO)
-    });
+    behind_a_holder(trial, Meanwhile::Nothing, |stage, _| times_out_after(trial, stage, Duration::ZERO));
 }
 
 pub fn times_out(trial: &Trial) {
-    behind_a_holder(trial, Meanwhile::TimePasses, |stage, _| {
-        times_out_after(trial.arena, stage, limit(trial))
-    });
+    behind_a_holder(trial, Meanwhile::TimePasses, |stage, _| times_out_after(trial, stage, limit(trial)));
 }
 
 pub fn times_out_before_another(trial: &Trial) {
-    behind_a_holder(trial, Meanwhile::AnotherComes, |stage, _| {
-        times_out_after(trial.arena, stage, limit(trial))
-    });
+    behind_a_holder(trial, Meanwhile::AnotherComes, |stage, _| times_out_after(trial, stage, limit(trial)));
 }
 
 /// The request is there before the wait.
@@ -82,7 +77,7 @@ pub fn is_cancelled(trial: &Trial) {
     behind_a_holder(trial, Meanwhile::Nothing, |stage, me| {
         me.cancel();
         begin();
-        gives_up(trial.arena, || stage.lock.lock(), |error| matches!(error, Error::Cancelled));
+        gives_up(trial, || stage.lock.lock(), |error| matches!(error, Error::Cancelled));
     });
 }
 
@@ -92,7 +87,10 @@ pub fn cancels(trial: &Trial) {
         let me = &stage.file.participant().unwrap();
         thread::scope(|threads| {
             threads.spawn(|| {
-                gives_up(trial.arena, || stage.lock.lock_as(me), |error| matches!(error, Error::Cancelled));
+                trial.arena.is_busy(true);
+                let error = stage.lock.lock_as(me).err();
+                assert!(matches!(error, Some(Error::Cancelled)), "{error:?}");
+                trial.arena.is_busy(false);
             });
             until_asleep(trial, 1);
             begin();
@@ -102,20 +100,28 @@ pub fn cancels(trial: &Trial) {
     });
 }
 
-pub fn times_out_after(arena: &Arena, stage: &Stage, limit: Duration) {
+pub fn times_out_after(trial: &Trial, stage: &Stage, limit: Duration) {
     begin();
-    gives_up(arena, || stage.lock.lock_for(limit), |error| matches!(error, Error::TimedOut));
+    gives_up(trial, || stage.lock.lock_for(limit), |error| matches!(error, Error::TimedOut));
 }
 
-pub fn gives_up<G>(
-    arena: &Arena,
-    take: impl FnOnce() -> Result<G>,
+/// It cannot have the lock, except where the holder leaves while it is stopped.
+pub fn gives_up<'a>(
+    trial: &Trial,
+    take: impl FnOnce() -> Result<Held<'a>>,
     as_expected: impl FnOnce(&Error) -> bool,
 ) {
-    arena.is_busy(true);
-    let error = take().err().expect("the holder is alive");
-    assert!(as_expected(&error), "{error}");
-    arena.is_busy(false);
+    trial.arena.is_busy(true);
+    match take() {
+        Ok(guard) => {
+            assert!(trial.fate == Fate::Stopped, "the holder is alive");
+            has_its_turn(trial.arena, guard);
+        }
+        Err(error) => {
+            assert!(as_expected(&error), "{error}");
+            trial.arena.is_busy(false);
+        }
+    }
 }
 
 fn behind_a_holder(trial: &Trial, meanwhile: Meanwhile, life: impl FnOnce(&Stage, &Participant)) {
@@ -155,8 +161,6 @@ pub fn behind(trial: &Trial, stage: Stage, meanwhile: Meanwhile, life: impl FnOn
         }
     });
     the_victim_stands_still(trial, &stage);
-    victim.kill();
-    drop(held);
-    others.into_iter().for_each(Bystander::join);
+    meets_its_fate(trial, &stage, victim, others, || drop(held));
     the_living_go_on(trial, stage);
 }
