@@ -9,6 +9,7 @@ use crate::algorithm::{
     bakery::Registers,
     eviction::{Eviction, PassedOver},
 };
+use crate::error::Result;
 use crate::mutants::{self, Mutant};
 use crate::sync::Ordering::Acquire;
 use crate::trace::{self, Step};
@@ -48,20 +49,31 @@ fn first_before<S: Site>(attempt: &Attempt<S>, number: u64, passed: &PassedOver)
     (first.map(|(_, _, slot)| slot), ahead)
 }
 
-/// Passes over those before this participant that do not come though nothing keeps them from it.
+/// Passes over those before this participant that do not come though nothing keeps them from it, and reaps those that are
+/// dead: whoever stands between may be stopped, and see to neither.
 pub fn pass_over<S: Site>(
     attempt: &Attempt<S>,
     waiter: &mut S::Waiter,
     number: u64,
     passed: &mut PassedOver,
-) {
+) -> Result<()> {
     let site = &attempt.site;
     let (lock, me) = (site.lock(), site.me());
     let (first, ahead) = first_before(attempt, number, passed);
-    let first = first.filter(|first| !is_kept_waiting(lock, *first));
-    let doorway = first.map(|slot| (slot, lock.eviction(slot).doorway.load(Acquire)));
-    let overdue = waiter.is_overdue(doorway, ahead);
-    let Some(first) = first.filter(|_| overdue != Overdue::No) else { return };
+    let Some(first) = first else { return Ok(()) };
+    if is_kept_waiting(lock, first) {
+        waiter.is_overdue(None, ahead);
+        return reap_insider(attempt, waiter);
+    }
+    let overdue = waiter.is_overdue(Some((first, lock.eviction(first).doorway.load(Acquire))), ahead);
+    if overdue == Overdue::No {
+        return Ok(());
+    }
+    let mut before = PassedOver::NONE;
+    lock.queue().each_before(me, number, |slot, _| before.insert(slot));
+    for slot in (0..lock.slots()).filter(|slot| before.has(*slot) && !passed.has(*slot)) {
+        waiter.check_alive(slot)?;
+    }
     if overdue == Overdue::Call {
         lock.queue().each_before(me, number, |slot, _| {
             lock.unpark(slot);
@@ -69,6 +81,18 @@ pub fn pass_over<S: Site>(
     } else if overdue == Overdue::Yes || site.is_stopped(first) {
         evict(attempt, number, passed, |slot| slot == first || site.is_stopped(slot));
     }
+    Ok(())
+}
+
+/// Acts for those that are inside, or on the way in, and dead.
+fn reap_insider<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<()> {
+    let (lock, me) = (attempt.site.lock(), attempt.site.me());
+    for slot in (0..lock.queue().0.bound()).filter(|slot| *slot != me) {
+        if lock.held(slot).load(Acquire) != 0 {
+            waiter.check_alive(slot)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether something else than itself keeps the first of the queue from entering: somebody is inside. As long as

@@ -168,7 +168,7 @@ impl<S: Site> QueueWait<'_, S> {
                         return Err(self.waiter.limit().passed());
                     }
                     if outcome == Outcome::CheckAlive && !reaped {
-                        eviction::pass_over(self.attempt, &mut self.waiter, number, &mut self.passed);
+                        eviction::pass_over(self.attempt, &mut self.waiter, number, &mut self.passed)?;
                     }
                 }
             }

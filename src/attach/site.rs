@@ -227,7 +227,13 @@ impl Waiter for FileWaiter<'_> {
         // Relaxed: a guess.
         let participants = self.lock.lock.header.slots_in_use.load(Relaxed);
         let outcome = self.waiter.stand_by(participants, unchanged);
-        if outcome == Outcome::CheckAlive {
+        if outcome == Outcome::CheckAlive && !self.waiter.is_candidate() {
+            // Whoever waits in the queue for one that is dead may be stopped. An error will come up at the next look.
+            for slot in 0..self.lock.slots().min(participants as usize) {
+                if self.lock.held(slot).load(Relaxed) != 0 {
+                    let _ = self.check_alive(slot);
+                }
+            }
             let (queue, slots) = (self.lock.queue(), self.lock.slots());
             self.waiter.relieve_candidate(|slot| {
                 slot < slots

@@ -362,6 +362,11 @@ impl<'a> Waiter<'a> {
         }
     }
 
+    /// Returns whether it is the candidate.
+    pub fn is_candidate(&self) -> bool {
+        self.standby.is_candidate(self.me)
+    }
+
     /// Becomes the candidate in the place of one that does not come. `is_kept_waiting` says whether a slot stands in the queue,
     /// and somebody is inside.
     pub fn relieve_candidate(&mut self, is_kept_waiting: impl Fn(usize) -> bool) {

@@ -363,7 +363,8 @@ impl Waiter for LoomWaiter<'_> {
 
     fn check_alive(&mut self, slot: usize) -> Result<bool> {
         let reaped = self.at.reap(slot);
-        if !reaped && self.limit == Limit::Forever && self.evicts == 0 {
+        let evicts = self.evicts > 0 || self.at.scene.now(self.at.me).evicts;
+        if !reaped && self.limit == Limit::Forever && !evicts {
             self.at.scene.look_again_later();
         }
         Ok(reaped)
