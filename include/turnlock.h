@@ -538,7 +538,7 @@ int32_t turnlock_participant_clear_cancel(const struct turnlock_participant *par
 #define TURNLOCK_STATE_HOLDING 1
 
 /**
- * `turnlock_participant_info.state`: it is queued for good, and nobody overtakes it; on a ring, it waits for its turn.
+ * `turnlock_participant_info.state`: its patience is over, and it is in line; on a ring, it waits for its turn.
  */
 #define TURNLOCK_STATE_QUEUED 2
 
@@ -551,6 +551,31 @@ int32_t turnlock_participant_clear_cancel(const struct turnlock_participant *par
  * `turnlock_participant_info.state`: it stands in the ring and does not wait now.
  */
 #define TURNLOCK_STATE_STANDING 4
+
+/**
+ * `turnlock_participant_info.activity`: nothing is known, or it does not wait.
+ */
+#define TURNLOCK_ACTIVITY_UNKNOWN 0
+
+/**
+ * `turnlock_participant_info.activity`: it runs, or could.
+ */
+#define TURNLOCK_ACTIVITY_RUNNING 1
+
+/**
+ * `turnlock_participant_info.activity`: it sleeps until it is woken.
+ */
+#define TURNLOCK_ACTIVITY_SLEEPING 2
+
+/**
+ * `turnlock_participant_info.activity`: it is stopped, and is passed over when its turn comes.
+ */
+#define TURNLOCK_ACTIVITY_STOPPED 3
+
+/**
+ * `turnlock_participant_info.activity`: it was passed over, and queues again when it goes on.
+ */
+#define TURNLOCK_ACTIVITY_PASSED_OVER 4
 
 /**
  * `turnlock_participant_info.mode`: it has, or wants, the lock alone.
@@ -673,9 +698,9 @@ typedef struct turnlock_participant_info {
    */
   uint32_t flags;
   /**
-   * 0.
+   * Of a waiter: TURNLOCK_ACTIVITY_...
    */
-  uint32_t reserved;
+  uint32_t activity;
   /**
    * What it calls itself: UTF-8, NUL-terminated.
    */

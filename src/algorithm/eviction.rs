@@ -90,6 +90,12 @@ impl Eviction<'_> {
         held.load(Acquire) == 0
     }
 
+    /// Returns whether the slot's present doorway lost its place. For observers.
+    pub fn is_evicted(&self) -> bool {
+        // Relaxed: it may be out of date by the time it is read.
+        self.evicted.load(Relaxed) == self.doorway.load(Relaxed)
+    }
+
     /// Makes the words such that they can be used, whatever wrote over them. With the slot's byte lock in hand.
     pub fn mend(&self) {
         let doorway = self.doorway.load(Relaxed);

@@ -206,6 +206,24 @@ impl FileWaiter<'_> {
     }
 }
 
+impl FileWaiter<'_> {
+    /// What one of the crowd does now and then: whoever is inside may be dead, and whoever waits for it in the queue, or is
+    /// the candidate, stopped.
+    fn look_round(&mut self, participants: usize) -> Result<()> {
+        let slots = self.lock.slots();
+        for slot in 0..slots.min(participants) {
+            if self.lock.held(slot).load(Relaxed) != 0 {
+                self.check_alive(slot)?;
+            }
+        }
+        let queue = self.lock.queue();
+        self.waiter.relieve_candidate(|slot| {
+            slot < slots && queue.place(slot) != Place::Idle && eviction::is_kept_waiting(&self.lock, slot)
+        });
+        Ok(())
+    }
+}
+
 impl Waiter for FileWaiter<'_> {
     fn limit(&self) -> Limit {
         self.waiter.limit()
@@ -226,22 +244,22 @@ impl Waiter for FileWaiter<'_> {
     fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
         // Relaxed: a guess.
         let participants = self.lock.lock.header.slots_in_use.load(Relaxed);
-        let outcome = self.waiter.stand_by(participants, unchanged);
-        if outcome == Outcome::CheckAlive && !self.waiter.is_candidate() {
-            // Whoever waits in the queue for one that is dead may be stopped. An error will come up at the next look.
-            for slot in 0..self.lock.slots().min(participants as usize) {
-                if self.lock.held(slot).load(Relaxed) != 0 {
-                    let _ = self.check_alive(slot);
-                }
+        let mut outcome = self.waiter.stand_by(participants, &unchanged);
+        let mut has_just_come = true;
+        // In the crowd: those that have waited longer go first, so it does not come back before it is the candidate, unless
+        // what it came for has gone before it slept.
+        while matches!(outcome, Outcome::CheckAlive | Outcome::LookAgain)
+            && !(has_just_come && outcome == Outcome::LookAgain && !unchanged())
+            && !self.waiter.is_candidate()
+        {
+            if outcome == Outcome::CheckAlive && self.look_round(participants as usize).is_err() {
+                break;
             }
-            let (queue, slots) = (self.lock.queue(), self.lock.slots());
-            self.waiter.relieve_candidate(|slot| {
-                slot < slots
-                    && queue.place(slot) != Place::Idle
-                    && eviction::is_kept_waiting(&self.lock, slot)
-            });
+            has_just_come = false;
+            outcome = self.waiter.stand_by(participants, || true);
         }
-        outcome
+        self.waiter.leave_crowd();
+        if outcome == Outcome::TimedOut { Outcome::LookAgain } else { outcome }
     }
 
     fn was_parked(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::boundary::{check_output, fill_in, invalid};
 use crate::error::{Result, status::TURNLOCK_OK};
-use crate::inspect::{ClaimMode, Holder, Life, ParticipantStatus, Waiter, WaiterState};
+use crate::inspect::{Activity, ClaimMode, Holder, Life, ParticipantStatus, Waiter, WaiterState};
 use std::{ffi::c_char, mem::offset_of};
 
 /// `turnlock_participant_info.life`: it could not be looked at, since no descriptor of the file can be opened now.
@@ -16,12 +16,23 @@ pub const TURNLOCK_LIFE_DEAD: u32 = 3;
 
 /// `turnlock_participant_info.state`: it has the lock.
 pub const TURNLOCK_STATE_HOLDING: u32 = 1;
-/// `turnlock_participant_info.state`: it is queued for good, and nobody overtakes it; on a ring, it waits for its turn.
+/// `turnlock_participant_info.state`: its patience is over, and it is in line; on a ring, it waits for its turn.
 pub const TURNLOCK_STATE_QUEUED: u32 = 2;
 /// `turnlock_participant_info.state`: it still has patience and lets others pass.
 pub const TURNLOCK_STATE_STANDING_BY: u32 = 3;
 /// `turnlock_participant_info.state`: it stands in the ring and does not wait now.
 pub const TURNLOCK_STATE_STANDING: u32 = 4;
+
+/// `turnlock_participant_info.activity`: nothing is known, or it does not wait.
+pub const TURNLOCK_ACTIVITY_UNKNOWN: u32 = 0;
+/// `turnlock_participant_info.activity`: it runs, or could.
+pub const TURNLOCK_ACTIVITY_RUNNING: u32 = 1;
+/// `turnlock_participant_info.activity`: it sleeps until it is woken.
+pub const TURNLOCK_ACTIVITY_SLEEPING: u32 = 2;
+/// `turnlock_participant_info.activity`: it is stopped, and is passed over when its turn comes.
+pub const TURNLOCK_ACTIVITY_STOPPED: u32 = 3;
+/// `turnlock_participant_info.activity`: it was passed over, and queues again when it goes on.
+pub const TURNLOCK_ACTIVITY_PASSED_OVER: u32 = 4;
 
 /// `turnlock_participant_info.mode`: it has, or wants, the lock alone.
 pub const TURNLOCK_MODE_EXCLUSIVE: u32 = 1;
@@ -60,8 +71,8 @@ pub struct turnlock_participant_info {
     pub mode: u32,
     /// TURNLOCK_INFO_... or'ed together.
     pub flags: u32,
-    /// 0.
-    pub reserved: u32,
+    /// Of a waiter: TURNLOCK_ACTIVITY_...
+    pub activity: u32,
     /// What it calls itself: UTF-8, NUL-terminated.
     pub label: [c_char; 64],
     /// The name of its program: UTF-8, NUL-terminated.
@@ -103,7 +114,7 @@ fn info(
             ClaimMode::Exclusive => TURNLOCK_MODE_EXCLUSIVE,
         },
         flags: other_namespace | if participant.blind { TURNLOCK_INFO_BLIND } else { 0 },
-        reserved: 0,
+        activity: TURNLOCK_ACTIVITY_UNKNOWN,
         label: text_in(&participant.label),
         program: text_in(&participant.program),
     }
@@ -124,7 +135,14 @@ impl From<&Waiter> for turnlock_participant_info {
             WaiterState::StandingBy => TURNLOCK_STATE_STANDING_BY,
             WaiterState::Standing => TURNLOCK_STATE_STANDING,
         };
-        Self { state, ..info(&waiter.participant, waiter.claim.mode, waiter.for_seconds) }
+        let activity = match waiter.activity {
+            Activity::Unknown => TURNLOCK_ACTIVITY_UNKNOWN,
+            Activity::Running => TURNLOCK_ACTIVITY_RUNNING,
+            Activity::Sleeping => TURNLOCK_ACTIVITY_SLEEPING,
+            Activity::Stopped => TURNLOCK_ACTIVITY_STOPPED,
+            Activity::PassedOver => TURNLOCK_ACTIVITY_PASSED_OVER,
+        };
+        Self { state, activity, ..info(&waiter.participant, waiter.claim.mode, waiter.for_seconds) }
     }
 }
 

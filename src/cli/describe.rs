@@ -3,7 +3,7 @@
 use super::escape;
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
-use turnlock::inspect::{Holder, Life, ParticipantStatus, Waiter, WaiterState};
+use turnlock::inspect::{Activity, Holder, Life, ParticipantStatus, Waiter, WaiterState};
 
 /// The style of what matters most.
 pub const STRONG: Style = Style::new().bold();
@@ -64,9 +64,20 @@ pub fn waiter(entry: &Waiter, has_turn: bool) -> String {
     match (life, span) {
         (Life::Dead, Some(span)) => format!("{who}, {BAD}dead{BAD:#}: it came {span} ago"),
         (Life::Dead, None) => format!("{who}, {BAD}dead{BAD:#}"),
-        (_, Some(span)) => format!("{who}, {waits} for {span}{}", state(&entry.participant)),
-        (_, None) => format!("{who}, {waits}{}", state(&entry.participant)),
+        (_, Some(span)) => format!("{who}, {waits} for {span}{}", doing(entry)),
+        (_, None) => format!("{who}, {waits}{}", doing(entry)),
     }
+}
+
+/// What a waiter does just now, as an addition to its name.
+fn doing(entry: &Waiter) -> String {
+    let doing = match entry.activity {
+        Activity::Running => ", running".into(),
+        Activity::Sleeping => ", asleep".into(),
+        Activity::PassedOver => format!(", {BAD}passed over{BAD:#}: it queues again when it goes on"),
+        _ => String::new(),
+    };
+    doing + &state(&entry.participant)
 }
 
 /// Whether somebody is well, as an addition to its name.

@@ -1,6 +1,8 @@
 //! The observer: what the registers of a mapped file say, in words. Never writes.
 
-use super::status::{Claim, DeadOwner, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState};
+use super::status::{
+    Activity, Claim, DeadOwner, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState,
+};
 use crate::acquire::site::Lock;
 use crate::algorithm::{
     Place, Protocol,
@@ -84,6 +86,25 @@ impl<'a> Observer<'a> {
         names_of(self.view).map(|named| self.lock(named)).collect()
     }
 
+    /// What a waiter does just now.
+    fn activity(&self, lock: &FileLock, waiter: &Registers) -> Activity {
+        let record = &self.view.slots()[waiter.slot];
+        let eviction = lock.eviction(waiter.slot);
+        let is_queued = matches!(lock.queue().place(waiter.slot), Place::Choosing | Place::Numbered(_));
+        if is_queued && eviction.is_evicted() {
+            return Activity::PassedOver;
+        }
+        if record.pid_namespace.load(Relaxed) != self.namespace {
+            return Activity::Unknown;
+        }
+        match process::state_of(record.pid.load(Relaxed), record.tid.load(Relaxed)) {
+            ProcessState::Running => Activity::Running,
+            ProcessState::Sleeping => Activity::Sleeping,
+            ProcessState::Stopped => Activity::Stopped,
+            ProcessState::Unknown => Activity::Unknown,
+        }
+    }
+
     fn bias_owner_of(&self, lock: &FileLock) -> Option<usize> {
         let slot = lock.bias().owner().filter(|_| !lock.bias().is_being_revoked())?;
         let record = self.view.slots()[..self.view.slots_bound()].get(slot)?;
@@ -136,6 +157,7 @@ impl<'a> Observer<'a> {
                     None if named.patience != 0 && has_patience(seen.slot) => WaiterState::StandingBy,
                     _ => WaiterState::Queued,
                 },
+                activity: self.activity(&lock, seen),
                 claim: Claim::EXCLUSIVE,
                 takes_part,
                 for_seconds: span(lock.waiting_since(seen.slot)),

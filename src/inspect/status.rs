@@ -165,6 +165,8 @@ pub struct Waiter {
     pub participant: ParticipantStatus,
     /// Where it waits.
     pub state: WaiterState,
+    /// What it does just now.
+    pub activity: Activity,
     /// What it wants of the lock.
     pub claim: Claim,
     /// Of a ring: how it takes part, "standing" or "on demand".
@@ -186,6 +188,23 @@ pub enum WaiterState {
     StandingBy,
     /// On a ring, standing, and not waiting now: the ring waits for it when its turn comes.
     Standing,
+}
+
+/// What a waiter does just now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Activity {
+    /// Nothing is known: it is of another PID namespace, or there is no `/proc`; or it is dead.
+    Unknown,
+    /// It runs, or could: it spins or yields, or has just been woken.
+    Running,
+    /// It sleeps until it is woken.
+    Sleeping,
+    /// It is stopped (SIGSTOP, a debugger), and is passed over when its turn comes.
+    Stopped,
+    /// It did not come when its turn came, and was passed over: it queues again when it goes on.
+    PassedOver,
 }
 
 /// Who died holding a lock.

@@ -30,8 +30,10 @@ pub fn program_name() -> String {
 /// What the kernel says of a process of our own PID namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessState {
-    /// It runs or sleeps.
+    /// It runs, or could.
     Running,
+    /// It sleeps.
+    Sleeping,
     /// It was stopped (SIGSTOP, a debugger) and will not move until it is continued.
     Stopped,
     /// Nothing is known: no such process, another namespace, or no /proc.
@@ -49,7 +51,8 @@ pub fn state_of(pid: u32, tid: u32) -> ProcessState {
     let name_ends = stat[..read].windows(2).rposition(|two| two == b") ");
     match name_ends.and_then(|at| stat[..read].get(at + 2)) {
         Some(b'T' | b't') => ProcessState::Stopped,
-        Some(b'R' | b'S' | b'D' | b'I') => ProcessState::Running,
+        Some(b'R') => ProcessState::Running,
+        Some(b'S' | b'D' | b'I') => ProcessState::Sleeping,
         _ => ProcessState::Unknown,
     }
 }

@@ -45,6 +45,7 @@ const CANDIDATE_LOOKS: u64 = 8 * STANDBY_AT_MOST;
 const CROWD_FOR_EACH: u64 = 2_000_000;
 const CROWD_AT_LEAST: u64 = 4_000_000;
 const CROWD_AT_MOST: u64 = 500_000_000;
+const CROWD_SHARE: u64 = 16;
 
 /// Who could enter and has not for so long may be stopped: a wake-up takes 50 microseconds. For each one before the waiter
 /// as long again, up to some: those in between are to have the first try.
@@ -92,6 +93,8 @@ pub struct Waiter<'a> {
     is_told: bool,
     /// Who could enter and has not, and since when.
     overdue: Option<((usize, u64), u64)>,
+    /// The candidate that does not come, and since when, seen from the crowd.
+    missed: Option<(u32, u64)>,
 }
 
 impl<'a> Waiter<'a> {
@@ -121,6 +124,7 @@ impl<'a> Waiter<'a> {
             standby,
             is_told: false,
             overdue: None,
+            missed: None,
         }
     }
 
@@ -329,7 +333,10 @@ impl<'a> Waiter<'a> {
         let standby = self.standby;
         let waited = self.waited();
         let nap = (u64::from(participants) * CROWD_FOR_EACH).clamp(CROWD_AT_LEAST, CROWD_AT_MOST);
+        // A share of the time waited, as in the queue: a long wait should cost little.
+        let nap = nap.max((waited / CROWD_SHARE).min(CHECK_AT_MOST));
         let nap = nap - at_random(waited ^ u64::from(self.me)) % (nap / 2);
+        let nap = if self.missed.is_some() { nap.min(OVERDUE) } else { nap };
         let at_most = if self.stop.interrupt.is_some() { ASK_INTERRUPT } else { CROWD_AT_MOST };
         let left = self.left(waited).unwrap_or(0).min(nap).min(at_most);
         let (slot, since) = (self.me as usize - 1, self.began.unwrap_or(0).max(1));
@@ -346,19 +353,26 @@ impl<'a> Waiter<'a> {
         let stays = left > 0 && unchanged() && !cancel.is_requested() && !standby.is_candidate(self.me);
         let by_signal = stays && futex::wait(called, seen, Duration::from_nanos(left));
         cancel.unparked();
-        let is_ours = fork::process_mark() == self.process;
-        if is_ours {
-            // Not by a store: whoever calls us meanwhile must find us gone, or have called us.
-            let _ = place.compare_exchange(since, 0, Relaxed, Relaxed);
-        }
         if let Some(ended) = self.is_interrupted(by_signal) {
             ended
         } else if cancel.clear() {
             Outcome::Cancelled
+        } else if left == 0 {
+            Outcome::TimedOut
         } else if !stays || called.load(Relaxed) != seen {
             Outcome::LookAgain
         } else {
             Outcome::CheckAlive
+        }
+    }
+
+    /// Leaves the crowd, if it is there. In a forked child: nothing, since the wait is its parent's.
+    pub fn leave_crowd(&self) {
+        let place = &self.standby.crowd[self.me as usize - 1];
+        let since = place.load(Relaxed);
+        if since != 0 && fork::process_mark() == self.process {
+            // Not by a store: whoever calls us meanwhile finds us gone, or has called us.
+            let _ = place.compare_exchange(since, 0, Relaxed, Relaxed);
         }
     }
 
@@ -367,14 +381,22 @@ impl<'a> Waiter<'a> {
         self.standby.is_candidate(self.me)
     }
 
-    /// Becomes the candidate in the place of one that does not come. `is_kept_waiting` says whether a slot stands in the queue,
-    /// and somebody is inside.
+    /// Becomes the candidate in the place of one that does not come: at two looks, some time apart. `is_kept_waiting` says
+    /// whether a slot stands in the queue, and somebody is inside.
     pub fn relieve_candidate(&mut self, is_kept_waiting: impl Fn(usize) -> bool) {
         let candidate = self.standby.candidate.load(Relaxed);
-        let last = self.standby.looked_at.load(Relaxed);
-        let Some(slot) = (candidate as usize).checked_sub(1).filter(|_| candidate != self.me) else { return };
-        if clock::monotonic_ns().saturating_sub(last) > CANDIDATE_LOOKS && !is_kept_waiting(slot) {
-            self.standby.replace(candidate, self.me);
+        let (now, last) = (clock::monotonic_ns(), self.standby.looked_at.load(Relaxed));
+        let slot = (candidate as usize).checked_sub(1).filter(|_| candidate != self.me);
+        if slot.is_none_or(|slot| now.saturating_sub(last) <= CANDIDATE_LOOKS || is_kept_waiting(slot)) {
+            self.missed = None;
+            return;
+        }
+        match self.missed.filter(|(missed, _)| *missed == candidate) {
+            None => self.missed = Some((candidate, now)),
+            Some((_, since)) if now - since >= OVERDUE => {
+                self.standby.replace(candidate, self.me);
+            }
+            Some(_) => {}
         }
     }
 

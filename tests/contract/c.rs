@@ -175,6 +175,10 @@ impl<L: Functions> Party for AtLock<L> {
             TURNLOCK_STATE_STANDING => WaiterState::Standing,
             other => panic!("{other} is no state of a waiter"),
         };
+        for waiter in &waiters[..count] {
+            let doing = [TURNLOCK_ACTIVITY_RUNNING, TURNLOCK_ACTIVITY_SLEEPING];
+            assert!(doing.contains(&waiter.activity), "activity {}", waiter.activity);
+        }
         waiters[..count].iter().map(|waiter| (waiter.thread, state(waiter.state))).collect()
     }
 

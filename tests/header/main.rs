@@ -33,6 +33,7 @@ const SECTIONS: [(&str, &[&str]); 7] = [
             "turnlock_previous_owner",
             "turnlock_participant_info",
             "TURNLOCK_LIFE_",
+            "TURNLOCK_ACTIVITY_",
             "TURNLOCK_STATE_",
             "TURNLOCK_MODE_",
             "TURNLOCK_INFO_",

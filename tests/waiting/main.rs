@@ -15,11 +15,11 @@ use support::{
     actor::{Actor, hear, say},
     join,
     puppet::{Puppet, Said, puppet},
-    until, until_waiting,
+    queue_at, until, until_waiting,
 };
 use turnlock::{
     Error, LockFile,
-    inspect::{self, Life},
+    inspect::{self, Activity, Life},
     status::*,
 };
 
@@ -138,8 +138,12 @@ fn a_stopped_waiter_is_passed_over() {
     for puppet in [&first, &second] {
         puppet.0.signal(Signal::SIGSTOP);
     }
+    let activities = || queue_at(&path, "a").iter().map(|waiter| waiter.activity).collect::<Vec<_>>();
+    use Activity::{PassedOver, Sleeping, Stopped};
+    until("they are seen to be stopped", || activities() == [Stopped, Stopped, Sleeping]);
     assert_eq!(holder.ask("unlock"), Said::Done);
     let Said::Taken(token, false) = third.hear() else { panic!("the two before it are stopped") };
+    assert_eq!(activities(), [PassedOver, Stopped]);
     for puppet in [&first, &second] {
         puppet.0.signal(Signal::SIGCONT);
     }
