@@ -1,8 +1,8 @@
 //! Eviction: passing over a waiter that does not come.
 //!
 //! A place in the bakery's queue is a wish. It becomes a right by an *entry step*, which can be refused: that way whoever
-//! is stopped holds up others only while it is inside, or between the two instructions of that step. (Time-published queue
-//! locks pass over waiters without a processor likewise: He, Scherer, Scott, HiPC 2005.)
+//! is stopped holds up others only from that step on, until it is outside again. (Time-published queue locks pass over
+//! waiters without a processor likewise: He, Scherer, Scott, HiPC 2005.)
 //!
 //! ```text
 //! doorway      doorway[i] += 1, before choosing[i] = 1
