@@ -59,7 +59,7 @@ fn who_tries_without_being_the_owner_does_not_get_in_by_the_bias() {
 
 #[test]
 fn what_is_pruned_after_a_look_in_vain_hides_nothing() {
-    let plan = Plan { unpruned: true, ..duel(LOCK) }.preemptions(7).long(Plan::unbounded);
+    let plan = Plan { unpruned: true, ..duel(LOCK) }.preemptions(5).long(Plan::unbounded);
     hold("an owner and one who takes it, unpruned", &[plan], 50_000);
 }
 

@@ -44,7 +44,7 @@ fn two_participants_enter_one_at_a_time_and_see_each_others_writes() {
 
 #[test]
 fn what_is_pruned_after_a_look_in_vain_hides_nothing() {
-    let plan = Plan { unpruned: true, ..duel() };
+    let plan = Plan { unpruned: true, ..duel() }.preemptions(4).long(Plan::unbounded);
     both_hold("two participants, one entry each, unpruned", &[plan], [Some(4); 2], [12_000, 20_000]);
 }
 
@@ -117,7 +117,8 @@ fn who_is_passed_over_queues_again() {
         get(&tally.evictions) > 0 && get(&tally.lost) > 0,
         "nobody was passed over, or nobody lost its place by it"
     );
-    let plans = Plan::queue(&[&[EVICT], &[EVICT]]).preemptions(3).in_each_slot();
+    let plans =
+        Plan::queue(&[&[EVICT], &[EVICT]]).preemptions(2).long(|plan| plan.preemptions(3)).in_each_slot();
     all_hold("two who pass over each other", &plans, 1000);
     let plans = Plan::queue(&[&[LOCK], &[LOCK], &[EVICT]]).preemptions(2).in_each_slot();
     let tally = all_hold("two lockers and one who passes over them", &plans, 1000);
