@@ -45,7 +45,7 @@ pub struct LockWords {
     pub standby_parked: AtomicU32,
     /// 0, or the slot of the candidate, plus 1: of those that wait, the one that is the next to be queued for good.
     pub candidate: AtomicU32,
-    /// Not 0 while there may be a crowd.
+    /// Not 0 since there was a crowd.
     pub crowded: AtomicU32,
     /// When the candidate last looked at the lock (`CLOCK_MONOTONIC`, nanoseconds).
     pub candidate_looked_at: AtomicU64,

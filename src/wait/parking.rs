@@ -87,7 +87,7 @@ pub struct Standby<'a> {
     pub parked: &'a AtomicU32,
     /// 0, or the candidate's slot, plus 1.
     pub candidate: &'a AtomicU32,
-    /// Not 0 while there may be a crowd.
+    /// Not 0 since there was a crowd.
     pub crowded: &'a AtomicU32,
     /// When the candidate last looked, in nanoseconds.
     pub looked_at: &'a AtomicU64,
@@ -140,36 +140,41 @@ impl Standby<'_> {
     /// Calls the one that has been in the crowd longest to be the candidate, in the place of `before`.
     #[cold]
     fn call_next(&self, before: u32) {
-        if !self.replace(before, 0) {
-            return;
-        }
-        // Partner: the fence in `Waiter::stand_in_crowd`. If ours comes first, it sees that there is no candidate; if
-        // theirs does, we see that it is there.
-        full_fence();
-        if self.crowded.load(Relaxed) == 0 {
-            return;
-        }
-        // Somebody may leave the crowd while we look: then the next one.
+        let mut from = before;
+        // Straight from one to the next: while there is none, anybody may be it.
         loop {
-            let bound = (self.slots_in_use.load(Relaxed) as usize).min(self.crowd.len());
-            let waiting =
-                self.crowd[..bound].iter().enumerate().map(|(slot, since)| (since.load(Relaxed), slot));
-            let Some((since, slot)) = waiting.filter(|(since, _)| *since != 0).min() else {
-                self.crowded.store(0, Relaxed);
-                return;
-            };
-            if !self.replace(0, slot as u32 + 1) {
-                return;
-            }
-            if self.crowd[slot].compare_exchange(since, 0, Relaxed, Relaxed).is_ok() {
-                self.looked_at.store(clock::monotonic_ns(), Relaxed);
-                self.call(slot);
-                return;
-            }
-            if !self.replace(slot as u32 + 1, 0) {
-                return;
+            match self.oldest() {
+                Some((since, slot)) => {
+                    if !self.replace(from, slot as u32 + 1) {
+                        return;
+                    }
+                    if self.crowd[slot].compare_exchange(since, 0, Relaxed, Relaxed).is_ok() {
+                        self.looked_at.store(clock::monotonic_ns(), Relaxed);
+                        self.call(slot);
+                        return;
+                    }
+                    // It has just left the crowd by itself.
+                    from = slot as u32 + 1;
+                }
+                None if from == 0 || !self.replace(from, 0) => return,
+                None => {
+                    from = 0;
+                    // Partner: the fence in `Waiter::stand_in_crowd`. If ours comes first, it sees that there is no
+                    // candidate; if theirs does, the next look sees that it is there.
+                    full_fence();
+                }
             }
         }
+    }
+
+    /// Returns who has been in the crowd longest, and since when.
+    fn oldest(&self) -> Option<(u64, usize)> {
+        if self.crowded.load(Relaxed) == 0 {
+            return None;
+        }
+        let bound = (self.slots_in_use.load(Relaxed) as usize).min(self.crowd.len());
+        let waiting = self.crowd[..bound].iter().enumerate().map(|(slot, since)| (since.load(Relaxed), slot));
+        waiting.filter(|(since, _)| *since != 0).min()
     }
 
     fn call(&self, slot: usize) {
@@ -200,6 +205,7 @@ impl Standby<'_> {
         for word in [self.parked, self.candidate, self.crowded] {
             word.store(0, Relaxed);
         }
+        self.looked_at.store(0, Relaxed);
     }
 
     /// Has all of them look again. After a full fence.

@@ -385,9 +385,12 @@ impl<'a> Waiter<'a> {
     /// whether a slot stands in the queue, and somebody is inside.
     pub fn relieve_candidate(&mut self, is_kept_waiting: impl Fn(usize) -> bool) {
         let candidate = self.standby.candidate.load(Relaxed);
-        let (now, last) = (clock::monotonic_ns(), self.standby.looked_at.load(Relaxed));
+        let last = self.standby.looked_at.load(Relaxed);
+        let now = clock::monotonic_ns();
         let slot = (candidate as usize).checked_sub(1).filter(|_| candidate != self.me);
-        if slot.is_none_or(|slot| now.saturating_sub(last) <= CANDIDATE_LOOKS || is_kept_waiting(slot)) {
+        // A time to come is one that nobody wrote.
+        let looks = last <= now && now - last <= CANDIDATE_LOOKS;
+        if slot.is_none_or(|slot| looks || is_kept_waiting(slot)) {
             self.missed = None;
             return;
         }
