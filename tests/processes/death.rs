@@ -91,8 +91,20 @@ fn one_killed_while_it_stands_by_leaves_nothing() {
     };
     until("it stands by", || standing_by().is_some());
     let slot = standing_by().unwrap();
-    puppet.0.kill();
     let shape = Format { participants: 4, locks: 1 };
+    // Now and then it stands in the queue for a moment, to look.
+    until("it is stopped outside of the queue", || {
+        puppet.0.signal(nix::sys::signal::Signal::SIGSTOP);
+        until("it is stopped", || {
+            support::queue_at(&path, "a")[0].participant.life == turnlock::inspect::Life::Stopped
+        });
+        let is_outside = peek_u64(&path, shape.number(1, slot as u64)) == 0;
+        if !is_outside {
+            puppet.0.signal(nix::sys::signal::Signal::SIGCONT);
+        }
+        is_outside
+    });
+    puppet.0.kill();
     assert_ne!(peek_u64(&path, shape.waiting_since(1, slot as u64)), 0);
     assert!(support::queue_at(&path, "a").is_empty());
     let newcomers: Vec<_> = (0..3).map(|_| file.participant().unwrap()).collect();
