@@ -51,7 +51,7 @@ impl<'a> FileLock<'a> {
         if slot < view.slots().len() {
             let lock = Self::new(view, region);
             lock.spot(slot).unpark_all();
-            lock.standby().unpark(slot);
+            lock.standby().call(slot);
         }
     }
 

@@ -66,11 +66,10 @@ pub fn enter_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> R
                     return Err(Error::WouldBlock);
                 }
             }
-            match revoke(attempt, waiter, owner)? {
-                Progress::Done(()) => revoked = Some((owner, in_demand)),
-                Progress::BackOff(blocked_by) => return Ok(Progress::BackOff(blocked_by)),
-                Progress::Evicted => return Ok(Progress::Evicted),
+            if !revoke(attempt, waiter, owner)? {
+                return Ok(Progress::Evicted);
             }
+            revoked = Some((owner, in_demand));
             continue;
         }
         if !eviction::enter(attempt) {
@@ -84,12 +83,12 @@ pub fn enter_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> R
     }
 }
 
-/// Revokes the bias, and waits until its owner is outside.
-fn revoke<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<Progress<()>> {
+/// Revokes the bias, and waits until its owner is outside. `false`: others passed over us.
+fn revoke<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<bool> {
     let site = &attempt.site;
     // Only a queue head writes the bias word.
     if !eviction::enter(attempt) {
-        return Ok(Progress::Evicted);
+        return Ok(false);
     }
     site.lock().set_revoking_since(site.now());
     site.lock().bias().revoke(owner);
@@ -98,14 +97,14 @@ fn revoke<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwne
         pass_the_barrier(attempt, waiter, owner).and_then(|()| wait_until_outside(attempt, waiter, owner));
     // A child that was forked in the wait has revoked nothing.
     if outside.is_err() && !site.is_ours() {
-        return outside.map(Progress::Done);
+        return outside.map(|()| true);
     }
     if let Err(error) = outside {
         cancel_revocation(attempt, owner);
         return Err(error);
     }
     site.bias_was_revoked();
-    Ok(Progress::Done(()))
+    Ok(true)
 }
 
 /// The queue head gives up.

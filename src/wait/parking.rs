@@ -177,7 +177,8 @@ impl Standby<'_> {
         waiting.filter(|(since, _)| *since != 0).min()
     }
 
-    fn call(&self, slot: usize) {
+    /// Has whoever is parked in `slot` of the crowd look again.
+    pub fn call(&self, slot: usize) {
         let called = &self.cells[slot].called;
         called.fetch_add(1, Release);
         futex::wake_all(called);
@@ -186,11 +187,6 @@ impl Standby<'_> {
     /// The number by which [`super::Cancel`] names where `slot` is parked in the crowd: that of the slot's parking spot.
     pub fn name_of(&self, slot: usize) -> u64 {
         name_of(self.region, slot)
-    }
-
-    /// Has whoever is parked in `slot` of the crowd look again.
-    pub fn unpark(&self, slot: usize) {
-        self.call(slot);
     }
 
     /// Whoever was in `slot` of the crowd is dead.

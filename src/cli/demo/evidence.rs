@@ -103,7 +103,7 @@ pub enum End {
 /// What a program says when it has stopped half-way through a turn.
 #[derive(Clone, Copy)]
 pub struct Stopped {
-    /// Its how manieth turn.
+    /// The number of its turn.
     pub turn: u64,
     /// The fencing token of that turn.
     pub fencing_token: u64,

@@ -54,7 +54,7 @@ impl Stage {
         Ok(Self { counter, journal, places: folders.into_iter().map(place).collect::<Result<_, String>>()? })
     }
 
-    /// The folder of the how manieth program.
+    /// The folder of program number `program`.
     pub fn folder(&self, program: usize) -> &Path {
         &self.places[program.min(self.places.len() - 1)].folder
     }
