@@ -19,7 +19,7 @@ impl Discipline {
         }
     }
 
-    /// Lets the next participant have it. Nobody is written down as the holder any more; it records that nothing is held.
+    /// Lets the next participant have it. The participant is written down as the holder no more; it records that nothing is held.
     #[inline]
     pub fn leave<S: Site>(self, attempt: &Attempt<S>) {
         match self {

@@ -1,7 +1,7 @@
 //! Eviction, from both sides: the entry step of the queue head, and how a waiter passes over those that do not come.
 
 use super::{
-    attempt::Attempt,
+    attempt::{Attempt, Discipline},
     site::{Lock, Overdue, Site, Waiter},
 };
 use crate::algorithm::{
@@ -61,7 +61,11 @@ pub fn pass_over<S: Site>(
     let (lock, me) = (site.lock(), site.me());
     let (first, ahead) = first_before(attempt, number, passed);
     let Some(first) = first else { return Ok(()) };
-    if is_kept_waiting(lock, first) {
+    let is_kept = match attempt.config.discipline {
+        Discipline::Queue => is_kept_waiting(lock, first),
+        Discipline::Ring { .. } => is_another_reconfiguring(lock),
+    };
+    if is_kept {
         waiter.is_overdue(None, ahead);
         return reap_insider(attempt, waiter);
     }
@@ -105,6 +109,12 @@ pub fn is_kept_waiting<L: Lock>(lock: &L, first: usize) -> bool {
     (0..lock.queue().0.bound()).any(is_inside)
 }
 
+/// Returns whether somebody has a ring's reconfiguration lock. Whoever has its turn stands in no queue.
+fn is_another_reconfiguring<L: Lock>(lock: &L) -> bool {
+    let queue = lock.queue();
+    (0..queue.0.bound()).any(|slot| lock.held(slot).load(Acquire) != 0 && queue.place(slot) != Place::Idle)
+}
+
 /// Has those before this participant lose their places that are `lost`, unless they are inside, or on the way in.
 fn evict<S: Site>(attempt: &Attempt<S>, number: u64, passed: &mut PassedOver, lost: impl Fn(usize) -> bool) {
     let site = &attempt.site;
@@ -115,11 +125,7 @@ fn evict<S: Site>(attempt: &Attempt<S>, number: u64, passed: &mut PassedOver, lo
             told.insert(slot);
         }
     });
-    trace::at(Step::Evict);
-    // Partner: the barrier in `Eviction::enter`.
-    mutants::full_fence_unless(Mutant::NoFenceToEvict);
-    if !site.mark().is_fenced() && site.heavy_barrier().is_err() {
-        // Refused from now on: of nobody it is known whether it is inside. They have lost their places for nothing.
+    if !pass_the_barrier(site) {
         return;
     }
     lock.queue().each_before(me, number, |slot, _| {
@@ -128,4 +134,21 @@ fn evict<S: Site>(attempt: &Attempt<S>, number: u64, passed: &mut PassedOver, lo
         }
     });
     trace::at(Step::PassedOver);
+}
+
+/// Has `slot` lose its place, unless it is inside, or on the way in. Returns whether it is outside, and cannot come in by the
+/// doorway that it had.
+pub fn evict_one<S: Site>(attempt: &Attempt<S>, slot: usize) -> bool {
+    let (site, lock) = (&attempt.site, attempt.site.lock());
+    let told = lock.eviction(slot).evict().is_some();
+    told && pass_the_barrier(site) && lock.eviction(slot).is_outside(lock.held(slot))
+}
+
+/// The barrier between the two halves of an eviction. `false`: refused from now on. Of nobody it is known whether it is
+/// inside; they have lost their places for nothing.
+fn pass_the_barrier<S: Site>(site: &S) -> bool {
+    trace::at(Step::Evict);
+    // Partner: the barrier in `Eviction::enter`.
+    mutants::full_fence_unless(Mutant::NoFenceToEvict);
+    site.mark().is_fenced() || site.heavy_barrier().is_ok()
 }

@@ -142,9 +142,6 @@ impl<S: Site> Attempt<S> {
         if !holding.unbiased {
             return bias::leave(self);
         }
-        let site = &self.site;
-        site.lock().ownership().exit(site.lock().held(site.me()));
-        trace::at(Step::Leave);
         self.config.discipline.leave(self);
     }
 }

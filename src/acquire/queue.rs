@@ -240,6 +240,8 @@ fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
 pub fn leave<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
     let me = site.me();
+    site.lock().ownership().exit(site.lock().held(me));
+    trace::at(Step::Leave);
     site.lock().set_since(me, 0);
     site.lock().queue().leave(me);
     site.local().record(None);

@@ -1,14 +1,20 @@
 //! Waiting for the turn to come round, and passing it on: a ring in a lock's registers.
 //!
 //! The lock's queue is the ring's *reconfiguration lock*: under it participants say that they want a turn, and act for a
-//! machine that has the privilege and whose participant does not want it.
+//! machine that has the privilege and whose participant does not want it, or does not come for it.
+//!
+//! Whoever has the privilege takes the entry step before it goes in (`algorithm::eviction`), and is on its way out until
+//! the privilege is passed on. A participant on demand that does not come is *evicted*: told so, and seen outside after the
+//! heavy barrier, it is no member any more. Its entry step names its last doorway, the one through which it had the
+//! reconfiguration lock last; so either that is the one that was evicted, or it has had the lock since, and seen that it
+//! is no member.
 
 use super::{
     attempt::Attempt,
     eviction,
     local::Holding,
     queue,
-    site::{Limit, Lock, Outcome, Overwritten, Site, Waiter},
+    site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Waiter},
 };
 use crate::algorithm::{
     Blocker, Protocol,
@@ -50,6 +56,7 @@ pub fn enter<S: Site>(
             Ok(Holding { token, unbiased: true })
         }
         Err(error) => {
+            eviction::step_back(attempt);
             wait.depart();
             Err(error)
         }
@@ -60,6 +67,9 @@ pub fn enter<S: Site>(
 pub fn leave<S: Site>(attempt: &Attempt<S>, rule: Rule, membership: Membership) {
     let site = &attempt.site;
     let (ring, me) = (Ring { rule, machines: site.lock().machines() }, site.me());
+    // Until the privilege is passed on, nobody else may act for our machine.
+    site.lock().ownership().begin_exit(site.lock().held(me));
+    trace::at(Step::Leave);
     site.lock().set_since(me, 0);
     let passed = ring.pass(me, |left| {
         site.lock().unpark(left);
@@ -68,6 +78,8 @@ pub fn leave<S: Site>(attempt: &Attempt<S>, rule: Rule, membership: Membership) 
     if membership == Membership::OneTurn {
         ring.machines.set_membership(me, Membership::None);
     }
+    // Release, in there. Partner: the acquire load in `Eviction::is_outside`: who evicts us has what we passed on.
+    eviction::step_back(attempt);
     trace::at(Step::Wake);
     // Its fence comes before the looks below. Partner: the fence in `RingWait::depart` and that in `RingWait::join`.
     site.lock().unpark(me);
@@ -116,24 +128,38 @@ impl<'a, S: Site> RingWait<'a, S> {
         RingWait { attempt, ring: Ring { rule, machines: site.lock().machines() }, waiter, may_be_ended }
     }
 
-    /// Says what the participant wants and waits until the privilege is here. With an error, a membership for one
-    /// turn is given up.
+    /// Says what the participant wants, waits until the privilege is here, and takes the entry step. With an error, a
+    /// membership for one turn is given up.
     fn acquire(&mut self, membership: Membership) -> Result<()> {
-        let me = self.attempt.site.me();
-        let known = self.ring.machines.membership(me);
+        let known = self.ring.machines.membership(self.attempt.site.me());
         let is_member = known == membership || known == Membership::Standing;
         let waited = if is_member { Ok(()) } else { self.join(membership) };
-        let waited = waited.and_then(|()| {
-            trace::at(Step::Rotate);
-            while !self.ring.has_privilege(me) {
-                self.wait_a_little()?;
-            }
-            Ok(())
-        });
+        let waited = waited.and_then(|()| self.reach_the_turn(membership));
         if waited.is_err() && membership == Membership::OneTurn {
             self.depart();
         }
         waited
+    }
+
+    fn reach_the_turn(&mut self, membership: Membership) -> Result<()> {
+        let me = self.attempt.site.me();
+        trace::at(Step::Rotate);
+        loop {
+            // In this order: who evicted us before we had the reconfiguration lock last is seen here, who did so after that
+            // in the entry step.
+            let known = self.ring.machines.membership(me);
+            let is_member = known != Membership::None;
+            if is_member && !self.ring.has_privilege(me) {
+                self.wait_a_little()?;
+                continue;
+            }
+            if is_member && eviction::enter(self.attempt) {
+                return Ok(());
+            }
+            trace::at(Step::Evicted);
+            self.join(if is_member { known } else { membership })?;
+            trace::at(Step::Rotate);
+        }
     }
 
     fn join(&self, membership: Membership) -> Result<()> {
@@ -214,9 +240,10 @@ impl<'a, S: Site> RingWait<'a, S> {
             Some(machine) if ring.machines.membership(machine) == Membership::None => self.settle(),
             Some(machine) => {
                 if self.waiter.check_alive(machine)? {
-                    self.settle()?;
+                    self.settle()
+                } else {
+                    self.pass_over(machine)
                 }
-                Ok(())
             }
             None => {
                 // Somebody moves it now, or nobody has it. Who is inside all the same must be out first, or dead.
@@ -224,6 +251,44 @@ impl<'a, S: Site> RingWait<'a, S> {
                 let reaped = self.waiter.check_alive(insider.unwrap_or(me))?;
                 if insider.is_none() || reaped { self.settle() } else { Ok(()) }
             }
+        }
+    }
+
+    /// Evicts the participant of `machine`, which has the privilege and does not come for it, and acts for its machine.
+    fn pass_over(&mut self, machine: usize) -> Result<()> {
+        let (site, machines) = (&self.attempt.site, self.ring.machines);
+        let lock = site.lock();
+        let could_enter =
+            machines.membership(machine) == Membership::OneTurn && lock.held(machine).load(Acquire) == 0;
+        let doorway = || (machine, lock.eviction(machine).doorway.load(Acquire));
+        match self.waiter.is_overdue(could_enter.then(doorway), 1) {
+            Overdue::No => return Ok(()),
+            Overdue::Call => {
+                // It is parked beside its left neighbour.
+                let left = machines.link(machine).link(machines.count()).map(|link| link.left);
+                left.into_iter().for_each(|left| {
+                    lock.unpark(left);
+                });
+                return Ok(());
+            }
+            Overdue::IfStopped if !site.is_stopped(machine) => return Ok(()),
+            Overdue::IfStopped | Overdue::Yes => {}
+        }
+        self.reconfigure(|| {
+            if machines.membership(machine) == Membership::OneTurn && self.ring.has_privilege(machine) {
+                self.evict(machine);
+            }
+            self.settle_here();
+        })
+    }
+
+    /// With the reconfiguration lock in hand: has `machine` without a member, unless its participant is inside, on its way
+    /// in, or on its way out.
+    fn evict(&self, machine: usize) {
+        if eviction::evict_one(self.attempt, machine) {
+            // Nobody else makes it a member as long as we have the lock.
+            self.ring.machines.set_membership(machine, Membership::None);
+            trace::at(Step::PassedOver);
         }
     }
 

@@ -95,11 +95,23 @@ impl Ownership<'_> {
     /// repair closes the lock for good.
     #[inline]
     pub fn exit(&self, held: &AtomicU64) {
+        self.end_section(held, 0);
+    }
+
+    /// The critical section ends, as in [`Ownership::exit`]; but who leaves stays in the way of who would pass over it, until
+    /// it has stepped back ([`super::eviction::Eviction::step_back`]).
+    #[inline]
+    pub fn begin_exit(&self, held: &AtomicU64) {
+        self.end_section(held, TRYING);
+    }
+
+    #[inline]
+    fn end_section(&self, held: &AtomicU64, next: u64) {
         if self.health() == Health::Inconsistent {
             self.state.store(Health::NotRecoverable as u32, Relaxed);
         }
-        // The section's stores stay before `held = 0`: after a death in between, the section counts as done.
-        held.store(0, Release);
+        // The section's stores stay before it: after a death in between, the section counts as done.
+        held.store(next, Release);
     }
 
     /// The data were repaired. Only the holder calls it.

@@ -87,11 +87,13 @@ impl<'a> Observer<'a> {
     }
 
     /// What a waiter does just now.
-    fn activity(&self, lock: &FileLock, waiter: &Registers) -> Activity {
+    fn activity(&self, lock: &FileLock, is_ring: bool, waiter: &Registers) -> Activity {
         let record = &self.view.slots()[waiter.slot];
         let eviction = lock.eviction(waiter.slot);
         let is_queued = matches!(lock.queue().place(waiter.slot), Place::Choosing | Place::Numbered(_));
-        if is_queued && eviction.is_evicted() {
+        // On a ring it lost its turn, and waits without being a member.
+        let has_no_turn = waiter.waits && waiter.place == Place::Idle;
+        if (is_queued || is_ring && has_no_turn) && eviction.is_evicted() {
             return Activity::PassedOver;
         }
         if record.pid_namespace.load(Relaxed) != self.namespace {
@@ -157,7 +159,7 @@ impl<'a> Observer<'a> {
                     None if named.patience != 0 && has_patience(seen.slot) => WaiterState::StandingBy,
                     _ => WaiterState::Queued,
                 },
-                activity: self.activity(&lock, seen),
+                activity: self.activity(&lock, rule.is_some(), seen),
                 claim: Claim::EXCLUSIVE,
                 takes_part,
                 for_seconds: span(lock.waiting_since(seen.slot)),

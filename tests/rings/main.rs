@@ -5,10 +5,14 @@
 mod damage;
 mod life;
 mod order;
+mod stopped;
 
+use support::puppet::puppet;
 use turnlock::RingAlgorithm;
 
 support::watched_for_seconds!(support::watchdog::USUAL);
+
+support::roles! { puppet }
 
 /// Each ring of a file for `participants`; the sum ring in its order, in reverse, and in strides.
 fn algorithms(participants: u32) -> Vec<RingAlgorithm> {

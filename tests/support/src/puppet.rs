@@ -3,27 +3,31 @@
 use super::{
     actor::{Actor, hear, say},
     descriptor,
+    either::{Held, Lock},
 };
 use std::{path::Path, time::Duration};
-use turnlock::{LockFile, MutexGuard};
+use turnlock::LockFile;
 
 /// The role, to be named in `roles!`. Words: the lock file (its path, or what [`descriptor::open`] knows), the lock's
-/// name.
+/// name, and what it is: `mutex`; or a ring, to take part `on-demand` or `standing`.
 ///
 /// It hears `lock`, `try`, `for <milliseconds>`, `mark`, `unlock`, and says `taken <fencing token> <owner-dead or well>`,
 /// `done` or `error <number>`.
 pub fn puppet(words: &[String]) {
     let file = descriptor::open(LockFile::options().label("puppet"), &words[0]).unwrap();
-    let mutex = file.mutex(&words[1]).unwrap();
-    let mut guard: Option<MutexGuard> = None;
+    let lock = match words[2].as_str() {
+        "mutex" => Lock::Mutex(file.mutex(&words[1]).unwrap()),
+        how => Lock::Ring(file.ring_options().standing(how == "standing").open(&words[1]).unwrap()),
+    };
+    let mut guard: Option<Held> = None;
     say("ready");
     loop {
         let order = hear();
         let (order, milliseconds) = order.split_once(' ').unwrap_or((&order, ""));
         let taken = match order {
-            "lock" => mutex.lock(),
-            "try" => mutex.try_lock(),
-            "for" => mutex.lock_for(Duration::from_millis(milliseconds.parse().unwrap())),
+            "lock" => lock.lock(),
+            "try" => lock.try_lock(),
+            "for" => lock.lock_for(Duration::from_millis(milliseconds.parse().unwrap())),
             "mark" | "unlock" => {
                 let done = match order {
                     "mark" => guard.as_mut().unwrap().mark_consistent(),
@@ -63,9 +67,18 @@ impl Puppet {
         Self::by_words(path.to_str().unwrap(), name)
     }
 
+    /// Likewise, at a ring, whichever it is: `standing`, or on demand.
+    pub fn at_ring(path: &Path, name: &str, standing: bool) -> Self {
+        Self::start(path.to_str().unwrap(), name, if standing { "standing" } else { "on-demand" })
+    }
+
     /// One that is told by `file` how to come by the lock file.
     pub fn by_words(file: &str, name: &str) -> Self {
-        let mut actor = Actor::start("puppet", &[file, name]);
+        Self::start(file, name, "mutex")
+    }
+
+    fn start(file: &str, name: &str, what: &str) -> Self {
+        let mut actor = Actor::start("puppet", &[file, name, what]);
         actor.expect("ready");
         Self(actor)
     }
