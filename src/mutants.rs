@@ -73,11 +73,17 @@ pub enum Mutant {
     BelievesEviction,
     /// Nobody passes over a waiter that does not come.
     NeverEvicts,
+    /// Whoever has a ring's privilege goes in without an entry step.
+    EntersUnasked,
+    /// On a ring, who leaves says that it is outside, and only then passes the privilege on.
+    OutsideBeforePass,
+    /// On a ring, who waits does not look whether it is a member still.
+    MembershipUnseen,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 30] = [
+    pub const ALL: [Mutant; 33] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -108,6 +114,9 @@ impl Mutant {
         Mutant::EntryCheckBeforeFlag,
         Mutant::BelievesEviction,
         Mutant::NeverEvicts,
+        Mutant::EntersUnasked,
+        Mutant::OutsideBeforePass,
+        Mutant::MembershipUnseen,
     ];
 }
 

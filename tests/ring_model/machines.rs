@@ -124,6 +124,8 @@ pub struct Watched<'a> {
     pub record: &'a Record,
     pub lifetime: &'a Lifetime,
     pub user: usize,
+    /// Whether others, too, end its membership: then it has to look.
+    pub evicts: bool,
 }
 
 impl Machines for Watched<'_> {
@@ -157,7 +159,7 @@ impl Machines for Watched<'_> {
         // Of a word, loom knows the last access only: a participant's look at its own membership, before it stores it,
         // would hide from loom that the store races with another's look, and no participant would ever join a ring on
         // which another takes its turns. What its own last store was it knows without a look.
-        if cfg!(loom) && machine == self.user {
+        if cfg!(loom) && machine == self.user && !self.evicts {
             self.record.membership(machine)
         } else {
             self.inner.membership(machine)

@@ -1,8 +1,10 @@
 //! Mutants of the rings, each of which the search must catch.
 
 use crate::search::{alone, check, execute};
+#[cfg(shuttle)]
+use crate::world::End;
 use crate::world::{CHECKS_FIRST, Visit};
-use crate::{on_demand, stands};
+use crate::{evicts, on_demand, stands};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::SeqCst;
 use turnlock::algorithm::ring::Rule;
@@ -49,4 +51,49 @@ fn coming_back_with_the_old_state_is_caught() {
 #[test]
 fn absent_machines_that_are_not_counted_are_caught() {
     is_caught(Mutant::AbsentNotCounted, Rule::Raynal, 8, 4, &[stands(4), on_demand(6), on_demand(6)]);
+}
+
+#[cfg(loom)]
+#[test]
+fn no_fence_before_the_look_whether_it_is_inside_is_caught() {
+    is_caught(Mutant::NoFenceToEvict, Rule::KState, 2, 3, &[on_demand(1), evicts(on_demand(1))]);
+}
+
+#[cfg(shuttle)]
+fn is_caught_among_three_that_evict(mutant: Mutant) {
+    let one = evicts(on_demand(4));
+    is_caught(mutant, Rule::KState, 3, 4, &[one, one, one]);
+}
+
+#[cfg(shuttle)]
+#[test]
+fn passing_over_one_that_has_entered_is_caught() {
+    is_caught_among_three_that_evict(Mutant::EvictsHolder);
+}
+
+#[cfg(shuttle)]
+#[test]
+fn an_entry_step_that_looks_first_is_caught() {
+    is_caught_among_three_that_evict(Mutant::EntryCheckBeforeFlag);
+}
+
+#[cfg(shuttle)]
+#[test]
+fn entering_without_an_entry_step_is_caught() {
+    is_caught_among_three_that_evict(Mutant::EntersUnasked);
+}
+
+#[cfg(shuttle)]
+#[test]
+fn being_outside_before_the_privilege_is_passed_on_is_caught() {
+    is_caught_among_three_that_evict(Mutant::OutsideBeforePass);
+}
+
+/// The one that ended its membership died before it passed the privilege on.
+#[cfg(shuttle)]
+#[test]
+fn waiting_without_a_look_whether_one_is_a_member_is_caught() {
+    let one = evicts(on_demand(4));
+    let dies = Visit { end: End::DiesWaitingAtStore(2), ..evicts(on_demand(1)) };
+    is_caught(Mutant::MembershipUnseen, Rule::KState, 3, 4, &[dies, one, one]);
 }

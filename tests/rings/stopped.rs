@@ -11,7 +11,7 @@ use support::{
 };
 use turnlock::{
     LockFile, RingAlgorithm,
-    inspect::{Activity, Life},
+    inspect::{Activity, Life, Waiter},
     status::TURNLOCK_ERROR_TIMED_OUT,
 };
 
@@ -42,9 +42,8 @@ fn activities(path: &Path) -> Vec<Activity> {
 fn stop(path: &Path, puppet: &Puppet) {
     puppet.0.signal(Signal::SIGSTOP);
     until("it is seen to be stopped", || {
-        let queue = queue_at(path, "a");
-        let stopped = queue.iter().filter(|waiter| waiter.participant.pid == puppet.0.pid());
-        stopped.last().is_some_and(|waiter| waiter.participant.life == Life::Stopped)
+        let is_it = |waiter: &Waiter| waiter.participant.pid == puppet.0.pid();
+        queue_at(path, "a").iter().any(|waiter| is_it(waiter) && waiter.participant.life == Life::Stopped)
     });
 }
 
@@ -65,7 +64,7 @@ fn one_that_takes_part_on_demand_is_passed_over_and_asks_again() {
         // Two of the others have a turn each, in whichever order.
         let mut last = 0;
         for _ in 0..2 {
-            let then = queue_of(&mut others, &path);
+            let then = whose_turn(&mut others, &path);
             let Said::Taken(token, false) = others[then].hear() else {
                 panic!("the one before it is stopped")
             };
@@ -87,7 +86,7 @@ fn one_that_takes_part_on_demand_is_passed_over_and_asks_again() {
 }
 
 /// Waits until somebody has its turn, and says which of `others` that is.
-fn queue_of(others: &mut [Puppet], path: &Path) -> usize {
+fn whose_turn(others: &mut [Puppet], path: &Path) -> usize {
     let mut found = None;
     until("somebody has its turn", || {
         let locks = turnlock::inspect::snapshot(path).unwrap().locks;
