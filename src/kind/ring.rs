@@ -27,8 +27,9 @@ impl LockKind for RingKind {
 /// Two ways to take part, chosen for each handle ([`RingOptions::standing`]). *On demand*: in the ring only while a
 /// call waits or holds; the ring passes it over otherwise. *Standing*: in the ring from its first turn until
 /// [`TurnRing::leave`], the end of its thread or its death; the ring waits for it, so the order among standing
-/// participants is exact: by slot, or as the sum ring's step says. One that is alive and slow is waited for; a dead one
-/// is passed over.
+/// participants is exact: by slot, or as the sum ring's step says. A dead one is passed over, and so is one on demand that
+/// is stopped when its turn comes (within some milliseconds; it asks again when it goes on); a standing one that is alive
+/// and slow, or stopped, is waited for.
 ///
 /// It is the participant that stands, and not the handle: a turn that it takes through a handle on demand is its last
 /// one standing.

@@ -10,7 +10,7 @@
 //!
 //! | word | its writer |
 //! |---|---|
-//! | `membership[i]` | participant i, to a membership only under the reconfiguration lock, back to none at any time; after its death whoever holds its byte lock (to none) |
+//! | `membership[i]` | participant i, to a membership only under the reconfiguration lock, back to none at any time; after its death whoever holds its byte lock (to none); while it does not come, whoever evicts it (to none), under the reconfiguration lock |
 //! | `state[i]` of a machine on the ring that has a membership | participant i |
 //! | every link, and `state[i]` of a machine that is not on the ring | whoever has the privilege |
 //!
