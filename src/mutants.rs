@@ -79,11 +79,13 @@ pub enum Mutant {
     OutsideBeforePass,
     /// On a ring, who waits does not look whether it is a member still.
     MembershipUnseen,
+    /// The home thread of a shared participant has no barrier between what it says and its look whether it is at home.
+    NoBarrierAtHome,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 33] = [
+    pub const ALL: [Mutant; 34] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -117,6 +119,7 @@ impl Mutant {
         Mutant::EntersUnasked,
         Mutant::OutsideBeforePass,
         Mutant::MembershipUnseen,
+        Mutant::NoBarrierAtHome,
     ];
 }
 

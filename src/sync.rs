@@ -9,10 +9,10 @@ pub use core::sync::atomic::{
 };
 
 #[cfg(loom)]
-pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 #[cfg(shuttle)]
-pub use shuttle::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// Keeps the compiler (not the processor) from moving memory accesses across this point.
 ///

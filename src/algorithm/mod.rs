@@ -8,6 +8,7 @@ pub mod bakery;
 pub mod bias;
 pub mod claim;
 pub mod eviction;
+pub mod home;
 pub mod ownership;
 pub mod ring;
 

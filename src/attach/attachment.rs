@@ -1,7 +1,7 @@
 //! The attachment: a participant of this process attached to a slot of a file, and its part in each lock.
 
 use super::{
-    calls::{Call, Calls},
+    calls::{Call, Calls, ThisThread},
     open_file::OpenFile,
 };
 use crate::acquire::local::LocalState;
@@ -248,14 +248,14 @@ impl Attachment {
     /// [`Attachment::check`] and [`Calls::begin_taking`].
     pub fn begin_taking(&self, region: usize) -> Result<Call<'_>> {
         self.check()?;
-        self.calls.begin_taking(region)
+        self.calls.begin_taking(ThisThread, region)
     }
 
     /// Begins what only the holder of the lock of `region` does, likewise. Errors as [`Attachment::check`] and
     /// [`Calls::begin_leaving`].
     pub fn begin_leaving(&self, region: usize) -> Result<()> {
         self.check()?;
-        self.calls.begin_leaving(region)
+        self.calls.begin_leaving(ThisThread, region)
     }
 
     /// Ends a wait of this participant, the present one or else the next.

@@ -6,7 +6,7 @@
 
 use super::{
     attachment::{Attachment, Cached, FileKey},
-    calls::Doing,
+    calls::{Doing, ThisThread},
     thread,
 };
 use crate::acquire::local::Holding;
@@ -55,7 +55,7 @@ pub unsafe fn enter(lock: LockPointer) -> Option<u64> {
 pub unsafe fn enter_as(lock: LockPointer, attachment: &Attachment) -> Option<u64> {
     // SAFETY: as in `enter`; one whose mark is fenced has no home thread.
     let act = || unsafe { enter_at(lock, attachment.cached(lock.file, lock.region)?) };
-    attachment.calls.at_home(Doing::Taking(lock.region), act)
+    attachment.calls.at_home(ThisThread, Doing::Taking(lock.region), act)
 }
 
 /// # Safety
@@ -100,7 +100,7 @@ pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<Left> {
 pub unsafe fn leave_as(lock: LockPointer, attachment: &Attachment, token: Option<u64>) -> Option<Left> {
     // SAFETY: as in `enter_as`.
     let act = || unsafe { leave_at(lock, attachment.cached(lock.file, lock.region)?, token) };
-    attachment.calls.at_home(Doing::Leaving(lock.region), act)
+    attachment.calls.at_home(ThisThread, Doing::Leaving(lock.region), act)
 }
 
 /// # Safety

@@ -34,6 +34,7 @@
 #![cfg(loom)]
 
 mod bias;
+mod home;
 mod numbers;
 mod oracle;
 mod plan;

@@ -16,17 +16,42 @@ use turnlock::sync::Ordering::SeqCst;
 /// Explores a plan to the end.
 fn explore(plan: &Plan, tally: &Arc<Tally>) {
     turnlock::trace::watch(crate::visit::watch);
-    let mut builder = Builder::new();
-    builder.preemption_bound = plan.preemptions;
-    builder.max_threads = plan.visits.len();
-    // Either would end the search early and call that a success.
-    (builder.max_duration, builder.max_permutations) = (None, None);
+    let (preemptions, threads) = (plan.preemptions, plan.visits.len());
     let (plan, tally) = (Arc::new(plan.clone()), Arc::clone(tally));
-    builder.check(move || {
+    explore_scene(preemptions, threads, move || {
         count(&tally.executions);
-        watchdog::sign_of_life();
         execute(&plan, &tally);
     });
+}
+
+/// Explores what so many threads do to the end.
+fn explore_scene(preemptions: Option<usize>, threads: usize, scene: impl Fn() + Send + Sync + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.max_threads = threads;
+    // Either would end the search early and call that a success.
+    (builder.max_duration, builder.max_permutations) = (None, None);
+    builder.check(move || {
+        watchdog::sign_of_life();
+        scene();
+    });
+}
+
+/// Explores what two threads do, which must hold, and says how much that was. Returns the number of executions.
+pub fn two_hold(name: &str, scene: impl Fn() + Send + Sync + 'static) -> usize {
+    let _field = Field::without_mutants();
+    let (began, tally) = (processor_time(), Arc::<Tally>::default());
+    let counted = Arc::clone(&tally);
+    let preemptions = if std::env::var_os("TURNLOCK_LOOM_LONG").is_some() { None } else { Some(4) };
+    explore_scene(preemptions, 2, move || {
+        count(&counted.executions);
+        scene();
+    });
+    let executions = get(&tally.executions);
+    let bound = preemptions.map_or("any preemptions".into(), |most| format!("{most} preemptions"));
+    let seconds = (processor_time() - began).as_secs_f64();
+    say(format_args!("{name}, {bound}: {executions} executions, {seconds:.1} s"));
+    executions
 }
 
 /// One execution of everybody's visits.
@@ -130,6 +155,23 @@ pub mod with_mutants {
 
     /// Explores the plan; if that panics, says why, and the panic is not reported as a failure of the test.
     fn reason_of_failure(plan: &Plan, tally: &Arc<Tally>) -> Option<String> {
+        reason_of(|| explore(plan, tally))
+    }
+
+    /// With the mutant what two threads do must fail, with a reason in which `why` stands.
+    pub fn two_fail(mutant: Mutant, why: &[&str], scene: impl Fn() + Send + Sync + 'static) {
+        let _field = Field::without_mutants();
+        switch_on(Some(mutant));
+        let reason = reason_of(|| explore_scene(None, 2, scene));
+        let reason = reason.unwrap_or_else(|| panic!("{mutant:?} was not caught"));
+        assert!(
+            why.iter().any(|why| reason.contains(why)),
+            "{mutant:?} failed, but not by {why:?}: {reason}"
+        );
+        say(format_args!("{mutant:?} caught: {}", reason.lines().next().unwrap()));
+    }
+
+    fn reason_of(explore: impl FnOnce()) -> Option<String> {
         let here = std::thread::current().id();
         let reporter = Arc::new(take_hook());
         let for_others = Arc::clone(&reporter);
@@ -138,7 +180,7 @@ pub mod with_mutants {
                 for_others(panic);
             }
         }));
-        let outcome = catch_unwind(AssertUnwindSafe(|| explore(plan, tally)));
+        let outcome = catch_unwind(AssertUnwindSafe(explore));
         drop(take_hook());
         set_hook(Arc::into_inner(reporter).unwrap());
         let panic = outcome.err()?;
