@@ -81,11 +81,13 @@ pub enum Mutant {
     MembershipUnseen,
     /// The home thread of a shared participant has no barrier between what it says and its look whether it is at home.
     NoBarrierAtHome,
+    /// The home thread does not look a second time whether it is at home.
+    NoSecondLookAtHome,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 34] = [
+    pub const ALL: [Mutant; 35] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -120,6 +122,7 @@ impl Mutant {
         Mutant::OutsideBeforePass,
         Mutant::MembershipUnseen,
         Mutant::NoBarrierAtHome,
+        Mutant::NoSecondLookAtHome,
     ];
 }
 

@@ -133,10 +133,18 @@ mod with_mutants {
     use crate::search::with_mutants::two_fail;
     use turnlock::mutants::Mutant;
 
+    fn both_are_in_a_call(mutant: Mutant) {
+        let tally = Tally::default();
+        two_fail(mutant, &["Causality violation", "taken and left"], move || execute(&tally));
+    }
+
     #[test]
     fn without_the_barrier_both_are_in_a_call() {
-        let tally = Tally::default();
-        let why = ["Causality violation", "taken and left"];
-        two_fail(Mutant::NoBarrierAtHome, &why, move || execute(&tally));
+        both_are_in_a_call(Mutant::NoBarrierAtHome);
+    }
+
+    #[test]
+    fn without_the_second_look_both_are_in_a_call() {
+        both_are_in_a_call(Mutant::NoSecondLookAtHome);
     }
 }
