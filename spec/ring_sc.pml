@@ -10,6 +10,16 @@
  * at that too (WATCHFUL=0: it looks for neither, and each participant that leaves must have seen to it). A waiter may give
  * up (WITHDRAWALS times in all).
  *
+ * Whoever waits may evict another one that has the privilege and wants one turn, at any moment, whether that runs or not
+ * (EVICTIONS times in all): with the reconfiguration lock it tells it so, and if that is outside then, it has no membership any
+ * more. And a participant may take no step any more (STOPS of them), wherever it is but in its entry step, inside, on its way
+ * out, or with the reconfiguration lock or another one's byte lock, unless it is standing: then the others must come to their
+ * end without it. Without both the entry step is left out, and `held` on the way out, which nobody else looks at then.
+ * Instead of the two numbers there is a bit that says that they are equal; `named` knows whether the doorway that an evictor
+ * read is still the present one. Who stands in the lock's queue may be told as well, by one that is late: a free choice in the
+ * entry step (one of the EVICTIONS), of standing ones too. Here a waiter may give up in the lock's queue and after its entry
+ * step as well.
+ *
  * LEFT OUT: the reconfiguration lock's own works: it is free or somebody's, and the kernel frees a dead one's, as the bakery
  * does (bakery_sc.pml); fencing tokens, holders that repair nothing, resets and panics (the same); store buffers and
  * compilers; parking: a wait is a guard here; the bounds `slots_in_use` and `ring_bound`; garbage and `survey`,
@@ -22,22 +32,28 @@
  *   join, reconfigure           RingWait::join: the reconfiguration lock is taken; the membership is set under it
  *   settle, who, absent         RingWait::settle_here: Ring::who and Ring::absent_with_privilege, as long as they find one
  *   begin                       Ring::begin
- *   rotate                      RingWait::acquire: waiting for the turn
+ *   rotate                      RingWait::reach_the_turn: waiting for the turn, as long as there is a membership
  *   look, states, lefts, again  Ring::has_privilege: the link, the states, the link
+ *   enter, refused              eviction::enter: `held` = TRYING; is the doorway evicted? Then `held` = 0, and it joins again
  *   won, section, exit          as in bakery_sc.pml
  *   leave, memberships, renew   Ring::pass and Ring::renew_links: all memberships, one by one; all links, each store a step
  *   pass, passed, wake          the state that passes the privilege on; the membership ended; what is left to see to
  *                               (rotation::leave)
- *   withdraw                    RingWait::depart: the membership ended while waiting
+ *   out                         eviction::step_back in rotation::leave: `held` = 0
+ *   step_back, withdraw         RingWait::depart: the membership ended while waiting; or after the entry step (rotation::enter)
+ *   pass_over, evict, passed_over    RingWait::pass_over, with the reconfiguration lock: does it want one turn, and have the
+ *                               privilege? eviction::evict_one; then its membership ended
  *   reap, reap_notice, reap_cleared    liveness::clear (src/acquire/liveness.rs)
  * Labels beside those: claim, take, blocked (the wait), unsettled (takes the reconfiguration lock in order to settle),
- * looked, settled, beside (Ring::is_wanted_beside), dead, gone.
+ * looked, settled, beside (Ring::is_wanted_beside), reap_trying (`held` = 0 alone), dead, halts, gone.
  *
  * ASSERTED, each named where it stands:
- *   EXCLUSION  one at a time, from `won` until the privilege is passed on; one that acts for another included
+ *   EXCLUSION  one at a time, from `won` until the privilege is passed on; one that acts for another included, as is one that
+ *              acts for a machine whose participant was evicted
  *   PRIVILEGE  after every store of a pass one machine has the privilege: after the last one the next in order of service
  *              of those with a membership, until then the one that had it
- *   ORDER      a waiter is overtaken by each of the others at most once (but by a newcomer once more)
+ *   ORDER      a waiter is overtaken by each of the others at most once (but by a newcomer once more), from when its membership
+ *              began, or began anew after it was evicted
  *   NOTICE     a holder that is told nothing finds the data intact, and nobody died at work since the last repair; no notice
  *              tells of one that did not die as a holder
  * and by Spin itself NO DEADLOCK: no invalid end state, so nobody waits for ever.
@@ -71,6 +87,17 @@
 #ifndef WATCHFUL
 #define WATCHFUL 1
 #endif
+#ifndef EVICTIONS
+#define EVICTIONS 0         /* how often one is evicted that may well be running */
+#endif
+#ifndef STOPS
+#define STOPS 0             /* how many participants take no step any more; they may be evicted */
+#endif
+#if EVICTIONS + STOPS > 0
+#define EVICTING 1          /* 0: the entry step and its words are left out */
+#else
+#define EVICTING 0
+#endif
 
 /* ---- src/algorithm/ring/rule.rs. `l` is the left neighbour + 1, as in the link's word. -------------------------------- */
 #if RULE == 1
@@ -102,7 +129,14 @@ byte state[N];              /* Cell::ring_state */
 byte vg[N];                 /* Cell::ring_link: the left neighbour + 1, or 0 = not on the ring */
 byte absent_between[N];     /* the same word: k */
 byte membership[N];         /* RingCell::membership */
-bit cell_held[N];           /* Cell::held */
+#define HELD 1              /* in `held`: a fencing token */
+#define TRYING 2            /* in its entry step, or on its way out */
+#if EVICTING
+byte cell_held[N];          /* Cell::held: 0, TRYING, HELD */
+bit evicted[N];             /* Cell::evicted == Cell::doorway: the participant's present doorway is evicted */
+#else
+bit cell_held[N];
+#endif
 bit lock_state;             /* LockWords::state */
 bit left, right;            /* what the lock protects: equal, except while a holder is at work */
 
@@ -122,6 +156,11 @@ byte died_holding;          /* the slots that died written down as holder and we
 byte finding, moved;        /* those in Ring::who; those of them whom the privilege moved under */
 bit torn;                   /* a holder died at work since the last repair */
 byte deaths, withdrawals;
+#if EVICTING
+byte named;                 /* whoever evicts has read the doorway of participant named - 1, and that has begun no other */
+byte evictions, stops;
+byte halted;                /* those that take no step any more */
+#endif
 hidden byte one;
 hidden byte overtaken;
 
@@ -147,13 +186,33 @@ hidden byte overtaken;
 #define OFF(x) (vg[x] == 0)
 #define ABSENT_THERE(x) (HAS(x) && membership[x] == NONE)
 #define DEAD_THERE(x) (HAS(x) && membership[x] != NONE && byte_lock[x] == 0)
+#define MAY_EVICT(x) (x != i && HAS(x) && membership[x] == ONE_TURN && (evictions < EVICTIONS || halted & BIT(x)))
 #define ONLY(x) one = (EACH(HAS, +) == 1 && HAS(x)); assert(one)    /* PRIVILEGE */
 
 #define MAY_DIE atomic { deaths < DEATHS -> deaths++; goto dead }
 #if DEATHS > 0
-#define STEP(...) if :: atomic { __VA_ARGS__ } :: MAY_DIE fi
+#define OR_DIES :: MAY_DIE
+#else
+#define OR_DIES
+#endif
+/* A step before which others must be able to do without it: not in its entry step, inside, or on its way out; not with the
+ * reconfiguration lock or another one's byte lock; nor if it is standing. */
+#if STOPS > 0
+#define OR_ENDS OR_DIES \
+    :: atomic { stops < STOPS && WANTED == ONE_TURN && cell_held[i] == 0 && reconfiguration != i + 1 && \
+                (q == i || byte_lock[q] != i + 1) -> stops++; halted = halted | BIT(i); looks[i] = 0; FORGET; goto halts }
+#else
+#define OR_ENDS OR_DIES
+#endif
+#if DEATHS > 0
+#define STEP(...) if :: atomic { __VA_ARGS__ } OR_DIES fi
 #else
 #define STEP(...) atomic { __VA_ARGS__ }
+#endif
+#if DEATHS + STOPS > 0
+#define FREE_STEP(...) if :: atomic { __VA_ARGS__ } OR_ENDS fi
+#else
+#define FREE_STEP(...) atomic { __VA_ARGS__ }
 #endif
 
 /* Every change of a link gives it another version. */
@@ -175,10 +234,38 @@ hidden byte overtaken;
 #define FOR_TAKE 4
 #define FOR_ATTACH 5
 #define FOR_JOIN 6
+#define FOR_EVICT 7
 
+/* Each acquisition of the reconfiguration lock begins with a doorway (Eviction::begin). Whoever was evicted while it stood in
+ * the lock's queue begins another one. */
+#if EVICTING
+#define NEW_DOORWAY FREE_STEP(evicted[i] = 0; named = (named == i + 1 -> 0 : named));
+#define NOT_EVICTED && !evicted[i]
+#else
+#define NEW_DOORWAY
+#define NOT_EVICTED
+#endif
+#ifdef MUTANT_EvictsWithoutLock
+#define END_OF_EVICTION unsettled
+#else
+#define END_OF_EVICTION settle
+#endif
+
+#define FORGET j = 0; q = 0; l = 0; k = 0; mine = 0; why = 0; after = 0; rounds = 0; members = 0; at = 0; near = 0; \
+    near_at = 0; to = 0; distance = 0; there = 0; given = 0; own = 0; health = 0
 #define NOBODY 255
 #define WANTED ((STANDING & BIT(i)) != 0 -> EVERY_TURN : ONE_TURN)
 #define AT RIGHT_OF(q, at)
+#if EVICTING && !defined(MUTANT_HeldClearedBeforePass)
+#define ON_ITS_WAY_OUT TRYING
+#else
+#define ON_ITS_WAY_OUT 0
+#endif
+#if EVICTING
+#define OUT(next) goto out
+#else
+#define OUT(next) goto next
+#endif
 /* What Ring::renew_links has the link of the machine at `at` say. */
 #if defined(MUTANT_AbsentNotCounted)
 #define GAP 0
@@ -205,32 +292,46 @@ take:   /* One more turn, or the end. A standing member need not join. */
     :: atomic { rounds == 0 && membership[i] == NONE -> goto detach }
     :: atomic { rounds == 0 && membership[i] != NONE -> after = FOR_TAKE; goto withdraw }
     :: atomic { rounds > 0 -> rounds--; if :: membership[i] == NONE -> goto join :: else -> goto rotate fi }
-#if DEATHS > 0
-    :: MAY_DIE
-#endif
+    OR_ENDS
     fi;
 
 join:
 #ifdef MUTANT_JoinWithoutLock
     STEP(membership[i] = WANTED; turns[i] = 0; waiting = waiting | BIT(i); q = i; why = FOR_JOIN; goto look);
 #endif
+    NEW_DOORWAY
     if
-    :: atomic { reconfiguration == 0 -> reconfiguration = i + 1 }
-#if DEATHS > 0
-    :: MAY_DIE
+    :: atomic { reconfiguration == 0 NOT_EVICTED -> reconfiguration = i + 1 }
+#if EVICTING
+    :: atomic { reconfiguration == 0 && evicted[i] -> goto join }
+#if WITHDRAWALS > 0
+    :: atomic { withdrawals < WITHDRAWALS && WANTED == ONE_TURN -> withdrawals++; goto withdraw }
 #endif
+#endif
+    OR_ENDS
     fi;
-reconfigure:
-    STEP(membership[i] = WANTED; turns[i] = 0; waiting = waiting | BIT(i); after = FOR_ROTATE; finding = finding | BIT(i);
+reconfigure:    /* One that was told that it is evicted, but was not, is a member still, and keeps its place. */
+    STEP(membership[i] = WANTED; turns[i] = (waiting & BIT(i) -> turns[i] : 0); waiting = waiting | BIT(i);
+         after = FOR_ROTATE; finding = finding | BIT(i);
          goto who);
 
     /* ---- With the reconfiguration lock in hand: the machine that has the privilege and no member is acted for. ---- */
 unsettled:
+    NEW_DOORWAY
     if
-    :: atomic { reconfiguration == 0 -> reconfiguration = i + 1 }
-#if DEATHS > 0
-    :: MAY_DIE
+    :: atomic { reconfiguration == 0 NOT_EVICTED -> reconfiguration = i + 1;
+#if EVICTING
+                if :: after == FOR_EVICT -> goto pass_over :: else fi
 #endif
+                }
+#if EVICTING
+    :: atomic { reconfiguration == 0 && evicted[i] -> goto unsettled }
+#if WITHDRAWALS > 0
+    :: atomic { withdrawals < WITHDRAWALS && WANTED == ONE_TURN && after != FOR_TAKE ->
+                withdrawals++; after = 0; goto withdraw }
+#endif
+#endif
+    OR_ENDS
     fi;
 settle:
     STEP(finding = finding | BIT(i));
@@ -244,9 +345,7 @@ who:    /* The machine that has it now; or none was found, since it moved while 
                    goto begin
                 :: else
                 fi }
-#if DEATHS > 0
-    :: MAY_DIE
-#endif
+    OR_DIES
     fi;
 #ifdef MUTANT_PrivilegeBeforeMembership
     atomic { why = FOR_SETTLE; goto look };
@@ -274,16 +373,16 @@ settled:
 
     /* ---- Ring::has_privilege of machine q. ---- */
 look:
-    STEP(l = vg[q]; k = absent_between[q];
+    FREE_STEP(l = vg[q]; k = absent_between[q];
          if :: l == 0 -> k = 0; goto looked :: else -> looks[i] = q + 1; j = 0 fi);
 states:
 #if RULE == 3
-    STEP(mine = mine + state[j]; j++; if :: j < N -> goto states :: else -> j = 0; there = (mine % N == q) fi;
+    FREE_STEP(mine = mine + state[j]; j++; if :: j < N -> goto states :: else -> j = 0; there = (mine % N == q) fi;
          if :: !there -> looks[i] = 0 :: else fi; mine = 0; l = 0; k = 0);
 #else
-    STEP(mine = state[q]);
+    FREE_STEP(mine = state[q]);
 lefts:
-    STEP(there = THERE(q, l, k, mine, state[l - 1]); if :: !there -> looks[i] = 0 :: else fi; mine = 0; l = 0; k = 0);
+    FREE_STEP(there = THERE(q, l, k, mine, state[l - 1]); if :: !there -> looks[i] = 0 :: else fi; mine = 0; l = 0; k = 0);
 #endif
     if
     :: atomic { !there -> goto looked }
@@ -293,16 +392,20 @@ again:
                 there = (looks[i] == q + 1);
 #endif
                 looks[i] = 0; goto looked }
-#if DEATHS > 0
-    :: MAY_DIE
-#endif
+    OR_ENDS
     fi;
 looked:
     atomic {
         if
+#if EVICTING
+        :: why == FOR_ROTATE && there -> there = 0; goto enter
+        :: why == FOR_EVICT && there -> there = 0; why = 0; goto evict
+        :: why == FOR_EVICT && !there -> why = 0; goto END_OF_EVICTION
+#else
         :: (why == FOR_ROTATE || why == FOR_JOIN) && there ->
            there = 0; assert(inside == 0);    /* EXCLUSION */
            inside = inside | BIT(i); WON; goto won
+#endif
         :: why == FOR_ROTATE && !there -> goto blocked
 #ifdef MUTANT_JoinWithoutLock
         :: why == FOR_JOIN && !there -> why = 0; q = 0; after = FOR_ROTATE; goto unsettled
@@ -328,10 +431,34 @@ looked:
     };
 
 rotate:
+#if EVICTING && !defined(MUTANT_MembershipNotSeen)
+    FREE_STEP(after = 0; q = i; if :: membership[i] == NONE -> why = 0; goto join :: else -> why = FOR_ROTATE; goto look fi);
+#else
     atomic { after = 0; q = i; why = FOR_ROTATE; goto look };
+#endif
 blocked:    /* Until it is there, or at a machine that will not pass it on. */
     if
+#if EVICTING
+    :: atomic { HAS(i) -> goto rotate }
+#ifndef MUTANT_MembershipNotSeen
+    :: atomic { membership[i] == NONE -> goto rotate }
+#endif
+#ifndef MUTANT_NeverEvicts
+    :: atomic { EACH(MAY_EVICT, ||) -> why = 0; q = 0; do :: !MAY_EVICT(q) -> q++ :: else -> break od;
+                if :: halted & BIT(q) :: else -> evictions++ fi;
+#ifdef MUTANT_DoorwayReadBeforeLock
+                named = q + 1;
+#endif
+#ifdef MUTANT_EvictsWithoutLock
+                after = FOR_ROTATE; goto pass_over
+#else
+                after = FOR_EVICT; goto unsettled
+#endif
+                }
+#endif
+#else
     :: atomic { HAS(i) -> goto look }
+#endif
 #if WATCHFUL
     :: atomic { EACH(ABSENT_THERE, ||) -> why = 0; q = 0; after = FOR_ROTATE; goto unsettled }
     :: atomic { EACH(DEAD_THERE, ||) -> why = 0; q = 0; do :: !DEAD_THERE(q) -> q++ :: else -> break od }
@@ -339,11 +466,9 @@ blocked:    /* Until it is there, or at a machine that will not pass it on. */
 #if WITHDRAWALS > 0
     :: atomic { withdrawals < WITHDRAWALS && WANTED == ONE_TURN -> withdrawals++; why = 0; goto withdraw }
 #endif
-#if DEATHS > 0
-    :: MAY_DIE
-#endif
+    OR_ENDS
     fi;
-    STEP(if
+    FREE_STEP(if
          :: byte_lock[q] == 0 ->
 #ifndef MUTANT_ReapWithoutByteLock
             byte_lock[q] = i + 1;
@@ -352,10 +477,59 @@ blocked:    /* Until it is there, or at a machine that will not pass it on. */
          :: else -> goto rotate
          fi);
 
+#if EVICTING
+    /* ---- With the reconfiguration lock in hand: machine q has no member any more, unless that is in, or on its way. ---- */
+pass_over:
+    STEP(after = FOR_ROTATE; if :: membership[q] == ONE_TURN -> why = FOR_EVICT; goto look :: else -> goto END_OF_EVICTION fi);
+evict:
+#ifndef MUTANT_DoorwayReadBeforeLock
+    STEP(named = q + 1);
+#endif
+    STEP(evicted[q] = (named == q + 1 -> 1 : evicted[q]); named = 0);      /* fetch_max */
+#ifndef MUTANT_EvictsHolder
+    STEP(if :: cell_held[q] == 0 :: else -> goto END_OF_EVICTION fi);
+#endif
+passed_over:
+    STEP(membership[q] = NONE; waiting = waiting & ~BIT(q); turns[q] = 0; goto END_OF_EVICTION);
+
+enter:  /* The entry step. It may have been told as well by one that stood behind it in the lock's queue, and was late. */
+#ifdef MUTANT_EntryCheckBeforeFlag
+    FREE_STEP(if :: evicted[i] -> goto refused :: else fi);
+    STEP(cell_held[i] = TRYING; assert(inside == 0); inside = inside | BIT(i); WON; goto won);
+#else
+    FREE_STEP(cell_held[i] = TRYING);
+    STEP(if
+#ifndef MUTANT_EntersUnasked
+         :: evicted[i] -> goto refused
+         :: evictions < EVICTIONS && !evicted[i] -> evictions++; goto refused
+         :: !evicted[i]
+#else
+         :: skip
+#endif
+         fi;
+         assert(inside == 0);    /* EXCLUSION */
+         inside = inside | BIT(i); WON; goto won);
+#endif
+refused:
+#ifdef MUTANT_RetriesWithoutLock
+    STEP(cell_held[i] = 0);
+    NEW_DOORWAY
+    goto rotate;
+#else
+    STEP(cell_held[i] = 0; q = 0; why = 0; goto join);
+#endif
+#endif
+
 won:
+#if EVICTING && WITHDRAWALS > 0
+    if
+    :: atomic { withdrawals < WITHDRAWALS && WANTED == ONE_TURN -> withdrawals++; why = 0; goto step_back }
+    :: skip
+    fi;
+#endif
     STEP(q = 0; why = 0;
 #ifndef MUTANT_NoHeld
-         cell_held[i] = 1
+         cell_held[i] = HELD
 #endif
         );
 section:
@@ -370,7 +544,7 @@ section:
     STEP(left = 1 - left);
     STEP(right = left);
 exit:
-    STEP(working = working & ~BIT(i); cell_held[i] = 0; q = i; own = 1;
+    STEP(working = working & ~BIT(i); cell_held[i] = ON_ITS_WAY_OUT; q = i; own = 1;
 #ifdef MUTANT_MembershipBeforePass
          goto early
 #else
@@ -451,11 +625,17 @@ late:
 passed: /* A standing member goes on waiting at once. */
     STEP(inside = inside & ~BIT(i);
          if
-         :: membership[i] == EVERY_TURN -> turns[i] = 0; waiting = waiting | BIT(i); goto wake
-         :: else -> membership[i] = NONE; q = i; why = FOR_PASSED; goto look
+         :: membership[i] == EVERY_TURN -> turns[i] = 0; waiting = waiting | BIT(i);
+            OUT(wake)
+         :: else -> membership[i] = NONE; q = i; why = FOR_PASSED;
+            OUT(look)
          fi);
+#if EVICTING
+out:    /* The last of the entry step. */
+    STEP(cell_held[i] = 0; if :: why == FOR_PASSED -> goto look :: else -> goto wake fi);
+#endif
 beside: /* It is here, and we do not want it: looks for another member (Ring::is_wanted_beside). */
-    STEP(if
+    FREE_STEP(if
          :: j != i && membership[j] != NONE -> j = 0; q = 0; after = FOR_TAKE;
 #ifdef MUTANT_LeavesUnsettled
             goto take
@@ -465,7 +645,7 @@ beside: /* It is here, and we do not want it: looks for another member (Ring::is
          :: else -> j++; if :: j < N -> goto beside :: else -> j = 0; q = 0; goto take fi
          fi);
 wake:   /* Whether the machine that has it now has a member. */
-    STEP(q = 0;
+    FREE_STEP(q = 0;
          if
 #ifndef MUTANT_PassesUnsettled
          :: to != NOBODY && membership[to] == NONE -> to = 0; after = FOR_TAKE; goto unsettled
@@ -473,8 +653,12 @@ wake:   /* Whether the machine that has it now has a member. */
          :: else -> to = 0; goto take
          fi);
 
+#if EVICTING && WITHDRAWALS > 0
+step_back:
+    STEP(cell_held[i] = 0; inside = inside & ~BIT(i));
+#endif
 withdraw:
-    STEP(membership[i] = NONE; waiting = waiting & ~BIT(i); turns[i] = 0; q = i; why = FOR_WITHDRAW; goto look);
+    FREE_STEP(membership[i] = NONE; waiting = waiting & ~BIT(i); turns[i] = 0; q = i; why = FOR_WITHDRAW; goto look);
 
     /* ---- liveness::clear for q, with q's byte lock in hand. Every step may be repeated by the next reaper. ---- */
 reap:
@@ -483,45 +667,54 @@ reap:
 #endif
     if
     :: atomic { cell_held[q] == 0 -> goto reap_notice }
-    :: atomic { cell_held[q] != 0 ->
+#if EVICTING
+    :: atomic { cell_held[q] == TRYING -> goto reap_trying }
+#endif
+    :: atomic { cell_held[q] == HELD ->
                 assert((died_holding & BIT(q)) != 0);    /* NOTICE */
                 lock_state = INCONSISTENT }
-#if DEATHS > 0
-    :: MAY_DIE
-#endif
+    OR_ENDS
     fi;
+reap_trying:
     STEP(cell_held[q] = 0; died_holding = died_holding & ~BIT(q));
 reap_notice:
-    STEP(membership[q] = NONE);
+    FREE_STEP(membership[q] = NONE);
 reap_cleared:
-    STEP(if
+    FREE_STEP(if
          :: after == FOR_ATTACH -> after = 0; q = 0; goto take
          :: else -> byte_lock[q] = (byte_lock[q] == i + 1 -> 0 : byte_lock[q]); q = 0; goto unsettled
          fi);
 
 detach:
-    STEP(byte_lock[i] = 0; goto gone);
+    FREE_STEP(byte_lock[i] = 0; goto gone);
 
 dead:   /* kill -9: memory stays as it is, the kernel drops the locks. A newcomer takes the slot, or nobody does. */
     atomic {
-        if :: cell_held[i] -> died_holding = died_holding | BIT(i) :: else fi;
+        if :: cell_held[i] == HELD -> died_holding = died_holding | BIT(i) :: else fi;
         if :: working & BIT(i) -> torn = 1 :: else fi;
         inside = inside & ~BIT(i); working = working & ~BIT(i); waiting = waiting & ~BIT(i); turns[i] = 0; looks[i] = 0;
         finding = finding & ~BIT(i); moved = moved & ~BIT(i);
+#if EVICTING
+        named = (reconfiguration == i + 1 -> 0 : named);
+#endif
         reconfiguration = (reconfiguration == i + 1 -> 0 : reconfiguration);
         j = 0;
         do
         :: j < N -> turns[j] = turns[j] & ~BIT(i); byte_lock[j] = (byte_lock[j] == i + 1 -> 0 : byte_lock[j]); j++
         :: else -> break
         od;
-        j = 0; q = 0; l = 0; k = 0; mine = 0; why = 0; after = 0; rounds = 0; members = 0; at = 0; near = 0; near_at = 0;
-        to = 0; distance = 0; there = 0; given = 0; own = 0; health = 0;
+        FORGET;
 #if NEWCOMERS
         if :: goto claim :: goto gone fi
 #else
         goto gone
 #endif
     };
+#if STOPS > 0
+halts:
+end_halted:
+    atomic { false -> skip };
+#endif
 gone:
     skip
 }
