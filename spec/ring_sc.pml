@@ -256,7 +256,7 @@ hidden byte overtaken;
 #define NOBODY 255
 #define WANTED ((STANDING & BIT(i)) != 0 -> EVERY_TURN : ONE_TURN)
 #define AT RIGHT_OF(q, at)
-#if EVICTING && !defined(MUTANT_HeldClearedBeforePass)
+#if EVICTING && !defined(MUTANT_OutsideBeforePass)
 #define ON_ITS_WAY_OUT TRYING
 #else
 #define ON_ITS_WAY_OUT 0
@@ -431,7 +431,7 @@ looked:
     };
 
 rotate:
-#if EVICTING && !defined(MUTANT_MembershipNotSeen)
+#if EVICTING && !defined(MUTANT_MembershipUnseen)
     FREE_STEP(after = 0; q = i; if :: membership[i] == NONE -> why = 0; goto join :: else -> why = FOR_ROTATE; goto look fi);
 #else
     atomic { after = 0; q = i; why = FOR_ROTATE; goto look };
@@ -440,7 +440,7 @@ blocked:    /* Until it is there, or at a machine that will not pass it on. */
     if
 #if EVICTING
     :: atomic { HAS(i) -> goto rotate }
-#ifndef MUTANT_MembershipNotSeen
+#ifndef MUTANT_MembershipUnseen
     :: atomic { membership[i] == NONE -> goto rotate }
 #endif
 #ifndef MUTANT_NeverEvicts

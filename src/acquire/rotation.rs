@@ -7,7 +7,7 @@
 //! the privilege is passed on. A participant on demand that does not come is *evicted*: told so, and seen outside after the
 //! heavy barrier, it is no member any more. Its entry step names its last doorway, the one through which it had the
 //! reconfiguration lock last; so either that is the one that was evicted, or it has had the lock since, and seen that it
-//! is no member.
+//! is no member. (Who asks for that lock in vain gives up its membership, or stands, and is not evicted.)
 
 use super::{
     attempt::Attempt,
