@@ -92,8 +92,13 @@ fn play_everywhere(
     progress: Progress,
 ) -> Outcome {
     // What other threads of the victim do would pass for its own.
-    let every = scenario.threads || std::env::var_os(EVERY).is_some();
+    let every = scenario.threads || is_long_run();
     play(Crew::new(scenario, fate, one_fault_is_enough, every, progress))
+}
+
+/// Returns whether victims are killed, or stopped, after every instruction.
+pub fn is_long_run() -> bool {
+    std::env::var_os(EVERY).is_some()
 }
 
 /// Plays `scenario` at every point.

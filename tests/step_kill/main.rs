@@ -1,8 +1,9 @@
 //! Step kill: a victim is killed after every machine instruction in turn, of everything that a participant does, and
 //! the survivors must lack nothing.
 //!
-//! Step stop: a victim that takes a mutex, waits for it or gives it back is stopped there instead ([`stopped`]). Unless it is
-//! inside, the others must go on while it stands; then it goes on too, and must come to its end.
+//! Step stop: a victim that takes a lock, waits for it or gives it back is stopped there instead ([`stopped`]). Unless it is
+//! inside, the others must go on while it stands; then it goes on too, and must come to its end. On a ring it takes part on
+//! demand: a standing one is waited for.
 //!
 //! A death right after an instruction that changed nothing that others can see leaves behind what a death right before it
 //! does, to the last byte. So only one of the two is played: after each instruction that changed something ([`seen`]),
@@ -33,7 +34,7 @@ mod trial;
 mod way;
 mod worker;
 
-use crew::{Outcome, kill_everywhere, stop_everywhere};
+use crew::{Outcome, Scenario, is_long_run, kill_everywhere, stop_everywhere};
 use progress::Progress;
 use std::{
     panic::catch_unwind,
@@ -61,10 +62,10 @@ fn alone() -> Option<MutexGuard<'static, ()>> {
     }
 }
 
-fn chosen_scenarios() -> Vec<&'static crew::Scenario> {
+fn chosen_among(all: impl Iterator<Item = &'static Scenario>) -> Vec<&'static Scenario> {
     let only = std::env::var("TURNLOCK_STEP_KILL").unwrap_or_default();
     let left_out = std::env::var("TURNLOCK_STEP_KILL_LEAVE_OUT").ok();
-    let chosen = scenarios::ALL.iter().filter(|scenario| {
+    let chosen = all.filter(|scenario| {
         scenario.name.contains(&only) && left_out.as_ref().is_none_or(|part| !scenario.name.contains(part))
     });
     chosen.collect()
@@ -73,8 +74,8 @@ fn chosen_scenarios() -> Vec<&'static crew::Scenario> {
 #[test]
 fn killed_at_any_instruction_the_others_go_on_and_are_told() {
     let Some(_alone) = alone() else { return };
-    let chosen = chosen_scenarios();
-    let play = |(at, scenario): (usize, &&crew::Scenario)| {
+    let chosen = chosen_among(scenarios::ALL.iter());
+    let play = |(at, scenario): (usize, &&Scenario)| {
         kill_everywhere(scenario, false, Progress::of(scenario.name, at + 1, chosen.len()))
     };
     let outcomes: Vec<Outcome> = chosen.iter().enumerate().map(play).collect();
@@ -85,8 +86,9 @@ fn killed_at_any_instruction_the_others_go_on_and_are_told() {
 #[test]
 fn stopped_at_any_instruction_it_is_passed_over_unless_it_is_inside_and_goes_on() {
     let Some(_alone) = alone() else { return };
-    let chosen: Vec<_> = chosen_scenarios().into_iter().filter(|scenario| scenario.stops).collect();
-    let play = |(at, scenario): (usize, &&crew::Scenario)| {
+    let in_long_runs = scenarios::STOPPED_IN_LONG_RUNS.iter().filter(|_| is_long_run());
+    let chosen = chosen_among(scenarios::ALL.iter().filter(|scenario| scenario.stops).chain(in_long_runs));
+    let play = |(at, scenario): (usize, &&Scenario)| {
         stop_everywhere(scenario, false, Progress::of_stops(scenario.name, at + 1, chosen.len()))
     };
     let outcomes: Vec<Outcome> = chosen.iter().enumerate().map(play).collect();
@@ -99,7 +101,7 @@ fn stopped_at_any_instruction_it_is_passed_over_unless_it_is_inside_and_goes_on(
 fn a_death_after_an_instruction_that_changed_nothing_leads_to_nothing_else() {
     let Some(_alone) = alone() else { return };
     let scenarios = [&scenarios::LOCK_FREE, &scenarios::BIASED_ACQUISITION];
-    let play = |(at, scenario): (usize, &&crew::Scenario)| {
+    let play = |(at, scenario): (usize, &&Scenario)| {
         let progress = Progress::of(scenario.name, at + 1, scenarios.len());
         crew::kill_after_every_instruction(scenario, progress)
     };
@@ -127,22 +129,22 @@ fn a_worker_that_cannot_fork_fails_the_test_at_once() {
 /// That the oracle sees mutants is what makes its silence worth something.
 #[cfg(feature = "mutants")]
 mod with_mutants {
-    use super::{Outcome, Progress, alone, crew::Scenario, kill_everywhere, scenarios, stop_everywhere};
+    use super::{Outcome, Progress, Scenario, alone, kill_everywhere, scenarios, stop_everywhere};
     use turnlock::mutants::{self, Mutant};
 
     /// By a fault that says `what`.
     fn is_caught(mutant: Mutant, scenario: &Scenario, what: &str) {
-        is_caught_by(kill_everywhere, mutant, scenario, what);
+        is_caught_by(kill_everywhere, mutant, scenario, &[what]);
     }
 
     /// Likewise, where the victim is stopped.
     fn is_caught_by_stops(mutant: Mutant, scenario: &Scenario, what: &str) {
-        is_caught_by(stop_everywhere, mutant, scenario, what);
+        is_caught_by(stop_everywhere, mutant, scenario, &[what]);
     }
 
     type Play = fn(&Scenario, bool, Progress) -> Outcome;
 
-    fn is_caught_by(play: Play, mutant: Mutant, scenario: &Scenario, what: &str) {
+    fn is_caught_by(play: Play, mutant: Mutant, scenario: &Scenario, any: &[&str]) {
         let Some(_alone) = alone() else { return };
         mutants::switch_on(Some(mutant));
         let outcome = play(scenario, true, Progress::of(scenario.name, 1, 1));
@@ -150,7 +152,7 @@ mod with_mutants {
         let fault =
             outcome.faults.first().unwrap_or_else(|| panic!("{mutant:?} was on and nothing was seen"));
         println!("{mutant:?}: seen after {} points. {fault}", outcome.points);
-        assert!(fault.contains(what), "another fault than the mutant's: {fault}");
+        assert!(any.iter().any(|what| fault.contains(what)), "another fault than the mutant's: {fault}");
     }
 
     #[test]
@@ -181,5 +183,27 @@ mod with_mutants {
     #[test]
     fn a_waiter_that_passes_over_a_holder_is_caught() {
         is_caught_by_stops(Mutant::EvictsHolder, &scenarios::LOCK_FREE, "robbed");
+    }
+
+    #[test]
+    fn a_waiter_on_a_ring_that_never_evicts_is_caught() {
+        is_caught_by_stops(Mutant::NeverEvicts, &scenarios::RING_FREE, "does not get in");
+    }
+
+    #[test]
+    fn a_waiter_on_a_ring_that_passes_over_a_holder_is_caught() {
+        is_caught_by_stops(Mutant::EvictsHolder, &scenarios::RING_FREE, "robbed");
+    }
+
+    #[test]
+    fn one_who_takes_its_turn_without_an_entry_step_is_caught() {
+        // Beside a survivor; or with a fencing token that it has read before.
+        let any = ["robbed by the victim", "fencing token did not rise"];
+        is_caught_by(stop_everywhere, Mutant::EntersUnasked, &scenarios::RING_FREE, &any);
+    }
+
+    #[test]
+    fn one_who_steps_back_before_it_passes_the_privilege_on_is_caught() {
+        is_caught_by_stops(Mutant::OutsideBeforePass, &scenarios::LINKS_RENEWED_IN_SUM_RING, "robbed");
     }
 }

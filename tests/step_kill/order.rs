@@ -53,18 +53,21 @@ pub enum Stood {
     /// nobody looked.
     #[default]
     Outside = 0,
-    /// In the doorway or in the queue: somebody passed over it.
+    /// In the doorway or in the queue, or on a ring: somebody passed over it.
     PassedOver = 1,
-    /// On its way in, from its entry step on or as the bias owner: it is waited for.
+    /// On its way in, from its entry step on or as the bias owner, or on a ring on its way out: it is waited for.
     Entering = 2,
     /// Inside: it holds the lock.
     Inside = 3,
     /// Acting for a dead one, whose byte lock it has, and waited for.
     Reaping = 4,
+    /// With a ring's reconfiguration lock: those who join are held up.
+    Reconfiguring = 5,
 }
 
 impl Stood {
-    pub const ALL: [Self; 5] = [Self::Outside, Self::PassedOver, Self::Entering, Self::Inside, Self::Reaping];
+    pub const ALL: [Self; 6] =
+        [Self::Outside, Self::PassedOver, Self::Entering, Self::Inside, Self::Reaping, Self::Reconfiguring];
 }
 
 /// A [`Point`] and a [`Fate`], in memory that processes share.

@@ -31,7 +31,8 @@ pub fn print(outcomes: &[Outcome]) -> Option<String> {
 pub fn print_stops(outcomes: &[Outcome]) -> Option<String> {
     println!(
         "\n| victim | instructions | stop points | in a sleep | outside | passed over | in its entry step | inside \
-         | as a reaper | longest, ms | strayed | seconds |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
+         | as a reaper | reconfiguring | longest, ms | strayed | seconds |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|"
     );
     outcomes.iter().for_each(row_of_stops);
     let sum = |what: fn(&Outcome) -> usize| outcomes.iter().map(what).sum::<usize>();
@@ -76,7 +77,7 @@ fn row(outcome: &Outcome) {
 fn row_of_stops(outcome: &Outcome) {
     let stood = |stood: Stood| outcome.stood[stood as usize];
     println!(
-        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} | {} | {:.1} |",
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} | {} | {:.1} |",
         outcome.name,
         outcome.instructions,
         outcome.points,
@@ -86,6 +87,7 @@ fn row_of_stops(outcome: &Outcome) {
         stood(Stood::Entering),
         stood(Stood::Inside),
         stood(Stood::Reaping),
+        stood(Stood::Reconfiguring),
         outcome.longest.as_secs_f64() * 1e3,
         outcome.strayed,
         outcome.seconds

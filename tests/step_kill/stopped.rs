@@ -1,7 +1,8 @@
-//! What must be true while a victim is stopped: wherever it stands in the doorway or in the queue, the others go on.
+//! What must be true while a victim is stopped: wherever it stands in the doorway or in the queue, or on a ring on demand,
+//! the others go on. When it goes on too, it does not come in beside somebody who is inside.
 
 use super::{
-    oracle::{Stage, enter, enter_within},
+    oracle::{PATIENCE, Stage, enter, enter_within},
     order::Stood,
     trial::{Bystander, Trial, Victim},
 };
@@ -10,7 +11,10 @@ use std::{
     sync::atomic::Ordering::SeqCst,
     time::{Duration, Instant},
 };
-use support::format::{Format, peek_u64};
+use support::{
+    either::Kind,
+    format::{Format, peek_u64},
+};
 use turnlock::{
     Error,
     inspect::{self, Life},
@@ -18,11 +22,15 @@ use turnlock::{
 
 /// Nobody passes over one that is inside, or on its way in: longer than it takes to pass over one that is not.
 const A_WHILE: Duration = Duration::from_millis(15);
+/// Somebody has all it takes to come in by then.
+const A_MOMENT: Duration = Duration::from_millis(4);
 /// In the word `held`: on the way in, if it may.
 const TRYING: u64 = u64::MAX;
 /// In the bias word: the bias owner's slot, plus 1; and whether it is being revoked.
 const SLOT: u64 = 0xffff;
 const REVOKED: u64 = 1 << 16;
+/// A ring's membership, in the eight bytes that it is the first four of; 0 is none.
+const MEMBERSHIP: u64 = 0xffff_ffff;
 /// So many times in a row a survivor enters meanwhile: the lock becomes biased to it.
 const ENTRIES: u32 = 3;
 
@@ -30,7 +38,8 @@ const ENTRIES: u32 = 3;
 fn look_at(trial: &Trial, stage: &Stage, victim: &Victim) -> (Stood, bool) {
     let path = trial.lock_file();
     let format = Format { participants: stage.file.participants().into(), locks: 1 };
-    let participants = inspect::snapshot(&path).unwrap().participants;
+    let status = inspect::snapshot(&path).unwrap();
+    let participants = status.participants;
     let exists = |pid: u32| Path::new("/proc").join(pid.to_string()).exists();
     // A dead one's byte lock is held.
     if participants.iter().any(|other| other.life != Life::Dead && !exists(other.pid)) {
@@ -39,6 +48,11 @@ fn look_at(trial: &Trial, stage: &Stage, victim: &Victim) -> (Stood, bool) {
     let own = participants.iter().find(|other| other.pid == victim.pid as u32);
     let Some(slot) = own.map(|own| own.slot as u64) else { return (Stood::Outside, true) };
     let [held, number] = [format.cell(1, slot), format.number(1, slot)].map(|at| peek_u64(&path, at));
+    if let Kind::Ring(_) = stage.kind {
+        let is_member = peek_u64(&path, format.ring_membership(1, slot)) & MEMBERSHIP != 0;
+        let has_privilege = status.locks[0].turn_of == Some(slot as usize);
+        return stands_on_ring(held, number, is_member, has_privilege);
+    }
     let bias = peek_u64(&path, format.region(1));
     // Another one's bias, which it has not revoked; or its own was revoked, and somebody has entered since.
     let only_tries = match bias & SLOT {
@@ -53,12 +67,24 @@ fn look_at(trial: &Trial, stage: &Stage, victim: &Victim) -> (Stood, bool) {
     }
 }
 
+/// [`look_at`], of one that takes part in a ring on demand. While it does not step back, nobody takes the privilege from it.
+fn stands_on_ring(held: u64, number: u64, is_member: bool, has_privilege: bool) -> (Stood, bool) {
+    let may_be_entered = !(is_member && has_privilege);
+    match held {
+        0 if number == 0 && !is_member => (Stood::Outside, true),
+        0 => (Stood::PassedOver, true),
+        TRYING if number != 0 => (Stood::Reconfiguring, may_be_entered),
+        TRYING => (Stood::Entering, may_be_entered),
+        _ => (Stood::Inside, false),
+    }
+}
+
 /// The victim is stopped: it holds up nobody unless it is inside, on its way in, or acts for a dead one.
 /// Gives back those `others` that still wait for it.
 pub fn the_others_go_on(
     trial: &Trial,
     stage: &Stage,
-    victim: &Victim,
+    victim: &mut Victim,
     others: Vec<Bystander>,
 ) -> Vec<Bystander> {
     let (stood, may_be_entered) = look_at(trial, stage, victim);
@@ -73,6 +99,9 @@ pub fn the_others_go_on(
             enter(trial, &stage.lock, None);
         }
         result.survivors_took(began.elapsed() / ENTRIES);
+        if let Kind::Ring(_) = stage.kind {
+            it_does_not_come_in(trial, stage, victim);
+        }
         return vec![];
     }
     match enter_within(trial, &stage.lock, None, A_WHILE) {
@@ -81,4 +110,24 @@ pub fn the_others_go_on(
         entered => panic!("the victim was {stood:?}, and was robbed: {entered:?}"),
     }
     others
+}
+
+/// A survivor is inside, and the victim goes on: it does not come in, nor does it let anybody else in.
+fn it_does_not_come_in(trial: &Trial, stage: &Stage, victim: &mut Victim) {
+    let arena = trial.arena;
+    let guard = stage.lock.lock_for(PATIENCE).unwrap();
+    arena.token.store(guard.fencing_token(), SeqCst);
+    let entries = arena.a.load(SeqCst);
+    victim.go_to_its_sleep();
+    let newcomer = stage.file.participant().unwrap();
+    let robbed = stage.lock.lock_for_as(&newcomer, A_MOMENT).err();
+    assert!(matches!(robbed, Some(Error::TimedOut)), "a survivor was robbed by a third one: {robbed:?}");
+    assert_eq!(
+        arena.a.load(SeqCst),
+        entries,
+        "a survivor was robbed by the victim, which it had passed over"
+    );
+    let turn_of = inspect::snapshot(trial.lock_file()).unwrap().locks[0].turn_of;
+    assert_eq!(turn_of, Some(stage.own.slot()), "a survivor was robbed: the privilege is elsewhere");
+    guard.unlock().unwrap();
 }

@@ -106,6 +106,19 @@ impl Victim<'_> {
         }
     }
 
+    /// Goes on until it has slept, or to its end.
+    pub fn go_to_its_sleep(&mut self) {
+        // The beginning and the end of a sleep, and the beginning of the next.
+        const STOPS: u32 = 3;
+        let (began, limit) = (Instant::now(), limit::seconds(LONGEST / 3));
+        let mut stops = 0;
+        while stops < STOPS && !self.tracee.is_at_end() {
+            assert!(began.elapsed() < limit, "the victim went on, and did not come to a sleep in {limit:?}");
+            self.tracee.go_to_next_call();
+            stops += u32::from(!self.tracee.is_at_end() && self.tracee.call().is_futex_wait());
+        }
+    }
+
     /// Goes on to its end, which comes soon.
     pub fn go_to_its_end(&mut self) {
         let (began, limit) = (Instant::now(), limit::seconds(LONGEST / 3));

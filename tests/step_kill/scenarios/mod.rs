@@ -67,12 +67,12 @@ pub const ALL: &[Scenario] = &[
     alone("detach: a participant that holds", close::closes_a_participant_that_holds),
     alone("detach: the last handle", close::closes_the_file),
     alone("detach: the end of a thread", close::ends_a_thread),
-    alone("ring: a turn, nobody there", |trial| ring::takes_a_turn(trial, RAYNALS)),
-    alone("ring: a turn again", |trial| ring::takes_a_turn_again(trial, RAYNALS)),
-    alone("ring: behind a living holder", |trial| ring::waits(trial, RAYNALS)),
+    RING_FREE,
+    stopping("ring: a turn again", |trial| ring::takes_a_turn_again(trial, RAYNALS)),
+    stopping("ring: behind a living holder", |trial| ring::waits(trial, RAYNALS)),
     alone("ring: a dead holder's place", |trial| ring::takes_a_dead_ones_place(trial, RAYNALS)),
-    alone("ring: a try, one that stood died outside", |trial| ring::takes_over(trial, RAYNALS)),
-    alone("ring: a try, one that stood died outside, in a K-state ring", |trial| {
+    stopping("ring: a try, one that stood died outside", |trial| ring::takes_over(trial, RAYNALS)),
+    stopping("ring: a try, one that stood died outside, in a K-state ring", |trial| {
         ring::takes_over(trial, K_STATE)
     }),
     alone("ring: a try, one that stood died outside, in a sum ring", |trial| {
@@ -81,16 +81,38 @@ pub const ALL: &[Scenario] = &[
     alone("ring: a turn in a dead one's place on it", |trial| {
         ring::comes_in_a_dead_ones_slot(trial, RAYNALS)
     }),
-    alone("ring: no time", |trial| ring::gives_up(trial, RAYNALS)),
+    stopping("ring: no time", |trial| ring::gives_up(trial, RAYNALS)),
     LINKS_RENEWED,
     alone("ring: unlock, one comes and one left, in a K-state ring", |trial| {
         ring::renews_the_links(trial, K_STATE)
     }),
-    alone("ring: unlock, one comes and one left, in a sum ring", |trial| {
-        ring::renews_the_links(trial, REVERSE_SUM)
-    }),
+    LINKS_RENEWED_IN_SUM_RING,
     alone("ring: standing, two turns", |trial| ring::stands(trial, RAYNALS)),
     alone("ring: leaves to another that stands", |trial| ring::leaves(trial, RAYNALS)),
+];
+
+/// What victims do on a ring, with one algorithm.
+macro_rules! on_ring {
+    ($name:literal, $play:ident, $algorithm:ident) => {
+        stopping(concat!("ring: ", $name), |trial| ring::$play(trial, $algorithm))
+    };
+}
+
+/// Those whose victims are stopped too, but in long runs only.
+pub const STOPPED_IN_LONG_RUNS: &[Scenario] = &[
+    on_ring!("a dead holder's place", takes_a_dead_ones_place, RAYNALS),
+    on_ring!("a turn in a dead one's place on it", comes_in_a_dead_ones_slot, RAYNALS),
+    on_ring!("a turn, nobody there, in a K-state ring", takes_a_turn, K_STATE),
+    on_ring!("a turn again, in a K-state ring", takes_a_turn_again, K_STATE),
+    on_ring!("behind a living holder, in a K-state ring", waits, K_STATE),
+    on_ring!("a dead holder's place, in a K-state ring", takes_a_dead_ones_place, K_STATE),
+    on_ring!("no time, in a K-state ring", gives_up, K_STATE),
+    on_ring!("unlock, one comes and one left, in a K-state ring", renews_the_links, K_STATE),
+    on_ring!("a turn, nobody there, in a sum ring", takes_a_turn, REVERSE_SUM),
+    on_ring!("a turn again, in a sum ring", takes_a_turn_again, REVERSE_SUM),
+    on_ring!("behind a living holder, in a sum ring", waits, REVERSE_SUM),
+    on_ring!("a try, one that stood died outside, in a sum ring", takes_over, REVERSE_SUM),
+    on_ring!("no time, in a sum ring", gives_up, REVERSE_SUM),
 ];
 
 const RAYNALS: RingAlgorithm = RingAlgorithm::Raynal;
@@ -104,15 +126,23 @@ pub const TAKE_A_DEAD_ONES_PLACE: Scenario =
 
 pub const BIASED_ACQUISITION: Scenario = stopping("bias: taken", bias::enters);
 
+pub const RING_FREE: Scenario =
+    stopping("ring: a turn, nobody there", |trial| ring::takes_a_turn(trial, RAYNALS));
+
 pub const LINKS_RENEWED: Scenario =
-    alone("ring: unlock, one comes and one left", |trial| ring::renews_the_links(trial, RAYNALS));
+    stopping("ring: unlock, one comes and one left", |trial| ring::renews_the_links(trial, RAYNALS));
+
+pub const LINKS_RENEWED_IN_SUM_RING: Scenario =
+    stopping("ring: unlock, one comes and one left, in a sum ring", |trial| {
+        ring::renews_the_links(trial, REVERSE_SUM)
+    });
 
 /// One whose victim has one thread that runs.
 const fn alone(name: &'static str, play: fn(&Trial)) -> Scenario {
     Scenario { name, play, threads: false, stops: false }
 }
 
-/// Likewise, and it is stopped too: it takes a mutex, waits for it or gives it back.
+/// Likewise, and it is stopped too: it takes a lock, on a ring on demand, waits for it or gives it back.
 const fn stopping(name: &'static str, play: fn(&Trial)) -> Scenario {
     Scenario { stops: true, ..alone(name, play) }
 }
@@ -143,7 +173,7 @@ fn meets_its_fate(
         Fate::Stopped => {
             victim.stop();
             release();
-            others = the_others_go_on(trial, stage, &victim, others);
+            others = the_others_go_on(trial, stage, &mut victim, others);
             victim.go_to_its_end();
             victim.kill();
         }

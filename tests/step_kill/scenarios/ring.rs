@@ -1,11 +1,12 @@
 //! Victims that take part in a turn ring.
 
 use super::{
-    has_its_turn, one_dies_inside, until_asleep, until_held, usual,
+    has_its_turn, meets_its_fate, one_dies_inside, until_asleep, until_held, usual,
     wait::{Meanwhile, behind, times_out_after},
 };
 use crate::{
     oracle::{Stage, enter, the_living_go_on, the_victim_stands_still},
+    order::Fate,
     tracee::{begin, end},
     trial::Trial,
 };
@@ -23,9 +24,13 @@ fn stage(trial: &Trial, algorithm: RingAlgorithm) -> Stage {
 /// How a victim takes its turn.
 type Take = fn(&Lock) -> Result<Held<'_>>;
 
+/// Where it is stopped, somebody is inside when it goes on, and turns a try away.
 fn takes_its_turn(trial: &Trial, lock: &Lock, take: Take) {
     trial.arena.is_busy(true);
-    has_its_turn(trial.arena, take(lock).unwrap());
+    match take(lock) {
+        Err(Error::WouldBlock) if trial.fate == Fate::Stopped => trial.arena.is_busy(false),
+        taken => has_its_turn(trial.arena, taken.unwrap()),
+    }
 }
 
 fn its_life_is_a_turn(trial: &Trial, stage: Stage, take: Take) {
@@ -118,8 +123,7 @@ pub fn renews_the_links(trial: &Trial, algorithm: RingAlgorithm) {
     until_asleep(trial, 1);
     victim.go(|_| {});
     the_victim_stands_still(trial, &stage);
-    victim.kill();
-    other.join();
+    meets_its_fate(trial, &stage, victim, vec![other], || {});
     the_living_go_on(trial, stage);
 }
 

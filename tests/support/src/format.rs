@@ -94,9 +94,14 @@ impl Format {
         self.region(region) + LOCK_WORDS_BYTES + slot * 8
     }
 
-    /// Of a ring: a slot's state S; its membership is 16 bytes further.
+    /// Of a ring: a slot's state S.
     pub fn ring_state(self, region: u64, slot: u64) -> u64 {
         self.cell(region, slot) + KIND_IN_CELL
+    }
+
+    /// Whether it wants a turn; 4 bytes.
+    pub fn ring_membership(self, region: u64, slot: u64) -> u64 {
+        self.ring_state(region, slot) + 16
     }
 
     /// Its place on a ring; 0 in the low 16 bits: it is not on it.
