@@ -34,7 +34,7 @@ pub struct Arena {
     pub last_token: AtomicU64,
     pub progress: AtomicU64,
     pub told: AtomicU64,
-    /// How many times a worker found that it had lost its place in the queue.
+    /// How many times a worker found that it had lost its place in the queue, or its turn on a ring.
     pub evicted: AtomicU64,
     pub faults: [AtomicU64; FAULTS.len()],
     pub last_error: AtomicU32,

@@ -2,7 +2,7 @@
 
 use super::arena::{Arena, Fault, monotonic_ns};
 use std::{
-    sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed},
     time::Duration,
 };
 use support::Dice;
@@ -14,6 +14,9 @@ use turnlock::{
 
 static ARENA: AtomicPtr<Arena> = AtomicPtr::new(std::ptr::null_mut());
 static ME: AtomicUsize = AtomicUsize::new(0);
+static ON_RING: AtomicBool = AtomicBool::new(false);
+/// Whether the last it began was a doorway, rather than the wait for its turn on a ring.
+static QUEUED: AtomicBool = AtomicBool::new(false);
 
 /// What a worker works with.
 pub struct Post<'a> {
@@ -27,6 +30,7 @@ pub struct Post<'a> {
 pub fn work(arena: &'static Arena, me: usize, post: &Post, mut dice: Dice) -> ! {
     ARENA.store(std::ptr::from_ref(arena).cast_mut(), Relaxed);
     ME.store(me, Relaxed);
+    ON_RING.store(matches!(post.lock, Lock::Ring(_)), Relaxed);
     trace::watch(watch);
     let mut bursting = 0;
     loop {
@@ -55,7 +59,13 @@ fn watch(step: Step) {
     let arena = unsafe { &*ARENA.load(Relaxed) };
     let note = &arena.workers[ME.load(Relaxed)];
     note.step.store(step as u32, Relaxed);
-    if step == Step::Evicted {
+    match step {
+        Step::Doorway => QUEUED.store(true, Relaxed),
+        Step::Reconfigure | Step::Rotate => QUEUED.store(false, Relaxed),
+        _ => {}
+    }
+    // On a ring, somebody passed over its turn; its place in the queue for the reconfiguration lock does not count.
+    if step == Step::Evicted && !(ON_RING.load(Relaxed) && QUEUED.load(Relaxed)) {
         arena.evicted.fetch_add(1, Relaxed);
     }
     if note.stops_at.load(Relaxed) == step as u32 {
