@@ -67,7 +67,7 @@ fn nobody_overtakes_a_waiter_after_its_patience() {
 const PATIENCES: [Duration; 1] = [Duration::ZERO];
 
 /// A mutant is on in the whole process, and tests are its threads. Those that would see one have this to read.
-static MUTANT: RwLock<()> = RwLock::new(());
+pub static MUTANT: RwLock<()> = RwLock::new(());
 
 /// A queue head that revoked a bias in demand would take it, and enter again and again before the next waiter is awake.
 #[test]

@@ -228,11 +228,6 @@ mod with_mutants {
     }
 
     #[test]
-    fn a_missing_barrier_after_a_revocation_is_caught() {
-        is_caught(Mutant::NoMembarrier, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-    }
-
-    #[test]
     fn a_bias_owner_that_looks_before_it_says_that_it_tries_is_caught() {
         is_caught(Mutant::FlagAfterCheck, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
     }
