@@ -48,9 +48,10 @@ const CROWD_AT_MOST: u64 = 500_000_000;
 const CROWD_SHARE: u64 = 16;
 
 /// Who could enter and has not for so long may be stopped: a wake-up takes 50 microseconds. For each one before the waiter
-/// as long again, up to some: those in between are to have the first try.
+/// as long again: those in between are to have the first try, and if all did at once, a crowd would take every core from
+/// the one that is awaited.
 const OVERDUE: u64 = 2_000_000;
-const OVERDUE_FOR_AT_MOST: u64 = 4;
+const OVERDUE_FOR_AT_MOST: u64 = 32;
 /// So many times as long where the order is what was asked for, and it does not matter why.
 const NEVER_COMES_IN_ORDER: u64 = 25;
 /// Else the lock goes to whoever runs.
@@ -91,8 +92,8 @@ pub struct Waiter<'a> {
     standby: Standby<'a>,
     /// Whether it is this wait that `waiting_since` speaks of, and not one around it.
     is_told: bool,
-    /// Who could enter and has not, and since when.
-    overdue: Option<((usize, u64), u64)>,
+    /// Who could enter and has not, since when, and for how long that is all right.
+    overdue: Option<((usize, u64), u64, u64)>,
     /// The candidate that does not come, and since when, seen from the crowd.
     missed: Option<(u32, u64)>,
 }
@@ -184,13 +185,12 @@ impl<'a> Waiter<'a> {
             return Overdue::No;
         };
         let now = clock::monotonic_ns();
-        let since = match self.overdue.filter(|(known, _)| *known == first) {
-            Some((_, since)) => since,
-            None => self.overdue.insert((first, now)).1,
-        };
         let (overdue, never) =
             if self.is_strict { (OVERDUE, NEVER_COMES_IN_ORDER) } else { (OVERDUE_OUT_OF_ORDER, 1) };
         let limit = overdue * (ahead as u64).clamp(1, OVERDUE_FOR_AT_MOST);
+        let known = self.overdue.filter(|(known, ..)| *known == first);
+        let since = known.map_or(now, |(_, since, _)| since);
+        self.overdue = Some((first, since, limit));
         let never = limit * never;
         match now - since {
             overdue if overdue >= never => Overdue::Yes,
@@ -258,7 +258,7 @@ impl<'a> Waiter<'a> {
         let ahead = blocker.ahead.max(1) as u64;
         let early = (waited / CHECK_EARLY_SHARE).max(CHECK_FIRST) * ahead;
         let nap = if ahead > 1 { early } else { early.min(CHECK_NEXT).max(waited / CHECK_NEXT_SHARE) };
-        let at_most = if self.overdue.is_some() { OVERDUE / 2 } else { CHECK_AT_MOST };
+        let at_most = self.overdue.map_or(CHECK_AT_MOST, |(.., limit)| limit.max(OVERDUE) / 2);
         let nap = nap.min(at_most);
         // Whoever is to be woken by the next one's unlock, should the next one not come, must not sleep through it.
         let early_too = !next && (self.adaptive.is_eager() || nap > OVERDUE);
