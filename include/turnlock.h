@@ -264,6 +264,11 @@ uint32_t turnlock_version_number(void);
 #define TURNLOCK_ERROR_IN_USE (-30)
 
 /**
+ * The thread has the recursive lock as often as it can.
+ */
+#define TURNLOCK_ERROR_RECURSION_LIMIT (-31)
+
+/**
  * A one-line sentence for any status, known or not. Valid for ever, never NULL.
  */
 const char *turnlock_status_text(int32_t status);
@@ -736,6 +741,13 @@ typedef struct turnlock_participant_info {
 #define TURNLOCK_MUTEX_RELEASE_ON_DEATH 4
 
 /**
+ * `turnlock_mutex_options.flags`: a thread that has the lock may take it again, up to 65,535 times, and it is unlocked when
+ * the thread has unlocked it as often. A participant takes it once. It is the lock that is recursive, if it is created now;
+ * one that exists and is not is TURNLOCK_ERROR_KIND.
+ */
+#define TURNLOCK_MUTEX_RECURSIVE 8
+
+/**
  * A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
  * handle; the lock belongs to the thread (or participant) that took it.
  */
@@ -803,7 +815,7 @@ int32_t turnlock_mutex_close(struct turnlock_mutex *mutex);
  * Takes the lock, waiting for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: the lock is yours and the
  * previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
  *
- * TURNLOCK_ERROR_DEADLOCK if this thread has it already; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a
+ * TURNLOCK_ERROR_DEADLOCK if this thread has it already and it is not recursive, else _RECURSION_LIMIT; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a
  * thread's first lock; _DAMAGED, _REPLACED if something happened to the file; _PERMISSION, _SYSTEM if it can no longer
  * be opened to see whether those before us are alive, say because no descriptor is free.
  *

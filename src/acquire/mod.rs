@@ -10,5 +10,6 @@ pub mod liveness;
 pub mod local;
 pub mod operations;
 pub mod queue;
+pub mod recursion;
 pub mod rotation;
 pub mod site;

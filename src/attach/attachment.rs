@@ -4,7 +4,7 @@ use super::{
     calls::{Call, Calls, ThisThread},
     open_file::OpenFile,
 };
-use crate::acquire::local::LocalState;
+use crate::acquire::{local::LocalState, recursion::Recursion};
 use crate::algorithm::bias::Mark;
 use crate::error::{Error, Result};
 use crate::layout::{CellOffset, LivenessLockKind};
@@ -45,7 +45,7 @@ pub struct Attachment {
     /// Who is in a call on it, for participants that threads share.
     pub(super) calls: Calls,
     liveness_lock: ForkGuarded<Option<LivenessLock>>,
-    /// For each lock region, the word of a [`LocalState`].
+    /// For each lock region, the word of a [`LocalState`]; and after them, for each the word of a [`Recursion`].
     local: Box<[AtomicU64]>,
     /// What the fast path needs of all this.
     pub(super) fast_path: WipeOnFork<FastPathCache>,
@@ -150,7 +150,7 @@ impl Attachment {
         };
         memory::check()?;
         file.touch_now_and_then();
-        let local = zeroed::zeroed_words(file.geometry().locks() as usize + 1)?;
+        let local = zeroed::zeroed_words(2 * (file.geometry().locks() as usize + 1))?;
         let mut fast_path = WipeOnFork::new(FastPathCache::NONE)?;
         let liveness_lock = slots::claim(file.reopen(), file.view(), kind, options.inherited)?;
         let slot = liveness_lock.slot();
@@ -239,9 +239,14 @@ impl Attachment {
         LocalState(&self.local[region])
     }
 
+    /// Returns how often it has taken the recursive lock of `region`.
+    pub fn recursion(&self, region: usize) -> Recursion<'_> {
+        Recursion { word: &self.local[self.local.len() / 2 + region], local: self.local(region) }
+    }
+
     /// Returns whether it holds any lock.
     pub fn holds_any(&self) -> bool {
-        (0..self.local.len()).any(|region| self.local(region).holding().is_some())
+        (0..self.local.len() / 2).any(|region| self.local(region).holding().is_some())
     }
 
     /// Begins to take the lock of `region`: one thread at a time, for participants that threads share. Errors as

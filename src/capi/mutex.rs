@@ -37,6 +37,16 @@ pub const TURNLOCK_MUTEX_STRICT: u32 = 2;
 /// (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
 pub const TURNLOCK_MUTEX_RELEASE_ON_DEATH: u32 = 4;
 
+/// `turnlock_mutex_options.flags`: a thread that has the lock may take it again, up to 65,535 times, and it is unlocked when
+/// the thread has unlocked it as often. A participant takes it once. It is the lock that is recursive, if it is created now;
+/// one that exists and is not is TURNLOCK_ERROR_KIND.
+pub const TURNLOCK_MUTEX_RECURSIVE: u32 = 8;
+
+const KNOWN_FLAGS: u32 = TURNLOCK_MUTEX_MUST_EXIST
+    | TURNLOCK_MUTEX_STRICT
+    | TURNLOCK_MUTEX_RELEASE_ON_DEATH
+    | TURNLOCK_MUTEX_RECURSIVE;
+
 /// How to open, or create, a mutex. Set `size` to `sizeof(struct turnlock_mutex_options)` and everything else that you
 /// do not care about to 0.
 #[allow(non_camel_case_types)]
@@ -75,11 +85,7 @@ pub unsafe extern "C" fn turnlock_mutex_open(
         let (file, name) = unsafe { (lock_file(file)?, self::name(name)?) };
         // SAFETY: the caller's promise.
         let given = unsafe { self::options(options, offset_of!(turnlock_mutex_options, patience_ns)) }?;
-        if !matches!(given.algorithm, 0 | TURNLOCK_ALGORITHM_BAKERY)
-            || given.flags
-                & !(TURNLOCK_MUTEX_MUST_EXIST | TURNLOCK_MUTEX_STRICT | TURNLOCK_MUTEX_RELEASE_ON_DEATH)
-                != 0
-        {
+        if !matches!(given.algorithm, 0 | TURNLOCK_ALGORITHM_BAKERY) || given.flags & !KNOWN_FLAGS != 0 {
             return Err(invalid(
                 "the algorithm or a flag is one that this version of turnlock does not know",
             ));
@@ -92,6 +98,7 @@ pub unsafe extern "C" fn turnlock_mutex_open(
         let must_exist = given.flags & TURNLOCK_MUTEX_MUST_EXIST != 0;
         let mut options = file.mutex_options();
         options.patience(patience).must_exist(must_exist);
+        options.recursive(given.flags & TURNLOCK_MUTEX_RECURSIVE != 0);
         if given.flags & TURNLOCK_MUTEX_RELEASE_ON_DEATH != 0 {
             options.death_policy(DeathPolicy::Release);
         }
@@ -132,7 +139,7 @@ pub unsafe extern "C" fn turnlock_mutex_close(mutex: *mut turnlock_mutex) -> i32
 /// Takes the lock, waiting for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: the lock is yours and the
 /// previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
 ///
-/// TURNLOCK_ERROR_DEADLOCK if this thread has it already; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a
+/// TURNLOCK_ERROR_DEADLOCK if this thread has it already and it is not recursive, else _RECURSION_LIMIT; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a
 /// thread's first lock; _DAMAGED, _REPLACED if something happened to the file; _PERMISSION, _SYSTEM if it can no longer
 /// be opened to see whether those before us are alive, say because no descriptor is free.
 ///

@@ -134,6 +134,7 @@ fn order(lock: &LockStatus) -> String {
         _ if lock.patience_seconds == 0.0 => "strict order".into(),
         _ => format!("patience {} ms", lock.patience_seconds * 1e3),
     };
+    let order = if lock.recursive { format!("{order}, recursive") } else { order };
     match lock.death_policy {
         "release" => format!("{order}, a death releases it"),
         _ => order,

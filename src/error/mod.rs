@@ -30,6 +30,12 @@ pub enum Error {
          another participant"
     )]
     Deadlock,
+    /// The thread has the recursive lock as often as it can: 65,535 times.
+    #[error(
+        "this thread has the recursive lock 65,535 times, and cannot take it once more: unlock it as often as it was \
+         locked"
+    )]
+    RecursionLimit,
     /// The caller does not have the lock.
     #[error(
         "this participant does not have the lock: a lock belongs to the thread (or participant handle) that locked \
@@ -213,6 +219,7 @@ impl Error {
             TURNLOCK_ERROR_TIMED_OUT => Error::TimedOut,
             TURNLOCK_ERROR_CANCELLED => Error::Cancelled,
             TURNLOCK_ERROR_DEADLOCK => Error::Deadlock,
+            TURNLOCK_ERROR_RECURSION_LIMIT => Error::RecursionLimit,
             TURNLOCK_ERROR_NOT_OWNER => Error::NotOwner,
             TURNLOCK_ERROR_NOT_RECOVERABLE => Error::NotRecoverable,
             TURNLOCK_ERROR_CLOSED => Error::Closed,
@@ -237,6 +244,7 @@ impl Error {
             Error::TimedOut => TURNLOCK_ERROR_TIMED_OUT,
             Error::Cancelled => TURNLOCK_ERROR_CANCELLED,
             Error::Deadlock => TURNLOCK_ERROR_DEADLOCK,
+            Error::RecursionLimit => TURNLOCK_ERROR_RECURSION_LIMIT,
             Error::NotOwner => TURNLOCK_ERROR_NOT_OWNER,
             Error::NotRecoverable => TURNLOCK_ERROR_NOT_RECOVERABLE,
             Error::Closed => TURNLOCK_ERROR_CLOSED,
@@ -282,15 +290,15 @@ mod tests {
 
     #[test]
     fn every_number_has_a_sentence_of_its_own() {
-        let texts: Vec<_> = (-30..=2).map(status_text).collect();
+        let texts: Vec<_> = (-31..=2).map(status_text).collect();
         let mut distinct = texts.clone();
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(texts.len(), distinct.len());
         assert!(!texts.contains(&"unknown turnlock status"));
-        assert_eq!(status_text(-31), "unknown turnlock status");
+        assert_eq!(status_text(-32), "unknown turnlock status");
         assert_eq!(status_text(3), "unknown turnlock status");
         let back = |status| Error::of_status(status).is_none_or(|error| error.code() == status);
-        assert!((-31..=2).all(back));
+        assert!((-32..=2).all(back));
     }
 }

@@ -73,6 +73,8 @@ pub const TURNLOCK_ERROR_INTERRUPTED: i32 = -28;
 pub const TURNLOCK_ERROR_NO_MEMORY: i32 = -29;
 /// The lock cannot be removed: somebody uses it, or is still to be told of a death.
 pub const TURNLOCK_ERROR_IN_USE: i32 = -30;
+/// The thread has the recursive lock as often as it can.
+pub const TURNLOCK_ERROR_RECURSION_LIMIT: i32 = -31;
 
 /// The sentence for a status number. Total: an unknown number has a sentence too.
 ///
@@ -114,6 +116,7 @@ pub(crate) fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_ERROR_INTERRUPTED => c"the wait was interrupted",
         TURNLOCK_ERROR_NO_MEMORY => c"no memory",
         TURNLOCK_ERROR_IN_USE => c"the lock is in use, so it is not removed",
+        TURNLOCK_ERROR_RECURSION_LIMIT => c"the recursive lock is taken too often",
         _ => c"unknown turnlock status",
     }
 }

@@ -199,6 +199,7 @@ impl<'a> Observer<'a> {
             },
             fencing_token: lock.lock.words.token.load(Relaxed),
             death_policy: named.death_policy.name(),
+            recursive: named.recursive,
             patience_seconds: named.patience as f64 / 1e9,
             ring_step: match rule {
                 Some(Rule::Sum { step }) => Some(step),

@@ -91,6 +91,8 @@ pub struct LockStatus {
     pub fencing_token: u64,
     /// What a holder's death means: "inform" or "release".
     pub death_policy: &'static str,
+    /// Whether a thread that has it may take it again.
+    pub recursive: bool,
     /// For how long a waiter lets others pass before it is queued for good, in seconds; 0 is strict first come first
     /// served.
     pub patience_seconds: f64,

@@ -48,6 +48,8 @@ pub struct Plan {
     pub patience: u64,
     /// What a holder's death means, if the lock is created now.
     pub death_policy: DeathPolicy,
+    /// Whether it must be recursive. One that is not asked for as recursive may be so.
+    pub recursive: bool,
     /// Algorithm and step are only for a lock that is created now: one that exists may have others.
     pub whichever: bool,
     /// Whether it may be created.
@@ -65,6 +67,8 @@ pub struct Found {
     pub patience: u64,
     /// What a holder's death means.
     pub death_policy: DeathPolicy,
+    /// Whether it is recursive.
+    pub recursive: bool,
     /// How its turn goes round, if it is a ring.
     pub rule: Option<Rule>,
 }
@@ -97,8 +101,8 @@ pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Fou
             })?,
         };
         if let Some((name, may_be_biased)) = file.enter_name(named.region, generation)? {
-            let (rule, Named { patience, death_policy, .. }) = (named.rule(), named);
-            return Ok(Found { name, may_be_biased, patience, death_policy, rule });
+            let (rule, Named { patience, death_policy, recursive, .. }) = (named.rule(), named);
+            return Ok(Found { name, may_be_biased, patience, death_policy, recursive, rule });
         }
     }
 }
@@ -159,6 +163,7 @@ fn name_it(file: &OpenFile, name: &str, plan: &Plan) -> Result<(u64, Named)> {
     entry.ring_step.store(plan.ring_step, Relaxed);
     entry.death_policy.store(plan.death_policy as u32, Relaxed);
     entry.patience_ns.store(plan.patience, Relaxed);
+    entry.recursive.store(u32::from(plan.recursive), Relaxed);
     entry.name.set(name);
     file.allocation().count_lock_in(at);
     // Release. Partner: the acquire load in `read`. A name is never seen half-made.
@@ -249,6 +254,11 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>
                 found.ring_step, plan.ring_step
             )));
         }
+        if plan.recursive && !found.recursive {
+            return Err(wrong_kind(format!(
+                "its mutex {name:?} is not recursive, and a recursive one was asked for: use another name"
+            )));
+        }
         return Ok(Some((generation, found)));
     }
     Ok(None)
@@ -261,11 +271,12 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>
 pub fn plan_of(file: &OpenFile, name: &Name) -> Result<(String, Plan)> {
     let of_it = read(file.view(), name.region - 1, |entry| Named::of(name.region, entry));
     let of_it = of_it.filter(|(generation, _)| *generation == name.generation);
-    let Some((_, Named { name, algorithm, ring_step, patience, death_policy, .. })) = of_it else {
+    let Some((_, Named { name, algorithm, ring_step, patience, death_policy, recursive, .. })) = of_it else {
         return Err(file.removed());
     };
     let algorithm = algorithm.unwrap_or(Algorithm::Bakery);
-    Ok((name, Plan { algorithm, ring_step, patience, death_policy, whichever: false, may_create: false }))
+    let (whichever, may_create) = (false, false);
+    Ok((name, Plan { algorithm, ring_step, patience, death_policy, recursive, whichever, may_create }))
 }
 
 /// A named lock, as its directory entry says.
@@ -284,6 +295,8 @@ pub(crate) struct Named {
     pub patience: u64,
     /// What a holder's death means.
     pub death_policy: DeathPolicy,
+    /// Whether it is recursive.
+    pub recursive: bool,
 }
 
 impl Named {
@@ -298,6 +311,7 @@ impl Named {
             ring_step: entry.ring_step.load(Relaxed),
             patience: entry.patience_ns.load(Relaxed),
             death_policy: DeathPolicy::of(entry.death_policy.load(Relaxed)),
+            recursive: entry.recursive.load(Relaxed) == 1,
         }
     }
 

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
+    recursion,
     site::{Limit, Lock, Site},
 };
 use crate::attach::{
@@ -38,13 +39,16 @@ pub struct Handle<K> {
     pub(super) lock: LockPointer,
     pub(super) config: LockConfig,
     pub(super) name: Arc<Name>,
+    /// Whether a thread that has it may take it again.
+    recursive: bool,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K> Clone for Handle<K> {
     fn clone(&self) -> Self {
-        let Self { file, lock, config, name, kind: _ } = self;
-        Self { file: file.clone(), lock: *lock, config: *config, name: name.clone(), kind: PhantomData }
+        let Self { file, lock, config, name, recursive, kind: _ } = self;
+        let (file, name) = (file.clone(), name.clone());
+        Self { file, lock: *lock, config: *config, name, recursive: *recursive, kind: PhantomData }
     }
 }
 
@@ -59,7 +63,7 @@ impl<K: LockKind> Handle<K> {
             release_on_death: found.death_policy == DeathPolicy::Release,
             discipline,
         };
-        Self { file, lock, config, name: found.name, kind: PhantomData }
+        Self { file, lock, config, name: found.name, recursive: found.recursive, kind: PhantomData }
     }
 
     /// Returns whether the lock was not removed.
@@ -80,6 +84,11 @@ impl<K: LockKind> Handle<K> {
     /// Returns for how long a waiter lets others pass.
     pub fn patience(&self) -> Duration {
         Duration::from_nanos(self.config.patience)
+    }
+
+    /// Returns whether a thread that has it may take it again.
+    pub fn is_recursive(&self) -> bool {
+        self.recursive
     }
 
     /// Returns what a holder's death means here.
@@ -115,7 +124,16 @@ impl<K: LockKind> Handle<K> {
         {
             return Ok(Acquired { fencing_token, previous_owner_died: false });
         }
-        with_thread_attachment(&self.file.open, |attachment| Ok(self.named(attachment)?.lock(limit)?.into()))
+        with_thread_attachment(&self.file.open, |attachment| {
+            let attempt = self.named(attachment)?;
+            // The notice of a death comes with the first of them.
+            if self.recursive
+                && let Some(fencing_token) = attachment.recursion(self.lock.region).again()?
+            {
+                return Ok(Acquired { fencing_token, previous_owner_died: false });
+            }
+            Ok(attempt.lock(limit)?.into())
+        })
     }
 
     /// Has [`Handle::lock_biased`] find the thread's slot, if that could not take the lock only because another file has
@@ -178,8 +196,22 @@ impl<K: LockKind> Handle<K> {
     pub fn unlock_slowly(&self, left: Option<Left>, token: Option<u64>) -> Result<()> {
         with_thread_attachment_if_any(&self.file.open, |attachment| match left {
             Some(_) => self.attempt(attachment).complete_unlock(),
-            None => self.owned(attachment)?.unlock(token),
+            None => self.leave_once(attachment, token, false),
         })
+    }
+
+    /// Unlocks (`abandon`: as a dying holder does), unless it is recursive and was taken more than once.
+    fn leave_once(&self, attachment: &Attachment, token: Option<u64>, abandon: bool) -> Result<()> {
+        let attempt = self.owned(attachment)?;
+        let left = match self.recursive {
+            false => recursion::Left::Last { abandoned: abandon },
+            true => attachment.recursion(self.lock.region).leave(token, abandon)?,
+        };
+        match left {
+            recursion::Left::Held => Ok(()),
+            recursion::Left::Last { abandoned: false } => attempt.unlock(token),
+            recursion::Left::Last { abandoned: true } => attempt.abandon(token),
+        }
     }
 
     /// [`Handle::unlock`] for a guard that is dropped: nobody hears of an error.
@@ -233,7 +265,7 @@ impl<K: LockKind> Handle<K> {
 
     /// Unlocks as a dying holder does.
     pub fn abandon(&self, token: Option<u64>) -> Result<()> {
-        with_thread_attachment_if_any(&self.file.open, |attachment| self.owned(attachment)?.abandon(token))
+        with_thread_attachment_if_any(&self.file.open, |attachment| self.leave_once(attachment, token, true))
     }
 
     /// [`Handle::abandon`], as `participant`.

@@ -68,12 +68,19 @@ pub struct MutexOptions<'a> {
     file: &'a FileHandle,
     patience: Duration,
     death_policy: DeathPolicy,
+    recursive: bool,
     must_exist: bool,
 }
 
 impl<'a> MutexOptions<'a> {
     pub(super) fn new(file: &'a FileHandle) -> Self {
-        Self { file, patience: DEFAULT_PATIENCE, death_policy: DeathPolicy::default(), must_exist: false }
+        Self {
+            file,
+            patience: DEFAULT_PATIENCE,
+            death_policy: DeathPolicy::default(),
+            recursive: false,
+            must_exist: false,
+        }
     }
 
     /// How long a waiter lets others pass before it is queued for good, if the lock is created now: a lock that
@@ -90,6 +97,27 @@ impl<'a> MutexOptions<'a> {
     /// [`DeathPolicy::Inform`] if not said.
     pub fn death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
         self.death_policy = death_policy;
+        self
+    }
+
+    /// A thread that has the lock may take it again, up to 65,535 times, and it is unlocked when the thread has unlocked it as
+    /// often: each guard is one of these times, and all have the same fencing token. A [`Participant`], which threads may
+    /// share, takes it once. It is the lock that is recursive: one that exists and is not is [`Error::Kind`], and whoever
+    /// opens one without asking for it has it recursive all the same.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+    /// let mutex = file.mutex_options().recursive(true).open("accounts")?;
+    /// let outer = mutex.lock()?;
+    /// let inner = mutex.lock()?; // of this thread, at once
+    /// assert_eq!(inner.fencing_token(), outer.fencing_token());
+    /// drop(inner); // still held
+    /// # drop(outer);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn recursive(&mut self, recursive: bool) -> &mut Self {
+        self.recursive = recursive;
         self
     }
 
@@ -111,6 +139,7 @@ impl<'a> MutexOptions<'a> {
             whichever: false,
             patience: u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX),
             death_policy: self.death_policy,
+            recursive: self.recursive,
             may_create: !self.must_exist,
         };
         let found = directory::find_or_name(&self.file.open, name, &plan)?;
@@ -122,6 +151,11 @@ impl Mutex {
     /// How long a waiter lets others pass before it is queued for good.
     pub fn patience(&self) -> Duration {
         self.0.patience()
+    }
+
+    /// Returns whether a thread that has it may take it again ([`MutexOptions::recursive`]).
+    pub fn is_recursive(&self) -> bool {
+        self.0.is_recursive()
     }
 
     /// Returns what a holder's death means here.

@@ -153,6 +153,7 @@ impl<'a> RingOptions<'a> {
             ring_step,
             patience: 0,
             death_policy: self.death_policy,
+            recursive: false,
             whichever,
             may_create,
         };

@@ -23,7 +23,10 @@ pub struct DirectoryEntry {
     pub death_policy: AtomicU32,
     /// For how long a waiter lets others pass before it is queued for good, in nanoseconds.
     pub patience_ns: AtomicU64,
-    more_reserved: [AtomicU64; 4],
+    /// 1: the lock is recursive. Else 0.
+    pub recursive: AtomicU32,
+    reserved_recursive: AtomicU32,
+    more_reserved: [AtomicU64; 3],
     /// The name, at most [`MAX_NAME_BYTES`].
     pub name: Text<8>,
 }
@@ -39,6 +42,7 @@ const _: () = {
     assert!(offset_of!(DirectoryEntry, ring_step) == 16);
     assert!(offset_of!(DirectoryEntry, death_policy) == 20);
     assert!(offset_of!(DirectoryEntry, patience_ns) == 24);
+    assert!(offset_of!(DirectoryEntry, recursive) == 32);
     assert!(offset_of!(DirectoryEntry, name) == 64);
     assert!(size_of::<AtomicU64>() == 8);
 };

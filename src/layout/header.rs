@@ -200,6 +200,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(DirectoryEntry, ring_step),
         offset_of!(DirectoryEntry, death_policy),
         offset_of!(DirectoryEntry, patience_ns),
+        offset_of!(DirectoryEntry, recursive),
         offset_of!(DirectoryEntry, name),
         size_of::<SlotRecord>(),
         offset_of!(SlotRecord, state),

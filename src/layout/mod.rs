@@ -84,7 +84,7 @@ mod tests {
     fn the_document_says_what_the_code_does() {
         compare(
             "Directory entry",
-            offsets!(DirectoryEntry: generation kind algorithm ring_step death_policy patience_ns name),
+            offsets!(DirectoryEntry: generation kind algorithm ring_step death_policy patience_ns recursive name),
         );
         compare(
             "Slot",

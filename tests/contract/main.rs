@@ -13,6 +13,7 @@ mod fair;
 mod owner_dead;
 mod participants;
 mod query;
+mod recursive;
 mod release;
 mod ring;
 mod rust;
@@ -48,7 +49,6 @@ macro_rules! group {
             a_try_at_a_lock_that_never_rests_comes_back
             a_time_limit_ends_the_wait_and_not_earlier
             a_wait_that_timed_out_leaves_nothing_in_the_queue
-            taking_it_twice_is_a_deadlock_and_changes_nothing
             another_thread_can_cancel_a_wait
             a_cancel_at_any_moment_ends_one_wait
             a_cancel_requested_before_the_wait_is_not_lost_and_spares_a_free_lock
@@ -92,6 +92,18 @@ macro_rules! group {
             a_thread_that_ends_inside_is_told_of
         }
     };
+    (once, $way:ty) => {
+        cases! { every, $way:
+            taking_it_twice_is_a_deadlock_and_changes_nothing
+        }
+    };
+    (again, $way:ty) => {
+        cases! { recursive, $way:
+            who_has_it_takes_it_again_and_it_is_free_after_the_last_unlock
+            taken_again_it_excludes_as_before_and_its_bias_comes_back
+            a_dead_ones_times_are_one_death
+        }
+    };
     (participants, $way:ty) => {
         cases! { participants, $way:
             taken_in_one_thread_it_is_given_back_in_another
@@ -123,20 +135,21 @@ macro_rules! contract {
 }
 
 contract! {
-    bakery_by_threads = crate::rust::BakeryByThreads: every fair threads guards;
-    bakery_strict = crate::rust::BakeryByThreads<crate::rust::Strict>: every fair;
-    bakery_with_full_fences = crate::rust::BakeryByThreads<crate::rust::Fenced>: every fair threads guards;
-    bakery_by_descriptor = crate::rust::BakeryByThreads<crate::rust::ByDescriptor>: every fair threads guards;
-    bakery_by_participants = crate::rust::BakeryByParticipants: every fair participants guards;
-    k_state_ring_by_threads = crate::ring::ByThreads<crate::ring::KState>: every threads guards;
-    raynals_ring_by_threads = crate::ring::ByThreads<crate::ring::Raynal>: every threads guards;
-    sum_ring_by_threads = crate::ring::ByThreads<crate::ring::Sum>: every threads guards;
-    raynals_ring_by_participants = crate::ring::ByParticipants<crate::ring::Raynal>: every participants guards;
-    bakery_by_descriptor_in_c = crate::c_file::BakeryByDescriptor: every fair threads without_guards;
-    bakery_by_threads_in_c = crate::c::BakeryByThreads: every fair threads without_guards;
-    bakery_by_participants_in_c = crate::c::BakeryByParticipants: every fair participants without_guards;
-    raynals_ring_by_threads_in_c = crate::c::RingByThreads: every threads without_guards;
-    raynals_ring_by_participants_in_c = crate::c::RingByParticipants: every participants without_guards;
+    bakery_by_threads = crate::rust::BakeryByThreads: every once fair threads guards;
+    bakery_strict = crate::rust::BakeryByThreads<crate::rust::Strict>: every once fair;
+    recursive_by_threads = crate::rust::BakeryByThreads<crate::rust::Recursive>: every again fair guards;
+    bakery_with_full_fences = crate::rust::BakeryByThreads<crate::rust::Fenced>: every once fair threads guards;
+    bakery_by_descriptor = crate::rust::BakeryByThreads<crate::rust::ByDescriptor>: every once fair threads guards;
+    bakery_by_participants = crate::rust::BakeryByParticipants: every once fair participants guards;
+    k_state_ring_by_threads = crate::ring::ByThreads<crate::ring::KState>: every once threads guards;
+    raynals_ring_by_threads = crate::ring::ByThreads<crate::ring::Raynal>: every once threads guards;
+    sum_ring_by_threads = crate::ring::ByThreads<crate::ring::Sum>: every once threads guards;
+    raynals_ring_by_participants = crate::ring::ByParticipants<crate::ring::Raynal>: every once participants guards;
+    bakery_by_descriptor_in_c = crate::c_file::BakeryByDescriptor: every once fair threads without_guards;
+    bakery_by_threads_in_c = crate::c::BakeryByThreads: every once fair threads without_guards;
+    bakery_by_participants_in_c = crate::c::BakeryByParticipants: every once fair participants without_guards;
+    raynals_ring_by_threads_in_c = crate::c::RingByThreads: every once threads without_guards;
+    raynals_ring_by_participants_in_c = crate::c::RingByParticipants: every once participants without_guards;
 }
 
 mod only_in_c {
@@ -161,6 +174,9 @@ mod only_in_c {
         a_label_stands_in_the_owner_dead_notice
         a_cancelled_participant_may_be_closed_from_another_thread
     }
+    cases! { recursive:
+        through_the_c_abi_it_is_taken_again_and_the_limit_is_an_error
+    }
     cases! { c_query:
         an_array_of_waiters_is_filled_as_far_as_it_goes
         a_lock_that_nobody_holds_has_no_holder
@@ -177,6 +193,11 @@ mod only_in_rust {
         Error, LockFile,
         inspect::{self, ClaimMode, WaiterState},
     };
+
+    cases! { recursive:
+        one_that_exists_and_is_not_recursive_is_refused
+        a_panic_within_it_is_told_of_when_all_guards_are_gone
+    }
 
     #[test]
     fn a_name_with_a_nul_in_it_is_a_bad_name() {

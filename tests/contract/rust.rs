@@ -16,6 +16,8 @@ pub trait Make: Send + Sync + 'static {
     const PATIENCE: Option<Duration>;
     /// The file is opened by a descriptor, and made a lock file of an empty one.
     const BY_DESCRIPTOR: bool = false;
+    /// The locks are recursive.
+    const RECURSIVE: bool = false;
 }
 
 /// As if nothing were said.
@@ -32,6 +34,15 @@ pub struct Strict;
 impl Make for Strict {
     const FULL_FENCES: bool = false;
     const PATIENCE: Option<Duration> = Some(Duration::ZERO);
+}
+
+/// A thread that has one may take it again.
+pub struct Recursive;
+
+impl Make for Recursive {
+    const FULL_FENCES: bool = false;
+    const PATIENCE: Option<Duration> = None;
+    const RECURSIVE: bool = true;
 }
 
 /// As where membarrier is missing.
@@ -65,7 +76,7 @@ fn mutex_with<M: Make>(file: &LockFile, name: &str, death_policy: DeathPolicy) -
     if let Some(patience) = M::PATIENCE {
         options.patience(patience);
     }
-    options.death_policy(death_policy).open(name).map_err(code)
+    options.recursive(M::RECURSIVE).death_policy(death_policy).open(name).map_err(code)
 }
 
 /// Who has the lock: fencing token, process, thread.
