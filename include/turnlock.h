@@ -815,9 +815,10 @@ int32_t turnlock_mutex_close(struct turnlock_mutex *mutex);
  * Takes the lock, waiting for the turn as long as it takes. 0, or TURNLOCK_OWNER_DEAD: the lock is yours and the
  * previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
  *
- * TURNLOCK_ERROR_DEADLOCK if this thread has it already and it is not recursive, else _RECURSION_LIMIT; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a
- * thread's first lock; _DAMAGED, _REPLACED if something happened to the file; _PERMISSION, _SYSTEM if it can no longer
- * be opened to see whether those before us are alive, say because no descriptor is free.
+ * TURNLOCK_ERROR_DEADLOCK if this thread has it already; _RECURSION_LIMIT if it is recursive and the thread has it 65,535
+ * times; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a thread's first lock; _DAMAGED, _REPLACED if something
+ * happened to the file; _PERMISSION, _SYSTEM if it can no longer be opened to see whether those before us are alive, say
+ * because no descriptor is free.
  *
  * The caller promises:
  * `mutex` is a mutex handle; `acquired` is NULL, or writable as far as its `size` says.

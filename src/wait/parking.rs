@@ -121,7 +121,7 @@ impl Standby<'_> {
     }
 
     /// Makes `candidate` what it says, in the place of `before`. Returns whether it was that.
-    pub fn replace(&self, before: u32, candidate: u32) -> bool {
+    fn replace(&self, before: u32, candidate: u32) -> bool {
         // Relaxed: who it is orders nothing.
         self.candidate.compare_exchange(before, candidate, Relaxed, Relaxed).is_ok()
     }
@@ -137,9 +137,9 @@ impl Standby<'_> {
         was_candidate
     }
 
-    /// Calls the one that has been in the crowd longest to be the candidate, in the place of `before`.
+    /// Calls the one that has been in the crowd longest to be the candidate, in the place of `before`. After a full fence.
     #[cold]
-    fn call_next(&self, before: u32) {
+    pub fn call_next(&self, before: u32) {
         let mut from = before;
         // Straight from one to the next: while there is none, anybody may be it.
         loop {

@@ -48,8 +48,7 @@ const CROWD_AT_MOST: u64 = 500_000_000;
 const CROWD_SHARE: u64 = 16;
 
 /// Who could enter and has not for so long may be stopped: a wake-up takes 50 microseconds. For each one before the waiter
-/// as long again: those in between are to have the first try, and if all did at once, a crowd would take every core from
-/// the one that is awaited.
+/// as long again: those in between try first, and a crowd does not take every core from the one that is awaited.
 const OVERDUE: u64 = 2_000_000;
 const OVERDUE_FOR_AT_MOST: u64 = 32;
 /// So many times as long where the order is what was asked for, and it does not matter why.
@@ -381,8 +380,8 @@ impl<'a> Waiter<'a> {
         self.standby.is_candidate(self.me)
     }
 
-    /// Becomes the candidate in the place of one that does not come: at two looks, some time apart. `is_kept_waiting` says
-    /// whether a slot stands in the queue, and somebody is inside.
+    /// Has the one that has been in the crowd longest be the candidate in the place of one that does not come: at two looks,
+    /// some time apart. `is_kept_waiting` says whether a slot stands in the queue, and somebody is inside.
     pub fn relieve_candidate(&mut self, is_kept_waiting: impl Fn(usize) -> bool) {
         let candidate = self.standby.candidate.load(Relaxed);
         let last = self.standby.looked_at.load(Relaxed);
@@ -397,7 +396,8 @@ impl<'a> Waiter<'a> {
         match self.missed.filter(|(missed, _)| *missed == candidate) {
             None => self.missed = Some((candidate, now)),
             Some((_, since)) if now - since >= OVERDUE => {
-                self.standby.replace(candidate, self.me);
+                full_fence();
+                self.standby.call_next(candidate);
             }
             Some(_) => {}
         }

@@ -159,6 +159,35 @@ fn a_stopped_waiter_is_passed_over() {
     assert_eq!(tokens, [token + 1, token + 2]);
 }
 
+/// The first of those that wait, which is to be queued next, is stopped; and whoever notices that first is not the next one.
+#[test]
+fn those_behind_a_stopped_one_are_served_in_the_order_of_their_arrival() {
+    let _no_hang = NoHang::for_seconds(60);
+    for _ in 0..5 {
+        let place = Place::new();
+        let path = place.lock_file();
+        let mut holder = Puppet::that_holds(&path, "a");
+        let mut line: Vec<_> = (1..=5)
+            .map(|waiting| {
+                let mut puppet = Puppet::at(&path, "a");
+                puppet.0.tell("lock");
+                until_waiting(&path, "a", waiting);
+                puppet
+            })
+            .collect();
+        let first = line.remove(0);
+        first.0.signal(Signal::SIGSTOP);
+        until("it is seen to be stopped", || queue_at(&path, "a")[0].activity == Activity::Stopped);
+        assert_eq!(holder.ask("unlock"), Said::Done);
+        for next in &mut line {
+            // Another one that were first would keep the lock, and this one would say nothing.
+            assert!(matches!(next.hear(), Said::Taken(_, false)));
+            assert_eq!(next.ask("unlock"), Said::Done);
+        }
+        first.0.signal(Signal::SIGCONT);
+    }
+}
+
 #[test]
 fn a_waiter_that_is_interrupted_by_signals_waits_on() {
     let _no_hang = NoHang::for_seconds(60);
