@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! lock:   membership[i] = 1, under the reconfiguration lock; wait until i has the privilege: `Rule::has_privilege`
+//!         entry step (`super::eviction`)
 //! unlock: renew the links; state[i] = `Rule::passed`; membership[i] = 0, unless it is standing
 //! ```
 //! Raynal leaves the virtual ring (who is on it, VG and k) to "the software that provides it". Here that is one rule
@@ -14,15 +15,16 @@
 //! | `state[i]` of a machine on the ring that has a membership | participant i |
 //! | every link, and `state[i]` of a machine that is not on the ring | whoever has the privilege |
 //!
-//! and *whoever has the privilege* is the participant of the machine that has it, as long as that has a membership; without
-//! one (it gave up, or left with nobody else there, or was reaped), whoever holds the reconfiguration lock. So machines
-//! come onto the ring and leave it when the privilege is passed on: the one who passes it looks at all memberships, renews
-//! the links, gives a newcomer its state, and then stores its own. None of the stores before the last gives anybody the
-//! privilege or takes it away, so each may be the last before a death, and the next one does them again.
+//! and *whoever has the privilege* is the participant of the machine that has it, as long as that has a membership;
+//! without one (it gave up, or left with nobody else there, or was reaped, or evicted), whoever holds the reconfiguration
+//! lock. So machines come onto the ring and leave it when the privilege is passed on: the one who passes it looks at all
+//! memberships, renews the links, gives a newcomer its state, and then stores its own. None of the stores before the last
+//! gives anybody the privilege or takes it away, so each may be the last before a death, and the next one does them
+//! again.
 //!
 //! Reading without a lock is safe since a link has a version: where it is the same before and after the states were
 //! read, nobody passed over the reader meanwhile, and the privilege, once it is there, stays until the reader passes it
-//! on.
+//! on, or is evicted, which it notices in its entry step.
 
 mod rule;
 mod words;
