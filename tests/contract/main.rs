@@ -100,7 +100,7 @@ macro_rules! group {
     (again, $way:ty) => {
         cases! { recursive, $way:
             who_has_it_takes_it_again_and_it_is_free_after_the_last_unlock
-            taken_again_it_excludes_as_before_and_its_bias_comes_back
+            taken_again_it_stays_biased_and_is_shown_as_recursive
             a_dead_ones_times_are_one_death
         }
     };

@@ -35,7 +35,7 @@ pub fn who_has_it_takes_it_again_and_it_is_free_after_the_last_unlock<W: Way>() 
     }
 }
 
-pub fn taken_again_it_excludes_as_before_and_its_bias_comes_back<W: Way>() {
+pub fn taken_again_it_stays_biased_and_is_shown_as_recursive<W: Way>() {
     let stage = Stage::<W>::new();
     let party = stage.party("a");
     for _ in 0..100 {
@@ -46,7 +46,6 @@ pub fn taken_again_it_excludes_as_before_and_its_bias_comes_back<W: Way>() {
     assert!(is_biased());
     party.lock(Wait::Never).unwrap().unlock().unwrap();
     outer.unlock().unwrap();
-    // By the fast path again, or the lock would be biased no more.
     take_and_give_back(&party);
     assert!(is_biased());
     let status = inspect::snapshot(stage.path()).unwrap().locks.remove(0);
