@@ -54,13 +54,10 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
 
     /// Writes down that the participant of `slot` died holding this part. Repeatable; with its byte lock in hand.
     pub(super) fn record_dead_part(&self, slot: usize, extent: Extent) {
-        let is_it = |part: DeadPart| match part {
-            DeadPart::Everything => true,
-            DeadPart::Of(known) if self.claims.relation() == Relation::Keys => known == extent,
-            DeadPart::Of(known) => known.covers(extent),
-        };
         let slots = self.lock.cells.len();
         let mut places = std::iter::once(slot).chain(0..slots);
+        // By a reaper that died. Nobody marks it meanwhile: that would conflict with what the dead one holds still.
+        let is_it = |part: DeadPart| part == DeadPart::Of(extent);
         let is_known = (0..slots).filter_map(|slot| self.dead_claim(slot).get()).any(is_it);
         if !is_known && !places.any(|place| self.dead_claim(place).record(extent)) {
             self.dead_claim(slot).record_everything();
