@@ -458,11 +458,9 @@ step_back:
     STEP(cell_held[i] = 0; trying = 0; q = 0);
     WAKE(i);
     goto wait;
+#endif
 enter_now:
     ENTER;
-#else
-    ENTER;
-#endif
 
 token:
 #if RELATION == READER_WRITER
@@ -604,7 +602,7 @@ wake:
 #if RELATION == READER_WRITER
 upgrade: /* In place: the number stays where it is. */
 #ifdef MUTANT_UpgradeNewNumber
-    atomic { mine = X; trying = 0; rights[i] = 0; OUT_OF_QUEUE(i) };
+    atomic { mine = X; trying = 0; OUT_OF_QUEUE(i) };
     STEP(mode[i] = X);
     goto choose;
 #endif
