@@ -235,6 +235,14 @@ byte deaths, withdrawals, downgrades, resizes, evictions, stays;
 #define ORDER NEITHER(OVERTAKEN)
 #endif
 
+#ifdef MUTANT_LooksAfterBlockerOnly
+#define BLOCKER(p) (q == p)
+#elif defined(MUTANT_PermitNeverReturned)
+#define BLOCKER(p) (cell_held[p] == 0 || cell_held[p] == TRYING)
+#else
+#define BLOCKER(p) 1
+#endif
+
 /* Where `reap` goes on when it is done. */
 #define FOR_WAIT 0
 #define FOR_ATTACH 1
@@ -268,6 +276,7 @@ byte deaths, withdrawals, downgrades, resizes, evictions, stays;
                    assert(ORDER);    /* ORDER */ \
                    rights[i] = mine; OUT_OF_QUEUE(i); before[i] = 0; trying = 0; NOTE_GRANTED; room = 0)
 #define CLOSE_IF_INCONSISTENT if :: lock_state == INCONSISTENT -> lock_state = NOT_RECOVERABLE; closed = 1 :: else fi
+#define BIAS_WORD_BACK if :: atomic { by_upgrade -> by_upgrade = 0 }; STEP(bias = NOBODY) :: atomic { !by_upgrade -> skip } fi
 #define CLOSED_IF_INCONSISTENT if :: lock_state == INCONSISTENT -> closed = 1 :: else fi
 
 /* Who died with a token as the holder of X. */
@@ -398,17 +407,9 @@ blocked:
     :: atomic { timeout && !THERE_IS_ROOM -> goto end_gone }                     /* somebody stays inside */
 #endif
 #if DEATHS > 0
-    :: atomic { TAKES_NOW(FIRST) != 0 && byte_lock[FIRST] == 0
-#ifdef MUTANT_LooksAfterBlockerOnly
-                && q == FIRST
-#endif
-                -> q = FIRST; byte_lock[q] = i + 1; goto reap }
+    :: atomic { TAKES_NOW(FIRST) != 0 && byte_lock[FIRST] == 0 && BLOCKER(FIRST) -> q = FIRST; byte_lock[q] = i + 1; goto reap }
 #if N > 2
-    :: atomic { TAKES_NOW(SECOND) != 0 && byte_lock[SECOND] == 0
-#ifdef MUTANT_LooksAfterBlockerOnly
-                && q == SECOND
-#endif
-                -> q = SECOND; byte_lock[q] = i + 1; goto reap }
+    :: atomic { TAKES_NOW(SECOND) != 0 && byte_lock[SECOND] == 0 && BLOCKER(SECOND) -> q = SECOND; byte_lock[q] = i + 1; goto reap }
 #endif
     :: MAY_DIE
 #endif
@@ -587,14 +588,9 @@ exit:
     :: atomic { mine != X -> skip }
     fi;
 #endif
-#ifdef MUTANT_LeaveBeforeHeld
-    STEP(health = 0; my_token = 0; rights[i] = 0; working = working & ~BIT(i); word[i] = IDLE);
-    STEP(cell_held[i] = 0; word_of_mine = 0; mine = 0);
-#else
     STEP(health = 0; my_token = 0; rights[i] = 0; working = working & ~BIT(i); cell_held[i] = 0);
 leave:
     STEP(word[i] = IDLE; word_of_mine = 0; mine = 0);
-#endif
 wake:
     WAKE(i);
     goto take;
@@ -626,13 +622,8 @@ upgraded:
          assert(my_token == lock_token);    /* ORDER */
          OUT_OF_QUEUE(i); by_upgrade = 1; rights[i] = X; my_token++);
     STEP(assert(my_token > last_token); last_token = my_token; lock_token = my_token);    /* TOKEN */
-#ifdef MUTANT_ModeBeforeHeld
-    STEP(mode[i] = X; mine = X);
-    STEP(cell_held[i] = my_token);
-#else
     STEP(cell_held[i] = my_token);
     STEP(mode[i] = X; mine = X);
-#endif
 #ifdef MUTANT_UpgradingOnlyUntilX
     STEP(bias = NOBODY; by_upgrade = 0);
 #endif
@@ -655,9 +646,7 @@ draining:
 #if WITHDRAWALS > 0
 stay_upgradable:
     STEP(mode[i] = U; mine = U; OUT_OF_QUEUE(i));
-#ifndef MUTANT_GivesUpByMode
     STEP(bias = NOBODY);
-#endif
     goto exit;
 #endif
 
@@ -672,12 +661,14 @@ downgrade:
     :: atomic { t = S }
     fi;
     STEP(CLOSE_IF_INCONSISTENT; rights[i] = t; working = working & ~BIT(i));
+#ifndef MUTANT_ModeBeforeBiasWord
+    BIAS_WORD_BACK;                                             /* first: from the mode on another U may upgrade */
+#endif
     STEP(mode[i] = t; mine = t; t = 0);
 #endif
-    if
-    :: atomic { by_upgrade -> by_upgrade = 0 }; STEP(bias = NOBODY)
-    :: atomic { !by_upgrade -> skip }
-    fi;
+#ifdef MUTANT_ModeBeforeBiasWord
+    BIAS_WORD_BACK;
+#endif
     WAKE(i);
     if
     :: atomic { mine == U && lock_state != NOT_RECOVERABLE -> goto upgrade }
@@ -713,12 +704,7 @@ reap:
 #endif
     if
     :: atomic { DIED_AS_WRITER(q) -> skip }
-#ifdef MUTANT_PermitNeverReturned
-    :: atomic { !DIED_AS_WRITER(q) && cell_held[q] != 0 && cell_held[q] != TRYING -> goto reap_cleared }
-    :: atomic { !DIED_AS_WRITER(q) && (cell_held[q] == 0 || cell_held[q] == TRYING) -> goto reap_held }
-#else
     :: atomic { !DIED_AS_WRITER(q) -> goto reap_held }
-#endif
     :: MAY_DIE
     fi;
 #if RELATION == RANGE

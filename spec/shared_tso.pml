@@ -15,7 +15,7 @@
  * THE LABELS are the code's steps (src/acquire/shared.rs, src/algorithm/shared_bias.rs, src/acquire/queue.rs):
  *   try, let_go                 a biased reader: `held` = TRYING, the look at the bias word; `held` = 0 again
  *   doorway, wait, won          the queue, and the entry step
- *   revoke, drain, settle       X at the head: bias word and `held` = 0, membarrier, the wait, the entry step again
+ *   revoke, revoke_wait, settle       X at the head: bias word and `held` = 0, membarrier, the wait, the entry step again
  *   rebias                      a reader inside by the queue: compare-exchange of the bias word, NOBODY to READERS
  *   upgrade, upgrade_drain      U in place; stay_upgradable where it gives up
  *   cancel                      X gives up: bias word = READERS, in an entry step
@@ -152,6 +152,12 @@ byte deaths, withdrawals, stays;
 #define MEMBARRIER STEP(FENCED; t = EVERYBODY); PASS_BARRIER
 #endif
 
+#ifdef MUTANT_UpgraderIgnoresLaterReaders
+#define HINDERS(p) BARS(p)
+#else
+#define HINDERS(p) (BARS(p) || memory[HELD(p)] != 0)
+#endif
+
 #define FOR_QUEUE 0
 #define FOR_REVOKE 1
 #define FOR_UPGRADE 2
@@ -230,6 +236,8 @@ won:
        STEP(if :: NEITHER(BARS) -> goto settle :: else fi);
        STEP(store(HELD(i), 0));
        goto wait
+#else
+       goto settle
 #endif
     :: atomic { mine == X && !cleared -> skip };
        STEP(load(BIAS, t);
@@ -245,9 +253,9 @@ settle:
          rights[i] = mine; cleared = 0; OUT(i);
          if :: mine == X -> load(BIAS, t); if :: t != NOBODY -> store(BIAS, NOBODY) :: else fi :: else fi; t = 0);
     STEP(store(HELD(i), TOKEN));
-    if
-    :: atomic { mine == S };
 rebias:
+    if
+    :: atomic { mine == S -> skip };
 #ifdef MUTANT_RebiasByStore
        STEP(load(BIAS, t));
        STEP(if :: t == NOBODY -> store(BIAS, READERS) :: else fi; t = 0)
@@ -279,7 +287,7 @@ revoke:
     STEP(store(BIAS, REVOKED));
     STEP(store(HELD(i), 0));
 #ifdef MUTANT_LooksBeforeBarrier
-    goto drain;
+    goto revoke_wait;
 barrier:
     MEMBARRIER;
     goto drained;
@@ -287,7 +295,7 @@ barrier:
     MEMBARRIER;
     STEP(revoking = revoking | BIT(i));
 #endif
-drain:
+revoke_wait:
     j = FIRST;
     do
     :: atomic { j < N && memory[HELD(j)] == 0 -> NEXT(j) }
@@ -334,19 +342,14 @@ upgrade:
 upgrade_drain:
     j = FIRST;
     do
-    :: atomic { j < N && !BARS(j)
-#ifndef MUTANT_UpgraderIgnoresLaterReaders
-                && memory[HELD(j)] == 0
-#endif
-                -> NEXT(j) }
+    :: atomic { j < N && !HINDERS(j) -> NEXT(j) }
     :: atomic { j >= N -> j = 0; break }
 #if DEATHS > 0
-    :: atomic { j < N && (BARS(j) || memory[HELD(j)] != 0) && byte_lock[j] == 0 && FENCED ->
-                q = j; j = 0; byte_lock[q] = i + 1; after = FOR_UPGRADE; goto reap }
+    :: atomic { j < N && HINDERS(j) && byte_lock[j] == 0 && FENCED -> q = j; j = 0; byte_lock[q] = i + 1; after = FOR_UPGRADE; goto reap }
     :: MAY_DIE
 #endif
 #if STAYS > 0
-    :: atomic { timeout && j < N && (BARS(j) || memory[HELD(j)] != 0) -> goto end_gone }
+    :: atomic { timeout && j < N && HINDERS(j) -> goto end_gone }
 #endif
 #if WITHDRAWALS > 0
     :: atomic { withdrawals < WITHDRAWALS -> withdrawals++; j = 0; goto stay_upgradable }
@@ -381,7 +384,7 @@ reap:
     STEP(FENCED; byte_lock[q] = (byte_lock[q] == i + 1 -> 0 : byte_lock[q]); q = 0);
     if
     :: atomic { after == FOR_QUEUE -> goto wait }
-    :: atomic { after == FOR_REVOKE -> after = 0; goto drain }
+    :: atomic { after == FOR_REVOKE -> after = 0; goto revoke_wait }
     :: atomic { after == FOR_UPGRADE -> after = 0; goto upgrade_drain }
     fi;
 
