@@ -243,6 +243,12 @@ byte deaths, withdrawals, downgrades, resizes, evictions, stays;
 #define BLOCKER(p) 1
 #endif
 
+#ifdef MUTANT_UpgradeWithoutLook
+#define LOOKS_AGAIN 0
+#else
+#define LOOKS_AGAIN (mine == S && bias != NOBODY)
+#endif
+
 /* Where `reap` goes on when it is done. */
 #define FOR_WAIT 0
 #define FOR_ATTACH 1
@@ -445,10 +451,10 @@ won:    /* The entry step. From here until `held` is 0 again, nobody passes over
 #if EVICTIONS > 0
     STEP(if :: evicted_one[i] == sequence[i] -> goto evicted :: else fi);
 #endif
-#if RELATION == READER_WRITER && !defined(MUTANT_UpgradeWithoutLook)
+#if RELATION == READER_WRITER
     if
-    :: atomic { mine == S && bias != NOBODY -> goto again }
-    :: atomic { mine != S || bias == NOBODY -> goto enter_now }
+    :: atomic { LOOKS_AGAIN -> goto again }
+    :: atomic { !LOOKS_AGAIN -> goto enter_now }
 #if DEATHS > 0
     :: MAY_DIE
 #endif

@@ -33,6 +33,9 @@
 #ifndef ROUNDS
 #define ROUNDS 2            /* how often a participant takes the lock */
 #endif
+#ifndef AGAIN
+#define AGAIN 0             /* how often participant 0 takes it beyond that */
+#endif
 #ifndef DEATHS
 #define DEATHS 0
 #endif
@@ -56,7 +59,7 @@
 #endif
 #define MAY_CLAIM(m) ((i == 0 -> CLAIMS_0 : (i == 1 -> CLAIMS_1 : CLAIMS_2)) & (1 << ((m) - 1)))
 #ifndef LENGTH              /* two biased entries and what comes before the next fence */
-#define LENGTH (4 * ROUNDS + 6)
+#define LENGTH (4 * (ROUNDS + AGAIN) + 6)
 #endif
 
 /* ---- The file, as memory has it -------------------------------------------------------------------------------------- */
@@ -167,10 +170,10 @@ proctype Participant(byte i) {
     byte j, k, t, q, mine, number, old, rounds, after;
     bit by_upgrade, cleared;
 
-    atomic { rounds = ROUNDS; goto take };
+    atomic { rounds = (i == 0 -> ROUNDS + AGAIN : ROUNDS); goto take };
 #if DEATHS > 0
 claim:
-    atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ROUNDS; q = i; after = FOR_ATTACH; goto reap };
+    atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = (i == 0 -> ROUNDS + AGAIN : ROUNDS); q = i; after = FOR_ATTACH; goto reap };
 #endif
 
 take:
