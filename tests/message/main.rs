@@ -1,0 +1,12 @@
+//! The machines of `turnlock::message`: every interleaving of a few participants, searched; many participants, simulated.
+#![cfg(not(any(loom, shuttle)))]
+
+mod bakery;
+mod lamport;
+mod mesh;
+mod ring;
+mod search;
+mod subject;
+mod world;
+
+support::watched_for_seconds!(support::watchdog::USUAL);
