@@ -31,8 +31,8 @@ use super::{Action, Channels, Event, Machine, Message, Misuse, Standing, members
 
 /// A participant's part in Lamport's queue.
 ///
-/// A lost message blocks: of a request or an acknowledgement its requester, of a release everybody; two are never inside
-/// for it. Channels out of order let two in.
+/// Two are inside at once if channels are out of order, or lose a request: an acknowledgement that comes in its place says
+/// that nothing older is on its way. A lost acknowledgement blocks its requester, a lost release everybody.
 ///
 /// ```
 /// use turnlock::message::{Action, Event, LamportQueue, Machine};

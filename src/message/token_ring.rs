@@ -46,6 +46,7 @@
 //!   send, asks the next one whether all has come (`mark`, `clear`), and only then sends over another link. So no token
 //!   overtakes another. Whoever leaves clears its own link before it answers. Whoever joins is let in by the one in
 //!   whose part of the circle it is.
+//! - It does not say what a ring of one is. Here tokens go round within it whenever one is missing.
 //! - A process that dies leaves the ring broken until its place is taken up again, by itself or by whoever acts for it
 //!   ([`TokenRing::restarted`]), to go on or to leave.
 
@@ -234,8 +235,30 @@ impl TokenRing {
         }
     }
 
+    /// A ring of one: its tokens go round within it, until those that are lost are found out. None is on its way, since the
+    /// links to it were cleared by those that left.
+    fn go_round_alone(&mut self) {
+        if self.link.next != self.me || self.here.iter().all(Option::is_none) {
+            return;
+        }
+        while let Some(name) = self.here.iter().position(Option::is_none) {
+            // Whoever watches over it may be lost itself, and be made anew first.
+            let tokens = self.here.len();
+            let watcher = (1..tokens).map(|step| (name + tokens - step) % tokens);
+            let Some(mut token) = watcher.into_iter().find_map(|watcher| self.here[watcher].take()) else {
+                return;
+            };
+            token.number += 1;
+            self.token_comes(token);
+        }
+    }
+
     /// Enters if the privilege is here and wanted; sends on what is not wanted, if the link is open.
     fn settle(&mut self, actions: &mut Actions) {
+        let takes_part = !matches!(self.standing, Standing::Absent | Standing::Joining);
+        if takes_part {
+            self.go_round_alone();
+        }
         if self.standing == Standing::Waiting
             && let Some(token) = &mut self.here[0]
         {
@@ -244,7 +267,6 @@ impl TokenRing {
             self.standing = Standing::Inside;
             actions.push(Action::Enter { fencing_token: token.number });
         }
-        let takes_part = !matches!(self.standing, Standing::Absent | Standing::Joining);
         if !takes_part || !self.link.is_open() || self.link.next == self.me {
             return;
         }

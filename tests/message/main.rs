@@ -2,10 +2,13 @@
 #![cfg(not(any(loom, shuttle)))]
 
 mod bakery;
+mod counts;
 mod lamport;
+mod losses;
 mod mesh;
 mod ring;
 mod search;
+mod simulated;
 mod subject;
 mod world;
 

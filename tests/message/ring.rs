@@ -15,7 +15,11 @@ const RING: Plan = QUIET;
 
 #[test]
 fn in_rotation() {
-    holds("two, withdrawals", machines(2, 2), &Plan { requests: 3, withdrawals: 1, overtaken: Some(1), ..RING });
+    holds(
+        "two, withdrawals",
+        machines(2, 2),
+        &Plan { requests: 3, withdrawals: 1, overtaken: Some(1), ..RING },
+    );
     holds("three", machines(3, 2), &Plan { requests: 2, withdrawals: 1, overtaken: Some(2), ..RING });
     holds("three, one token", machines(3, 1), &Plan { requests: 2, overtaken: Some(2), ..RING });
 }

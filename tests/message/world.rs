@@ -200,9 +200,12 @@ impl<A: Subject> World<A> {
             }
     }
 
+    /// Nothing but tokens, which never rest on a ring.
     fn is_quiet_around(&self, me: usize) -> bool {
-        (0..self.n()).all(|peer| {
-            self.links[me * self.n() + peer].is_empty() && self.links[peer * self.n() + me].is_empty()
+        let n = self.n();
+        (0..n).all(|peer| {
+            let mut messages = self.links[me * n + peer].iter().chain(&self.links[peer * n + me]);
+            messages.all(|message| message.token().is_some())
         })
     }
 
@@ -284,6 +287,7 @@ impl<A: Subject> World<A> {
             }
             Step::Withdraw(me) => {
                 self.withdrawals[usize::from(me)] -= 1;
+                self.overtaken[usize::from(me)] = 0;
                 self.tell(me.into(), Event::Withdraw, plan)
             }
             Step::Release(me) => self.tell(me.into(), Event::Release, plan),
