@@ -57,7 +57,7 @@ pub struct RicartAgrawala {
     is_asked_for: bool,
     /// The largest number of the token when it came or was sent; 0: never.
     newest: u64,
-    /// The number with which the token was last sent to each.
+    /// The number with which the token was last sent to each, in its present life.
     sent: Box<[u64]>,
     /// While leaving: the largest number with which the token was sent to this participant.
     on_its_way: u64,
@@ -218,6 +218,10 @@ impl RicartAgrawala {
             }
             Say::Join { life } => {
                 let is_news = self.members.joins(from, life);
+                if is_news {
+                    // What was sent to an earlier life does not come to this one.
+                    self.sent[from] = 0;
+                }
                 let own = self.members.life;
                 actions.push(Action::Send { to: from, message: Say::Welcome { life, own } });
                 if self.standing == Standing::Leaving {

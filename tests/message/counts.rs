@@ -28,9 +28,10 @@ fn the_mesh_sends_nothing_at_home_and_n_otherwise() {
         // Without an end: nobody asks again while its request is under way.
         let patient = Habits { retry: 1_000_000_000, ..Habits::quiet() };
         let counts = counted(n, patient.clone(), |n, me| RicartAgrawala::founding(n, me).unwrap());
-        // The first entry is that of participant 0, at home.
-        assert_eq!(counts.messages["token"], counts.entries - 1, "{n}: {counts:?}");
-        assert_eq!(counts.messages["request"], (n as u64 - 1) * (counts.entries - 1), "{n}: {counts:?}");
+        // Entries at home, while no request has come, cost nothing; each other one has the token sent once.
+        let elsewhere = counts.messages["token"];
+        assert!(elsewhere > 0 && elsewhere < counts.entries, "{n}: {counts:?}");
+        assert_eq!(counts.sum(), n as u64 * elsewhere, "{n}: {counts:?}");
 
         let mut alone = patient;
         alone.entries = 0;
@@ -51,32 +52,32 @@ fn a_ring_sends_n_a_round_for_each_token_entered_or_not() {
             // faster while somebody is inside.
             assert!(counts.sum() >= counts.entries - 1, "{n}: {counts:?}");
             assert!(counts.sum() <= 2 * tokens as u64 * (counts.entries + n as u64), "{n}: {counts:?}");
-            let idle = Habits { think: 1_000_000..1_000_001, entries: 1, ..Habits::quiet() };
+            let idle = Habits { think: 100_000..100_001, entries: 1, ..Habits::quiet() };
             let counts = counted(n, idle, |n, me| TokenRing::founding(n, me, tokens).unwrap());
-            // 1000 hops of each token before anybody wants anything.
-            assert!(counts.sum() >= 999 * tokens as u64, "{n}: {counts:?}");
+            // 100 hops of each token before anybody wants anything.
+            assert!(counts.sum() >= 99 * tokens as u64, "{n}: {counts:?}");
         }
     }
 }
 
 #[test]
 fn the_bakery_sends_four_times_n_less_one_alone_and_more_the_longer_it_waits() {
-    for n in [2, 3, 8, 64] {
+    for n in [2, 3, 8, 16] {
         let others = n as u64 - 1;
         let mut simulation = Simulation::new(
             (0..n).map(|me| Bakery::founding(n, me).unwrap()).collect(),
             1,
-            Habits { entries: 0, ..Habits::quiet() },
+            Habits { entries: 0, retry: 1_000_000, ..Habits::quiet() },
         );
         simulation.want(0, 10);
         simulation.run(1_000_000_000);
         assert_eq!(simulation.counts.sum(), 10 * 4 * others);
         let of = |section| {
-            let habits = Habits { section, entries: 2, ..Habits::quiet() };
+            let habits = Habits { section, entries: 1, ..Habits::quiet() };
             let counts = counted(n, habits, |n, me| Bakery::founding(n, me).unwrap());
             counts.sum() as f64 / counts.entries as f64
         };
-        let (short, long) = (of(10), of(100_000));
+        let (short, long) = (of(10), of(20_000));
         assert!(long > 2.0 * short, "{n}: {short} and {long} messages an entry");
     }
 }

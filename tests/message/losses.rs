@@ -15,12 +15,14 @@ fn hops_until_made_anew(ring: &mut Simulation<TokenRing>, lost: usize) -> u64 {
     while ring.has_token(lost) {
         ring.step();
     }
-    let hops = ring.hops();
+    let (begun, mut hops) = (ring.hops(), ring.hops());
     while !ring.has_token(lost) {
+        // Without the hops to which the very last arrival leads.
+        hops = ring.hops();
         ring.step();
-        assert!(ring.hops() < hops + 1000, "token {lost} is not made anew");
+        assert!(hops < begun + 1000, "token {lost} is not made anew");
     }
-    ring.hops() - hops
+    hops - begun
 }
 
 #[test]
@@ -28,7 +30,8 @@ fn either_token_lost_at_any_moment_is_made_anew_within_n_and_one_hops() {
     for n in [2, 3, 5, 8, 64] {
         let mut most = 0;
         for lost in [0, 1] {
-            for moment in 1..=3 * n as u64 {
+            // Of a large ring not each.
+            for moment in (1..=3 * n as u64).step_by(1 + n / 16) {
                 for section in [10, 5000] {
                     let mut ring = ring(n, 2, moment, section);
                     ring.lose_token(lost, moment);
@@ -80,10 +83,11 @@ fn of_more_tokens_all_but_one_are_made_anew() {
         for left in 0..tokens {
             for moment in 1..=3 * n as u64 {
                 let mut ring = ring(n, tokens, moment, 10);
-                for lost in (0..tokens).filter(|token| *token != left) {
-                    ring.lose_token(lost, moment + lost as u64);
+                while ring.hops() < moment {
+                    ring.step();
                 }
-                while ring.hops() < 8 * moment * tokens as u64 {
+                (0..tokens).filter(|token| *token != left).for_each(|lost| ring.lose_token(lost, 1));
+                while ring.losses_to_come() > 0 {
                     ring.step();
                 }
                 let before = ring.hops();
@@ -92,7 +96,7 @@ fn of_more_tokens_all_but_one_are_made_anew() {
                     assert!(ring.hops() < before + 10_000, "not all of {tokens} tokens are made anew");
                 }
                 assert_eq!(ring.counts.rulings, 0);
-                most = most.max(ring.hops());
+                most = most.max(ring.hops() - before);
             }
         }
         println!(

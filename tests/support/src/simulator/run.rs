@@ -213,6 +213,11 @@ impl<A: Simulated> Simulation<A> {
         self.network.borrow_mut().loses_token.insert(name, hops);
     }
 
+    /// How many of the losses that were asked for have not come yet.
+    pub fn losses_to_come(&self) -> usize {
+        self.network.borrow().loses_token.len()
+    }
+
     /// How often a token was sent.
     pub fn hops(&self) -> u64 {
         self.network.borrow().hops
@@ -347,7 +352,7 @@ impl<A: Simulated> Simulation<A> {
     /// What a participant does next where it stands.
     fn follow(&mut self, me: usize) {
         let (turn, habits) = (self.turn[me], self.habits.clone());
-        let mut dice = |times| self.network.borrow_mut().dice.permille(times);
+        let dice = |times| self.network.borrow_mut().dice.permille(times);
         match self.seen[me] {
             Standing::Idle | Standing::Inside if dice(habits.deaths) => self.die(me),
             Standing::Idle | Standing::Inside if dice(habits.stops) => {
@@ -406,7 +411,8 @@ impl<A: Simulated> Simulation<A> {
             self.is_now(machine);
             self.tell(me, Event::Retry);
         } else {
-            self.seen[me] = Standing::Absent;
+            let machine = self.nodes[me].machine().absent(self.lives[me]);
+            self.is_now(machine);
             self.has_gone(me);
         }
     }
@@ -424,14 +430,11 @@ impl<A: Simulated> Simulation<A> {
             self.alarm(self.habits.retry, Alarm::Return(me));
             return;
         }
-        // One that has departed may have kept its state.
-        let is_absent = self.nodes[me].machine().standing() == Standing::Absent;
-        let keeps = is_absent && self.network.borrow_mut().dice.permille(500);
         self.lives[me] += 1;
-        if !keeps {
+        // Half of those that departed have lost their state; those that died have.
+        if self.network.borrow_mut().dice.permille(500) {
             let machine = self.nodes[me].machine().absent(self.lives[me]);
-            let port = Port { me, network: Rc::clone(&self.network) };
-            self.nodes[me] = Node::new(machine, port).expect("links as the machine needs them");
+            self.is_now(machine);
         }
         self.network.borrow_mut().is_there[me] = true;
         self.tell(me, Event::Join);
