@@ -77,7 +77,7 @@ fn the_bakery_sends_four_times_n_less_one_alone_and_more_the_longer_it_waits() {
             let counts = counted(n, habits, |n, me| Bakery::founding(n, me).unwrap());
             counts.sum() as f64 / counts.entries as f64
         };
-        let (short, long) = (of(10), of(20_000));
+        let (short, long) = (of(10), of(60_000));
         assert!(long > 2.0 * short, "{n}: {short} and {long} messages an entry");
     }
 }

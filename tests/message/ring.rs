@@ -20,8 +20,12 @@ fn in_rotation() {
         machines(2, 2),
         &Plan { requests: 3, withdrawals: 1, overtaken: Some(1), ..RING },
     );
-    holds("three", machines(3, 2), &Plan { requests: 2, withdrawals: 1, overtaken: Some(2), ..RING });
+    holds("three", machines(3, 2), &Plan { requests: 2, overtaken: Some(2), ..RING });
     holds("three, one token", machines(3, 1), &Plan { requests: 2, overtaken: Some(2), ..RING });
+    longer(|| {
+        let plan = Plan { requests: 2, withdrawals: 1, overtaken: Some(2), ..RING };
+        holds("three, withdrawals", machines(3, 2), &plan);
+    });
 }
 
 #[test]
@@ -31,7 +35,9 @@ fn misras_tokens_are_lost_and_made_anew() {
         let name = format!("{n}, two losses");
         holds(&name, machines(n, 2), &Plan { lost_tokens: 2, rulings: true, ..RING });
     }
-    holds("four, a loss", machines(4, 2), &Plan { lost_tokens: 1, ..RING });
+    longer(|| {
+        holds("four, a loss", machines(4, 2), &Plan { lost_tokens: 1, ..RING });
+    });
 }
 
 #[test]
@@ -66,7 +72,7 @@ fn more_tokens() {
     longer(|| {
         holds("two, three tokens, two losses", machines(2, 3), &Plan { lost_tokens: 2, ..RING });
         holds("three, three tokens, two losses", machines(3, 3), &Plan { lost_tokens: 2, ..RING });
-        holds("three, four tokens, three losses", machines(3, 4), &Plan { lost_tokens: 3, ..RING });
+        holds("two, four tokens, two losses", machines(2, 4), &Plan { lost_tokens: 2, ..RING });
     });
 }
 
