@@ -83,11 +83,25 @@ pub enum Mutant {
     NoBarrierAtHome,
     /// The home thread does not look a second time whether it is at home.
     NoSecondLookAtHome,
+    /// By messages: one enters Lamport's queue without waiting for acknowledgements.
+    NoAcknowledgement,
+    /// By messages: whoever passes the token on sends it to the next two that ask for it.
+    TokenTwice,
+    /// By messages: when somebody departs, what others have asked for is forgotten.
+    RequestForgotten,
+    /// By messages: one that has given up keeps the token when it comes.
+    TokenStranded,
+    /// By messages: the counters of Misra's tokens run modulo n, not n + 1.
+    CountersModuloN,
+    /// By messages: what a process remembers of Misra's tokens is a number modulo n + 1, not which token had it.
+    CountersLiteral,
+    /// By messages: a token of more than two that was made anew judges at once, by what is remembered of its namesake.
+    NoFirstRound,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 35] = [
+    pub const ALL: [Mutant; 42] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -123,6 +137,13 @@ impl Mutant {
         Mutant::MembershipUnseen,
         Mutant::NoBarrierAtHome,
         Mutant::NoSecondLookAtHome,
+        Mutant::NoAcknowledgement,
+        Mutant::TokenTwice,
+        Mutant::RequestForgotten,
+        Mutant::TokenStranded,
+        Mutant::CountersModuloN,
+        Mutant::CountersLiteral,
+        Mutant::NoFirstRound,
     ];
 }
 

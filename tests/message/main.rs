@@ -10,6 +10,8 @@ mod ring;
 mod search;
 mod simulated;
 mod subject;
+#[cfg(feature = "mutants")]
+mod with_mutants;
 mod world;
 
 support::watched_for_seconds!(support::watchdog::USUAL);

@@ -66,5 +66,5 @@ fn a_lost_token_blocks_everybody_until_a_ruling() {
 
 #[test]
 fn a_ruling_on_suspicion_makes_two_privileges() {
-    goes_wrong("a suspicion", machines(2), &Plan { suspicions: 1, ..MESH }, "inside at once");
+    goes_wrong("a suspicion", machines(2), &Plan { suspicions: 1, ..MESH }, "is there twice");
 }

@@ -78,5 +78,5 @@ fn more_tokens() {
 
 #[test]
 fn a_ruling_on_suspicion_makes_two_privileges() {
-    goes_wrong("a suspicion", machines(2, 2), &Plan { suspicions: 1, ..RING }, "");
+    goes_wrong("a suspicion", machines(2, 2), &Plan { suspicions: 1, ..RING }, "is there twice");
 }

@@ -89,8 +89,8 @@ struct Edge {
     served: u8,
 }
 
-/// Searches everything that the plan lets happen to these machines: at most one is inside, fencing tokens rise, nobody is
-/// overtaken too often, no machine refuses what comes, and from each state in which somebody waits, joins or leaves there is
+/// Searches everything that the plan lets happen to these machines: at most one is inside, no token is there
+/// twice, fencing tokens rise, nobody is overtaken too often, no machine refuses what comes, and from each state in which somebody waits, joins or leaves there is
 /// a way to where it is served.
 pub fn search<A: Subject>(name: &str, machines: Vec<A>, plan: &Plan) -> Found {
     let n = machines.len();
@@ -110,7 +110,8 @@ pub fn search<A: Subject>(name: &str, machines: Vec<A>, plan: &Plan) -> Found {
         for step in &steps {
             let mut next = world.clone();
             let done = next.take(*step, plan);
-            if let Some(what) = done.wrong {
+            let doubled = || Some(format!("token {} is there twice", next.doubled_token(plan)?));
+            if let Some(what) = done.wrong.or_else(doubled) {
                 wrong = Some((at, Some(*step), what));
                 break 'all;
             }

@@ -12,6 +12,8 @@ pub struct Plan {
     pub withdrawals: u8,
     /// How many times each may depart.
     pub departures: u8,
+    /// Who may: those below this number.
+    pub departs: usize,
     /// How many participants may die.
     pub deaths: u8,
     /// Who is not there may return: with its state, if it departed and this says so.
@@ -46,6 +48,7 @@ pub const QUIET: Plan = Plan {
     requests: 1,
     withdrawals: 0,
     departures: 0,
+    departs: usize::MAX,
     deaths: 0,
     returns: None,
     in_order: true,
@@ -126,7 +129,7 @@ impl<A: Subject> World<A> {
             down: vec![false; n * n],
             requests: vec![plan.requests; n],
             withdrawals: vec![plan.withdrawals; n],
-            departures: vec![plan.departures; n],
+            departures: (0..n).map(|me| if me < plan.departs { plan.departures } else { 0 }).collect(),
             lives: vec![1; n],
             deaths: plan.deaths,
             losses: plan.losses,
@@ -175,6 +178,17 @@ impl<A: Subject> World<A> {
 
     fn has_token_on_its_way(&self) -> bool {
         self.links.iter().flatten().any(|message| message.token().is_some())
+    }
+
+    /// A token that there is twice, where no message is repeated.
+    pub fn doubled_token(&self, plan: &Plan) -> Option<usize> {
+        let count = |token: usize| {
+            let here =
+                (0..self.n()).filter_map(|me| self.machine(me)).filter(|machine| machine.has_token(token));
+            let on_its_way = self.links.iter().flatten().filter(|message| message.token() == Some(token));
+            here.count() + on_its_way.count()
+        };
+        (0..MOST_TOKENS).find(|token| plan.repeats == 0 && count(*token) > 1)
     }
 
     /// No token is anywhere.
