@@ -141,3 +141,83 @@ impl Memory {
         self.seen.iter_mut().enumerate().for_each(|(name, number)| visit(name, number));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Memory, RingToken};
+    use std::collections::{BTreeSet, VecDeque};
+
+    /// Misra's tokens on a ring where either may rest at any process for as long as it likes, and none is lost.
+    #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    struct Ring {
+        /// What each process remembers.
+        counters: Vec<Vec<Option<u16>>>,
+        /// Which tokens rest at each process, and which are on their way from it, in order.
+        resting: Vec<Vec<usize>>,
+        moving: Vec<Vec<usize>>,
+        /// Each token's counter.
+        tokens: [u16; 2],
+    }
+
+    /// Searches every order of moves; returns how many states that was, or none if a token that is not lost is made anew.
+    fn states(n: usize, modulus: usize) -> Option<usize> {
+        let first = Ring {
+            counters: vec![vec![None; 2]; n],
+            resting: (0..n).map(|at| if at == 0 { vec![0, 1] } else { vec![] }).collect(),
+            moving: vec![vec![]; n],
+            tokens: [1 % modulus as u16; 2],
+        };
+        let (mut known, mut ahead) = (BTreeSet::from([first.clone()]), VecDeque::from([first]));
+        while let Some(ring) = ahead.pop_front() {
+            for at in 0..n {
+                for token in ring.resting[at].clone() {
+                    let mut next = ring.clone();
+                    next.resting[at].retain(|other| *other != token);
+                    next.moving[at].push(token);
+                    if known.insert(next.clone()) {
+                        ahead.push_back(next);
+                    }
+                }
+                if ring.moving[at].is_empty() {
+                    continue;
+                }
+                let mut next = ring.clone();
+                let (name, to) = (next.moving[at].remove(0), (at + 1) % n);
+                let token = |name: usize, ring: &Ring| RingToken {
+                    counter: ring.tokens[name],
+                    ..RingToken::first(name)
+                };
+                // A memory made for one participant less than the modulus counts so.
+                let mut memory = Memory::new(modulus - 1, 2);
+                memory.counters = next.counters[to].clone().into();
+                let mut comes = token(name, &next);
+                if memory.judge(&mut comes).is_some() {
+                    return None;
+                }
+                for other in next.resting[to].clone() {
+                    let mut rests = token(other, &next);
+                    memory.meet(&mut comes, &mut rests);
+                    next.tokens[other] = rests.counter;
+                }
+                next.tokens[name] = comes.counter;
+                next.counters[to] = memory.counters.to_vec();
+                next.resting[to].push(name);
+                next.resting[to].sort_unstable();
+                if known.insert(next.clone()) {
+                    ahead.push_back(next);
+                }
+            }
+        }
+        Some(known.len())
+    }
+
+    #[test]
+    fn counters_modulo_n_and_one_make_no_token_anew_falsely_and_modulo_n_do() {
+        for n in 2..=4 {
+            let searched = states(n, n + 1);
+            println!("a ring of {n}, counters modulo {}: {searched:?} states", n + 1);
+            assert!(searched.is_some(), "a ring of {n}: a token is made anew with none lost");
+            assert_eq!(states(n, n), None, "a ring of {n}: counters modulo {n} are enough");
+        }
+    }
+}
