@@ -136,6 +136,8 @@ mod kind;
 #[cfg(not(any(loom, shuttle)))]
 mod layout;
 #[cfg(not(any(loom, shuttle)))]
+pub mod message;
+#[cfg(not(any(loom, shuttle)))]
 mod os;
 #[cfg(not(any(loom, shuttle)))]
 mod recovery;
