@@ -20,7 +20,10 @@ EXIT CODES
   0  shown
   64  the command line is wrong
   66  the file cannot be read or is not a lock file
-  71  standard output cannot be written to; a reader that closes the pipe is no error")]
+  71  standard output cannot be written to; a reader that closes the pipe is no error
+
+A holder's or waiter's line names what it has or wants: shared, so many permits, a range (100-199, both included), the
+beginning of the hash of a key; where it is all of the lock, nothing. --json has the whole: docs/status.md lists its fields.")]
 pub struct Status {
     /// Print JSON (fencing tokens as decimal strings, since they exceed 2^53)
     #[arg(long)]

@@ -319,3 +319,49 @@ fn lines_about_holders_and_waiters_fit_on_a_terminal() {
         assert!(limit::end_of(waiter, "a waiter").success());
     }
 }
+
+/// Every name of a field in it.
+fn fields(json: &serde_json::Value, into: &mut std::collections::BTreeSet<String>) {
+    match json {
+        serde_json::Value::Object(fields_of_it) => {
+            for (name, value) in fields_of_it {
+                into.insert(name.clone());
+                fields(value, into);
+            }
+        }
+        serde_json::Value::Array(values) => values.iter().for_each(|value| fields(value, into)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_page_about_status_has_every_field_of_its_json() {
+    let fixture = Fixture::new();
+    let dies = ["sh", "-c", "kill -9 $$"];
+    for options in [&["--range", "5-6"][..], &["--key", "ada"]] {
+        let name = options[0];
+        let inform = [&["--lock", name, "--on-death", "inform"], options].concat();
+        assert_eq!(fixture.run(&inform, &dies).status.code(), Some(137));
+    }
+    let all: [&[&str]; 4] = [
+        &["--lock", "jobs", "--permits", "1"],
+        &["--lock", "--range", "--range", "7-8"],
+        &["--lock", "--key", "--key", "grace"],
+        &["--lock", "cache", "-x"],
+    ];
+    let mut held: Vec<_> = all.into_iter().map(|options| fixture.hold(options, STAY)).collect();
+    let mut waiter = fixture.command("run", all[0], &["true"]).spawn().unwrap();
+    let status = fixture
+        .until(|status| status["locks"].as_array().unwrap().iter().any(|lock| lock["queue"][0].is_object()));
+    for (holder, _output) in &mut held {
+        kill_both(holder);
+    }
+    assert!(limit::end_of(&mut waiter, "the waiter").success());
+
+    let mut printed = std::collections::BTreeSet::new();
+    fields(&status, &mut printed);
+    let table = include_str!("../../docs/status.md").split("## JSON").nth(1).unwrap();
+    let documented: std::collections::BTreeSet<String> =
+        table.split('`').skip(1).step_by(2).map(String::from).filter(|word| word != "false").collect();
+    assert_eq!(printed, documented);
+}
