@@ -148,11 +148,15 @@ pub fn participants(workers: usize) -> u32 {
     2 * workers as u32 + 2
 }
 
-/// Likewise where a worker may have slots for two parts, or for all keys.
+/// Likewise, of any kind. No more than that: newcomers then have to take the slots of the dead, and reap these, where all would
+/// die before any of them had waited for long enough to look whether those before it are alive.
 fn participants_for(workers: usize, lock: Subject) -> u32 {
     match lock {
-        Subject::Exclusive(_) => participants(workers),
-        Subject::Claims(_) => 16 * workers as u32 + 16,
+        Subject::Exclusive(_) | Subject::Claims(claims::Kind::RwLock) => participants(workers),
+        // Two parts, or permits taken twice, and a participant of its own.
+        Subject::Claims(claims::Kind::Semaphore | claims::Kind::RangeLock) => 3 * workers as u32 + 2,
+        // All keys at once.
+        Subject::Claims(claims::Kind::KeyedLock) => 8 * workers as u32 + 2,
     }
 }
 

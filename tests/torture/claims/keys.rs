@@ -63,6 +63,10 @@ pub fn turn(post: &Post, lock: &KeyedLock, dice: &mut Dice) -> Done {
             }
             post.is_at(InsideExclusive);
             paints(post, 0, &(key..key + 1), acquired, || guard.mark_consistent(), dice)?;
+            if !acquired.previous_owner_died && post.abandons(dice) {
+                post.ledger.leaves(post.me, 0);
+                return guard.abandon();
+            }
             guard
         }};
     }

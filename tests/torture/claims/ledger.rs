@@ -153,6 +153,11 @@ impl Ledger {
         self.leaves_everything(me);
     }
 
+    /// Somebody is about to leave as a dying writer does.
+    pub fn counts_as_dead(&self) {
+        self.risky_deaths.fetch_add(1, SeqCst);
+    }
+
     /// Returns whether somebody may have died inside as a writer since everything was marked consistent.
     pub fn may_be_told(&self, arena: &Arena) -> bool {
         let is_dying = |worker: usize| {

@@ -210,6 +210,17 @@ impl Post<'_> {
         }
     }
 
+    /// Returns whether to leave as a dying owner does. That is the way of one that is to die marking what a dead one left as
+    /// consistent: there has to be something.
+    fn abandons(&self, dice: &mut Dice) -> bool {
+        let is_to_mark = self.note().armed_phase.load(Relaxed) == MarkConsistent as u32;
+        let abandons = is_to_mark && dice.in_hundred(60);
+        if abandons {
+            self.ledger.counts_as_dead();
+        }
+        abandons
+    }
+
     /// A section lasts for a while.
     fn stays(&self, dice: &mut Dice) {
         if dice.in_hundred(30) {
@@ -231,7 +242,7 @@ impl Post<'_> {
         }
     }
 
-    /// Checks that a number is larger than every one that was given before it came.
+    /// Somebody has come in and done what it came for.
     fn goes_on(&self) {
         self.arena.progress.fetch_add(1, Relaxed);
     }

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::arena::Fault;
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::atomic::Ordering::{Relaxed, SeqCst},
     time::Duration,
 };
@@ -228,6 +229,16 @@ fn write<G: ChangesMode + Told>(
     }
     post.is_at(InsideExclusive);
     record.begin_to_write();
+    if !told && post.abandons(dice) {
+        ledger.leaves(post.me, 0);
+        // Not a panic that anybody hears of; the guard is dropped as by one.
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            let _guard = guard;
+            resume_unwind(Box::new(()));
+        }));
+        assert!(dropped.is_err());
+        return Ok(());
+    }
     post.stays(dice);
     record.end_writing();
     post.goes_on();
