@@ -21,6 +21,7 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(debug_assertions), not(any(loom, shuttle))))]
 
 mod arena;
+mod claims;
 mod crew;
 mod oracle;
 mod order;

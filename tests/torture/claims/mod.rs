@@ -118,7 +118,7 @@ const PHASES_OF_PARTS: [Phase; 13] = [
     LockAll,
     InsideAll,
     MarkConsistent,
-    // Of keys only: a range as large as can be has what a reset has.
+    // Of keys only: one that has all numbers can mark them all.
     Reset,
 ];
 
