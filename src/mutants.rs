@@ -91,11 +91,15 @@ pub enum Mutant {
     NoFenceToRevokeReaders,
     /// A dead reader passes for a dead owner.
     DeadReaderIsOwnerDead,
+    /// Permits of a dead participant do not come back.
+    PermitNeverReturned,
+    /// What a dead participant held of a range lock or a keyed lock is not written down.
+    DeadPartNotRecorded,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 39] = [
+    pub const ALL: [Mutant; 41] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -135,6 +139,8 @@ impl Mutant {
         Mutant::NoLookForUpgrade,
         Mutant::NoFenceToRevokeReaders,
         Mutant::DeadReaderIsOwnerDead,
+        Mutant::PermitNeverReturned,
+        Mutant::DeadPartNotRecorded,
     ];
 }
 

@@ -336,4 +336,30 @@ mod with_mutants {
     fn a_membership_without_the_reconfiguration_lock_is_caught() {
         is_caught_on_ring(0, RingAlgorithm::Raynal, Mutant::JoinWithoutLock, None, TWO_INSIDE);
     }
+
+    /// Where participants hold it beside others.
+    fn is_caught_among_claims(kind: claims::Kind, mutant: Mutant, may_show_as: &[Fault]) {
+        is_caught_among(cores() + 1, Subject::Claims(kind), mutant, None, may_show_as);
+    }
+
+    #[test]
+    fn a_dead_reader_that_passes_for_an_owner_is_caught() {
+        is_caught_among_claims(claims::Kind::RwLock, Mutant::DeadReaderIsOwnerDead, &[Fault::FalseNotice]);
+    }
+
+    #[test]
+    fn permits_that_do_not_come_back_are_caught() {
+        let any = [Fault::Lost, Fault::Error, Fault::DoubleEntry];
+        is_caught_among_claims(claims::Kind::Semaphore, Mutant::PermitNeverReturned, &any);
+    }
+
+    #[test]
+    fn a_dead_ones_range_that_is_not_written_down_is_caught() {
+        is_caught_among_claims(claims::Kind::RangeLock, Mutant::DeadPartNotRecorded, &[Fault::Torn]);
+    }
+
+    #[test]
+    fn a_dead_ones_key_that_is_not_written_down_is_caught() {
+        is_caught_among_claims(claims::Kind::KeyedLock, Mutant::DeadPartNotRecorded, &[Fault::Torn]);
+    }
 }

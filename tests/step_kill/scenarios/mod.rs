@@ -99,7 +99,7 @@ pub const ALL: &[Scenario] = &[
     stopping("rwlock: write, the readers' bias revoked", rwlock::revokes_the_readers_bias),
     stopping("rwlock: write, a biased reader inside leaves", rwlock::waits_for_a_reader),
     stopping("rwlock: write, in vain beside a biased reader", rwlock::revokes_in_vain),
-    WRITE_IN_A_DEAD_READERS_PLACE,
+    alone("rwlock: write, a biased reader died inside", rwlock::writes_in_a_dead_readers_place),
     alone("rwlock: write, a writer died inside", rwlock::writes_in_a_dead_writers_place),
     alone("rwlock: write, one died upgrading", rwlock::writes_in_a_dead_upgraders_place),
     stopping("rwlock: upgradable", rwlock::takes_it_upgradable),
@@ -108,7 +108,7 @@ pub const ALL: &[Scenario] = &[
     alone("rwlock: upgrade, given up beside a reader", rwlock::upgrades_in_vain),
     stopping("rwlock: downgrade, a reader asleep behind", rwlock::downgrades),
     alone("rwlock: downgrade to upgradable, and to shared", rwlock::downgrades_twice),
-    stopping("semaphore: two permits", permits::acquires),
+    PERMITS,
     alone("semaphore: permits of a dead one", permits::acquires_what_a_dead_one_had),
     stopping("semaphore: behind a living holder", permits::waits_for_permits),
     alone("semaphore: more permits, by another slot", permits::acquires_more),
@@ -128,8 +128,7 @@ pub const ALL: &[Scenario] = &[
 
 pub const READ_BIASED: Scenario = stopping("rwlock: read, biased", rwlock::reads_biased);
 
-pub const WRITE_IN_A_DEAD_READERS_PLACE: Scenario =
-    alone("rwlock: write, a biased reader died inside", rwlock::writes_in_a_dead_readers_place);
+pub const PERMITS: Scenario = stopping("semaphore: two permits", permits::acquires);
 
 pub const RANGE_OF_A_DEAD_ONE: Scenario =
     alone("ranges: write, a dead holder's", parts::writes_in_a_dead_ones_place);
