@@ -103,11 +103,15 @@ pub enum Mutant {
     CountersLiteral,
     /// By messages: a token of more than two that was made anew judges at once, by what is remembered of its namesake.
     NoFirstRound,
+    /// Permits of a dead participant do not come back.
+    PermitNeverReturned,
+    /// What a dead participant held of a range lock or a keyed lock is not written down.
+    DeadPartNotRecorded,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 45] = [
+    pub const ALL: [Mutant; 47] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -153,6 +157,8 @@ impl Mutant {
         Mutant::TokenStranded,
         Mutant::CountersLiteral,
         Mutant::NoFirstRound,
+        Mutant::PermitNeverReturned,
+        Mutant::DeadPartNotRecorded,
     ];
 }
 
