@@ -41,6 +41,11 @@ const (
 	ErrNoMemory         Status = C.TURNLOCK_ERROR_NO_MEMORY
 	ErrInUse            Status = C.TURNLOCK_ERROR_IN_USE
 	ErrRecursionLimit   Status = C.TURNLOCK_ERROR_RECURSION_LIMIT
+	ErrNotUpgradable    Status = C.TURNLOCK_ERROR_NOT_UPGRADABLE
+	ErrNotExclusive     Status = C.TURNLOCK_ERROR_NOT_EXCLUSIVE
+	ErrPermits          Status = C.TURNLOCK_ERROR_PERMITS
+	ErrTooManyReleased  Status = C.TURNLOCK_ERROR_TOO_MANY_RELEASED
+	ErrEmptyRange       Status = C.TURNLOCK_ERROR_EMPTY_RANGE
 )
 
 // Error is one sentence for the status.

@@ -30,6 +30,9 @@ type FileOptions struct {
 type File struct {
 	mutex  sync.RWMutex
 	handle *C.turnlock_file
+	// isClosed: Close was called. The handle stays until the last lock that opens participants in it is closed too.
+	isClosed bool
+	keepers  int
 }
 
 // Open opens the lock file at path, or creates it. options may be nil.
@@ -102,9 +105,37 @@ func (file *File) with(function func(*C.turnlock_file) C.int32_t) error {
 	}
 	file.mutex.RLock()
 	defer file.mutex.RUnlock()
-	if file.handle == nil {
+	if file.handle == nil || file.isClosed {
 		return closed("lock file")
 	}
+	_, err := call(func() C.int32_t { return function(file.handle) })
+	return err
+}
+
+// keep has the handle stay open until drop.
+func (file *File) keep() error {
+	file.mutex.Lock()
+	defer file.mutex.Unlock()
+	if file.handle == nil || file.isClosed {
+		return closed("lock file")
+	}
+	file.keepers++
+	return nil
+}
+
+func (file *File) drop() {
+	file.mutex.Lock()
+	defer file.mutex.Unlock()
+	file.keepers--
+	if file.isClosed && file.keepers == 0 {
+		_ = file.closeHandle()
+	}
+}
+
+// kept calls the library with the handle of a file that is kept.
+func (file *File) kept(function func(*C.turnlock_file) C.int32_t) error {
+	file.mutex.RLock()
+	defer file.mutex.RUnlock()
 	_, err := call(func() C.int32_t { return function(file.handle) })
 	return err
 }
@@ -149,12 +180,32 @@ func (file *File) RemoveLock(name string) error {
 func (file *File) Close() error {
 	file.mutex.Lock()
 	defer file.mutex.Unlock()
-	if file.handle == nil {
+	if file.handle == nil || file.isClosed {
 		return nil
 	}
+	file.isClosed = true
+	if file.keepers > 0 {
+		return nil
+	}
+	return file.closeHandle()
+}
+
+func (file *File) closeHandle() error {
 	runtime.SetFinalizer(file, nil)
 	handle := file.handle
 	file.handle = nil
 	_, err := call(func() C.int32_t { return C.turnlock_file_close(handle) })
 	return err
+}
+
+// openParticipant takes a slot in the file.
+func openParticipant(file *C.turnlock_file, label string, who **C.turnlock_participant) C.int32_t {
+	options := (*C.turnlock_participant_options)(C.calloc(1, C.sizeof_turnlock_participant_options))
+	defer C.free(unsafe.Pointer(options))
+	options.size = C.sizeof_turnlock_participant_options
+	if label != "" {
+		options.label = C.CString(label)
+		defer C.free(unsafe.Pointer(options.label))
+	}
+	return C.turnlock_participant_open(file, options, who)
 }

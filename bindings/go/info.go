@@ -69,7 +69,23 @@ type ParticipantInfo struct {
 	Pid, Thread uint32
 	Life        Life
 	State       State
+	// Mode is what it has of the lock, or wants.
+	Mode Mode
+	// Permits, of a semaphore: how many it has, or wants.
+	Permits uint32
 }
+
+// Mode is how a lock is held.
+type Mode uint32
+
+// How a lock is held: alone; beside others that read; beside these, with the right to be alone; the latter, waiting for
+// it.
+const (
+	Exclusive  Mode = C.TURNLOCK_MODE_EXCLUSIVE
+	Shared     Mode = C.TURNLOCK_MODE_SHARED
+	Upgradable Mode = C.TURNLOCK_MODE_UPGRADABLE
+	Upgrading  Mode = C.TURNLOCK_MODE_UPGRADING
+)
 
 func infoOf(native *C.turnlock_participant_info) ParticipantInfo {
 	return ParticipantInfo{
@@ -82,14 +98,22 @@ func infoOf(native *C.turnlock_participant_info) ParticipantInfo {
 		Thread:       uint32(native.thread),
 		Life:         Life(native.life),
 		State:        State(native.state),
+		Mode:         Mode(native.mode),
+		Permits:      uint32(native.permits),
 	}
 }
 
 // PreviousOwner is who died holding the lock, last; nil if nobody ever did.
 func (l *exclusive) PreviousOwner() (*DeadOwner, error) {
+	return deadOwner(l.with, func(owner *C.turnlock_previous_owner) C.int32_t { return l.kind.previousOwner(owner) })
+}
+
+func deadOwner(
+	with func(func() C.int32_t) (Status, error), ask func(*C.turnlock_previous_owner) C.int32_t,
+) (*DeadOwner, error) {
 	var native C.turnlock_previous_owner
 	native.size = C.sizeof_turnlock_previous_owner
-	if _, err := l.with(func() C.int32_t { return l.kind.previousOwner(&native) }); err != nil {
+	if _, err := with(func() C.int32_t { return ask(&native) }); err != nil {
 		return nil, unless(err, ErrNotFound)
 	}
 	return &DeadOwner{
@@ -114,13 +138,21 @@ func (l *exclusive) Holder() (*ParticipantInfo, error) {
 // Waiters is who waits for the lock now, first the one that is next; of a ring also who stands in it. Goroutines that wait
 // for the same object are one.
 func (l *exclusive) Waiters() ([]ParticipantInfo, error) {
+	return listed(l.with, func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
+		return l.kind.waiters(capacity, infos, count)
+	})
+}
+
+// listed is all the participants that a function of the library lists.
+func listed(
+	with func(func() C.int32_t) (Status, error),
+	list func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t,
+) ([]ParticipantInfo, error) {
 	natives := make([]C.turnlock_participant_info, 8)
 	for {
 		var count C.size_t
 		natives[0].size = C.sizeof_turnlock_participant_info
-		_, err := l.with(func() C.int32_t {
-			return l.kind.waiters(C.size_t(len(natives)), &natives[0], &count)
-		})
+		_, err := with(func() C.int32_t { return list(C.size_t(len(natives)), &natives[0], &count) })
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,5 @@
 package turnlock
 
-// #include <stdlib.h>
 // #include <turnlock.h>
 import "C"
 
@@ -9,7 +8,6 @@ import (
 	"runtime"
 	"sync"
 	"time"
-	"unsafe"
 )
 
 // LockOptions are what locks of every kind are opened with.
@@ -52,20 +50,9 @@ type exclusive struct {
 	inside  sync.WaitGroup
 }
 
-// openExclusive gives an open lock its participant.
+// open gives an open lock its participant.
 func (l *exclusive) open(file *File, opened kind, label string) error {
-	var text *C.char
-	if label != "" {
-		text = C.CString(label)
-		defer C.free(unsafe.Pointer(text))
-	}
-	err := file.with(func(handle *C.turnlock_file) C.int32_t {
-		options := (*C.turnlock_participant_options)(C.calloc(1, C.sizeof_turnlock_participant_options))
-		defer C.free(unsafe.Pointer(options))
-		options.size = C.sizeof_turnlock_participant_options
-		options.label = text
-		return C.turnlock_participant_open(handle, options, &l.who)
-	})
+	err := file.with(func(handle *C.turnlock_file) C.int32_t { return openParticipant(handle, label, &l.who) })
 	if err != nil {
 		opened.close()
 		return err
@@ -124,17 +111,10 @@ func (l *exclusive) Acquire(ctx context.Context) (Acquired, error) {
 	// Most locks are free, and need nobody to watch over the wait.
 	status, err := call(func() C.int32_t { return l.kind.tryLock(l.who, &native) })
 	if status == ErrWouldBlock {
-		status, err = l.wait(ctx, &native)
+		_, err = wait(ctx, l.closing, l.who, func() C.int32_t { return l.kind.lock(l.who, &native) })
 	}
 	if err != nil {
 		<-l.gate
-		if status == ErrCancelled {
-			if ctx.Err() != nil {
-				err = ctx.Err()
-			} else {
-				err = closed("lock")
-			}
-		}
 		return Acquired{}, err
 	}
 	l.acquired = acquiredOf(&native)
@@ -142,24 +122,31 @@ func (l *exclusive) Acquire(ctx context.Context) (Acquired, error) {
 }
 
 // wait waits in the library, on this goroutine's thread; another goroutine cancels it.
-func (l *exclusive) wait(ctx context.Context, native *C.turnlock_acquired) (Status, error) {
+func wait(
+	ctx context.Context, closing chan struct{}, who *C.turnlock_participant, lock func() C.int32_t,
+) (Status, error) {
 	over := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		select {
 		case <-ctx.Done():
-		case <-l.closing:
+		case <-closing:
 		case <-over:
 			return
 		}
-		C.turnlock_participant_cancel(l.who)
+		C.turnlock_participant_cancel(who)
 	}()
-	status, err := call(func() C.int32_t { return l.kind.lock(l.who, native) })
+	status, err := call(lock)
 	close(over)
 	<-watched
 	// The cancel may have come too late for this wait; it is not for the next one.
-	C.turnlock_participant_clear_cancel(l.who)
+	C.turnlock_participant_clear_cancel(who)
+	if status == ErrCancelled {
+		if err = ctx.Err(); err == nil {
+			err = closed("lock")
+		}
+	}
 	return status, err
 }
 

@@ -46,13 +46,28 @@ func TestMain(main *testing.M) {
 	if path := os.Getenv("TURNLOCK_TEST_DIES_IN"); path != "" {
 		file, err := turnlock.Open(path, &turnlock.FileOptions{Label: "the child"})
 		if err == nil {
-			opened(file, os.Getenv("TURNLOCK_TEST_KIND")).Lock()
+			takeToDie(file, os.Getenv("TURNLOCK_TEST_KIND"))
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(main.Run())
+}
+
+func takeToDie(file *turnlock.File, kind string) {
+	switch kind {
+	case "semaphore":
+		semaphore, err := file.Semaphore(kind, nil)
+		must(err)
+		must(semaphore.Acquire(anywhere, 1))
+	case "rwlock":
+		mutex, err := file.RWMutex(kind, nil)
+		must(err)
+		mutex.Lock()
+	default:
+		opened(file, kind).Lock()
+	}
 }
 
 func must(err error) {

@@ -53,6 +53,11 @@ enum class errc : int {
     no_memory = TURNLOCK_ERROR_NO_MEMORY,
     in_use = TURNLOCK_ERROR_IN_USE,
     recursion_limit = TURNLOCK_ERROR_RECURSION_LIMIT,
+    not_upgradable = TURNLOCK_ERROR_NOT_UPGRADABLE,
+    not_exclusive = TURNLOCK_ERROR_NOT_EXCLUSIVE,
+    permits = TURNLOCK_ERROR_PERMITS,
+    too_many_released = TURNLOCK_ERROR_TOO_MANY_RELEASED,
+    empty_range = TURNLOCK_ERROR_EMPTY_RANGE,
 };
 
 namespace detail {

@@ -17,8 +17,9 @@ namespace detail {
 //     native_abandon(), native_mark_consistent(), native_is_contended()
 //
 // Every failing function has a form with an std::error_code, which never throws. A dead owner is not a failure: the lock
-// is held then, and `owner_died()` says so.
-template <class Derived> class lockable {
+// is held then, and `owner_died()` says so. `is_each_new`: each acquisition has a fencing token of its own, but for those of
+// a recursive lock that is taken again.
+template <class Derived, bool is_each_new = true> class lockable {
 public:
     // Waits as long as it takes.
     void lock(std::error_code &code) noexcept
@@ -144,13 +145,10 @@ protected:
     lockable &operator=(lockable &&) noexcept = default;
     ~lockable() = default;
 
-private:
-    Derived &self() noexcept { return static_cast<Derived &>(*this); }
-
     // A recursive lock that is taken again has the same fencing token, and what came with the first time stands.
     void keep(const turnlock_acquired &acquired) noexcept
     {
-        if (acquired.fencing_token != acquired_.fencing_token)
+        if (!is_each_new || acquired.fencing_token != acquired_.fencing_token)
             acquired_ = acquired;
     }
 
@@ -164,11 +162,34 @@ private:
         return is_taken;
     }
 
+private:
+    Derived &self() noexcept { return static_cast<Derived &>(*this); }
+
     turnlock_acquired acquired_ = sized<turnlock_acquired>();
 };
 
+// All the participants that a function of the C ABI lists: those who wait, say.
+template <class Handle, class Function>
+std::vector<participant_info> listed(const Handle *handle, Function list)
+{
+    std::vector<participant_info> found(8);
+    for (;;) {
+        std::size_t count = 0;
+        std::error_code code;
+        found[0] = sized<participant_info>();
+        succeeded(list(handle, found.size(), found.data(), &count), code);
+        check(code);
+        const bool all = count <= found.size();
+        found.resize(count);
+        if (all)
+            return found;
+    }
+}
+
 // A lock of an exclusive kind that is open. `Calls` names the functions of its kind.
-template <class Calls> class exclusive : public lockable<exclusive<Calls>> {
+template <class Calls> class exclusive : public lockable<exclusive<Calls>, Calls::is_each_new> {
+    using base = lockable<exclusive<Calls>, Calls::is_each_new>;
+
 public:
     using native_handle_type = typename Calls::handle *;
 
@@ -178,7 +199,7 @@ public:
     exclusive &operator=(exclusive &&other) noexcept
     {
         give_up();
-        lockable<exclusive>::operator=(std::move(other));
+        base::operator=(std::move(other));
         handle_ = std::move(other.handle_);
         return *this;
     }
@@ -228,18 +249,7 @@ public:
     // Who waits, first the one that is next. A look at one moment.
     std::vector<participant_info> waiters() const
     {
-        std::vector<participant_info> waiting(8);
-        for (;;) {
-            std::size_t count = 0;
-            std::error_code code;
-            waiting[0] = sized<participant_info>();
-            succeeded(Calls::waiters(handle_.get(), waiting.size(), waiting.data(), &count), code);
-            check(code);
-            const bool all = count <= waiting.size();
-            waiting.resize(count);
-            if (all)
-                return waiting;
-        }
+        return listed(handle_.get(), Calls::waiters);
     }
 
     // Closes it before its time; errc::still_held while the calling thread has it.
@@ -257,8 +267,7 @@ protected:
     owned<typename Calls::handle, Calls::close> handle_;
 
 private:
-    friend lockable<exclusive>;
-    template <class> friend class exclusive_as;
+    friend base;
 
     void give_up() noexcept
     {
@@ -290,7 +299,7 @@ private:
 };
 
 // A lock of an exclusive kind, taken by a participant: `turnlock::as`.
-template <class Calls> class exclusive_as : public lockable<exclusive_as<Calls>> {
+template <class Calls> class exclusive_as : public lockable<exclusive_as<Calls>, Calls::is_each_new> {
 public:
     exclusive_as(const participant &who, const exclusive<Calls> &lock) noexcept
         : who_(who.native_handle()), lock_(lock.native_handle())
@@ -298,7 +307,7 @@ public:
     }
 
 private:
-    friend lockable<exclusive_as>;
+    friend lockable<exclusive_as, Calls::is_each_new>;
 
     auto native_lock(turnlock_acquired *out) const noexcept { return Calls::lock_as(lock_, who_, out); }
     auto native_try_lock(turnlock_acquired *out) const noexcept { return Calls::try_lock_as(lock_, who_, out); }

@@ -22,6 +22,7 @@ namespace detail {
 
 struct mutex_calls {
     using handle = turnlock_mutex;
+    static constexpr bool is_each_new = true;
     static constexpr auto close = turnlock_mutex_close;
     static constexpr auto lock = turnlock_mutex_lock;
     static constexpr auto try_lock = turnlock_mutex_try_lock;

@@ -31,6 +31,7 @@ namespace detail {
 
 struct ring_calls {
     using handle = turnlock_ring;
+    static constexpr bool is_each_new = true;
     static constexpr auto close = turnlock_ring_close;
     static constexpr auto lock = turnlock_ring_lock;
     static constexpr auto try_lock = turnlock_ring_try_lock;
