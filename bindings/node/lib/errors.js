@@ -34,6 +34,11 @@ const STATUS = {
   NO_MEMORY: -29,
   IN_USE: -30,
   RECURSION_LIMIT: -31,
+  NOT_UPGRADABLE: -32,
+  NOT_EXCLUSIVE: -33,
+  PERMITS: -34,
+  TOO_MANY_RELEASED: -35,
+  EMPTY_RANGE: -36,
 };
 const NAMES = new Map(Object.entries(STATUS).map(([name, status]) => [status, name]));
 
@@ -94,6 +99,23 @@ function milliseconds(what, given) {
   return Math.max(given, 0);
 }
 
+// Milliseconds as nanoseconds: 584 years are the longest.
+function nanoseconds(milliseconds) {
+  return milliseconds * 1e6 < 2 ** 64 ? BigInt(Math.floor(milliseconds * 1e6)) : 2n ** 64n - 1n;
+}
+
+// What ends a wait: `timeout` in milliseconds, and in `nanoseconds`, which is null if there is no limit; `signal`.
+function waitOptions(given, { blocks = false } = {}) {
+  const options = object('the options of a wait', given, ['timeout', 'signal']);
+  const { signal } = options;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrongType('options.signal', 'an AbortSignal', signal);
+  if (signal && blocks) {
+    throw new TurnlockError(STATUS.INVALID_ARGUMENT, 'a signal cannot end a wait that blocks this thread: use the promise form');
+  }
+  const timeout = optional(options, 'timeout', Infinity, milliseconds);
+  return { timeout, signal, nanoseconds: timeout === Infinity ? null : nanoseconds(timeout) };
+}
+
 // An object of options, which may be left out. A word that it does not know is refused: no option is ignored.
 function object(what, given, known) {
   if (given === undefined) return {};
@@ -106,4 +128,17 @@ function object(what, given, known) {
   return given;
 }
 
-module.exports = { STATUS, TurnlockError, boolean, milliseconds, name, object, optional, text, uint32, wrongType };
+module.exports = {
+  STATUS,
+  TurnlockError,
+  boolean,
+  milliseconds,
+  name,
+  nanoseconds,
+  object,
+  optional,
+  text,
+  uint32,
+  waitOptions,
+  wrongType,
+};

@@ -3,56 +3,65 @@
 
 const { FLAGS, check, native, options, structs } = require('./native');
 const { STATUS, TurnlockError, boolean, name, object, optional, text, uint32, wrongType } = require('./errors');
-const { Mutex, TurnRing, ours } = require('./kinds');
+const { Mutex, TurnRing } = require('./exclusive');
+const { OpenFile } = require('./openfile');
+const { RwLock } = require('./rwlock');
+const { Semaphore } = require('./semaphore');
 
-const garbage = new FinalizationRegistry((handle) => native.file_close(handle));
+const garbage = new FinalizationRegistry((opened) => opened.drop());
 
 class LockFile {
-  #handle;
+  #opened;
 
   constructor(path, given) {
     const native_ = fileOptions(given);
-    if (path instanceof Opened) this.#handle = path.by(native_);
-    else this.#handle = opened((handle) => native.file_open(text('the path', path), native_, handle));
-    garbage.register(this, this.#handle, this);
+    const handle = [0];
+    if (path instanceof Descriptor) check(native.file_open_descriptor(path.number, native_, handle));
+    else check(native.file_open(text('the path', path), native_, handle));
+    this.#opened = new OpenFile(handle[0]);
+    garbage.register(this, this.#opened, this);
   }
 
   static openDescriptor(descriptor, given) {
     if (typeof descriptor !== 'number') throw wrongType('the descriptor', 'a number', descriptor);
     const isOne = Number.isInteger(descriptor) && descriptor >= 0 && descriptor < 2 ** 31;
-    const number = isOne ? descriptor : -1;
-    return new LockFile(
-      new Opened((native_) => opened((handle) => native.file_open_descriptor(number, native_, handle))),
-      given,
-    );
+    return new LockFile(new Descriptor(isOne ? descriptor : -1), given);
   }
 
   mutex(lockName, given) {
-    return new Mutex(ours, this.#open(), lockName, given);
+    return new Mutex(this.#open(), lockName, given);
   }
 
   turnRing(lockName, given) {
-    return new TurnRing(ours, this.#open(), lockName, given);
+    return new TurnRing(this.#open(), lockName, given);
+  }
+
+  rwLock(lockName, given) {
+    return new RwLock(this.#open(), lockName, given);
+  }
+
+  semaphore(lockName, given) {
+    return new Semaphore(this.#open(), lockName, given);
   }
 
   removeLock(lockName) {
-    check(native.file_remove_lock(this.#open(), name(lockName)));
+    check(native.file_remove_lock(this.#open().handle, name(lockName)));
   }
 
   get path() {
     const length = Buffer.alloc(8);
     for (let path = Buffer.alloc(4097); ; path = Buffer.alloc(Number(length.readBigUInt64LE()) + 1)) {
-      check(native.file_path(this.#open(), path.length, path, length));
+      check(native.file_path(this.#open().handle, path.length, path, length));
       const bytes = Number(length.readBigUInt64LE());
       if (bytes < path.length) return path.toString('utf8', 0, bytes);
     }
   }
 
   close() {
-    if (this.#handle === null) return;
+    if (this.#opened === null) return;
     garbage.unregister(this);
-    native.file_close(this.#handle);
-    this.#handle = null;
+    this.#opened.drop();
+    this.#opened = null;
   }
 
   [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
@@ -60,22 +69,16 @@ class LockFile {
   }
 
   #open() {
-    if (this.#handle === null) throw new TurnlockError(STATUS.CLOSED, 'the lock file is closed: open it again');
-    return this.#handle;
+    if (this.#opened === null) throw new TurnlockError(STATUS.CLOSED, 'the lock file is closed: open it again');
+    return this.#opened;
   }
 }
 
-// In the place of a path: another way to open a file.
-class Opened {
-  constructor(by) {
-    this.by = by;
+// In the place of a path: a descriptor.
+class Descriptor {
+  constructor(number) {
+    this.number = number;
   }
-}
-
-function opened(open) {
-  const handle = [0];
-  check(open(handle));
-  return handle[0];
 }
 
 function fileOptions(given) {

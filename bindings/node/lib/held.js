@@ -1,8 +1,8 @@
 'use strict';
 // A lock that is held, and a participant as others see it.
 
-const { CONTENDED, OWNER_DEAD, check } = require('./native');
-const { STATUS, TurnlockError } = require('./errors');
+const { CONTENDED, OWNER_DEAD, check, decode, room, structs } = require('./native');
+const { STATUS } = require('./errors');
 
 class Held {
   #lock;
@@ -45,6 +45,7 @@ class Held {
 }
 
 const LIVES = ['unknown', 'alive', 'stopped', 'dead'];
+const MODES = [undefined, 'exclusive', 'shared', 'upgradable', 'upgrading'];
 const STATES = [undefined, 'holding', 'queued', 'standing by', 'standing'];
 
 function participantInfo(native) {
@@ -58,16 +59,33 @@ function participantInfo(native) {
     thread: native.thread,
     life: LIVES[native.life] ?? 'unknown',
     state: STATES[native.state] ?? 'unknown',
+    mode: MODES[native.mode] ?? 'unknown',
+    permits: native.permits,
   };
 }
 
-function notOwner() {
-  return new TurnlockError(STATUS.NOT_OWNER, 'this lock was unlocked before');
+// Who died, as `ask` fills it in; null if nobody did.
+function deadOwner(ask) {
+  const bytes = room(structs.previousOwner);
+  const status = ask(bytes);
+  if (status === STATUS.NOT_FOUND) return null;
+  check(status);
+  const { label, pid, thread, fencing_token } = decode(structs.previousOwner, bytes);
+  return { label, pid, thread, fencingToken: BigInt(fencing_token) };
 }
 
-// The story of a wait that another thread made.
-function failure(status, story) {
-  return new TurnlockError(status, story);
+// All the participants that `list` lists.
+function listed(list) {
+  for (let capacity = 8; ; ) {
+    const bytes = room(structs.participantInfo, capacity);
+    const count = Buffer.alloc(8);
+    check(list(capacity, bytes, count));
+    const found = Number(count.readBigUInt64LE());
+    if (found <= capacity) {
+      return Array.from({ length: found }, (_, i) => participantInfo(decode(structs.participantInfo, bytes, i)));
+    }
+    capacity = found;
+  }
 }
 
-module.exports = { Held, check, failure, notOwner, participantInfo };
+module.exports = { Held, deadOwner, listed, participantInfo };

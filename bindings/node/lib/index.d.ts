@@ -2,8 +2,8 @@
  * Locks between processes that are nothing but a memory-mapped file. Programs in other languages that open the same lock
  * take turns with this one.
  *
- * Each lock that is open has a participant (a slot in the file) of its own. Calls of the same object stand in line as one;
- * to stand in the queue separately, open the lock again.
+ * A mutex or a ring that is open has a participant (a slot in the file) of its own; of other kinds each holding has one. Calls
+ * of the same object stand in line as one; to stand in the queue separately, open the lock again.
  */
 
 /** How to open, or create, a lock file. What is left out has the library's default. */
@@ -48,6 +48,18 @@ export interface RingOptions extends LockOptions {
   standing?: boolean;
 }
 
+export interface SemaphoreOptions {
+  /** How many permits it has, if it is created now; 1. */
+  permits?: number;
+  mustExist?: boolean;
+  /** How long a waiter lets others pass before it is queued for good, in milliseconds; 1. */
+  patience?: number;
+  /** No patience: strictly first come first served. */
+  strict?: boolean;
+  /** What the participants of this object call themselves; the file's label. */
+  label?: string;
+}
+
 /** What ends a wait before the lock comes. */
 export interface WaitOptions {
   /** In milliseconds. A negative number is 0: no wait. Infinity, as if nothing were said: no limit. */
@@ -69,6 +81,10 @@ export class LockFile {
   mutex(name: string, options?: MutexOptions): Mutex;
   /** Opens the turn ring of this name, or creates it. */
   turnRing(name: string, options?: RingOptions): TurnRing;
+  /** Opens the reader/writer lock of this name, or creates it. */
+  rwLock(name: string, options?: MutexOptions): RwLock;
+  /** Opens the semaphore of this name, or creates it. */
+  semaphore(name: string, options?: SemaphoreOptions): Semaphore;
   /** Removes a lock that nobody uses, of whatever kind. */
   removeLock(name: string): void;
   /** The path by which the file was opened last, its folder resolved. */
@@ -166,6 +182,105 @@ export class Held {
   [Symbol.dispose](): void;
 }
 
+/** How a reader/writer lock is held: alone; beside others that read; beside these, with the right to become exclusive. */
+export type Mode = 'exclusive' | 'shared' | 'upgradable';
+
+/**
+ * A reader/writer lock: several that read, or one that writes. Everybody waits for the earlier ones that stand in its way.
+ * Each holding has a participant of its own; those who wait by the same object stand in line as one.
+ */
+export class RwLock {
+  private constructor();
+  /** Waits off the main thread. */
+  lock(mode: Mode, options?: WaitOptions): Promise<RwHeld>;
+  /** Waits and blocks this thread. ERR_TURNLOCK_DEADLOCK where this object has the lock and it is not free. */
+  lockSync(mode: Mode, options?: SyncWaitOptions): RwHeld;
+  /** The lock if that needs no waiting; else null. */
+  tryLock(mode: Mode): RwHeld | null;
+  /** Calls `section` while it has the lock, and unlocks; abandons it if `section` throws. */
+  withLock<Result>(
+    mode: Mode,
+    section: (held: RwHeld) => Result | PromiseLike<Result>,
+    options?: WaitOptions,
+  ): Promise<Result>;
+  /** Opens a lock that is not recoverable again, after the data were repaired or given up. */
+  reset(options?: WaitOptions): Promise<void>;
+  /** Who died writing, last. */
+  previousOwner(): DeadOwner | null;
+  holders(): ParticipantInfo[];
+  waiters(): ParticipantInfo[];
+  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has the lock. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A reader/writer lock that is held. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
+export class RwHeld {
+  private constructor();
+  readonly mode: Mode;
+  readonly isHeld: boolean;
+  /** A reader's is that of the last writer: two readers with the same one read the same. */
+  readonly fencingToken: bigint;
+  /** A writer died inside, and nobody has marked consistent yet what it left. */
+  readonly ownerDied: boolean;
+  readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
+  unlock(): void;
+  /** Unlocks as a dying owner does: if it is held exclusively, the next one is told. */
+  abandon(): void;
+  /** Says, holding the lock exclusively after `ownerDied`, that the data are well again. */
+  markConsistent(): void;
+  /** Makes an upgradable hold exclusive; nobody writes in between. Where it fails it is held upgradable as before. */
+  upgrade(options?: WaitOptions): Promise<void>;
+  /** Whether it was upgraded, without waiting. */
+  tryUpgrade(): boolean;
+  /** Makes the hold less than it is; nobody writes in between. */
+  downgrade(mode: 'upgradable' | 'shared'): void;
+  isContended(): boolean;
+  [Symbol.dispose](): void;
+}
+
+/**
+ * A number of permits, of which processes take some for a while, first come first served. Those of a process that dies come
+ * back.
+ */
+export class Semaphore {
+  private constructor();
+  /** Takes so many (1 if nothing is said), all at once. Waits off the main thread. */
+  acquire(count?: number, options?: WaitOptions): Promise<Permits>;
+  /** Waits and blocks this thread. ERR_TURNLOCK_DEADLOCK where this object has permits and there are not enough left. */
+  acquireSync(count?: number, options?: SyncWaitOptions): Permits;
+  /** Permits if that needs no waiting; else null. */
+  tryAcquire(count?: number): Permits | null;
+  /** Calls `section` while it has so many permits, and gives them back. */
+  withPermits<Result>(
+    count: number,
+    section: (permits: Permits) => Result | PromiseLike<Result>,
+    options?: WaitOptions,
+  ): Promise<Result>;
+  /** How many permits there are, taken or not. */
+  readonly permits: number;
+  /** Makes it have so many, for everybody and at once. Those that are taken stay taken. */
+  resize(permits: number): void;
+  holders(): ParticipantInfo[];
+  waiters(): ParticipantInfo[];
+  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has permits. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** Permits that are held. ERR_TURNLOCK_NOT_OWNER once all are given back. */
+export class Permits {
+  private constructor();
+  /** How many are left. */
+  readonly count: number;
+  readonly isHeld: boolean;
+  readonly fencingToken: bigint;
+  /** Gives so many back; all if nothing is said. */
+  release(count?: number): void;
+  isContended(): boolean;
+  [Symbol.dispose](): void;
+}
+
 export interface DeadOwner {
   label: string;
   pid: number;
@@ -186,6 +301,10 @@ export interface ParticipantInfo {
   thread: number;
   life: 'unknown' | 'alive' | 'stopped' | 'dead';
   state: 'holding' | 'queued' | 'standing by' | 'standing' | 'unknown';
+  /** What it has of the lock, or wants. */
+  mode: Mode | 'upgrading' | 'unknown';
+  /** Of a semaphore: how many it has, or wants. */
+  permits: number;
 }
 
 /** A failure of turnlock; its message says which path, what was expected, what to do. */

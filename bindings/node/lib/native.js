@@ -17,6 +17,11 @@ const FLAGS = {
   RING_MUST_EXIST: 1,
   RING_STANDING: 2,
   RING_RELEASE_ON_DEATH: 4,
+  RWLOCK_MUST_EXIST: 1,
+  RWLOCK_STRICT: 2,
+  RWLOCK_RELEASE_ON_DEATH: 4,
+  SEMAPHORE_MUST_EXIST: 1,
+  SEMAPHORE_STRICT: 2,
 };
 
 const library = load();
@@ -79,6 +84,17 @@ const ringOptions = koffi.struct({
   step: 'uint32_t',
   reserved: 'uint32_t',
 });
+const rwlockOptions = koffi.struct({
+  size: 'size_t',
+  flags: 'uint32_t',
+  patience_ns: 'uint64_t',
+});
+const semaphoreOptions = koffi.struct({
+  size: 'size_t',
+  flags: 'uint32_t',
+  permits: 'uint32_t',
+  patience_ns: 'uint64_t',
+});
 const text = koffi.array('char', 64, 'String');
 const previousOwner = koffi.struct({
   size: 'size_t',
@@ -101,6 +117,10 @@ const participantInfo = koffi.struct({
   activity: 'uint32_t',
   label: text,
   program: text,
+  first: 'uint64_t',
+  last: 'uint64_t',
+  permits: 'uint32_t',
+  reserved: 'uint32_t',
 });
 
 // Handles are addresses, so that another thread can be told of them. Structs that are filled in are buffers.
@@ -124,6 +144,22 @@ const functions = {
   mutex_patience: [handle, buffer],
   ring_open: [handle, string, optionsOf(ringOptions), handleOut],
   ring_leave_as: [handle, handle],
+  rwlock_open: [handle, string, optionsOf(rwlockOptions), handleOut],
+  rwlock_upgrade_as: [handle, handle, buffer],
+  rwlock_try_upgrade_as: [handle, handle, buffer],
+  rwlock_downgrade_as: [handle, handle, 'uint32_t'],
+  rwlock_unlock_as: [handle, handle],
+  rwlock_abandon_as: [handle, handle],
+  rwlock_mark_consistent_as: [handle, handle],
+  rwlock_reset_for: [handle, 'uint64_t'],
+  rwlock_previous_owner: [handle, buffer],
+  semaphore_open: [handle, string, optionsOf(semaphoreOptions), handleOut],
+  semaphore_acquire_as: [handle, handle, 'uint32_t', buffer],
+  semaphore_try_acquire_as: [handle, handle, 'uint32_t', buffer],
+  semaphore_acquire_for_as: [handle, handle, 'uint32_t', 'uint64_t', buffer],
+  semaphore_release_as: [handle, handle, 'uint32_t'],
+  semaphore_resize: [handle, 'uint32_t'],
+  semaphore_permits: [handle, buffer],
 };
 for (const kind of ['mutex', 'ring']) {
   Object.assign(functions, {
@@ -137,6 +173,21 @@ for (const kind of ['mutex', 'ring']) {
     [`${kind}_reset_for`]: [handle, 'uint64_t'],
     [`${kind}_previous_owner`]: [handle, buffer],
     [`${kind}_holder`]: [handle, buffer],
+    [`${kind}_waiters`]: [handle, 'size_t', buffer, buffer],
+    [`${kind}_close`]: [handle],
+  });
+}
+for (const mode of ['exclusive', 'shared', 'upgradable']) {
+  Object.assign(functions, {
+    [`rwlock_lock_${mode}_as`]: [handle, handle, buffer],
+    [`rwlock_try_lock_${mode}_as`]: [handle, handle, buffer],
+    [`rwlock_lock_${mode}_for_as`]: [handle, handle, 'uint64_t', buffer],
+  });
+}
+for (const kind of ['rwlock', 'semaphore']) {
+  Object.assign(functions, {
+    [`${kind}_is_contended_as`]: [handle, handle],
+    [`${kind}_holders`]: [handle, 'size_t', buffer, buffer],
     [`${kind}_waiters`]: [handle, 'size_t', buffer, buffer],
     [`${kind}_close`]: [handle],
   });
@@ -181,6 +232,13 @@ function acquiredRoom() {
   return bytes;
 }
 
+// Takes a slot in a file for a participant of that label.
+function openParticipant(file, label) {
+  const participant = [0];
+  check(native.participant_open(file, options(participantOptions, { label: label ?? null }), participant));
+  return participant[0];
+}
+
 module.exports = {
   ABI_VERSION,
   CONTENDED,
@@ -191,8 +249,9 @@ module.exports = {
   decode,
   lastErrorMessage,
   native,
+  openParticipant,
   options,
   room,
-  structs: { fileOptions, mutexOptions, participantInfo, participantOptions, previousOwner, ringOptions },
+  structs: { fileOptions, mutexOptions, participantInfo, previousOwner, ringOptions, rwlockOptions, semaphoreOptions },
   version,
 };

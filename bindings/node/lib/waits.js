@@ -16,9 +16,9 @@ process.on('exit', () => {
   for (const participant of waiting) native.participant_cancel(participant);
 });
 
-// Calls a function of the library, which waits, with a lock and a participant. Gives its status, the story of a failure, and
+// Calls a function of the library, which waits, with a lock, a participant and what else it takes. Gives its status, the story of a failure, and
 // the bytes of what was acquired. Keeps the program alive meanwhile.
-function wait(call, lock, participant) {
+function wait(call, lock, participant, others) {
   return new Promise((resolve, reject) => {
     const worker = idle.pop() ?? new Worker(path.join(__dirname, 'worker.js'), { execArgv: [] });
     const done = () => {
@@ -41,7 +41,7 @@ function wait(call, lock, participant) {
     worker.on('error', failed);
     worker.ref();
     waiting.add(participant);
-    worker.postMessage({ call, lock, participant });
+    worker.postMessage({ call, lock, participant, others });
   });
 }
 

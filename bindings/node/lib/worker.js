@@ -4,8 +4,8 @@
 const { parentPort } = require('node:worker_threads');
 const { acquiredRoom, lastErrorMessage, native } = require('./native');
 
-parentPort.on('message', ({ call, lock, participant }) => {
+parentPort.on('message', ({ call, lock, participant, others }) => {
   const acquired = acquiredRoom();
-  const status = native[call](lock, participant, acquired);
+  const status = native[call](lock, participant, ...others, acquired);
   parentPort.postMessage({ status, story: status < 0 ? lastErrorMessage() : '', acquired });
 });

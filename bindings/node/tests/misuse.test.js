@@ -3,7 +3,7 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
-const { LockFile, Mutex, TurnRing } = require('turnlock');
+const { LockFile, Mutex, RwLock, Semaphore, TurnRing } = require('turnlock');
 const { KINDS, failure, folder, inChild, newFile, until } = require('./support');
 
 const wrongType = { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' };
@@ -63,9 +63,11 @@ test('options that cannot be', (t) => {
   for (const descriptor of [null, '3', undefined, {}]) {
     assert.throws(() => LockFile.openDescriptor(descriptor), wrongType);
   }
-  for (const kind of [Mutex, TurnRing]) {
-    assert.throws(() => new kind(), TypeError);
-    assert.throws(() => kind.prototype.tryLock.call({}), TypeError);
+  for (const kind of [Mutex, TurnRing, RwLock, Semaphore]) {
+    for (const forged of [undefined, null, 7, {}, { handle: 4096 }, file]) {
+      assert.throws(() => new kind(forged, 'lock'), TypeError);
+    }
+    assert.throws(() => kind.prototype.waiters.call({}), TypeError);
   }
   assert.throws(() => LockFile.prototype.mutex.call({}, 'lock'), TypeError);
 });

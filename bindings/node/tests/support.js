@@ -29,7 +29,10 @@ function dieInside(file, kind) {
   const script = `
     const { LockFile } = require('turnlock');
     const [path, kind] = process.argv.slice(1);
-    new LockFile(path, { label: 'the child' })[kind]('lock').lockSync();
+    const lock = new LockFile(path, { label: 'the child' })[kind]('lock');
+    if (kind === 'semaphore') lock.acquireSync();
+    else if (kind === 'rwLock') lock.lockSync('exclusive');
+    else lock.lockSync();
     process.kill(process.pid, 'SIGKILL');`;
   const child = inChild(script, file.path, kind);
   assert.equal(child.signal, 'SIGKILL', child.stderr);

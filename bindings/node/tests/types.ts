@@ -17,6 +17,12 @@ async function program(signal: AbortSignal): Promise<string> {
   } catch (error) {
     if (error instanceof TurnlockError && error.code === 'ERR_TURNLOCK_NOT_RECOVERABLE') await accounts.reset();
   }
+  const reader = await file.rwLock('data').lock('shared', { timeout: 5 });
+  reader.unlock();
+  await file.rwLock('data').withLock('upgradable', (held) => held.upgrade({ signal }));
+  const count: number = await file.semaphore('jobs', { permits: 3 }).withPermits(2, (permits) => permits.count);
+  // @ts-expect-error: there is no such mode
+  file.rwLock('data').tryLock('alone');
   // @ts-expect-error: a name is a string
   file.mutex(7);
   // @ts-expect-error: a blocking wait has no signal
@@ -25,7 +31,7 @@ async function program(signal: AbortSignal): Promise<string> {
   file.mutex('accounts', { recursive: true });
   // @ts-expect-error: only a LockFile opens a lock
   new Mutex();
-  return `${libraryVersion} ${token} ${dead} ${states.join()} ${file.path}`;
+  return `${libraryVersion} ${count} ${token} ${dead} ${states.join()} ${file.path}`;
 }
 
 export { program };

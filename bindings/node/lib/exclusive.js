@@ -1,34 +1,25 @@
 'use strict';
-// The kinds of lock.
+// The exclusive kinds of lock.
 
 const { FLAGS, check, native, options, structs } = require('./native');
-const { STATUS, TurnlockError, boolean, milliseconds, name, object, optional, text, uint32 } = require('./errors');
+const { STATUS, TurnlockError, boolean, milliseconds, name, nanoseconds, object, optional, text, uint32 } = require('./errors');
 const { ExclusiveLock } = require('./lock');
+const { OpenFile } = require('./openfile');
 
 const ALGORITHMS = { 'k-state': 2, raynal: 3, sum: 4 };
 
-// For LockFile alone: the constructors are not to be called with anything else.
-const ours = Symbol('opened by a LockFile');
-
-function notOurs(kind) {
-  return new TypeError(`a ${kind} is opened by LockFile`);
-}
-
 class Mutex extends ExclusiveLock {
-  constructor(key, file, lockName, given) {
-    if (key !== ours) throw notOurs('Mutex');
+  constructor(file, lockName, given) {
     const known = ['mustExist', 'strict', 'releaseOnDeath', 'patience', 'label'];
     const chosen = object('the options of a mutex', given, known);
     const flags =
       (optional(chosen, 'mustExist', false, boolean) ? FLAGS.MUTEX_MUST_EXIST : 0) |
       (optional(chosen, 'strict', false, boolean) ? FLAGS.MUTEX_STRICT : 0) |
       (optional(chosen, 'releaseOnDeath', false, boolean) ? FLAGS.MUTEX_RELEASE_ON_DEATH : 0);
-    const patience = optional(chosen, 'patience', 0, milliseconds);
+    const patience_ns = nanoseconds(optional(chosen, 'patience', 0, milliseconds));
     const label = optional(chosen, 'label', null, text);
-    // 584 years are the longest.
-    const patience_ns = patience * 1e6 < 2 ** 64 ? BigInt(Math.floor(patience * 1e6)) : 2n ** 64n - 1n;
     const handle = [0];
-    check(native.mutex_open(file, name(lockName), options(structs.mutexOptions, { flags, patience_ns }), handle));
+    check(native.mutex_open(OpenFile.handleOf(file), name(lockName), options(structs.mutexOptions, { flags, patience_ns }), handle));
     super('mutex', handle[0], file, label);
   }
 
@@ -40,8 +31,7 @@ class Mutex extends ExclusiveLock {
 }
 
 class TurnRing extends ExclusiveLock {
-  constructor(key, file, lockName, given) {
-    if (key !== ours) throw notOurs('TurnRing');
+  constructor(file, lockName, given) {
     const known = ['algorithm', 'step', 'standing', 'mustExist', 'releaseOnDeath', 'label'];
     const chosen = object('the options of a ring', given, known);
     const algorithm = optional(chosen, 'algorithm', 0, ringAlgorithm);
@@ -52,7 +42,7 @@ class TurnRing extends ExclusiveLock {
       (optional(chosen, 'releaseOnDeath', false, boolean) ? FLAGS.RING_RELEASE_ON_DEATH : 0);
     const label = optional(chosen, 'label', null, text);
     const handle = [0];
-    check(native.ring_open(file, name(lockName), options(structs.ringOptions, { algorithm, flags, step }), handle));
+    check(native.ring_open(OpenFile.handleOf(file), name(lockName), options(structs.ringOptions, { algorithm, flags, step }), handle));
     super('ring', handle[0], file, label);
   }
 
@@ -70,4 +60,4 @@ function ringAlgorithm(what, given) {
   return algorithm;
 }
 
-module.exports = { Mutex, TurnRing, ours };
+module.exports = { Mutex, TurnRing };
