@@ -1,6 +1,9 @@
 package io.github.turnlock;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
+import java.util.Optional;
+import java.util.function.ToIntFunction;
 
 /** Who died holding a lock. */
 public final class DeadOwner {
@@ -16,6 +19,17 @@ public final class DeadOwner {
         pid = Integer.toUnsignedLong(struct.getInt(16));
         thread = Integer.toUnsignedLong(struct.getInt(20));
         label = struct.getString(24, "UTF-8");
+    }
+
+    /** The one that {@code ask} fills in, which gives a status. */
+    static Optional<DeadOwner> found(ToIntFunction<Pointer> ask) {
+        Memory owner = Native.struct(SIZE);
+        int status = ask.applyAsInt(owner);
+        if (status == Status.NOT_FOUND.number()) {
+            return Optional.empty();
+        }
+        Native.check(status);
+        return Optional.of(new DeadOwner(owner));
     }
 
     /** What it called itself. */

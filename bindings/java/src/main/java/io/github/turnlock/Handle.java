@@ -60,6 +60,32 @@ final class Handle {
         }
     }
 
+    /** A handle that several keep open. */
+    static final class Shared {
+        private final Pointer pointer;
+        private final Runnable close;
+        private int keepers = 1;
+
+        Shared(Pointer pointer, Runnable close) {
+            this.pointer = pointer;
+            this.close = close;
+        }
+
+        Pointer pointer() {
+            return pointer;
+        }
+
+        synchronized void keep() {
+            keepers++;
+        }
+
+        synchronized void drop() {
+            if (--keepers == 0) {
+                close.run();
+            }
+        }
+    }
+
     static TurnlockException closed() {
         return new TurnlockException(Status.CLOSED, "it is closed: open it again");
     }

@@ -75,6 +75,8 @@ public final class LockFile implements AutoCloseable {
     }
 
     private final Handle handle;
+    /** Open as long as this file is, or a lock that opens participants in it. */
+    private final Handle.Shared shared;
 
     private LockFile(Options options, BiFunction<Pointer, PointerByReference, Integer> open) {
         Native.load();
@@ -92,7 +94,9 @@ public final class LockFile implements AutoCloseable {
         Native.check(open.apply(struct, opened));
         Reference.reachabilityFence(label);
         Pointer file = opened.getValue();
-        handle = new Handle(() -> Native.turnlock_file_close(file), file, null);
+        Handle.Shared kept = new Handle.Shared(file, () -> Native.turnlock_file_close(file));
+        shared = kept;
+        handle = new Handle(kept::drop, file, null);
         CLEANER.register(this, handle::close);
     }
 
@@ -137,6 +141,26 @@ public final class LockFile implements AutoCloseable {
     /** Opens the turn ring of this name (1 to 63 bytes of UTF-8), or creates it. */
     public TurnRing turnRing(String name, TurnRing.Options options) {
         return handle.use((file, none) -> new TurnRing(file, name, options));
+    }
+
+    /** Opens the reader/writer lock of this name (1 to 63 bytes of UTF-8), or creates it. */
+    public RwLock rwLock(String name) {
+        return rwLock(name, new RwLock.Options());
+    }
+
+    /** Opens the reader/writer lock of this name (1 to 63 bytes of UTF-8), or creates it. */
+    public RwLock rwLock(String name, RwLock.Options options) {
+        return handle.use((file, none) -> new RwLock(shared, name, options));
+    }
+
+    /** Opens the semaphore of this name (1 to 63 bytes of UTF-8), or creates it with one permit. */
+    public TurnSemaphore semaphore(String name) {
+        return semaphore(name, new TurnSemaphore.Options());
+    }
+
+    /** Opens the semaphore of this name (1 to 63 bytes of UTF-8), or creates it. */
+    public TurnSemaphore semaphore(String name, TurnSemaphore.Options options) {
+        return handle.use((file, none) -> new TurnSemaphore(shared, name, options));
     }
 
     /** Removes a lock that nobody uses, of whatever kind. */

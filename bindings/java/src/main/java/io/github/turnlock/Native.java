@@ -4,6 +4,7 @@ import com.sun.jna.Callback;
 import com.sun.jna.Memory;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
+import com.sun.jna.ptr.IntByReference;
 import com.sun.jna.ptr.LongByReference;
 import com.sun.jna.ptr.PointerByReference;
 
@@ -21,6 +22,11 @@ final class Native {
     static final int RING_MUST_EXIST = 1;
     static final int RING_STANDING = 2;
     static final int RING_RELEASE_ON_DEATH = 4;
+    static final int RWLOCK_MUST_EXIST = 1;
+    static final int RWLOCK_STRICT = 2;
+    static final int RWLOCK_RELEASE_ON_DEATH = 4;
+    static final int SEMAPHORE_MUST_EXIST = 1;
+    static final int SEMAPHORE_STRICT = 2;
     static final int ALGORITHM_K_STATE = 2;
     static final int ALGORITHM_RAYNAL = 3;
     static final int ALGORITHM_SUM = 4;
@@ -107,6 +113,63 @@ final class Native {
     static native int turnlock_ring_waiters(Pointer ring, long capacity, Pointer waiters, LongByReference count);
 
     static native int turnlock_ring_leave_as(Pointer ring, Pointer participant);
+
+    static native int turnlock_rwlock_open(Pointer file, byte[] name, Pointer options, PointerByReference rwlock);
+
+    static native int turnlock_rwlock_close(Pointer rwlock);
+
+    static native int turnlock_rwlock_try_lock_exclusive_as(Pointer rwlock, Pointer participant, Pointer acquired);
+
+    static native int turnlock_rwlock_lock_exclusive_for_as(Pointer rwlock, Pointer participant, long nanoseconds, Pointer acquired);
+
+    static native int turnlock_rwlock_try_lock_shared_as(Pointer rwlock, Pointer participant, Pointer acquired);
+
+    static native int turnlock_rwlock_lock_shared_for_as(Pointer rwlock, Pointer participant, long nanoseconds, Pointer acquired);
+
+    static native int turnlock_rwlock_try_lock_upgradable_as(Pointer rwlock, Pointer participant, Pointer acquired);
+
+    static native int turnlock_rwlock_lock_upgradable_for_as(Pointer rwlock, Pointer participant, long nanoseconds, Pointer acquired);
+
+    static native int turnlock_rwlock_upgrade_for_as(Pointer rwlock, Pointer participant, long nanoseconds, Pointer acquired);
+
+    static native int turnlock_rwlock_try_upgrade_as(Pointer rwlock, Pointer participant, Pointer acquired);
+
+    static native int turnlock_rwlock_downgrade_as(Pointer rwlock, Pointer participant, int mode);
+
+    static native int turnlock_rwlock_unlock_as(Pointer rwlock, Pointer participant);
+
+    static native int turnlock_rwlock_abandon_as(Pointer rwlock, Pointer participant);
+
+    static native int turnlock_rwlock_mark_consistent_as(Pointer rwlock, Pointer participant);
+
+    static native int turnlock_rwlock_is_contended_as(Pointer rwlock, Pointer participant);
+
+    static native int turnlock_rwlock_reset_for(Pointer rwlock, long nanoseconds);
+
+    static native int turnlock_rwlock_previous_owner(Pointer rwlock, Pointer owner);
+
+    static native int turnlock_rwlock_holders(Pointer rwlock, long capacity, Pointer infos, LongByReference count);
+
+    static native int turnlock_rwlock_waiters(Pointer rwlock, long capacity, Pointer infos, LongByReference count);
+
+    static native int turnlock_semaphore_open(Pointer file, byte[] name, Pointer options, PointerByReference semaphore);
+
+    static native int turnlock_semaphore_close(Pointer semaphore);
+
+    static native int turnlock_semaphore_try_acquire_as(Pointer semaphore, Pointer participant, int permits, Pointer acquired);
+
+    static native int turnlock_semaphore_acquire_for_as(
+            Pointer semaphore, Pointer participant, int permits, long nanoseconds, Pointer acquired);
+
+    static native int turnlock_semaphore_release_as(Pointer semaphore, Pointer participant, int permits);
+
+    static native int turnlock_semaphore_resize(Pointer semaphore, int permits);
+
+    static native int turnlock_semaphore_permits(Pointer semaphore, IntByReference permits);
+
+    static native int turnlock_semaphore_holders(Pointer semaphore, long capacity, Pointer infos, LongByReference count);
+
+    static native int turnlock_semaphore_waiters(Pointer semaphore, long capacity, Pointer infos, LongByReference count);
 
     static native Pointer turnlock_last_error_message();
 

@@ -1,11 +1,15 @@
 package io.github.turnlock;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
+import com.sun.jna.ptr.LongByReference;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 
 /** A participant at a lock, at one moment. */
 public final class ParticipantInfo {
-    static final long SIZE = 184;
+    static final long SIZE = 208;
 
     /** Whether a participant is alive. */
     public enum Life {
@@ -28,6 +32,19 @@ public final class ParticipantInfo {
         STANDING
     }
 
+    /** What a participant has of a lock, or wants. */
+    public enum Mode {
+        UNKNOWN,
+        /** Alone. */
+        EXCLUSIVE,
+        /** Beside others. */
+        SHARED,
+        /** Beside others, with the right to be alone. */
+        UPGRADABLE,
+        /** Upgradable, waiting to be alone. */
+        UPGRADING
+    }
+
     private final String label;
     private final String program;
     private final long fencingToken;
@@ -37,6 +54,8 @@ public final class ParticipantInfo {
     private final long thread;
     private final Life life;
     private final State state;
+    private final Mode mode;
+    private final int permits;
 
     ParticipantInfo(Pointer struct) {
         fencingToken = struct.getLong(8);
@@ -46,8 +65,38 @@ public final class ParticipantInfo {
         thread = Integer.toUnsignedLong(struct.getInt(32));
         life = known(Life.values(), struct.getInt(36));
         state = known(State.values(), struct.getInt(40));
+        mode = known(Mode.values(), struct.getInt(44));
+        permits = struct.getInt(200);
         label = struct.getString(56, "UTF-8");
         program = struct.getString(120, "UTF-8");
+    }
+
+    /** A function of the library that fills in as many as there is room for, says how many there are, and gives a status. */
+    interface Listing {
+        int list(Pointer lock, long capacity, Pointer infos, LongByReference count);
+    }
+
+    /** The same without the lock. */
+    interface Places {
+        int fill(long capacity, Pointer infos, LongByReference count);
+    }
+
+    static List<ParticipantInfo> listed(Places places) {
+        LongByReference count = new LongByReference(8);
+        for (;;) {
+            long capacity = count.getValue();
+            Memory infos = new Memory(capacity * SIZE);
+            infos.clear();
+            infos.setLong(0, SIZE);
+            Native.check(places.fill(capacity, infos, count));
+            if (count.getValue() <= capacity) {
+                List<ParticipantInfo> found = new ArrayList<>();
+                for (int i = 0; i < count.getValue(); i++) {
+                    found.add(new ParticipantInfo(infos.share(i * SIZE)));
+                }
+                return List.copyOf(found);
+            }
+        }
     }
 
     private static <Word> Word known(Word[] words, int number) {
@@ -97,5 +146,15 @@ public final class ParticipantInfo {
     /** What it does at the lock. */
     public State state() {
         return state;
+    }
+
+    /** What it has of the lock, or wants. */
+    public Mode mode() {
+        return mode;
+    }
+
+    /** Of a semaphore: how many permits it has, or wants. Else 0. */
+    public int permits() {
+        return permits;
     }
 }

@@ -33,6 +33,11 @@ public enum Status {
     NO_MEMORY(-29),
     IN_USE(-30),
     RECURSION_LIMIT(-31),
+    NOT_UPGRADABLE(-32),
+    NOT_EXCLUSIVE(-33),
+    PERMITS(-34),
+    TOO_MANY_RELEASED(-35),
+    EMPTY_RANGE(-36),
     /** A number that this version does not know: a later library has more. */
     UNKNOWN(Integer.MIN_VALUE);
 

@@ -2,11 +2,8 @@ package io.github.turnlock;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.ptr.LongByReference;
-import com.sun.jna.ptr.PointerByReference;
 import java.lang.ref.Reference;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -33,18 +30,13 @@ public abstract class TurnLock implements Lock, AutoCloseable {
     private volatile Acquisition acquisition;
 
     TurnLock(Pointer file, Pointer lock, String label) {
-        PointerByReference opened = new PointerByReference();
+        Pointer participant;
         try {
-            Memory text = Texts.label(label);
-            Memory options = Native.struct(24);
-            options.setPointer(8, text);
-            Native.check(Native.turnlock_participant_open(file, options, opened));
-            Reference.reachabilityFence(text);
+            participant = Participants.open(file, label);
         } catch (RuntimeException failure) {
             calls().close(lock);
             throw failure;
         }
-        Pointer participant = opened.getValue();
         Calls calls = calls();
         // A lock that is held when it is garbage stays held, until the process ends.
         handle = new Handle(() -> {
@@ -176,10 +168,7 @@ public abstract class TurnLock implements Lock, AutoCloseable {
 
     /** Who died holding the lock, last. */
     public Optional<DeadOwner> previousOwner() {
-        return use((lock, participant) -> {
-            Memory owner = Native.struct(DeadOwner.SIZE);
-            return found(calls().previousOwner(lock, owner)) ? Optional.of(new DeadOwner(owner)) : Optional.empty();
-        });
+        return use((lock, participant) -> DeadOwner.found(owner -> calls().previousOwner(lock, owner)));
     }
 
     /** Who has the lock now, dead or alive. */
@@ -192,23 +181,8 @@ public abstract class TurnLock implements Lock, AutoCloseable {
 
     /** Who waits now, first the one that is next; of a ring also who stands in it. */
     public List<ParticipantInfo> waiters() {
-        return use((lock, participant) -> {
-            LongByReference count = new LongByReference(8);
-            for (;;) {
-                long capacity = count.getValue();
-                Memory infos = new Memory(capacity * ParticipantInfo.SIZE);
-                infos.clear();
-                infos.setLong(0, ParticipantInfo.SIZE);
-                Native.check(calls().waiters(lock, capacity, infos, count));
-                if (count.getValue() <= capacity) {
-                    List<ParticipantInfo> found = new ArrayList<>();
-                    for (int i = 0; i < count.getValue(); i++) {
-                        found.add(new ParticipantInfo(infos.share(i * ParticipantInfo.SIZE)));
-                    }
-                    return List.copyOf(found);
-                }
-            }
-        });
+        return use((lock, participant) -> ParticipantInfo.listed(
+                (capacity, infos, count) -> calls().waiters(lock, capacity, infos, count)));
     }
 
     /** There are no conditions between processes. */
