@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds turnlock and installs the command, the C header, the shared and the static library, and a pkg-config file.
+# Builds turnlock and installs the command, the headers for C and C++, the shared and the static library, the manual pages,
+# and what pkg-config and CMake find it by.
 #
 #   ./install.sh [PREFIX]
 #
@@ -55,14 +56,16 @@ if [ -z "$built" ]; then
     built=$target/release
 fi
 
-mkdir -p "$root/bin" "$root/include" "$root/lib/pkgconfig"
+mkdir -p "$root/bin" "$root/include/turnlock" "$root/lib/pkgconfig" "$root/lib/cmake/turnlock" "$root/share/man/man1" \
+    "$root/share/man/man3"
 if [ -z "${DESTDIR:-}" ]; then
     # Without a ".." that was in it.
     prefix=$(cd "$prefix" && pwd)
     root=$prefix
 fi
 install -m 755 "$built/turnlock" "$root/bin/turnlock"
-install -m 644 include/turnlock.h "$root/include/turnlock.h"
+install -m 644 include/turnlock.h bindings/cpp/turnlock.hpp "$root/include/"
+install -m 644 bindings/cpp/turnlock/*.hpp "$root/include/turnlock/"
 install -m 755 "$built/libturnlock.so" "$root/lib/libturnlock.so.$version"
 ln -sf "libturnlock.so.$version" "$root/lib/libturnlock.so.$abi"
 ln -sf "libturnlock.so.$abi" "$root/lib/libturnlock.so"
@@ -79,6 +82,54 @@ Libs: -L\${libdir} -lturnlock
 Libs.private: -lpthread -ldl -lm
 Cflags: -I\${includedir}
 EOF
+
+
+# For find_package(turnlock). It says no path: wherever it lies, the rest lies beside it.
+cat > "$root/lib/cmake/turnlock/turnlockConfig.cmake" <<'EOF'
+get_filename_component(_turnlock_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+if(NOT TARGET turnlock::turnlock)
+  add_library(turnlock::turnlock SHARED IMPORTED)
+  set_target_properties(turnlock::turnlock PROPERTIES
+    IMPORTED_LOCATION "${_turnlock_prefix}/lib/libturnlock.so"
+    INTERFACE_INCLUDE_DIRECTORIES "${_turnlock_prefix}/include")
+  add_library(turnlock::static STATIC IMPORTED)
+  set_target_properties(turnlock::static PROPERTIES
+    IMPORTED_LOCATION "${_turnlock_prefix}/lib/libturnlock.a"
+    INTERFACE_INCLUDE_DIRECTORIES "${_turnlock_prefix}/include"
+    INTERFACE_LINK_LIBRARIES "pthread;dl;m")
+endif()
+unset(_turnlock_prefix)
+EOF
+# Versions before 1.0 are compatible within a minor one, later ones within a major one.
+cat > "$root/lib/cmake/turnlock/turnlockConfigVersion.cmake" <<EOF
+set(PACKAGE_VERSION "$version")
+set(_turnlock_series "^${version%%.*}(\\\\.|\$)")
+EOF
+cat >> "$root/lib/cmake/turnlock/turnlockConfigVersion.cmake" <<'EOF'
+if(PACKAGE_VERSION MATCHES "^(0\\.[0-9]+)\\.")
+  set(_turnlock_series "^(0|${CMAKE_MATCH_1}(\\.[0-9]+)*)$")
+endif()
+if(PACKAGE_FIND_VERSION STREQUAL "" OR
+   (PACKAGE_FIND_VERSION MATCHES "${_turnlock_series}" AND NOT PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION))
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+else()
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+endif()
+if(PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION)
+  set(PACKAGE_VERSION_EXACT TRUE)
+endif()
+unset(_turnlock_series)
+EOF
+
+# A page for each noun; each of its functions is a link to it.
+install -m 644 man/*.1 "$root/share/man/man1/"
+for page in man/*.3; do
+    name=$(basename "$page")
+    install -m 644 "$page" "$root/share/man/man3/"
+    sed -n 's/^\.\\" link: //p' "$page" | while read -r link; do
+        ln -sf "$name" "$root/share/man/man3/$link.3"
+    done
+done
 
 echo "turnlock $version is in $root"
 if [ -n "${DESTDIR:-}" ]; then

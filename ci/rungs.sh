@@ -42,6 +42,7 @@ need() { # need COMMAND...
             setsid | unshare) package=util-linux ;;
             cc) package=gcc ;;
             c++) package=g++ ;;
+            nm) package=binutils ;;
             *) package=$command ;;
         esac
         if command -v "$command" >/dev/null; then

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
 };
-use support::built;
+use support::{built, limit};
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
@@ -81,6 +81,71 @@ fn a_relative_prefix_is_written_down_absolute_and_what_it_says_works() {
     assert!(ran.status.success(), "{script}\n{printed}{}", text(&ran.stderr));
     assert_eq!(printed.matches("alone, with fencing token ").count(), 2, "{printed}");
     assert!(printed.ends_with(&format!("{prefix}/bin/turnlock\n")), "{printed}");
+}
+
+/// A CMake project with the README's program in C, linked both ways, and that in C++.
+const CMAKE_PROJECT: &str = "\
+cmake_minimum_required(VERSION 3.16)
+project(program LANGUAGES C CXX)
+find_package(turnlock 0.1 REQUIRED)
+find_package(turnlock 0.1 REQUIRED) # twice is once
+find_package(turnlock 99 QUIET)
+if(turnlock_FOUND)
+  message(FATAL_ERROR \"version 99 was found\")
+endif()
+foreach(way turnlock static)
+  add_executable(program-${way} program.c)
+  target_link_libraries(program-${way} PRIVATE turnlock::${way})
+endforeach()
+add_executable(program-cpp program.cpp)
+target_compile_features(program-cpp PRIVATE cxx_std_17)
+target_link_libraries(program-cpp PRIVATE turnlock::turnlock)
+";
+
+#[test]
+fn cmake_finds_it_and_so_does_a_cpp_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().canonicalize().unwrap();
+    built_folder(&here);
+    let output = install(&here, &["moved-from"], &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // What CMake reads says no path of its own.
+    fs::rename(here.join("moved-from"), here.join("prefix")).unwrap();
+    fs::write(here.join("CMakeLists.txt"), CMAKE_PROJECT).unwrap();
+    fs::write(here.join("program.c"), c_program()).unwrap();
+    let readme = include_str!("../../bindings/cpp/README.md");
+    let program = readme.split("```cpp\n").nth(1).unwrap().split("```").next().unwrap();
+    fs::write(here.join("program.cpp"), program).unwrap();
+    let script = "cmake -S . -B build -DCMAKE_PREFIX_PATH=$PWD/prefix -DCMAKE_BUILD_TYPE=Release
+        cmake --build build
+        for way in turnlock static cpp; do build/program-$way; done";
+    let ran = limit::output(Command::new("sh").args(["-ec", script]).current_dir(&here)).unwrap();
+    let printed = text(&ran.stdout);
+    assert!(ran.status.success(), "is cmake installed? {printed}{}", text(&ran.stderr));
+    assert_eq!(printed.matches("alone, with fencing token ").count(), 3, "{printed}");
+}
+
+#[test]
+fn every_function_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    built_folder(folder.path());
+    let output = install(folder.path(), &["prefix"], &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let manual = folder.path().join("prefix/share/man");
+    let page =
+        |name: &str| fs::read_to_string(manual.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(page("man1/turnlock.1").contains(".SH TURNLOCK RUN\n"));
+    let header = fs::read_to_string(folder.path().join("prefix/include/turnlock.h")).unwrap();
+    let functions = header.lines().filter_map(|line| {
+        let name = line.split_once('(')?.0.rsplit([' ', '*']).next()?;
+        (name.starts_with("turnlock_") && !line.starts_with([' ', '/'])).then_some(name)
+    });
+    let mut seen = 0;
+    for function in functions {
+        assert!(page(&format!("man3/{function}.3")).contains(&format!(".SS {function}\n")), "{function}");
+        seen += 1;
+    }
+    assert!(seen > 20, "the search found only {seen} functions");
 }
 
 #[test]

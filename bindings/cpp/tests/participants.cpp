@@ -1,0 +1,95 @@
+// Participants: locks that move between threads, and waits that others end.
+
+#include "testing.hpp"
+
+#include <mutex>
+
+TEST(a_participants_lock_is_unlocked_by_another_thread)
+{
+    turnlock::file file("lock");
+    turnlock::mutex mutex(file, "mutex");
+    turnlock::participant_options options;
+    options.label = "task 1";
+    turnlock::participant task(file, options), other(file);
+    auto mine = turnlock::as(task, mutex);
+    auto theirs = turnlock::as(other, mutex);
+    std::unique_lock held(mine);
+    EXPECT(mine.fencing_token() != 0 && !mine.owner_died() && !mine.is_contended());
+    EXPECT(std::string(mutex.holder()->label) == "task 1");
+    EXPECT(!theirs.try_lock() && !theirs.try_lock_for(std::chrono::milliseconds(1)));
+    EXPECT_FAILURE(mine.lock(), turnlock::errc::deadlock);
+    EXPECT_FAILURE(theirs.unlock(), turnlock::errc::not_owner);
+    EXPECT_FAILURE(task.close(), turnlock::errc::still_held);
+    std::thread([&] { held.unlock(); }).join();
+    theirs.lock();
+    theirs.abandon();
+    mine.lock();
+    EXPECT(mine.owner_died());
+    mine.mark_consistent();
+    mine.unlock();
+    task.close();
+    EXPECT_FAILURE(mine.lock(), turnlock::errc::closed);
+}
+
+TEST(a_participant_has_its_turn_in_a_ring)
+{
+    turnlock::file file("lock");
+    turnlock::ring_options options;
+    options.standing = true;
+    turnlock::turn_ring ring(file, "ring", options);
+    turnlock::participant task(file);
+    auto turn = turnlock::as(task, ring);
+    turn.lock();
+    turn.unlock();
+    ring.leave(task);
+    ring.lock();
+    ring.unlock();
+}
+
+TEST(a_wait_of_a_participant_is_cancelled)
+{
+    turnlock::file file("lock");
+    turnlock::mutex mutex(file, "mutex");
+    turnlock::participant task(file);
+    auto mine = turnlock::as(task, mutex);
+    mutex.lock();
+    std::thread waiter([&] { EXPECT_FAILURE(mine.lock(), std::errc::operation_canceled); });
+    while (mutex.waiters().empty())
+        std::this_thread::yield();
+    task.cancel();
+    waiter.join();
+    EXPECT(mutex.waiters().empty());
+    task.cancel();
+    task.clear_cancel();
+    EXPECT(!mine.try_lock_for(std::chrono::milliseconds(1)));
+}
+
+TEST(a_threads_wait_is_cancelled)
+{
+    turnlock::file file("lock");
+    turnlock::mutex mutex(file, "mutex");
+    mutex.lock();
+    turnlock::participant its;
+    std::atomic<bool> is_there{false};
+    std::thread waiter([&] {
+        its = turnlock::participant::current(file);
+        is_there = true;
+        EXPECT_FAILURE(mutex.lock(), turnlock::errc::cancelled);
+    });
+    while (!is_there)
+        std::this_thread::yield();
+    its.cancel();
+    waiter.join();
+}
+
+TEST(a_wait_is_ended_by_what_the_file_asks)
+{
+    turnlock::file_options options;
+    options.is_wait_to_end = [](void *end) { return static_cast<std::int32_t>(*static_cast<std::atomic<bool> *>(end)); };
+    std::atomic<bool> end{true};
+    options.context = &end;
+    turnlock::file file("lock", options);
+    turnlock::mutex mutex(file, "mutex");
+    mutex.lock();
+    std::thread([&] { EXPECT_FAILURE(mutex.lock(), std::errc::interrupted); }).join();
+}

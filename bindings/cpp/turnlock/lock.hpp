@@ -1,0 +1,369 @@
+// What the exclusive kinds of lock have in common: the operations, of threads and of participants.
+
+#ifndef TURNLOCK_LOCK_HPP
+#define TURNLOCK_LOCK_HPP
+
+#include <turnlock/participant.hpp>
+
+#include <exception>
+
+namespace turnlock {
+namespace detail {
+
+// Lock and unlock as the standard library's named requirements have them (BasicLockable, Lockable, TimedLockable), and
+// what a holder can know and do. `Derived` says which function of the C ABI each one is:
+//
+//     native_lock(acquired), native_try_lock(acquired), native_lock_for(nanoseconds, acquired), native_unlock(),
+//     native_abandon(), native_mark_consistent(), native_is_contended()
+//
+// Every failing function has a form with an std::error_code, which never throws. A dead owner is not a failure: the lock
+// is held then, and `owner_died()` says so. `is_each_new`: each acquisition has a fencing token of its own, but for those of
+// a recursive lock that is taken again.
+template <class Derived, bool is_each_new = true> class lockable {
+public:
+    // Waits as long as it takes.
+    void lock(std::error_code &code) noexcept
+    {
+        auto acquired = sized<turnlock_acquired>();
+        if (succeeded(self().native_lock(&acquired), code))
+            keep(acquired);
+    }
+
+    void lock()
+    {
+        std::error_code code;
+        lock(code);
+        check(code);
+    }
+
+    // Whether it was taken at once; if not, `code` is without an error where somebody else has it.
+    [[nodiscard]] bool try_lock(std::error_code &code) noexcept
+    {
+        auto acquired = sized<turnlock_acquired>();
+        return taken(self().native_try_lock(&acquired), acquired, errc::would_block, code);
+    }
+
+    [[nodiscard]] bool try_lock()
+    {
+        std::error_code code;
+        const bool is_taken = try_lock(code);
+        check(code);
+        return is_taken;
+    }
+
+    // Whether it was taken within so long. A negative time is none, one beyond 584 years is that.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period> &time, std::error_code &code)
+    {
+        auto acquired = sized<turnlock_acquired>();
+        return taken(self().native_lock_for(nanoseconds(time), &acquired), acquired, errc::timed_out, code);
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period> &time)
+    {
+        std::error_code code;
+        const bool is_taken = try_lock_for(time, code);
+        check(code);
+        return is_taken;
+    }
+
+    // Whether it was taken by then. How long that is is asked once: a clock that is set meanwhile changes nothing.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time, std::error_code &code)
+    {
+        auto acquired = sized<turnlock_acquired>();
+        return taken(self().native_lock_for(nanoseconds_until(time), &acquired), acquired, errc::timed_out, code);
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time)
+    {
+        std::error_code code;
+        const bool is_taken = try_lock_until(time, code);
+        check(code);
+        return is_taken;
+    }
+
+    // Unlocks. errc::damaged and errc::replaced say that something was seen to have happened to the file: it is unlocked
+    // all the same.
+    void unlock(std::error_code &code) noexcept { succeeded(self().native_unlock(), code); }
+
+    // Unlocks. Who holds the lock gets no exception, as the named requirements want it; what happened to the file is
+    // what the next lock fails with.
+    void unlock()
+    {
+        std::error_code code;
+        unlock(code);
+        if (code != errc::damaged && code != errc::replaced)
+            check(code);
+    }
+
+    // Unlocks as a dying owner does, since the data were left half-done: the next holder is told.
+    void abandon(std::error_code &code) noexcept { succeeded(self().native_abandon(), code); }
+    void abandon()
+    {
+        std::error_code code;
+        abandon(code);
+        check(code);
+    }
+
+    // Says, after `owner_died()`, that the data are well again.
+    void mark_consistent(std::error_code &code) noexcept { succeeded(self().native_mark_consistent(), code); }
+    void mark_consistent()
+    {
+        std::error_code code;
+        mark_consistent(code);
+        check(code);
+    }
+
+    // Whether another participant waits behind the holder, which calls this.
+    [[nodiscard]] bool is_contended() const
+    {
+        const auto status = static_cast<const Derived &>(*this).native_is_contended();
+        std::error_code code;
+        succeeded(status, code);
+        check(code);
+        return status == TURNLOCK_CONTENDED;
+    }
+
+    // Of the acquisition that was made through this object last. Its holder may ask, and nobody else: the lock itself
+    // keeps these from being read while they are written.
+    [[nodiscard]] std::uint64_t fencing_token() const noexcept { return acquired_.fencing_token; }
+    // Whether the holder before died inside. Repair the data and `mark_consistent` before you unlock.
+    [[nodiscard]] bool owner_died() const noexcept { return acquired_.previous_owner_died != 0; }
+    // With it: that holder's process, and its fencing token.
+    [[nodiscard]] std::uint32_t dead_owner_pid() const noexcept { return acquired_.previous_owner_pid; }
+    [[nodiscard]] std::uint64_t dead_owner_fencing_token() const noexcept
+    {
+        return acquired_.previous_owner_fencing_token;
+    }
+
+protected:
+    lockable() noexcept = default;
+    lockable(lockable &&) noexcept = default;
+    lockable &operator=(lockable &&) noexcept = default;
+    ~lockable() = default;
+
+    // A recursive lock that is taken again has the same fencing token, and what came with the first time stands.
+    void keep(const turnlock_acquired &acquired) noexcept
+    {
+        if (!is_each_new || acquired.fencing_token != acquired_.fencing_token)
+            acquired_ = acquired;
+    }
+
+    bool taken(std::int32_t status, const turnlock_acquired &acquired, errc not_now, std::error_code &code) noexcept
+    {
+        const bool is_taken = status >= 0;
+        if (status == static_cast<int>(not_now))
+            code.clear();
+        else if (succeeded(status, code))
+            keep(acquired);
+        return is_taken;
+    }
+
+private:
+    Derived &self() noexcept { return static_cast<Derived &>(*this); }
+
+    turnlock_acquired acquired_ = sized<turnlock_acquired>();
+};
+
+// All the participants that a function of the C ABI lists: those who wait, say.
+template <class Handle, class Function>
+std::vector<participant_info> listed(const Handle *handle, Function list)
+{
+    std::vector<participant_info> found(8);
+    for (;;) {
+        std::size_t count = 0;
+        std::error_code code;
+        found[0] = sized<participant_info>();
+        succeeded(list(handle, found.size(), found.data(), &count), code);
+        check(code);
+        const bool all = count <= found.size();
+        found.resize(count);
+        if (all)
+            return found;
+    }
+}
+
+// A lock of an exclusive kind that is open. `Calls` names the functions of its kind.
+template <class Calls> class exclusive : public lockable<exclusive<Calls>, Calls::is_each_new> {
+    using base = lockable<exclusive<Calls>, Calls::is_each_new>;
+
+public:
+    using native_handle_type = typename Calls::handle *;
+
+    exclusive() noexcept = default;
+    exclusive(exclusive &&) noexcept = default;
+
+    exclusive &operator=(exclusive &&other) noexcept
+    {
+        give_up();
+        base::operator=(std::move(other));
+        handle_ = std::move(other.handle_);
+        return *this;
+    }
+
+    // A lock that the calling thread still has is abandoned: the next holder is told.
+    ~exclusive() { give_up(); }
+
+    // Opens a lock that is not recoverable again, in its turn, after the data were repaired or given up.
+    void reset(std::error_code &code) noexcept { succeeded(Calls::reset(handle_.get()), code); }
+    void reset()
+    {
+        std::error_code code;
+        reset(code);
+        check(code);
+    }
+
+    [[nodiscard]] bool try_reset()
+    {
+        std::error_code code;
+        succeeded(Calls::try_reset(handle_.get()), code);
+        if (code == errc::would_block)
+            return false;
+        check(code);
+        return true;
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_reset_for(const std::chrono::duration<Rep, Period> &time)
+    {
+        std::error_code code;
+        succeeded(Calls::reset_for(handle_.get(), nanoseconds(time)), code);
+        if (code == errc::timed_out)
+            return false;
+        check(code);
+        return true;
+    }
+
+    // Who died holding the lock, last; none if nobody ever did.
+    std::optional<previous_owner> last_dead_owner() const
+    {
+        return found<previous_owner>(Calls::previous_owner);
+    }
+
+    // Who has the lock now, dead or alive. A look at one moment.
+    std::optional<participant_info> holder() const { return found<participant_info>(Calls::holder); }
+
+    // Who waits, first the one that is next. A look at one moment.
+    std::vector<participant_info> waiters() const
+    {
+        return listed(handle_.get(), Calls::waiters);
+    }
+
+    // Closes it before its time; errc::still_held while the calling thread has it.
+    void close(std::error_code &code) noexcept { succeeded(handle_.reset(), code); }
+    void close()
+    {
+        std::error_code code;
+        close(code);
+        check(code);
+    }
+
+    native_handle_type native_handle() const noexcept { return handle_.get(); }
+
+protected:
+    owned<typename Calls::handle, Calls::close> handle_;
+
+private:
+    friend base;
+
+    void give_up() noexcept
+    {
+        while (handle_.reset() == TURNLOCK_ERROR_STILL_HELD && Calls::abandon(handle_.get()) >= 0) {
+        }
+    }
+
+    template <class Struct, class Function> std::optional<Struct> found(Function ask) const
+    {
+        auto answer = sized<Struct>();
+        std::error_code code;
+        succeeded(ask(handle_.get(), &answer), code);
+        if (code == errc::not_found)
+            return std::nullopt;
+        check(code);
+        return answer;
+    }
+
+    auto native_lock(turnlock_acquired *out) const noexcept { return Calls::lock(handle_.get(), out); }
+    auto native_try_lock(turnlock_acquired *out) const noexcept { return Calls::try_lock(handle_.get(), out); }
+    auto native_lock_for(std::uint64_t time, turnlock_acquired *out) const noexcept
+    {
+        return Calls::lock_for(handle_.get(), time, out);
+    }
+    auto native_unlock() const noexcept { return Calls::unlock(handle_.get()); }
+    auto native_abandon() const noexcept { return Calls::abandon(handle_.get()); }
+    auto native_mark_consistent() const noexcept { return Calls::mark_consistent(handle_.get()); }
+    auto native_is_contended() const noexcept { return Calls::is_contended(handle_.get()); }
+};
+
+// A lock of an exclusive kind, taken by a participant: `turnlock::as`.
+template <class Calls> class exclusive_as : public lockable<exclusive_as<Calls>, Calls::is_each_new> {
+public:
+    exclusive_as(const participant &who, const exclusive<Calls> &lock) noexcept
+        : who_(who.native_handle()), lock_(lock.native_handle())
+    {
+    }
+
+private:
+    friend lockable<exclusive_as, Calls::is_each_new>;
+
+    auto native_lock(turnlock_acquired *out) const noexcept { return Calls::lock_as(lock_, who_, out); }
+    auto native_try_lock(turnlock_acquired *out) const noexcept { return Calls::try_lock_as(lock_, who_, out); }
+    auto native_lock_for(std::uint64_t time, turnlock_acquired *out) const noexcept
+    {
+        return Calls::lock_for_as(lock_, who_, time, out);
+    }
+    auto native_unlock() const noexcept { return Calls::unlock_as(lock_, who_); }
+    auto native_abandon() const noexcept { return Calls::abandon_as(lock_, who_); }
+    auto native_mark_consistent() const noexcept { return Calls::mark_consistent_as(lock_, who_); }
+    auto native_is_contended() const noexcept { return Calls::is_contended_as(lock_, who_); }
+
+    const turnlock_participant *who_;
+    const typename Calls::handle *lock_;
+};
+
+} // namespace detail
+
+// A lock as a participant takes it: Lockable like the lock itself, but what is locked belongs to the participant, and may
+// be unlocked from any thread. Both must live as long as it does.
+template <class Calls>
+detail::exclusive_as<Calls> as(const participant &who, const detail::exclusive<Calls> &lock) noexcept
+{
+    return {who, lock};
+}
+
+// Has a lock as long as it lives. Where an exception ends the block the lock is abandoned, since the data may be
+// half-done, and the next holder is told; std::lock_guard unlocks there.
+template <class Lock> class [[nodiscard]] guard {
+public:
+    explicit guard(Lock &lock) : lock_(lock) { lock_.lock(); }
+    guard(const guard &) = delete;
+    guard &operator=(const guard &) = delete;
+
+    // Does nothing if the lock was unlocked or abandoned by hand.
+    ~guard()
+    {
+        std::error_code ignored;
+        if (is_unwinding())
+            lock_.abandon(ignored);
+        else
+            lock_.unlock(ignored);
+    }
+
+    Lock *operator->() const noexcept { return &lock_; }
+
+private:
+    Lock &lock_;
+#if TURNLOCK_HAS_EXCEPTIONS
+    int exceptions_ = std::uncaught_exceptions();
+    bool is_unwinding() const noexcept { return std::uncaught_exceptions() > exceptions_; }
+#else
+    bool is_unwinding() const noexcept { return false; }
+#endif
+};
+
+} // namespace turnlock
+
+#endif

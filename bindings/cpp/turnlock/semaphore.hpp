@@ -1,0 +1,196 @@
+// turnlock::semaphore: a number of permits.
+
+#ifndef TURNLOCK_SEMAPHORE_HPP
+#define TURNLOCK_SEMAPHORE_HPP
+
+#include <turnlock/lock.hpp>
+
+namespace turnlock {
+
+// How to open, or create, a semaphore. One that exists keeps what it was created with.
+struct semaphore_options {
+    // How many permits it has, if it is created now.
+    std::uint32_t permits = 1;
+    // How long a waiter lets others pass before it is queued for good; 0 = the default (1 millisecond).
+    std::chrono::nanoseconds patience = std::chrono::nanoseconds::zero();
+    // No patience: strictly first come first served.
+    bool strict = false;
+    bool must_exist = false;
+};
+
+// Permits, of which each thread takes some for a while, first come first served. Those of a process that dies come back.
+// Unlike those of a std::counting_semaphore they belong to the thread that took them, which gives them back. The forms with a
+// participant take them for it; it has permits of a semaphore once at a time, and any thread gives them back.
+class semaphore {
+public:
+    using native_handle_type = turnlock_semaphore *;
+
+    // Not open: to be assigned to.
+    semaphore() noexcept = default;
+
+    // Opens the semaphore of this name (1 to 63 bytes of UTF-8), or creates it.
+    semaphore(const file &in, detail::text name, const semaphore_options &options = {})
+    {
+        detail::check_whole(name, errc::bad_name);
+        std::error_code code;
+        *this = open(in, name, options, code);
+        detail::check(code);
+    }
+
+    static semaphore
+    open(const file &in, detail::text name, const semaphore_options &options, std::error_code &code) noexcept
+    {
+        semaphore opened;
+        if (!detail::is_whole(name, errc::bad_name, code))
+            return opened;
+        if (options.permits == 0) {
+            code = errc::permits;
+            return opened;
+        }
+        auto native = detail::sized<turnlock_semaphore_options>();
+        native.permits = options.permits;
+        native.patience_ns = detail::nanoseconds(options.patience);
+        native.flags = (options.strict ? TURNLOCK_SEMAPHORE_STRICT : 0) |
+                       (options.must_exist ? TURNLOCK_SEMAPHORE_MUST_EXIST : 0);
+        detail::succeeded(
+            turnlock_semaphore_open(in.native_handle(), name.chars(), &native, opened.handle_.place()), code);
+        return opened;
+    }
+
+    // Takes so many, all at once, waiting as long as it takes; nobody who comes later goes before.
+    void acquire(std::uint32_t permits, std::error_code &code) noexcept
+    {
+        detail::succeeded(turnlock_semaphore_acquire(native_handle(), permits, nullptr), code);
+    }
+
+    void acquire(std::uint32_t permits = 1)
+    {
+        std::error_code code;
+        acquire(permits, code);
+        detail::check(code);
+    }
+
+    void acquire(const participant &who, std::uint32_t permits = 1)
+    {
+        std::error_code code;
+        detail::succeeded(turnlock_semaphore_acquire_as(native_handle(), who.native_handle(), permits, nullptr), code);
+        detail::check(code);
+    }
+
+    [[nodiscard]] bool try_acquire(std::uint32_t permits = 1)
+    {
+        return is_taken(turnlock_semaphore_try_acquire(native_handle(), permits, nullptr), errc::would_block);
+    }
+
+    [[nodiscard]] bool try_acquire(const participant &who, std::uint32_t permits = 1)
+    {
+        return is_taken(turnlock_semaphore_try_acquire_as(native_handle(), who.native_handle(), permits, nullptr),
+                        errc::would_block);
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period> &time, std::uint32_t permits = 1)
+    {
+        const auto status =
+            turnlock_semaphore_acquire_for(native_handle(), permits, detail::nanoseconds(time), nullptr);
+        return is_taken(status, errc::timed_out);
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] bool
+    try_acquire_until(const std::chrono::time_point<Clock, Duration> &time, std::uint32_t permits = 1)
+    {
+        const auto status =
+            turnlock_semaphore_acquire_for(native_handle(), permits, detail::nanoseconds_until(time), nullptr);
+        return is_taken(status, errc::timed_out);
+    }
+
+    // Gives so many back that the calling thread has.
+    void release(std::uint32_t permits, std::error_code &code) noexcept
+    {
+        detail::succeeded(turnlock_semaphore_release(native_handle(), permits), code);
+    }
+
+    void release(std::uint32_t permits = 1)
+    {
+        std::error_code code;
+        release(permits, code);
+        detail::check(code);
+    }
+
+    void release(const participant &who, std::uint32_t permits = 1)
+    {
+        std::error_code code;
+        detail::succeeded(turnlock_semaphore_release_as(native_handle(), who.native_handle(), permits), code);
+        detail::check(code);
+    }
+
+    // How many permits there are, taken or not.
+    std::uint32_t permits() const
+    {
+        std::uint32_t permits = 0;
+        std::error_code code;
+        detail::succeeded(turnlock_semaphore_permits(native_handle(), &permits), code);
+        detail::check(code);
+        return permits;
+    }
+
+    // Makes it have so many, for everybody and at once. Those that are taken stay taken.
+    void resize(std::uint32_t permits)
+    {
+        std::error_code code;
+        detail::succeeded(turnlock_semaphore_resize(native_handle(), permits), code);
+        detail::check(code);
+    }
+
+    // Who has permits now, and who waits for some: `permits` says how many.
+    std::vector<participant_info> holders() const { return detail::listed(native_handle(), turnlock_semaphore_holders); }
+    std::vector<participant_info> waiters() const { return detail::listed(native_handle(), turnlock_semaphore_waiters); }
+
+    // Whether somebody waits, while the calling thread has permits.
+    [[nodiscard]] bool is_contended() const
+    {
+        const auto status = turnlock_semaphore_is_contended(native_handle());
+        std::error_code code;
+        detail::succeeded(status, code);
+        detail::check(code);
+        return status == TURNLOCK_CONTENDED;
+    }
+
+    // After errc::replaced: the semaphore of the same name in the file that is at the path now. Close this one.
+    semaphore reopen() const
+    {
+        semaphore reopened;
+        std::error_code code;
+        detail::succeeded(turnlock_semaphore_reopen(native_handle(), reopened.handle_.place()), code);
+        detail::check(code);
+        return reopened;
+    }
+
+    // Closes it before its time; errc::still_held while the calling thread has permits. An object that is destroyed then
+    // leaves them with the thread.
+    void close()
+    {
+        std::error_code code;
+        detail::succeeded(handle_.reset(), code);
+        detail::check(code);
+    }
+
+    native_handle_type native_handle() const noexcept { return handle_.get(); }
+
+private:
+    static bool is_taken(std::int32_t status, errc not_now)
+    {
+        std::error_code code;
+        const bool is = detail::succeeded(status, code);
+        if (code != not_now)
+            detail::check(code);
+        return is;
+    }
+
+    detail::owned<turnlock_semaphore, turnlock_semaphore_close> handle_;
+};
+
+} // namespace turnlock
+
+#endif

@@ -1,0 +1,121 @@
+// turnlock::turn_ring: a lock whose turn goes round.
+
+#ifndef TURNLOCK_TURN_RING_HPP
+#define TURNLOCK_TURN_RING_HPP
+
+#include <turnlock/lock.hpp>
+
+namespace turnlock {
+
+enum class ring_algorithm : std::uint32_t {
+    any = 0,
+    k_state = TURNLOCK_ALGORITHM_K_STATE,
+    raynal = TURNLOCK_ALGORITHM_RAYNAL,
+    sum = TURNLOCK_ALGORITHM_SUM,
+};
+
+// How to open, or create, a turn ring. A ring that exists keeps what it was created with.
+struct ring_options {
+    // Which it must be. `any`: whichever it is, and Raynal's if it is created now.
+    ring_algorithm algorithm = ring_algorithm::any;
+    // Of the sum ring: from one slot to the next in order of turns; 0 = 1.
+    std::uint32_t step = 0;
+    // Who takes a turn through this object stays in the ring, and the ring waits for it, until `leave`.
+    bool standing = false;
+    // A holder's death needs no repair: the next holder is told, and has nothing to mark consistent.
+    bool release_on_death = false;
+    bool must_exist = false;
+};
+
+namespace detail {
+
+struct ring_calls {
+    using handle = turnlock_ring;
+    static constexpr bool is_each_new = true;
+    static constexpr auto close = turnlock_ring_close;
+    static constexpr auto lock = turnlock_ring_lock;
+    static constexpr auto try_lock = turnlock_ring_try_lock;
+    static constexpr auto lock_for = turnlock_ring_lock_for;
+    static constexpr auto unlock = turnlock_ring_unlock;
+    static constexpr auto abandon = turnlock_ring_abandon;
+    static constexpr auto mark_consistent = turnlock_ring_mark_consistent;
+    static constexpr auto is_contended = turnlock_ring_is_contended;
+    static constexpr auto reset = turnlock_ring_reset;
+    static constexpr auto try_reset = turnlock_ring_try_reset;
+    static constexpr auto reset_for = turnlock_ring_reset_for;
+    static constexpr auto previous_owner = turnlock_ring_previous_owner;
+    static constexpr auto holder = turnlock_ring_holder;
+    static constexpr auto waiters = turnlock_ring_waiters;
+    static constexpr auto lock_as = turnlock_ring_lock_as;
+    static constexpr auto try_lock_as = turnlock_ring_try_lock_as;
+    static constexpr auto lock_for_as = turnlock_ring_lock_for_as;
+    static constexpr auto unlock_as = turnlock_ring_unlock_as;
+    static constexpr auto abandon_as = turnlock_ring_abandon_as;
+    static constexpr auto mark_consistent_as = turnlock_ring_mark_consistent_as;
+    static constexpr auto is_contended_as = turnlock_ring_is_contended_as;
+};
+
+} // namespace detail
+
+// A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it. TimedLockable.
+class turn_ring : public detail::exclusive<detail::ring_calls> {
+public:
+    // Not open: to be assigned to.
+    turn_ring() noexcept = default;
+
+    // Opens the ring of this name (1 to 63 bytes of UTF-8), or creates it.
+    turn_ring(const file &in, detail::text name, const ring_options &options = {})
+    {
+        detail::check_whole(name, errc::bad_name);
+        std::error_code code;
+        *this = open(in, name, options, code);
+        detail::check(code);
+    }
+
+    static turn_ring
+    open(const file &in, detail::text name, const ring_options &options, std::error_code &code) noexcept
+    {
+        turn_ring opened;
+        if (!detail::is_whole(name, errc::bad_name, code))
+            return opened;
+        auto native = detail::sized<turnlock_ring_options>();
+        native.algorithm = static_cast<std::uint32_t>(options.algorithm);
+        native.step = options.step;
+        native.flags = (options.standing ? TURNLOCK_RING_STANDING : 0) |
+                       (options.release_on_death ? TURNLOCK_RING_RELEASE_ON_DEATH : 0) |
+                       (options.must_exist ? TURNLOCK_RING_MUST_EXIST : 0);
+        detail::succeeded(
+            turnlock_ring_open(in.native_handle(), name.chars(), &native, opened.handle_.place()), code);
+        return opened;
+    }
+
+    // The calling thread, if it stands in the ring, leaves it.
+    void leave()
+    {
+        std::error_code code;
+        detail::succeeded(turnlock_ring_leave(native_handle()), code);
+        detail::check(code);
+    }
+
+    // The same for a participant.
+    void leave(const participant &who)
+    {
+        std::error_code code;
+        detail::succeeded(turnlock_ring_leave_as(native_handle(), who.native_handle()), code);
+        detail::check(code);
+    }
+
+    // After errc::replaced: the ring of the same name in the file that is at the path now. Close this one.
+    turn_ring reopen() const
+    {
+        turn_ring reopened;
+        std::error_code code;
+        detail::succeeded(turnlock_ring_reopen(native_handle(), reopened.handle_.place()), code);
+        detail::check(code);
+        return reopened;
+    }
+};
+
+} // namespace turnlock
+
+#endif

@@ -1,0 +1,3 @@
+module github.com/turnlock/turnlock/bindings/go
+
+go 1.19

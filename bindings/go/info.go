@@ -1,0 +1,176 @@
+package turnlock
+
+// #include <turnlock.h>
+import "C"
+
+import (
+	"errors"
+	"time"
+)
+
+// Acquired is what came with an acquisition.
+type Acquired struct {
+	// FencingToken is larger than that of every acquisition of this lock before.
+	FencingToken uint64
+	// OwnerDied: the previous holder died inside. Repair the data and call MarkConsistent before you unlock.
+	OwnerDied bool
+	// DeadOwnerPid and DeadOwnerFencingToken are that holder's process and token.
+	DeadOwnerPid          uint32
+	DeadOwnerFencingToken uint64
+}
+
+func acquiredOf(native *C.turnlock_acquired) Acquired {
+	return Acquired{
+		FencingToken:          uint64(native.fencing_token),
+		OwnerDied:             native.previous_owner_died != 0,
+		DeadOwnerPid:          uint32(native.previous_owner_pid),
+		DeadOwnerFencingToken: uint64(native.previous_owner_fencing_token),
+	}
+}
+
+// DeadOwner is who died holding a lock.
+type DeadOwner struct {
+	Label        string
+	Pid, Thread  uint32
+	FencingToken uint64
+}
+
+// Life is whether a participant is alive.
+type Life uint32
+
+// What is known of a participant's life.
+const (
+	LifeUnknown Life = C.TURNLOCK_LIFE_UNKNOWN
+	Alive       Life = C.TURNLOCK_LIFE_ALIVE
+	Stopped     Life = C.TURNLOCK_LIFE_STOPPED
+	Dead        Life = C.TURNLOCK_LIFE_DEAD
+)
+
+// State is what a participant does at a lock.
+type State uint32
+
+// What a participant does at a lock: it has it; it is in line; it still has patience and lets others pass; it stands in
+// the ring and does not wait now.
+const (
+	Holding    State = C.TURNLOCK_STATE_HOLDING
+	Queued     State = C.TURNLOCK_STATE_QUEUED
+	StandingBy State = C.TURNLOCK_STATE_STANDING_BY
+	Standing   State = C.TURNLOCK_STATE_STANDING
+)
+
+// ParticipantInfo is a participant at a lock, at one moment.
+type ParticipantInfo struct {
+	Label, Program string
+	// FencingToken is a holder's; else 0.
+	FencingToken uint64
+	// Duration is for how long it has held or waited; 0 where nobody knows.
+	Duration    time.Duration
+	Slot        uint32
+	Pid, Thread uint32
+	Life        Life
+	State       State
+	// Mode is what it has of the lock, or wants.
+	Mode Mode
+	// Permits, of a semaphore: how many it has, or wants.
+	Permits uint32
+}
+
+// Mode is how a lock is held.
+type Mode uint32
+
+// How a lock is held: alone; beside others that read; beside these, with the right to be alone; the latter, waiting for
+// it.
+const (
+	Exclusive  Mode = C.TURNLOCK_MODE_EXCLUSIVE
+	Shared     Mode = C.TURNLOCK_MODE_SHARED
+	Upgradable Mode = C.TURNLOCK_MODE_UPGRADABLE
+	Upgrading  Mode = C.TURNLOCK_MODE_UPGRADING
+)
+
+func infoOf(native *C.turnlock_participant_info) ParticipantInfo {
+	return ParticipantInfo{
+		Label:        C.GoString(&native.label[0]),
+		Program:      C.GoString(&native.program[0]),
+		FencingToken: uint64(native.fencing_token),
+		Duration:     time.Duration(native.duration_ns),
+		Slot:         uint32(native.slot),
+		Pid:          uint32(native.pid),
+		Thread:       uint32(native.thread),
+		Life:         Life(native.life),
+		State:        State(native.state),
+		Mode:         Mode(native.mode),
+		Permits:      uint32(native.permits),
+	}
+}
+
+// PreviousOwner is who died holding the lock, last; nil if nobody ever did.
+func (l *exclusive) PreviousOwner() (*DeadOwner, error) {
+	return deadOwner(l.with, func(owner *C.turnlock_previous_owner) C.int32_t { return l.kind.previousOwner(owner) })
+}
+
+func deadOwner(
+	with func(func() C.int32_t) (Status, error), ask func(*C.turnlock_previous_owner) C.int32_t,
+) (*DeadOwner, error) {
+	var native C.turnlock_previous_owner
+	native.size = C.sizeof_turnlock_previous_owner
+	if _, err := with(func() C.int32_t { return ask(&native) }); err != nil {
+		return nil, unless(err, ErrNotFound)
+	}
+	return &DeadOwner{
+		Label:        C.GoString(&native.label[0]),
+		Pid:          uint32(native.pid),
+		Thread:       uint32(native.thread),
+		FencingToken: uint64(native.fencing_token),
+	}, nil
+}
+
+// Holder is who has the lock now, dead or alive; nil if nobody has.
+func (l *exclusive) Holder() (*ParticipantInfo, error) {
+	var native C.turnlock_participant_info
+	native.size = C.sizeof_turnlock_participant_info
+	if _, err := l.with(func() C.int32_t { return l.kind.holder(&native) }); err != nil {
+		return nil, unless(err, ErrNotFound)
+	}
+	info := infoOf(&native)
+	return &info, nil
+}
+
+// Waiters is who waits for the lock now, first the one that is next; of a ring also who stands in it. Goroutines that wait
+// for the same object are one.
+func (l *exclusive) Waiters() ([]ParticipantInfo, error) {
+	return listed(l.with, func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
+		return l.kind.waiters(capacity, infos, count)
+	})
+}
+
+// listed is all the participants that a function of the library lists.
+func listed(
+	with func(func() C.int32_t) (Status, error),
+	list func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t,
+) ([]ParticipantInfo, error) {
+	natives := make([]C.turnlock_participant_info, 8)
+	for {
+		var count C.size_t
+		natives[0].size = C.sizeof_turnlock_participant_info
+		_, err := with(func() C.int32_t { return list(C.size_t(len(natives)), &natives[0], &count) })
+		if err != nil {
+			return nil, err
+		}
+		if int(count) > len(natives) {
+			natives = make([]C.turnlock_participant_info, count)
+			continue
+		}
+		infos := make([]ParticipantInfo, count)
+		for i := range infos {
+			infos[i] = infoOf(&natives[i])
+		}
+		return infos, nil
+	}
+}
+
+func unless(err error, status Status) error {
+	if errors.Is(err, status) {
+		return nil
+	}
+	return err
+}

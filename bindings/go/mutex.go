@@ -1,0 +1,107 @@
+package turnlock
+
+// #include <turnlock.h>
+import "C"
+
+import "time"
+
+// MutexOptions says how to open, or create, a mutex. A mutex that exists keeps what it was created with.
+type MutexOptions struct {
+	LockOptions
+	// Patience is how long a waiter lets others pass before it is queued for good; 0 = the default (1 millisecond).
+	Patience time.Duration
+	// Strict: no patience, strictly first come first served.
+	Strict bool
+}
+
+// Mutex is a mutex in a lock file: one at a time, first come first served after a moment of patience. It is a
+// sync.Locker. There is no recursive one: a goroutine has no identity that could take it again.
+type Mutex struct{ exclusive }
+
+// Mutex opens the mutex of this name (1 to 63 bytes of UTF-8), or creates it. options may be nil.
+func (file *File) Mutex(name string, options *MutexOptions) (*Mutex, error) {
+	if options == nil {
+		options = &MutexOptions{}
+	}
+	if err := withoutNUL(options.Label, ErrInvalidArgument, "label"); err != nil {
+		return nil, err
+	}
+	native := C.turnlock_mutex_options{
+		size:        C.sizeof_turnlock_mutex_options,
+		patience_ns: nanoseconds(options.Patience),
+	}
+	if options.MustExist {
+		native.flags |= C.TURNLOCK_MUTEX_MUST_EXIST
+	}
+	if options.Strict {
+		native.flags |= C.TURNLOCK_MUTEX_STRICT
+	}
+	if options.ReleaseOnDeath {
+		native.flags |= C.TURNLOCK_MUTEX_RELEASE_ON_DEATH
+	}
+	var opened mutexKind
+	err := file.named(name, func(file *C.turnlock_file, name *C.char) C.int32_t {
+		return C.turnlock_mutex_open(file, name, &native, &opened.handle)
+	})
+	if err != nil {
+		return nil, err
+	}
+	mutex := &Mutex{}
+	if err := mutex.open(file, opened, options.Label); err != nil {
+		return nil, err
+	}
+	return mutex, nil
+}
+
+// Patience is how long waiters let others pass here, as its creator said; 0 is strictly first come first served.
+func (mutex *Mutex) Patience() (time.Duration, error) {
+	var patience C.uint64_t
+	_, err := mutex.with(func() C.int32_t {
+		return C.turnlock_mutex_patience(mutex.kind.(mutexKind).handle, &patience)
+	})
+	return time.Duration(patience), err
+}
+
+type mutexKind struct{ handle *C.turnlock_mutex }
+
+func (mutex mutexKind) lock(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
+	return C.turnlock_mutex_lock_as(mutex.handle, who, acquired)
+}
+
+func (mutex mutexKind) tryLock(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
+	return C.turnlock_mutex_try_lock_as(mutex.handle, who, acquired)
+}
+
+func (mutex mutexKind) unlock(who *C.turnlock_participant) C.int32_t {
+	return C.turnlock_mutex_unlock_as(mutex.handle, who)
+}
+
+func (mutex mutexKind) abandon(who *C.turnlock_participant) C.int32_t {
+	return C.turnlock_mutex_abandon_as(mutex.handle, who)
+}
+
+func (mutex mutexKind) markConsistent(who *C.turnlock_participant) C.int32_t {
+	return C.turnlock_mutex_mark_consistent_as(mutex.handle, who)
+}
+
+func (mutex mutexKind) isContended(who *C.turnlock_participant) C.int32_t {
+	return C.turnlock_mutex_is_contended_as(mutex.handle, who)
+}
+
+func (mutex mutexKind) resetFor(nanoseconds C.uint64_t) C.int32_t {
+	return C.turnlock_mutex_reset_for(mutex.handle, nanoseconds)
+}
+
+func (mutex mutexKind) previousOwner(owner *C.turnlock_previous_owner) C.int32_t {
+	return C.turnlock_mutex_previous_owner(mutex.handle, owner)
+}
+
+func (mutex mutexKind) holder(info *C.turnlock_participant_info) C.int32_t {
+	return C.turnlock_mutex_holder(mutex.handle, info)
+}
+
+func (mutex mutexKind) waiters(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
+	return C.turnlock_mutex_waiters(mutex.handle, capacity, infos, count)
+}
+
+func (mutex mutexKind) close() C.int32_t { return C.turnlock_mutex_close(mutex.handle) }

@@ -1,0 +1,231 @@
+package turnlock
+
+// #include <turnlock.h>
+import "C"
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// RWMutexOptions says how to open, or create, a reader/writer lock. One that exists keeps what it was created with.
+type RWMutexOptions struct {
+	LockOptions
+	// Patience is how long a waiter lets others pass before it is queued for good; 0 = the default (1 millisecond).
+	Patience time.Duration
+	// Strict: no patience, strictly first come first served.
+	Strict bool
+}
+
+// RWMutex is a reader/writer lock in a lock file: several goroutines of all processes that read, or one that writes.
+// Everybody waits for the earlier ones that stand in its way. Lock and the like are those of a sync.RWMutex; Acquire gives
+// a Hold, which can be upgraded and downgraded.
+type RWMutex struct {
+	several
+	handle *C.turnlock_rwlock
+	// writer and readers are the holds of Lock and RLock; guarded by the mutex of several.
+	writer  *Hold
+	readers []*Hold
+}
+
+// RWMutex opens the reader/writer lock of this name (1 to 63 bytes of UTF-8), or creates it. options may be nil.
+func (file *File) RWMutex(name string, options *RWMutexOptions) (*RWMutex, error) {
+	if options == nil {
+		options = &RWMutexOptions{}
+	}
+	if err := withoutNUL(options.Label, ErrInvalidArgument, "label"); err != nil {
+		return nil, err
+	}
+	native := C.turnlock_rwlock_options{
+		size:        C.sizeof_turnlock_rwlock_options,
+		patience_ns: nanoseconds(options.Patience),
+	}
+	if options.MustExist {
+		native.flags |= C.TURNLOCK_RWLOCK_MUST_EXIST
+	}
+	if options.Strict {
+		native.flags |= C.TURNLOCK_RWLOCK_STRICT
+	}
+	if options.ReleaseOnDeath {
+		native.flags |= C.TURNLOCK_RWLOCK_RELEASE_ON_DEATH
+	}
+	mutex := &RWMutex{}
+	err := file.named(name, func(file *C.turnlock_file, name *C.char) C.int32_t {
+		return C.turnlock_rwlock_open(file, name, &native, &mutex.handle)
+	})
+	if err != nil {
+		return nil, err
+	}
+	handle := mutex.handle
+	err = mutex.open(file, options.Label, func() C.int32_t { return C.turnlock_rwlock_close(handle) })
+	if err != nil {
+		return nil, err
+	}
+	return mutex, nil
+}
+
+// Acquire takes the lock as mode says (Exclusive, Shared or Upgradable), or waits for it until ctx is done; then nothing is
+// left in the queue, and the error is ctx.Err().
+func (mutex *RWMutex) Acquire(ctx context.Context, mode Mode) (*Hold, error) {
+	return mutex.acquire(ctx, mode, true)
+}
+
+// TryAcquire takes the lock if that needs no waiting; else the error is ErrWouldBlock.
+func (mutex *RWMutex) TryAcquire(mode Mode) (*Hold, error) {
+	return mutex.acquire(context.Background(), mode, false)
+}
+
+func (mutex *RWMutex) acquire(ctx context.Context, mode Mode, waits bool) (*Hold, error) {
+	var try, lock entry
+	switch mode {
+	case Exclusive:
+		try = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
+			return C.turnlock_rwlock_try_lock_exclusive_as(mutex.handle, who, acquired)
+		}
+		lock = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
+			return C.turnlock_rwlock_lock_exclusive_as(mutex.handle, who, acquired)
+		}
+	case Shared:
+		try = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
+			return C.turnlock_rwlock_try_lock_shared_as(mutex.handle, who, acquired)
+		}
+		lock = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
+			return C.turnlock_rwlock_lock_shared_as(mutex.handle, who, acquired)
+		}
+	case Upgradable:
+		try = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
+			return C.turnlock_rwlock_try_lock_upgradable_as(mutex.handle, who, acquired)
+		}
+		lock = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
+			return C.turnlock_rwlock_lock_upgradable_as(mutex.handle, who, acquired)
+		}
+	default:
+		return nil, &Error{ErrInvalidArgument, "a lock is taken as Exclusive, Shared or Upgradable"}
+	}
+	if !waits {
+		lock = nil
+	}
+	who, acquired, err := mutex.take(ctx, try, lock)
+	if err != nil {
+		return nil, err
+	}
+	return &Hold{mutex: mutex, who: who, acquired: acquired}, nil
+}
+
+func (mutex *RWMutex) mustAcquire(mode Mode) *Hold {
+	hold, err := mutex.Acquire(context.Background(), mode)
+	if err != nil {
+		panic(err)
+	}
+	return hold
+}
+
+func (mutex *RWMutex) mayAcquire(mode Mode) *Hold {
+	hold, err := mutex.TryAcquire(mode)
+	if err != nil && err.(*Error).Status != ErrWouldBlock {
+		panic(err)
+	}
+	return hold
+}
+
+// Lock takes the lock to write. It panics with an *Error where Acquire fails. Acquired tells whether the last writer died.
+func (mutex *RWMutex) Lock() { mutex.setWriter(mutex.mustAcquire(Exclusive)) }
+
+// TryLock is whether the lock was taken to write, without waiting.
+func (mutex *RWMutex) TryLock() bool { return mutex.setWriter(mutex.mayAcquire(Exclusive)) }
+
+func (mutex *RWMutex) setWriter(hold *Hold) bool {
+	mutex.several.mutex.Lock()
+	defer mutex.several.mutex.Unlock()
+	if hold != nil {
+		mutex.writer = hold
+	}
+	return hold != nil
+}
+
+// Writer is the hold of Lock, for who has it: to ask what came with it, and to mark consistent. Nil if nobody has.
+func (mutex *RWMutex) Writer() *Hold {
+	mutex.several.mutex.Lock()
+	defer mutex.several.mutex.Unlock()
+	return mutex.writer
+}
+
+// Unlock ends Lock. It panics with an *Error if the lock is not held so.
+func (mutex *RWMutex) Unlock() {
+	mutex.several.mutex.Lock()
+	hold := mutex.writer
+	mutex.writer = nil
+	mutex.several.mutex.Unlock()
+	hold.mustRelease()
+}
+
+// RLock takes the lock to read, beside others that do. It panics with an *Error where Acquire fails.
+func (mutex *RWMutex) RLock() { mutex.addReader(mutex.mustAcquire(Shared)) }
+
+// TryRLock is whether the lock was taken to read, without waiting.
+func (mutex *RWMutex) TryRLock() bool { return mutex.addReader(mutex.mayAcquire(Shared)) }
+
+func (mutex *RWMutex) addReader(hold *Hold) bool {
+	mutex.several.mutex.Lock()
+	defer mutex.several.mutex.Unlock()
+	if hold != nil {
+		mutex.readers = append(mutex.readers, hold)
+	}
+	return hold != nil
+}
+
+// RUnlock ends one RLock. It panics with an *Error if the lock is not held so.
+func (mutex *RWMutex) RUnlock() {
+	mutex.several.mutex.Lock()
+	var hold *Hold
+	if last := len(mutex.readers) - 1; last >= 0 {
+		hold, mutex.readers = mutex.readers[last], mutex.readers[:last]
+	}
+	mutex.several.mutex.Unlock()
+	hold.mustRelease()
+}
+
+// RLocker is a sync.Locker whose Lock and Unlock are RLock and RUnlock.
+func (mutex *RWMutex) RLocker() sync.Locker { return (*readLocker)(mutex) }
+
+type readLocker RWMutex
+
+func (reader *readLocker) Lock()   { (*RWMutex)(reader).RLock() }
+func (reader *readLocker) Unlock() { (*RWMutex)(reader).RUnlock() }
+
+// Reset opens a lock that is not recoverable again, beside nobody, after the data were repaired or given up.
+func (mutex *RWMutex) Reset(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		status, err := mutex.with(func() C.int32_t {
+			return C.turnlock_rwlock_reset_for(mutex.handle, nanoseconds(50*time.Millisecond))
+		})
+		if status != ErrTimedOut {
+			return err
+		}
+	}
+}
+
+// PreviousOwner is who died writing, last; nil if nobody ever did.
+func (mutex *RWMutex) PreviousOwner() (*DeadOwner, error) {
+	return deadOwner(mutex.with, func(owner *C.turnlock_previous_owner) C.int32_t {
+		return C.turnlock_rwlock_previous_owner(mutex.handle, owner)
+	})
+}
+
+// Holders is who has the lock now, and as what.
+func (mutex *RWMutex) Holders() ([]ParticipantInfo, error) {
+	return listed(mutex.with, func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
+		return C.turnlock_rwlock_holders(mutex.handle, capacity, infos, count)
+	})
+}
+
+// Waiters is who waits for the lock now, and as what. Goroutines that wait for this object are one.
+func (mutex *RWMutex) Waiters() ([]ParticipantInfo, error) {
+	return listed(mutex.with, func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
+		return C.turnlock_rwlock_waiters(mutex.handle, capacity, infos, count)
+	})
+}

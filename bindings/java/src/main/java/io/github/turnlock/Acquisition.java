@@ -1,0 +1,50 @@
+package io.github.turnlock;
+
+import com.sun.jna.Pointer;
+
+/** What came with an acquisition. To close it unlocks. */
+public final class Acquisition implements AutoCloseable {
+    static final long SIZE = 32;
+
+    private final TurnLock lock;
+    private final boolean ownerDied;
+    private final long fencingToken;
+    private final long deadOwnerFencingToken;
+    private final long deadOwnerPid;
+
+    Acquisition(TurnLock lock, int status, Pointer acquired) {
+        this.lock = lock;
+        ownerDied = status == Native.OWNER_DEAD;
+        fencingToken = acquired.getLong(8);
+        deadOwnerFencingToken = acquired.getLong(16);
+        deadOwnerPid = Integer.toUnsignedLong(acquired.getInt(24));
+    }
+
+    /** Larger than that of every acquisition of this lock before. */
+    public long fencingToken() {
+        return fencingToken;
+    }
+
+    /** The previous holder died inside: repair the data and {@link TurnLock#markConsistent} before you unlock. */
+    public boolean ownerDied() {
+        return ownerDied;
+    }
+
+    /** That holder's process; 0 if it did not die. */
+    public long deadOwnerPid() {
+        return deadOwnerPid;
+    }
+
+    /** That holder's fencing token; 0 if it did not die. */
+    public long deadOwnerFencingToken() {
+        return deadOwnerFencingToken;
+    }
+
+    /** Unlocks, if that was not done. */
+    @Override
+    public void close() {
+        if (lock.isHeldByCurrentThread() && lock.acquisition() == this) {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,185 @@
+package io.github.turnlock;
+
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import com.sun.jna.ptr.IntByReference;
+import com.sun.jna.ptr.PointerByReference;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * A number of permits, of which threads of all processes take some for a while, first come first served. Those of a process
+ * that dies come back. What is taken is {@link Permits}, which any thread may give back.
+ */
+public final class TurnSemaphore extends SeveralLock {
+    /** How to open, or create, a semaphore. One that exists keeps what it was created with. */
+    public static final class Options {
+        private int flags;
+        private int permits = 1;
+        private long patience;
+        private String label;
+
+        /** How many permits it has, if it is created now; 1 if nothing is said. */
+        public Options permits(int permits) {
+            this.permits = some(permits);
+            return this;
+        }
+
+        /** Do not create the semaphore. */
+        public Options mustExist() {
+            flags |= Native.SEMAPHORE_MUST_EXIST;
+            return this;
+        }
+
+        /** No patience: strictly first come first served. */
+        public Options strict() {
+            flags |= Native.SEMAPHORE_STRICT;
+            return this;
+        }
+
+        /** How long a waiter lets others pass before it is queued for good; 1 millisecond if nothing, or 0, is said. */
+        public Options patience(Duration patience) {
+            this.patience = Texts.nanoseconds(patience);
+            return this;
+        }
+
+        /** What the participants of this object call themselves; the file's label if nothing is said. */
+        public Options label(String label) {
+            this.label = label;
+            return this;
+        }
+    }
+
+    /** Permits that are held. To close them gives them back. */
+    public final class Permits implements AutoCloseable {
+        private Pointer participant;
+        private int count;
+
+        private Permits(Taken taken, int count) {
+            participant = taken.participant;
+            this.count = count;
+        }
+
+        /** How many are left. */
+        public synchronized int count() {
+            return count;
+        }
+
+        /** Gives so many back. */
+        public synchronized void release(int permits) {
+            if (participant == null) {
+                throw new IllegalMonitorStateException("the permits were given back before");
+            }
+            Pointer who = participant;
+            int status = byHolder(lock -> Native.turnlock_semaphore_release_as(lock, who, permits));
+            if (permits != count) {
+                Native.check(status);
+                count -= permits;
+                return;
+            }
+            boolean isWell = letGo(who, status);
+            participant = null;
+            count = 0;
+            if (!isWell) {
+                throw Native.failure(status);
+            }
+        }
+
+        /** Gives back what is left. */
+        @Override
+        public synchronized void close() {
+            if (participant != null) {
+                release(count);
+            }
+        }
+    }
+
+    TurnSemaphore(Handle.Shared file, String name, Options options) {
+        this(file, open(file, name, Objects.requireNonNull(options, "options")), options);
+    }
+
+    private TurnSemaphore(Handle.Shared file, Pointer lock, Options options) {
+        super(file, lock, options.label, () -> Native.turnlock_semaphore_close(lock));
+    }
+
+    private static Pointer open(Handle.Shared file, String name, Options options) {
+        Memory struct = Native.struct(24);
+        struct.setInt(8, options.flags);
+        struct.setInt(12, options.permits);
+        struct.setLong(16, options.patience);
+        PointerByReference semaphore = new PointerByReference();
+        Native.check(Native.turnlock_semaphore_open(file.pointer(), Texts.name(name), struct, semaphore));
+        return semaphore.getValue();
+    }
+
+    /** Takes so many, all at once, or waits for them as long as it takes; an interrupt does not end that. */
+    public Permits acquire(int permits) {
+        return new Permits(takePatiently(entry(permits)), permits);
+    }
+
+    /** Waits at most so long, or until the thread is interrupted. */
+    public Permits acquire(int permits, Duration limit) throws InterruptedException, TimeoutException {
+        Taken taken = take(entry(permits), Texts.nanoseconds(Objects.requireNonNull(limit, "limit")));
+        if (taken == null) {
+            throw new TimeoutException("the time limit passed before there were enough permits");
+        }
+        return new Permits(taken, permits);
+    }
+
+    /** So many if that needs no waiting. */
+    public Optional<Permits> tryAcquire(int permits) {
+        return Optional.ofNullable(tryTake(entry(permits))).map(taken -> new Permits(taken, permits));
+    }
+
+    /** How many permits there are, taken or not. */
+    public int permits() {
+        IntByReference permits = new IntByReference();
+        use(lock -> Native.check(Native.turnlock_semaphore_permits(lock, permits)));
+        return permits.getValue();
+    }
+
+    /** Makes it have so many, for everybody and at once. Those that are taken stay taken. */
+    public void resize(int permits) {
+        use(lock -> Native.check(Native.turnlock_semaphore_resize(lock, some(permits))));
+    }
+
+    /** Who has permits now. */
+    public List<ParticipantInfo> holders() {
+        return listed(Native::turnlock_semaphore_holders);
+    }
+
+    /** Who waits for permits now. Threads that wait for this object are one. */
+    public List<ParticipantInfo> waiters() {
+        return listed(Native::turnlock_semaphore_waiters);
+    }
+
+    private static int some(int permits) {
+        if (permits < 1) {
+            throw new TurnlockException(Status.PERMITS, "there must be at least one permit, and not " + permits);
+        }
+        return permits;
+    }
+
+    private static Entry entry(int permits) {
+        some(permits);
+        return new Entry() {
+            @Override
+            public int tryNow(Pointer lock, Pointer participant, Pointer acquired) {
+                return Native.turnlock_semaphore_try_acquire_as(lock, participant, permits, acquired);
+            }
+
+            @Override
+            public int waitFor(Pointer lock, Pointer participant, long limit, Pointer acquired) {
+                return Native.turnlock_semaphore_acquire_for_as(lock, participant, permits, limit, acquired);
+            }
+
+            @Override
+            public int giveBack(Pointer lock, Pointer participant, int status) {
+                return Native.turnlock_semaphore_release_as(lock, participant, permits);
+            }
+        };
+    }
+}

@@ -1,0 +1,164 @@
+package io.github.turnlock;
+
+import static io.github.turnlock.TurnLockTest.expect;
+import static io.github.turnlock.TurnLockTest.until;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+import static org.junit.Assume.assumeTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
+import org.junit.rules.Timeout;
+
+/** Files, names and options, and what is garbage. */
+public class LockFileTest {
+    @Rule public final TemporaryFolder folder = new TemporaryFolder();
+    @Rule public final Timeout limit = Timeout.seconds(60);
+
+    private Path path() {
+        return folder.getRoot().toPath().resolve("lock");
+    }
+
+    @Test
+    public void namesAndPathsThatCannotBe() throws Exception {
+        try (LockFile file = LockFile.open(path())) {
+            for (String name : List.of("", "a\0b", "n".repeat(64), "ü".repeat(32), "\ud800")) {
+                expect(Status.BAD_NAME, () -> file.mutex(name));
+                expect(Status.BAD_NAME, () -> file.turnRing(name));
+                expect(Status.BAD_NAME, () -> file.removeLock(name));
+            }
+            expect(Status.INVALID_ARGUMENT, () -> file.mutex("lock", new Mutex.Options().label("a\0b")));
+            expect(Status.INVALID_ARGUMENT, () -> file.turnRing("ring", new TurnRing.Options().label("\ud800")));
+            assertThrows(NullPointerException.class, () -> file.mutex(null));
+            assertThrows(NullPointerException.class, () -> file.mutex("lock", null));
+            assertThrows(NullPointerException.class, () -> file.turnRing("ring", null));
+            assertThrows(NullPointerException.class, () -> file.removeLock(null));
+        }
+        assertThrows(NullPointerException.class, () -> LockFile.open(null));
+        assertThrows(NullPointerException.class, () -> LockFile.open(path(), null));
+        TurnlockException failure =
+                assertThrows(TurnlockException.class, () -> LockFile.open(Path.of("/no/such/folder")));
+        assertEquals(Status.NOT_FOUND, failure.status());
+        assertTrue(failure.getMessage(), failure.getMessage().contains("/no/such"));
+        Path text = folder.newFile().toPath();
+        Files.writeString(text, "x".repeat(10_000));
+        expect(Status.NOT_A_LOCK_FILE, () -> LockFile.open(text));
+        assertTrue(LockFile.libraryVersion().matches("\\d+\\.\\d+\\.\\d+"));
+    }
+
+    @Test
+    public void optionsThatCannotBe() {
+        expect(Status.INVALID_ARGUMENT, () -> LockFile.open(path(), new LockFile.Options().participants(5000)));
+        expect(Status.INVALID_ARGUMENT, () -> LockFile.open(path(), new LockFile.Options().locks(-1)));
+        expect(Status.INVALID_ARGUMENT, () -> LockFile.open(path(), new LockFile.Options().mode(0666)));
+        expect(Status.INVALID_ARGUMENT, () -> LockFile.open(path(), new LockFile.Options().label("a\0b")));
+        expect(Status.NOT_FOUND, () -> LockFile.open(path(), new LockFile.Options().mustExist()));
+        for (int descriptor : new int[] {-1, Integer.MIN_VALUE, 12345}) {
+            expect(Status.INVALID_ARGUMENT, () -> LockFile.openDescriptor(descriptor, new LockFile.Options()));
+        }
+        try (LockFile file = LockFile.open(path(), new LockFile.Options().participants(10).locks(10).fullFences())) {
+            expect(Status.NOT_FOUND, () -> file.mutex("lock", new Mutex.Options().mustExist()));
+            assertEquals(Duration.ZERO, file.mutex("strict", new Mutex.Options().strict()).patience());
+            Mutex.Options patient = new Mutex.Options().patience(Duration.ofMillis(7)).releaseOnDeath();
+            assertEquals(Duration.ofMillis(7), file.mutex("patient", patient).patience());
+            file.mutex("impatient", new Mutex.Options().patience(Duration.ofDays(-1)));
+            file.mutex("very patient", new Mutex.Options().patience(Duration.ofSeconds(Long.MAX_VALUE)));
+            expect(Status.KIND, () -> file.turnRing("strict"));
+            TurnRing.Options sum = new TurnRing.Options().algorithm(TurnRing.Algorithm.SUM);
+            expect(Status.INVALID_ARGUMENT, () -> file.turnRing("ring", sum.step(2)));
+            TurnRing ring = file.turnRing("ring", sum.step(3).standing());
+            ring.acquire().close();
+            assertEquals(ParticipantInfo.State.STANDING, ring.waiters().get(0).state());
+            ring.leave();
+            assertEquals(List.of(), ring.waiters());
+        }
+    }
+
+    @Test
+    public void garbageGivesItsSlotsBackAndACleanerMayUseWhatIsClosed() throws Exception {
+        LockFile file = LockFile.open(path(), new LockFile.Options().participants(4));
+        for (int i = 0; i < 20; ) {
+            try {
+                file.mutex("lock").acquire().close();
+                i++;
+            } catch (TurnlockException failure) {
+                assertEquals(Status.PARTICIPANTS_FULL, failure.status());
+                System.gc();
+            }
+        }
+        AtomicReference<Throwable> said = new AtomicReference<>();
+        file.close();
+        LockFile.CLEANER.register(new Object(), () -> {
+            try {
+                file.mutex("lock");
+            } catch (Throwable thrown) {
+                said.set(thrown);
+            }
+        });
+        until(() -> {
+            System.gc();
+            return said.get() != null;
+        });
+        assertEquals(Status.CLOSED, ((TurnlockException) said.get()).status());
+    }
+
+    /** Beside a library of another ABI number, which the check script names. */
+    @Test
+    public void aLibraryOfAnotherAbiNumberOrNoneIsRefused() throws Exception {
+        String fake = System.getenv("TURNLOCK_FAKE_LIBRARY");
+        assumeTrue("the check script names it", fake != null);
+        assertTrue(refusal(fake).contains("ABI version 999"));
+        assertTrue(refusal("/no/such/library.so").contains("is not found"));
+    }
+
+    private String refusal(String library) throws Exception {
+        Process child = new ProcessBuilder(System.getProperty("java.home") + "/bin/java", "-Dturnlock.library=" + library,
+                "-cp", System.getProperty("java.class.path"), Opens.class.getName(), path().toString()).start();
+        return new String(child.getInputStream().readAllBytes());
+    }
+
+    /** What that process does. */
+    public static final class Opens {
+        public static void main(String[] arguments) {
+            try {
+                LockFile.open(Path.of(arguments[0]));
+            } catch (TurnlockException refused) {
+                System.out.println(refused.status() + " " + refused.getMessage());
+            }
+        }
+    }
+
+    @Test
+    public void theNumbersAreThoseOfTheHeader() throws Exception {
+        String header = Files.readString(Path.of(System.getProperty("turnlock.header", "../../include/turnlock.h")));
+        Matcher found = Pattern.compile("#define TURNLOCK_(\\w+) \\(?(-?\\d+)\\)?\n").matcher(header);
+        int failures = 0;
+        while (found.find()) {
+            int number = Integer.parseInt(found.group(2));
+            String name = found.group(1);
+            if (name.startsWith("ERROR_")) {
+                assertEquals(name, number, Status.valueOf(name.substring(6)).number());
+                failures++;
+            }
+            Arrays.stream(Native.class.getDeclaredFields()).filter(field -> field.getName().equals(name))
+                    .forEach(field -> {
+                        try {
+                            assertEquals(name, number, field.getInt(null));
+                        } catch (IllegalAccessException error) {
+                            throw new AssertionError(error);
+                        }
+                    });
+        }
+        assertEquals(Status.values().length - 1, failures);
+    }
+}

@@ -1,0 +1,320 @@
+/**
+ * Locks between processes that are nothing but a memory-mapped file. Programs in other languages that open the same lock
+ * take turns with this one.
+ *
+ * A mutex or a ring that is open has a participant (a slot in the file) of its own; of other kinds each holding has one. Calls
+ * of the same object stand in line as one; to stand in the queue separately, open the lock again.
+ */
+
+/** How to open, or create, a lock file. What is left out has the library's default. */
+export interface FileOptions {
+  /** How many participants may take part at once, 1 to 4096; 128 if the file is created and nothing is said. */
+  participants?: number;
+  /** How many named locks, 1 to 4096; 64 if the file is created and nothing is said. */
+  locks?: number;
+  /** The permission bits of a file that is created; 0o600 (0o660 with a group). */
+  mode?: number;
+  /** The number of the group that a file that is created is given to. */
+  group?: number;
+  mustExist?: boolean;
+  /** Do without membarrier (TURNLOCK_FILE_FULL_FENCES). */
+  fullFences?: boolean;
+  /** What this process calls itself in `turnlock status` and in the owner-dead notice; the program's name. */
+  label?: string;
+}
+
+/** What locks of every kind are opened with. */
+export interface LockOptions {
+  mustExist?: boolean;
+  /** If the lock is created now: a holder's death needs no repair. The next holder is told, and that is all. */
+  releaseOnDeath?: boolean;
+  /** What this lock's participant calls itself; the file's label. */
+  label?: string;
+}
+
+export interface MutexOptions extends LockOptions {
+  /** How long a waiter lets others pass before it is queued for good, in milliseconds; 1. */
+  patience?: number;
+  /** No patience: strictly first come first served. */
+  strict?: boolean;
+}
+
+export interface RingOptions extends LockOptions {
+  /** Which it must be; whichever it is, and 'raynal' if it is created now. */
+  algorithm?: 'k-state' | 'raynal' | 'sum';
+  /** Of the sum ring: from one slot to the next in order of turns; 1. */
+  step?: number;
+  /** After its first turn the participant stays in the ring, and the ring waits for it, until `leave`. */
+  standing?: boolean;
+}
+
+export interface SemaphoreOptions {
+  /** How many permits it has, if it is created now; 1. */
+  permits?: number;
+  mustExist?: boolean;
+  /** How long a waiter lets others pass before it is queued for good, in milliseconds; 1. */
+  patience?: number;
+  /** No patience: strictly first come first served. */
+  strict?: boolean;
+  /** What the participants of this object call themselves; the file's label. */
+  label?: string;
+}
+
+/** What ends a wait before the lock comes. */
+export interface WaitOptions {
+  /** In milliseconds. A negative number is 0: no wait. Infinity, as if nothing were said: no limit. */
+  timeout?: number;
+  /** Promise forms only. The promise is rejected with `signal.reason` when nothing is left in the queue. */
+  signal?: AbortSignal;
+}
+
+/** Of a wait that blocks this thread. */
+export type SyncWaitOptions = Pick<WaitOptions, 'timeout'>;
+
+/** A lock file that is open. Locks that were opened from it stay open without it. */
+export class LockFile {
+  /** Opens the file, or creates it. */
+  constructor(path: string, options?: FileOptions);
+  /** Opens the lock file that a descriptor stands for. The descriptor stays the caller's. */
+  static openDescriptor(descriptor: number, options?: FileOptions): LockFile;
+  /** Opens the mutex of this name (1 to 63 bytes of UTF-8), or creates it. */
+  mutex(name: string, options?: MutexOptions): Mutex;
+  /** Opens the turn ring of this name, or creates it. */
+  turnRing(name: string, options?: RingOptions): TurnRing;
+  /** Opens the reader/writer lock of this name, or creates it. */
+  rwLock(name: string, options?: MutexOptions): RwLock;
+  /** Opens the semaphore of this name, or creates it. */
+  semaphore(name: string, options?: SemaphoreOptions): Semaphore;
+  /** Removes a lock that nobody uses, of whatever kind. */
+  removeLock(name: string): void;
+  /** The path by which the file was opened last, its folder resolved. */
+  readonly path: string;
+  /** To close it again does nothing. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A lock of a kind that one holds at a time. */
+interface ExclusiveLock {
+  /** Waits off the main thread. */
+  lock(options?: WaitOptions): Promise<Held>;
+  /** Waits and blocks this thread. ERR_TURNLOCK_DEADLOCK while this object has the lock or waits for it. */
+  lockSync(options?: SyncWaitOptions): Held;
+  /** The lock if that needs no waiting; else null. */
+  tryLock(): Held | null;
+  /**
+   * Calls `section` while it has the lock, and unlocks. If `section` throws, or its promise is rejected, the lock is
+   * abandoned: the next holder is told.
+   */
+  withLock<Result>(section: (held: Held) => Result | PromiseLike<Result>, options?: WaitOptions): Promise<Result>;
+  /** The acquisition that this object holds now, if it does. */
+  readonly held: Held | null;
+  /** Opens a lock that is not recoverable again, after the data were repaired or given up. */
+  reset(options?: WaitOptions): Promise<void>;
+  /** Who died holding the lock, last. */
+  previousOwner(): DeadOwner | null;
+  /** Who has the lock now, dead or alive. */
+  holder(): ParticipantInfo | null;
+  /** Who waits now, first the one that is next; of a ring also who stands in it. */
+  waiters(): ParticipantInfo[];
+  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has the lock. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/**
+ * A mutex: one at a time, first come first served after a moment of patience. There is no recursive one, since nothing in
+ * this language could be its owner.
+ */
+export class Mutex implements ExclusiveLock {
+  private constructor();
+  /** How long waiters let others pass here, in milliseconds, as its creator said; 0 is strictly first come first served. */
+  readonly patience: number;
+  lock(options?: WaitOptions): Promise<Held>;
+  lockSync(options?: SyncWaitOptions): Held;
+  tryLock(): Held | null;
+  withLock<Result>(section: (held: Held) => Result | PromiseLike<Result>, options?: WaitOptions): Promise<Result>;
+  readonly held: Held | null;
+  reset(options?: WaitOptions): Promise<void>;
+  previousOwner(): DeadOwner | null;
+  holder(): ParticipantInfo | null;
+  waiters(): ParticipantInfo[];
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it. */
+export class TurnRing implements ExclusiveLock {
+  private constructor();
+  /** The participant, if it stands in the ring, leaves it until its next turn is asked for. */
+  leave(): void;
+  lock(options?: WaitOptions): Promise<Held>;
+  lockSync(options?: SyncWaitOptions): Held;
+  tryLock(): Held | null;
+  withLock<Result>(section: (held: Held) => Result | PromiseLike<Result>, options?: WaitOptions): Promise<Result>;
+  readonly held: Held | null;
+  reset(options?: WaitOptions): Promise<void>;
+  previousOwner(): DeadOwner | null;
+  holder(): ParticipantInfo | null;
+  waiters(): ParticipantInfo[];
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A lock that is held. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
+export class Held {
+  private constructor();
+  readonly lock: Mutex | TurnRing;
+  /** Larger than that of every acquisition of this lock before. */
+  readonly fencingToken: bigint;
+  /** The previous holder died inside: repair the data and `markConsistent` before you unlock. */
+  readonly ownerDied: boolean;
+  readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
+  /** After a death without `markConsistent` this closes the lock for everyone until a reset. */
+  unlock(): void;
+  /** Unlocks as a dying owner does, since the data were left half-done: the next holder is told. */
+  abandon(): void;
+  /** Says, after `ownerDied`, that the data are well again. */
+  markConsistent(): void;
+  /** Whether another participant waits behind the holder. Calls of the same object are not counted. */
+  isContended(): boolean;
+  /** Unlocks, if that was not done. */
+  [Symbol.dispose](): void;
+}
+
+/** How a reader/writer lock is held: alone; beside others that read; beside these, with the right to become exclusive. */
+export type Mode = 'exclusive' | 'shared' | 'upgradable';
+
+/**
+ * A reader/writer lock: several that read, or one that writes. Everybody waits for the earlier ones that stand in its way.
+ * Each holding has a participant of its own; those who wait by the same object stand in line as one.
+ */
+export class RwLock {
+  private constructor();
+  /** Waits off the main thread. */
+  lock(mode: Mode, options?: WaitOptions): Promise<RwHeld>;
+  /** Waits and blocks this thread. ERR_TURNLOCK_DEADLOCK where this object has the lock and it is not free. */
+  lockSync(mode: Mode, options?: SyncWaitOptions): RwHeld;
+  /** The lock if that needs no waiting; else null. */
+  tryLock(mode: Mode): RwHeld | null;
+  /** Calls `section` while it has the lock, and unlocks; abandons it if `section` throws. */
+  withLock<Result>(
+    mode: Mode,
+    section: (held: RwHeld) => Result | PromiseLike<Result>,
+    options?: WaitOptions,
+  ): Promise<Result>;
+  /** Opens a lock that is not recoverable again, after the data were repaired or given up. */
+  reset(options?: WaitOptions): Promise<void>;
+  /** Who died writing, last. */
+  previousOwner(): DeadOwner | null;
+  holders(): ParticipantInfo[];
+  waiters(): ParticipantInfo[];
+  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has the lock. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A reader/writer lock that is held. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
+export class RwHeld {
+  private constructor();
+  readonly mode: Mode;
+  readonly isHeld: boolean;
+  /** A reader's is that of the last writer: two readers with the same one read the same. */
+  readonly fencingToken: bigint;
+  /** A writer died inside, and nobody has marked consistent yet what it left. */
+  readonly ownerDied: boolean;
+  readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
+  unlock(): void;
+  /** Unlocks as a dying owner does: if it is held exclusively, the next one is told. */
+  abandon(): void;
+  /** Says, holding the lock exclusively after `ownerDied`, that the data are well again. */
+  markConsistent(): void;
+  /** Makes an upgradable hold exclusive; nobody writes in between. Where it fails it is held upgradable as before. */
+  upgrade(options?: WaitOptions): Promise<void>;
+  /** Whether it was upgraded, without waiting. */
+  tryUpgrade(): boolean;
+  /** Makes the hold less than it is; nobody writes in between. */
+  downgrade(mode: 'upgradable' | 'shared'): void;
+  isContended(): boolean;
+  [Symbol.dispose](): void;
+}
+
+/**
+ * A number of permits, of which processes take some for a while, first come first served. Those of a process that dies come
+ * back.
+ */
+export class Semaphore {
+  private constructor();
+  /** Takes so many (1 if nothing is said), all at once. Waits off the main thread. */
+  acquire(count?: number, options?: WaitOptions): Promise<Permits>;
+  /** Waits and blocks this thread. ERR_TURNLOCK_DEADLOCK where this object has permits and there are not enough left. */
+  acquireSync(count?: number, options?: SyncWaitOptions): Permits;
+  /** Permits if that needs no waiting; else null. */
+  tryAcquire(count?: number): Permits | null;
+  /** Calls `section` while it has so many permits, and gives them back. */
+  withPermits<Result>(
+    count: number,
+    section: (permits: Permits) => Result | PromiseLike<Result>,
+    options?: WaitOptions,
+  ): Promise<Result>;
+  /** How many permits there are, taken or not. */
+  readonly permits: number;
+  /** Makes it have so many, for everybody and at once. Those that are taken stay taken. */
+  resize(permits: number): void;
+  holders(): ParticipantInfo[];
+  waiters(): ParticipantInfo[];
+  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has permits. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** Permits that are held. ERR_TURNLOCK_NOT_OWNER once all are given back. */
+export class Permits {
+  private constructor();
+  /** How many are left. */
+  readonly count: number;
+  readonly isHeld: boolean;
+  readonly fencingToken: bigint;
+  /** Gives so many back; all if nothing is said. */
+  release(count?: number): void;
+  isContended(): boolean;
+  [Symbol.dispose](): void;
+}
+
+export interface DeadOwner {
+  label: string;
+  pid: number;
+  thread: number;
+  fencingToken: bigint;
+}
+
+/** A participant at a lock, at one moment. */
+export interface ParticipantInfo {
+  label: string;
+  program: string;
+  /** Of a holder; else 0n. */
+  fencingToken: bigint;
+  /** For how long it has held or waited, in milliseconds; 0 where nobody knows. */
+  durationMs: number;
+  slot: number;
+  pid: number;
+  thread: number;
+  life: 'unknown' | 'alive' | 'stopped' | 'dead';
+  state: 'holding' | 'queued' | 'standing by' | 'standing' | 'unknown';
+  /** What it has of the lock, or wants. */
+  mode: Mode | 'upgrading' | 'unknown';
+  /** Of a semaphore: how many it has, or wants. */
+  permits: number;
+}
+
+/** A failure of turnlock; its message says which path, what was expected, what to do. */
+export class TurnlockError extends Error {
+  constructor(status: number, story: string);
+  /** The number in turnlock.h: TURNLOCK_ERROR_... */
+  readonly status: number;
+  /** 'ERR_TURNLOCK_' and the name in turnlock.h, such as 'ERR_TURNLOCK_NOT_RECOVERABLE'. */
+  readonly code: string;
+}
+
+/** The version of the library that is loaded, such as '0.1.0'. */
+export const libraryVersion: string;

@@ -1,0 +1,21 @@
+'use strict';
+// turnlock: locks between processes that are nothing but a memory-mapped file. index.d.ts says what each thing does.
+
+const { version } = require('./native');
+const { TurnlockError } = require('./errors');
+const { LockFile } = require('./file');
+const { Held } = require('./held');
+const { Mutex, TurnRing } = require('./exclusive');
+const { RwHeld, RwLock } = require('./rwlock');
+const { Permits, Semaphore } = require('./semaphore');
+
+exports.Held = Held;
+exports.LockFile = LockFile;
+exports.Mutex = Mutex;
+exports.Permits = Permits;
+exports.RwHeld = RwHeld;
+exports.RwLock = RwLock;
+exports.Semaphore = Semaphore;
+exports.TurnRing = TurnRing;
+exports.TurnlockError = TurnlockError;
+exports.libraryVersion = version();

@@ -1,0 +1,47 @@
+'use strict';
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { spawnSync } = require('node:child_process');
+const { LockFile } = require('turnlock');
+
+const KINDS = ['mutex', 'turnRing'];
+
+// A folder that is removed after the test.
+function folder(t) {
+  const made = fs.mkdtempSync(path.join(os.tmpdir(), 'turnlock-'));
+  t.after(() => fs.rmSync(made, { recursive: true }));
+  return made;
+}
+
+function newFile(t, options) {
+  return new LockFile(path.join(folder(t), 'lock'), options);
+}
+
+// Runs a script in another process, with the path of the lock file as its argument.
+function inChild(script, ...args) {
+  return spawnSync(process.execPath, ['-e', script, ...args], { encoding: 'utf8', timeout: 20_000, cwd: __dirname });
+}
+
+// Another process takes the lock and is killed inside.
+function dieInside(file, kind) {
+  const script = `
+    const { LockFile } = require('turnlock');
+    const [path, kind] = process.argv.slice(1);
+    const lock = new LockFile(path, { label: 'the child' })[kind]('lock');
+    if (kind === 'semaphore') lock.acquireSync();
+    else if (kind === 'rwLock') lock.lockSync('exclusive');
+    else lock.lockSync();
+    process.kill(process.pid, 'SIGKILL');`;
+  const child = inChild(script, file.path, kind);
+  assert.equal(child.signal, 'SIGKILL', child.stderr);
+}
+
+const failure = (code) => ({ name: 'TurnlockError', code: `ERR_TURNLOCK_${code}` });
+
+async function until(condition) {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+module.exports = { KINDS, dieInside, failure, folder, inChild, newFile, until };

@@ -1,0 +1,37 @@
+// What index.d.ts promises, as a strict program uses it; compiled only.
+import { Held, LockFile, Mutex, TurnRing, TurnlockError, libraryVersion } from 'turnlock';
+
+async function program(signal: AbortSignal): Promise<string> {
+  const file = new LockFile('app.lock', { participants: 500, label: 'types' });
+  const accounts: Mutex = file.mutex('accounts', { patience: 0.5, releaseOnDeath: true });
+  const ring: TurnRing = file.turnRing('turns', { algorithm: 'k-state', standing: true });
+  const token: bigint = await accounts.withLock((held) => held.fencingToken, { signal, timeout: 50 });
+  const held: Held | null = ring.tryLock();
+  if (held?.ownerDied) held.markConsistent();
+  held?.unlock();
+  accounts.lockSync({ timeout: 5 }).unlock();
+  const dead: string | undefined = accounts.previousOwner()?.label;
+  const states: string[] = ring.waiters().map((waiter) => waiter.state);
+  try {
+    await accounts.lock();
+  } catch (error) {
+    if (error instanceof TurnlockError && error.code === 'ERR_TURNLOCK_NOT_RECOVERABLE') await accounts.reset();
+  }
+  const reader = await file.rwLock('data').lock('shared', { timeout: 5 });
+  reader.unlock();
+  await file.rwLock('data').withLock('upgradable', (held) => held.upgrade({ signal }));
+  const count: number = await file.semaphore('jobs', { permits: 3 }).withPermits(2, (permits) => permits.count);
+  // @ts-expect-error: there is no such mode
+  file.rwLock('data').tryLock('alone');
+  // @ts-expect-error: a name is a string
+  file.mutex(7);
+  // @ts-expect-error: a blocking wait has no signal
+  accounts.lockSync({ signal });
+  // @ts-expect-error: there is no such option
+  file.mutex('accounts', { recursive: true });
+  // @ts-expect-error: only a LockFile opens a lock
+  new Mutex();
+  return `${libraryVersion} ${count} ${token} ${dead} ${states.join()} ${file.path}`;
+}
+
+export { program };
