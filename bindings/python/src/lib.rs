@@ -1,0 +1,37 @@
+//! The native half of the Python package `turnlock`: its classes without their documentation, which is in Python.
+//!
+//! | module | its job |
+//! |---|---|
+//! | `thread` | what belongs to a thread: its number, its participants, signals |
+//! | `file` | lock files and the participants of this process in them |
+//! | `any` | a lock of any kind, and its guard |
+//! | `hold` | an acquisition |
+//! | `plan`, `arguments` | what constructors and `acquire` are given |
+//! | `error`, `facts` | errors and what is known of a lock, as Python's objects |
+//! | `exclusive` | `Lock` and `TurnRing` |
+//! | `recursive` | `RLock` |
+//! | `wait` | waits that another thread may cancel, for asyncio |
+
+mod any;
+mod arguments;
+mod error;
+mod exclusive;
+mod facts;
+mod file;
+mod hold;
+mod plan;
+mod recursive;
+mod thread;
+mod wait;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<PyModule>) -> PyResult<()> {
+    thread::prepare(module.py())?;
+    module.add("abi_version", turnlock::capi::turnlock_abi_version())?;
+    module.add("version", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<exclusive::Exclusive>()?;
+    module.add_class::<recursive::Recursive>()?;
+    module.add_class::<wait::Wait>()
+}
