@@ -2,9 +2,9 @@
 
 use crate::file::{FileOptions, OpenFile};
 use pyo3::Python;
-use std::time::Duration;
+use std::{thread, time::Duration};
 use turnlock::{
-    Acquired, DeathPolicy, LockFile, Mutex, Participant, ParticipantGuard, PreviousOwner, Result, RingAlgorithm,
+    Acquired, DeathPolicy, Error, LockFile, Mutex, Participant, ParticipantGuard, PreviousOwner, Result, RingAlgorithm,
     TurnParticipantGuard, TurnRing, inspect::LockStatus,
 };
 
@@ -56,11 +56,23 @@ impl Plan {
     /// Opens the file and the lock, without the GIL.
     pub fn open(self, py: Python) -> Result<OpenLock> {
         let file = self.file.clone().open(py)?;
-        let lock = py.detach(|| self.open_in(&file.file))?;
+        let lock = py.detach(|| match self.open_in(&file.file, true) {
+            Err(Error::NotFound { .. }) if !self.file.must_exist => self.create_in(&file.file),
+            opened => opened,
+        })?;
         Ok(OpenLock { lock, file, plan: self })
     }
 
-    fn open_in(&self, file: &LockFile) -> Result<AnyLock> {
+    /// Creates the lock, in a thread of its own: naming a lock takes a slot of the file, which the thread gives back when it
+    /// ends, and this one would keep beside its participant's.
+    fn create_in(&self, file: &LockFile) -> Result<AnyLock> {
+        thread::scope(|threads| match thread::Builder::new().spawn_scoped(threads, || self.open_in(file, false)) {
+            Ok(creator) => creator.join().unwrap_or_else(|_| Err(Error::Internal("a panic".into()))),
+            Err(_) => self.open_in(file, false),
+        })
+    }
+
+    fn open_in(&self, file: &LockFile, must_exist: bool) -> Result<AnyLock> {
         Ok(match &self.kind {
             Kind::Mutex { patience, recursive } => {
                 let mut options = file.mutex_options();
@@ -68,7 +80,7 @@ impl Plan {
                     options.patience(*patience);
                 }
                 let options = options.recursive(*recursive).death_policy(self.death_policy);
-                AnyLock::Mutex(options.must_exist(self.file.must_exist).open(&self.name)?)
+                AnyLock::Mutex(options.must_exist(must_exist).open(&self.name)?)
             }
             Kind::Ring { algorithm, standing } => {
                 let mut options = file.ring_options();
@@ -76,7 +88,7 @@ impl Plan {
                     options.algorithm(*algorithm);
                 }
                 let options = options.standing(*standing).death_policy(self.death_policy);
-                AnyLock::Ring(options.must_exist(self.file.must_exist).open(&self.name)?)
+                AnyLock::Ring(options.must_exist(must_exist).open(&self.name)?)
             }
         })
     }

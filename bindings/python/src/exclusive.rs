@@ -58,7 +58,7 @@ impl Exclusive {
         let mut state = locked(&self.state);
         if state.lock.is_none() {
             drop(state);
-            held.unlock().or_raise(py)?;
+            held.give_back().or_raise(py)?;
             return Err(raise(py, Error::Closed));
         }
         let stale = state.held.replace(held);
@@ -184,6 +184,12 @@ impl Exclusive {
     fn mark_consistent(&self, py: Python) -> PyResult<()> {
         let marked = locked(&self.state).held().and_then(Held::guard).and_then(|guard| guard.mark_consistent());
         marked.or_raise(py)
+    }
+
+    /// Releases what was acquired for one that has gone: if the previous owner died, the next one is told in this one's place.
+    fn _give_back(&self, py: Python) -> PyResult<()> {
+        let held = locked(&self.state).take();
+        held.and_then(Held::give_back).or_raise(py)
     }
 
     /// Releases the lock as a dying owner does, since the data were left half-done: the next holder is told.

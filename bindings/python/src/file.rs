@@ -4,7 +4,7 @@ use crate::thread;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{
     fs,
-    os::unix::fs::MetadataExt,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
@@ -148,6 +148,9 @@ impl Drop for OpenFile {
 pub fn absolute(path: PathBuf) -> PyResult<PathBuf> {
     if path.as_os_str().is_empty() {
         return Err(PyValueError::new_err("path is empty: name the lock file"));
+    }
+    if path.as_os_str().as_bytes().contains(&0) {
+        return Err(PyValueError::new_err("path has a NUL in it, as no file's can: name the lock file"));
     }
     Ok(std::path::absolute(path)?)
 }

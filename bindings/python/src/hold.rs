@@ -85,6 +85,14 @@ impl Held {
         }
     }
 
+    /// Unlocks what nobody is going to use: if the previous owner died, the next one is told in this one's place.
+    pub fn give_back(self) -> Result<()> {
+        match &self.guard {
+            Some(guard) if guard.acquired().previous_owner_died => self.abandon(),
+            _ => self.unlock(),
+        }
+    }
+
     /// Unlocks as a dying owner does.
     pub fn abandon(mut self) -> Result<()> {
         match self.guard.take() {

@@ -143,7 +143,10 @@ impl Recursive {
         let mut state = locked(&self.state);
         if state.lock.is_none() {
             drop(state);
-            Self::unlock(owned).or_raise(py)?;
+            // If the previous owner died, the next one is told in this one's place.
+            let died = owned.guard.acquired().previous_owner_died;
+            let (guard, _lock) = owned.into_guard().ok_or(Error::NotOwner).or_raise(py)?;
+            if died { guard.abandon() } else { guard.unlock() }.or_raise(py)?;
             return Err(raise(py, Error::Closed));
         }
         let stale = state.owned.replace(owned);

@@ -25,7 +25,9 @@ def program(*lines):
         yield child
     finally:
         child.kill()
-        child.communicate(timeout=PATIENCE)
+        child.wait(timeout=PATIENCE)
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            pipe.close()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import sys
 
 import pytest
 
@@ -12,7 +13,7 @@ LIMIT = 60 * float(os.environ.get("TURNLOCK_CHECK_PATIENCE", "1"))
 @pytest.fixture(autouse=True)
 def limit():
     """Ends the run where a test takes too long, and says where each thread stood."""
-    faulthandler.dump_traceback_later(LIMIT, exit=True)
+    faulthandler.dump_traceback_later(LIMIT, exit=True, file=sys.__stderr__)
     yield
     faulthandler.cancel_dump_traceback_later()
 

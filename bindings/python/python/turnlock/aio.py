@@ -56,7 +56,7 @@ async def _acquire(lock: _native.Exclusive, blocking: bool = True, timeout: floa
         except RuntimeError:
             # The loop is closed: nobody is left who would release it.
             if acquired:
-                lock.release()
+                lock._give_back()
 
     threading.Thread(target=work, name="turnlock wait", daemon=True).start()
     try:
@@ -71,8 +71,8 @@ async def _acquire(lock: _native.Exclusive, blocking: bool = True, timeout: floa
                 continue
             except BaseException:
                 break
-        if not done.cancelled() and done.exception() is None and done.result():
-            lock.release()
+        if done.exception() is None and done.result():
+            lock._give_back()
         raise
 
 
