@@ -29,7 +29,7 @@ impl Wait {
 #[pymethods]
 impl Wait {
     /// Waits for the lock, once. Returns whether the object has it: not after the time limit, nor after a `cancel`.
-    #[pyo3(signature = (timeout = -1.0))]
+    #[pyo3(signature = (timeout = -1.0), text_signature = "($self, timeout=-1)")]
     fn acquire(&self, py: Python, timeout: f64) -> PyResult<bool> {
         let limit = limit(true, timeout)?;
         let Some(slot) = locked(&self.slot).clone() else { return Err(raise(py, Error::Closed)) };

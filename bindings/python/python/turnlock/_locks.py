@@ -10,8 +10,6 @@ from . import _native
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-DeathPolicy = Literal["inform", "release"]
-
 
 class Lock(_native.Exclusive):
     """A mutex between all threads of all processes that name it: `threading.Lock`, in a file.
@@ -56,7 +54,7 @@ class Lock(_native.Exclusive):
         path: str | PathLike[str],
         name: str = "default",
         *,
-        death_policy: DeathPolicy = "inform",
+        death_policy: Literal["inform", "release"] = "inform",
         patience: float | None = None,
         participants: int | None = None,
         locks: int | None = None,
@@ -107,7 +105,7 @@ class RLock(_native.Recursive):
         path: str | PathLike[str],
         name: str = "default",
         *,
-        death_policy: DeathPolicy = "inform",
+        death_policy: Literal["inform", "release"] = "inform",
         patience: float | None = None,
         participants: int | None = None,
         locks: int | None = None,
@@ -159,7 +157,7 @@ class TurnRing(_native.Exclusive):
         algorithm: Literal["raynal", "k-state", "sum"] | None = None,
         step: int | None = None,
         standing: bool = False,
-        death_policy: DeathPolicy = "inform",
+        death_policy: Literal["inform", "release"] = "inform",
         participants: int | None = None,
         locks: int | None = None,
         mode: int | None = None,

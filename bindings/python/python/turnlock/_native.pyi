@@ -4,13 +4,16 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, final
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 from ._facts import Holder, PreviousOwner, Waiter
+
+__all__ = ["abi_version", "version", "Exclusive", "Recursive", "Wait"]
 
 abi_version: int
 version: str
 
+@disjoint_base
 class Exclusive:
     def __new__(cls, path: str | PathLike[str], name: str, **options: Any) -> Self: ...
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
@@ -49,6 +52,7 @@ class Exclusive:
     @property
     def closed(self) -> bool: ...
 
+@disjoint_base
 class Recursive:
     def __new__(cls, path: str | PathLike[str], name: str, **options: Any) -> Self: ...
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
@@ -90,5 +94,5 @@ class Recursive:
 
 @final
 class Wait:
-    def acquire(self, timeout: float = -1.0) -> bool: ...
+    def acquire(self, timeout: float = -1) -> bool: ...
     def cancel(self) -> None: ...
