@@ -4,8 +4,8 @@ use crate::file::{FileOptions, OpenFile};
 use pyo3::Python;
 use std::{thread, time::Duration};
 use turnlock::{
-    Acquired, DeathPolicy, Error, LockFile, Mutex, Participant, ParticipantGuard, PreviousOwner, Result, RingAlgorithm,
-    TurnParticipantGuard, TurnRing, inspect::LockStatus,
+    Acquired, DeathPolicy, Error, LockFile, Mutex, Participant, ParticipantGuard, PreviousOwner, Result,
+    RingAlgorithm, TurnParticipantGuard, TurnRing, inspect::LockStatus,
 };
 
 /// How long an acquisition may wait.
@@ -66,9 +66,11 @@ impl Plan {
     /// Creates the lock, in a thread of its own: naming a lock takes a slot of the file, which the thread gives back when it
     /// ends, and this one would keep beside its participant's.
     fn create_in(&self, file: &LockFile) -> Result<AnyLock> {
-        thread::scope(|threads| match thread::Builder::new().spawn_scoped(threads, || self.open_in(file, false)) {
-            Ok(creator) => creator.join().unwrap_or_else(|_| Err(Error::Internal("a panic".into()))),
-            Err(_) => self.open_in(file, false),
+        thread::scope(|threads| {
+            match thread::Builder::new().spawn_scoped(threads, || self.open_in(file, false)) {
+                Ok(creator) => creator.join().unwrap_or_else(|_| Err(Error::Internal("a panic".into()))),
+                Err(_) => self.open_in(file, false),
+            }
         })
     }
 

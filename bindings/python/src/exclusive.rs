@@ -108,7 +108,12 @@ impl Exclusive {
 impl Exclusive {
     #[new]
     #[pyo3(signature = (path, name, **options))]
-    fn new(py: Python, path: std::path::PathBuf, name: String, options: Option<&Bound<PyDict>>) -> PyResult<Self> {
+    fn new(
+        py: Python,
+        path: std::path::PathBuf,
+        name: String,
+        options: Option<&Bound<PyDict>>,
+    ) -> PyResult<Self> {
         let plan = plan::of(path, name, options)?;
         let lock = plan.clone().open(py).or_raise(py)?;
         Ok(Self { plan, state: Mutex::new(State { held: None, lock: Some(Arc::new(lock)) }) })
@@ -182,7 +187,8 @@ impl Exclusive {
 
     /// Says that the data that a dead owner left are in order again.
     fn mark_consistent(&self, py: Python) -> PyResult<()> {
-        let marked = locked(&self.state).held().and_then(Held::guard).and_then(|guard| guard.mark_consistent());
+        let marked =
+            locked(&self.state).held().and_then(Held::guard).and_then(|guard| guard.mark_consistent());
         marked.or_raise(py)
     }
 

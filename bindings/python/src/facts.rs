@@ -6,7 +6,11 @@ use turnlock::{
     inspect::{Holder, Life, LockStatus, Waiter, WaiterState},
 };
 
-fn made<'py>(py: Python<'py>, class: &str, values: impl pyo3::call::PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
+fn made<'py>(
+    py: Python<'py>,
+    class: &str,
+    values: impl pyo3::call::PyCallArgs<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
     py.import("turnlock._facts")?.getattr(class)?.call1(values)
 }
 
@@ -19,7 +23,8 @@ pub fn previous_owner(py: Python<'_>, owner: PreviousOwner) -> PyResult<Bound<'_
 pub fn holders<'py>(py: Python<'py>, status: &LockStatus) -> PyResult<Bound<'py, PyList>> {
     let one = |holder: &Holder| {
         let who = &holder.participant;
-        let facts = (&who.label, who.pid, who.thread, holder.fencing_token, life(who.life), holder.for_seconds);
+        let facts =
+            (&who.label, who.pid, who.thread, holder.fencing_token, life(who.life), holder.for_seconds);
         made(py, "Holder", facts)
     };
     PyList::new(py, status.holders.iter().map(one).collect::<PyResult<Vec<_>>>()?)

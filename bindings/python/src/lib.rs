@@ -26,7 +26,9 @@ mod wait;
 
 use pyo3::prelude::*;
 
-#[pymodule]
+// With the GIL: what is kept between its calls is in order only as long as one thread has it, and a child may be forked
+// in between. On a free-threaded interpreter the import switches it on.
+#[pymodule(gil_used = true)]
 fn _native(module: &Bound<PyModule>) -> PyResult<()> {
     thread::prepare(module.py())?;
     module.add("abi_version", turnlock::capi::turnlock_abi_version())?;

@@ -98,7 +98,8 @@ pub fn name_of(policy: DeathPolicy) -> &'static str {
 pub fn arguments<'py>(py: Python<'py>, plan: &Plan) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
     let options = PyDict::new(py);
     let FileOptions { path, participants, locks, mode, group, label, must_exist } = &plan.file;
-    for (name, value) in [("participants", participants), ("locks", locks), ("mode", mode), ("group", group)] {
+    for (name, value) in [("participants", participants), ("locks", locks), ("mode", mode), ("group", group)]
+    {
         if let Some(value) = value {
             options.set_item(name, value)?;
         }
@@ -145,4 +146,3 @@ pub fn representation(object: &Bound<PyAny>, state: &str, plan: &Plan) -> PyResu
     let (name, path) = (&plan.name, plan.file.path.display());
     Ok(format!("<{state} {class} object {name:?} in {path} at {address:p}>"))
 }
-

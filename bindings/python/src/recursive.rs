@@ -48,7 +48,9 @@ impl Owned {
     /// Takes `lock` as the calling thread.
     #[inline]
     fn acquire(lock: &Arc<OpenLock>, limit: Limit) -> Result<Self> {
-        let AnyLock::Mutex(mutex) = &lock.lock else { return Err(Error::Internal("an RLock of a ring".into())) };
+        let AnyLock::Mutex(mutex) = &lock.lock else {
+            return Err(Error::Internal("an RLock of a ring".into()));
+        };
         let guard = match limit {
             Limit::Never => mutex.try_lock()?,
             Limit::For(time) => mutex.lock_for(time)?,
@@ -183,7 +185,12 @@ impl Recursive {
 impl Recursive {
     #[new]
     #[pyo3(signature = (path, name, **options))]
-    fn new(py: Python, path: std::path::PathBuf, name: String, options: Option<&Bound<PyDict>>) -> PyResult<Self> {
+    fn new(
+        py: Python,
+        path: std::path::PathBuf,
+        name: String,
+        options: Option<&Bound<PyDict>>,
+    ) -> PyResult<Self> {
         let plan = plan::of(path, name, options)?;
         let lock = plan.clone().open(py).or_raise(py)?;
         Ok(Self { plan, state: Mutex::new(State { owned: None, lock: Some(Arc::new(lock)) }) })
