@@ -39,7 +39,7 @@ def demonstrate(folder):
     }
     look = turnlock.Lock(folder / "leader.lock", "leader", death_policy="release")
     while len(candidates) > 1:
-        name = leader(look)
+        name = leader(look, candidates)
         show(candidates[name], f"{name}: leader")
         candidates[name].kill()
         print(f"killed {name}", flush=True)
@@ -49,11 +49,12 @@ def demonstrate(folder):
     print(last.communicate()[0], end="")
 
 
-def leader(lock):
-    """The name of the one that leads, as soon as one does that lives."""
+def leader(lock, candidates):
+    """The name of the candidate that leads, as soon as one does."""
     while True:
         for holder in lock.holders():
-            if holder.life == "alive":
+            # The dead one is shown until somebody has cleared its place.
+            if holder.label in candidates:
                 return holder.label
 
 
