@@ -269,6 +269,31 @@ uint32_t turnlock_version_number(void);
 #define TURNLOCK_ERROR_RECURSION_LIMIT (-31)
 
 /**
+ * An upgrade of what is not held upgradable, or a downgrade to what is not less than it is held as.
+ */
+#define TURNLOCK_ERROR_NOT_UPGRADABLE (-32)
+
+/**
+ * Only an exclusive holder can do that, and the lock is held beside others.
+ */
+#define TURNLOCK_ERROR_NOT_EXCLUSIVE (-33)
+
+/**
+ * No permits, or more than the semaphore has, were asked for.
+ */
+#define TURNLOCK_ERROR_PERMITS (-34)
+
+/**
+ * More permits were to be given back than the caller has.
+ */
+#define TURNLOCK_ERROR_TOO_MANY_RELEASED (-35)
+
+/**
+ * The range is empty, or its end lies before its start.
+ */
+#define TURNLOCK_ERROR_EMPTY_RANGE (-36)
+
+/**
  * A one-line sentence for any status, known or not. Valid for ever, never NULL.
  */
 const char *turnlock_status_text(int32_t status);
@@ -588,6 +613,22 @@ int32_t turnlock_participant_clear_cancel(const struct turnlock_participant *par
 #define TURNLOCK_MODE_EXCLUSIVE 1
 
 /**
+ * `turnlock_participant_info.mode`: beside others that have it shared, and one that has it upgradable; of a semaphore, beside
+ * whom there is room for.
+ */
+#define TURNLOCK_MODE_SHARED 2
+
+/**
+ * `turnlock_participant_info.mode`: as shared, and it may become exclusive.
+ */
+#define TURNLOCK_MODE_UPGRADABLE 3
+
+/**
+ * `turnlock_participant_info.mode`: upgradable, and waiting to be exclusive.
+ */
+#define TURNLOCK_MODE_UPGRADING 4
+
+/**
  * `turnlock_participant_info.flags`: it entered without asking anyone, so it has held the lock at least for as long as
  * `duration_ns` says.
  */
@@ -714,6 +755,23 @@ typedef struct turnlock_participant_info {
    * The name of its program: UTF-8, NUL-terminated.
    */
   char program[64];
+  /**
+   * Of a range lock: the first number of its range; of a keyed lock: the upper half of its key's hash. Else 0.
+   */
+  uint64_t first;
+  /**
+   * Of a range lock: the last number of its range, which belongs to it; of a keyed lock: the lower half of its key's hash.
+   * Else 0.
+   */
+  uint64_t last;
+  /**
+   * Of a semaphore: how many permits it has, or wants. Else 0.
+   */
+  uint32_t permits;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
 } turnlock_participant_info;
 
 /* Mutexes ----------------------------------------------------------------------------------------------- */
@@ -1032,6 +1090,1399 @@ int32_t turnlock_mutex_is_contended_as(const struct turnlock_mutex *mutex,
  */
 int32_t turnlock_mutex_reopen(const struct turnlock_mutex *mutex,
                               struct turnlock_mutex **reopened);
+
+/* Reader/writer locks ----------------------------------------------------------------------------------- */
+
+/**
+ * `turnlock_rwlock_options.flags`: do not create the lock.
+ */
+#define TURNLOCK_RWLOCK_MUST_EXIST 1
+
+/**
+ * `turnlock_rwlock_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
+ * created now.
+ */
+#define TURNLOCK_RWLOCK_STRICT 2
+
+/**
+ * `turnlock_rwlock_options.flags`: the death of a writer needs no repair, if the lock is created now: the next one that it
+ * concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+ */
+#define TURNLOCK_RWLOCK_RELEASE_ON_DEATH 4
+
+/**
+ * A reader/writer lock in a lock file: several that read, or one that writes. Everybody waits for the earlier ones
+ * that stand in its way, whether these hold the lock or wait for it too. Any thread may use the handle; the lock
+ * belongs to the thread (or participant) that took it, once at a time.
+ */
+typedef struct turnlock_rwlock turnlock_rwlock;
+
+/**
+ * How to open, or create, a rwlock. Set `size` to `sizeof(struct turnlock_rwlock_options)` and everything else that you
+ * do not care about to 0.
+ */
+typedef struct turnlock_rwlock_options {
+  /**
+   * `sizeof(struct turnlock_rwlock_options)`.
+   */
+  size_t size;
+  /**
+   * TURNLOCK_RWLOCK_... or'ed together.
+   */
+  uint32_t flags;
+  /**
+   * How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now. 0 = the
+   * default (1 millisecond).
+   */
+  uint64_t patience_ns;
+} turnlock_rwlock_options;
+
+/**
+ * Opens the rwlock called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
+ * handle into `rwlock`. `options` may be NULL.
+ *
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `rwlock` NULL
+ * or writable.
+ */
+int32_t turnlock_rwlock_open(const struct turnlock_file *file,
+                             const char *name,
+                             const struct turnlock_rwlock_options *options,
+                             struct turnlock_rwlock **rwlock);
+
+/**
+ * Closes a rwlock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
+ *
+ * The caller promises:
+ * `rwlock` is NULL or a rwlock handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_rwlock_close(struct turnlock_rwlock *rwlock);
+
+/**
+ * Takes the lock shared, beside others that do, waiting for earlier writers as long as it takes. Its fencing token
+ * is that of the last writer: two readers with the same one read the same. TURNLOCK_OWNER_DEAD as long as nobody has
+ * marked consistent what a dead writer left.
+ *
+ * Errors as `turnlock_mutex_lock`; TURNLOCK_ERROR_DEADLOCK if this thread has it in any mode.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_rwlock_lock_shared(const struct turnlock_rwlock *rwlock,
+                                    struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_lock_shared` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * As `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_try_lock_shared(const struct turnlock_rwlock *rwlock,
+                                        struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_lock_shared`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in
+ * the queue is given up.
+ *
+ * The caller promises:
+ * As `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_lock_shared_for(const struct turnlock_rwlock *rwlock,
+                                        uint64_t nanoseconds,
+                                        struct turnlock_acquired *acquired);
+
+/**
+ * Takes the lock exclusively, waiting for everybody who came before as long as it takes. 0, or TURNLOCK_OWNER_DEAD:
+ * the lock is yours and the last writer died inside, so repair the data and call `turnlock_rwlock_mark_consistent`.
+ *
+ * Errors as `turnlock_mutex_lock`; TURNLOCK_ERROR_DEADLOCK if this thread has it in any mode.
+ *
+ * The caller promises:
+ * As `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_lock_exclusive(const struct turnlock_rwlock *rwlock,
+                                       struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_lock_exclusive` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * As `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_try_lock_exclusive(const struct turnlock_rwlock *rwlock,
+                                           struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_lock_exclusive`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place
+ * in the queue is given up.
+ *
+ * The caller promises:
+ * As `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_lock_exclusive_for(const struct turnlock_rwlock *rwlock,
+                                           uint64_t nanoseconds,
+                                           struct turnlock_acquired *acquired);
+
+/**
+ * Takes the lock upgradable: beside those that have it shared, with the right to make that exclusive
+ * (`turnlock_rwlock_upgrade`), which one at a time has.
+ *
+ * Errors as `turnlock_mutex_lock`; TURNLOCK_ERROR_DEADLOCK if this thread has it in any mode.
+ *
+ * The caller promises:
+ * As `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_lock_upgradable(const struct turnlock_rwlock *rwlock,
+                                        struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_lock_upgradable` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * As `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_try_lock_upgradable(const struct turnlock_rwlock *rwlock,
+                                            struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_lock_upgradable`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the
+ * place in the queue is given up.
+ *
+ * The caller promises:
+ * As `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_lock_upgradable_for(const struct turnlock_rwlock *rwlock,
+                                            uint64_t nanoseconds,
+                                            struct turnlock_acquired *acquired);
+
+/**
+ * Unlocks, in whichever mode it is held. To unlock what is held exclusively after TURNLOCK_OWNER_DEAD without
+ * `turnlock_rwlock_mark_consistent` closes the lock for everyone until a reset.
+ *
+ * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten
+ * meanwhile (it is unlocked all the same).
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle.
+ */
+int32_t turnlock_rwlock_unlock(const struct turnlock_rwlock *rwlock);
+
+/**
+ * Makes an upgradable hold exclusive, in its place in the queue: nobody writes in between, and nobody comes in any
+ * more. Waits for the readers that are inside. `acquired` has the fencing token that the holder has from then on.
+ * With an error the lock is held upgradable as before.
+ *
+ * TURNLOCK_ERROR_NOT_UPGRADABLE if it is not held upgradable; _NOT_OWNER; _CANCELLED, _INTERRUPTED.
+ *
+ * The caller promises:
+ * As `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_upgrade(const struct turnlock_rwlock *rwlock,
+                                struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_upgrade` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * As `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_try_upgrade(const struct turnlock_rwlock *rwlock, struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_upgrade`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * As `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_upgrade_for(const struct turnlock_rwlock *rwlock,
+                                    uint64_t nanoseconds,
+                                    struct turnlock_acquired *acquired);
+
+/**
+ * Makes the hold less than it is, in its place in the queue: exclusive to upgradable or shared, upgradable to shared
+ * (`mode` is TURNLOCK_MODE_...). Nobody writes in between. What a dead writer left and nobody marked consistent
+ * closes the lock then, as at an unlock.
+ *
+ * TURNLOCK_ERROR_NOT_UPGRADABLE if `mode` is not less than it is held as; _NOT_OWNER; _INVALID_ARGUMENT.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle.
+ */
+int32_t turnlock_rwlock_downgrade(const struct turnlock_rwlock *rwlock,
+                                  uint32_t mode);
+
+/**
+ * Unlocks as a dying owner does, since the data were left half-done: if it is held exclusively, the next one is
+ * told. TURNLOCK_ERROR_NOT_OWNER if this thread does not have it.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle.
+ */
+int32_t turnlock_rwlock_abandon(const struct turnlock_rwlock *rwlock);
+
+/**
+ * Says, while holding the lock exclusively after TURNLOCK_OWNER_DEAD, that the data are well again.
+ * TURNLOCK_ERROR_NOT_EXCLUSIVE if it is held in another mode; _NOT_INCONSISTENT if nobody died; _NOT_OWNER.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle.
+ */
+int32_t turnlock_rwlock_mark_consistent(const struct turnlock_rwlock *rwlock);
+
+/**
+ * Opens a lock that is not recoverable again, beside nobody, after the data were repaired or given up. Errors as
+ * `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle.
+ */
+int32_t turnlock_rwlock_reset(const struct turnlock_rwlock *rwlock);
+
+/**
+ * `turnlock_rwlock_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle.
+ */
+int32_t turnlock_rwlock_try_reset(const struct turnlock_rwlock *rwlock);
+
+/**
+ * `turnlock_rwlock_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle.
+ */
+int32_t turnlock_rwlock_reset_for(const struct turnlock_rwlock *rwlock, uint64_t nanoseconds);
+
+/**
+ * Who died holding this lock as a writer, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle; `owner` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_rwlock_previous_owner(const struct turnlock_rwlock *rwlock,
+                                       struct turnlock_previous_owner *owner);
+
+/**
+ * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
+ * array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle; the rest as `turnlock_mutex_waiters`.
+ */
+int32_t turnlock_rwlock_holders(const struct turnlock_rwlock *rwlock,
+                                size_t capacity,
+                                struct turnlock_participant_info *holders,
+                                size_t *count);
+
+/**
+ * Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle; the rest as `turnlock_mutex_waiters`.
+ */
+int32_t turnlock_rwlock_waiters(const struct turnlock_rwlock *rwlock,
+                                size_t capacity,
+                                struct turnlock_participant_info *waiters,
+                                size_t *count);
+
+/**
+ * Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
+ * load for each slot in use. As `turnlock_mutex_is_contended`.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle.
+ */
+int32_t turnlock_rwlock_is_contended(const struct turnlock_rwlock *rwlock);
+
+/**
+ * `turnlock_mutex_reopen`, for a rwlock.
+ *
+ * The caller promises:
+ * `rwlock` is a rwlock handle; `reopened` is NULL or writable.
+ */
+int32_t turnlock_rwlock_reopen(const struct turnlock_rwlock *rwlock, struct turnlock_rwlock **reopened);
+
+/**
+ * `turnlock_rwlock_lock_shared`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_lock_shared_as(const struct turnlock_rwlock *rwlock,
+                                       const struct turnlock_participant *participant,
+                                       struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_try_lock_shared`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_try_lock_shared_as(const struct turnlock_rwlock *rwlock,
+                                           const struct turnlock_participant *participant,
+                                           struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_lock_shared_for`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_lock_shared_for_as(const struct turnlock_rwlock *rwlock,
+                                           const struct turnlock_participant *participant,
+                                           uint64_t nanoseconds,
+                                           struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_lock_exclusive`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_lock_exclusive_as(const struct turnlock_rwlock *rwlock,
+                                          const struct turnlock_participant *participant,
+                                          struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_try_lock_exclusive`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_try_lock_exclusive_as(const struct turnlock_rwlock *rwlock,
+                                              const struct turnlock_participant *participant,
+                                              struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_lock_exclusive_for`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_lock_exclusive_for_as(const struct turnlock_rwlock *rwlock,
+                                              const struct turnlock_participant *participant,
+                                              uint64_t nanoseconds,
+                                              struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_lock_upgradable`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_lock_upgradable_as(const struct turnlock_rwlock *rwlock,
+                                           const struct turnlock_participant *participant,
+                                           struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_try_lock_upgradable`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_try_lock_upgradable_as(const struct turnlock_rwlock *rwlock,
+                                               const struct turnlock_participant *participant,
+                                               struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_lock_upgradable_for`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_lock_upgradable_for_as(const struct turnlock_rwlock *rwlock,
+                                               const struct turnlock_participant *participant,
+                                               uint64_t nanoseconds,
+                                               struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_upgrade`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_upgrade_as(const struct turnlock_rwlock *rwlock,
+                                   const struct turnlock_participant *participant,
+                                   struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_try_upgrade`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_try_upgrade_as(const struct turnlock_rwlock *rwlock,
+                                       const struct turnlock_participant *participant,
+                                       struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_upgrade_for`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
+ */
+int32_t turnlock_rwlock_upgrade_for_as(const struct turnlock_rwlock *rwlock,
+                                       const struct turnlock_participant *participant,
+                                       uint64_t nanoseconds,
+                                       struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rwlock_downgrade`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `rwlock` a rwlock handle.
+ */
+int32_t turnlock_rwlock_downgrade_as(const struct turnlock_rwlock *rwlock,
+                                     const struct turnlock_participant *participant,
+                                     uint32_t mode);
+
+/**
+ * `turnlock_rwlock_unlock`, as `participant`, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `rwlock` a rwlock handle.
+ */
+int32_t turnlock_rwlock_unlock_as(const struct turnlock_rwlock *rwlock,
+                                  const struct turnlock_participant *participant);
+
+/**
+ * `turnlock_rwlock_abandon`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `rwlock` a rwlock handle.
+ */
+int32_t turnlock_rwlock_abandon_as(const struct turnlock_rwlock *rwlock,
+                                   const struct turnlock_participant *participant);
+
+/**
+ * `turnlock_rwlock_mark_consistent`, as `participant`.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `rwlock` a rwlock handle.
+ */
+int32_t turnlock_rwlock_mark_consistent_as(const struct turnlock_rwlock *rwlock,
+                                           const struct turnlock_participant *participant);
+
+/**
+ * `turnlock_rwlock_is_contended`, as `participant`, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `rwlock` a rwlock handle.
+ */
+int32_t turnlock_rwlock_is_contended_as(const struct turnlock_rwlock *rwlock,
+                                        const struct turnlock_participant *participant);
+
+/* Semaphores -------------------------------------------------------------------------------------------- */
+
+/**
+ * `turnlock_semaphore_options.flags`: do not create the lock.
+ */
+#define TURNLOCK_SEMAPHORE_MUST_EXIST 1
+
+/**
+ * `turnlock_semaphore_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
+ * created now.
+ */
+#define TURNLOCK_SEMAPHORE_STRICT 2
+
+/**
+ * A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while, first
+ * come first served. Those of a participant that dies come back. Permits belong to the thread (or participant) that
+ * took them.
+ */
+typedef struct turnlock_semaphore turnlock_semaphore;
+
+/**
+ * How to open, or create, a semaphore. Set `size` to `sizeof(struct turnlock_semaphore_options)` and everything else that you
+ * do not care about to 0.
+ */
+typedef struct turnlock_semaphore_options {
+  /**
+   * `sizeof(struct turnlock_semaphore_options)`.
+   */
+  size_t size;
+  /**
+   * TURNLOCK_SEMAPHORE_... or'ed together.
+   */
+  uint32_t flags;
+  /**
+   * How many permits it has, if it is created now: one that exists keeps what it has. 0 = 1.
+   */
+  uint32_t permits;
+  /**
+   * How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now. 0 = the
+   * default (1 millisecond).
+   */
+  uint64_t patience_ns;
+} turnlock_semaphore_options;
+
+/**
+ * Opens the semaphore called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
+ * handle into `semaphore`. `options` may be NULL.
+ *
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `semaphore` NULL
+ * or writable.
+ */
+int32_t turnlock_semaphore_open(const struct turnlock_file *file,
+                                const char *name,
+                                const struct turnlock_semaphore_options *options,
+                                struct turnlock_semaphore **semaphore);
+
+/**
+ * Closes a semaphore handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
+ *
+ * The caller promises:
+ * `semaphore` is NULL or a semaphore handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_semaphore_close(struct turnlock_semaphore *semaphore);
+
+/**
+ * Takes `permits` permits, all at once, waiting for them as long as it takes; nobody who comes later goes before. A
+ * thread that has some may take more. `acquired` may be NULL.
+ *
+ * TURNLOCK_ERROR_PERMITS for none, or more than there are; _DEADLOCK if this thread has so many that it would wait
+ * for itself; others as `turnlock_mutex_lock`.
+ *
+ * The caller promises:
+ * `semaphore` is a semaphore handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_semaphore_acquire(const struct turnlock_semaphore *semaphore,
+                                   uint32_t permits,
+                                   struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_semaphore_acquire`, as `participant`, which has permits of a semaphore once at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
+ */
+int32_t turnlock_semaphore_acquire_as(const struct turnlock_semaphore *semaphore,
+                                      const struct turnlock_participant *participant,
+                                      uint32_t permits,
+                                      struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_semaphore_acquire` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `semaphore` is a semaphore handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_semaphore_try_acquire(const struct turnlock_semaphore *semaphore,
+                                       uint32_t permits,
+                                       struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_semaphore_try_acquire`, as `participant`, which has permits of a semaphore once at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
+ */
+int32_t turnlock_semaphore_try_acquire_as(const struct turnlock_semaphore *semaphore,
+                                          const struct turnlock_participant *participant,
+                                          uint32_t permits,
+                                          struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_semaphore_acquire`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in
+ * the queue is given up.
+ *
+ * The caller promises:
+ * `semaphore` is a semaphore handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_semaphore_acquire_for(const struct turnlock_semaphore *semaphore,
+                                       uint32_t permits,
+                                       uint64_t nanoseconds,
+                                       struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_semaphore_acquire_for`, as `participant`, which has permits of a semaphore once at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
+ */
+int32_t turnlock_semaphore_acquire_for_as(const struct turnlock_semaphore *semaphore,
+                                          const struct turnlock_participant *participant,
+                                          uint32_t permits,
+                                          uint64_t nanoseconds,
+                                          struct turnlock_acquired *acquired);
+
+/**
+ * Gives `permits` of the permits back that the calling thread has, those that it took last first.
+ *
+ * TURNLOCK_ERROR_NOT_OWNER if it has none; _TOO_MANY_RELEASED if it has fewer; _INVALID_ARGUMENT for none.
+ *
+ * The caller promises:
+ * `semaphore` is a semaphore handle.
+ */
+int32_t turnlock_semaphore_release(const struct turnlock_semaphore *semaphore, uint32_t permits);
+
+/**
+ * `turnlock_semaphore_release`, as `participant`, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `semaphore` a semaphore handle.
+ */
+int32_t turnlock_semaphore_release_as(const struct turnlock_semaphore *semaphore,
+                                      const struct turnlock_participant *participant,
+                                      uint32_t permits);
+
+/**
+ * Makes the semaphore have `permits` permits, for everybody and at once. If there are fewer than before, those that
+ * are taken stay taken, and nobody gets any before enough have come back. TURNLOCK_ERROR_INVALID_ARGUMENT for none;
+ * _NOT_FOUND if it was removed.
+ *
+ * The caller promises:
+ * `semaphore` is a semaphore handle.
+ */
+int32_t turnlock_semaphore_resize(const struct turnlock_semaphore *semaphore,
+                                  uint32_t permits);
+
+/**
+ * Puts into `permits` how many permits the semaphore has, taken or not.
+ *
+ * The caller promises:
+ * `semaphore` is a semaphore handle; `permits` is NULL or writable.
+ */
+int32_t turnlock_semaphore_permits(const struct turnlock_semaphore *semaphore, uint32_t *permits);
+
+/**
+ * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
+ * array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
+ *
+ * The caller promises:
+ * `semaphore` is a semaphore handle; the rest as `turnlock_mutex_waiters`.
+ */
+int32_t turnlock_semaphore_holders(const struct turnlock_semaphore *semaphore,
+                                   size_t capacity,
+                                   struct turnlock_participant_info *holders,
+                                   size_t *count);
+
+/**
+ * Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
+ *
+ * The caller promises:
+ * `semaphore` is a semaphore handle; the rest as `turnlock_mutex_waiters`.
+ */
+int32_t turnlock_semaphore_waiters(const struct turnlock_semaphore *semaphore,
+                                   size_t capacity,
+                                   struct turnlock_participant_info *waiters,
+                                   size_t *count);
+
+/**
+ * Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
+ * load for each slot in use. As `turnlock_mutex_is_contended`.
+ *
+ * The caller promises:
+ * `semaphore` is a semaphore handle.
+ */
+int32_t turnlock_semaphore_is_contended(const struct turnlock_semaphore *semaphore);
+
+/**
+ * `turnlock_mutex_reopen`, for a semaphore.
+ *
+ * The caller promises:
+ * `semaphore` is a semaphore handle; `reopened` is NULL or writable.
+ */
+int32_t turnlock_semaphore_reopen(const struct turnlock_semaphore *semaphore,
+                                  struct turnlock_semaphore **reopened);
+
+/**
+ * `turnlock_semaphore_is_contended`, as `participant`, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `semaphore` a semaphore handle.
+ */
+int32_t turnlock_semaphore_is_contended_as(const struct turnlock_semaphore *semaphore,
+                                           const struct turnlock_participant *participant);
+
+/* Range locks ------------------------------------------------------------------------------------------- */
+
+/**
+ * `turnlock_rangelock_options.flags`: do not create the lock.
+ */
+#define TURNLOCK_RANGELOCK_MUST_EXIST 1
+
+/**
+ * `turnlock_rangelock_options.flags`: the death of one that holds a part exclusively needs no repair, if the lock is created now: the next one that it
+ * concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+ */
+#define TURNLOCK_RANGELOCK_RELEASE_ON_DEATH 4
+
+/**
+ * `end` of a range: to the end, the last number included.
+ */
+#define TURNLOCK_RANGE_END 18446744073709551615ull
+
+/**
+ * A lock of ranges of numbers, in a lock file: who wants a range waits for the earlier ones that overlap with it,
+ * unless both only read. Up to as many ranges at once as the file has participants.
+ */
+typedef struct turnlock_rangelock turnlock_rangelock;
+
+/**
+ * How to open, or create, a range lock. Set `size` to `sizeof(struct turnlock_rangelock_options)` and everything else that you
+ * do not care about to 0.
+ */
+typedef struct turnlock_rangelock_options {
+  /**
+   * `sizeof(struct turnlock_rangelock_options)`.
+   */
+  size_t size;
+  /**
+   * TURNLOCK_RANGELOCK_... or'ed together.
+   */
+  uint32_t flags;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} turnlock_rangelock_options;
+
+/**
+ * Opens the range lock called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
+ * handle into `rangelock`. `options` may be NULL.
+ *
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `rangelock` NULL
+ * or writable.
+ */
+int32_t turnlock_rangelock_open(const struct turnlock_file *file,
+                                const char *name,
+                                const struct turnlock_rangelock_options *options,
+                                struct turnlock_rangelock **rangelock);
+
+/**
+ * Closes a range lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
+ *
+ * The caller promises:
+ * `rangelock` is NULL or a range lock handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_rangelock_close(struct turnlock_rangelock *rangelock);
+
+/**
+ * Takes the range from `start` to before `end` (TURNLOCK_RANGE_END: to the end, the last number included) shared,
+ * beside others that do, waiting for the earlier ones that stand in its way as long as it takes. A thread may hold
+ * several at once. 0, or TURNLOCK_OWNER_DEAD: one died that held what conflicts with it exclusively.
+ *
+ * TURNLOCK_ERROR_EMPTY_RANGE; TURNLOCK_ERROR_DEADLOCK if this thread holds what conflicts with it; others as
+ * `turnlock_mutex_lock`.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_rangelock_lock_shared(const struct turnlock_rangelock *rangelock,
+                                       uint64_t start,
+                                       uint64_t end,
+                                       struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rangelock_lock_shared` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_rangelock_try_lock_shared(const struct turnlock_rangelock *rangelock,
+                                           uint64_t start,
+                                           uint64_t end,
+                                           struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rangelock_lock_shared`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_rangelock_lock_shared_for(const struct turnlock_rangelock *rangelock,
+                                           uint64_t start,
+                                           uint64_t end,
+                                           uint64_t nanoseconds,
+                                           struct turnlock_acquired *acquired);
+
+/**
+ * Takes the range from `start` to before `end` (TURNLOCK_RANGE_END: to the end, the last number included)
+ * exclusively, waiting for the earlier ones that stand in its way as long as it takes. A thread may hold several at
+ * once. 0, or TURNLOCK_OWNER_DEAD: one died that held what conflicts with it exclusively.
+ *
+ * TURNLOCK_ERROR_EMPTY_RANGE; TURNLOCK_ERROR_DEADLOCK if this thread holds what conflicts with it; others as
+ * `turnlock_mutex_lock`.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_rangelock_lock_exclusive(const struct turnlock_rangelock *rangelock,
+                                          uint64_t start,
+                                          uint64_t end,
+                                          struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rangelock_lock_exclusive` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_rangelock_try_lock_exclusive(const struct turnlock_rangelock *rangelock,
+                                              uint64_t start,
+                                              uint64_t end,
+                                              struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rangelock_lock_exclusive`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_rangelock_lock_exclusive_for(const struct turnlock_rangelock *rangelock,
+                                              uint64_t start,
+                                              uint64_t end,
+                                              uint64_t nanoseconds,
+                                              struct turnlock_acquired *acquired);
+
+/**
+ * Unlocks the very range that was taken. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle.
+ */
+int32_t turnlock_rangelock_unlock(const struct turnlock_rangelock *rangelock, uint64_t start, uint64_t end);
+
+/**
+ * Says, while holding the very range that was taken exclusively after TURNLOCK_OWNER_DEAD, that the data of it are
+ * well again; of a death in what is only partly held, nothing is marked. TURNLOCK_ERROR_NOT_INCONSISTENT if there is
+ * nothing to mark; _NOT_OWNER.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle.
+ */
+int32_t turnlock_rangelock_mark_consistent(const struct turnlock_rangelock *rangelock,
+                                           uint64_t start,
+                                           uint64_t end);
+
+/**
+ * Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or are given
+ * up. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle.
+ */
+int32_t turnlock_rangelock_reset(const struct turnlock_rangelock *rangelock);
+
+/**
+ * `turnlock_rangelock_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle.
+ */
+int32_t turnlock_rangelock_try_reset(const struct turnlock_rangelock *rangelock);
+
+/**
+ * `turnlock_rangelock_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle.
+ */
+int32_t turnlock_rangelock_reset_for(const struct turnlock_rangelock *rangelock, uint64_t nanoseconds);
+
+/**
+ * Who died holding this lock as one that holds a part exclusively, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever
+ * did.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle; `owner` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_rangelock_previous_owner(const struct turnlock_rangelock *rangelock,
+                                          struct turnlock_previous_owner *owner);
+
+/**
+ * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
+ * array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle; the rest as `turnlock_mutex_waiters`.
+ */
+int32_t turnlock_rangelock_holders(const struct turnlock_rangelock *rangelock,
+                                   size_t capacity,
+                                   struct turnlock_participant_info *holders,
+                                   size_t *count);
+
+/**
+ * Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle; the rest as `turnlock_mutex_waiters`.
+ */
+int32_t turnlock_rangelock_waiters(const struct turnlock_rangelock *rangelock,
+                                   size_t capacity,
+                                   struct turnlock_participant_info *waiters,
+                                   size_t *count);
+
+/**
+ * Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
+ * load for each slot in use. As `turnlock_mutex_is_contended`.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle.
+ */
+int32_t turnlock_rangelock_is_contended(const struct turnlock_rangelock *rangelock);
+
+/**
+ * `turnlock_mutex_reopen`, for a range lock.
+ *
+ * The caller promises:
+ * `rangelock` is a range lock handle; `reopened` is NULL or writable.
+ */
+int32_t turnlock_rangelock_reopen(const struct turnlock_rangelock *rangelock,
+                                  struct turnlock_rangelock **reopened);
+
+/**
+ * `turnlock_rangelock_lock_shared`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
+ */
+int32_t turnlock_rangelock_lock_shared_as(const struct turnlock_rangelock *rangelock,
+                                          const struct turnlock_participant *participant,
+                                          uint64_t start,
+                                          uint64_t end,
+                                          struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rangelock_try_lock_shared`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
+ */
+int32_t turnlock_rangelock_try_lock_shared_as(const struct turnlock_rangelock *rangelock,
+                                              const struct turnlock_participant *participant,
+                                              uint64_t start,
+                                              uint64_t end,
+                                              struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rangelock_lock_shared_for`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
+ */
+int32_t turnlock_rangelock_lock_shared_for_as(const struct turnlock_rangelock *rangelock,
+                                              const struct turnlock_participant *participant,
+                                              uint64_t start,
+                                              uint64_t end,
+                                              uint64_t nanoseconds,
+                                              struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rangelock_lock_exclusive`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
+ */
+int32_t turnlock_rangelock_lock_exclusive_as(const struct turnlock_rangelock *rangelock,
+                                             const struct turnlock_participant *participant,
+                                             uint64_t start,
+                                             uint64_t end,
+                                             struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rangelock_try_lock_exclusive`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
+ */
+int32_t turnlock_rangelock_try_lock_exclusive_as(const struct turnlock_rangelock *rangelock,
+                                                 const struct turnlock_participant *participant,
+                                                 uint64_t start,
+                                                 uint64_t end,
+                                                 struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_rangelock_lock_exclusive_for`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
+ */
+int32_t turnlock_rangelock_lock_exclusive_for_as(const struct turnlock_rangelock *rangelock,
+                                                 const struct turnlock_participant *participant,
+                                                 uint64_t start,
+                                                 uint64_t end,
+                                                 uint64_t nanoseconds,
+                                                 struct turnlock_acquired *acquired);
+
+/**
+ * Unlocks what `participant` holds, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `rangelock` a range lock handle.
+ */
+int32_t turnlock_rangelock_unlock_as(const struct turnlock_rangelock *rangelock,
+                                     const struct turnlock_participant *participant);
+
+/**
+ * `turnlock_rangelock_mark_consistent`, of what `participant` holds.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `rangelock` a range lock handle.
+ */
+int32_t turnlock_rangelock_mark_consistent_as(const struct turnlock_rangelock *rangelock,
+                                              const struct turnlock_participant *participant);
+
+/**
+ * `turnlock_rangelock_is_contended`, as `participant`, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `rangelock` a range lock handle.
+ */
+int32_t turnlock_rangelock_is_contended_as(const struct turnlock_rangelock *rangelock,
+                                           const struct turnlock_participant *participant);
+
+/* Keyed locks ------------------------------------------------------------------------------------------- */
+
+/**
+ * `turnlock_keyedlock_options.flags`: do not create the lock.
+ */
+#define TURNLOCK_KEYEDLOCK_MUST_EXIST 1
+
+/**
+ * `turnlock_keyedlock_options.flags`: the death of one that holds a part exclusively needs no repair, if the lock is created now: the next one that it
+ * concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+ */
+#define TURNLOCK_KEYEDLOCK_RELEASE_ON_DEATH 4
+
+/**
+ * A lock for each key (any bytes), in a lock file. Keys need not be created, and take no room while nobody wants
+ * them; they are told apart by a hash of 128 bits. Up to as many at once as the file has participants.
+ */
+typedef struct turnlock_keyedlock turnlock_keyedlock;
+
+/**
+ * How to open, or create, a keyed lock. Set `size` to `sizeof(struct turnlock_keyedlock_options)` and everything else that you
+ * do not care about to 0.
+ */
+typedef struct turnlock_keyedlock_options {
+  /**
+   * `sizeof(struct turnlock_keyedlock_options)`.
+   */
+  size_t size;
+  /**
+   * TURNLOCK_KEYEDLOCK_... or'ed together.
+   */
+  uint32_t flags;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} turnlock_keyedlock_options;
+
+/**
+ * Opens the keyed lock called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
+ * handle into `keyedlock`. `options` may be NULL.
+ *
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `keyedlock` NULL
+ * or writable.
+ */
+int32_t turnlock_keyedlock_open(const struct turnlock_file *file,
+                                const char *name,
+                                const struct turnlock_keyedlock_options *options,
+                                struct turnlock_keyedlock **keyedlock);
+
+/**
+ * Closes a keyed lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
+ *
+ * The caller promises:
+ * `keyedlock` is NULL or a keyed lock handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_keyedlock_close(struct turnlock_keyedlock *keyedlock);
+
+/**
+ * Takes the key, the `key_size` bytes at `key` shared, beside others that do, waiting for the earlier ones that
+ * stand in its way as long as it takes. A thread may hold several at once. 0, or TURNLOCK_OWNER_DEAD: one died that
+ * held what conflicts with it exclusively.
+ *
+ * TURNLOCK_ERROR_DEADLOCK if this thread holds what conflicts with it; others as `turnlock_mutex_lock`.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle, `key` is readable for `key_size` bytes; `acquired` is NULL, or writable as far
+ * as its `size` says.
+ */
+int32_t turnlock_keyedlock_lock_shared(const struct turnlock_keyedlock *keyedlock,
+                                       const void *key,
+                                       size_t key_size,
+                                       struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_keyedlock_lock_shared` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle, `key` is readable for `key_size` bytes; `acquired` is NULL, or writable as far
+ * as its `size` says.
+ */
+int32_t turnlock_keyedlock_try_lock_shared(const struct turnlock_keyedlock *keyedlock,
+                                           const void *key,
+                                           size_t key_size,
+                                           struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_keyedlock_lock_shared`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle, `key` is readable for `key_size` bytes; `acquired` is NULL, or writable as far
+ * as its `size` says.
+ */
+int32_t turnlock_keyedlock_lock_shared_for(const struct turnlock_keyedlock *keyedlock,
+                                           const void *key,
+                                           size_t key_size,
+                                           uint64_t nanoseconds,
+                                           struct turnlock_acquired *acquired);
+
+/**
+ * Takes the key, the `key_size` bytes at `key` exclusively, waiting for the earlier ones that stand in its way as
+ * long as it takes. A thread may hold several at once. 0, or TURNLOCK_OWNER_DEAD: one died that held what conflicts
+ * with it exclusively.
+ *
+ * TURNLOCK_ERROR_DEADLOCK if this thread holds what conflicts with it; others as `turnlock_mutex_lock`.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle, `key` is readable for `key_size` bytes; `acquired` is NULL, or writable as far
+ * as its `size` says.
+ */
+int32_t turnlock_keyedlock_lock_exclusive(const struct turnlock_keyedlock *keyedlock,
+                                          const void *key,
+                                          size_t key_size,
+                                          struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_keyedlock_lock_exclusive` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle, `key` is readable for `key_size` bytes; `acquired` is NULL, or writable as far
+ * as its `size` says.
+ */
+int32_t turnlock_keyedlock_try_lock_exclusive(const struct turnlock_keyedlock *keyedlock,
+                                              const void *key,
+                                              size_t key_size,
+                                              struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_keyedlock_lock_exclusive`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle, `key` is readable for `key_size` bytes; `acquired` is NULL, or writable as far
+ * as its `size` says.
+ */
+int32_t turnlock_keyedlock_lock_exclusive_for(const struct turnlock_keyedlock *keyedlock,
+                                              const void *key,
+                                              size_t key_size,
+                                              uint64_t nanoseconds,
+                                              struct turnlock_acquired *acquired);
+
+/**
+ * Unlocks the key. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle, `key` is readable for `key_size` bytes.
+ */
+int32_t turnlock_keyedlock_unlock(const struct turnlock_keyedlock *keyedlock,
+                                  const void *key,
+                                  size_t key_size);
+
+/**
+ * Says, while holding the key exclusively after TURNLOCK_OWNER_DEAD, that the data of it are well again; of a death
+ * in what is only partly held, nothing is marked. TURNLOCK_ERROR_NOT_INCONSISTENT if there is nothing to mark;
+ * _NOT_OWNER.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle, `key` is readable for `key_size` bytes.
+ */
+int32_t turnlock_keyedlock_mark_consistent(const struct turnlock_keyedlock *keyedlock,
+                                           const void *key,
+                                           size_t key_size);
+
+/**
+ * Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or are given
+ * up. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle.
+ */
+int32_t turnlock_keyedlock_reset(const struct turnlock_keyedlock *keyedlock);
+
+/**
+ * `turnlock_keyedlock_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle.
+ */
+int32_t turnlock_keyedlock_try_reset(const struct turnlock_keyedlock *keyedlock);
+
+/**
+ * `turnlock_keyedlock_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle.
+ */
+int32_t turnlock_keyedlock_reset_for(const struct turnlock_keyedlock *keyedlock, uint64_t nanoseconds);
+
+/**
+ * Who died holding this lock as one that holds a part exclusively, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever
+ * did.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle; `owner` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_keyedlock_previous_owner(const struct turnlock_keyedlock *keyedlock,
+                                          struct turnlock_previous_owner *owner);
+
+/**
+ * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
+ * array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle; the rest as `turnlock_mutex_waiters`.
+ */
+int32_t turnlock_keyedlock_holders(const struct turnlock_keyedlock *keyedlock,
+                                   size_t capacity,
+                                   struct turnlock_participant_info *holders,
+                                   size_t *count);
+
+/**
+ * Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle; the rest as `turnlock_mutex_waiters`.
+ */
+int32_t turnlock_keyedlock_waiters(const struct turnlock_keyedlock *keyedlock,
+                                   size_t capacity,
+                                   struct turnlock_participant_info *waiters,
+                                   size_t *count);
+
+/**
+ * Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
+ * load for each slot in use. As `turnlock_mutex_is_contended`.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle.
+ */
+int32_t turnlock_keyedlock_is_contended(const struct turnlock_keyedlock *keyedlock);
+
+/**
+ * `turnlock_mutex_reopen`, for a keyed lock.
+ *
+ * The caller promises:
+ * `keyedlock` is a keyed lock handle; `reopened` is NULL or writable.
+ */
+int32_t turnlock_keyedlock_reopen(const struct turnlock_keyedlock *keyedlock,
+                                  struct turnlock_keyedlock **reopened);
+
+/**
+ * `turnlock_keyedlock_lock_shared`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
+ */
+int32_t turnlock_keyedlock_lock_shared_as(const struct turnlock_keyedlock *keyedlock,
+                                          const struct turnlock_participant *participant,
+                                          const void *key,
+                                          size_t key_size,
+                                          struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_keyedlock_try_lock_shared`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
+ */
+int32_t turnlock_keyedlock_try_lock_shared_as(const struct turnlock_keyedlock *keyedlock,
+                                              const struct turnlock_participant *participant,
+                                              const void *key,
+                                              size_t key_size,
+                                              struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_keyedlock_lock_shared_for`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
+ */
+int32_t turnlock_keyedlock_lock_shared_for_as(const struct turnlock_keyedlock *keyedlock,
+                                              const struct turnlock_participant *participant,
+                                              const void *key,
+                                              size_t key_size,
+                                              uint64_t nanoseconds,
+                                              struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_keyedlock_lock_exclusive`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
+ */
+int32_t turnlock_keyedlock_lock_exclusive_as(const struct turnlock_keyedlock *keyedlock,
+                                             const struct turnlock_participant *participant,
+                                             const void *key,
+                                             size_t key_size,
+                                             struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_keyedlock_try_lock_exclusive`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
+ */
+int32_t turnlock_keyedlock_try_lock_exclusive_as(const struct turnlock_keyedlock *keyedlock,
+                                                 const struct turnlock_participant *participant,
+                                                 const void *key,
+                                                 size_t key_size,
+                                                 struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_keyedlock_lock_exclusive_for`, as `participant`, which holds one at a time.
+ *
+ * The caller promises:
+ * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
+ */
+int32_t turnlock_keyedlock_lock_exclusive_for_as(const struct turnlock_keyedlock *keyedlock,
+                                                 const struct turnlock_participant *participant,
+                                                 const void *key,
+                                                 size_t key_size,
+                                                 uint64_t nanoseconds,
+                                                 struct turnlock_acquired *acquired);
+
+/**
+ * Unlocks what `participant` holds, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `keyedlock` a keyed lock handle.
+ */
+int32_t turnlock_keyedlock_unlock_as(const struct turnlock_keyedlock *keyedlock,
+                                     const struct turnlock_participant *participant);
+
+/**
+ * `turnlock_keyedlock_mark_consistent`, of what `participant` holds.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `keyedlock` a keyed lock handle.
+ */
+int32_t turnlock_keyedlock_mark_consistent_as(const struct turnlock_keyedlock *keyedlock,
+                                              const struct turnlock_participant *participant);
+
+/**
+ * `turnlock_keyedlock_is_contended`, as `participant`, from any thread.
+ *
+ * The caller promises:
+ * `participant` is a participant handle and `keyedlock` a keyed lock handle.
+ */
+int32_t turnlock_keyedlock_is_contended_as(const struct turnlock_keyedlock *keyedlock,
+                                           const struct turnlock_participant *participant);
 
 /* Turn rings -------------------------------------------------------------------------------------------- */
 

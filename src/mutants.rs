@@ -83,11 +83,19 @@ pub enum Mutant {
     NoBarrierAtHome,
     /// The home thread does not look a second time whether it is at home.
     NoSecondLookAtHome,
+    /// A writer that gives up revoking the readers' bias says that no biased reader is inside.
+    CancelsToNobody,
+    /// A reader in the queue does not look whether somebody upgrades since it looked at the modes.
+    NoLookForUpgrade,
+    /// No full fence between the revocation of the readers' bias, or an upgrade, and the look who is inside.
+    NoFenceToRevokeReaders,
+    /// A dead reader passes for a dead owner.
+    DeadReaderIsOwnerDead,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 35] = [
+    pub const ALL: [Mutant; 39] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -123,6 +131,10 @@ impl Mutant {
         Mutant::MembershipUnseen,
         Mutant::NoBarrierAtHome,
         Mutant::NoSecondLookAtHome,
+        Mutant::CancelsToNobody,
+        Mutant::NoLookForUpgrade,
+        Mutant::NoFenceToRevokeReaders,
+        Mutant::DeadReaderIsOwnerDead,
     ];
 }
 

@@ -17,7 +17,7 @@ use crate::sync::Ordering::{Relaxed, Release};
 /// With the slot's byte lock in hand.
 pub fn recover(view: View, slot: usize) {
     for region in view.regions_in_use() {
-        liveness::clear(&FileLock::new(view, region), slot);
+        liveness::clear(&FileLock::of_any_kind(view, region), slot);
     }
 }
 
@@ -50,7 +50,7 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
         let lock = view.lock(region);
         // Of every slot, whatever the slot table says: the disk may have kept the one and not the other.
         for slot in (0..lock.cells.len()).filter(|slot| has_left_something(&lock, *slot)) {
-            liveness::clear(&FileLock::new(view, region), slot);
+            liveness::clear(&FileLock::of_any_kind(view, region), slot);
         }
         let token = &lock.words.token;
         token.store(token_after_boot(token.load(Relaxed), token_floor(realtime_ns)), Relaxed);
@@ -84,7 +84,7 @@ fn token_after_boot(last: u64, floor: u64) -> u64 {
 fn has_left_something(lock: &LockView, slot: usize) -> bool {
     let cell = &lock.cells[slot];
     let words = [&lock.numbers[slot], &lock.crowd[slot], &cell.held, &cell.since];
-    words.into_iter().any(|word| word.load(Relaxed) != 0) || cell.ring().membership.load(Relaxed) != 0
+    words.into_iter().any(|word| word.load(Relaxed) != 0) || cell.ring.membership.load(Relaxed) != 0
 }
 
 /// Clears the bias and the standby queue of every lock. With every slot's byte lock in hand.
@@ -106,12 +106,22 @@ fn clear_rings(view: View) {
 
 /// Takes everybody off the ring of this lock. For a caller beside whom nobody else changes it.
 pub fn clear_ring(lock: &LockView) {
-    for word in lock.cells.iter().flat_map(|cell| [&cell.ring().state, &cell.ring().link]) {
+    for word in lock.cells.iter().flat_map(|cell| [&cell.ring.state, &cell.ring.link]) {
         if word.load(Relaxed) != 0 {
             word.store(0, Relaxed);
         }
     }
-    lock.words.ring().bound.store(0, Relaxed);
+    lock.words.ring.bound.store(0, Relaxed);
+}
+
+/// Forgets the parts of this lock that dead participants held. For a caller beside whom nobody uses it.
+pub fn clear_dead_claims(view: View, region: usize) {
+    let lock = FileLock::new(view, region);
+    let words = lock.lock.words;
+    if words.dead_parts.load(Relaxed) != 0 {
+        (0..view.slots_bound()).for_each(|slot| lock.dead_claim(slot).clear());
+        words.dead_parts.store(0, Relaxed);
+    }
 }
 
 /// Writes down during which boot the registers are valid.

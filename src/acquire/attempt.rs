@@ -2,15 +2,19 @@
 
 use super::{
     local::Holding,
-    site::{Lock, Site},
+    site::{ClaimOf, Lock, Site},
 };
 use crate::algorithm::{
-    Blocker,
+    Blocker, Place, Protocol,
     bias::BiasOwner,
+    claim::{Claims, Nature},
+    eviction::Eviction,
     ownership::Health,
     ring::{Membership, Rule},
 };
 use crate::error::{Error, Result};
+use crate::sync::Ordering::Relaxed;
+use crate::trace::{self, Step};
 
 /// How a handle acquires the lock: what the file fixes and, for a ring, what this handle wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +32,7 @@ pub struct LockConfig {
 /// What orders those who want a lock: a queue or a rotation. What it does stands in [`super::discipline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
-    /// First come first served: the bakery's queue, with a bias.
+    /// First come first served among claims that conflict: the bakery's queue, with a bias.
     Queue,
     /// Each in turn: a ring.
     Ring {
@@ -56,15 +60,19 @@ pub enum Progress<T> {
     BackOff(BlockedBy),
     /// Others passed over us: queue again.
     Evicted,
+    /// Somebody before us has changed what it claims: look again, from the same place.
+    LookAgain,
 }
 
 /// One participant at one lock.
 #[derive(Clone, Copy)]
-pub struct Attempt<S> {
+pub struct Attempt<S: Site> {
     /// Participant and lock.
     pub site: S,
     /// How the lock is acquired.
     pub config: LockConfig,
+    /// What of the lock it wants, or has.
+    pub claim: ClaimOf<S>,
 }
 
 impl<S: Site> Attempt<S> {
@@ -72,6 +80,18 @@ impl<S: Site> Attempt<S> {
     #[inline]
     pub fn health(&self) -> Health {
         self.site.lock().ownership().health()
+    }
+
+    /// Returns what the claim means for its holder.
+    #[inline]
+    pub fn nature(&self) -> Nature {
+        self.site.lock().queue().1.nature(self.claim)
+    }
+
+    /// Writes the claim down, before the doorway.
+    #[inline]
+    pub fn write_claim(&self) {
+        self.site.lock().queue().1.write(self.site.me(), self.claim);
     }
 
     /// Begins an unlock, or something else that only the holder may do.
@@ -83,10 +103,33 @@ impl<S: Site> Attempt<S> {
         self.site.local().begin_unlock(token, self.site.is_shared()).ok_or(Error::NotOwner)
     }
 
+    /// Gives up in the queue.
+    #[cold]
+    pub fn withdraw(&self) {
+        let (site, lock, me) = (&self.site, self.site.lock(), self.site.me());
+        // A child that was forked in the wait stands in no queue.
+        if !site.is_ours() {
+            return;
+        }
+        trace::at(Step::Withdraw);
+        Eviction::step_back(lock.held(me));
+        lock.queue().withdraw(me);
+        lock.set_since(me, 0);
+        lock.unpark(me);
+    }
+
     /// Returns whether another participant is queued for good. Those that still let others pass only look in, and leave
     /// the queue again.
     pub fn is_another_queued_for_good(&self) -> bool {
         let for_good = |slot: usize| self.config.patience == 0 || self.site.lock().since(slot) != 0;
         self.site.lock().queue().is_another_queued(self.site.me(), for_good)
+    }
+
+    /// Returns whether another participant stands in the queue that is not inside.
+    pub fn is_another_waiting(&self) -> bool {
+        let lock = self.site.lock();
+        lock.queue().is_another_queued(self.site.me(), |slot| {
+            lock.held(slot).load(Relaxed) == 0 && lock.queue().place(slot) != Place::Idle
+        })
     }
 }

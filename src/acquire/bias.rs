@@ -93,8 +93,8 @@ fn revoke<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwne
     site.lock().set_revoking_since(site.now());
     site.lock().bias().revoke(owner);
     eviction::step_back(attempt);
-    let outside =
-        pass_the_barrier(attempt, waiter, owner).and_then(|()| wait_until_outside(attempt, waiter, owner));
+    let outside = pass_the_barrier(attempt, waiter, owner)
+        .and_then(|()| wait_until_outside(attempt, waiter, owner.slot));
     // A child that was forked in the wait has revoked nothing.
     if outside.is_err() && !site.is_ours() {
         return outside.map(|()| true);
@@ -137,14 +137,15 @@ fn pass_the_barrier<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner
     }
 }
 
-fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<()> {
+/// Waits until `slot`, which cannot enter any more, is outside.
+pub fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, slot: usize) -> Result<()> {
     trace::at(Step::RevokeWait);
-    let held = attempt.site.lock().held(owner.slot);
-    // Acquire. Partner: the release stores of 0 in `Bias::leave` and `Bias::enter`, and a reaper's.
+    let held = attempt.site.lock().held(slot);
+    // Acquire. Partner: the release stores of 0 by who leaves, or steps back, and a reaper's.
     let inside = || held.load(Acquire) != 0;
     waiter.queue_for_good();
     while inside() {
-        let blocker = Blocker { slot: owner.slot, seen: 0, ahead: 1 };
+        let blocker = Blocker { slot, seen: 0, ahead: 1 };
         let outcome = match waiter.limit() {
             Limit::Never => Outcome::TimedOut,
             _ => waiter.wait(&blocker, inside),
@@ -154,7 +155,7 @@ fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, own
             Outcome::Cancelled => return Err(Error::Cancelled),
             Outcome::Interrupted | Outcome::Forked => return Err(Error::Interrupted),
             Outcome::TimedOut | Outcome::CheckAlive => {
-                let reaped = waiter.check_alive(owner.slot)?;
+                let reaped = waiter.check_alive(slot)?;
                 if outcome == Outcome::TimedOut && !reaped && inside() {
                     return Err(waiter.limit().passed());
                 }

@@ -7,6 +7,7 @@ use super::{
 use crate::algorithm::{
     Place, Protocol,
     bakery::Registers,
+    claim::Claims,
     eviction::{Eviction, PassedOver},
 };
 use crate::error::Result;
@@ -34,13 +35,21 @@ pub fn step_back<S: Site>(attempt: &Attempt<S>) {
     Eviction::step_back(site.lock().held(site.me()));
 }
 
-/// Returns who is the first of those before this participant, and how many there are.
+/// Returns who is the first of those before this participant that are not inside, and how many are before it. Where every
+/// two claims conflict, one that is inside is the first, or keeps the first waiting.
 fn first_before<S: Site>(attempt: &Attempt<S>, number: u64, passed: &PassedOver) -> (Option<usize>, usize) {
     let site = &attempt.site;
     let (mut first, mut ahead) = (None, 0);
-    site.lock().queue().each_before(site.me(), number, |slot, place| {
-        if !passed.has(slot) {
-            ahead += 1;
+    let lock = site.lock();
+    let waits = |slot: usize| {
+        <<S::Lock as Lock>::Claims as Claims>::ALWAYS_CONFLICT || lock.held(slot).load(Acquire) == 0
+    };
+    lock.queue().each_before(site.me(), number, |slot, place| {
+        if passed.has(slot) {
+            return;
+        }
+        ahead += 1;
+        if waits(slot) {
             // Somebody in the doorway comes after all who are numbered.
             let order = (place == Place::Choosing, place, slot);
             first = first.filter(|first| *first < order).or(Some(order));
@@ -60,14 +69,16 @@ pub fn pass_over<S: Site>(
     let site = &attempt.site;
     let (lock, me) = (site.lock(), site.me());
     let (first, ahead) = first_before(attempt, number, passed);
-    let Some(first) = first else { return Ok(()) };
+    let Some(first) = first else {
+        return if ahead > 0 { reap_insiders(attempt, waiter).map(drop) } else { Ok(()) };
+    };
     let is_kept = match attempt.config.discipline {
         Discipline::Queue => is_kept_waiting(lock, first),
         Discipline::Ring { .. } => is_another_reconfiguring(lock),
     };
     if is_kept {
         waiter.is_overdue(None, ahead);
-        return reap_insider(attempt, waiter);
+        return reap_insiders(attempt, waiter).map(drop);
     }
     let overdue = waiter.is_overdue(Some((first, lock.eviction(first).doorway.load(Acquire))), ahead);
     if overdue == Overdue::No {
@@ -88,21 +99,30 @@ pub fn pass_over<S: Site>(
     Ok(())
 }
 
-/// Acts for those that are inside, or on the way in, and dead.
-fn reap_insider<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<()> {
+/// Acts for those that are inside, or on the way in, and dead. Returns whether there were any.
+pub fn reap_insiders<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<bool> {
     let (lock, me) = (attempt.site.lock(), attempt.site.me());
+    let mut reaped = false;
     for slot in (0..lock.queue().0.bound()).filter(|slot| *slot != me) {
         if lock.held(slot).load(Acquire) != 0 {
-            waiter.check_alive(slot)?;
+            reaped |= waiter.check_alive(slot)?;
         }
     }
-    Ok(())
+    Ok(reaped)
 }
 
-/// Returns whether something else than itself keeps the first of the queue from entering: somebody is inside. As long as
-/// the lock is biased and the first has not revoked that, it is not waiting for whoever is inside.
+/// Returns whether something else than itself keeps the first of the queue from entering: somebody is inside, and leaves it
+/// no room. As long as the lock is biased to one participant and the first has not revoked that, it is not waiting for
+/// whoever is inside.
 pub fn is_kept_waiting<L: Lock>(lock: &L, first: usize) -> bool {
     let is_inside = |slot: usize| lock.held(slot).load(Acquire) != 0;
+    if !L::Claims::ALWAYS_CONFLICT {
+        let queue = lock.queue();
+        let claim = queue.1.read(first);
+        let insiders = (0..queue.0.bound()).filter(|slot| *slot != first && is_inside(*slot));
+        let taken: u64 = insiders.map(|slot| queue.1.takes(claim, slot)).sum();
+        return taken > queue.1.room(claim);
+    }
     if lock.bias().owner().is_some() && !lock.bias().is_being_revoked() {
         return is_inside(first);
     }

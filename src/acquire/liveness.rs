@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! clear(q), each step repeatable by the next reaper should this one die:
-//!   1 if held[q] != 0: write down who died; if state == consistent: state = inconsistent
+//!   1 if held[q] != 0, and its claim let it change the data: write down who died; if state == consistent: state =
+//!     inconsistent (of a part of a lock: that this part is)
 //!   2 held[q] = 0 (also where q was only trying to enter: that is no death inside)
 //!   3 number[q] = 0, choosing[q] = 0; on a ring: no membership, so that whoever waits may act for q's machine
 //!   4 unpark who waited for q

@@ -96,6 +96,12 @@ impl LocalState<'_> {
         self.0.store(word, Release);
     }
 
+    /// Returns whether nothing is held, and nothing under way.
+    #[inline]
+    pub fn is_idle(self) -> bool {
+        matches!(self.0.load(Relaxed), 0 | BIASED)
+    }
+
     /// Returns how the participant holds the lock, if it does.
     #[inline(always)]
     pub fn holding(self) -> Option<Holding> {

@@ -4,12 +4,14 @@
 
 pub mod attempt;
 pub mod bias;
+pub mod change;
 pub mod discipline;
 pub mod eviction;
 pub mod liveness;
 pub mod local;
 pub mod operations;
 pub mod queue;
+pub mod readers;
 pub mod recursion;
 pub mod rotation;
 pub mod site;

@@ -6,9 +6,13 @@ use super::{
     attempt::Attempt,
     bias, liveness,
     local::Holding,
+    readers,
     site::{Limit, Lock, Site},
 };
-use crate::algorithm::ownership::Health;
+use crate::algorithm::{
+    claim::{Claims, Nature},
+    ownership::Health,
+};
 use crate::error::{Error, Result};
 use crate::trace::{self, Step};
 
@@ -46,7 +50,13 @@ impl<S: Site> Attempt<S> {
                 }
                 Ok(Acquisition { token, owner_dead: true })
             }
-            Health::Consistent => Ok(Acquisition { token, owner_dead: false }),
+            Health::Consistent => {
+                let owner_dead = self.site.lock().has_dead_part(self.claim);
+                if owner_dead && self.config.release_on_death {
+                    self.site.lock().mark_parts_consistent(self.claim);
+                }
+                Ok(Acquisition { token, owner_dead })
+            }
         }
     }
 
@@ -61,6 +71,7 @@ impl<S: Site> Attempt<S> {
         }
         let token = self.enter(limit)?;
         self.site.lock().ownership().mark_consistent();
+        self.site.lock().mark_parts_consistent(self.claim);
         Ok(Acquisition { token, owner_dead: false })
     }
 
@@ -113,15 +124,33 @@ impl<S: Site> Attempt<S> {
     /// Marks the data that a dead owner left as consistent.
     ///
     /// # Errors
-    /// [`Error::NotOwner`]; [`Error::NotInconsistent`] if nobody died, unless a death needs no repair here.
+    /// [`Error::NotOwner`]; [`Error::NotExclusive`] if it is held as by a reader; [`Error::NotInconsistent`] if nobody died,
+    /// unless a death needs no repair here.
     pub fn mark_consistent(&self) -> Result<()> {
         let holding = self.begin_unlock(None)?;
-        let inconsistent = self.health() == Health::Inconsistent;
-        if inconsistent {
-            self.site.lock().ownership().mark_consistent();
-        }
+        let marked = self.mark_as_holder();
         self.site.local().record(Some(holding));
-        if inconsistent || self.config.release_on_death { Ok(()) } else { Err(Error::NotInconsistent) }
+        match marked {
+            Ok(false) if !self.config.release_on_death => Err(Error::NotInconsistent),
+            marked => marked.map(drop),
+        }
+    }
+
+    /// Returns whether there was anything to mark.
+    fn mark_as_holder(&self) -> Result<bool> {
+        let lock = self.site.lock();
+        match self.nature() {
+            Nature::Reader | Nature::Upgradable => Err(Error::NotExclusive),
+            Nature::Permits => Ok(false),
+            Nature::Part => Ok(lock.mark_parts_consistent(self.claim)),
+            Nature::Alone => {
+                let inconsistent = self.health() == Health::Inconsistent;
+                if inconsistent {
+                    lock.ownership().mark_consistent();
+                }
+                Ok(inconsistent)
+            }
+        }
     }
 
     /// Checks that the participant holds the lock (with this very token, where one is named).
@@ -140,7 +169,11 @@ impl<S: Site> Attempt<S> {
     fn leave(&self, holding: Holding) {
         trace::at(Step::Exit);
         if !holding.unbiased {
-            return bias::leave(self);
+            return if <S::Lock as Lock>::Claims::ALWAYS_CONFLICT {
+                bias::leave(self)
+            } else {
+                readers::leave(self)
+            };
         }
         self.config.discipline.leave(self);
     }

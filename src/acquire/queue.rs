@@ -4,18 +4,28 @@ use super::{
     attempt::{Attempt, BlockedBy, Progress},
     bias, eviction,
     local::Holding,
+    readers,
     site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
 };
-use crate::algorithm::{Blocker, Corrupt, Place, Protocol, eviction::PassedOver, ownership::Health};
+use crate::algorithm::{
+    Blocker, Corrupt, Place, Protocol, claim::Claims, eviction::PassedOver, ownership::Health,
+};
 use crate::error::{Error, Result};
 use crate::sync::{Ordering::Relaxed, spin_hint};
 use crate::trace::{self, Step};
 
+/// Whether every two claims at the lock of this site conflict.
+const fn always_conflict<S: Site>() -> bool {
+    <<S::Lock as Lock>::Claims as Claims>::ALWAYS_CONFLICT
+}
+
 /// Takes the lock, or waits for it as long as `limit` says. `may_be_biased`: the lock may be biased to this participant.
 pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, may_be_biased: bool) -> Result<Holding> {
-    if may_be_biased && let Some(token) = bias::enter(attempt) {
+    let enter_biased = if always_conflict::<S>() { bias::enter } else { readers::enter };
+    if may_be_biased && let Some(token) = enter_biased(attempt) {
         return Ok(Holding { token, unbiased: false });
     }
+    attempt.write_claim();
     if limit == Limit::Never {
         look_before_trying(attempt)?;
     }
@@ -31,11 +41,11 @@ fn enter_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding
     let in_demand = acquire(attempt, limit, attempt.config.patience, true)?;
     // Before anything is written that others look at.
     if let Err(error) = attempt.site.check_intact().and_then(|()| attempt.site.check_named()) {
-        withdraw(attempt);
+        attempt.withdraw();
         return Err(error);
     }
     trace::at(Step::Won);
-    settle(attempt, in_demand)
+    if always_conflict::<S>() { settle(attempt, in_demand) } else { readers::settle(attempt) }
 }
 
 /// Passes through the queue, revokes the bias of others, and takes the entry step. With an error, nothing of the participant
@@ -55,15 +65,27 @@ pub fn acquire<S: Site>(
     if let Ok(number) = number {
         trace::at(Step::Wait);
         // Nobody has had the time to pass over us; but a thread can be stopped anywhere.
-        if queue.is_next(me, number) && attempt.site.lock().bias().is_free_for(me) && eviction::enter(attempt)
-        {
-            if attempt.site.lock().bias().is_free_for(me) {
-                return Ok(false);
-            }
-            eviction::step_back(attempt);
+        if queue.is_next(me, number) && enter_at_once(attempt, number) {
+            return Ok(false);
         }
     }
     wait(attempt, limit, patience, may_be_ended, number)
+}
+
+/// Takes the entry step of the head of the queue, if nothing is to be waited for.
+#[inline]
+fn enter_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
+    if !always_conflict::<S>() {
+        return readers::enter_at_once(attempt, number);
+    }
+    let (bias, me) = (attempt.site.lock().bias(), attempt.site.me());
+    if bias.is_free_for(me) && eviction::enter(attempt) {
+        if bias.is_free_for(me) {
+            return true;
+        }
+        eviction::step_back(attempt);
+    }
+    false
 }
 
 #[cold]
@@ -75,19 +97,31 @@ fn wait<S: Site>(
     may_be_ended: bool,
     number: std::result::Result<u64, Corrupt>,
 ) -> Result<bool> {
-    let waiter = attempt.site.waiter(limit, patience, may_be_ended);
-    QueueWait { attempt, waiter, passed: PassedOver::NONE }.acquire(number)
+    let mut waiter = attempt.site.waiter(limit, patience, may_be_ended);
+    QueueWait { attempt, waiter: &mut waiter, passed: PassedOver::NONE }.acquire(number)
 }
 
 /// One wait in the queue.
-struct QueueWait<'a, S: Site> {
+pub struct QueueWait<'a, S: Site> {
     attempt: &'a Attempt<S>,
-    waiter: S::Waiter,
+    waiter: &'a mut S::Waiter,
     /// Whom it passed over since its number was published.
     passed: PassedOver,
 }
 
-impl<S: Site> QueueWait<'_, S> {
+impl<'a, S: Site> QueueWait<'a, S> {
+    /// Waits until nobody but those that it `passed` over is before `number`, by which the participant is inside already,
+    /// and wants more.
+    pub fn go_on(
+        attempt: &'a Attempt<S>,
+        waiter: &'a mut S::Waiter,
+        number: u64,
+        passed: PassedOver,
+    ) -> Result<()> {
+        waiter.queue_for_good();
+        QueueWait { attempt, waiter, passed }.reach_the_head(number).map(drop)
+    }
+
     /// [`acquire`], with what the doorway said.
     fn acquire(&mut self, number: std::result::Result<u64, Corrupt>) -> Result<bool> {
         let site = &self.attempt.site;
@@ -95,9 +129,10 @@ impl<S: Site> QueueWait<'_, S> {
             number.or_else(|corrupt| repair(self.attempt, corrupt).and_then(|()| self.doorway()))?;
         loop {
             let progress = self.reach_the_head(number).and_then(|progress| match progress {
-                Progress::Done(()) => bias::enter_as_head(self.attempt, &mut self.waiter),
+                Progress::Done(()) => self.enter_as_head(number),
                 Progress::BackOff(blocked_by) => Ok(Progress::BackOff(blocked_by)),
                 Progress::Evicted => Ok(Progress::Evicted),
+                Progress::LookAgain => Ok(Progress::LookAgain),
             });
             match progress {
                 Ok(Progress::Done(in_demand)) => {
@@ -105,22 +140,34 @@ impl<S: Site> QueueWait<'_, S> {
                     if self.waiter.was_parked() {
                         site.lock().unpark_early(site.me());
                     }
+                    if !always_conflict::<S>() {
+                        readers::let_others_in(self.attempt);
+                    }
                     return Ok(in_demand);
                 }
+                Ok(Progress::LookAgain) => {}
                 Ok(Progress::BackOff(blocked_by)) => {
                     self.back_off(&blocked_by)?;
                     number = self.doorway()?;
                 }
                 Ok(Progress::Evicted) => {
                     trace::at(Step::Evicted);
-                    withdraw(self.attempt);
+                    self.attempt.withdraw();
                     number = self.doorway()?;
                 }
                 Err(error) => {
-                    withdraw(self.attempt);
+                    self.attempt.withdraw();
                     return Err(error);
                 }
             }
+        }
+    }
+
+    fn enter_as_head(&mut self, number: u64) -> Result<Progress<bool>> {
+        if always_conflict::<S>() {
+            bias::enter_as_head(self.attempt, self.waiter)
+        } else {
+            readers::enter_as_head(self.attempt, self.waiter, number, &self.passed)
         }
     }
 
@@ -149,7 +196,9 @@ impl<S: Site> QueueWait<'_, S> {
                     continue;
                 }
             };
-            let unchanged = || queue.still_blocks(&blocker);
+            // Claims may change in place, and of several others it may be another one that leaves enough room.
+            let unchanged =
+                || queue.still_blocks(&blocker) && (always_conflict::<S>() || !queue.is_next(me, number));
             let outcome = match self.waiter.limit() {
                 Limit::Never => try_once(&queue, &blocker),
                 _ => self.waiter.wait(&blocker, unchanged),
@@ -162,13 +211,16 @@ impl<S: Site> QueueWait<'_, S> {
                 Outcome::TimedOut | Outcome::CheckAlive => {
                     // Whatever somebody else wrote over our number: those behind us look at it.
                     queue.restore(me, number);
+                    if !always_conflict::<S>() && eviction::reap_insiders(self.attempt, self.waiter)? {
+                        continue;
+                    }
                     // Also when the time is up: a dead blocker must not outlive every caller's limit.
                     let reaped = self.waiter.check_alive(blocker.slot)?;
                     if outcome == Outcome::TimedOut && !reaped && unchanged() {
                         return Err(self.waiter.limit().passed());
                     }
                     if outcome == Outcome::CheckAlive && !reaped {
-                        eviction::pass_over(self.attempt, &mut self.waiter, number, &mut self.passed)?;
+                        eviction::pass_over(self.attempt, self.waiter, number, &mut self.passed)?;
                     }
                 }
             }
@@ -177,7 +229,7 @@ impl<S: Site> QueueWait<'_, S> {
 
     fn back_off(&mut self, blocked_by: &BlockedBy) -> Result<()> {
         let site = &self.attempt.site;
-        withdraw(self.attempt);
+        self.attempt.withdraw();
         trace::at(Step::BackOff);
         let queue = site.lock().queue();
         let (slot, by_bias) = match blocked_by {
@@ -221,7 +273,7 @@ fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
         site.lock().bias().unbias();
     }
     let Some(token) = site.lock().ownership().enter(site.lock().held(me)) else {
-        withdraw(attempt);
+        attempt.withdraw();
         return Err(site.overwritten(Overwritten::Token));
     };
     if biased {
@@ -240,35 +292,23 @@ fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
 pub fn leave<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
     let me = site.me();
-    site.lock().ownership().exit(site.lock().held(me));
+    readers::exit(attempt);
     trace::at(Step::Leave);
     site.lock().set_since(me, 0);
     site.lock().queue().leave(me);
-    site.local().record(None);
+    readers::record_left(attempt);
     trace::at(Step::Wake);
     // Where somebody is in the queue, whoever is called would find it there, and back off again.
     let next = site.lock().unpark(me) == Unparked::Nobody;
     site.lock().unpark_standby(me, next);
 }
 
-/// Gives up in the queue.
-#[cold]
-pub fn withdraw<S: Site>(attempt: &Attempt<S>) {
-    let site = &attempt.site;
-    // A child that was forked in the wait stands in no queue.
-    if !site.is_ours() {
-        return;
-    }
-    trace::at(Step::Withdraw);
-    eviction::step_back(attempt);
-    site.lock().queue().withdraw(site.me());
-    site.lock().set_since(site.me(), 0);
-    site.lock().unpark(site.me());
-}
-
 /// A try that will fail should not disturb the queue: looks first, and reaps the dead.
 fn look_before_trying<S: Site>(attempt: &Attempt<S>) -> Result<()> {
     let (queue, me) = (attempt.site.lock().queue(), attempt.site.me());
+    if !always_conflict::<S>() && !queue.is_next(me, u64::MAX) {
+        eviction::reap_insiders(attempt, &mut attempt.site.waiter(Limit::Never, 0, false))?;
+    }
     // As if it had come last: everybody who is numbered is before it.
     while let Ok(Some(blocker)) = queue.blocker(me, u64::MAX, |_| false) {
         if queue.place(blocker.slot) == Place::Choosing {

@@ -10,10 +10,11 @@ use crate::algorithm::{
     Blocker,
     bakery::{Bakery, Registers},
     bias::{Bias, BiasWord, Mark},
-    claim::Conflicts,
+    claim::Claims,
     eviction::Eviction,
     ownership::Ownership,
     ring::Machines,
+    shared_bias::SharedBias,
 };
 use crate::error::{Error, Result};
 use crate::sync::AtomicU64;
@@ -23,8 +24,8 @@ use std::time::Duration;
 pub trait Lock: Copy {
     /// The bakery's registers.
     type Queue: Registers;
-    /// Which claims conflict.
-    type Claims: Conflicts;
+    /// What participants claim, and which claims conflict.
+    type Claims: Claims;
     /// The bias word.
     type BiasWord: BiasWord;
     /// The ring's registers.
@@ -36,6 +37,8 @@ pub trait Lock: Copy {
     fn queue(&self) -> Bakery<Self::Queue, Self::Claims>;
     /// Returns the bias.
     fn bias(&self) -> Bias<'_, Self::BiasWord>;
+    /// Returns the bias towards readers.
+    fn shared_bias(&self) -> SharedBias<'_, Self::BiasWord>;
     /// Returns the owner words.
     fn ownership(&self) -> Ownership<'_>;
     /// Returns slot `slot`'s `held` word, see [`crate::algorithm::ownership`].
@@ -55,8 +58,18 @@ pub trait Lock: Copy {
     fn set_revoking_since(&self, time: u64);
     /// Returns since when the bias has been under revocation, in nanoseconds; 0: it is not.
     fn revoking_since(&self) -> u64;
-    /// Writes the owner-dead notice: slot `slot` died holding the lock with fencing token `token`.
-    fn record_death(&self, slot: usize, token: u64);
+    /// Writes the owner-dead notice, if its claim let it change what the lock protects: slot `slot` died holding the lock
+    /// with fencing token `token`. Returns whether the whole lock is inconsistent by that.
+    fn record_death(&self, slot: usize, token: u64) -> bool;
+    /// Returns whether a participant died that held a part of the lock which conflicts with `claim`, and nobody has marked
+    /// that part consistent since.
+    fn has_dead_part(&self, _claim: <Self::Claims as Claims>::Claim) -> bool {
+        false
+    }
+    /// Marks those parts consistent that dead participants held and `claim` covers. Returns whether there were any.
+    fn mark_parts_consistent(&self, _claim: <Self::Claims as Claims>::Claim) -> bool {
+        false
+    }
     /// Writes the owner-dead notice for a ring that something else than turnlock wrote over.
     fn record_overwritten_ring(&self);
 
@@ -69,6 +82,9 @@ pub trait Lock: Copy {
     /// for whoever is `next`, unparks the candidate. After the full fence of an [`Lock::unpark`].
     fn unpark_standby(&self, slot: usize, next: bool);
 }
+
+/// What a participant claims at a site.
+pub type ClaimOf<S> = <<<S as Site>::Lock as Lock>::Claims as Claims>::Claim;
 
 /// One participant at one lock.
 pub trait Site: Copy {
@@ -126,6 +142,12 @@ pub trait Site: Copy {
     fn bias_begins(&self, token: u64);
     /// Notes that another participant's bias was revoked.
     fn bias_was_revoked(&self);
+    /// Returns the time, in nanoseconds, as exactly as can be.
+    fn exact_now(&self) -> u64 {
+        self.now()
+    }
+    /// Notes that the bias towards readers was revoked, beginning at `began` ([`Site::exact_now`]).
+    fn readers_were_revoked(&self, _began: u64) {}
 
     /// Begins a wait of at most `limit` that lets others pass for at most `patience` nanoseconds. `may_be_ended`: by a
     /// cancel or an interrupt.

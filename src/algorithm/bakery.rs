@@ -28,7 +28,7 @@ pub use two_registers::TwoRegisters;
 
 use super::{
     Blocker, Corrupt, Place, Protocol,
-    claim::{Always, Conflicts},
+    claim::{Always, Claims},
 };
 use crate::mutants::{self, Mutant};
 use crate::sync::{
@@ -62,18 +62,18 @@ pub trait Registers {
     fn read_word(&self, slot: usize) -> u64;
 }
 
-/// The bakery over some registers, among claims that conflict always or now and then.
+/// The bakery over some registers, among claims that conflict always or now and then ([`super::claim`]).
 #[derive(Clone, Copy)]
 pub struct Bakery<R, C = Always>(pub R, pub C);
 
-impl<R: Registers, C: Conflicts> Bakery<R, C> {
+impl<R: Registers, C: Claims> Bakery<R, C> {
     /// Returns whether another slot that `counts` stands in the queue, or is on the way into it.
     pub fn is_another_queued(&self, me: usize, counts: impl Fn(usize) -> bool) -> bool {
         !self.0.all(|slot| slot == me || self.0.read(slot) == Place::Idle || !counts(slot))
     }
 }
 
-impl<R: Registers, C: Conflicts> Protocol for Bakery<R, C> {
+impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
     #[inline]
     fn doorway(&self, me: usize) -> Result<u64, Corrupt> {
         self.0.set_choosing(me);
@@ -103,9 +103,15 @@ impl<R: Registers, C: Conflicts> Protocol for Bakery<R, C> {
 
     #[inline]
     fn is_next(&self, me: usize, number: u64) -> bool {
+        let mine = self.1.read(me);
+        let (room, mut taken) = (self.1.room(mine), 0);
         self.0.all(|slot| match self.0.read(slot) {
             Place::Idle => true,
-            Place::Numbered(theirs) => (theirs, slot) >= (number, me) || !self.1.conflicts(me, slot),
+            Place::Numbered(theirs) if (theirs, slot) >= (number, me) => true,
+            Place::Numbered(_) => {
+                taken += self.1.takes(mine, slot);
+                taken <= room
+            }
             Place::Choosing | Place::Corrupt(_) => false,
         })
     }
@@ -121,20 +127,27 @@ impl<R: Registers, C: Conflicts> Protocol for Bakery<R, C> {
         let mut latest = None;
         let mut chooser = None;
         let mut ahead = 0;
+        let mine = self.1.read(me);
+        let (room, mut taken) = (self.1.room(mine), 0);
         for slot in (0..self.0.bound()).filter(|slot| *slot != me) {
             match self.0.read(slot) {
                 Place::Idle => {}
                 Place::Choosing | Place::Numbered(_) if passes(slot) => {}
                 Place::Choosing => chooser = Some(slot),
-                Place::Numbered(theirs) => {
-                    if (theirs, slot) < (number, me) && self.1.conflicts(me, slot) {
+                Place::Numbered(theirs) if (theirs, slot) < (number, me) => {
+                    let takes = self.1.takes(mine, slot);
+                    if takes > 0 {
+                        taken += takes;
                         ahead += 1;
                         latest = latest.max(Some((theirs, slot)));
                     }
                 }
+                Place::Numbered(_) => {}
                 Place::Corrupt(value) => return Err(Corrupt { slot, value }),
             }
         }
+        // Those before me leave me enough room.
+        let latest = latest.filter(|_| taken > room);
         // Somebody who leaves and returns between this scan and the read below only makes `still_blocks` say no
         // a little later, never wrongly yes: its word differs from then on.
         Ok(match (latest, chooser) {
@@ -147,11 +160,12 @@ impl<R: Registers, C: Conflicts> Protocol for Bakery<R, C> {
     }
 
     fn each_before(&self, me: usize, number: u64, mut look: impl FnMut(usize, Place)) {
+        let mine = self.1.read(me);
         for slot in (0..self.0.bound()).filter(|slot| *slot != me) {
             let place = self.0.read(slot);
             let is_before = match place {
                 Place::Choosing => true,
-                Place::Numbered(theirs) => (theirs, slot) < (number, me) && self.1.conflicts(me, slot),
+                Place::Numbered(theirs) => (theirs, slot) < (number, me) && self.1.takes(mine, slot) > 0,
                 Place::Idle | Place::Corrupt(_) => false,
             };
             if is_before {

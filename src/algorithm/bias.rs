@@ -85,6 +85,8 @@ pub trait BiasWord {
     fn load(&self, order: Ordering) -> u64;
     /// Stores it.
     fn store(&self, value: u64, order: Ordering);
+    /// Makes it `new` if it is `old`, with release order. Returns whether it was.
+    fn compare_exchange(&self, old: u64, new: u64) -> bool;
 }
 
 impl BiasWord for AtomicU64 {
@@ -96,6 +98,10 @@ impl BiasWord for AtomicU64 {
     #[inline(always)]
     fn store(&self, value: u64, order: Ordering) {
         AtomicU64::store(self, value, order);
+    }
+
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        AtomicU64::compare_exchange(self, old, new, Release, Relaxed).is_ok()
     }
 }
 

@@ -1,25 +1,379 @@
 //! What an acquisition claims of a lock, and which claims keep each other out.
 //!
-//! A participant in the bakery's queue waits for the earlier ones whose claims conflict with its own, and passes over the
-//! others. A claim is written before the number is, and stays until the number is cleared.
+//! A participant in the bakery's queue waits for the earlier ones whose claims conflict with its own, whether they hold the
+//! lock or wait for it too: so nobody overtakes another one that stands in its way, whatever kind of lock it is. With
+//! *room* for what a claim has beside itself, and what each earlier one *takes* of that room:
 //!
-//! | kind of lock | claim | two claims conflict |
-//! |---|---|---|
-//! | mutex | none | always: [`Always`] |
+//! ```text
+//! enter iff nobody is choosing and  SUM over the earlier ones of takes(mine, theirs) <= room(mine)
+//! ```
+//!
+//! | kind of lock | claim | takes | room |
+//! |---|---|---|---|
+//! | mutex, ring | none | 1 | 0 |
+//! | rwlock | shared, upgradable, exclusive | 1 if not both shared, nor one shared and the other upgradable | 0 |
+//! | semaphore of k | a weight | the weight of theirs | k - the weight of mine |
+//! | range lock | first and last of a range, shared or exclusive | 1 if they overlap and are not both shared | 0 |
+//! | keyed lock | the hash of a key, likewise | 1 if the keys are equal and not both shared | 0 |
+//!
+//! A claim is written before the number is, by the slot's participant, and means nothing once number and `held` are 0. Whoever
+//! reads a number of before together with a part of the claim that came after it has acquired, by that part, everything
+//! that the slot did before: whatever it makes of the two, the earlier section is over, and the present doorway draws a larger
+//! number than its own.
+//!
+//! Mode and weight may change while the claim is in the queue: a downgrade and the release of permits only make it take
+//! less, and an upgrade is a protocol of its own ([`super::shared_bias`]).
 
-/// Which claims of one lock's participants conflict.
-pub trait Conflicts: Copy {
-    /// Returns whether the claim in slot `mine` has to wait for an earlier one in slot `theirs`.
-    fn conflicts(&self, mine: usize, theirs: usize) -> bool;
+use crate::sync::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Release},
+};
+
+/// The claims of one lock.
+pub trait Claims: Copy {
+    /// What one participant claims.
+    type Claim: Copy;
+    /// Whether every two claims conflict, so that nobody holds the lock beside another one.
+    const ALWAYS_CONFLICT: bool;
+
+    /// Writes the claim of slot `me` down, before its doorway.
+    fn write(&self, me: usize, claim: Self::Claim);
+    /// Returns the claim of `slot`.
+    fn read(&self, slot: usize) -> Self::Claim;
+    /// Returns how much may be taken beside `mine`.
+    fn room(&self, mine: Self::Claim) -> u64;
+    /// Returns how much the claim in slot `theirs` takes of the room of `mine`.
+    fn takes(&self, mine: Self::Claim, theirs: usize) -> u64;
+    /// Returns what is to be known of `claim`, whatever the kind of lock.
+    fn nature(&self, claim: Self::Claim) -> Nature;
+}
+
+/// What a claim means for its holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nature {
+    /// Nobody holds the lock beside it, and it may change what the lock protects.
+    Alone,
+    /// It only reads, beside others that do.
+    Reader,
+    /// It only reads until it is upgraded.
+    Upgradable,
+    /// It holds a part of the lock, which it may change, and others may hold other parts.
+    Part,
+    /// It holds some of the permits, and protects nothing.
+    Permits,
 }
 
 /// Every two claims conflict: mutual exclusion.
 #[derive(Clone, Copy, Debug)]
 pub struct Always;
 
-impl Conflicts for Always {
+impl Claims for Always {
+    type Claim = ();
+    const ALWAYS_CONFLICT: bool = true;
+
     #[inline(always)]
-    fn conflicts(&self, _: usize, _: usize) -> bool {
-        true
+    fn write(&self, _: usize, (): ()) {}
+
+    #[inline(always)]
+    fn read(&self, _: usize) {}
+
+    #[inline(always)]
+    fn room(&self, (): ()) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn takes(&self, (): (), _: usize) -> u64 {
+        1
+    }
+
+    #[inline(always)]
+    fn nature(&self, (): ()) -> Nature {
+        Nature::Alone
+    }
+}
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Mode {
+    /// Beside others that hold it shared, and one that holds it upgradable.
+    Shared = 1,
+    /// Beside others that hold it shared; it may become exclusive in place.
+    Upgradable = 2,
+    /// Beside nobody.
+    Exclusive = 3,
+    /// Upgradable, and waiting to be exclusive: those who come later wait for it already.
+    Upgrading = 4,
+    /// Beside nobody, whichever part of the lock: who removes a lock.
+    Everything = 5,
+}
+
+impl Mode {
+    /// Returns the mode of this number. One that nobody writes is taken for that which lets nobody in.
+    pub fn of(number: u32) -> Self {
+        match number {
+            1 => Mode::Shared,
+            2 => Mode::Upgradable,
+            3 => Mode::Exclusive,
+            4 => Mode::Upgrading,
+            _ => Mode::Everything,
+        }
+    }
+
+    /// Returns whether two participants can hold the same thing at once, one in each mode.
+    pub fn is_compatible_with(self, other: Self) -> bool {
+        use Mode::{Shared, Upgradable};
+        matches!((self, other), (Shared, Shared | Upgradable) | (Upgradable, Shared))
+    }
+}
+
+/// What of a lock is claimed: a range, first and last included; or the two halves of a key's hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The first, or the upper half.
+    pub first: u64,
+    /// The last, or the lower half.
+    pub last: u64,
+}
+
+impl Extent {
+    /// All of it.
+    pub const WHOLE: Self = Self { first: 0, last: u64::MAX };
+
+    /// Returns whether the two, as ranges, have something in common.
+    pub fn overlaps(self, other: Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+
+    /// Returns whether `other` lies in it, as ranges.
+    pub fn covers(self, other: Self) -> bool {
+        self.first <= other.first && other.last <= self.last
+    }
+}
+
+/// A claim: how, how much, and of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// How.
+    pub mode: Mode,
+    /// How many permits of a semaphore. Else 1.
+    pub weight: u32,
+    /// Of which part.
+    pub extent: Extent,
+}
+
+impl Claim {
+    /// All of a lock, in this mode.
+    pub const fn whole(mode: Mode) -> Self {
+        Self { mode, weight: 1, extent: Extent::WHOLE }
+    }
+
+    /// What conflicts with every other claim, in every kind of lock.
+    pub const EVERYTHING: Self = Self { mode: Mode::Everything, weight: u32::MAX, extent: Extent::WHOLE };
+}
+
+/// Which claims of a lock conflict, as its kind says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// Every two.
+    Always,
+    /// By their modes: a rwlock.
+    Modes,
+    /// Those that are too much together: a semaphore.
+    Permits,
+    /// Those that overlap, by their modes: a range lock.
+    Ranges,
+    /// Those of one key, by their modes: a keyed lock.
+    Keys,
+}
+
+/// The words of one claim, as memory.
+#[derive(Clone, Copy)]
+pub struct ClaimWords<'a> {
+    /// Mode in the low half, weight in the high one.
+    pub how: &'a AtomicU64,
+    /// [`Extent::first`].
+    pub first: &'a AtomicU64,
+    /// [`Extent::last`].
+    pub last: &'a AtomicU64,
+}
+
+impl ClaimWords<'_> {
+    /// Writes mode and weight.
+    fn set_how(&self, mode: Mode, weight: u32) {
+        // Release. Partner: the acquire load in `get`: who reads it has what the slot did before, see above.
+        self.how.store(u64::from(weight) << 32 | mode as u64, Release);
+    }
+
+    fn set(&self, Claim { mode, weight, extent }: Claim) {
+        self.first.store(extent.first, Release);
+        self.last.store(extent.last, Release);
+        self.set_how(mode, weight);
+    }
+
+    /// Returns the claim.
+    pub fn get(&self) -> Claim {
+        // Acquire, all three. Partners: the release stores in `set` and `set_how`.
+        let how = self.how.load(Acquire);
+        let extent = Extent { first: self.first.load(Acquire), last: self.last.load(Acquire) };
+        Claim { mode: Mode::of(how as u32), weight: (how >> 32) as u32, extent }
+    }
+}
+
+/// Something that has the words of a slot's claim in it.
+pub trait ClaimCell {
+    /// Returns them.
+    fn claim(&self) -> ClaimWords<'_>;
+}
+
+/// Claims that conflict as the kind of lock says, in the cells of its slots.
+pub struct InCells<'a, C> {
+    /// One for each slot.
+    pub cells: &'a [C],
+    /// Which conflict.
+    pub relation: Relation,
+    /// Of a semaphore: how many permits it has.
+    pub permits: &'a AtomicU32,
+}
+
+impl<C> Clone for InCells<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C> Copy for InCells<'_, C> {}
+
+impl<C: ClaimCell> InCells<'_, C> {
+    /// Changes how slot `me` claims what it claims, in its place in the queue.
+    pub fn set_how(&self, me: usize, mode: Mode, weight: u32) {
+        self.cells[me].claim().set_how(mode, weight);
+    }
+
+    /// Returns how many permits there are.
+    pub fn permits(&self) -> u32 {
+        // Acquire. Partner: the release store of who resized it.
+        self.permits.load(Acquire)
+    }
+
+    /// Returns whether the two keep each other out, whatever else is held.
+    pub fn conflict(&self, one: Claim, other: Claim) -> bool {
+        let everything = one.mode == Mode::Everything || other.mode == Mode::Everything;
+        everything
+            || match self.relation {
+                Relation::Always => true,
+                Relation::Permits => false,
+                Relation::Modes => !one.mode.is_compatible_with(other.mode),
+                Relation::Ranges => {
+                    one.extent.overlaps(other.extent) && !one.mode.is_compatible_with(other.mode)
+                }
+                Relation::Keys => one.extent == other.extent && !one.mode.is_compatible_with(other.mode),
+            }
+    }
+}
+
+impl<C: ClaimCell> Claims for InCells<'_, C> {
+    type Claim = Claim;
+    const ALWAYS_CONFLICT: bool = false;
+
+    fn write(&self, me: usize, claim: Claim) {
+        self.cells[me].claim().set(claim);
+    }
+
+    fn read(&self, slot: usize) -> Claim {
+        self.cells[slot].claim().get()
+    }
+
+    fn room(&self, mine: Claim) -> u64 {
+        match self.relation {
+            Relation::Permits => u64::from(self.permits().saturating_sub(mine.weight)),
+            _ => 0,
+        }
+    }
+
+    fn takes(&self, mine: Claim, theirs: usize) -> u64 {
+        let theirs = self.read(theirs);
+        match self.relation {
+            // One of no weight would be overtaken.
+            Relation::Permits => u64::from(theirs.weight.max(1)),
+            _ => u64::from(self.conflict(mine, theirs)),
+        }
+    }
+
+    fn nature(&self, claim: Claim) -> Nature {
+        match (self.relation, claim.mode) {
+            (Relation::Modes, Mode::Shared) => Nature::Reader,
+            (Relation::Modes, Mode::Upgradable | Mode::Upgrading) => Nature::Upgradable,
+            (Relation::Always | Relation::Modes, _) => Nature::Alone,
+            (Relation::Permits, _) => Nature::Permits,
+            (Relation::Ranges | Relation::Keys, _) => Nature::Part,
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Cell([AtomicU64; 3]);
+
+    impl ClaimCell for Cell {
+        fn claim(&self) -> ClaimWords<'_> {
+            let [how, first, last] = &self.0;
+            ClaimWords { how, first, last }
+        }
+    }
+
+    fn conflicts(relation: Relation, one: Claim, other: Claim) -> bool {
+        let (cells, permits) = (<[Cell; 2]>::default(), AtomicU32::new(3));
+        let claims = InCells { cells: &cells, relation, permits: &permits };
+        claims.write(0, one);
+        claims.write(1, other);
+        let waits = |mine: Claim, theirs| claims.takes(mine, theirs) > claims.room(mine);
+        assert_eq!(waits(one, 1), waits(other, 0), "it is symmetric");
+        waits(claims.read(0), 1)
+    }
+
+    #[test]
+    fn modes_conflict_but_shared_with_shared_and_upgradable() {
+        use Mode::{Exclusive, Shared, Upgradable, Upgrading};
+        for (one, other, conflict) in [
+            (Shared, Shared, false),
+            (Shared, Upgradable, false),
+            (Upgradable, Upgradable, true),
+            (Shared, Upgrading, true),
+            (Upgradable, Exclusive, true),
+            (Exclusive, Exclusive, true),
+        ] {
+            assert_eq!(conflicts(Relation::Modes, Claim::whole(one), Claim::whole(other)), conflict);
+            assert!(conflicts(Relation::Modes, Claim::whole(one), Claim::EVERYTHING));
+        }
+    }
+
+    #[test]
+    fn permits_conflict_where_they_are_too_much_together() {
+        let weighing = |weight| Claim { weight, ..Claim::whole(Mode::Shared) };
+        assert!(!conflicts(Relation::Permits, weighing(1), weighing(2)));
+        assert!(conflicts(Relation::Permits, weighing(2), weighing(2)));
+        assert!(conflicts(Relation::Permits, weighing(1), Claim::EVERYTHING));
+    }
+
+    #[test]
+    fn ranges_conflict_where_they_overlap_and_keys_where_they_are_equal() {
+        let range = |first, last, mode| Claim { mode, weight: 1, extent: Extent { first, last } };
+        use Mode::{Exclusive, Shared};
+        for (one, other, ranges, keys) in [
+            (range(0, 9, Exclusive), range(10, 19, Exclusive), false, false),
+            (range(0, 10, Exclusive), range(10, 19, Shared), true, false),
+            (range(0, 10, Shared), range(10, 19, Shared), false, false),
+            (range(5, 5, Exclusive), range(0, u64::MAX, Exclusive), true, false),
+            (range(5, 7, Exclusive), range(5, 7, Shared), true, true),
+            (range(5, 7, Shared), range(5, 7, Shared), false, false),
+        ] {
+            assert_eq!(conflicts(Relation::Ranges, one, other), ranges, "{one:?} {other:?}");
+            assert_eq!(conflicts(Relation::Keys, one, other), keys, "{one:?} {other:?}");
+            assert!(conflicts(Relation::Keys, one, Claim::EVERYTHING));
+        }
     }
 }

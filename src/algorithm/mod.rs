@@ -7,10 +7,12 @@
 pub mod bakery;
 pub mod bias;
 pub mod claim;
+pub mod dead_claim;
 pub mod eviction;
 pub mod home;
 pub mod ownership;
 pub mod ring;
+pub mod shared_bias;
 
 /// Mutual exclusion among numbered slots, as questions and answers that never wait.
 ///

@@ -84,6 +84,42 @@ impl Ownership<'_> {
         Some(token)
     }
 
+    /// The section of a reader begins, beside others: writes it down with the fencing token of the last writer.
+    ///
+    /// `None` if the token word holds a value that nobody reached; nothing was written then.
+    #[inline(always)]
+    pub fn enter_beside(&self, held: &AtomicU64) -> Option<u64> {
+        // Relaxed: its last writer is before us, by the bakery's order or by the bias word.
+        let token = self.token.load(Relaxed);
+        if token.cast_signed() <= 0 {
+            return None;
+        }
+        // Release, as in `enter`.
+        held.store(token, Release);
+        compiler_fence(SeqCst);
+        trace::at(Step::Held);
+        Some(token)
+    }
+
+    /// The section begins of one that holds a part of the lock, beside others that hold other parts: takes the next fencing
+    /// token and writes the owner down.
+    ///
+    /// `None` if the token word holds a value that nobody reached.
+    #[inline]
+    pub fn enter_among(&self, held: &AtomicU64) -> Option<u64> {
+        // A read-modify-write, since others may take one at the same time. Relaxed: nothing else is read by it.
+        let token = self.token.fetch_add(1, Relaxed).wrapping_add(1);
+        if token.cast_signed() <= 0 {
+            return None;
+        }
+        trace::at(Step::Token);
+        // Release, as in `enter`.
+        held.store(token, Release);
+        compiler_fence(SeqCst);
+        trace::at(Step::Held);
+        Some(token)
+    }
+
     /// What the lock's state says.
     #[inline]
     pub fn health(&self) -> Health {
@@ -98,6 +134,21 @@ impl Ownership<'_> {
         self.end_section(held, 0);
     }
 
+    /// The section ends of one that changed nothing, or whose death is told elsewhere.
+    #[inline]
+    pub fn exit_unchanged(&self, held: &AtomicU64) {
+        // Release. Partner: the acquire loads of `held`.
+        held.store(0, Release);
+    }
+
+    /// The data may not be changed any more by who changed them, though it stays inside as a reader: a holder that had the
+    /// notice and did not repair closes the lock for good.
+    pub fn end_changes(&self) {
+        if self.health() == Health::Inconsistent {
+            self.state.store(Health::NotRecoverable as u32, Relaxed);
+        }
+    }
+
     /// The critical section ends, as in [`Ownership::exit`]; but who leaves stays in the way of who would pass over it, until
     /// it has stepped back ([`super::eviction::Eviction::step_back`]).
     #[inline]
@@ -107,9 +158,7 @@ impl Ownership<'_> {
 
     #[inline]
     fn end_section(&self, held: &AtomicU64, next: u64) {
-        if self.health() == Health::Inconsistent {
-            self.state.store(Health::NotRecoverable as u32, Relaxed);
-        }
+        self.end_changes();
         // The section's stores stay before it: after a death in between, the section counts as done.
         held.store(next, Release);
     }
@@ -125,9 +174,10 @@ impl Ownership<'_> {
         self.state.store(Health::NotRecoverable as u32, Release);
     }
 
-    /// Acts for a dead holder, if `held` says that it was one: `record` is called with its token before the state changes.
-    /// Repeatable; the algorithm's `forget` comes after. Only with the dead one's byte lock in hand.
-    pub fn forget(&self, held: &AtomicU64, record: impl FnOnce(u64)) {
+    /// Acts for a dead holder, if `held` says that it was one: `record` is called with its token before the state changes,
+    /// and says whether the state is to change. Repeatable; the algorithm's `forget` comes after. Only with the dead one's
+    /// byte lock in hand.
+    pub fn forget(&self, held: &AtomicU64, record: impl FnOnce(u64) -> bool) {
         // Acquire. Partner: the release store in `enter`.
         let found = held.load(Acquire);
         let Some(token) = token_in(found) else {
@@ -136,8 +186,7 @@ impl Ownership<'_> {
             }
             return;
         };
-        record(token);
-        if self.health() == Health::Consistent {
+        if record(token) && self.health() == Health::Consistent {
             self.state.store(Health::Inconsistent as u32, Release);
         }
         held.store(0, Release);

@@ -16,7 +16,7 @@ use crate::os::{
     zeroed,
 };
 use crate::recovery;
-use crate::registers::FileLock;
+use crate::registers::unpark_at;
 use crate::slots;
 use crate::sync::{
     AtomicBool, AtomicU64,
@@ -45,7 +45,8 @@ pub struct Attachment {
     /// Who is in a call on it, for participants that threads share.
     pub(super) calls: Calls,
     liveness_lock: ForkGuarded<Option<LivenessLock>>,
-    /// For each lock region, the word of a [`LocalState`]; and after them, for each the word of a [`Recursion`].
+    /// For each lock region, the word of a [`LocalState`]; and after them, for each one for what else is known of it: the word of
+    /// a [`Recursion`], or how the lock is claimed.
     local: Box<[AtomicU64]>,
     /// What the fast path needs of all this.
     pub(super) fast_path: WipeOnFork<FastPathCache>,
@@ -241,7 +242,13 @@ impl Attachment {
 
     /// Returns how often it has taken the recursive lock of `region`.
     pub fn recursion(&self, region: usize) -> Recursion<'_> {
-        Recursion { word: &self.local[self.local.len() / 2 + region], local: self.local(region) }
+        Recursion { word: self.how(region), local: self.local(region) }
+    }
+
+    /// Returns the word that says how it claims the lock of `region`, if its kind has claims: what others write into the file
+    /// does not decide that.
+    pub fn how(&self, region: usize) -> &AtomicU64 {
+        &self.local[self.local.len() / 2 + region]
     }
 
     /// Returns whether it holds any lock.
@@ -266,7 +273,7 @@ impl Attachment {
     /// Ends a wait of this participant, the present one or else the next.
     pub fn request_cancel(&self) {
         if let Some(name) = self.cancel.request() {
-            FileLock::unpark_at(self.file.view(), name);
+            unpark_at(self.file.view(), name);
         }
     }
 }

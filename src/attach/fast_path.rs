@@ -10,6 +10,7 @@ use super::{
     thread,
 };
 use crate::acquire::local::Holding;
+use crate::algorithm::shared_bias::ReadersMark;
 use crate::layout::RegionPointer;
 use crate::os::thread_words::ThreadWord;
 use crate::registers;
@@ -79,6 +80,108 @@ unsafe fn enter_at(lock: LockPointer, at: Cached) -> Option<u64> {
             None
         }
     }
+}
+
+/// Takes the lock as a reader, if it is biased to its readers and the calling thread was one of them. Returns the fencing
+/// token of the last writer.
+///
+/// # Safety
+/// As [`enter`].
+#[inline(always)]
+pub unsafe fn enter_shared(lock: LockPointer, readers: ReadersMark) -> Option<u64> {
+    // SAFETY: as in `enter`.
+    unsafe { enter_shared_at(lock, thread::cached(lock.word, lock.file, lock.region)?, readers) }
+}
+
+/// [`enter_shared`], as `attachment`, like [`enter_as`].
+///
+/// # Safety
+/// As [`enter`].
+#[inline(always)]
+pub unsafe fn enter_shared_as(
+    lock: LockPointer,
+    attachment: &Attachment,
+    readers: ReadersMark,
+) -> Option<u64> {
+    // SAFETY: as in `enter_as`.
+    let act = || unsafe { enter_shared_at(lock, attachment.cached(lock.file, lock.region)?, readers) };
+    attachment.calls.at_home(ThisThread, Doing::Taking(lock.region), act)
+}
+
+/// # Safety
+/// As [`enter_at`].
+#[inline(always)]
+unsafe fn enter_shared_at(lock: LockPointer, at: Cached, readers: ReadersMark) -> Option<u64> {
+    // It says so only after a section as a reader: the claim in its cell is a reader's.
+    if !at.local.may_be_biased() {
+        return None;
+    }
+    // SAFETY: as in `enter_at`.
+    let (words, cell) = unsafe { lock.at.words(at.cell) };
+    let shared_bias = registers::shared_bias(words, readers);
+    // Else who waits for it to be outside would have to be unparked.
+    if !shared_bias.is_unrevoked() {
+        return None;
+    }
+    at.local.begin_biased();
+    match shared_bias.enter(&cell.held, at.mark, &registers::ownership(words)) {
+        Some(token) => {
+            at.local.record(Some(Holding { token, unbiased: false }));
+            trace::at(Step::Section);
+            Some(token)
+        }
+        None => {
+            at.local.record_biased();
+            None
+        }
+    }
+}
+
+/// Unlocks, if the calling thread is a biased reader inside (by the acquisition with this very token, where one is named).
+/// `None`: it is not, and nothing was done.
+///
+/// # Safety
+/// As [`enter`].
+#[inline(always)]
+pub unsafe fn leave_shared(lock: LockPointer, readers: ReadersMark, token: Option<u64>) -> Option<Left> {
+    // SAFETY: as in `enter`.
+    unsafe { leave_shared_at(lock, thread::cached(lock.word, lock.file, lock.region)?, readers, token) }
+}
+
+/// [`leave_shared`], as `attachment`, like [`enter_as`].
+///
+/// # Safety
+/// As [`enter`].
+#[inline(always)]
+pub unsafe fn leave_shared_as(
+    lock: LockPointer,
+    attachment: &Attachment,
+    readers: ReadersMark,
+    token: Option<u64>,
+) -> Option<Left> {
+    // SAFETY: as in `enter_as`.
+    let act = || unsafe { leave_shared_at(lock, attachment.cached(lock.file, lock.region)?, readers, token) };
+    attachment.calls.at_home(ThisThread, Doing::Leaving(lock.region), act)
+}
+
+/// # Safety
+/// As [`enter_at`].
+#[inline(always)]
+unsafe fn leave_shared_at(
+    lock: LockPointer,
+    at: Cached,
+    readers: ReadersMark,
+    token: Option<u64>,
+) -> Option<Left> {
+    if !at.local.is_held_biased(token) {
+        return None;
+    }
+    // SAFETY: as in `enter_at`.
+    let (words, cell) = unsafe { lock.at.words(at.cell) };
+    at.local.record_biased();
+    trace::at(Step::Exit);
+    let quietly = registers::shared_bias(words, readers).leave(&cell.held, at.mark);
+    Some(if quietly { Left::Quietly } else { Left::Revoked })
 }
 
 /// Unlocks, if the calling thread holds the lock by a biased acquisition (with this very token, where one is named).

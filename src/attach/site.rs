@@ -6,7 +6,7 @@ use crate::acquire::{
     local::LocalState,
     site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Waiter},
 };
-use crate::algorithm::{Blocker, Place, Protocol, bias::Mark};
+use crate::algorithm::{Blocker, Place, Protocol, bias::Mark, claim::Claims};
 use crate::error::{Error, Result};
 use crate::os::{
     clock,
@@ -15,21 +15,21 @@ use crate::os::{
     process::{self, ProcessState},
 };
 use crate::recovery;
-use crate::registers::FileLock;
+use crate::registers::{Exclusively, FileClaims, FileLock};
 use crate::sync::{Ordering::Relaxed, prefetch_for_writing};
 use crate::wait::{self, Cancel, Interrupt, Stop};
 use std::time::Duration;
 
 /// An attached participant at one lock of its file.
 #[derive(Clone, Copy)]
-pub struct FileSite<'a> {
+pub struct FileSite<'a, F: FileClaims = Exclusively> {
     attachment: &'a Attachment,
-    lock: FileLock<'a>,
+    lock: FileLock<'a, F>,
     generation: u64,
     interrupt: Option<&'a Interrupt>,
 }
 
-impl<'a> FileSite<'a> {
+impl<'a, F: FileClaims> FileSite<'a, F> {
     /// The participant at the lock in `region`, whose directory entry has this generation. `interrupt`: ends its waits
     /// too.
     #[inline]
@@ -37,9 +37,11 @@ impl<'a> FileSite<'a> {
         attachment: &'a Attachment,
         region: usize,
         generation: u64,
+        claims: F,
         interrupt: Option<&'a Interrupt>,
     ) -> Self {
-        Self { attachment, lock: FileLock::new(attachment.file.view(), region), generation, interrupt }
+        let lock = FileLock::claimed(attachment.file.view(), region, claims);
+        Self { attachment, lock, generation, interrupt }
     }
 
     /// The participant.
@@ -48,12 +50,12 @@ impl<'a> FileSite<'a> {
     }
 }
 
-impl<'a> Site for FileSite<'a> {
-    type Lock = FileLock<'a>;
-    type Waiter = FileWaiter<'a>;
+impl<'a, F: FileClaims> Site for FileSite<'a, F> {
+    type Lock = FileLock<'a, F>;
+    type Waiter = FileWaiter<'a, F>;
 
     #[inline]
-    fn lock(&self) -> &FileLock<'a> {
+    fn lock(&self) -> &FileLock<'a, F> {
         &self.lock
     }
 
@@ -144,7 +146,11 @@ impl<'a> Site for FileSite<'a> {
 
     #[inline]
     fn wants_bias(&self, in_demand: bool) -> bool {
-        self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
+        if <F::In<'a> as Claims>::ALWAYS_CONFLICT {
+            self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
+        } else {
+            self.lock.readers_policy().should_bias(clock::coarse_monotonic_ns())
+        }
     }
 
     fn bias_begins(&self, token: u64) {
@@ -155,7 +161,15 @@ impl<'a> Site for FileSite<'a> {
         self.lock.bias_policy().was_revoked(self.lock.lock.words.token.load(Relaxed));
     }
 
-    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> FileWaiter<'a> {
+    fn exact_now(&self) -> u64 {
+        clock::monotonic_ns()
+    }
+
+    fn readers_were_revoked(&self, began: u64) {
+        self.lock.readers_policy().was_revoked(began, clock::monotonic_ns());
+    }
+
+    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> FileWaiter<'a, F> {
         let Self { attachment, lock, interrupt, .. } = *self;
         let stop = if may_be_ended {
             Stop { cancel: &attachment.cancel, interrupt }
@@ -188,15 +202,15 @@ impl<'a> Site for FileSite<'a> {
 }
 
 /// One wait in a mapped file.
-pub struct FileWaiter<'a> {
+pub struct FileWaiter<'a, F: FileClaims> {
     attachment: &'a Attachment,
-    lock: FileLock<'a>,
+    lock: FileLock<'a, F>,
     waiter: wait::Waiter<'a>,
     /// Whether the slot's record says that it cannot check others.
     blind: bool,
 }
 
-impl FileWaiter<'_> {
+impl<F: FileClaims> FileWaiter<'_, F> {
     fn record_blind(&mut self, blind: bool) {
         if blind != self.blind && self.attachment.is_ours() {
             self.blind = blind;
@@ -206,7 +220,7 @@ impl FileWaiter<'_> {
     }
 }
 
-impl FileWaiter<'_> {
+impl<F: FileClaims> FileWaiter<'_, F> {
     /// What one of the crowd does now and then: whoever is inside may be dead, and whoever waits for it in the queue, or is
     /// the candidate, stopped.
     fn look_round(&mut self, participants: usize) -> Result<()> {
@@ -224,7 +238,7 @@ impl FileWaiter<'_> {
     }
 }
 
-impl Waiter for FileWaiter<'_> {
+impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
     fn limit(&self) -> Limit {
         self.waiter.limit()
     }
@@ -291,7 +305,7 @@ impl Waiter for FileWaiter<'_> {
     }
 }
 
-impl Drop for FileWaiter<'_> {
+impl<F: FileClaims> Drop for FileWaiter<'_, F> {
     fn drop(&mut self) {
         self.record_blind(false);
         self.waiter.end();

@@ -1,4 +1,5 @@
-//! The slots of the calling thread: one for each file that it takes locks in.
+//! The slots of the calling thread: one for each file that it takes locks in, and more for what it holds of a lock several
+//! times at once (permits, ranges, keys).
 //!
 //! Kept in variables that need no destructor, so that they are there as long as the thread runs anything, its key
 //! destructors included; detached when [`thread_end`] says so. What changes them runs with signals blocked; what looks at
@@ -28,6 +29,8 @@ struct Place {
     file: Cell<usize>,
     /// The process (by its mark) whose attachment it is: another one in a forked child.
     process: Cell<u64>,
+    /// Whether it is one more beside the thread's own in that file.
+    is_more: Cell<bool>,
     /// An `Arc`, as a pointer; NULL = none.
     attachment: Cell<*const Attachment>,
 }
@@ -42,7 +45,12 @@ impl Places {
     const fn new() -> Self {
         Self {
             places: [const {
-                Place { file: Cell::new(0), process: Cell::new(0), attachment: Cell::new(ptr::null()) }
+                Place {
+                    file: Cell::new(0),
+                    process: Cell::new(0),
+                    is_more: Cell::new(false),
+                    attachment: Cell::new(ptr::null()),
+                }
             }; 6],
             more: Cell::new(ptr::null()),
         }
@@ -113,7 +121,8 @@ fn places() -> impl Iterator<Item = &'static Place> {
 }
 
 impl Place {
-    fn put(&self, attachment: Arc<Attachment>) {
+    fn put(&self, attachment: Arc<Attachment>, is_more: bool) {
+        self.is_more.set(is_more);
         self.file.set(FileKey::of(&attachment.file).number());
         self.process.set(process_mark());
         self.attachment.set(Arc::into_raw(attachment));
@@ -133,11 +142,22 @@ impl Place {
     }
 }
 
-/// The calling thread's slot in `file`.
+/// The calling thread's own slot in `file`.
 #[inline]
 fn find(file: &Arc<OpenFile>) -> Option<&Attachment> {
+    find_where(file, |place| !place.is_more.get(), |_| true)
+}
+
+/// The first of the calling thread's slots in `file` that is in such a place, and is such a one.
+#[inline]
+fn find_where(
+    file: &Arc<OpenFile>,
+    is_such_a_place: impl Fn(&Place) -> bool,
+    mut is_such: impl FnMut(&Attachment) -> bool,
+) -> Option<&Attachment> {
     let (file, process) = (FileKey::of(file).number(), process_mark());
-    let is_it = |place: &Place| place.file.get() == file && place.process.get() == process;
+    let is_it =
+        |place: &Place| place.file.get() == file && place.process.get() == process && is_such_a_place(place);
     // Not by `places`: programs that use several files come here each time.
     let mut these = ATTACHMENTS.with(|first| ptr::from_ref::<Places>(first));
     // SAFETY: as in `places`.
@@ -146,9 +166,12 @@ fn find(file: &Arc<OpenFile>) -> Option<&Attachment> {
             let attachment = place.attachment.get();
             // A handler that came between has left another one there, or the same.
             compiler_fence(SeqCst);
-            if is_it(place) {
-                // SAFETY: as in `cached_attachment`.
-                return unsafe { attachment.as_ref() };
+            // SAFETY: as in `cached_attachment`.
+            if is_it(place)
+                && let Some(attachment) = unsafe { attachment.as_ref() }
+                && is_such(attachment)
+            {
+                return Some(attachment);
             }
         }
         these = some.more.get();
@@ -190,7 +213,7 @@ fn ends(ending: Ending) -> bool {
 }
 
 /// Has the attachment found from now on. With signals blocked.
-fn put(_: &SignalsBlocked, attachment: Arc<Attachment>) {
+fn put(_: &SignalsBlocked, attachment: Arc<Attachment>, is_more: bool) {
     forget_all();
     let free = places().find(|place| place.attachment.get().is_null());
     let free = free.unwrap_or_else(|| {
@@ -198,7 +221,7 @@ fn put(_: &SignalsBlocked, attachment: Arc<Attachment>) {
         ATTACHMENTS.with(|first| more.more.set(first.more.replace(more)));
         &more.places[0]
     });
-    free.put(attachment);
+    free.put(attachment, is_more);
 }
 
 /// Runs `act` with this thread's slot in `file`, taken now if there is none.
@@ -221,6 +244,65 @@ pub fn with_thread_attachment_if_any<R>(
 ) -> Result<R> {
     cached_attachment(file).or_else(|| find(file)).map_or(Err(Error::NotOwner), act)
 }
+
+/// Calls `look` with each of this thread's slots in `file`, its own first.
+pub fn each_attachment(file: &Arc<OpenFile>, mut look: impl FnMut(&Attachment)) {
+    for more in [false, true] {
+        find_where(
+            file,
+            |place| place.is_more.get() == more,
+            |attachment| {
+                look(attachment);
+                false
+            },
+        );
+    }
+}
+
+/// Runs `act` with a slot of this thread in `file` that has nothing to do with the lock of `region`: its own or, if it holds
+/// that already, one more, which is taken now if there is none.
+pub fn with_idle_attachment<R>(
+    file: &Arc<OpenFile>,
+    region: usize,
+    act: impl FnOnce(&Attachment) -> Result<R>,
+) -> Result<R> {
+    let own = match cached_attachment(file) {
+        Some(attachment) => attachment,
+        None => find_or_attach(file)?,
+    };
+    if own.local(region).is_idle() {
+        return act(own);
+    }
+    let is_idle = |attachment: &Attachment| attachment.local(region).is_idle();
+    match find_where(file, |place| place.is_more.get(), is_idle) {
+        Some(more) => act(more),
+        None => act(attach(file, true)?),
+    }
+}
+
+/// Runs `act` with the slot of this thread in `file` that `holds` says, and detaches it then if it is one more than is
+/// likely to be wanted again.
+pub fn with_holding_attachment<R>(
+    file: &Arc<OpenFile>,
+    holds: impl Fn(&Attachment) -> bool,
+    act: impl FnOnce(&Attachment) -> Result<R>,
+) -> Result<R> {
+    if let Some(own) = cached_attachment(file).or_else(|| find(file)).filter(|own| holds(own)) {
+        return act(own);
+    }
+    let more = find_where(file, |place| place.is_more.get(), &holds).ok_or(Error::NotOwner)?;
+    let done = act(more);
+    let mut spare = 0;
+    each_attachment(file, |attachment| spare += usize::from(!attachment.holds_any()));
+    if spare > SPARE && !more.holds_any() {
+        let (signals, more) = (SignalsBlocked::new(), ptr::from_ref(more));
+        detach(&signals, |attachment| ptr::eq(attachment, more));
+    }
+    done
+}
+
+/// So many slots in one file that hold nothing a thread keeps: to attach takes twenty microseconds.
+const SPARE: usize = 4;
 
 /// This thread's slot in `file`, to be kept by others too.
 pub fn thread_attachment(file: &Arc<OpenFile>) -> Result<Arc<Attachment>> {
@@ -256,17 +338,17 @@ fn find_or_attach(file: &Arc<OpenFile>) -> Result<&Attachment> {
             remember(attachment);
             Ok(attachment)
         }
-        None => attach(file),
+        None => attach(file, false),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn attach(file: &Arc<OpenFile>) -> Result<&Attachment> {
+fn attach(file: &Arc<OpenFile>, is_more: bool) -> Result<&Attachment> {
     // A handler that came in the midst would attach the same thread twice.
     let signals = SignalsBlocked::new();
     // One may have come before.
-    if let Some(attachment) = find(file) {
+    if !is_more && let Some(attachment) = find(file) {
         return Ok(attachment);
     }
     thread_end::tell_at_end(ends)?;
@@ -280,7 +362,7 @@ fn attach(file: &Arc<OpenFile>) -> Result<&Attachment> {
     detach(&signals, |attachment| {
         !attachment.is_ours() || (attachment.file.handles.load(Relaxed) == 0 && !attachment.holds_any())
     });
-    put(&signals, attachment);
+    put(&signals, attachment, is_more);
     // SAFETY: as in `cached_attachment`.
     Ok(unsafe { &*place })
 }

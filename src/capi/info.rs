@@ -2,7 +2,9 @@
 
 use super::boundary::{check_output, fill_in, invalid};
 use crate::error::{Result, status::TURNLOCK_OK};
-use crate::inspect::{Activity, ClaimMode, Holder, Life, ParticipantStatus, Waiter, WaiterState};
+use crate::inspect::{
+    Activity, Claim, ClaimMode, Holder, Life, Part, ParticipantStatus, Waiter, WaiterState,
+};
 use std::{ffi::c_char, mem::offset_of};
 
 /// `turnlock_participant_info.life`: it could not be looked at, since no descriptor of the file can be opened now.
@@ -36,6 +38,13 @@ pub const TURNLOCK_ACTIVITY_PASSED_OVER: u32 = 4;
 
 /// `turnlock_participant_info.mode`: it has, or wants, the lock alone.
 pub const TURNLOCK_MODE_EXCLUSIVE: u32 = 1;
+/// `turnlock_participant_info.mode`: beside others that have it shared, and one that has it upgradable; of a semaphore, beside
+/// whom there is room for.
+pub const TURNLOCK_MODE_SHARED: u32 = 2;
+/// `turnlock_participant_info.mode`: as shared, and it may become exclusive.
+pub const TURNLOCK_MODE_UPGRADABLE: u32 = 3;
+/// `turnlock_participant_info.mode`: upgradable, and waiting to be exclusive.
+pub const TURNLOCK_MODE_UPGRADING: u32 = 4;
 
 /// `turnlock_participant_info.flags`: it entered without asking anyone, so it has held the lock at least for as long as
 /// `duration_ns` says.
@@ -77,6 +86,15 @@ pub struct turnlock_participant_info {
     pub label: [c_char; 64],
     /// The name of its program: UTF-8, NUL-terminated.
     pub program: [c_char; 64],
+    /// Of a range lock: the first number of its range; of a keyed lock: the upper half of its key's hash. Else 0.
+    pub first: u64,
+    /// Of a range lock: the last number of its range, which belongs to it; of a keyed lock: the lower half of its key's hash.
+    /// Else 0.
+    pub last: u64,
+    /// Of a semaphore: how many permits it has, or wants. Else 0.
+    pub permits: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 const SMALLEST: usize = offset_of!(turnlock_participant_info, program) + 64;
@@ -92,9 +110,15 @@ pub fn text_in<const N: usize>(text: &str) -> [c_char; N] {
 
 fn info(
     participant: &ParticipantStatus,
-    mode: ClaimMode,
+    claim: Claim,
     for_seconds: Option<f64>,
 ) -> turnlock_participant_info {
+    let (first, last) = match claim.part {
+        None => (0, 0),
+        Some(Part::Range { first, last }) => (first, last),
+        Some(Part::Key(hash)) => ((hash >> 64) as u64, hash as u64),
+        Some(Part::Everything) => (0, u64::MAX),
+    };
     let other_namespace = if participant.same_pid_namespace { 0 } else { TURNLOCK_INFO_OTHER_PID_NAMESPACE };
     turnlock_participant_info {
         size: 0,
@@ -110,19 +134,26 @@ fn info(
             Life::Dead => TURNLOCK_LIFE_DEAD,
         },
         state: TURNLOCK_STATE_HOLDING,
-        mode: match mode {
+        mode: match claim.mode {
             ClaimMode::Exclusive => TURNLOCK_MODE_EXCLUSIVE,
+            ClaimMode::Shared => TURNLOCK_MODE_SHARED,
+            ClaimMode::Upgradable => TURNLOCK_MODE_UPGRADABLE,
+            ClaimMode::Upgrading => TURNLOCK_MODE_UPGRADING,
         },
         flags: other_namespace | if participant.blind { TURNLOCK_INFO_BLIND } else { 0 },
         activity: TURNLOCK_ACTIVITY_UNKNOWN,
         label: text_in(&participant.label),
         program: text_in(&participant.program),
+        first,
+        last,
+        permits: claim.permits.unwrap_or(0),
+        reserved: 0,
     }
 }
 
 impl From<&Holder> for turnlock_participant_info {
     fn from(holder: &Holder) -> Self {
-        let info = info(&holder.participant, holder.claim.mode, holder.for_seconds);
+        let info = info(&holder.participant, holder.claim, holder.for_seconds);
         let at_least = if holder.at_least { TURNLOCK_INFO_AT_LEAST } else { 0 };
         Self { fencing_token: holder.fencing_token, flags: info.flags | at_least, ..info }
     }
@@ -142,7 +173,7 @@ impl From<&Waiter> for turnlock_participant_info {
             Activity::Stopped => TURNLOCK_ACTIVITY_STOPPED,
             Activity::PassedOver => TURNLOCK_ACTIVITY_PASSED_OVER,
         };
-        Self { state, activity, ..info(&waiter.participant, waiter.claim.mode, waiter.for_seconds) }
+        Self { state, activity, ..info(&waiter.participant, waiter.claim, waiter.for_seconds) }
     }
 }
 
@@ -170,12 +201,15 @@ pub unsafe fn tell_one(
 ///
 /// # Safety
 /// `places` is writable for `capacity` structs of the size that the first one says; `count` is NULL or writable.
-pub unsafe fn tell_all(
+pub unsafe fn tell_all<T>(
     places: *mut turnlock_participant_info,
     capacity: usize,
     count: *mut usize,
-    find: impl FnOnce() -> Result<Vec<Waiter>>,
-) -> Result<i32> {
+    find: impl FnOnce() -> Result<Vec<T>>,
+) -> Result<i32>
+where
+    for<'a> turnlock_participant_info: From<&'a T>,
+{
     if count.is_null() {
         return Err(invalid("the place for the number of participants is NULL"));
     }

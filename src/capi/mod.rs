@@ -9,11 +9,19 @@ mod file;
 mod follow;
 mod handle;
 mod info;
+mod keyedlock;
+mod keyedlock_as;
 mod mutex;
 mod operations;
 mod participant;
 mod query;
+mod rangelock;
+mod rangelock_as;
 mod ring;
+mod rwlock;
+mod rwlock_as;
+mod rwlock_held;
+mod semaphore;
 mod slow_way;
 mod version;
 
@@ -25,11 +33,20 @@ pub use info::{
     TURNLOCK_ACTIVITY_PASSED_OVER, TURNLOCK_ACTIVITY_RUNNING, TURNLOCK_ACTIVITY_SLEEPING,
     TURNLOCK_ACTIVITY_STOPPED, TURNLOCK_ACTIVITY_UNKNOWN, TURNLOCK_INFO_AT_LEAST, TURNLOCK_INFO_BLIND,
     TURNLOCK_INFO_OTHER_PID_NAMESPACE, TURNLOCK_LIFE_ALIVE, TURNLOCK_LIFE_DEAD, TURNLOCK_LIFE_STOPPED,
-    TURNLOCK_LIFE_UNKNOWN, TURNLOCK_MODE_EXCLUSIVE, TURNLOCK_STATE_HOLDING, TURNLOCK_STATE_QUEUED,
-    TURNLOCK_STATE_STANDING, TURNLOCK_STATE_STANDING_BY, turnlock_participant_info,
+    TURNLOCK_LIFE_UNKNOWN, TURNLOCK_MODE_EXCLUSIVE, TURNLOCK_MODE_SHARED, TURNLOCK_MODE_UPGRADABLE,
+    TURNLOCK_MODE_UPGRADING, TURNLOCK_STATE_HOLDING, TURNLOCK_STATE_QUEUED, TURNLOCK_STATE_STANDING,
+    TURNLOCK_STATE_STANDING_BY, turnlock_participant_info,
 };
+pub use keyedlock::*;
+pub use keyedlock_as::*;
 pub use mutex::*;
 pub use participant::*;
 pub use query::*;
+pub use rangelock::*;
+pub use rangelock_as::*;
 pub use ring::*;
+pub use rwlock::*;
+pub use rwlock_as::*;
+pub use rwlock_held::*;
+pub use semaphore::*;
 pub use version::*;

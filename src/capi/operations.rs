@@ -13,7 +13,7 @@ use crate::error::{
     Error, Result,
     status::{TURNLOCK_CONTENDED, TURNLOCK_OK},
 };
-use crate::kind::{Handle, LockKind, Participant};
+use crate::kind::{Acquired, Handle, LockKind, Participant};
 
 /// An opaque C type that stands for a kind of lock: a pointer to it is one to an `OpaqueHandle<Handle<Self::Kind>>`.
 pub trait OpaqueLock {
@@ -87,6 +87,50 @@ pub unsafe fn lock_biased<L: OpaqueLock>(lock: *const L, acquired: *mut turnlock
     unsafe { told_alone(acquired, || peek(lock)?.lock_biased()) }
 }
 
+/// [`lock_biased`], as a reader: the fast path of a rwlock.
+///
+/// # Safety
+/// As [`lock`].
+#[inline(always)]
+pub unsafe fn lock_shared_biased<L: OpaqueLock>(lock: *const L, acquired: *mut turnlock_acquired) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { told_alone(acquired, || peek(lock)?.lock_biased_shared()) }
+}
+
+/// Takes the lock, or a part of it, by `take`.
+///
+/// # Safety
+/// As [`opened`]; `acquired` is NULL, or writable as far as its `size` says.
+pub unsafe fn acquire<L: OpaqueLock>(
+    lock: *const L,
+    acquired: *mut turnlock_acquired,
+    take: impl FnOnce(&Handle<L::Kind>) -> Result<Acquired>,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        unsafe { check_acquired(acquired) }?;
+        // SAFETY: the caller's promise.
+        let lock = unsafe { opened(lock) }?;
+        let acquisition = take(lock)?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { tell(lock, acquisition, acquired) })
+    })
+}
+
+/// [`acquire`], as `as_whom`.
+///
+/// # Safety
+/// As [`acquire`]; `as_whom` is a participant handle.
+pub unsafe fn acquire_as<L: OpaqueLock>(
+    lock: *const L,
+    as_whom: *const turnlock_participant,
+    acquired: *mut turnlock_acquired,
+    take: impl FnOnce(&Handle<L::Kind>, &Participant) -> Result<Acquired>,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { acquire(lock, acquired, |lock| take(lock, participant(as_whom)?)) }
+}
+
 /// Takes the lock by `enter`, which returns the fencing token. Of an `acquired` of another size the slow way says what is
 /// wrong with it, or fills in what both know.
 ///
@@ -127,15 +171,8 @@ pub unsafe fn lock<L: OpaqueLock>(lock: *const L, limit: Limit, acquired: *mut t
     if unsafe { peek(lock).is_some_and(Handle::recall) && lock_biased(lock, acquired) } {
         return TURNLOCK_OK;
     }
-    status(|| {
-        // SAFETY: the caller's promise.
-        unsafe { check_acquired(acquired) }?;
-        // SAFETY: the caller's promise.
-        let lock = unsafe { opened(lock) }?;
-        let acquisition = lock.lock_slowly(limit)?;
-        // SAFETY: the caller's promise.
-        Ok(unsafe { tell(lock, acquisition, acquired) })
-    })
+    // SAFETY: the caller's promise.
+    unsafe { acquire(lock, acquired, |lock| lock.lock_slowly(limit)) }
 }
 
 /// [`lock_biased`], as `as_whom`; else [`lock_as`] goes on.
@@ -162,15 +199,8 @@ pub unsafe fn lock_as<L: OpaqueLock>(
     limit: Limit,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
-    status(|| {
-        // SAFETY: the caller's promise.
-        unsafe { check_acquired(acquired) }?;
-        // SAFETY: the caller's promise.
-        let (lock, as_whom) = unsafe { (opened(lock)?, participant(as_whom)?) };
-        let acquisition = lock.lock_as(as_whom, limit)?;
-        // SAFETY: the caller's promise.
-        Ok(unsafe { tell(lock, acquisition, acquired) })
-    })
+    // SAFETY: the caller's promise.
+    unsafe { acquire_as(lock, as_whom, acquired, |lock, as_whom| lock.lock_as(as_whom, limit)) }
 }
 
 /// Unlocks as the calling thread: what is left to do for `left`, or all of it.
@@ -242,6 +272,25 @@ pub unsafe fn holder<L: OpaqueLock>(lock: *const L, holder: *mut turnlock_partic
         let find = || lock.status()?.holders.first().map(Into::into).ok_or_else(|| lock.not_found("holds"));
         // SAFETY: the caller's promise.
         unsafe { tell_one(holder, "holder", find) }
+    })
+}
+
+/// Says who has the lock, of a kind that several may have.
+///
+/// # Safety
+/// As [`opened`]; the rest as [`tell_all`].
+pub unsafe fn holders<L: OpaqueLock>(
+    lock: *const L,
+    capacity: usize,
+    holders: *mut turnlock_participant_info,
+    count: *mut usize,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let lock = unsafe { opened(lock) }?;
+        let find = || Ok(lock.status()?.holders);
+        // SAFETY: the caller's promise.
+        unsafe { tell_all(holders, capacity, count, find) }
     })
 }
 

@@ -205,6 +205,43 @@ pub enum Error {
         /// Which lock, by whom, and what to do.
         why: String,
     },
+    /// The lock is not held in a mode from which that can be done: only an upgradable hold can be upgraded, and a hold
+    /// only be downgraded to less than it is.
+    #[error(
+        "the lock is not held in a mode that allows this: take it upgradable in order to upgrade it, and downgrade only to          less than it is held as"
+    )]
+    NotUpgradable,
+    /// The lock is held beside others, and only one that holds it exclusively can do that.
+    #[error("the lock is not held exclusively: take it so, or upgrade it, and do this then")]
+    NotExclusive,
+    /// A semaphore cannot give so many permits.
+    #[error("{wanted} permits were asked for: of this semaphore 1 to {permits} can be had at once")]
+    Permits {
+        /// How many were asked for.
+        wanted: u32,
+        /// How many it has.
+        permits: u32,
+    },
+    /// More permits were to be given back than the caller has.
+    #[error(
+        "{given} permits were to be given back, and this participant has {held}: give back those that it has"
+    )]
+    TooManyReleased {
+        /// How many were to be given back.
+        given: u32,
+        /// How many the caller has.
+        held: u32,
+    },
+    /// The range is empty, or its end lies before its start.
+    #[error(
+        "the range from {start} to before {end} has nothing in it: its end must be larger than its start"
+    )]
+    EmptyRange {
+        /// The first that was asked for.
+        start: u64,
+        /// The first behind it.
+        end: u64,
+    },
     /// The kernel refuses something turnlock needs.
     #[error("the kernel refuses {0}")]
     Unsupported(&'static str),
@@ -220,6 +257,8 @@ impl Error {
             TURNLOCK_ERROR_CANCELLED => Error::Cancelled,
             TURNLOCK_ERROR_DEADLOCK => Error::Deadlock,
             TURNLOCK_ERROR_RECURSION_LIMIT => Error::RecursionLimit,
+            TURNLOCK_ERROR_NOT_UPGRADABLE => Error::NotUpgradable,
+            TURNLOCK_ERROR_NOT_EXCLUSIVE => Error::NotExclusive,
             TURNLOCK_ERROR_NOT_OWNER => Error::NotOwner,
             TURNLOCK_ERROR_NOT_RECOVERABLE => Error::NotRecoverable,
             TURNLOCK_ERROR_CLOSED => Error::Closed,
@@ -270,6 +309,11 @@ impl Error {
             Error::OutOfMemory => TURNLOCK_ERROR_NO_MEMORY,
             Error::Unsupported(_) => TURNLOCK_ERROR_UNSUPPORTED,
             Error::InUse { .. } => TURNLOCK_ERROR_IN_USE,
+            Error::NotUpgradable => TURNLOCK_ERROR_NOT_UPGRADABLE,
+            Error::NotExclusive => TURNLOCK_ERROR_NOT_EXCLUSIVE,
+            Error::Permits { .. } => TURNLOCK_ERROR_PERMITS,
+            Error::TooManyReleased { .. } => TURNLOCK_ERROR_TOO_MANY_RELEASED,
+            Error::EmptyRange { .. } => TURNLOCK_ERROR_EMPTY_RANGE,
         }
     }
 }
@@ -290,15 +334,15 @@ mod tests {
 
     #[test]
     fn every_number_has_a_sentence_of_its_own() {
-        let texts: Vec<_> = (-31..=2).map(status_text).collect();
+        let texts: Vec<_> = (-36..=2).map(status_text).collect();
         let mut distinct = texts.clone();
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(texts.len(), distinct.len());
         assert!(!texts.contains(&"unknown turnlock status"));
-        assert_eq!(status_text(-32), "unknown turnlock status");
+        assert_eq!(status_text(-37), "unknown turnlock status");
         assert_eq!(status_text(3), "unknown turnlock status");
         let back = |status| Error::of_status(status).is_none_or(|error| error.code() == status);
-        assert!((-32..=2).all(back));
+        assert!((-37..=2).all(back));
     }
 }

@@ -75,6 +75,16 @@ pub const TURNLOCK_ERROR_NO_MEMORY: i32 = -29;
 pub const TURNLOCK_ERROR_IN_USE: i32 = -30;
 /// The thread has the recursive lock as often as it can.
 pub const TURNLOCK_ERROR_RECURSION_LIMIT: i32 = -31;
+/// An upgrade of what is not held upgradable, or a downgrade to what is not less than it is held as.
+pub const TURNLOCK_ERROR_NOT_UPGRADABLE: i32 = -32;
+/// Only an exclusive holder can do that, and the lock is held beside others.
+pub const TURNLOCK_ERROR_NOT_EXCLUSIVE: i32 = -33;
+/// No permits, or more than the semaphore has, were asked for.
+pub const TURNLOCK_ERROR_PERMITS: i32 = -34;
+/// More permits were to be given back than the caller has.
+pub const TURNLOCK_ERROR_TOO_MANY_RELEASED: i32 = -35;
+/// The range is empty, or its end lies before its start.
+pub const TURNLOCK_ERROR_EMPTY_RANGE: i32 = -36;
 
 /// The sentence for a status number. Total: an unknown number has a sentence too.
 ///
@@ -117,6 +127,11 @@ pub(crate) fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_ERROR_NO_MEMORY => c"no memory",
         TURNLOCK_ERROR_IN_USE => c"the lock is in use, so it is not removed",
         TURNLOCK_ERROR_RECURSION_LIMIT => c"the recursive lock is taken too often",
+        TURNLOCK_ERROR_NOT_UPGRADABLE => c"the lock is not held in a mode that allows this",
+        TURNLOCK_ERROR_NOT_EXCLUSIVE => c"the lock is not held exclusively",
+        TURNLOCK_ERROR_PERMITS => c"the semaphore never has so many permits, or none were asked for",
+        TURNLOCK_ERROR_TOO_MANY_RELEASED => c"more permits were to be given back than the caller has",
+        TURNLOCK_ERROR_EMPTY_RANGE => c"the range has nothing in it",
         _ => c"unknown turnlock status",
     }
 }

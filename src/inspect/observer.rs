@@ -1,24 +1,27 @@
 //! The observer: what the registers of a mapped file say, in words. Never writes.
 
 use super::status::{
-    Activity, Claim, DeadOwner, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState,
+    Activity, Claim, ClaimMode, DeadOwner, Holder, Life, LockStatus, Part, ParticipantStatus, Waiter,
+    WaiterState,
 };
 use crate::acquire::site::Lock;
 use crate::algorithm::{
     Place, Protocol,
+    claim::{self, Claims, Mode, Relation},
+    dead_claim::DeadPart,
     ownership::{Health, token_in},
     ring::{Machines, Membership, Ring, Rule},
 };
 use crate::error::{Error, Result};
 use crate::kind::{Named, names_of};
-use crate::layout::{LivenessLockKind, SlotRecord, SlotState, View};
+use crate::layout::{Kind, LivenessLockKind, SlotRecord, SlotState, View};
 use crate::os::{
     clock,
     liveness_lock::Seen,
     memory,
     process::{self, ProcessState},
 };
-use crate::registers::FileLock;
+use crate::registers::{Claimed, FileLock};
 use crate::sync::Ordering::{Acquire, Relaxed};
 
 /// One who reads a mapped file, and asks the kernel who is alive.
@@ -87,7 +90,7 @@ impl<'a> Observer<'a> {
     }
 
     /// What a waiter does just now.
-    fn activity(&self, lock: &FileLock, is_ring: bool, waiter: &Registers) -> Activity {
+    fn activity(&self, lock: &FileLock<Claimed>, is_ring: bool, waiter: &Registers) -> Activity {
         let record = &self.view.slots()[waiter.slot];
         let eviction = lock.eviction(waiter.slot);
         let is_queued = matches!(lock.queue().place(waiter.slot), Place::Choosing | Place::Numbered(_));
@@ -107,7 +110,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    fn bias_owner_of(&self, lock: &FileLock) -> Option<usize> {
+    fn bias_owner_of(&self, lock: &FileLock<Claimed>) -> Option<usize> {
         let slot = lock.bias().owner().filter(|_| !lock.bias().is_being_revoked())?;
         let record = self.view.slots()[..self.view.slots_bound()].get(slot)?;
         (record.state.load(Acquire) != SlotState::Free as u32).then_some(slot)
@@ -115,7 +118,9 @@ impl<'a> Observer<'a> {
 
     /// Returns one lock.
     pub fn lock(&self, named: Named) -> Result<LockStatus> {
-        let lock = FileLock::new(self.view, named.region);
+        let claims = Claimed::of(named.kind.unwrap_or(Kind::Mutex), named.generation);
+        let lock = FileLock::claimed(self.view, named.region, claims);
+        let claim_of = |slot: usize| shown(claims.relation, lock.queue().1.read(slot));
         let rule = named.rule();
         let ring = |rule| Ring { rule, machines: lock.machines() };
         let participant = |slot: usize| self.participant(slot, &self.view.slots()[slot]);
@@ -136,7 +141,7 @@ impl<'a> Observer<'a> {
             };
             Ok(Holder {
                 participant: participant(slot)?,
-                claim: Claim::EXCLUSIVE,
+                claim: claim_of(slot),
                 fencing_token,
                 takes_part: takes_part(slot),
                 for_seconds: span(since),
@@ -160,7 +165,8 @@ impl<'a> Observer<'a> {
                     _ => WaiterState::Queued,
                 },
                 activity: self.activity(&lock, rule.is_some(), seen),
-                claim: Claim::EXCLUSIVE,
+                claim: claim_of(seen.slot),
+                blocked_by: rule.is_none().then(|| blocked_by(&lock, seen)).flatten(),
                 takes_part,
                 for_seconds: span(lock.waiting_since(seen.slot)),
             })
@@ -187,13 +193,15 @@ impl<'a> Observer<'a> {
                 queue.push(waiter);
             }
         }
+        let dead_parts: Vec<Part> = lock.dead_parts().map(|dead| part_of(claims.relation, dead)).collect();
         let (dead_token, dead_pid, dead_thread, dead_label) = lock.death();
         Ok(LockStatus {
             kind: named.kind_name(),
             algorithm: named.algorithm_name(),
             name: named.name,
             state: match lock.ownership().health() {
-                Health::Consistent => "consistent",
+                Health::Consistent if dead_parts.is_empty() => "consistent",
+                Health::Consistent => "inconsistent",
                 Health::Inconsistent => "inconsistent",
                 Health::NotRecoverable => "not_recoverable",
             },
@@ -206,7 +214,10 @@ impl<'a> Observer<'a> {
                 _ => None,
             },
             turn_of: rule.and_then(|rule| ring(rule).who()),
-            biased_to: self.bias_owner_of(&lock),
+            biased_to: self.bias_owner_of(&lock).filter(|_| claims.relation == Relation::Always),
+            biased_to_readers: claims.relation == Relation::Modes && lock.shared_bias().is_unrevoked(),
+            permits: (claims.relation == Relation::Permits).then(|| lock.queue().1.permits()),
+            dead_parts,
             holders,
             queue,
             previous_owner: (dead_token != 0).then_some(DeadOwner {
@@ -219,9 +230,51 @@ impl<'a> Observer<'a> {
     }
 }
 
+/// A claim, for people.
+fn shown(relation: Relation, claim: claim::Claim) -> Claim {
+    let mode = match claim.mode {
+        Mode::Shared => ClaimMode::Shared,
+        Mode::Upgradable => ClaimMode::Upgradable,
+        Mode::Upgrading => ClaimMode::Upgrading,
+        Mode::Exclusive | Mode::Everything => ClaimMode::Exclusive,
+    };
+    let all = claim.mode == Mode::Everything;
+    let part = if all { DeadPart::Everything } else { DeadPart::Of(claim.extent) };
+    match relation {
+        Relation::Always => Claim::EXCLUSIVE,
+        Relation::Modes => Claim { mode, permits: None, part: None },
+        Relation::Permits => Claim { mode, permits: Some(claim.weight), part: None },
+        Relation::Ranges | Relation::Keys => {
+            Claim { mode, permits: None, part: Some(part_of(relation, part)) }
+        }
+    }
+}
+
+fn part_of(relation: Relation, part: DeadPart) -> Part {
+    match part {
+        DeadPart::Everything => Part::Everything,
+        DeadPart::Of(extent) if relation == Relation::Keys => {
+            Part::Key(u128::from(extent.first) << 64 | u128::from(extent.last))
+        }
+        DeadPart::Of(extent) => Part::Range { first: extent.first, last: extent.last },
+    }
+}
+
+/// Returns the first of those that stand in the way of a waiter in the queue.
+fn blocked_by(lock: &FileLock<Claimed>, waiter: &Registers) -> Option<usize> {
+    let Place::Numbered(number) = waiter.place else { return None };
+    let mut first = None;
+    lock.queue().each_before(waiter.slot, number, |slot, place| {
+        if place != Place::Choosing {
+            first = first.filter(|first| *first < (place, slot)).or(Some((place, slot)));
+        }
+    });
+    first.map(|(_, slot)| slot)
+}
+
 /// Everyone in one lock's queue. Looks again until two looks agree, so that nobody appears twice or in a place that was
 /// never theirs; where the queue moves too fast for that, the last look stands.
-fn steady_look(lock: &FileLock, rule: Option<Rule>) -> Result<Vec<Registers>> {
+fn steady_look(lock: &FileLock<Claimed>, rule: Option<Rule>) -> Result<Vec<Registers>> {
     let look = || -> Result<Vec<Registers>> {
         let in_turn = rule.map(|rule| in_order_of_turns(lock, rule));
         let place = |slot: usize| match &in_turn {
@@ -261,7 +314,7 @@ fn with_room<T>(capacity: usize) -> Result<Vec<T>> {
 }
 
 /// The slots that want turns of a ring, first the one whose turn it is.
-fn in_order_of_turns(lock: &FileLock, rule: Rule) -> Vec<usize> {
+fn in_order_of_turns(lock: &FileLock<Claimed>, rule: Rule) -> Vec<usize> {
     let ring = Ring { rule, machines: lock.machines() };
     let first = ring.who().filter(|slot| ring.machines.membership(*slot) != Membership::None);
     let from = first.or_else(|| ring.who()).unwrap_or(0);

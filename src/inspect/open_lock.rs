@@ -2,7 +2,7 @@
 
 use super::{observer::Observer, status::LockStatus};
 use crate::error::Result;
-use crate::kind::{Handle, LockKind, Mutex, TurnRing, names_of};
+use crate::kind::{Handle, KeyedLock, LockKind, Mutex, RangeLock, RwLock, Semaphore, TurnRing, names_of};
 use crate::os::{liveness_lock::Probe, memory};
 
 impl<K: LockKind> Handle<K> {
@@ -45,6 +45,16 @@ impl Mutex {
         self.handle().status()
     }
 }
+
+macro_rules! statuses {
+    ($($lock:ident)*) => { $(impl $lock {
+        /// Returns who holds it, as what, and who waits for it. As [`Mutex::status`].
+        pub fn status(&self) -> Result<LockStatus> {
+            self.handle().status()
+        }
+    })* };
+}
+statuses!(RwLock Semaphore RangeLock KeyedLock);
 
 impl TurnRing {
     /// Returns who has the turn and who is on the ring, in the order of their turns. As [`Mutex::status`].

@@ -80,11 +80,12 @@ pub struct ParticipantStatus {
 pub struct LockStatus {
     /// Its name.
     pub name: String,
-    /// "mutex" or "ring".
+    /// "mutex", "ring", "rwlock", "semaphore", "range lock" or "keyed lock".
     pub kind: &'static str,
-    /// "bakery"; "k-state", "raynal" or "sum".
+    /// Of a ring "k-state", "raynal" or "sum"; else "bakery".
     pub algorithm: &'static str,
-    /// "consistent", "inconsistent" (a holder died; the next one is told) or "not_recoverable" (closed until a reset).
+    /// "consistent", "inconsistent" (a holder died; the next one is told) or "not_recoverable" (closed until a reset). A range
+    /// lock or a keyed lock is inconsistent while one of its parts is.
     pub state: &'static str,
     /// The last fencing token given out. A decimal string in JSON, since it is larger than 2^53.
     #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
@@ -102,6 +103,12 @@ pub struct LockStatus {
     pub turn_of: Option<usize>,
     /// The slot that the lock is biased to, if there is one: it may acquire the lock again without asking anyone.
     pub biased_to: Option<usize>,
+    /// Whether it is biased to its readers: whoever was one may enter again without asking anyone.
+    pub biased_to_readers: bool,
+    /// Of a semaphore: how many permits it has, taken or not.
+    pub permits: Option<u32>,
+    /// Of a range lock or a keyed lock: what participants held that died, which nobody has marked consistent since.
+    pub dead_parts: Vec<Part>,
     /// Who has it: one participant at most, of a mutex and of a ring.
     pub holders: Vec<Holder>,
     /// Who waits for it: those who are queued, first the one who is next, and after them those who stand by. Of a ring:
@@ -118,11 +125,37 @@ pub struct LockStatus {
 pub struct Claim {
     /// Beside whom.
     pub mode: ClaimMode,
+    /// Of a semaphore: how many permits.
+    #[cfg_attr(feature = "cli", serde(skip_serializing_if = "Option::is_none"))]
+    pub permits: Option<u32>,
+    /// Of a range lock or a keyed lock: which part.
+    #[cfg_attr(feature = "cli", serde(skip_serializing_if = "Option::is_none"))]
+    pub part: Option<Part>,
+}
+
+/// A part of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Part {
+    /// Of a range lock: from the first number to the last. Decimal strings in JSON.
+    Range {
+        /// The first.
+        #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+        first: u64,
+        /// The last, which belongs to it.
+        #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+        last: u64,
+    },
+    /// Of a keyed lock: the hash of the key (FNV-1a of 128 bits). A hexadecimal string in JSON.
+    Key(#[cfg_attr(feature = "cli", serde(serialize_with = "as_hexadecimal"))] u128),
+    /// All of it, or more than can be said.
+    Everything,
 }
 
 impl Claim {
     /// What every holder of a mutex and of a ring has.
-    pub(super) const EXCLUSIVE: Self = Self { mode: ClaimMode::Exclusive };
+    pub(super) const EXCLUSIVE: Self = Self { mode: ClaimMode::Exclusive, permits: None, part: None };
 }
 
 /// Beside whom a participant holds a lock.
@@ -132,6 +165,12 @@ impl Claim {
 pub enum ClaimMode {
     /// Beside nobody.
     Exclusive,
+    /// Beside others that have it shared, and one that has it upgradable. Of a semaphore: beside whom there is room for.
+    Shared,
+    /// As shared, and it may become exclusive.
+    Upgradable,
+    /// Upgradable, and waiting to be exclusive: those who come later wait for it already.
+    Upgrading,
 }
 
 /// A participant that has a lock.
@@ -171,6 +210,8 @@ pub struct Waiter {
     pub activity: Activity,
     /// What it wants of the lock.
     pub claim: Claim,
+    /// The slot of the first of those that stand in its way, holding or waiting, if it stands in the queue.
+    pub blocked_by: Option<usize>,
     /// Of a ring: how it takes part, "standing" or "on demand".
     pub takes_part: Option<&'static str>,
     /// For how long it has waited, in seconds, to a few microseconds; nothing if it came just now, or does not wait. Of a
@@ -228,6 +269,11 @@ pub struct DeadOwner {
 #[cfg(feature = "cli")]
 fn as_text<S: serde::Serializer>(number: &u64, to: S) -> std::result::Result<S::Ok, S::Error> {
     to.collect_str(number)
+}
+
+#[cfg(feature = "cli")]
+fn as_hexadecimal<S: serde::Serializer>(number: &u128, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(&format_args!("{number:032x}"))
 }
 
 #[cfg(feature = "cli")]

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::layout::{Algorithm, DeathPolicy, DirectoryEntry, Kind, MAX_NAME_BYTES, View, names_a_lock};
 use crate::os::{clock, memory};
 use crate::recovery;
-use crate::registers::FileLock;
+use crate::registers::{Exclusively, FileLock};
 use crate::sync::{
     Ordering::{Acquire, Relaxed, Release},
     fence,
@@ -40,6 +40,8 @@ pub fn rule_of(algorithm: Algorithm, step: u32) -> Option<Rule> {
 /// What is asked for when a lock is named.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
+    /// Which kind it must be.
+    pub kind: Kind,
     /// Which algorithm it must run.
     pub algorithm: Algorithm,
     /// The step it must have, if it is a sum ring; else 0.
@@ -50,6 +52,8 @@ pub struct Plan {
     pub death_policy: DeathPolicy,
     /// Whether it must be recursive. One that is not asked for as recursive may be so.
     pub recursive: bool,
+    /// Of a semaphore: how many permits it has, if the lock is created now. Else 0.
+    pub permits: u32,
     /// Algorithm and step are only for a lock that is created now: one that exists may have others.
     pub whichever: bool,
     /// Whether it may be created.
@@ -117,8 +121,8 @@ pub(super) fn no_such_lock(file: &OpenFile, name: &str) -> Error {
 
 /// Runs `act` with the directory's lock.
 pub(super) fn with_directory_lock<R>(attachment: &Attachment, act: impl FnOnce() -> Result<R>) -> Result<R> {
-    let site = FileSite::new(attachment, DIRECTORY_LOCK, 0, None);
-    let directory_lock = Attempt { site, config: DIRECTORY_CONFIG };
+    let site = FileSite::new(attachment, DIRECTORY_LOCK, 0, Exclusively, None);
+    let directory_lock = Attempt { site, config: DIRECTORY_CONFIG, claim: () };
     // Whoever died here left an entry that names no lock yet, or one that does: nothing to repair.
     let acquisition =
         directory_lock.lock_and_reset(Limit::For(NAMING_LIMIT)).map_err(|error| match error {
@@ -158,12 +162,14 @@ fn name_it(file: &OpenFile, name: &str, plan: &Plan) -> Result<(u64, Named)> {
     // A reader that sees one of the stores below sees also that the entry names no lock, by then. Partner: the fence in
     // `read`.
     fence(Release);
-    entry.kind.store(plan.algorithm.kind() as u32, Relaxed);
+    entry.kind.store(plan.kind as u32, Relaxed);
     entry.algorithm.store(plan.algorithm as u32, Relaxed);
     entry.ring_step.store(plan.ring_step, Relaxed);
     entry.death_policy.store(plan.death_policy as u32, Relaxed);
     entry.patience_ns.store(plan.patience, Relaxed);
     entry.recursive.store(u32::from(plan.recursive), Relaxed);
+    entry.permits.store(plan.permits, Relaxed);
+    view.lock(at + 1).words.permits.store(plan.permits, Relaxed);
     entry.name.set(name);
     file.allocation().count_lock_in(at);
     // Release. Partner: the acquire load in `read`. A name is never seen half-made.
@@ -184,6 +190,7 @@ fn clear(view: View, region: usize, untouched: bool) {
     words.state.store(0, Relaxed);
     words.previous_owner.clear();
     recovery::clear_ring(&lock);
+    recovery::clear_dead_claims(view, region);
     if untouched {
         // What a disk kept of it from before a boot, of which the directory knows nothing.
         for ((number, crowd), cell) in lock.numbers.iter().zip(lock.crowd).zip(lock.cells) {
@@ -192,8 +199,8 @@ fn clear(view: View, region: usize, untouched: bool) {
             {
                 word.store(0, Relaxed);
             }
-            if cell.ring().membership.load(Relaxed) != 0 {
-                cell.ring().membership.store(0, Relaxed);
+            if cell.ring.membership.load(Relaxed) != 0 {
+                cell.ring.membership.store(0, Relaxed);
             }
         }
     }
@@ -234,12 +241,10 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>
     let of_it = |at: usize| read(view, at, |entry| entry.name.is(name).then(|| Named::of(at + 1, entry)));
     for at in 0..view.locks_bound() {
         let Some((generation, Some(found))) = of_it(at) else { continue };
-        let kind = plan.algorithm.kind();
+        let kind = plan.kind;
         let wrong_kind = |why| Error::Kind { path: file.reopen().path(), why };
-        let fits = |algorithm: Algorithm| {
-            algorithm == plan.algorithm || (plan.whichever && algorithm.kind() == kind)
-        };
-        if !found.algorithm.is_some_and(fits) {
+        let fits = |algorithm: Algorithm| algorithm == plan.algorithm || plan.whichever;
+        if found.kind != Some(kind) || !found.algorithm.is_some_and(fits) {
             return Err(wrong_kind(format!(
                 "its lock {name:?} is a {} ({}), and a {} ({}) was asked for: use another name",
                 found.kind_name(),
@@ -271,16 +276,31 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>
 pub fn plan_of(file: &OpenFile, name: &Name) -> Result<(String, Plan)> {
     let of_it = read(file.view(), name.region - 1, |entry| Named::of(name.region, entry));
     let of_it = of_it.filter(|(generation, _)| *generation == name.generation);
-    let Some((_, Named { name, algorithm, ring_step, patience, death_policy, recursive, .. })) = of_it else {
+    let Some((_, Named { name, kind, algorithm, ring_step, patience, death_policy, recursive, permits, .. })) =
+        of_it
+    else {
         return Err(file.removed());
     };
-    let algorithm = algorithm.unwrap_or(Algorithm::Bakery);
+    let (kind, algorithm) = (kind.unwrap_or(Kind::Mutex), algorithm.unwrap_or(Algorithm::Bakery));
     let (whichever, may_create) = (false, false);
-    Ok((name, Plan { algorithm, ring_step, patience, death_policy, recursive, whichever, may_create }))
+    let plan = Plan {
+        kind,
+        algorithm,
+        ring_step,
+        patience,
+        death_policy,
+        recursive,
+        permits,
+        whichever,
+        may_create,
+    };
+    Ok((name, plan))
 }
 
 /// A named lock, as its directory entry says.
 pub(crate) struct Named {
+    /// How often its entry was named or removed, when it was read.
+    pub generation: u64,
     /// Its region.
     pub region: usize,
     /// Its name.
@@ -297,6 +317,8 @@ pub(crate) struct Named {
     pub death_policy: DeathPolicy,
     /// Whether it is recursive.
     pub recursive: bool,
+    /// Of a semaphore: how many permits it was created with.
+    pub permits: u32,
 }
 
 impl Named {
@@ -304,14 +326,16 @@ impl Named {
         let kind = Kind::of(entry.kind.load(Relaxed));
         let algorithm = Algorithm::of(entry.algorithm.load(Relaxed));
         Self {
+            generation: entry.generation.load(Relaxed),
             region,
             name: entry.name.get(),
             kind,
-            algorithm: algorithm.filter(|algorithm| Some(algorithm.kind()) == kind),
+            algorithm: algorithm.filter(|algorithm| kind.is_some_and(|kind| algorithm.is_of(kind))),
             ring_step: entry.ring_step.load(Relaxed),
             patience: entry.patience_ns.load(Relaxed),
             death_policy: DeathPolicy::of(entry.death_policy.load(Relaxed)),
             recursive: entry.recursive.load(Relaxed) == 1,
+            permits: entry.permits.load(Relaxed),
         }
     }
 

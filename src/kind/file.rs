@@ -3,7 +3,10 @@
 use super::{
     mutex::{Mutex, MutexOptions},
     participant::{Participant, ParticipantOptions},
+    parts::{KeyedLock, KeyedLockOptions, RangeLock, RangeLockOptions},
     ring::{RingOptions, TurnRing},
+    rwlock::{RwLock, RwLockOptions},
+    semaphore::{Semaphore, SemaphoreOptions},
 };
 use crate::attach::{file_handle::FileHandle, open_file::OpenFile};
 use crate::error::{Error, Result};
@@ -240,6 +243,48 @@ impl LockFile {
     /// Options for a turn ring.
     pub fn ring_options(&self) -> RingOptions<'_> {
         RingOptions::new(&self.file)
+    }
+
+    /// The reader/writer lock called `name`, created if the file has no lock of that name. Errors as
+    /// [`MutexOptions::open`].
+    pub fn rwlock(&self, name: &str) -> Result<RwLock> {
+        self.rwlock_options().open(name)
+    }
+
+    /// Options for a reader/writer lock.
+    pub fn rwlock_options(&self) -> RwLockOptions<'_> {
+        RwLockOptions::new(&self.file)
+    }
+
+    /// The semaphore called `name`, with as many permits as it has; created with one if the file has no lock of that name.
+    /// Errors as [`MutexOptions::open`].
+    pub fn semaphore(&self, name: &str) -> Result<Semaphore> {
+        self.semaphore_options().open(name)
+    }
+
+    /// Options for a semaphore.
+    pub fn semaphore_options(&self) -> SemaphoreOptions<'_> {
+        SemaphoreOptions::new(&self.file)
+    }
+
+    /// The range lock called `name`, created if the file has no lock of that name. Errors as [`MutexOptions::open`].
+    pub fn range_lock(&self, name: &str) -> Result<RangeLock> {
+        self.range_lock_options().open(name)
+    }
+
+    /// Options for a range lock.
+    pub fn range_lock_options(&self) -> RangeLockOptions<'_> {
+        RangeLockOptions::new(&self.file)
+    }
+
+    /// The keyed lock called `name`, created if the file has no lock of that name. Errors as [`MutexOptions::open`].
+    pub fn keyed_lock(&self, name: &str) -> Result<KeyedLock> {
+        self.keyed_lock_options().open(name)
+    }
+
+    /// Options for a keyed lock.
+    pub fn keyed_lock_options(&self) -> KeyedLockOptions<'_> {
+        KeyedLockOptions::new(&self.file)
     }
 
     /// A participant of its own, for work that moves between threads. See [`Participant`].

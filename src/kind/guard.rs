@@ -11,8 +11,8 @@ use std::marker::PhantomData;
 /// The lock is this thread's until the guard is dropped. Dropped by a panic, the lock passes on as from a dead owner.
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
 pub struct Guard<'a, K: LockKind> {
-    handle: &'a Handle<K>,
-    acquired: Acquired,
+    pub(super) handle: &'a Handle<K>,
+    pub(super) acquired: Acquired,
     /// Whether the thread was unwinding already when it took the lock.
     panicking: bool,
     _not_send: PhantomData<*const ()>,
@@ -21,9 +21,9 @@ pub struct Guard<'a, K: LockKind> {
 /// The lock is a [`Participant`]'s until the guard is dropped, on whichever thread.
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
 pub struct GuardAs<'a, K: LockKind> {
-    handle: &'a Handle<K>,
-    participant: &'a Participant,
-    acquired: Acquired,
+    pub(super) handle: &'a Handle<K>,
+    pub(super) participant: &'a Participant,
+    pub(super) acquired: Acquired,
     panicking: bool,
 }
 
@@ -85,12 +85,12 @@ impl<K: LockKind> Guard<'_, K> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_contended(&self) -> bool {
-        self.handle.is_contended().unwrap_or(false)
+        self.handle.is_contended_of(Some(self.acquired.fencing_token)).unwrap_or(false)
     }
 
     /// Marks the data as consistent after a holder's death. [`crate::Error::NotInconsistent`] if nobody died.
     pub fn mark_consistent(&mut self) -> Result<()> {
-        self.handle.mark_consistent()
+        self.handle.mark_consistent_of(Some(self.acquired.fencing_token))
     }
 
     /// Unlocks and says whether all was well, which dropping the guard cannot.

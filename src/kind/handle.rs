@@ -3,7 +3,6 @@
 use super::{
     acquired::{Acquired, PreviousOwner},
     directory::Found,
-    participant::Participant,
 };
 use crate::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
@@ -21,34 +20,67 @@ use crate::attach::{
 };
 use crate::error::{Error, Result};
 use crate::layout::DeathPolicy;
-use crate::registers::FileLock;
+use crate::registers::{FileClaims, FileLock};
 use crate::sync::Ordering::{Acquire, Relaxed};
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 /// In what a kind of lock differs from the others, as far as its handle and its guards are concerned.
 pub trait LockKind: 'static {
-    /// Whether its locks may be biased, so that the fast path is worth a try.
-    const MAY_BE_BIASED: bool;
+    /// What its participants claim.
+    type Claims: FileClaims;
+    /// Towards whom its locks may be biased, so that the fast path is worth a try.
+    const BIAS: BiasUse;
+    /// Whether a thread may hold several parts of a lock at once.
+    const IN_PARTS: bool = false;
     /// What it is called in errors.
     const NAME: &'static str;
+
+    /// Returns the claims of a lock of this kind, whose name has this generation.
+    fn claims(generation: u64) -> Self::Claims;
+    /// Returns the claim of one that wants all of it, for itself.
+    fn everything() -> ClaimOf<Self>;
+}
+
+/// What a participant claims of a lock of this kind.
+pub type ClaimOf<K> = <<K as LockKind>::Claims as FileClaims>::Claim;
+
+/// Towards whom the locks of a kind may be biased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BiasUse {
+    /// Nobody.
+    None,
+    /// Its last holder.
+    Owner,
+    /// Its readers.
+    Readers,
 }
 
 /// A lock in an open file.
-pub struct Handle<K> {
+pub struct Handle<K: LockKind> {
     pub(super) file: FileHandle,
     pub(super) lock: LockPointer,
     pub(super) config: LockConfig,
     pub(super) name: Arc<Name>,
+    /// What its participants claim.
+    pub(super) claims: K::Claims,
     /// Whether a thread that has it may take it again.
     recursive: bool,
     kind: PhantomData<fn() -> K>,
 }
 
-impl<K> Clone for Handle<K> {
+impl<K: LockKind> Clone for Handle<K> {
     fn clone(&self) -> Self {
-        let Self { file, lock, config, name, recursive, kind: _ } = self;
+        let Self { file, lock, config, name, claims, recursive, kind: _ } = self;
         let (file, name) = (file.clone(), name.clone());
-        Self { file, lock: *lock, config: *config, name, recursive: *recursive, kind: PhantomData }
+        Self {
+            file,
+            lock: *lock,
+            config: *config,
+            name,
+            claims: *claims,
+            recursive: *recursive,
+            kind: PhantomData,
+        }
     }
 }
 
@@ -59,11 +91,17 @@ impl<K: LockKind> Handle<K> {
         let lock = LockPointer { file: FileKey::of(&file.open), word: file.open.word.word(), region, at };
         let config = LockConfig {
             patience: found.patience,
-            may_be_biased: K::MAY_BE_BIASED && found.may_be_biased,
+            // The readers' mark has the generation in it, so no handle of a lock that was here before profits from it.
+            may_be_biased: match K::BIAS {
+                BiasUse::None => false,
+                BiasUse::Owner => found.may_be_biased,
+                BiasUse::Readers => true,
+            },
             release_on_death: found.death_policy == DeathPolicy::Release,
             discipline,
         };
-        Self { file, lock, config, name: found.name, recursive: found.recursive, kind: PhantomData }
+        let claims = K::claims(found.name.generation);
+        Self { file, lock, config, name: found.name, claims, recursive: found.recursive, kind: PhantomData }
     }
 
     /// Returns whether the lock was not removed.
@@ -108,11 +146,19 @@ impl<K: LockKind> Handle<K> {
     /// Takes the lock if it is biased to the calling thread. Returns the fencing token. Neither panics nor calls anything.
     #[inline(always)]
     pub fn lock_biased(&self) -> Option<u64> {
-        if !K::MAY_BE_BIASED {
+        if K::BIAS != BiasUse::Owner {
             return None;
         }
         // SAFETY: this handle keeps the file open.
         unsafe { fast_path::enter(self.lock) }
+    }
+
+    /// Takes the lock as a reader if it is biased to its readers, and the calling thread was one of them. Returns the fencing
+    /// token of the last writer. Neither panics nor calls anything.
+    #[inline(always)]
+    pub fn lock_biased_shared(&self) -> Option<u64> {
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::enter_shared(self.lock, self.claims.readers()) }
     }
 
     /// What is left of [`Handle::lock`] where [`Handle::lock_biased`] did not take the lock.
@@ -125,7 +171,7 @@ impl<K: LockKind> Handle<K> {
             return Ok(Acquired { fencing_token, previous_owner_died: false });
         }
         with_thread_attachment(&self.file.open, |attachment| {
-            let attempt = self.named(attachment)?;
+            let attempt = self.named(attachment, K::everything())?;
             // The notice of a death comes with the first of them.
             if self.recursive
                 && let Some(fencing_token) = attachment.recursion(self.lock.region).again()?
@@ -136,39 +182,34 @@ impl<K: LockKind> Handle<K> {
         })
     }
 
+    /// Takes what `claim` says, as the calling thread.
+    pub fn acquire(&self, claim: ClaimOf<K>, limit: Limit) -> Result<Acquired> {
+        let act = |attachment: &Attachment| self.acquire_at(attachment, claim, limit);
+        if K::IN_PARTS {
+            thread::with_idle_attachment(&self.file.open, self.lock.region, act)
+        } else {
+            with_thread_attachment(&self.file.open, act)
+        }
+    }
+
+    pub(super) fn acquire_at(
+        &self,
+        attachment: &Attachment,
+        claim: ClaimOf<K>,
+        limit: Limit,
+    ) -> Result<Acquired> {
+        let attempt = self.named(attachment, claim)?;
+        if attachment.local(self.lock.region).is_idle() {
+            K::Claims::note(attachment.how(self.lock.region), claim);
+        }
+        Ok(attempt.lock(limit)?.into())
+    }
+
     /// Has [`Handle::lock_biased`] find the thread's slot, if that could not take the lock only because another file has
     /// the word of this one. Returns whether it is worth another try.
     #[inline]
     pub fn recall(&self) -> bool {
-        K::MAY_BE_BIASED && thread::recall(&self.file.open)
-    }
-
-    /// Takes the lock as `participant`.
-    #[inline(always)]
-    pub fn lock_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
-        match self.lock_biased_as(participant) {
-            Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),
-            None => self.lock_slowly_as(participant, limit),
-        }
-    }
-
-    /// [`Handle::lock_biased`], as `participant`, if the calling thread is its home thread.
-    #[inline(always)]
-    pub fn lock_biased_as(&self, participant: &Participant) -> Option<u64> {
-        if !K::MAY_BE_BIASED {
-            return None;
-        }
-        // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::enter_as(self.lock, &participant.attachment) }
-    }
-
-    /// What is left of [`Handle::lock_as`] where [`Handle::lock_biased_as`] did not take the lock.
-    #[cold]
-    #[inline(never)]
-    pub fn lock_slowly_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
-        let attachment = self.attachment_of(participant)?;
-        let _call = attachment.begin_taking(self.lock.region)?;
-        Ok(self.named(attachment)?.lock(limit)?.into())
+        K::BIAS != BiasUse::None && thread::recall(&self.file.open)
     }
 
     /// Unlocks, as the calling thread (the acquisition with this very token, where one is named).
@@ -184,20 +225,41 @@ impl<K: LockKind> Handle<K> {
     /// for [`Handle::unlock_slowly`], unless nobody minded. Neither panics nor calls anything.
     #[inline(always)]
     pub fn unlock_biased(&self, token: Option<u64>) -> Option<Left> {
-        if !K::MAY_BE_BIASED {
-            return None;
+        // SAFETY, all: this handle keeps the file open.
+        match K::BIAS {
+            BiasUse::None => None,
+            BiasUse::Owner => unsafe { fast_path::leave(self.lock, token) },
+            BiasUse::Readers => unsafe { fast_path::leave_shared(self.lock, self.claims.readers(), token) },
         }
-        // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::leave(self.lock, token) }
     }
 
     /// What is left to do for `left`, or all of it.
     #[cold]
     pub fn unlock_slowly(&self, left: Option<Left>, token: Option<u64>) -> Result<()> {
-        with_thread_attachment_if_any(&self.file.open, |attachment| match left {
-            Some(_) => self.attempt(attachment).complete_unlock(),
-            None => self.leave_once(attachment, token, false),
-        })
+        match left {
+            Some(_) => with_thread_attachment_if_any(&self.file.open, |attachment| {
+                self.attempt_of_holder(attachment).complete_unlock()
+            }),
+            None => self.with_holder(token, |attachment| self.leave_once(attachment, token, false)),
+        }
+    }
+
+    /// Runs `act` with the calling thread's slot that holds the lock, or (by the acquisition with this token, where one is
+    /// named) a part of it.
+    pub(super) fn with_holder<R>(
+        &self,
+        token: Option<u64>,
+        act: impl FnOnce(&Attachment) -> Result<R>,
+    ) -> Result<R> {
+        if !K::IN_PARTS {
+            return with_thread_attachment_if_any(&self.file.open, act);
+        }
+        let region = self.lock.region;
+        let holds = |attachment: &Attachment| {
+            let holding = attachment.local(region).holding();
+            holding.is_some_and(|holding| token.is_none_or(|token| token == holding.token))
+        };
+        thread::with_holding_attachment(&self.file.open, holds, act)
     }
 
     /// Unlocks (`abandon`: as a dying holder does), unless it is recursive and was taken more than once.
@@ -229,58 +291,19 @@ impl<K: LockKind> Handle<K> {
         let _ = self.unlock_slowly(left, Some(token));
     }
 
-    /// Unlocks as `participant`.
-    #[inline(always)]
-    pub fn unlock_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
-        match self.unlock_biased_as(participant, token) {
-            Some(Left::Quietly) => Ok(()),
-            left => self.unlock_slowly_as(participant, left, token),
-        }
-    }
-
-    /// [`Handle::unlock_biased`], as `participant`, if the calling thread is its home thread.
-    #[inline(always)]
-    pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<Left> {
-        if !K::MAY_BE_BIASED {
-            return None;
-        }
-        // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::leave_as(self.lock, &participant.attachment, token) }
-    }
-
-    /// [`Handle::unlock_slowly`], as `participant`.
-    #[cold]
-    #[inline(never)]
-    pub fn unlock_slowly_as(
-        &self,
-        participant: &Participant,
-        left: Option<Left>,
-        token: Option<u64>,
-    ) -> Result<()> {
-        match left {
-            Some(_) => self.attempt(self.attachment_of(participant)?).complete_unlock(),
-            None => self.as_holder(participant, |attempt| attempt.unlock(token)),
-        }
-    }
-
     /// Unlocks as a dying holder does.
     pub fn abandon(&self, token: Option<u64>) -> Result<()> {
-        with_thread_attachment_if_any(&self.file.open, |attachment| self.leave_once(attachment, token, true))
-    }
-
-    /// [`Handle::abandon`], as `participant`.
-    pub fn abandon_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
-        self.as_holder(participant, |attempt| attempt.abandon(token))
+        self.with_holder(token, |attachment| self.leave_once(attachment, token, true))
     }
 
     /// Marks the data that a dead owner left as consistent.
     pub fn mark_consistent(&self) -> Result<()> {
-        with_thread_attachment_if_any(&self.file.open, |attachment| self.owned(attachment)?.mark_consistent())
+        self.mark_consistent_of(None)
     }
 
-    /// [`Handle::mark_consistent`], as `participant`.
-    pub fn mark_consistent_as(&self, participant: &Participant) -> Result<()> {
-        self.as_holder(participant, |attempt| attempt.mark_consistent())
+    /// [`Handle::mark_consistent`], of the acquisition with this token, where one is named.
+    pub fn mark_consistent_of(&self, token: Option<u64>) -> Result<()> {
+        self.with_holder(token, |attachment| self.owned(attachment)?.mark_consistent())
     }
 
     /// Has the calling thread, which does not hold the lock, wait for it no more.
@@ -291,21 +314,14 @@ impl<K: LockKind> Handle<K> {
         }
     }
 
-    /// [`Handle::depart`], as `participant`.
-    pub fn depart_as(&self, participant: &Participant) -> Result<()> {
-        let attachment = self.attachment_of(participant)?;
-        let _call = attachment.begin_taking(self.lock.region)?;
-        match self.owned(attachment) {
-            Ok(attempt) => attempt.depart(),
-            // A participant that stood in it had left before it was removed.
-            Err(_) => Ok(()),
-        }
-    }
-
     /// Opens a lock that is not recoverable again, in its turn.
     pub fn reset(&self, limit: Limit) -> Result<()> {
         with_thread_attachment(&self.file.open, |attachment| {
-            let attempt = self.named(attachment)?;
+            let attempt = self.named(attachment, K::everything())?;
+            let local = attachment.local(self.lock.region);
+            if local.is_idle() {
+                K::Claims::note(attachment.how(self.lock.region), K::everything());
+            }
             let acquisition = attempt.lock_and_reset(limit)?;
             attempt.unlock(Some(acquisition.token))
         })
@@ -337,31 +353,31 @@ impl<K: LockKind> Handle<K> {
 
     /// Returns whether the calling thread holds the lock.
     pub fn is_held_by_this_thread(&self) -> bool {
-        with_thread_attachment_if_any(&self.file.open, |attachment| self.owned(attachment)?.check_owner(None))
-            .is_ok()
+        self.with_holder(None, |attachment| self.owned(attachment)?.check_owner(None)).is_ok()
     }
 
     /// Returns whether another participant waits behind the calling thread, which holds the lock.
     pub fn is_contended(&self) -> Result<bool> {
-        with_thread_attachment_if_any(&self.file.open, |attachment| self.is_contended_at(attachment))
+        self.is_contended_of(None)
     }
 
-    /// [`Handle::is_contended`], as `participant`.
-    pub fn is_contended_as(&self, participant: &Participant) -> Result<bool> {
-        let attachment = self.attachment_of(participant)?;
-        attachment.check()?;
-        self.is_contended_at(attachment)
+    /// [`Handle::is_contended`], by the acquisition with this token, where one is named.
+    pub fn is_contended_of(&self, token: Option<u64>) -> Result<bool> {
+        self.with_holder(token, |attachment| self.is_contended_at(attachment))
     }
 
     /// One look where nobody waits. Of a biased holder: at the bias word, which whoever comes to the head of the queue
     /// has under revocation. Of another one: at the hints in its cell, which its waiters leave there. Either may be left
     /// of a waiter that has gone, so the words of the waiters themselves decide. On a ring, where waiters are at their
     /// left neighbours' cells, they do so at once.
-    fn is_contended_at(&self, attachment: &Attachment) -> Result<bool> {
+    pub(super) fn is_contended_at(&self, attachment: &Attachment) -> Result<bool> {
         let holding = attachment.local(self.lock.region).holding().ok_or(Error::NotOwner)?;
         let (lock, me) = (FileLock::new(self.file.open.view(), self.lock.region), attachment.slot);
         let maybe = match self.config.discipline {
+            // Who waits for permits is parked at the slot before it, which need not be ours.
+            Discipline::Queue if K::IN_PARTS => true,
             Discipline::Queue if holding.unbiased => lock.may_have_waiters(me),
+            Discipline::Queue if K::BIAS == BiasUse::Readers => true,
             Discipline::Queue => !lock.bias().is_unrevoked(attachment.mark),
             Discipline::Ring { .. } => true,
         };
@@ -369,52 +385,50 @@ impl<K: LockKind> Handle<K> {
     }
 
     #[inline]
-    fn attempt<'a>(&'a self, attachment: &'a Attachment) -> Attempt<FileSite<'a>> {
+    fn attempt<'a>(
+        &'a self,
+        attachment: &'a Attachment,
+        claim: ClaimOf<K>,
+    ) -> Attempt<FileSite<'a, K::Claims>> {
         let Name { region, generation } = *self.name;
-        let site = FileSite::new(attachment, region, generation, self.file.interrupt.as_ref());
-        Attempt { site, config: self.config }
+        let interrupt = self.file.interrupt.as_ref();
+        let site = FileSite::new(attachment, region, generation, self.claims, interrupt);
+        Attempt { site, config: self.config, claim }
+    }
+
+    /// [`Handle::attempt`], with the claim by which the lock is held.
+    #[inline]
+    pub(super) fn attempt_of_holder<'a>(
+        &'a self,
+        attachment: &'a Attachment,
+    ) -> Attempt<FileSite<'a, K::Claims>> {
+        let region = self.lock.region;
+        let cell = &self.file.open.view().lock(region).cells[attachment.slot];
+        self.attempt(attachment, K::Claims::claimed(attachment.how(region), cell))
     }
 
     /// [`Handle::attempt`], unless the lock was removed. An acquisition looks again.
     #[inline]
-    fn named<'a>(&'a self, attachment: &'a Attachment) -> Result<Attempt<FileSite<'a>>> {
-        let attempt = self.attempt(attachment);
+    fn named<'a>(
+        &'a self,
+        attachment: &'a Attachment,
+        claim: ClaimOf<K>,
+    ) -> Result<Attempt<FileSite<'a, K::Claims>>> {
+        let attempt = self.attempt(attachment, claim);
         attempt.site.check_named().map(|()| attempt)
     }
 
     /// [`Handle::attempt`], for the holder: nobody holds a lock that was removed, and what the participant has in its
     /// region is another one.
     #[inline]
-    fn owned<'a>(&'a self, attachment: &'a Attachment) -> Result<Attempt<FileSite<'a>>> {
-        if self.file.open.is_others(&self.name) { Err(Error::NotOwner) } else { Ok(self.attempt(attachment)) }
-    }
-
-    fn as_holder(
-        &self,
-        participant: &Participant,
-        act: impl FnOnce(Attempt<FileSite>) -> Result<()>,
-    ) -> Result<()> {
-        let attachment = self.attachment_of(participant)?;
-        attachment.begin_leaving(self.lock.region)?;
-        act(self.owned(attachment)?)
-    }
-
-    fn attachment_of<'a>(&self, participant: &'a Participant) -> Result<&'a Attachment> {
-        if !Arc::ptr_eq(&participant.attachment.file, &self.file.open) {
-            return Err(Error::InvalidArgument(format!(
-                "the participant belongs to {} and the {} to {}: open a participant of the same file",
-                participant.attachment.file.reopen().path().display(),
-                K::NAME,
-                self.file.open.reopen().path().display()
-            )));
+    pub(super) fn owned<'a>(
+        &'a self,
+        attachment: &'a Attachment,
+    ) -> Result<Attempt<FileSite<'a, K::Claims>>> {
+        if self.file.open.is_others(&self.name) {
+            Err(Error::NotOwner)
+        } else {
+            Ok(self.attempt_of_holder(attachment))
         }
-        if participant.attachment.of_thread {
-            return Err(Error::InvalidArgument(
-                "this is a thread's own participant, which is only for cancelling that thread's waits: lock without \
-                 naming a participant, or open one of its own"
-                    .into(),
-            ));
-        }
-        Ok(&participant.attachment)
     }
 }

@@ -1,24 +1,40 @@
 //! The kinds of locks, and the lock file they come from: what a Rust program uses.
 
 mod acquired;
+mod claimed;
 mod directory;
 mod file;
 mod follow;
 mod guard;
 mod handle;
+mod handle_as;
 mod mutex;
 mod participant;
+mod parts;
 mod removal;
 mod ring;
+mod rwlock;
+mod semaphore;
 
 pub use acquired::{Acquired, PreviousOwner};
 pub use file::{LockFile, LockFileOptions};
 pub use guard::{Guard, GuardAs};
 pub use mutex::{DEFAULT_PATIENCE, Mutex, MutexGuard, MutexKind, MutexOptions, ParticipantGuard};
 pub use participant::{Participant, ParticipantOptions};
+pub use parts::{
+    KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions, RangeGuard, RangeKind, RangeLock,
+    RangeLockOptions, RangeParticipantGuard,
+};
 pub use ring::{RingAlgorithm, RingKind, RingOptions, TurnGuard, TurnParticipantGuard, TurnRing};
+pub use rwlock::{
+    ChangesMode, NotUpgraded, Reading, RwLock, RwLockKind, RwLockOptions, RwLockReadGuard,
+    RwLockReadParticipantGuard, RwLockUpgradableGuard, RwLockUpgradableParticipantGuard, RwLockWriteGuard,
+    RwLockWriteParticipantGuard, Upgradable, Writing,
+};
+pub use semaphore::{ParticipantPermits, Permits, Semaphore, SemaphoreKind, SemaphoreOptions};
 
 pub use crate::layout::DeathPolicy;
 
 pub(crate) use directory::{Named, names_of};
 pub(crate) use handle::{Handle, LockKind};
+pub(crate) use parts::{claim_of, extent_of, extent_of_key};

@@ -4,7 +4,7 @@ use super::{
     acquired::PreviousOwner,
     directory::{self, Plan},
     guard::{Guard, GuardAs},
-    handle::{Handle, LockKind},
+    handle::{BiasUse, Handle, LockKind},
     participant::Participant,
 };
 use crate::acquire::{attempt::Discipline, site::Limit};
@@ -12,15 +12,23 @@ use crate::attach::file_handle::FileHandle;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::layout::{Algorithm, DeathPolicy};
+use crate::layout::{Algorithm, DeathPolicy, Kind};
+use crate::registers::Exclusively;
 use std::time::Duration;
 
 /// The kind of a [`Mutex`].
 pub enum MutexKind {}
 
 impl LockKind for MutexKind {
-    const MAY_BE_BIASED: bool = true;
+    type Claims = Exclusively;
+    const BIAS: BiasUse = BiasUse::Owner;
     const NAME: &'static str = "mutex";
+
+    fn claims(_: u64) -> Exclusively {
+        Exclusively
+    }
+
+    fn everything() {}
 }
 
 /// The mutex is this thread's until the guard is dropped. Dropped by a panic, it passes on as from a dead owner.
@@ -134,6 +142,8 @@ impl<'a> MutexOptions<'a> {
     /// [`Error::NotFound`], [`Error::ParticipantsFull`] (naming a lock takes a slot), [`Error::Damaged`].
     pub fn open(&self, name: &str) -> Result<Mutex> {
         let plan = Plan {
+            kind: Kind::Mutex,
+            permits: 0,
             algorithm: Algorithm::Bakery,
             ring_step: 0,
             whichever: false,

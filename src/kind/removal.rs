@@ -36,13 +36,14 @@ use crate::acquire::{
 };
 use crate::algorithm::{
     Place, Protocol,
+    claim::{Claim, Relation},
     ownership::{Health, token_in},
     ring::{Machines, Membership},
 };
 use crate::attach::{attachment::Attachment, site::FileSite, thread::with_thread_attachment};
 use crate::error::{Error, Result};
 use crate::os::memory;
-use crate::registers::FileLock;
+use crate::registers::{Claimed, Exclusively, FileClaims, FileLock};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::trace::{self, Step};
 
@@ -89,8 +90,19 @@ fn remove(attachment: &Attachment, name: &str) -> Result<()> {
     let Some((region, generation)) = directory::region_of(file, name) else {
         return Err(directory::no_such_lock(file, name));
     };
+    // It conflicts with every claim, whichever kind of lock it is.
+    let claims = Claimed::in_region(file.view(), region);
+    if claims.relation == Relation::Always {
+        remove_as(&FileSite::new(attachment, region, generation, Exclusively, None), (), name, generation)
+    } else {
+        let site = FileSite::new(attachment, region, generation, claims, None);
+        remove_as(&site, Claim::EVERYTHING, name, generation)
+    }
+}
+
+fn remove_as<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str, generation: u64) -> Result<()> {
+    let file = &site.attachment().file;
     let in_use = |why: String| Error::InUse { path: file.reopen().path(), why };
-    let site = FileSite::new(attachment, region, generation, None);
     let local = site.local();
     // From here on a signal handler of this thread finds it under way.
     if local.begin().is_none() {
@@ -102,12 +114,14 @@ fn remove(attachment: &Attachment, name: &str) -> Result<()> {
         release_on_death: false,
         discipline: Discipline::Queue,
     };
-    let removed = match queue::acquire(&Attempt { site, config }, Limit::Never, 0, true) {
+    let attempt = Attempt { site: *site, config, claim };
+    attempt.write_claim();
+    let removed = match queue::acquire(&attempt, Limit::Never, 0, true) {
         Ok(_) => {
-            let unused = check_unused(&site, name);
+            let unused = check_unused(site, claim, name);
             // Whoever had the bias has lost it.
             site.lock().bias().unbias();
-            let removed = unused.map(|()| make_generation_even(&site, generation));
+            let removed = unused.map(|()| make_generation_even(site, generation));
             leave_the_queue(site.lock(), site.me());
             removed
         }
@@ -121,7 +135,7 @@ fn remove(attachment: &Attachment, name: &str) -> Result<()> {
 }
 
 /// Point 3 above, and that no owner-dead notice would be lost.
-fn check_unused(site: &FileSite, name: &str) -> Result<()> {
+fn check_unused<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str) -> Result<()> {
     let (attachment, lock, me) = (site.attachment(), site.lock(), site.me());
     let in_use = |why: String| Err(Error::InUse { path: attachment.file.reopen().path(), why });
     let (queue, machines) = (lock.queue(), lock.machines());
@@ -147,6 +161,10 @@ fn check_unused(site: &FileSite, name: &str) -> Result<()> {
         }
     }
     match lock.ownership().health() {
+        Health::Consistent if lock.has_dead_part(claim) => in_use(format!(
+            "a holder of a part of its lock {name:?} died, and nobody has marked it consistent: lock that part and look at \
+             the data, or reset the lock"
+        )),
         Health::Consistent => Ok(()),
         Health::NotRecoverable => Err(Error::NotRecoverable),
         Health::Inconsistent => in_use(format!(
@@ -156,7 +174,7 @@ fn check_unused(site: &FileSite, name: &str) -> Result<()> {
 }
 
 /// The one store.
-fn make_generation_even(site: &FileSite, generation: u64) {
+fn make_generation_even<F: FileClaims>(site: &FileSite<F>, generation: u64) {
     let (view, lock) = (site.lock().view, site.lock());
     let (header, words) = (view.header(), lock.lock.words);
     // Before it: whoever names the next lock of this name begins above.
@@ -168,7 +186,7 @@ fn make_generation_even(site: &FileSite, generation: u64) {
     trace::at(Step::Removed);
 }
 
-fn leave_the_queue(lock: &FileLock, me: usize) {
+fn leave_the_queue<F: FileClaims>(lock: &FileLock<F>, me: usize) {
     lock.queue().leave(me);
     lock.unpark(me);
     // Those who let others pass find out for themselves: none of them would call the next one.

@@ -4,22 +4,30 @@ use super::{
     acquired::PreviousOwner,
     directory::{self, Plan},
     guard::{Guard, GuardAs},
-    handle::{Handle, LockKind},
+    handle::{BiasUse, Handle, LockKind},
     participant::Participant,
 };
 use crate::acquire::{attempt::Discipline, site::Limit};
 use crate::algorithm::ring::{Membership, Rule};
 use crate::attach::file_handle::FileHandle;
 use crate::error::{Error, Result};
-use crate::layout::{Algorithm, DeathPolicy};
+use crate::layout::{Algorithm, DeathPolicy, Kind};
+use crate::registers::Exclusively;
 use std::time::Duration;
 
 /// The kind of a [`TurnRing`].
 pub enum RingKind {}
 
 impl LockKind for RingKind {
-    const MAY_BE_BIASED: bool = false;
+    type Claims = Exclusively;
+    const BIAS: BiasUse = BiasUse::None;
     const NAME: &'static str = "ring";
+
+    fn claims(_: u64) -> Exclusively {
+        Exclusively
+    }
+
+    fn everything() {}
 }
 
 /// A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it.
@@ -149,6 +157,8 @@ impl<'a> RingOptions<'a> {
         }
         let (whichever, may_create) = (self.algorithm.is_none(), !self.must_exist);
         let plan = Plan {
+            kind: Kind::TurnRing,
+            permits: 0,
             algorithm,
             ring_step,
             patience: 0,

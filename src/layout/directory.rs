@@ -25,7 +25,8 @@ pub struct DirectoryEntry {
     pub patience_ns: AtomicU64,
     /// 1: the lock is recursive. Else 0.
     pub recursive: AtomicU32,
-    reserved_recursive: AtomicU32,
+    /// Of a semaphore: how many permits it was created with. Else 0.
+    pub permits: AtomicU32,
     more_reserved: [AtomicU64; 3],
     /// The name, at most [`MAX_NAME_BYTES`].
     pub name: Text<8>,
@@ -43,6 +44,7 @@ const _: () = {
     assert!(offset_of!(DirectoryEntry, death_policy) == 20);
     assert!(offset_of!(DirectoryEntry, patience_ns) == 24);
     assert!(offset_of!(DirectoryEntry, recursive) == 32);
+    assert!(offset_of!(DirectoryEntry, permits) == 36);
     assert!(offset_of!(DirectoryEntry, name) == 64);
     assert!(size_of::<AtomicU64>() == 8);
 };

@@ -1,8 +1,8 @@
 //! The header page: what never changes once the file is published, and the few words that do.
 
 use super::{
-    Cell, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords, PreviousOwner, RingCell,
-    SlotRecord,
+    Cell, ClaimCell, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords, PreviousOwner,
+    RingCell, SlotRecord,
 };
 use crate::sync::{AtomicU32, AtomicU64};
 use std::mem::{offset_of, size_of};
@@ -201,6 +201,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(DirectoryEntry, death_policy),
         offset_of!(DirectoryEntry, patience_ns),
         offset_of!(DirectoryEntry, recursive),
+        offset_of!(DirectoryEntry, permits),
         offset_of!(DirectoryEntry, name),
         size_of::<SlotRecord>(),
         offset_of!(SlotRecord, state),
@@ -228,7 +229,9 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LockWords, candidate),
         offset_of!(LockWords, crowded),
         offset_of!(LockWords, candidate_looked_at),
-        super::lock::KIND_IN_WORDS,
+        offset_of!(LockWords, ring),
+        offset_of!(LockWords, permits),
+        offset_of!(LockWords, dead_parts),
         size_of::<PreviousOwner>(),
         offset_of!(PreviousOwner, token),
         offset_of!(PreviousOwner, pid),
@@ -244,7 +247,14 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(Cell, doorway),
         offset_of!(Cell, evicted),
         offset_of!(Cell, called),
-        super::lock::KIND_IN_CELL,
+        offset_of!(Cell, dead),
+        offset_of!(Cell, ring),
+        offset_of!(Cell, claim),
+        offset_of!(Cell, dead_first),
+        offset_of!(Cell, dead_last),
+        offset_of!(ClaimCell, how),
+        offset_of!(ClaimCell, first),
+        offset_of!(ClaimCell, last),
         size_of::<RingCell>(),
         offset_of!(RingCell, state),
         offset_of!(RingCell, link),
@@ -301,7 +311,7 @@ mod tests {
         let checksum = fnv1a(&bytes[..56]);
         bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
         match HeaderPrefix::decode(&bytes, 0) {
-            Err(HeaderFault::Version(why)) => assert!(why.contains("5.0") && why.contains("4.x"), "{why}"),
+            Err(HeaderFault::Version(why)) => assert!(why.contains("6.0") && why.contains("5.x"), "{why}"),
             other => panic!("{other:?}"),
         }
     }

@@ -9,6 +9,14 @@ pub enum Kind {
     Mutex = 1,
     /// Each in turn.
     TurnRing = 2,
+    /// Several that read, or one that writes.
+    RwLock = 3,
+    /// So many at a time.
+    Semaphore = 4,
+    /// One at a time in each part of a range of numbers.
+    RangeLock = 5,
+    /// One at a time for each key.
+    KeyedLock = 6,
 }
 
 /// An algorithm that a lock runs.
@@ -40,7 +48,8 @@ pub enum DeathPolicy {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 2] = [Kind::Mutex, Kind::TurnRing];
+    pub const ALL: [Kind; 6] =
+        [Kind::Mutex, Kind::TurnRing, Kind::RwLock, Kind::Semaphore, Kind::RangeLock, Kind::KeyedLock];
 
     /// Returns the kind of this number, if there is one.
     pub fn of(number: u32) -> Option<Self> {
@@ -52,6 +61,10 @@ impl Kind {
         match self {
             Kind::Mutex => "mutex",
             Kind::TurnRing => "ring",
+            Kind::RwLock => "rwlock",
+            Kind::Semaphore => "semaphore",
+            Kind::RangeLock => "range lock",
+            Kind::KeyedLock => "keyed lock",
         }
     }
 }
@@ -75,12 +88,9 @@ impl Algorithm {
         }
     }
 
-    /// Returns the kind of lock that runs it.
-    pub const fn kind(self) -> Kind {
-        match self {
-            Algorithm::Bakery => Kind::Mutex,
-            Algorithm::KState | Algorithm::Raynal | Algorithm::Sum => Kind::TurnRing,
-        }
+    /// Returns whether locks of this kind run it: rings theirs, all others the bakery.
+    pub const fn is_of(self, kind: Kind) -> bool {
+        matches!(kind, Kind::TurnRing) != matches!(self, Algorithm::Bakery)
     }
 }
 

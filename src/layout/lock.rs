@@ -15,7 +15,9 @@ use std::mem::{offset_of, size_of};
 /// | `previous_owner` | the reaper of a dead holder | before `state` |
 /// | `standby_event`, `standby_parked` | those who back off, and who unparks them | |
 /// | `candidate`, `candidate_looked_at`, `crowded` | likewise | |
-/// | `kind` | as the kind of lock says: of a ring [`RingWords`] | |
+/// | `ring` | whoever has the privilege of a ring | |
+/// | `permits` | who creates a semaphore, and who resizes it | |
+/// | `dead_parts` | the reaper of a participant that held a part of the lock; who marks parts consistent | |
 #[repr(C, align(128))]
 pub struct LockWords {
     /// To whom the lock is biased, see [`crate::algorithm::bias`].
@@ -50,12 +52,17 @@ pub struct LockWords {
     /// When the candidate last looked at the lock (`CLOCK_MONOTONIC`, nanoseconds).
     pub candidate_looked_at: AtomicU64,
     reserved_standby: [AtomicU64; 13],
-    kind: [AtomicU64; 8],
-    reserved: [AtomicU64; 8],
+    /// Of a ring.
+    pub ring: RingWords,
+    /// Of a semaphore: how many permits it has.
+    pub permits: AtomicU32,
+    /// Of a range lock or a keyed lock: not 0 if a slot may have a dead claim; changes with each.
+    pub dead_parts: AtomicU32,
+    reserved: [AtomicU64; 14],
 }
 
-/// The words of a ring: in [`LockWords`], the area that belongs to the kind of lock.
-#[repr(C)]
+/// The words of a ring.
+#[repr(C, align(8))]
 pub struct RingWords {
     /// One more than the highest machine that ever was on the ring. Written by whoever has the privilege, before it links
     /// a machine above it.
@@ -87,7 +94,8 @@ impl PreviousOwner {
 }
 
 /// What one slot says about itself in one lock, besides its `number`. Written by the slot's owner, or by whoever
-/// holds the slot's byte lock after its death; `wake`, `parked`, `successor`, `evicted` and `called` by those who wait for the slot, or with it.
+/// holds the slot's byte lock after its death; `wake`, `parked`, `successor`, `evicted` and `called` by those who wait for the
+/// slot, or with it; `dead` by who marks what a dead one held as consistent, too.
 #[repr(C, align(128))]
 pub struct Cell {
     /// 0, or the fencing token with which this slot is in the critical section; all ones while it tries to enter.
@@ -111,12 +119,31 @@ pub struct Cell {
     pub evicted: AtomicU64,
     /// Futex word: changes when the slot is called from the crowd, to be the candidate.
     pub called: AtomicU32,
-    reserved: AtomicU32,
-    kind: [AtomicU64; 8],
+    /// Whether a participant in the slot died that held a part of the lock, which nobody has marked consistent since:
+    /// [`crate::algorithm::dead_claim`].
+    pub dead: AtomicU32,
+    /// The slot's machine on a ring.
+    pub ring: RingCell,
+    /// What the slot claims of the lock: [`crate::algorithm::claim`].
+    pub claim: ClaimCell,
+    /// What the dead one held: [`crate::algorithm::claim::Extent`].
+    pub dead_first: AtomicU64,
+    /// Likewise.
+    pub dead_last: AtomicU64,
 }
 
-/// A machine of a ring: in [`Cell`], the area that belongs to the kind of lock. (Room for a claim: mode and weight, 4
-/// bytes each, and a range, 16 bytes for each end.)
+/// A claim.
+#[repr(C)]
+pub struct ClaimCell {
+    /// Mode (the lower 4 bytes) and weight.
+    pub how: AtomicU64,
+    /// Of which part.
+    pub first: AtomicU64,
+    /// Likewise.
+    pub last: AtomicU64,
+}
+
+/// A machine of a ring.
 ///
 /// Who writes what and when: [`crate::algorithm::ring`].
 #[repr(C)]
@@ -129,26 +156,6 @@ pub struct RingCell {
     pub membership: AtomicU32,
 }
 
-impl LockWords {
-    /// Returns the words of a ring.
-    #[inline]
-    pub fn ring(&self) -> &RingWords {
-        const { assert!(size_of::<RingWords>() <= 64 && align_of::<RingWords>() <= 8) };
-        // SAFETY: the area is large enough and aligned, both hold atomics only, and any bit pattern is a value of them.
-        unsafe { &*(&raw const self.kind).cast() }
-    }
-}
-
-impl Cell {
-    /// Returns the slot's machine on a ring.
-    #[inline]
-    pub fn ring(&self) -> &RingCell {
-        const { assert!(size_of::<RingCell>() <= 64 && align_of::<RingCell>() <= 8) };
-        // SAFETY: as in `LockWords::ring`.
-        unsafe { &*(&raw const self.kind).cast() }
-    }
-}
-
 const _: () = {
     assert!(size_of::<LockWords>() == 512);
     assert!(offset_of!(LockWords, bias) == 0);
@@ -156,7 +163,9 @@ const _: () = {
     assert!(offset_of!(LockWords, state) == 56);
     assert!(offset_of!(LockWords, previous_owner) == 128);
     assert!(offset_of!(LockWords, standby_event) == 256);
-    assert!(KIND_IN_WORDS == 384);
+    assert!(offset_of!(LockWords, ring) == 384);
+    assert!(offset_of!(LockWords, permits) == 392);
+    assert!(offset_of!(LockWords, dead_parts) == 396);
     assert!(size_of::<PreviousOwner>() == 128);
     assert!(offset_of!(PreviousOwner, label) == 64);
     assert!(size_of::<Cell>() == 128);
@@ -168,10 +177,9 @@ const _: () = {
     assert!(offset_of!(Cell, doorway) == 40);
     assert!(offset_of!(Cell, evicted) == 48);
     assert!(offset_of!(Cell, called) == 56);
-    assert!(KIND_IN_CELL == 64);
+    assert!(offset_of!(Cell, dead) == 60);
+    assert!(offset_of!(Cell, ring) == 64);
+    assert!(offset_of!(Cell, claim) == 88);
+    assert!(offset_of!(Cell, dead_first) == 112);
+    assert!(size_of::<RingCell>() == 24 && size_of::<ClaimCell>() == 24);
 };
-
-/// Where the area of the kind begins in [`LockWords`].
-pub(super) const KIND_IN_WORDS: usize = offset_of!(LockWords, kind);
-/// Where the area of the kind begins in [`Cell`].
-pub(super) const KIND_IN_CELL: usize = offset_of!(Cell, kind);

@@ -16,13 +16,13 @@ pub use directory::{DirectoryEntry, MAX_NAME_BYTES, names_a_lock};
 pub use geometry::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
 pub use header::{Fences, HeaderFault, HeaderPrefix, LiveHeader, PREFIX_BYTES};
 pub use kinds::{Algorithm, DeathPolicy, Kind};
-pub use lock::{Cell, LockWords, PreviousOwner, RingCell};
+pub use lock::{Cell, ClaimCell, LockWords, PreviousOwner, RingCell};
 pub use slot::{LivenessLockKind, SlotRecord, SlotState};
 pub use text::Text;
 pub use view::{CellOffset, LockView, RegionPointer, View};
 
 /// Format version: another major number cannot be read; a larger minor number adds only what may be ignored.
-pub const FORMAT_MAJOR: u16 = 4;
+pub const FORMAT_MAJOR: u16 = 5;
 /// See [`FORMAT_MAJOR`].
 pub const FORMAT_MINOR: u16 = 0;
 
@@ -84,7 +84,7 @@ mod tests {
     fn the_document_says_what_the_code_does() {
         compare(
             "Directory entry",
-            offsets!(DirectoryEntry: generation kind algorithm ring_step death_policy patience_ns recursive name),
+            offsets!(DirectoryEntry: generation kind algorithm ring_step death_policy patience_ns recursive permits name),
         );
         compare(
             "Slot",
@@ -92,15 +92,16 @@ mod tests {
         );
         compare(
             "Lock words",
-            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked candidate crowded candidate_looked_at),
+            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked candidate crowded candidate_looked_at ring permits dead_parts),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
         compare(
             "Cell",
-            offsets!(Cell: held since wake parked successor waiting_since doorway evicted called),
+            offsets!(Cell: held since wake parked successor waiting_since doorway evicted called dead ring claim dead_first dead_last),
         );
         compare("Ring words", offsets!(RingWords: bound));
         compare("Ring cell", offsets!(RingCell: state link membership));
+        compare("Claim", offsets!(ClaimCell: how first last));
         let header = rows("Header");
         assert_eq!(header.len(), 18);
         for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use fences locks_bound slots_bound removed_token)

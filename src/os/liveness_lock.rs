@@ -105,7 +105,7 @@ impl LivenessLock {
             let fork_guard = ForkGuard::enter();
             let hold = match file.open(&fork_guard) {
                 Ok(fresh) => take(&fresh, candidates.clone())?
-                    .map(|slot| Ok((slot, keep(file, &fork_guard, fresh, kind, inherited)?)))
+                    .map(|slot| Ok::<_, Error>((slot, keep(file, &fork_guard, fresh, kind, inherited)?)))
                     .transpose()?,
                 Err(error) if inherited => return Err(error),
                 Err(error) => take_by_spare(file, &fork_guard, error, candidates.clone())?,

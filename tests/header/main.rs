@@ -11,7 +11,7 @@ support::watched_for_seconds!(support::watchdog::USUAL);
 const HEADER: &str = "include/turnlock.h";
 
 /// The sections of the header in their order, and how the names in each begin. The longest beginning decides.
-const SECTIONS: [(&str, &[&str]); 7] = [
+const SECTIONS: [(&str, &[&str]); 11] = [
     ("Versions", &["TURNLOCK_VERSION", "TURNLOCK_ABI_VERSION", "turnlock_version", "turnlock_abi_version"]),
     (
         "Statuses",
@@ -40,6 +40,10 @@ const SECTIONS: [(&str, &[&str]); 7] = [
         ],
     ),
     ("Mutexes", &["TURNLOCK_ALGORITHM_BAKERY", "TURNLOCK_MUTEX_", "turnlock_mutex"]),
+    ("Reader/writer locks", &["TURNLOCK_RWLOCK_", "turnlock_rwlock"]),
+    ("Semaphores", &["TURNLOCK_SEMAPHORE_", "turnlock_semaphore"]),
+    ("Range locks", &["TURNLOCK_RANGELOCK_", "TURNLOCK_RANGE_END", "turnlock_rangelock"]),
+    ("Keyed locks", &["TURNLOCK_KEYEDLOCK_", "turnlock_keyedlock"]),
     ("Turn rings", &["TURNLOCK_ALGORITHM_", "TURNLOCK_RING_", "turnlock_ring"]),
 ];
 
@@ -47,9 +51,26 @@ fn generate() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
     let mut builder = cbindgen::Builder::new().with_config(config).with_src(root.join("src/error/status.rs"));
-    for file in
-        ["version", "boundary", "file", "participant", "acquired", "info", "mutex", "ring", "query", "follow"]
-    {
+    for file in [
+        "version",
+        "boundary",
+        "file",
+        "participant",
+        "acquired",
+        "info",
+        "mutex",
+        "rwlock",
+        "rwlock_held",
+        "rwlock_as",
+        "semaphore",
+        "rangelock",
+        "rangelock_as",
+        "keyedlock",
+        "keyedlock_as",
+        "ring",
+        "query",
+        "follow",
+    ] {
         builder = builder.with_src(root.join(format!("src/capi/{file}.rs")));
     }
     let mut text = Vec::new();

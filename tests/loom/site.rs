@@ -17,6 +17,7 @@ use turnlock::algorithm::{
     eviction::Eviction,
     ownership::Ownership,
     ring::{LinkWord, Machines, Membership},
+    shared_bias::{ReadersMark, SharedBias},
 };
 use turnlock::error::{Error, Result};
 use turnlock::sync::{
@@ -108,6 +109,11 @@ impl BiasWord for WatchedBias<'_> {
         self.scene.oracle.revoked.store(0, SeqCst);
         self.scene.bias.store(value, order);
     }
+
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        self.scene.meeting.store(0, Relaxed);
+        self.scene.bias.compare_exchange(old, new, Release, Relaxed).is_ok()
+    }
 }
 
 /// A ring's registers, where there is no ring.
@@ -162,6 +168,10 @@ impl<'a> Lock for At<'a> {
         Bias(&self.bias)
     }
 
+    fn shared_bias(&self) -> SharedBias<'_, WatchedBias<'a>> {
+        SharedBias(&self.bias, ReadersMark::new(1))
+    }
+
     fn ownership(&self) -> Ownership<'_> {
         Ownership { token: &self.scene.token, state: &self.scene.state }
     }
@@ -197,8 +207,9 @@ impl<'a> Lock for At<'a> {
 
     fn set_revoking_since(&self, _: u64) {}
 
-    fn record_death(&self, _: usize, token: u64) {
+    fn record_death(&self, _: usize, token: u64) -> bool {
         self.scene.record_death(self.me, token);
+        true
     }
 
     fn record_overwritten_ring(&self) {

@@ -85,7 +85,7 @@ impl Scene {
             release_on_death: false,
             discipline: Discipline::Queue,
         };
-        Attempt { site: LoomSite { at: At::new(self, me), visit }, config }
+        Attempt { site: LoomSite { at: At::new(self, me), visit }, config, claim: () }
     }
 
     /// Comes to the lock, as the handles of `turnlock::Mutex` do.

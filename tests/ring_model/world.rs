@@ -25,6 +25,7 @@ use turnlock::algorithm::{
     eviction::Eviction,
     ownership::{Health, Ownership},
     ring::{InWords, Membership, Rule},
+    shared_bias::{ReadersMark, SharedBias},
 };
 use turnlock::error::{Error, Result};
 use turnlock::sync::{
@@ -158,7 +159,7 @@ impl World {
         let site = Participant { lock: RingLock { world: self, user: me }, local: &local, evicts };
         let discipline = Discipline::Ring { rule: self.rule, membership };
         let config = LockConfig { patience: 0, may_be_biased: false, release_on_death: false, discipline };
-        let attempt = Attempt { site, config };
+        let attempt = Attempt { site, config, claim: () };
         for turn in 1..=turns {
             if let End::DiesWaitingAtStore(stores) = end
                 && turn == turns
@@ -273,6 +274,9 @@ impl BiasWord for Unbiased {
     fn store(&self, _: u64, _: Ordering) {
         panic!("a ring is never biased");
     }
+    fn compare_exchange(&self, _: u64, _: u64) -> bool {
+        panic!("a ring is never biased");
+    }
 }
 
 impl<'a> Lock for RingLock<'a> {
@@ -289,6 +293,9 @@ impl<'a> Lock for RingLock<'a> {
     }
     fn bias(&self) -> Bias<'_, Unbiased> {
         Bias(&Unbiased)
+    }
+    fn shared_bias(&self) -> SharedBias<'_, Unbiased> {
+        SharedBias(&Unbiased, ReadersMark::new(0))
     }
     fn ownership(&self) -> Ownership<'_> {
         Ownership { token: &self.world.token, state: &self.world.state }
@@ -316,7 +323,7 @@ impl<'a> Lock for RingLock<'a> {
         0
     }
 
-    fn record_death(&self, _: usize, token: u64) {
+    fn record_death(&self, _: usize, token: u64) -> bool {
         #[cfg(loom)]
         // SAFETY: in the place of the dead holder; loom says so if not.
         self.world.notice.with_mut(|notice| unsafe { *notice = token });
@@ -325,6 +332,7 @@ impl<'a> Lock for RingLock<'a> {
         unsafe {
             *self.world.notice.get() = token;
         }
+        true
     }
     fn record_overwritten_ring(&self) {
         panic!("several have the privilege, as a waiter sees it");

@@ -64,7 +64,7 @@ impl World {
             discipline: if plan.ring { Discipline::Ring { rule, membership } } else { Discipline::Queue },
         };
         let site = Participant { lock: self.lock(), me, mark: Mark::new(me, chance()), local };
-        Attempt { site, config }
+        Attempt { site, config, claim: () }
     }
 
     fn visit(&self, attempt: &Attempt<Participant>) {

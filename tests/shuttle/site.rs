@@ -20,6 +20,7 @@ use turnlock::algorithm::{
     eviction::Eviction,
     ownership::{Health, Ownership},
     ring::{InWords, LinkWord, MachineCell, MachineWords, Machines, Membership},
+    shared_bias::{ReadersMark, SharedBias},
 };
 use turnlock::error::{Error, Result};
 use turnlock::sync::{
@@ -185,6 +186,12 @@ impl BiasWord for WatchedWord {
         self.word.store(value, order);
         self.oracle.end_if_over();
     }
+
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        let exchanged = self.word.compare_exchange(old, new, Release, Relaxed).is_ok();
+        self.oracle.end_if_over();
+        exchanged
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -246,6 +253,9 @@ impl<'a> Lock for TheLock<'a> {
     fn bias(&self) -> Bias<'_, WatchedWord> {
         Bias(&self.0.bias)
     }
+    fn shared_bias(&self) -> SharedBias<'_, WatchedWord> {
+        SharedBias(&self.0.bias, ReadersMark::new(1))
+    }
     fn ownership(&self) -> Ownership<'_> {
         Ownership { token: &self.0.token, state: &self.0.state }
     }
@@ -273,9 +283,10 @@ impl<'a> Lock for TheLock<'a> {
     fn revoking_since(&self) -> u64 {
         self.0.revoking_since.load(SeqCst)
     }
-    fn record_death(&self, _: usize, token: u64) {
+    fn record_death(&self, _: usize, token: u64) -> bool {
         self.0.notice.store(token, Relaxed);
         self.0.oracle.end_if_over();
+        true
     }
     fn record_overwritten_ring(&self) {
         panic!("several have the privilege");

@@ -1,13 +1,19 @@
 //! One lock's registers in the mapped file, as the algorithms want them.
 
+mod claims;
+mod parts;
+
+pub use claims::{Claimed, Exclusively, FileClaims};
+
 use crate::acquire::site::{Lock, Unparked};
 use crate::algorithm::{
     bakery::{Bakery, Line},
     bias::{Bias, BiasPolicy},
-    claim::Always,
+    claim::{Claims, Mode, Nature, Relation},
     eviction::{Eviction, MOST_SLOTS},
     ownership::Ownership,
     ring::{InWords, MachineCell, MachineWords},
+    shared_bias::{ReadersMark, ReadersPolicy, SharedBias},
 };
 use crate::layout::{Cell, LockView, LockWords, MAX_PARTICIPANTS, View};
 use crate::sync::{
@@ -18,20 +24,30 @@ use crate::wait::{ParkingSpot, Standby, name_of};
 
 /// A lock of a mapped file.
 #[derive(Clone, Copy)]
-pub struct FileLock<'a> {
+pub struct FileLock<'a, F = Exclusively> {
     /// The file.
     pub view: View<'a>,
     /// The lock's number in the file; 0 is the directory's own lock.
     pub region: usize,
     /// The lock's words, numbers and cells.
     pub lock: LockView<'a>,
+    /// What its participants claim.
+    pub claims: F,
 }
 
 impl<'a> FileLock<'a> {
-    /// The lock in `region`. Panics as [`View::lock`].
+    /// The lock in `region`, as one that is held alone; or where nothing is asked about claims. Panics as [`View::lock`].
     #[inline]
     pub fn new(view: View<'a>, region: usize) -> Self {
-        Self { view, region, lock: view.lock(region) }
+        Self::claimed(view, region, Exclusively)
+    }
+}
+
+impl<'a, F: FileClaims> FileLock<'a, F> {
+    /// The lock in `region`, with these claims. Panics as [`View::lock`].
+    #[inline]
+    pub fn claimed(view: View<'a>, region: usize, claims: F) -> Self {
+        Self { view, region, lock: view.lock(region), claims }
     }
 
     /// The parking spot of `slot`.
@@ -40,19 +56,6 @@ impl<'a> FileLock<'a> {
         let cell = &self.lock.cells[slot];
         let name = name_of(self.region, slot);
         ParkingSpot { wake: &cell.wake, parked: &cell.parked, successor: &cell.successor, name }
-    }
-
-    /// Has whoever is parked at the spot of this name look again, if the file has it.
-    pub fn unpark_at(view: View<'a>, name: u64) {
-        let (region, slot) = ((name >> 32) as usize, (name as u32 as usize).wrapping_sub(1));
-        if region > view.geometry().locks() as usize {
-            return;
-        }
-        if slot < view.slots().len() {
-            let lock = Self::new(view, region);
-            lock.spot(slot).unpark_all();
-            lock.standby().call(slot);
-        }
     }
 
     /// The standby queue.
@@ -84,6 +87,11 @@ impl<'a> FileLock<'a> {
         }
     }
 
+    /// What is known of how well biases towards readers pay.
+    pub fn readers_policy(&self) -> ReadersPolicy<'a> {
+        ReadersPolicy { not_before: &self.lock.words.biased_at }
+    }
+
     /// Returns since when `slot` has waited, in nanoseconds; 0: it does not.
     #[inline]
     pub fn waiting_since(&self, slot: usize) -> u64 {
@@ -113,6 +121,19 @@ impl<'a> FileLock<'a> {
     }
 }
 
+/// Has whoever is parked at the spot of this name look again, if the file has it.
+pub fn unpark_at(view: View, name: u64) {
+    let (region, slot) = ((name >> 32) as usize, (name as u32 as usize).wrapping_sub(1));
+    if region > view.geometry().locks() as usize {
+        return;
+    }
+    if slot < view.slots().len() {
+        let lock = FileLock::new(view, region);
+        lock.spot(slot).unpark_all();
+        lock.standby().call(slot);
+    }
+}
+
 /// One lock's owner words.
 #[inline(always)]
 pub fn ownership(words: &LockWords) -> Ownership<'_> {
@@ -125,17 +146,23 @@ pub fn bias(words: &LockWords) -> Bias<'_> {
     Bias(&words.bias)
 }
 
+/// A rwlock's bias word.
+#[inline(always)]
+pub fn shared_bias(words: &LockWords, readers: ReadersMark) -> SharedBias<'_> {
+    SharedBias(&words.bias, readers)
+}
+
 impl MachineCell for Cell {
     #[inline]
     fn machine(&self) -> MachineWords<'_> {
-        let ring = self.ring();
+        let ring = &self.ring;
         MachineWords { state: &ring.state, link: &ring.link, membership: &ring.membership }
     }
 }
 
-impl<'a> Lock for FileLock<'a> {
+impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     type Queue = Line<'a>;
-    type Claims = Always;
+    type Claims = F::In<'a>;
     type BiasWord = AtomicU64;
     type Machines = InWords<'a, Cell>;
 
@@ -145,13 +172,19 @@ impl<'a> Lock for FileLock<'a> {
     }
 
     #[inline]
-    fn queue(&self) -> Bakery<Line<'a>> {
-        Bakery(Line { words: self.lock.numbers, bound: &self.lock.header.slots_in_use }, Always)
+    fn queue(&self) -> Bakery<Line<'a>, F::In<'a>> {
+        let line = Line { words: self.lock.numbers, bound: &self.lock.header.slots_in_use };
+        Bakery(line, self.claims.over(self.lock))
     }
 
     #[inline]
     fn bias(&self) -> Bias<'_> {
         bias(self.lock.words)
+    }
+
+    #[inline]
+    fn shared_bias(&self) -> SharedBias<'_> {
+        shared_bias(self.lock.words, self.claims.readers())
     }
 
     #[inline]
@@ -176,7 +209,7 @@ impl<'a> Lock for FileLock<'a> {
         InWords {
             cells: self.lock.cells,
             slots_in_use: &self.lock.header.slots_in_use,
-            ring_bound: &self.lock.words.ring().bound,
+            ring_bound: &self.lock.words.ring.bound,
         }
     }
 
@@ -205,12 +238,36 @@ impl<'a> Lock for FileLock<'a> {
         self.lock.words.revoking_since.store(time, Relaxed);
     }
 
-    fn record_death(&self, slot: usize, token: u64) {
+    fn record_death(&self, slot: usize, token: u64) -> bool {
+        let claims = self.queue().1;
+        let claim = claims.read(slot);
+        let nature = claims.nature(claim);
+        let claim = F::claim(claim);
+        let changed = match nature {
+            Nature::Alone => true,
+            Nature::Part => !matches!(claim.mode, Mode::Shared | Mode::Upgradable | Mode::Upgrading),
+            Nature::Reader | Nature::Upgradable | Nature::Permits => false,
+        };
+        if !changed {
+            return false;
+        }
+        if nature == Nature::Part {
+            self.record_dead_part(slot, claim.extent);
+        }
         let (notice, record) = (&self.lock.words.previous_owner, &self.view.slots()[slot]);
         notice.token.store(token, Relaxed);
         notice.pid.store(record.pid.load(Relaxed), Relaxed);
         notice.tid.store(record.tid.load(Relaxed), Relaxed);
         notice.label.copy_from(&record.label);
+        nature != Nature::Part
+    }
+
+    fn has_dead_part(&self, claim: F::Claim) -> bool {
+        self.has_dead_part_beside(F::claim(claim))
+    }
+
+    fn mark_parts_consistent(&self, claim: F::Claim) -> bool {
+        self.mark_dead_parts(F::claim(claim))
     }
 
     fn record_overwritten_ring(&self) {
@@ -228,6 +285,10 @@ impl<'a> Lock for FileLock<'a> {
             && successor < self.lock.cells.len()
         {
             self.spot(successor).unpark_early();
+        }
+        // The fence is in there.
+        if self.claims.relation() == Relation::Permits {
+            self.unpark_first_waiter();
         }
         unparked
     }

@@ -1,0 +1,122 @@
+//! Changing a claim in its place in the queue: an upgrade, a downgrade, permits that are given back.
+
+use super::{
+    attempt::Attempt,
+    local::Holding,
+    operations::Acquisition,
+    queue::QueueWait,
+    readers::have_all_outside,
+    site::{Limit, Lock, Overwritten, Site},
+};
+use crate::algorithm::{
+    Place, Protocol,
+    bakery::Registers,
+    claim::{ClaimCell, InCells, Mode},
+    eviction::PassedOver,
+    ownership::Health,
+};
+use crate::error::{Error, Result};
+
+impl<'a, S, C> Attempt<S>
+where
+    S: Site,
+    C: ClaimCell + 'a,
+    S::Lock: Lock<Claims = InCells<'a, C>>,
+{
+    /// Makes an upgradable hold exclusive, in its place in the queue: nobody changes anything in between. Waits as long as
+    /// `limit` says for the readers that are inside, and for earlier ones.
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`], [`Error::NotUpgradable`]; as [`Attempt::lock`]: then the lock is held upgradable as before.
+    pub fn upgrade(&self, limit: Limit) -> Result<Acquisition> {
+        let holding = self.begin_unlock(None)?;
+        let upgraded = if self.claim.mode == Mode::Upgradable {
+            self.upgrade_in_place(limit)
+        } else {
+            Err(Error::NotUpgradable)
+        };
+        // A child that was forked in the wait holds nothing.
+        let token = *upgraded.as_ref().unwrap_or(&holding.token);
+        self.site.local().record(Some(Holding { token, ..holding }));
+        upgraded.map(|token| Acquisition { token, owner_dead: self.health() == Health::Inconsistent })
+    }
+
+    fn upgrade_in_place(&self, limit: Limit) -> Result<u64> {
+        let (site, lock, me) = (&self.site, self.site.lock(), self.site.me());
+        let Place::Numbered(number) = lock.queue().place(me) else {
+            let value = lock.queue().0.read_word(me);
+            return Err(site.overwritten(Overwritten::Number { slot: me, value }));
+        };
+        let claims = lock.queue().1;
+        // Who is before it though it would have kept it out was passed over, and may wait for us to be outside.
+        let mut passed = PassedOver::NONE;
+        lock.queue().each_before(me, number, |slot, place| {
+            if place != Place::Choosing {
+                passed.insert(slot);
+            }
+        });
+        claims.set_how(me, Mode::Upgrading, self.claim.weight);
+        lock.shared_bias().upgrade();
+        let mut waiter = site.waiter(limit, 0, true);
+        let alone = QueueWait::go_on(self, &mut waiter, number, passed)
+            .and_then(|()| have_all_outside(self, &mut waiter));
+        if alone.is_err() && !site.is_ours() {
+            return alone.map(|()| 0);
+        }
+        let token = alone.and_then(|()| {
+            let token = lock.ownership().enter(lock.held(me));
+            token.ok_or_else(|| site.overwritten(Overwritten::Token))
+        });
+        // Death before it is that of one that has changed nothing.
+        let mode = if token.is_ok() { Mode::Exclusive } else { Mode::Upgradable };
+        claims.set_how(me, mode, self.claim.weight);
+        if token.is_ok() {
+            // The bias word goes on saying so: a reader may have looked at the modes before all this.
+            lock.set_since(me, site.now());
+        } else {
+            lock.shared_bias().cancel();
+            lock.unpark(me);
+        }
+        token
+    }
+
+    /// Makes an exclusive hold upgradable or shared, or an upgradable one shared, in its place in the queue.
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`]; [`Error::NotUpgradable`] if it is held so already, or as less.
+    pub fn downgrade(&self, mode: Mode) -> Result<()> {
+        let holding = self.begin_unlock(None)?;
+        let less = match (self.claim.mode, mode) {
+            (Mode::Exclusive, Mode::Upgradable | Mode::Shared) => {
+                self.site.lock().ownership().end_changes();
+                true
+            }
+            (from, to) => from == Mode::Upgradable && to == Mode::Shared,
+        };
+        if less {
+            let (lock, me) = (self.site.lock(), self.site.me());
+            lock.queue().1.set_how(me, mode, self.claim.weight);
+            if self.claim.mode == Mode::Exclusive {
+                lock.shared_bias().end();
+            }
+            lock.unpark(me);
+            lock.unpark_standby(me, true);
+        }
+        self.site.local().record(Some(holding));
+        if less { Ok(()) } else { Err(Error::NotUpgradable) }
+    }
+
+    /// Gives some of the permits of a semaphore back, and keeps `left` of them.
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`].
+    pub fn keep(&self, left: u32) -> Result<()> {
+        let holding = self.begin_unlock(None)?;
+        let (lock, me) = (self.site.lock(), self.site.me());
+        lock.queue().1.set_how(me, self.claim.mode, left);
+        lock.unpark(me);
+        lock.unpark_standby(me, true);
+        self.site.local().record(Some(holding));
+        Ok(())
+    }
+}

@@ -1,0 +1,256 @@
+//! Readers and writers: the bias towards readers from both sides, and the head of a queue of claims. The rules stand in
+//! [`crate::algorithm::shared_bias`].
+
+use super::{
+    attempt::{Attempt, Progress},
+    bias, eviction,
+    local::Holding,
+    site::{Limit, Lock, Overwritten, Site, Waiter},
+};
+use crate::algorithm::{
+    Protocol,
+    bakery::Registers,
+    claim::{Claims, Nature},
+    eviction::PassedOver,
+    ownership::Health,
+};
+use crate::error::{Error, Result};
+use crate::mutants::{self, Mutant};
+use crate::sync::{Ordering::Acquire, full_fence};
+use crate::trace::{self, Step};
+
+/// Enters as a reader without the queue, if the lock is biased to its readers. Returns the fencing token.
+pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
+    let site = &attempt.site;
+    let (shared_bias, me) = (site.lock().shared_bias(), site.me());
+    if attempt.nature() != Nature::Reader {
+        return None;
+    }
+    if !shared_bias.is_unrevoked() {
+        // A writer may have seen us try by the fast path.
+        site.lock().unpark(me);
+        return None;
+    }
+    let token = shared_bias.enter(site.lock().held(me), site.mark(), &site.lock().ownership());
+    match token {
+        Some(_) => trace::at(Step::Section),
+        // A writer may have seen us try.
+        None => drop(site.lock().unpark(me)),
+    }
+    token
+}
+
+/// Unlocks what [`enter`] took.
+pub fn leave<S: Site>(attempt: &Attempt<S>) {
+    let site = &attempt.site;
+    let quietly = site.lock().shared_bias().leave(site.lock().held(site.me()), site.mark());
+    site.local().record_biased();
+    if !quietly {
+        site.lock().unpark(site.me());
+    }
+}
+
+/// Takes the entry step at once, from the head of the queue. `false`: that takes more, or the place is lost.
+#[inline]
+pub fn enter_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
+    let lock = attempt.site.lock();
+    match attempt.nature() {
+        Nature::Alone => {
+            if lock.shared_bias().may_have_readers() || !eviction::enter(attempt) {
+                return false;
+            }
+            if !lock.shared_bias().may_have_readers() {
+                return true;
+            }
+        }
+        Nature::Reader => {
+            if !eviction::enter(attempt) {
+                return false;
+            }
+            if !is_before_an_upgrade(attempt, number, &PassedOver::NONE) {
+                return true;
+            }
+        }
+        Nature::Upgradable | Nature::Part | Nature::Permits => return eviction::enter(attempt),
+    }
+    step_back(attempt);
+    false
+}
+
+/// Takes the entry step of the head of the queue, once nobody is inside that conflicts with its claim.
+pub fn enter_as_head<S: Site>(
+    attempt: &Attempt<S>,
+    waiter: &mut S::Waiter,
+    number: u64,
+    passed: &PassedOver,
+) -> Result<Progress<bool>> {
+    if attempt.nature() == Nature::Alone {
+        return enter_as_writer(attempt, waiter);
+    }
+    if !eviction::enter(attempt) {
+        return Ok(Progress::Evicted);
+    }
+    if attempt.nature() == Nature::Reader && is_before_an_upgrade(attempt, number, passed) {
+        step_back(attempt);
+        return Ok(Progress::LookAgain);
+    }
+    Ok(Progress::Done(false))
+}
+
+/// Returns whether somebody before this reader, which has taken its entry step, upgrades since it looked at the modes.
+fn is_before_an_upgrade<S: Site>(attempt: &Attempt<S>, number: u64, passed: &PassedOver) -> bool {
+    let lock = attempt.site.lock();
+    lock.shared_bias().is_upgraded()
+        && !matches!(lock.queue().blocker(attempt.site.me(), number, |slot| passed.has(slot)), Ok(None))
+}
+
+/// Takes an entry step back, and unparks who may have seen it.
+fn step_back<S: Site>(attempt: &Attempt<S>) {
+    eviction::step_back(attempt);
+    attempt.site.lock().unpark(attempt.site.me());
+}
+
+fn enter_as_writer<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<Progress<bool>> {
+    let lock = attempt.site.lock();
+    let mut alone = false;
+    loop {
+        if waiter.limit() == Limit::Never && lock.shared_bias().may_have_readers() {
+            // A try that will fail should not disturb the readers.
+            if is_another_inside(attempt)
+                && !eviction::reap_insiders(attempt, waiter)?
+                && is_another_inside(attempt)
+            {
+                return Err(Error::WouldBlock);
+            }
+        }
+        if !eviction::enter(attempt) {
+            return Ok(Progress::Evicted);
+        }
+        if alone || !lock.shared_bias().may_have_readers() {
+            return Ok(Progress::Done(false));
+        }
+        let began = attempt.site.exact_now();
+        lock.set_revoking_since(attempt.site.now());
+        lock.shared_bias().revoke();
+        eviction::step_back(attempt);
+        let outside = have_all_outside(attempt, waiter);
+        // A child that was forked in the wait has revoked nothing.
+        if outside.is_err() && !attempt.site.is_ours() {
+            return outside.map(|()| Progress::Evicted);
+        }
+        if let Err(error) = outside {
+            cancel_revocation(attempt);
+            return Err(error);
+        }
+        attempt.site.readers_were_revoked(began);
+        alone = true;
+    }
+}
+
+/// The writer gives up.
+fn cancel_revocation<S: Site>(attempt: &Attempt<S>) {
+    // If another one has passed over us, it is for that one to do.
+    if !eviction::enter(attempt) {
+        return;
+    }
+    attempt.site.lock().set_revoking_since(0);
+    attempt.site.lock().shared_bias().cancel();
+    step_back(attempt);
+}
+
+fn is_another_inside<S: Site>(attempt: &Attempt<S>) -> bool {
+    let lock = attempt.site.lock();
+    (0..lock.queue().0.bound()).any(|slot| slot != attempt.site.me() && lock.held(slot).load(Acquire) != 0)
+}
+
+/// Passes the heavy barrier, and waits until nobody else is inside: biased readers, and those that came in by a number
+/// before they could see what the bias word says now. None of them can come in again.
+pub fn have_all_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<()> {
+    let site = &attempt.site;
+    // Partner: the barrier of readers between their `held` and their look at the bias word.
+    mutants::full_fence_unless(Mutant::NoFenceToRevokeReaders);
+    if !site.mark().is_fenced() {
+        site.heavy_barrier()?;
+    }
+    // Read after the barrier: who raises it later sees the bias word.
+    let bound = site.lock().queue().0.bound();
+    for slot in (0..bound).filter(|slot| *slot != site.me()) {
+        // Acquire. Partner: the release stores of 0 by readers.
+        if site.lock().held(slot).load(Acquire) != 0 {
+            bias::wait_until_outside(attempt, waiter, slot)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the head of a queue of claims, in its entry step, down as a holder.
+pub fn settle<S: Site>(attempt: &Attempt<S>) -> Result<Holding> {
+    trace::at(Step::Settle);
+    let site = &attempt.site;
+    let (lock, me, nature) = (site.lock(), site.me(), attempt.nature());
+    if nature == Nature::Alone {
+        if lock.revoking_since() != 0 {
+            lock.set_revoking_since(0);
+        }
+        lock.shared_bias().end();
+    }
+    lock.set_since(me, site.now());
+    let token = match nature {
+        Nature::Alone => lock.ownership().enter(lock.held(me)),
+        Nature::Reader | Nature::Upgradable => lock.ownership().enter_beside(lock.held(me)),
+        Nature::Part | Nature::Permits => lock.ownership().enter_among(lock.held(me)),
+    };
+    let Some(token) = token else {
+        attempt.withdraw();
+        return Err(site.overwritten(Overwritten::Token));
+    };
+    // Not over the heads of writers that wait.
+    if nature == Nature::Reader
+        && attempt.config.may_be_biased
+        && !lock.shared_bias().is_unrevoked()
+        && attempt.health() == Health::Consistent
+        && site.wants_bias(false)
+        && !attempt.is_another_waiting()
+    {
+        lock.shared_bias().begin();
+    }
+    trace::at(Step::Section);
+    Ok(Holding { token, unbiased: true })
+}
+
+/// Has those enter too that waited behind this one, which has waited and is inside now, and whose claims leave room.
+pub fn let_others_in<S: Site>(attempt: &Attempt<S>) {
+    let (lock, me) = (attempt.site.lock(), attempt.site.me());
+    match attempt.nature() {
+        Nature::Alone => return,
+        // They wait for this one to be inside.
+        Nature::Permits => drop(lock.unpark(me)),
+        // Partner: the fences of those that stand by, as in `Lock::unpark`.
+        _ => full_fence(),
+    }
+    lock.unpark_standby(me, false);
+}
+
+/// Says that a holder is outside; its number still stands.
+pub fn exit<S: Site>(attempt: &Attempt<S>) {
+    let lock = attempt.site.lock();
+    let held = lock.held(attempt.site.me());
+    match attempt.nature() {
+        Nature::Alone => lock.ownership().exit(held),
+        _ => lock.ownership().exit_unchanged(held),
+    }
+    // Of one that was upgraded. Before its number goes, while nobody else may write it.
+    if !<S::Lock as Lock>::Claims::ALWAYS_CONFLICT && attempt.nature() == Nature::Alone {
+        lock.shared_bias().end();
+    }
+}
+
+/// Records that nothing is held, and whether the lock is biased to its readers, of which this was one.
+pub fn record_left<S: Site>(attempt: &Attempt<S>) {
+    let site = &attempt.site;
+    if attempt.nature() == Nature::Reader && site.lock().shared_bias().is_unrevoked() {
+        site.local().record_biased();
+    } else {
+        site.local().record(None);
+    }
+}

@@ -1,0 +1,187 @@
+//! The bias of a rwlock towards its readers: as long as it lasts, a reader enters and leaves without the queue, and writes
+//! no line that another reader writes.
+//!
+//! BRAVO (D. Dice and A. Kogan, "BRAVO: Biased Locking for Reader-Writer Locks", USENIX ATC 2019) does it with a table of
+//! visible readers; the slots are one. The rest is as with the bias towards one participant ([`super::bias`]), whose bias
+//! word it uses:
+//!
+//! ```text
+//! biased reader   held[i] = TRYING; BARRIER; bias word == READERS exactly? then in: held[i] = the last writer's token
+//!                 leaves: held[i] = 0; BARRIER; bias word == READERS still? else unpark who waits for i
+//! reader inside by its number
+//!                 may bias the lock: bias word NOBODY -> READERS, by a compare-exchange
+//! writer, head of the queue
+//!                 unless the bias word is NOBODY: takes an entry step, in it bias word = READERS, REVOKED; HEAVY BARRIER;
+//!                 waits until held[j] == 0 for every other j; takes its entry step again; inside, bias word = NOBODY
+//! who upgrades    mode[i] = UPGRADING; bias word = UPGRADING; HEAVY BARRIER; waits until no earlier claim conflicts, and then
+//!                 until held[j] == 0 for every other j; mode[i] = EXCLUSIVE; leaves, or downgrades: held[i] = 0, or mode[i] =
+//!                 less; bias word = NOBODY; and only then number[i] = 0
+//! reader, entering by its number
+//!                 after its entry step, where the bias word is UPGRADING: looks again whether an earlier claim conflicts
+//! ```
+//!
+//! - A reader by the queue looks at the modes of those before it, and may do that before an upgrade begins and enter after
+//!   it: so it looks at the bias word when its `held` is written, as biased readers do. It may do so even after the upgrade
+//!   came about; therefore the bias word says UPGRADING until the writer is outside.
+//! - Who gives up a revocation or an upgrade leaves READERS behind, not NOBODY: biased readers may be inside. Nobody writes
+//!   is inside then, so that is right however many there are.
+//! - A reader biases the lock by a compare-exchange: with a store it would write over UPGRADING. Every other write is by
+//!   a writer at the head of the queue, in an entry step or inside, or by the one upgradable holder.
+//! - A bias word that a dead participant left, UPGRADING or revoked, is as good as READERS, revoked: it says that biased readers may be
+//!   inside.
+
+use super::{
+    bias::{BiasWord, Mark},
+    ownership::{Health, Ownership, TRYING},
+};
+use crate::sync::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use crate::trace::{self, Step};
+
+const NOBODY: u64 = 0;
+/// No slot's mark: of the slots there are fewer.
+const READERS: u64 = 0xffff;
+const READERS_REVOKED: u64 = READERS | 1 << 16;
+const UPGRADING: u64 = 1 << 18;
+
+/// How the bias word reads while a lock is biased to its readers and nobody revokes that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadersMark(u64);
+
+impl ReadersMark {
+    /// The mark of the lock whose name has this generation. It is in the mark, since the bias of a lock that was removed is
+    /// not that of the next one in its place: a handle of the former must not enter by it.
+    pub const fn new(generation: u64) -> Self {
+        Self(READERS | generation << 32)
+    }
+}
+
+/// When a lock is biased to its readers: not before a multiple of the time has passed that the last revocation took. Written
+/// by writers; safety never depends on it.
+#[derive(Clone, Copy)]
+pub struct ReadersPolicy<'a> {
+    /// Not before this time, in nanoseconds.
+    pub not_before: &'a AtomicU64,
+}
+
+/// So many times as long as a revocation takes: it slows writers down by a tenth at most (BRAVO, section 3).
+const PAYS: u64 = 9;
+/// One that seems to take longer was stopped in the midst of it, or somebody wrote over the word.
+const MOST_BACK_OFF: u64 = 1_000_000_000;
+
+impl ReadersPolicy<'_> {
+    /// Returns whether a reader should bias the lock at this time, in nanoseconds.
+    pub fn should_bias(&self, now: u64) -> bool {
+        let not_before = self.not_before.load(Relaxed);
+        now >= not_before || not_before - now > MOST_BACK_OFF
+    }
+
+    /// Notes that a revocation took from `began` to `now`.
+    pub fn was_revoked(&self, began: u64, now: u64) {
+        let back_off = (now.saturating_sub(began) * PAYS).min(MOST_BACK_OFF);
+        self.not_before.store(now + back_off, Relaxed);
+    }
+}
+
+/// One rwlock's bias.
+#[derive(Debug)]
+pub struct SharedBias<'a, W = AtomicU64>(pub &'a W, pub ReadersMark);
+
+impl<W> Clone for SharedBias<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<W> Copy for SharedBias<'_, W> {}
+
+impl<W: BiasWord> SharedBias<'_, W> {
+    /// Returns whether the lock is biased to its readers and nobody revokes that.
+    #[inline(always)]
+    pub fn is_unrevoked(&self) -> bool {
+        self.0.load(Relaxed) == self.1.0
+    }
+
+    /// Returns whether biased readers may be inside, for a writer at the head of the queue.
+    pub fn may_have_readers(&self) -> bool {
+        // Acquire. Partner: the release stores of former writers.
+        self.0.load(Acquire) != NOBODY
+    }
+
+    /// Returns whether somebody upgrades, or died doing so.
+    pub fn is_upgraded(&self) -> bool {
+        // Acquire. Partner: the release store in `upgrade`: who sees it sees the mode.
+        self.0.load(Acquire) & UPGRADING != 0
+    }
+
+    /// Enters as a reader without the queue. Returns the fencing token of the last writer; `None`: it has to queue, after
+    /// unparking who is parked at its slot, which may have seen it try.
+    #[inline(always)]
+    pub fn enter(&self, held: &AtomicU64, mark: Mark, ownership: &Ownership) -> Option<u64> {
+        held.store(TRYING, Relaxed);
+        trace::at(Step::Try);
+        // Partner: the heavy barrier of a writer that revokes, or upgrades. If theirs comes first, we see that; if ours does,
+        // they see that we try, and wait for us.
+        mark.barrier();
+        // Acquire. Partner: the release stores of the reader that biased the lock and of the writer that gave its
+        // revocation up: what former writers did is before us.
+        if self.0.load(Acquire) == self.1.0
+            && ownership.health() == Health::Consistent
+            && let Some(token) = ownership.enter_beside(held)
+        {
+            return Some(token);
+        }
+        // Release, though nothing was done: whoever reads this 0 must have our last section too.
+        held.store(0, Release);
+        None
+    }
+
+    /// Leaves as a biased reader. Returns `false` if somebody waits for that: who is parked at its slot has to be unparked.
+    #[inline(always)]
+    pub fn leave(&self, held: &AtomicU64, mark: Mark) -> bool {
+        // Release. Partner: the acquire load of `held` by the writer that waits for it.
+        held.store(0, Release);
+        trace::at(Step::Leave);
+        // Partner: the heavy barrier of a writer. If theirs comes first, we see that somebody waits; if ours does, they see
+        // that we are out.
+        mark.barrier();
+        self.0.load(Relaxed) == self.1.0
+    }
+
+    /// Biases the lock, for a reader that is inside by its number. Returns whether it is biased now.
+    pub fn begin(&self) -> bool {
+        // Release. Partner: the acquire load in `enter`: what former writers did is before us, and so before biased readers.
+        // That it is an exchange: see above.
+        let biased = self.0.compare_exchange(NOBODY, self.1.0) || self.is_unrevoked();
+        trace::at(Step::Bias);
+        biased
+    }
+
+    /// Revokes it, for a writer at the head of the queue, in an entry step. The heavy barrier comes next, then the others'
+    /// `held`.
+    pub fn revoke(&self) {
+        self.0.store(READERS_REVOKED, Release);
+        trace::at(Step::Revoke);
+    }
+
+    /// Gives up a revocation, in an entry step, or an upgrade.
+    pub fn cancel(&self) {
+        self.0.store(self.1.0, Release);
+    }
+
+    /// The upgradable holder upgrades, whose mode says so already. The heavy barrier comes next.
+    pub fn upgrade(&self) {
+        // Release. Partner: the acquire load in `is_upgraded`.
+        self.0.store(UPGRADING, Release);
+        trace::at(Step::Revoke);
+    }
+
+    /// Ends it, for a writer that is inside, or was and has its number still.
+    pub fn end(&self) {
+        if self.0.load(Relaxed) != NOBODY {
+            self.0.store(NOBODY, Release);
+        }
+        trace::at(Step::Unbias);
+    }
+}

@@ -1,0 +1,309 @@
+//! Reader/writer locks, from C.
+
+use super::{
+    acquired::turnlock_acquired,
+    boundary::{invalid, name, options, status},
+    file::{lock_file, turnlock_file},
+    operations::{self, OpaqueLock},
+};
+use crate::acquire::site::Limit;
+use crate::algorithm::claim::Mode;
+use crate::attach::fast_path::Left;
+use crate::error::status::TURNLOCK_OK;
+use crate::kind::{DeathPolicy, RwLockKind};
+use std::{ffi::c_char, mem::offset_of, time::Duration};
+
+/// A reader/writer lock in a lock file: several that read, or one that writes. Everybody waits for the earlier ones
+/// that stand in its way, whether these hold the lock or wait for it too. Any thread may use the handle; the lock
+/// belongs to the thread (or participant) that took it, once at a time.
+#[allow(non_camel_case_types)]
+pub struct turnlock_rwlock {
+    _opaque: [u8; 0],
+}
+
+impl OpaqueLock for turnlock_rwlock {
+    type Kind = RwLockKind;
+}
+
+/// `turnlock_rwlock_options.flags`: do not create the lock.
+pub const TURNLOCK_RWLOCK_MUST_EXIST: u32 = 1;
+/// `turnlock_rwlock_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
+/// created now.
+pub const TURNLOCK_RWLOCK_STRICT: u32 = 2;
+/// `turnlock_rwlock_options.flags`: the death of a writer needs no repair, if the lock is created now: the next one that it
+/// concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+pub const TURNLOCK_RWLOCK_RELEASE_ON_DEATH: u32 = 4;
+
+const KNOWN_FLAGS: u32 =
+    TURNLOCK_RWLOCK_MUST_EXIST | TURNLOCK_RWLOCK_STRICT | TURNLOCK_RWLOCK_RELEASE_ON_DEATH;
+
+/// How to open, or create, a rwlock. Set `size` to `sizeof(struct turnlock_rwlock_options)` and everything else that you
+/// do not care about to 0.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct turnlock_rwlock_options {
+    /// `sizeof(struct turnlock_rwlock_options)`.
+    pub size: usize,
+    /// TURNLOCK_RWLOCK_... or'ed together.
+    pub flags: u32,
+    /// How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now. 0 = the
+    /// default (1 millisecond).
+    pub patience_ns: u64,
+}
+
+/// Opens the rwlock called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
+/// handle into `rwlock`. `options` may be NULL.
+///
+/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+///
+/// # Safety
+/// `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `rwlock` NULL
+/// or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_open(
+    file: *const turnlock_file,
+    name: *const c_char,
+    options: *const turnlock_rwlock_options,
+    rwlock: *mut *mut turnlock_rwlock,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (file, name) = unsafe { (lock_file(file)?, self::name(name)?) };
+        // SAFETY: the caller's promise.
+        let given = unsafe { self::options(options, offset_of!(turnlock_rwlock_options, patience_ns)) }?;
+        if given.flags & !KNOWN_FLAGS != 0 {
+            return Err(invalid("a flag is one that this version of turnlock does not know"));
+        }
+        let mut options = file.rwlock_options();
+        options.must_exist(given.flags & TURNLOCK_RWLOCK_MUST_EXIST != 0);
+        match given.patience_ns {
+            _ if given.flags & TURNLOCK_RWLOCK_STRICT != 0 => {
+                options.patience(Duration::ZERO);
+            }
+            0 => {}
+            patience => {
+                options.patience(Duration::from_nanos(patience));
+            }
+        }
+        if given.flags & TURNLOCK_RWLOCK_RELEASE_ON_DEATH != 0 {
+            options.death_policy(DeathPolicy::Release);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { operations::open(rwlock, || Ok(options.open(name)?.into_handle())) }
+    })
+}
+
+/// Closes a rwlock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
+///
+/// # Safety
+/// `rwlock` is NULL or a rwlock handle; no other thread is inside a call with it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_close(rwlock: *mut turnlock_rwlock) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::close(rwlock) }
+}
+
+/// # Safety
+/// As `turnlock_rwlock_lock_shared`.
+#[cold]
+#[inline(never)]
+unsafe fn lock_shared_slowly(
+    rwlock: *const turnlock_rwlock,
+    acquired: *mut turnlock_acquired,
+    limit: Limit,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::acquire(rwlock, acquired, |lock| lock.lock_in_mode(Mode::Shared, limit)) }
+}
+
+/// # Safety
+/// As `turnlock_rwlock_unlock`.
+#[cold]
+#[inline(never)]
+unsafe fn unlock_slowly(rwlock: *const turnlock_rwlock, left: Option<Left>) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::unlock(rwlock, left) }
+}
+
+/// Takes the lock shared, beside others that do, waiting for earlier writers as long as it takes. Its fencing token
+/// is that of the last writer: two readers with the same one read the same. TURNLOCK_OWNER_DEAD as long as nobody has
+/// marked consistent what a dead writer left.
+///
+/// Errors as `turnlock_mutex_lock`; TURNLOCK_ERROR_DEADLOCK if this thread has it in any mode.
+///
+/// # Safety
+/// `rwlock` is a rwlock handle; `acquired` is NULL, or writable as far as its `size` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_lock_shared(
+    rwlock: *const turnlock_rwlock,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if operations::lock_shared_biased(rwlock, acquired) {
+            TURNLOCK_OK
+        } else {
+            lock_shared_slowly(rwlock, acquired, Limit::Forever)
+        }
+    }
+}
+
+/// `turnlock_rwlock_lock_shared` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+///
+/// # Safety
+/// As `turnlock_rwlock_lock_shared`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_try_lock_shared(
+    rwlock: *const turnlock_rwlock,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if operations::lock_shared_biased(rwlock, acquired) {
+            TURNLOCK_OK
+        } else {
+            lock_shared_slowly(rwlock, acquired, Limit::Never)
+        }
+    }
+}
+
+/// `turnlock_rwlock_lock_shared`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in
+/// the queue is given up.
+///
+/// # Safety
+/// As `turnlock_rwlock_lock_shared`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_lock_shared_for(
+    rwlock: *const turnlock_rwlock,
+    nanoseconds: u64,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if operations::lock_shared_biased(rwlock, acquired) {
+            TURNLOCK_OK
+        } else {
+            lock_shared_slowly(rwlock, acquired, Limit::For(Duration::from_nanos(nanoseconds)))
+        }
+    }
+}
+
+/// Takes the lock exclusively, waiting for everybody who came before as long as it takes. 0, or TURNLOCK_OWNER_DEAD:
+/// the lock is yours and the last writer died inside, so repair the data and call `turnlock_rwlock_mark_consistent`.
+///
+/// Errors as `turnlock_mutex_lock`; TURNLOCK_ERROR_DEADLOCK if this thread has it in any mode.
+///
+/// # Safety
+/// As `turnlock_rwlock_lock_shared`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_lock_exclusive(
+    rwlock: *const turnlock_rwlock,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        operations::acquire(rwlock, acquired, |lock| lock.lock_in_mode(Mode::Exclusive, Limit::Forever))
+    }
+}
+
+/// `turnlock_rwlock_lock_exclusive` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+///
+/// # Safety
+/// As `turnlock_rwlock_lock_shared`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_try_lock_exclusive(
+    rwlock: *const turnlock_rwlock,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::acquire(rwlock, acquired, |lock| lock.lock_in_mode(Mode::Exclusive, Limit::Never)) }
+}
+
+/// `turnlock_rwlock_lock_exclusive`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place
+/// in the queue is given up.
+///
+/// # Safety
+/// As `turnlock_rwlock_lock_shared`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_lock_exclusive_for(
+    rwlock: *const turnlock_rwlock,
+    nanoseconds: u64,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        operations::acquire(rwlock, acquired, |lock| {
+            lock.lock_in_mode(Mode::Exclusive, Limit::For(Duration::from_nanos(nanoseconds)))
+        })
+    }
+}
+
+/// Takes the lock upgradable: beside those that have it shared, with the right to make that exclusive
+/// (`turnlock_rwlock_upgrade`), which one at a time has.
+///
+/// Errors as `turnlock_mutex_lock`; TURNLOCK_ERROR_DEADLOCK if this thread has it in any mode.
+///
+/// # Safety
+/// As `turnlock_rwlock_lock_shared`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_lock_upgradable(
+    rwlock: *const turnlock_rwlock,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        operations::acquire(rwlock, acquired, |lock| lock.lock_in_mode(Mode::Upgradable, Limit::Forever))
+    }
+}
+
+/// `turnlock_rwlock_lock_upgradable` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+///
+/// # Safety
+/// As `turnlock_rwlock_lock_shared`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_try_lock_upgradable(
+    rwlock: *const turnlock_rwlock,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::acquire(rwlock, acquired, |lock| lock.lock_in_mode(Mode::Upgradable, Limit::Never)) }
+}
+
+/// `turnlock_rwlock_lock_upgradable`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the
+/// place in the queue is given up.
+///
+/// # Safety
+/// As `turnlock_rwlock_lock_shared`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_lock_upgradable_for(
+    rwlock: *const turnlock_rwlock,
+    nanoseconds: u64,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        operations::acquire(rwlock, acquired, |lock| {
+            lock.lock_in_mode(Mode::Upgradable, Limit::For(Duration::from_nanos(nanoseconds)))
+        })
+    }
+}
+
+/// Unlocks, in whichever mode it is held. To unlock what is held exclusively after TURNLOCK_OWNER_DEAD without
+/// `turnlock_rwlock_mark_consistent` closes the lock for everyone until a reset.
+///
+/// TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten
+/// meanwhile (it is unlocked all the same).
+///
+/// # Safety
+/// `rwlock` is a rwlock handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_unlock(rwlock: *const turnlock_rwlock) -> i32 {
+    // SAFETY: the caller's promise.
+    let left = unsafe { operations::peek(rwlock) }.and_then(|rwlock| rwlock.unlock_biased(None));
+    match left {
+        Some(Left::Quietly) => TURNLOCK_OK,
+        // SAFETY: the caller's promise.
+        left => unsafe { unlock_slowly(rwlock, left) },
+    }
+}

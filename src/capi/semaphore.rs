@@ -1,0 +1,350 @@
+//! Semaphores, from C.
+
+use super::{
+    acquired::turnlock_acquired,
+    boundary::{invalid, name, options, status},
+    file::{lock_file, turnlock_file},
+    info::turnlock_participant_info,
+    operations::{self, OpaqueLock},
+    participant::turnlock_participant,
+};
+use crate::acquire::site::Limit;
+use crate::error::status::TURNLOCK_OK;
+use crate::kind::SemaphoreKind;
+use std::{ffi::c_char, mem::offset_of, time::Duration};
+
+/// A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while, first
+/// come first served. Those of a participant that dies come back. Permits belong to the thread (or participant) that
+/// took them.
+#[allow(non_camel_case_types)]
+pub struct turnlock_semaphore {
+    _opaque: [u8; 0],
+}
+
+impl OpaqueLock for turnlock_semaphore {
+    type Kind = SemaphoreKind;
+}
+
+/// `turnlock_semaphore_options.flags`: do not create the lock.
+pub const TURNLOCK_SEMAPHORE_MUST_EXIST: u32 = 1;
+/// `turnlock_semaphore_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
+/// created now.
+pub const TURNLOCK_SEMAPHORE_STRICT: u32 = 2;
+
+const KNOWN_FLAGS: u32 = TURNLOCK_SEMAPHORE_MUST_EXIST | TURNLOCK_SEMAPHORE_STRICT;
+
+/// How to open, or create, a semaphore. Set `size` to `sizeof(struct turnlock_semaphore_options)` and everything else that you
+/// do not care about to 0.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct turnlock_semaphore_options {
+    /// `sizeof(struct turnlock_semaphore_options)`.
+    pub size: usize,
+    /// TURNLOCK_SEMAPHORE_... or'ed together.
+    pub flags: u32,
+    /// How many permits it has, if it is created now: one that exists keeps what it has. 0 = 1.
+    pub permits: u32,
+    /// How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now. 0 = the
+    /// default (1 millisecond).
+    pub patience_ns: u64,
+}
+
+/// Opens the semaphore called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
+/// handle into `semaphore`. `options` may be NULL.
+///
+/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+///
+/// # Safety
+/// `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `semaphore` NULL
+/// or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_open(
+    file: *const turnlock_file,
+    name: *const c_char,
+    options: *const turnlock_semaphore_options,
+    semaphore: *mut *mut turnlock_semaphore,
+) -> i32 {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (file, name) = unsafe { (lock_file(file)?, self::name(name)?) };
+        // SAFETY: the caller's promise.
+        let given = unsafe { self::options(options, offset_of!(turnlock_semaphore_options, patience_ns)) }?;
+        if given.flags & !KNOWN_FLAGS != 0 {
+            return Err(invalid("a flag is one that this version of turnlock does not know"));
+        }
+        let mut options = file.semaphore_options();
+        options.must_exist(given.flags & TURNLOCK_SEMAPHORE_MUST_EXIST != 0);
+        match given.patience_ns {
+            _ if given.flags & TURNLOCK_SEMAPHORE_STRICT != 0 => {
+                options.patience(Duration::ZERO);
+            }
+            0 => {}
+            patience => {
+                options.patience(Duration::from_nanos(patience));
+            }
+        }
+        if given.permits != 0 {
+            options.permits(given.permits);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { operations::open(semaphore, || Ok(options.open(name)?.into_handle())) }
+    })
+}
+
+/// Closes a semaphore handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
+///
+/// # Safety
+/// `semaphore` is NULL or a semaphore handle; no other thread is inside a call with it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_close(semaphore: *mut turnlock_semaphore) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::close(semaphore) }
+}
+
+/// Takes `permits` permits, all at once, waiting for them as long as it takes; nobody who comes later goes before. A
+/// thread that has some may take more. `acquired` may be NULL.
+///
+/// TURNLOCK_ERROR_PERMITS for none, or more than there are; _DEADLOCK if this thread has so many that it would wait
+/// for itself; others as `turnlock_mutex_lock`.
+///
+/// # Safety
+/// `semaphore` is a semaphore handle; `acquired` is NULL, or writable as far as its `size` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_acquire(
+    semaphore: *const turnlock_semaphore,
+    permits: u32,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::acquire(semaphore, acquired, |lock| lock.acquire_permits(permits, Limit::Forever)) }
+}
+
+/// `turnlock_semaphore_acquire`, as `participant`, which has permits of a semaphore once at a time.
+///
+/// # Safety
+/// `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_acquire_as(
+    semaphore: *const turnlock_semaphore,
+    participant: *const turnlock_participant,
+    permits: u32,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        operations::acquire_as(semaphore, participant, acquired, |lock, participant| {
+            lock.acquire_permits_as(participant, permits, Limit::Forever)
+        })
+    }
+}
+
+/// `turnlock_semaphore_acquire` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+///
+/// # Safety
+/// `semaphore` is a semaphore handle; `acquired` is NULL, or writable as far as its `size` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_try_acquire(
+    semaphore: *const turnlock_semaphore,
+    permits: u32,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::acquire(semaphore, acquired, |lock| lock.acquire_permits(permits, Limit::Never)) }
+}
+
+/// `turnlock_semaphore_try_acquire`, as `participant`, which has permits of a semaphore once at a time.
+///
+/// # Safety
+/// `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_try_acquire_as(
+    semaphore: *const turnlock_semaphore,
+    participant: *const turnlock_participant,
+    permits: u32,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        operations::acquire_as(semaphore, participant, acquired, |lock, participant| {
+            lock.acquire_permits_as(participant, permits, Limit::Never)
+        })
+    }
+}
+
+/// `turnlock_semaphore_acquire`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in
+/// the queue is given up.
+///
+/// # Safety
+/// `semaphore` is a semaphore handle; `acquired` is NULL, or writable as far as its `size` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_acquire_for(
+    semaphore: *const turnlock_semaphore,
+    permits: u32,
+    nanoseconds: u64,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        operations::acquire(semaphore, acquired, |lock| {
+            lock.acquire_permits(permits, Limit::For(Duration::from_nanos(nanoseconds)))
+        })
+    }
+}
+
+/// `turnlock_semaphore_acquire_for`, as `participant`, which has permits of a semaphore once at a time.
+///
+/// # Safety
+/// `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_acquire_for_as(
+    semaphore: *const turnlock_semaphore,
+    participant: *const turnlock_participant,
+    permits: u32,
+    nanoseconds: u64,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        operations::acquire_as(semaphore, participant, acquired, |lock, participant| {
+            lock.acquire_permits_as(participant, permits, Limit::For(Duration::from_nanos(nanoseconds)))
+        })
+    }
+}
+
+/// Gives `permits` of the permits back that the calling thread has, those that it took last first.
+///
+/// TURNLOCK_ERROR_NOT_OWNER if it has none; _TOO_MANY_RELEASED if it has fewer; _INVALID_ARGUMENT for none.
+///
+/// # Safety
+/// `semaphore` is a semaphore handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_release(
+    semaphore: *const turnlock_semaphore,
+    permits: u32,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::act(semaphore, |lock| lock.release_permits(permits)) }
+}
+
+/// `turnlock_semaphore_release`, as `participant`, from any thread.
+///
+/// # Safety
+/// `participant` is a participant handle and `semaphore` a semaphore handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_release_as(
+    semaphore: *const turnlock_semaphore,
+    participant: *const turnlock_participant,
+    permits: u32,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        operations::act_as(semaphore, participant, |lock, participant| {
+            lock.release_permits_as(participant, permits)
+        })
+    }
+}
+
+/// Makes the semaphore have `permits` permits, for everybody and at once. If there are fewer than before, those that
+/// are taken stay taken, and nobody gets any before enough have come back. TURNLOCK_ERROR_INVALID_ARGUMENT for none;
+/// _NOT_FOUND if it was removed.
+///
+/// # Safety
+/// `semaphore` is a semaphore handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_resize(
+    semaphore: *const turnlock_semaphore,
+    permits: u32,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::act(semaphore, |lock| lock.resize(permits)) }
+}
+
+/// Puts into `permits` how many permits the semaphore has, taken or not.
+///
+/// # Safety
+/// `semaphore` is a semaphore handle; `permits` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_permits(
+    semaphore: *const turnlock_semaphore,
+    permits: *mut u32,
+) -> i32 {
+    status(|| {
+        if permits.is_null() {
+            return Err(invalid("the place for the number of permits is NULL"));
+        }
+        // SAFETY: the caller's promise.
+        let has = unsafe { operations::opened(semaphore) }?.permits();
+        // SAFETY: not NULL, and the caller's promise.
+        unsafe { permits.write(has) };
+        Ok(TURNLOCK_OK)
+    })
+}
+
+/// Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
+/// array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
+///
+/// # Safety
+/// `semaphore` is a semaphore handle; the rest as `turnlock_mutex_waiters`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_holders(
+    semaphore: *const turnlock_semaphore,
+    capacity: usize,
+    holders: *mut turnlock_participant_info,
+    count: *mut usize,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::holders(semaphore, capacity, holders, count) }
+}
+
+/// Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
+///
+/// # Safety
+/// `semaphore` is a semaphore handle; the rest as `turnlock_mutex_waiters`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_waiters(
+    semaphore: *const turnlock_semaphore,
+    capacity: usize,
+    waiters: *mut turnlock_participant_info,
+    count: *mut usize,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::waiters(semaphore, capacity, waiters, count) }
+}
+
+/// Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
+/// load for each slot in use. As `turnlock_mutex_is_contended`.
+///
+/// # Safety
+/// `semaphore` is a semaphore handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_is_contended(semaphore: *const turnlock_semaphore) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::is_contended(semaphore) }
+}
+
+/// `turnlock_mutex_reopen`, for a semaphore.
+///
+/// # Safety
+/// `semaphore` is a semaphore handle; `reopened` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_reopen(
+    semaphore: *const turnlock_semaphore,
+    reopened: *mut *mut turnlock_semaphore,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { operations::open(reopened, || operations::opened(semaphore)?.reopened()) })
+}
+
+/// `turnlock_semaphore_is_contended`, as `participant`, from any thread.
+///
+/// # Safety
+/// `participant` is a participant handle and `semaphore` a semaphore handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_semaphore_is_contended_as(
+    semaphore: *const turnlock_semaphore,
+    participant: *const turnlock_participant,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::is_contended_as(semaphore, participant) }
+}

@@ -1,0 +1,152 @@
+//! What a handle does as a participant that is not a thread.
+
+use super::{
+    acquired::Acquired,
+    handle::{BiasUse, ClaimOf, Handle, LockKind},
+    participant::Participant,
+};
+use crate::acquire::{attempt::Attempt, site::Limit};
+use crate::attach::{
+    attachment::Attachment,
+    fast_path::{self, Left},
+    site::FileSite,
+};
+use crate::error::{Error, Result};
+use crate::registers::FileClaims;
+use std::sync::Arc;
+
+impl<K: LockKind> Handle<K> {
+    /// [`Handle::lock_biased_shared`], as `participant`, if the calling thread is its home thread.
+    #[inline(always)]
+    pub fn lock_biased_shared_as(&self, participant: &Participant) -> Option<u64> {
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::enter_shared_as(self.lock, &participant.attachment, self.claims.readers()) }
+    }
+
+    /// [`Handle::acquire`], as `participant`.
+    pub fn acquire_as(&self, participant: &Participant, claim: ClaimOf<K>, limit: Limit) -> Result<Acquired> {
+        let attachment = self.attachment_of(participant)?;
+        let _call = attachment.begin_taking(self.lock.region)?;
+        self.acquire_at(attachment, claim, limit)
+    }
+
+    /// Takes the lock as `participant`.
+    #[inline(always)]
+    pub fn lock_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
+        match self.lock_biased_as(participant) {
+            Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),
+            None => self.lock_slowly_as(participant, limit),
+        }
+    }
+
+    /// [`Handle::lock_biased`], as `participant`, if the calling thread is its home thread.
+    #[inline(always)]
+    pub fn lock_biased_as(&self, participant: &Participant) -> Option<u64> {
+        if K::BIAS != BiasUse::Owner {
+            return None;
+        }
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::enter_as(self.lock, &participant.attachment) }
+    }
+
+    /// What is left of [`Handle::lock_as`] where [`Handle::lock_biased_as`] did not take the lock.
+    #[cold]
+    #[inline(never)]
+    pub fn lock_slowly_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
+        self.acquire_as(participant, K::everything(), limit)
+    }
+
+    /// Unlocks as `participant`.
+    #[inline(always)]
+    pub fn unlock_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
+        match self.unlock_biased_as(participant, token) {
+            Some(Left::Quietly) => Ok(()),
+            left => self.unlock_slowly_as(participant, left, token),
+        }
+    }
+
+    /// [`Handle::unlock_biased`], as `participant`, if the calling thread is its home thread.
+    #[inline(always)]
+    pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<Left> {
+        // SAFETY, all: this handle keeps the file open.
+        match K::BIAS {
+            BiasUse::None => None,
+            BiasUse::Owner => unsafe { fast_path::leave_as(self.lock, &participant.attachment, token) },
+            BiasUse::Readers => unsafe {
+                fast_path::leave_shared_as(self.lock, &participant.attachment, self.claims.readers(), token)
+            },
+        }
+    }
+
+    /// [`Handle::unlock_slowly`], as `participant`.
+    #[cold]
+    #[inline(never)]
+    pub fn unlock_slowly_as(
+        &self,
+        participant: &Participant,
+        left: Option<Left>,
+        token: Option<u64>,
+    ) -> Result<()> {
+        match left {
+            Some(_) => self.attempt_of_holder(self.attachment_of(participant)?).complete_unlock(),
+            None => self.as_holder(participant, |attempt| attempt.unlock(token)),
+        }
+    }
+
+    /// [`Handle::abandon`], as `participant`.
+    pub fn abandon_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
+        self.as_holder(participant, |attempt| attempt.abandon(token))
+    }
+
+    /// [`Handle::mark_consistent`], as `participant`.
+    pub fn mark_consistent_as(&self, participant: &Participant) -> Result<()> {
+        self.as_holder(participant, |attempt| attempt.mark_consistent())
+    }
+
+    /// [`Handle::depart`], as `participant`.
+    pub fn depart_as(&self, participant: &Participant) -> Result<()> {
+        let attachment = self.attachment_of(participant)?;
+        let _call = attachment.begin_taking(self.lock.region)?;
+        match self.owned(attachment) {
+            Ok(attempt) => attempt.depart(),
+            // A participant that stood in it had left before it was removed.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// [`Handle::is_contended`], as `participant`.
+    pub fn is_contended_as(&self, participant: &Participant) -> Result<bool> {
+        let attachment = self.attachment_of(participant)?;
+        attachment.check()?;
+        self.is_contended_at(attachment)
+    }
+
+    fn as_holder(
+        &self,
+        participant: &Participant,
+        act: impl FnOnce(Attempt<FileSite<K::Claims>>) -> Result<()>,
+    ) -> Result<()> {
+        let attachment = self.attachment_of(participant)?;
+        attachment.begin_leaving(self.lock.region)?;
+        act(self.owned(attachment)?)
+    }
+
+    pub(super) fn attachment_of<'a>(&self, participant: &'a Participant) -> Result<&'a Attachment> {
+        if !Arc::ptr_eq(&participant.attachment.file, &self.file.open) {
+            return Err(Error::InvalidArgument(format!(
+                "the participant belongs to {} and the {} to {}: open a participant of the same file",
+                participant.attachment.file.reopen().path().display(),
+                K::NAME,
+                self.file.open.reopen().path().display()
+            )));
+        }
+        if participant.attachment.of_thread {
+            return Err(Error::InvalidArgument(
+                "this is a thread's own participant, which is only for cancelling that thread's waits: lock without \
+                 naming a participant, or open one of its own"
+                    .into(),
+            ));
+        }
+        Ok(&participant.attachment)
+    }
+}

@@ -1,0 +1,176 @@
+//! The semaphore: so many at a time, first come first served.
+
+use super::{
+    claimed::{ClaimedOptions, claimed_options, with_patience},
+    guard::{Guard, GuardAs},
+    handle::{BiasUse, Handle, LockKind},
+    participant::Participant,
+};
+use crate::acquire::site::Limit;
+use crate::algorithm::claim::Claim;
+use crate::attach::file_handle::FileHandle;
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+use crate::layout::Kind;
+use crate::registers::Claimed;
+use std::time::Duration;
+
+/// The kind of a [`Semaphore`].
+pub enum SemaphoreKind {}
+
+impl LockKind for SemaphoreKind {
+    type Claims = Claimed;
+    const BIAS: BiasUse = BiasUse::None;
+    const IN_PARTS: bool = true;
+    const NAME: &'static str = "semaphore";
+
+    fn claims(generation: u64) -> Claimed {
+        Claimed::of(Kind::Semaphore, generation)
+    }
+
+    fn everything() -> Claim {
+        Claim::EVERYTHING
+    }
+}
+
+/// A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while.
+///
+/// Who wants more permits than are left waits, and lets nobody who comes later pass, however few that one wants. The
+/// permits of a participant that dies come back: they protect nothing that it could have left half-done, so nobody is told.
+///
+/// Permits belong to the thread that took them (or to a [`Participant`]), which may take more of them while it has some: each
+/// time counts as a participant of the file.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+/// let downloads = file.semaphore_options().permits(4).open("downloads")?;
+/// let one = downloads.acquire(1)?;
+/// let three = downloads.acquire(3)?;
+/// assert!(matches!(downloads.try_acquire(1), Err(turnlock::Error::WouldBlock)));
+/// drop((one, three));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Semaphore(pub(super) Handle<SemaphoreKind>);
+
+/// Permits of the calling thread, until the guard is dropped.
+pub type Permits<'a> = Guard<'a, SemaphoreKind>;
+/// Permits of a [`Participant`], until the guard is dropped.
+pub type ParticipantPermits<'a> = GuardAs<'a, SemaphoreKind>;
+
+/// How to open, or create, a semaphore.
+#[derive(Clone)]
+pub struct SemaphoreOptions<'a>(pub(super) ClaimedOptions<'a>);
+
+claimed_options!(SemaphoreOptions);
+with_patience!(SemaphoreOptions);
+
+impl<'a> SemaphoreOptions<'a> {
+    pub(super) fn new(file: &'a FileHandle) -> Self {
+        Self(ClaimedOptions { permits: 1, ..ClaimedOptions::new(file, Kind::Semaphore) })
+    }
+
+    /// How many permits it has, if it is created now: one that exists keeps what it has. 1 if not said.
+    pub fn permits(&mut self, permits: u32) -> &mut Self {
+        self.0.permits = permits;
+        self
+    }
+
+    /// Opens the semaphore called `name`. Names have 1 to 63 bytes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for no permits; others as [`super::MutexOptions::open`].
+    pub fn open(&self, name: &str) -> Result<Semaphore> {
+        if self.0.permits == 0 || self.0.permits == u32::MAX {
+            return Err(crate::error::Error::InvalidArgument(format!(
+                "a semaphore of {} permits was asked for: it has 1 to {}",
+                self.0.permits,
+                u32::MAX - 1
+            )));
+        }
+        Ok(Semaphore(self.0.open(name)?))
+    }
+}
+
+impl Semaphore {
+    /// Takes `permits` permits, waiting for them as long as it takes. All of them come at once.
+    ///
+    /// # Errors
+    /// [`Error::Permits`] for none, or more than it has; [`Error::Deadlock`] if this thread has so many of them that it would
+    /// wait for itself; others as [`super::Mutex::lock`].
+    pub fn acquire(&self, permits: u32) -> Result<Permits<'_>> {
+        Ok(Guard::new(&self.0, self.0.acquire_permits(permits, Limit::Forever)?))
+    }
+
+    /// [`Semaphore::acquire`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_acquire(&self, permits: u32) -> Result<Permits<'_>> {
+        Ok(Guard::new(&self.0, self.0.acquire_permits(permits, Limit::Never)?))
+    }
+
+    /// [`Semaphore::acquire`], waiting at most `limit`, then [`Error::TimedOut`].
+    pub fn acquire_for(&self, permits: u32, limit: Duration) -> Result<Permits<'_>> {
+        Ok(Guard::new(&self.0, self.0.acquire_permits(permits, Limit::For(limit))?))
+    }
+
+    /// [`Semaphore::acquire`], as `participant`, which has permits of it once at a time.
+    pub fn acquire_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        permits: u32,
+    ) -> Result<ParticipantPermits<'a>> {
+        let acquired = self.0.acquire_permits_as(participant, permits, Limit::Forever)?;
+        Ok(GuardAs::new(&self.0, participant, acquired))
+    }
+
+    /// [`Semaphore::try_acquire`], as `participant`.
+    pub fn try_acquire_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        permits: u32,
+    ) -> Result<ParticipantPermits<'a>> {
+        let acquired = self.0.acquire_permits_as(participant, permits, Limit::Never)?;
+        Ok(GuardAs::new(&self.0, participant, acquired))
+    }
+
+    /// [`Semaphore::acquire_for`], as `participant`.
+    pub fn acquire_for_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        permits: u32,
+        limit: Duration,
+    ) -> Result<ParticipantPermits<'a>> {
+        let acquired = self.0.acquire_permits_as(participant, permits, Limit::For(limit))?;
+        Ok(GuardAs::new(&self.0, participant, acquired))
+    }
+
+    /// Returns how many permits it has, taken or not.
+    pub fn permits(&self) -> u32 {
+        self.0.permits()
+    }
+
+    /// Makes it have so many permits, for everybody and at once. If there are fewer than before, those that are taken stay
+    /// taken, and nobody gets any before enough have come back. Who waits for more than there are goes on waiting.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for none; [`Error::NotFound`] if the semaphore was removed.
+    pub fn resize(&self, permits: u32) -> Result<()> {
+        self.0.resize(permits)
+    }
+
+    /// How long a waiter lets others pass before it is queued for good.
+    pub fn patience(&self) -> Duration {
+        self.0.patience()
+    }
+
+    /// The handle, for observers.
+    pub(crate) fn handle(&self) -> &Handle<SemaphoreKind> {
+        &self.0
+    }
+
+    /// The handle, for the C ABI.
+    pub(crate) fn into_handle(self) -> Handle<SemaphoreKind> {
+        self.0
+    }
+}

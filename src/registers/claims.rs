@@ -1,0 +1,130 @@
+//! What the participants of a lock in a file claim of it.
+
+use crate::algorithm::{
+    claim::{Always, Claim, ClaimCell, ClaimWords, Claims, InCells, Mode, Relation},
+    shared_bias::ReadersMark,
+};
+use crate::layout::{Cell, Kind, LockView, View};
+use crate::sync::{AtomicU64, Ordering::Relaxed};
+
+/// What the participants of a lock claim of it, whichever file it is in.
+pub trait FileClaims: Copy + 'static {
+    /// What one participant claims.
+    type Claim: Copy;
+    /// The claims in one file.
+    type In<'a>: Claims<Claim = Self::Claim>;
+
+    /// Returns the claims of the participants of this lock.
+    fn over(self, lock: LockView<'_>) -> Self::In<'_>;
+    /// Returns how the bias word reads while the lock is biased to its readers.
+    fn readers(self) -> ReadersMark;
+    /// Returns which claims conflict.
+    fn relation(self) -> Relation;
+    /// Returns the claim as the words of a cell have it.
+    fn claim(claim: Self::Claim) -> Claim;
+    /// Writes how a participant claims the lock into a word of its own, which [`FileClaims::claimed`] reads.
+    fn note(how: &AtomicU64, claim: Self::Claim);
+    /// Returns what a participant claims that holds the lock, by its own word and its cell.
+    fn claimed(how: &AtomicU64, cell: &Cell) -> Self::Claim;
+}
+
+/// All of a lock, always: of mutexes and rings, whose participants write no claim.
+#[derive(Clone, Copy, Debug)]
+pub struct Exclusively;
+
+impl FileClaims for Exclusively {
+    type Claim = ();
+    type In<'a> = Always;
+
+    #[inline(always)]
+    fn over(self, _: LockView<'_>) -> Always {
+        Always
+    }
+
+    fn readers(self) -> ReadersMark {
+        ReadersMark::new(0)
+    }
+
+    fn relation(self) -> Relation {
+        Relation::Always
+    }
+
+    fn claim((): ()) -> Claim {
+        Claim::EVERYTHING
+    }
+
+    #[inline(always)]
+    fn note(_: &AtomicU64, (): ()) {}
+
+    #[inline(always)]
+    fn claimed(_: &AtomicU64, _: &Cell) {}
+}
+
+/// What is written in the cells.
+#[derive(Clone, Copy, Debug)]
+pub struct Claimed {
+    /// Which claims conflict.
+    pub relation: Relation,
+    /// How the bias word reads while the lock is biased to its readers.
+    pub readers: ReadersMark,
+}
+
+impl Claimed {
+    /// Of a lock of this kind, whose name has this generation.
+    pub fn of(kind: Kind, generation: u64) -> Self {
+        let relation = match kind {
+            Kind::Mutex | Kind::TurnRing => Relation::Always,
+            Kind::RwLock => Relation::Modes,
+            Kind::Semaphore => Relation::Permits,
+            Kind::RangeLock => Relation::Ranges,
+            Kind::KeyedLock => Relation::Keys,
+        };
+        Self { relation, readers: ReadersMark::new(generation) }
+    }
+
+    /// Of the lock in `region`, whichever kind it is. While somebody is inside, it stays that.
+    pub fn in_region(view: View, region: usize) -> Self {
+        let entry = region.checked_sub(1).map(|at| &view.directory()[at]);
+        let kind = entry.and_then(|entry| Kind::of(entry.kind.load(Relaxed))).unwrap_or(Kind::Mutex);
+        Self::of(kind, entry.map_or(0, |entry| entry.generation.load(Relaxed)))
+    }
+}
+
+impl FileClaims for Claimed {
+    type Claim = Claim;
+    type In<'a> = InCells<'a, Cell>;
+
+    #[inline]
+    fn over(self, lock: LockView<'_>) -> InCells<'_, Cell> {
+        InCells { cells: lock.cells, relation: self.relation, permits: &lock.words.permits }
+    }
+
+    fn readers(self) -> ReadersMark {
+        self.readers
+    }
+
+    fn relation(self) -> Relation {
+        self.relation
+    }
+
+    fn claim(claim: Claim) -> Claim {
+        claim
+    }
+
+    fn note(how: &AtomicU64, claim: Claim) {
+        how.store(u64::from(claim.weight) << 32 | claim.mode as u64, Relaxed);
+    }
+
+    fn claimed(how: &AtomicU64, cell: &Cell) -> Claim {
+        let how = how.load(Relaxed);
+        let Claim { extent, .. } = cell.claim().get();
+        Claim { mode: Mode::of(how as u32), weight: (how >> 32) as u32, extent }
+    }
+}
+
+impl ClaimCell for Cell {
+    #[inline]
+    fn claim(&self) -> ClaimWords<'_> {
+        ClaimWords { how: &self.claim.how, first: &self.claim.first, last: &self.claim.last }
+    }
+}

@@ -1,0 +1,130 @@
+//! Parts of a lock: what dead participants held of it, and whom to unpark where permits come back.
+
+use super::{
+    FileLock,
+    claims::{Claimed, FileClaims},
+};
+use crate::acquire::site::Lock;
+use crate::algorithm::{
+    Place, Protocol,
+    bakery::Registers,
+    claim::{Claim, Extent, Mode, Relation},
+    dead_claim::{DeadClaim, DeadPart},
+};
+use crate::layout::View;
+use crate::sync::{
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    full_fence,
+};
+
+impl<'a> FileLock<'a, Claimed> {
+    /// The lock in `region`, whichever kind it is. Panics as [`View::lock`].
+    pub fn of_any_kind(view: View<'a>, region: usize) -> Self {
+        Self::claimed(view, region, Claimed::in_region(view, region))
+    }
+
+    /// Makes a semaphore have so many permits, and has those look again who wait for more.
+    pub fn resize(&self, permits: u32) {
+        // Release. Partner: the acquire load in `InCells::permits`.
+        self.lock.words.permits.store(permits, Release);
+        full_fence();
+        self.unpark_first_waiter();
+    }
+}
+
+impl<'a, F: FileClaims> FileLock<'a, F> {
+    /// Returns slot `slot`'s dead claim.
+    pub fn dead_claim(&self, slot: usize) -> DeadClaim<'a> {
+        let cell = &self.lock.cells[slot];
+        DeadClaim { word: &cell.dead, first: &cell.dead_first, last: &cell.dead_last }
+    }
+
+    /// Returns what participants held that died, and nobody has marked consistent since.
+    pub fn dead_parts(&self) -> impl Iterator<Item = DeadPart> {
+        self.dead_claims().filter_map(|dead| dead.get())
+    }
+
+    /// The slots that may have a dead claim.
+    fn dead_claims(&self) -> impl Iterator<Item = DeadClaim<'a>> {
+        // Acquire. Partner: the read-modify-write in `record_dead_part`.
+        let any = self.lock.words.dead_parts.load(Acquire) != 0;
+        let slots = if any { self.view.slots_bound() } else { 0 };
+        (0..slots).map(|slot| self.dead_claim(slot))
+    }
+
+    /// With the byte lock of `slot` in hand.
+    pub(super) fn record_dead_part(&self, slot: usize, extent: Extent) {
+        let keyed = self.claims.relation() == Relation::Keys;
+        self.dead_claim(slot).record(extent, |one, other| match keyed {
+            true if one == other => DeadPart::Of(one),
+            true => DeadPart::Everything,
+            false => {
+                DeadPart::Of(Extent { first: one.first.min(other.first), last: one.last.max(other.last) })
+            }
+        });
+        // Release, and a read-modify-write. Partner: the compare-exchange in `mark_parts_consistent`, which must not lose it.
+        self.lock.words.dead_parts.fetch_add(2, AcqRel);
+    }
+
+    /// Unparks the first of those that wait for permits: it is parked at the slot before it in the queue, which may not be the
+    /// one that has just left. After a full fence.
+    #[cold]
+    pub(super) fn unpark_first_waiter(&self) {
+        let queue = self.queue();
+        let (mut first, mut before) = (None, None);
+        queue.0.all(|slot| {
+            if let Place::Numbered(number) = queue.place(slot)
+                && self.held(slot).load(Relaxed) == 0
+            {
+                first = first.filter(|first| *first < (number, slot)).or(Some((number, slot)));
+            }
+            true
+        });
+        let Some(first) = first else { return };
+        queue.0.all(|slot| {
+            if let Place::Numbered(number) = queue.place(slot)
+                && (number, slot) < first
+            {
+                before = before.max(Some((number, slot)));
+            }
+            true
+        });
+        if let Some((_, slot)) = before {
+            self.spot(slot).unpark_all();
+        }
+    }
+
+    /// Returns whether a participant died that held what conflicts with `mine`, and nobody has marked it consistent since.
+    pub(super) fn has_dead_part_beside(&self, mine: Claim) -> bool {
+        if !matches!(self.claims.relation(), Relation::Ranges | Relation::Keys) {
+            return false;
+        }
+        let keyed = self.claims.relation() == Relation::Keys;
+        self.dead_parts().any(|dead| match dead {
+            DeadPart::Of(extent) if keyed => mine.extent == extent,
+            DeadPart::Of(extent) => mine.extent.overlaps(extent),
+            DeadPart::Everything => true,
+        })
+    }
+
+    /// Marks what dead participants held and `mine` covers as consistent. Returns whether there was any.
+    pub(super) fn mark_dead_parts(&self, mine: Claim) -> bool {
+        let words = self.lock.words;
+        let keyed = self.claims.relation() == Relation::Keys;
+        let is_mine = |part: DeadPart| match (part, mine.mode) {
+            (_, Mode::Everything) => true,
+            (DeadPart::Of(extent), Mode::Exclusive) if keyed => extent == mine.extent,
+            (DeadPart::Of(extent), Mode::Exclusive) => mine.extent.covers(extent),
+            (DeadPart::Everything, Mode::Exclusive) => !keyed && mine.extent == Extent::WHOLE,
+            _ => false,
+        };
+        // Acquire. Partner: the read-modify-write in `record_dead_part`.
+        let known = words.dead_parts.load(Acquire);
+        let marked = self.dead_claims().filter(|dead| dead.mark_consistent(is_mine)).count();
+        if known != 0 && self.dead_parts().next().is_none() {
+            // Not if another one came meanwhile.
+            let _ = words.dead_parts.compare_exchange(known, 0, AcqRel, Relaxed);
+        }
+        marked > 0
+    }
+}

@@ -1,0 +1,8 @@
+//! The kinds that let several in: readers and writers, permits, ranges, keys.
+#![cfg(not(any(loom, shuttle)))]
+
+mod parts;
+mod rwlock;
+mod semaphore;
+
+support::watched_for_seconds!(support::watchdog::USUAL);

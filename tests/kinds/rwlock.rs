@@ -1,0 +1,194 @@
+//! Readers and writers.
+
+use std::time::Duration;
+use support::{NoHang, Place, elsewhere, join, until};
+use turnlock::{Error, LockFile, RwLock, inspect::ClaimMode};
+
+fn a_lock(place: &Place) -> (LockFile, RwLock) {
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let lock = file.rwlock("a").unwrap();
+    (file, lock)
+}
+
+fn would_block<T>(result: turnlock::Result<T>) -> bool {
+    matches!(result, Err(Error::WouldBlock))
+}
+
+#[test]
+fn readers_share_writers_do_not() {
+    let place = Place::new();
+    let (_file, lock) = a_lock(&place);
+    for _ in 0..200 {
+        let reader = lock.read().unwrap();
+        elsewhere(|| {
+            drop(lock.try_read().unwrap());
+            drop(lock.try_upgradable().unwrap());
+            assert!(would_block(lock.try_write()));
+        });
+        drop(reader);
+        let writer = lock.write().unwrap();
+        elsewhere(|| {
+            assert!(would_block(lock.try_read()));
+            assert!(would_block(lock.try_write()));
+            assert!(would_block(lock.try_upgradable()));
+        });
+        drop(writer);
+        let upgradable = lock.upgradable().unwrap();
+        elsewhere(|| {
+            drop(lock.try_read().unwrap());
+            assert!(would_block(lock.try_upgradable()));
+            assert!(would_block(lock.try_write()));
+        });
+        drop(upgradable);
+    }
+}
+
+#[test]
+fn a_second_hold_of_one_thread_is_a_deadlock() {
+    let place = Place::new();
+    let (_file, lock) = a_lock(&place);
+    for _ in 0..100 {
+        let reader = lock.read().unwrap();
+        assert!(matches!(lock.read(), Err(Error::Deadlock)));
+        assert!(matches!(lock.write(), Err(Error::Deadlock)));
+        drop(reader);
+    }
+}
+
+#[test]
+fn readers_have_the_token_of_the_last_writer() {
+    let place = Place::new();
+    let (_file, lock) = a_lock(&place);
+    let writer = lock.write().unwrap();
+    let token = writer.fencing_token();
+    drop(writer);
+    for _ in 0..100 {
+        assert_eq!(lock.read().unwrap().fencing_token(), token);
+    }
+    assert_eq!(lock.upgradable().unwrap().fencing_token(), token);
+    assert_eq!(lock.write().unwrap().fencing_token(), token + 1);
+}
+
+#[test]
+fn an_upgrade_waits_for_readers_and_lets_no_more_in() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let (_file, lock) = a_lock(&place);
+    for warm in [1, 100] {
+        for _ in 0..warm {
+            drop(lock.read().unwrap());
+        }
+        let reader = lock.read().unwrap();
+        std::thread::scope(|threads| {
+            let upgrader = threads.spawn(|| {
+                let upgradable = lock.upgradable().unwrap();
+                let before = upgradable.fencing_token();
+                let failed = upgradable.try_upgrade().err().unwrap();
+                assert!(matches!(failed.error, Error::WouldBlock));
+                let failed = failed.guard.upgrade_for(Duration::from_millis(5)).err().unwrap();
+                assert!(matches!(failed.error, Error::TimedOut));
+                // Others read as before.
+                elsewhere(|| drop(lock.try_read().unwrap()));
+                let writer = failed.guard.upgrade().unwrap();
+                assert_eq!(writer.fencing_token(), before + 1);
+                elsewhere(|| assert!(would_block(lock.try_read())));
+                let reader = writer.downgrade().unwrap();
+                elsewhere(|| drop(lock.try_read().unwrap()));
+                assert_eq!(reader.fencing_token(), before + 1);
+            });
+            until("it waits to upgrade", || {
+                let status = lock.status().unwrap();
+                status.holders.iter().any(|holder| holder.claim.mode == ClaimMode::Upgrading)
+            });
+            elsewhere(|| assert!(would_block(lock.try_read())));
+            while !upgrader.is_finished() && lock.status().unwrap().holders.len() == 1 {}
+            // The wait with a limit ends by itself, and then begins one without.
+            std::thread::sleep(Duration::from_millis(20));
+            drop(reader);
+            join(upgrader);
+        });
+    }
+}
+
+#[test]
+fn what_is_not_upgradable_is_not_upgraded_and_readers_mark_nothing() {
+    let place = Place::new();
+    let (_file, lock) = a_lock(&place);
+    let mut reader = lock.read().unwrap();
+    assert!(matches!(reader.mark_consistent(), Err(Error::NotExclusive)));
+    drop(reader);
+    elsewhere(|| std::mem::forget(lock.write().unwrap()));
+    let reader = lock.read().unwrap();
+    assert!(reader.acquired().previous_owner_died);
+    drop(reader);
+    elsewhere(|| assert!(lock.read().unwrap().acquired().previous_owner_died));
+    let mut writer = lock.write().unwrap();
+    assert!(writer.acquired().previous_owner_died);
+    writer.mark_consistent().unwrap();
+    drop(writer);
+    assert!(!lock.read().unwrap().acquired().previous_owner_died);
+}
+
+#[test]
+fn a_dead_reader_is_no_owner_dead_and_a_dead_writer_is() {
+    let place = Place::new();
+    let (_file, lock) = a_lock(&place);
+    for warm in [1, 100] {
+        elsewhere(|| {
+            for _ in 0..warm {
+                drop(lock.read().unwrap());
+            }
+            std::mem::forget(lock.read().unwrap());
+        });
+        let writer = lock.write().unwrap();
+        assert!(!writer.acquired().previous_owner_died);
+        drop(writer);
+        elsewhere(|| std::mem::forget(lock.upgradable().unwrap()));
+        assert!(!lock.write().unwrap().acquired().previous_owner_died);
+    }
+    elsewhere(|| std::mem::forget(lock.write().unwrap()));
+    assert!(lock.write().unwrap().acquired().previous_owner_died);
+    assert!(matches!(lock.read(), Err(Error::NotRecoverable)));
+    lock.reset().unwrap();
+    drop(lock.read().unwrap());
+}
+
+#[test]
+fn a_writer_that_waits_lets_no_later_reader_pass() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let lock = file.rwlock_options().patience(Duration::ZERO).open("a").unwrap();
+    for warm in [0, 100] {
+        for _ in 0..warm {
+            drop(lock.read().unwrap());
+        }
+        let reader = lock.read().unwrap();
+        std::thread::scope(|threads| {
+            let writer = threads.spawn(|| drop(lock.write().unwrap()));
+            until("the writer waits", || !lock.status().unwrap().queue.is_empty());
+            elsewhere(|| assert!(would_block(lock.try_read())));
+            assert!(reader.is_contended());
+            drop(reader);
+            join(writer);
+        });
+    }
+}
+
+#[test]
+fn a_wait_that_is_given_up_leaves_nothing() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let (_file, lock) = a_lock(&place);
+    for _ in 0..100 {
+        drop(lock.read().unwrap());
+    }
+    let reader = lock.read().unwrap();
+    elsewhere(|| {
+        assert!(matches!(lock.write_for(Duration::from_millis(10)), Err(Error::TimedOut)));
+        drop(lock.try_read().unwrap());
+    });
+    assert!(lock.status().unwrap().queue.is_empty());
+    drop(reader);
+    drop(lock.try_write().unwrap());
+}

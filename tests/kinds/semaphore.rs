@@ -1,0 +1,116 @@
+//! Permits.
+
+use std::time::Duration;
+use support::{NoHang, Place, elsewhere, join, until};
+use turnlock::{Error, LockFile, Semaphore};
+
+fn of(place: &Place, permits: u32) -> (LockFile, Semaphore) {
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let semaphore = file.semaphore_options().permits(permits).patience(Duration::ZERO).open("a").unwrap();
+    (file, semaphore)
+}
+
+fn would_block<T>(result: turnlock::Result<T>) -> bool {
+    matches!(result, Err(Error::WouldBlock))
+}
+
+#[test]
+fn so_many_and_no_more() {
+    let place = Place::new();
+    let (_file, semaphore) = of(&place, 3);
+    let two = semaphore.acquire(2).unwrap();
+    let one = semaphore.acquire(1).unwrap();
+    assert_ne!(two.fencing_token(), one.fencing_token());
+    assert!(would_block(semaphore.try_acquire(1)));
+    assert!(matches!(semaphore.acquire(1), Err(Error::Deadlock)));
+    elsewhere(|| assert!(would_block(semaphore.try_acquire(1))));
+    drop(two);
+    elsewhere(|| drop(semaphore.try_acquire(2).unwrap()));
+    drop(one);
+    elsewhere(|| drop(semaphore.try_acquire(3).unwrap()));
+    assert!(matches!(semaphore.acquire(0), Err(Error::Permits { wanted: 0, permits: 3 })));
+    assert!(matches!(semaphore.acquire(4), Err(Error::Permits { wanted: 4, permits: 3 })));
+}
+
+#[test]
+fn permits_of_the_dead_come_back() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let (_file, semaphore) = of(&place, 4);
+    let mine = semaphore.acquire(1).unwrap();
+    for _ in 0..10 {
+        elsewhere(|| {
+            std::mem::forget(semaphore.acquire(2).unwrap());
+            std::mem::forget(semaphore.acquire(1).unwrap());
+        });
+        elsewhere(|| {
+            let permits = semaphore.acquire(3).unwrap();
+            assert!(!permits.acquired().previous_owner_died);
+        });
+    }
+    drop(mine);
+}
+
+#[test]
+fn nobody_who_wants_less_overtakes() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let (_file, semaphore) = of(&place, 3);
+    let first = semaphore.acquire(1).unwrap();
+    let second = semaphore.acquire(1).unwrap();
+    std::thread::scope(|threads| {
+        let large = threads.spawn(|| drop(semaphore.acquire(3).unwrap()));
+        until("it waits", || semaphore.status().unwrap().queue.len() == 1);
+        elsewhere(|| assert!(would_block(semaphore.try_acquire(1))));
+        let small = threads.spawn(|| drop(semaphore.acquire(1).unwrap()));
+        until("both wait", || semaphore.status().unwrap().queue.len() == 2);
+        let status = semaphore.status().unwrap();
+        assert_eq!(status.queue[0].claim.permits, Some(3));
+        drop(first);
+        assert!(!large.is_finished());
+        drop(second);
+        join(large);
+        join(small);
+    });
+}
+
+#[test]
+fn whoever_leaves_wakes_the_first_that_waits() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let (_file, semaphore) = of(&place, 2);
+    // The first that came leaves first: who waits is parked at the other.
+    for _ in 0..20 {
+        let first = semaphore.acquire(1).unwrap();
+        let second = semaphore.acquire(1).unwrap();
+        std::thread::scope(|threads| {
+            let waiters: Vec<_> =
+                (0..3).map(|_| threads.spawn(|| drop(semaphore.acquire(1).unwrap()))).collect();
+            until("all wait", || semaphore.status().unwrap().queue.len() == 3);
+            drop(first);
+            waiters.into_iter().for_each(join);
+        });
+        drop(second);
+    }
+}
+
+#[test]
+fn resized_it_has_more_at_once_and_fewer_as_they_come_back() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let (_file, semaphore) = of(&place, 1);
+    let one = semaphore.acquire(1).unwrap();
+    std::thread::scope(|threads| {
+        let waiter = threads.spawn(|| drop(semaphore.acquire(1).unwrap()));
+        until("it waits", || semaphore.status().unwrap().queue.len() == 1);
+        semaphore.resize(2).unwrap();
+        join(waiter);
+    });
+    let other = semaphore.acquire(1).unwrap();
+    semaphore.resize(1).unwrap();
+    drop(one);
+    elsewhere(|| assert!(would_block(semaphore.try_acquire(1))));
+    drop(other);
+    elsewhere(|| drop(semaphore.try_acquire(1).unwrap()));
+    assert!(matches!(semaphore.resize(0), Err(Error::InvalidArgument(_))));
+}
