@@ -1,6 +1,6 @@
 //! `turnlock.Lock` and `turnlock.TurnRing`: one holder at a time, and any thread may release what another one acquired.
 
-use crate::any::{Limit, OpenLock, Plan};
+use crate::any::{Limit, OpenLock, Plan, Want};
 use crate::arguments::{Blocking, limit};
 use crate::error::{OrRaise, raise};
 use crate::file::locked;
@@ -73,7 +73,7 @@ impl Exclusive {
         let lock = {
             let mut state = locked(&self.state);
             let lock = state.lock().or_raise(py)?;
-            match Held::now(lock) {
+            match Held::now(lock, &Want::Whole) {
                 Ok(held) if state.held.is_none() => {
                     state.held = Some(held);
                     return Ok(true);
@@ -90,7 +90,7 @@ impl Exclusive {
                 }
             }
         };
-        match Held::wait(py, &lock, limit) {
+        match Held::wait(py, &lock, &Want::Whole, limit) {
             Ok(held) => self.keep(py, held).map(|()| true),
             Err(Error::TimedOut) => Ok(false),
             Err(error) => Err(raise(py, error)),
@@ -252,7 +252,7 @@ impl Exclusive {
     /// A wait that another thread may cancel, for the forms for asyncio.
     fn _wait(slf: Bound<Self>, py: Python) -> PyResult<Wait> {
         let lock = slf.get().lock(py)?;
-        Wait::new(lock, slf.unbind()).or_raise(py)
+        Wait::of(lock, slf.unbind()).or_raise(py)
     }
 
     /// The absolute path of the lock file.

@@ -1,6 +1,6 @@
 //! An acquisition: a participant, and the guard of what it has.
 
-use crate::any::{AnyGuard, Limit, OpenLock};
+use crate::any::{AnyGuard, Limit, OpenLock, Want};
 use crate::file::Slot;
 use crate::thread;
 use pyo3::prelude::*;
@@ -20,8 +20,14 @@ pub struct Held {
 impl Held {
     /// Takes `lock` as the participant of `slot`.
     #[inline]
-    fn acquire(lock: &Arc<OpenLock>, slot: &Arc<Slot>, is_spare: bool, limit: Limit) -> Result<Self> {
-        let guard = lock.lock.acquire_as(&slot.participant, limit)?;
+    fn acquire(
+        lock: &Arc<OpenLock>,
+        want: &Want,
+        slot: &Arc<Slot>,
+        is_spare: bool,
+        limit: Limit,
+    ) -> Result<Self> {
+        let guard = lock.lock.acquire_as(&slot.participant, want, limit)?;
         // SAFETY: it borrows what two `Arc`s point to, and both are kept in the same struct, which drops it first.
         let guard = unsafe { mem::transmute::<AnyGuard<'_>, AnyGuard<'static>>(guard) };
         Ok(Self { guard: Some(guard), slot: slot.clone(), is_spare, lock: lock.clone() })
@@ -29,11 +35,12 @@ impl Held {
 
     /// Takes the lock, as the calling thread's participant, if that needs no waiting.
     #[inline]
-    pub fn now(lock: &Arc<OpenLock>) -> Result<Self> {
-        let taken = lock.file.with_slot_of_thread(|slot| Self::acquire(lock, slot, false, Limit::Never));
+    pub fn now(lock: &Arc<OpenLock>, want: &Want) -> Result<Self> {
+        let taken =
+            lock.file.with_slot_of_thread(|slot| Self::acquire(lock, want, slot, false, Limit::Never));
         match taken {
-            Err(error) if is_slots_fault(&error) => {
-                Self::acquire_to_spare(lock, lock.file.spare_slot()?, Limit::Never)
+            Err(error) if is_slots_fault(&error) || want.is_beside(&error) => {
+                Self::acquire_to_spare(lock, want, lock.file.spare_slot()?, Limit::Never)
             }
             // The participant has it, or awaits it.
             Err(Error::Deadlock) => Err(Error::WouldBlock),
@@ -43,25 +50,31 @@ impl Held {
 
     /// Takes the lock, waiting for it without the GIL; but with it where this process's own locks are touched, since a
     /// child may be forked whenever nobody has it.
-    pub fn wait(py: Python, lock: &Arc<OpenLock>, limit: Limit) -> Result<Self> {
+    pub fn wait(py: Python, lock: &Arc<OpenLock>, want: &Want, limit: Limit) -> Result<Self> {
         let slot = lock.file.with_slot_of_thread(|slot| Ok(slot.clone()))?;
-        match py.detach(|| Self::acquire(lock, &slot, false, limit)) {
+        match py.detach(|| Self::acquire(lock, want, &slot, false, limit)) {
             // Another thread may release what this one has.
             Err(error) if is_slots_fault(&error) || matches!(error, Error::Deadlock) => {
-                Self::wait_as(py, lock, lock.file.spare_slot()?, limit)
+                Self::wait_as(py, lock, want, lock.file.spare_slot()?, limit)
             }
             taken => taken,
         }
     }
 
     /// Takes the lock as the participant of `slot`, one to spare, waiting for it without the GIL.
-    pub fn wait_as(py: Python, lock: &Arc<OpenLock>, slot: Arc<Slot>, limit: Limit) -> Result<Self> {
-        let taken = py.detach(|| Self::acquire(lock, &slot, true, limit));
+    pub fn wait_as(
+        py: Python,
+        lock: &Arc<OpenLock>,
+        want: &Want,
+        slot: Arc<Slot>,
+        limit: Limit,
+    ) -> Result<Self> {
+        let taken = py.detach(|| Self::acquire(lock, want, &slot, true, limit));
         taken.inspect_err(|_| lock.file.spare(slot))
     }
 
-    fn acquire_to_spare(lock: &Arc<OpenLock>, slot: Arc<Slot>, limit: Limit) -> Result<Self> {
-        let taken = Self::acquire(lock, &slot, true, limit);
+    fn acquire_to_spare(lock: &Arc<OpenLock>, want: &Want, slot: Arc<Slot>, limit: Limit) -> Result<Self> {
+        let taken = Self::acquire(lock, want, &slot, true, limit);
         taken.inspect_err(|_| lock.file.spare(slot))
     }
 
@@ -93,6 +106,21 @@ impl Held {
         }
     }
 
+    /// Runs `change`, which takes the guard and gives it back, perhaps as another one. `None`: what it had is lost.
+    pub fn change<R>(
+        &mut self,
+        change: impl FnOnce(AnyGuard<'static>) -> (Option<AnyGuard<'static>>, Result<R>),
+    ) -> Result<R> {
+        match self.guard.take() {
+            Some(guard) if self.is_ours() => {
+                let (guard, result) = change(guard);
+                self.guard = guard;
+                result
+            }
+            _ => Err(Error::NotOwner),
+        }
+    }
+
     /// Unlocks as a dying owner does.
     pub fn abandon(mut self) -> Result<()> {
         match self.guard.take() {
@@ -118,4 +146,12 @@ impl Drop for Held {
 /// or the file was replaced by another one between its opening and the look at its identity.
 fn is_slots_fault(error: &Error) -> bool {
     matches!(error, Error::ParticipantBusy | Error::InvalidArgument(_))
+}
+
+impl Want {
+    /// Whether `error` says that the participant has something of the lock already, beside which another participant may
+    /// have this: a second reader, more permits, another range.
+    fn is_beside(&self, error: &Error) -> bool {
+        !matches!(self, Want::Whole) && matches!(error, Error::Deadlock)
+    }
 }

@@ -10,10 +10,12 @@
 //! | `error`, `facts` | errors and what is known of a lock, as Python's objects |
 //! | `exclusive` | `Lock` and `TurnRing` |
 //! | `recursive` | `RLock` |
+//! | `claimed` | `RWLock`, `Semaphore`, `RangeLock`, `KeyedLock` |
 //! | `wait` | waits that another thread may cancel, for asyncio |
 
 mod any;
 mod arguments;
+mod claimed;
 mod error;
 mod exclusive;
 mod facts;
@@ -35,5 +37,7 @@ fn _native(module: &Bound<PyModule>) -> PyResult<()> {
     module.add("version", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<exclusive::Exclusive>()?;
     module.add_class::<recursive::Recursive>()?;
+    module.add_class::<claimed::Claimed>()?;
+    module.add_class::<claimed::Hold>()?;
     module.add_class::<wait::Wait>()
 }

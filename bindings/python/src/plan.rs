@@ -7,7 +7,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 use turnlock::{DeathPolicy, RingAlgorithm};
 
 /// The options of a constructor, each of which may be missing.
@@ -54,15 +54,29 @@ pub fn of(path: PathBuf, name: String, options: Option<&Bound<PyDict>>) -> PyRes
         Some("ring") => {
             Kind::Ring { algorithm: ring_algorithm(&options)?, standing: options.flag("standing")? }
         }
+        Some("rwlock") => Kind::RwLock { patience: patience(&options)? },
+        Some("semaphore") => {
+            let permits = options.get("value")?.unwrap_or(1);
+            if permits == 0 {
+                return Err(PyValueError::new_err("a semaphore has 1 permit or more: value is not 0"));
+            }
+            Kind::Semaphore { permits, patience: patience(&options)? }
+        }
+        Some("range") => Kind::Range,
+        Some("keyed") => Kind::Keyed,
         kind => {
-            let patience = options.get::<f64>("patience")?;
-            let patience = patience.map(|patience| seconds("patience", patience)).transpose()?;
+            let patience = patience(&options)?;
             Kind::Mutex { patience, recursive: kind == Some("recursive") }
         }
     };
     let policy = options.get::<String>("death_policy")?;
     let death_policy = policy.map_or(Ok(DeathPolicy::Inform), |policy| death_policy(&policy))?;
     Ok(Plan { file, name, kind, death_policy })
+}
+
+fn patience(options: &Options) -> PyResult<Option<Duration>> {
+    let patience = options.get::<f64>("patience")?;
+    patience.map(|patience| seconds("patience", patience)).transpose()
 }
 
 fn ring_algorithm(options: &Options) -> PyResult<Option<RingAlgorithm>> {
@@ -113,12 +127,16 @@ pub fn arguments<'py>(py: Python<'py>, plan: &Plan) -> PyResult<(Bound<'py, PyTu
     if plan.death_policy != DeathPolicy::Inform {
         options.set_item("death_policy", name_of(plan.death_policy))?;
     }
+    if let Kind::Semaphore { permits, .. } = plan.kind {
+        options.set_item("value", permits)?;
+    }
     match plan.kind {
-        Kind::Mutex { patience, .. } => {
+        Kind::Mutex { patience, .. } | Kind::RwLock { patience } | Kind::Semaphore { patience, .. } => {
             if let Some(patience) = patience {
                 options.set_item("patience", patience.as_secs_f64())?;
             }
         }
+        Kind::Range | Kind::Keyed => {}
         Kind::Ring { algorithm, standing } => {
             let name = match algorithm {
                 None => None,

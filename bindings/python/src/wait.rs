@@ -1,12 +1,13 @@
 //! A wait that another thread may cancel: what the forms for asyncio are made of.
 
-use crate::any::OpenLock;
+use crate::any::{OpenLock, Want};
 use crate::arguments::limit;
+use crate::claimed::Hold;
 use crate::error::raise;
 use crate::exclusive::Exclusive;
 use crate::file::{Slot, locked};
 use crate::hold::Held;
-use pyo3::prelude::*;
+use pyo3::{IntoPyObjectExt, prelude::*};
 use std::sync::{Arc, Mutex};
 use turnlock::Error;
 
@@ -14,31 +15,42 @@ use turnlock::Error;
 #[pyclass(frozen, module = "turnlock._native")]
 pub struct Wait {
     lock: Arc<OpenLock>,
-    object: Py<Exclusive>,
+    want: Want,
+    /// Who keeps what was acquired; without it, `acquire` gives it.
+    object: Option<Py<Exclusive>>,
     /// `None` once the wait is over. Never held while the GIL is given up.
     slot: Mutex<Option<Arc<Slot>>>,
 }
 
 impl Wait {
-    pub fn new(lock: Arc<OpenLock>, object: Py<Exclusive>) -> turnlock::Result<Self> {
+    /// A wait for what `object` keeps.
+    pub fn of(lock: Arc<OpenLock>, object: Py<Exclusive>) -> turnlock::Result<Self> {
         let slot = Mutex::new(Some(lock.file.spare_slot()?));
-        Ok(Self { lock, object, slot })
+        Ok(Self { lock, want: Want::Whole, object: Some(object), slot })
+    }
+
+    /// A wait for what is wanted.
+    pub fn for_claim(lock: Arc<OpenLock>, want: Want) -> turnlock::Result<Self> {
+        let slot = Mutex::new(Some(lock.file.spare_slot()?));
+        Ok(Self { lock, want, object: None, slot })
     }
 }
 
 #[pymethods]
 impl Wait {
-    /// Waits for the lock, once. Returns whether the object has it: not after the time limit, nor after a `cancel`.
+    /// Waits for the lock, once. Returns whether the object has it, or a `Hold`: not after the time limit, nor after a `cancel`.
     #[pyo3(signature = (timeout = -1.0), text_signature = "($self, timeout=-1)")]
-    fn acquire(&self, py: Python, timeout: f64) -> PyResult<bool> {
+    fn acquire(&self, py: Python, timeout: f64) -> PyResult<Py<PyAny>> {
         let limit = limit(true, timeout)?;
         let Some(slot) = locked(&self.slot).clone() else { return Err(raise(py, Error::Closed)) };
-        let taken = Held::wait_as(py, &self.lock, slot, limit);
+        let taken = Held::wait_as(py, &self.lock, &self.want, slot, limit);
         locked(&self.slot).take();
-        match taken {
-            Ok(held) => self.object.get().keep(py, held).map(|()| true),
-            Err(Error::TimedOut | Error::WouldBlock | Error::Cancelled) => Ok(false),
-            Err(error) => Err(raise(py, error)),
+        match (taken, &self.object) {
+            (Ok(held), Some(object)) => object.get().keep(py, held).and_then(|()| true.into_py_any(py)),
+            (Ok(held), None) => Hold::new(held).into_py_any(py),
+            (Err(Error::TimedOut | Error::WouldBlock | Error::Cancelled), Some(_)) => false.into_py_any(py),
+            (Err(Error::TimedOut | Error::WouldBlock | Error::Cancelled), None) => Ok(py.None()),
+            (Err(error), _) => Err(raise(py, error)),
         }
     }
 

@@ -11,8 +11,10 @@ from children import PATIENCE, holder, program, until
 
 KINDS = [turnlock.Lock, turnlock.RLock, turnlock.TurnRing]
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+CLAIMS = [turnlock.RWLock, turnlock.Semaphore, turnlock.BoundedSemaphore, turnlock.RangeLock, turnlock.KeyedLock]
+IN_ASYNCIO = [getattr(turnlock.aio, name) for name in turnlock.aio.__all__ if name != "FileLock"]
 constructors = pytest.mark.parametrize(
-    "make", [*KINDS, turnlock.aio.Lock, turnlock.aio.TurnRing], ids=lambda make: f"{make.__module__}.{make.__name__}"
+    "make", [*KINDS, *CLAIMS, *IN_ASYNCIO], ids=lambda make: f"{make.__module__}.{make.__name__}"
 )
 
 BAD_CONSTRUCTIONS = [
@@ -54,6 +56,8 @@ BAD_CONSTRUCTIONS = [
 @pytest.mark.parametrize(("arguments", "options", "error"), BAD_CONSTRUCTIONS)
 def test_bad_constructions(make, arguments, options, error, path):
     arguments = [path if argument == "PATH" else argument for argument in arguments]
+    if "death_policy" in options and "Semaphore" in make.__name__:
+        error = TypeError  # it has none
     with pytest.raises(error) as raised:
         make(*arguments, **options)
     assert str(raised.value)
@@ -70,7 +74,7 @@ def test_bad_constructions(make, arguments, options, error, path):
     ],
 )
 def test_bad_patience(options, error, path):
-    for kind in (turnlock.Lock, turnlock.RLock):
+    for kind in (turnlock.Lock, turnlock.RLock, turnlock.RWLock, turnlock.Semaphore):
         with pytest.raises(error, match="patience"):
             kind(path, **options)
 
@@ -127,6 +131,69 @@ def test_bad_acquisitions(kind, arguments, options, error, path):
     lock.release()
     assert lock.acquire(1, 5) and lock.release() is None
     assert lock.acquire(0) and lock.release() is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error"),
+    [
+        ((None,), {}, TypeError),
+        (("yes",), {}, TypeError),
+        ((True, None), {}, TypeError),
+        ((True, "soon"), {}, TypeError),
+        ((True, -2), {}, ValueError),
+        ((True, float("nan")), {}, ValueError),
+        ((True, 1e300), {}, OverflowError),
+        ((False, 1), {}, ValueError),
+        ((True, 1, 2), {}, TypeError),
+        ((), {"wait": True}, TypeError),
+    ],
+)
+def test_bad_claims(arguments, options, error, path):
+    lock, semaphore, users = turnlock.RWLock(path, "a"), turnlock.Semaphore(path, "b", 2), turnlock.KeyedLock(path, "c")
+    for take in (lock.read, lock.upgradable, lock.write, lambda *a, **o: semaphore.take(1, *a, **o)):
+        with pytest.raises(error):
+            take(*arguments, **options)
+    with pytest.raises(error):
+        users.write("ada", *arguments, **options)
+    with lock.upgradable() as hold:
+        with pytest.raises(error):
+            hold.upgrade(*arguments, **options)
+        assert hold.mode == "upgradable"
+    assert lock.holders() == semaphore.holders() == users.holders() == []
+
+
+def test_bad_permits(path):
+    for value, error in [(0, ValueError), (-1, ValueError), (2**32, ValueError), ("two", TypeError)]:
+        with pytest.raises(error):
+            turnlock.Semaphore(path, "semaphore", value)
+    semaphore = turnlock.Semaphore(path, "semaphore", 2)
+    for permits, error in [(0, ValueError), (3, ValueError), (-1, OverflowError), ("two", TypeError), (None, TypeError)]:
+        with pytest.raises(error):
+            semaphore.take(permits, timeout=0)
+    for permits, error in [(0, ValueError), (-1, OverflowError), (2**40, OverflowError), ("two", TypeError)]:
+        with pytest.raises(error):
+            semaphore.resize(permits)
+    for arguments, error in [((False, 1), ValueError), ((True, "soon"), TypeError), (("yes",), TypeError), ((True, 1e300), OverflowError)]:
+        with pytest.raises(error):
+            semaphore.acquire(*arguments)
+    for n, error in [(0, ValueError), (-1, ValueError), (3, ValueError), ("two", TypeError), (1.5, TypeError)]:
+        with pytest.raises(error):
+            semaphore.release(n)
+
+
+def test_holds_that_are_over(path):
+    hold = turnlock.RWLock(path).write()
+    hold.release()
+    acts = [hold.release, hold.abandon, hold.upgrade, hold.downgrade, hold.mark_consistent, hold.is_contended, hold.__exit__]
+    for act in acts:
+        with pytest.raises(turnlock.NotOwnerError, match="not held"):
+            act()
+    assert not hold.held and hold.mode is None and hold.fencing_token is None and hold.previous_owner is None
+    with turnlock.RWLock(path).read() as hold, pytest.raises(turnlock.Error):
+        hold.mark_consistent()
+    for make in (turnlock._native.Hold, turnlock._native.Wait):
+        with pytest.raises(TypeError):
+            make()
 
 
 @kinds
@@ -290,6 +357,12 @@ def test_use_from_finalisers(path):
         "    def __del__(self):",
         "        self.lock.acquire(timeout=1), self.lock.release(), self.lock.locked(), repr(self.lock)",
         "        self.lock.acquire(timeout=1)",
+        "class Forgets:",
+        "    def __init__(self): self.hold = turnlock.RWLock(path, 'RWLock').read()",
+        "    def __del__(self): self.hold.release(), turnlock.RWLock(path, 'RWLock').read()",
+        "kept, one = Forgets(), Forgets()",
+        "one.itself = one",
+        "del one",
         "for make in (turnlock.Lock, turnlock.RLock, turnlock.TurnRing):",
         "    one = Careless(make)",
         "    one.itself = one",

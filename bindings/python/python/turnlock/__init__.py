@@ -6,7 +6,8 @@
     with accounts:
         ...  # one at a time, among all threads of all processes, in whatever language
 
-`Lock` and `RLock` are used as those of `threading`; `TurnRing` is a lock whose turn goes round; `lock` and `FileLock` are
+`Lock`, `RLock` and `Semaphore` are used as those of `threading`; `RWLock`, `RangeLock` and `KeyedLock` have readers and
+writers, of all, of a range, of a key; `TurnRing` is a lock whose turn goes round; `lock` and `FileLock` are
 used as the package filelock's; `turnlock.aio` has the forms for asyncio. A process that is killed with a lock leaves it to
 the next one, who is told (`previous_owner_died`).
 
@@ -23,6 +24,7 @@ if _native.abi_version != ABI_VERSION:
         "install the package anew"
     )
 
+from ._claims import BoundedSemaphore, KeyedLock, RangeLock, RWLock, Semaphore
 from ._errors import (
     ClosedError,
     DamagedError,
@@ -46,11 +48,13 @@ from ._errors import (
 from ._facts import Holder, PreviousOwner, Waiter
 from ._filelock import AcquireReturnProxy, FileLock, lock
 from ._locks import Lock, RLock, TurnRing
+from ._native import Hold
 
 __version__ = _native.version
 
 __all__ = [
     "AcquireReturnProxy",
+    "BoundedSemaphore",
     "ClosedError",
     "DamagedError",
     "DeadlockError",
@@ -58,8 +62,10 @@ __all__ = [
     "FileError",
     "FileLock",
     "FullError",
+    "Hold",
     "Holder",
     "InternalError",
+    "KeyedLock",
     "KindError",
     "Lock",
     "LockNotFoundError",
@@ -69,8 +75,11 @@ __all__ = [
     "NotRecoverableError",
     "PreviousOwner",
     "RLock",
+    "RWLock",
+    "RangeLock",
     "RecursionLimitError",
     "ReplacedError",
+    "Semaphore",
     "StillHeldError",
     "Timeout",
     "TurnRing",

@@ -150,6 +150,11 @@ CLASSES: dict[int, tuple[type[Error], int | None]] = {
     -29: (_OutOfMemory, None),
     -30: (FileError, _errno.EBUSY),
     -31: (RecursionLimitError, None),
+    -32: (_InvalidArgument, None),
+    -33: (NotOwnerError, None),
+    -34: (_InvalidArgument, None),
+    -35: (_InvalidArgument, None),
+    -36: (_InvalidArgument, None),
 }
 
 # What to do, where the library's own words speak of its other languages.

@@ -14,49 +14,42 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _filelock, _locks, _native
+from . import _claims, _filelock, _locks, _native
 from ._errors import Timeout
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Lock", "TurnRing", "FileLock"]
+__all__ = ["Lock", "TurnRing", "RWLock", "Semaphore", "BoundedSemaphore", "RangeLock", "KeyedLock", "FileLock"]
 
 
-async def _acquire(lock: _native.Exclusive, blocking: bool = True, timeout: float = -1) -> bool:
-    """Acquires `lock`, in a thread of its own if that takes a wait."""
-    if lock.acquire(blocking=False):
-        return True
-    if not blocking or timeout == 0:
-        return False
+async def _wait_for(wait: _native.Wait, timeout: float, give_back: Callable[[Any], None]) -> Any:
+    """Has a thread of its own wait, and gives what it got. What comes for nobody any more is given back."""
     loop = asyncio.get_running_loop()
-    wait = lock._wait()
-    done: asyncio.Future[bool] = loop.create_future()
+    done: asyncio.Future[Any] = loop.create_future()
 
-    def tell(acquired: bool, error: BaseException | None) -> None:
-        if done.done():
-            return
+    def tell(got: Any, error: BaseException | None) -> None:
         if error is not None:
             done.set_exception(error)
         else:
-            done.set_result(acquired)
+            done.set_result(got)
 
     def work() -> None:
-        acquired, failed = False, None
+        got, failed = None, None
         try:
-            acquired = wait.acquire(timeout)
+            got = wait.acquire(timeout)
         except BaseException as error:
             failed = error
         try:
-            loop.call_soon_threadsafe(tell, acquired, failed)
+            loop.call_soon_threadsafe(tell, got, failed)
         except RuntimeError:
             # The loop is closed: nobody is left who would release it.
-            if acquired:
-                lock._give_back()
+            if got:
+                give_back(got)
 
     threading.Thread(target=work, name="turnlock wait", daemon=True).start()
     try:
@@ -72,8 +65,17 @@ async def _acquire(lock: _native.Exclusive, blocking: bool = True, timeout: floa
             except BaseException:
                 break
         if done.exception() is None and done.result():
-            lock._give_back()
+            give_back(done.result())
         raise
+
+
+async def _acquire(lock: _native.Exclusive, blocking: bool = True, timeout: float = -1) -> bool:
+    """Acquires `lock`, in a thread of its own if that takes a wait."""
+    if lock.acquire(blocking=False):
+        return True
+    if not blocking or timeout == 0:
+        return False
+    return bool(await _wait_for(lock._wait(), timeout, lambda _: lock._give_back()))
 
 
 class _Async:
@@ -141,6 +143,135 @@ class TurnRing(_Async):
         if options.get("standing"):
             raise ValueError("a task cannot stand in a ring, since it has no participant of its own: leave standing out")
         self.lock = _locks.TurnRing(path, name, **options)
+
+
+class _Holding:
+    """What `RWLock.read` and its like give: awaited, or entered by `async with`, it is a `turnlock.Hold`."""
+
+    def __init__(self, lock: _native.Claimed, want: _claims.Want, blocking: bool, timeout: float) -> None:
+        self._lock, self._want, self._blocking, self._timeout = lock, want, blocking, timeout
+        self._hold: _native.Hold | None = None
+
+    async def _take(self) -> _native.Hold:
+        hold = self._lock._take(self._want, False, -1)
+        if hold is None and self._blocking and self._timeout != 0:
+            hold = await _wait_for(self._lock._wait(self._want), self._timeout, lambda hold: hold._give_back())
+        if hold is None:
+            raise Timeout(self._lock.path)
+        return hold
+
+    def __await__(self) -> Generator[Any, None, _native.Hold]:
+        return self._take().__await__()
+
+    async def __aenter__(self) -> _native.Hold:
+        self._hold = await self._take()
+        return self._hold
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._hold is not None:
+            self._hold.release()
+
+
+class RWLock:
+    """`turnlock.RWLock` for asyncio: `async with lock.read():`. `Hold.upgrade` waits; say `blocking=False` there.
+
+    >>> import asyncio, os, tempfile, turnlock.aio
+    >>> path = os.path.join(tempfile.mkdtemp(), "app.lock")
+    >>> async def main():
+    ...     accounts = turnlock.aio.RWLock(path, "accounts")
+    ...     async with accounts.read(), accounts.read():
+    ...         print("both read")
+    >>> asyncio.run(main())
+    both read
+    """
+
+    def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
+        self.lock = _claims.RWLock(path, name, **options)
+
+    def read(self, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Reads beside others that do."""
+        return _Holding(self.lock, ("read",), blocking, timeout)
+
+    def upgradable(self, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Reads, and may write later."""
+        return _Holding(self.lock, ("upgradable",), blocking, timeout)
+
+    def write(self, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Writes, beside nobody."""
+        return _Holding(self.lock, ("write",), blocking, timeout)
+
+
+class RangeLock:
+    """`turnlock.RangeLock` for asyncio."""
+
+    def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
+        self.lock = _claims.RangeLock(path, name, **options)
+
+    def read(self, first: int = 0, end: int | None = None, *, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Reads a range, beside others that do."""
+        return _Holding(self.lock, ("range", False, *_claims._range(first, end)), blocking, timeout)
+
+    def write(self, first: int = 0, end: int | None = None, *, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Writes a range, beside nobody in it."""
+        return _Holding(self.lock, ("range", True, *_claims._range(first, end)), blocking, timeout)
+
+
+class KeyedLock:
+    """`turnlock.KeyedLock` for asyncio."""
+
+    def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
+        self.lock = _claims.KeyedLock(path, name, **options)
+
+    def read(self, key: str | bytes, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Reads what a key stands for, beside others that do."""
+        return _Holding(self.lock, ("key", False, _claims._key(key)), blocking, timeout)
+
+    def write(self, key: str | bytes, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Writes what a key stands for, beside nobody with the same key."""
+        return _Holding(self.lock, ("key", True, _claims._key(key)), blocking, timeout)
+
+
+class Semaphore:
+    """`turnlock.Semaphore` for asyncio."""
+
+    def __init__(self, path: Any, name: str = "default", value: int = 1, **options: Any) -> None:
+        self.lock = _claims.Semaphore(path, name, value, **options)
+        self._holds: list[_native.Hold] = []
+
+    def take(self, permits: int = 1, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Takes so many permits at once, as a `Hold`."""
+        return _Holding(self.lock, ("permits", permits), blocking, timeout)
+
+    async def acquire(self) -> bool:
+        """Acquires a permit. If the task is cancelled while it waits, nothing of the wait is left in the queue."""
+        self._holds.append(await self.take())
+        return True
+
+    def release(self) -> None:
+        """Gives a permit back, from any task. ValueError if this object has none."""
+        if not self._holds:
+            raise ValueError("Semaphore released too many times: this object has acquired no permit")
+        self._holds.pop().release()
+
+    async def __aenter__(self) -> None:
+        await self.acquire()
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+class BoundedSemaphore(Semaphore):
+    """The same as `Semaphore`."""
 
 
 class FileLock:
