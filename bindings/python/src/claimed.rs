@@ -1,7 +1,7 @@
 //! `turnlock.RWLock`, `Semaphore`, `RangeLock` and `KeyedLock`: several hold them at a time, so what is held is an object of
 //! its own, a `Hold`.
 
-use crate::any::{Limit, OpenLock, Plan, Want};
+use crate::any::{AnyGuard, Limit, OpenLock, Plan, Want};
 use crate::arguments::{Blocking, limit};
 use crate::error::{OrRaise, raise};
 use crate::file::locked;
@@ -44,7 +44,8 @@ fn want(of: &Bound<PyTuple>) -> PyResult<Want> {
 
 impl Claimed {
     fn open(&self, py: Python) -> PyResult<Arc<OpenLock>> {
-        locked(&self.lock).clone().ok_or(Error::Closed).or_raise(py)
+        let lock = locked(&self.lock).clone();
+        lock.ok_or(Error::Closed).or_raise(py)
     }
 
     fn acquire(&self, py: Python, want: &Want, limit: Limit) -> PyResult<Option<Held>> {
@@ -200,8 +201,17 @@ impl Hold {
         Self { held: Mutex::new(Some(held)) }
     }
 
+    fn with_guard<R>(
+        &self,
+        act: impl FnOnce(&mut AnyGuard<'static>) -> turnlock::Result<R>,
+    ) -> turnlock::Result<R> {
+        let mut held = locked(&self.held);
+        held.as_mut().ok_or(Error::NotOwner).and_then(Held::guard).and_then(act)
+    }
+
     fn take(&self, py: Python) -> PyResult<Held> {
-        locked(&self.held).take_if(|held| held.is_ours()).ok_or(Error::NotOwner).or_raise(py)
+        let held = locked(&self.held).take_if(|held| held.is_ours());
+        held.ok_or(Error::NotOwner).or_raise(py)
     }
 }
 
@@ -247,7 +257,7 @@ impl Hold {
     /// "read", "upgradable" or "write" of a reader/writer lock; else `None`.
     #[getter]
     fn mode(&self) -> Option<&'static str> {
-        locked(&self.held).as_mut().and_then(|held| held.guard().ok().and_then(|guard| guard.mode()))
+        self.with_guard(|guard| Ok(guard.mode())).ok().flatten()
     }
 
     /// Has an upgradable one become the writer, when the readers beside it have gone. Returns whether that was in time; if
@@ -284,35 +294,29 @@ impl Hold {
     /// The fencing token of this acquisition; `None` once it was released.
     #[getter]
     fn fencing_token(&self) -> Option<u64> {
-        let mut held = locked(&self.held);
-        held.as_mut().and_then(|held| held.guard().ok().map(|guard| guard.acquired().fencing_token))
+        self.with_guard(|guard| Ok(guard.acquired().fencing_token)).ok()
     }
 
     /// Whether it came from a writer that died: look at the data before trusting them.
     #[getter]
     fn previous_owner_died(&self) -> bool {
-        let mut held = locked(&self.held);
-        held.as_mut().is_some_and(|held| held.guard().is_ok_and(|guard| guard.acquired().previous_owner_died))
+        self.with_guard(|guard| Ok(guard.acquired().previous_owner_died)).unwrap_or(false)
     }
 
     /// Who died, where `previous_owner_died`; else `None`.
     #[getter]
     fn previous_owner<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let owner = locked(&self.held).as_mut().and_then(|held| held.guard().ok()?.previous_owner());
+        let owner = self.with_guard(|guard| Ok(guard.previous_owner())).ok().flatten();
         owner.map(|owner| facts::previous_owner(py, owner)).transpose()
     }
 
     /// Says that the data that a dead owner left are in order again.
     fn mark_consistent(&self, py: Python) -> PyResult<()> {
-        let mut held = locked(&self.held);
-        let held = held.as_mut().ok_or(Error::NotOwner);
-        held.and_then(Held::guard).and_then(|guard| guard.mark_consistent()).or_raise(py)
+        self.with_guard(|guard| guard.mark_consistent()).or_raise(py)
     }
 
     /// Returns whether somebody waits for what it holds.
     fn is_contended(&self, py: Python) -> PyResult<bool> {
-        let mut held = locked(&self.held);
-        let held = held.as_mut().ok_or(Error::NotOwner);
-        held.and_then(Held::guard).map(|guard| guard.is_contended()).or_raise(py)
+        self.with_guard(|guard| Ok(guard.is_contended())).or_raise(py)
     }
 }

@@ -50,7 +50,8 @@ impl State {
 impl Exclusive {
     /// The lock, for a call that does without the state.
     fn lock(&self, py: Python) -> PyResult<Arc<OpenLock>> {
-        locked(&self.state).lock().cloned().or_raise(py)
+        let lock = locked(&self.state).lock().cloned();
+        lock.or_raise(py)
     }
 
     /// Keeps what was acquired. The object may have been closed meanwhile.
@@ -72,8 +73,8 @@ impl Exclusive {
     fn acquire_within(&self, py: Python, limit: Limit) -> PyResult<bool> {
         let lock = {
             let mut state = locked(&self.state);
-            let lock = state.lock().or_raise(py)?;
-            match Held::now(lock, &Want::Whole) {
+            let now = state.lock().and_then(|lock| Held::now(lock, &Want::Whole));
+            match now {
                 Ok(held) if state.held.is_none() => {
                     state.held = Some(held);
                     return Ok(true);
@@ -83,13 +84,11 @@ impl Exclusive {
                     return self.keep(py, held).map(|()| true);
                 }
                 Err(Error::WouldBlock) if limit == Limit::Never => return Ok(false),
-                Err(Error::WouldBlock) => lock.clone(),
-                Err(error) => {
-                    drop(state);
-                    return Err(raise(py, error));
-                }
+                Err(Error::WouldBlock) => state.lock().cloned(),
+                Err(error) => Err(error),
             }
         };
+        let lock = lock.or_raise(py)?;
         match Held::wait(py, &lock, &Want::Whole, limit) {
             Ok(held) => self.keep(py, held).map(|()| true),
             Err(Error::TimedOut) => Ok(false),
@@ -232,15 +231,15 @@ impl Exclusive {
 
     /// Closes the file. Done by itself when the object is no longer used. An error while it holds the lock.
     fn close(&self, py: Python) -> PyResult<()> {
-        let lock = {
+        let closed = {
             let mut state = locked(&self.state);
             if state.held().is_ok() {
-                return Err(raise(py, Error::StillHeld));
+                Err(Error::StillHeld)
+            } else {
+                Ok((state.lock.take(), state.held.take()))
             }
-            (state.lock.take(), state.held.take())
         };
-        drop(lock);
-        Ok(())
+        closed.map(drop).or_raise(py)
     }
 
     /// Leaves a turn ring: what the calling thread stands in is passed over until its next turn is asked for.

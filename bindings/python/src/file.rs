@@ -49,7 +49,8 @@ pub struct OpenFile {
 
 static FILES: Mutex<Vec<Weak<SharedFile>>> = Mutex::new(Vec::new());
 
-/// Nothing below panics while it has one of these; a poisoned one is as good as any.
+/// Locks what the calls of this process share. Nobody may make an exception, call Python or give up the GIL while it has one of
+/// these: another thread would wait for it, with the GIL. A poisoned one is as good as any.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -106,7 +106,8 @@ impl State {
 
 impl Recursive {
     fn lock(&self, py: Python) -> PyResult<Arc<OpenLock>> {
-        locked(&self.state).lock().cloned().or_raise(py)
+        let lock = locked(&self.state).lock().cloned();
+        lock.or_raise(py)
     }
 
     #[inline]
@@ -117,8 +118,8 @@ impl Recursive {
                 owned.count += 1;
                 return Ok(true);
             }
-            let lock = state.lock().or_raise(py)?;
-            match Owned::acquire(lock, Limit::Never) {
+            let now = state.lock().and_then(|lock| Owned::acquire(lock, Limit::Never));
+            match now {
                 Ok(owned) => {
                     let stale = state.owned.replace(owned);
                     drop(state);
@@ -126,13 +127,11 @@ impl Recursive {
                     return Ok(true);
                 }
                 Err(Error::WouldBlock) if limit == Limit::Never => return Ok(false),
-                Err(Error::WouldBlock) => lock.clone(),
-                Err(error) => {
-                    drop(state);
-                    return Err(raise(py, error));
-                }
+                Err(Error::WouldBlock) => state.lock().cloned(),
+                Err(error) => Err(error),
             }
         };
+        let lock = lock.or_raise(py)?;
         match py.detach(|| Owned::acquire(&lock, limit)) {
             Ok(owned) => self.keep(py, owned).map(|()| true),
             Err(Error::TimedOut) => Ok(false),
@@ -264,7 +263,8 @@ impl Recursive {
     /// Acquires it as often as it was before `_release_save`.
     fn _acquire_restore(&self, py: Python, count: usize) -> PyResult<()> {
         self.acquire_within(py, Limit::Forever)?;
-        locked(&self.state).owned().map(|owned| owned.count = count).or_raise(py)
+        let restored = locked(&self.state).owned().map(|owned| owned.count = count);
+        restored.or_raise(py)
     }
 
     /// The fencing token of what this thread has, larger than all before it; `None` if it has nothing.
@@ -335,12 +335,12 @@ impl Recursive {
         let closed = {
             let mut state = locked(&self.state);
             if state.owned().is_ok() {
-                return Err(raise(py, Error::StillHeld));
+                Err(Error::StillHeld)
+            } else {
+                Ok((state.owned.take(), state.lock.take()))
             }
-            (state.owned.take(), state.lock.take())
         };
-        drop(closed);
-        Ok(())
+        closed.map(drop).or_raise(py)
     }
 
     /// The absolute path of the lock file.

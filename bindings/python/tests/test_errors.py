@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import sys
 import threading
 
 import pytest
@@ -416,3 +417,39 @@ def test_no_reference_is_lost_or_kept(what, path):
         lock._wait() if what == "native" else lock.acquire(timeout=0) and lock.release()
     gc.collect()
     assert sys.getrefcount(lock) == before
+
+
+@pytest.mark.parametrize("make", [*KINDS, turnlock.RWLock])
+def test_errors_in_many_threads(make, path):
+    """An exception is made by Python code, in the midst of which other threads run: nothing may be locked meanwhile."""
+    lock, closed = make(path), make(path)
+    closed.close()
+    interval = sys.getswitchinterval()
+    names = ("release", "abandon", "mark_consistent", "is_contended", "holders")
+    acts = [getattr(each, name) for each in (lock, closed) for name in names if hasattr(each, name)]
+    acts += [closed.reset, closed.close]
+    if make is turnlock.RWLock:
+        hold = lock.read()
+        hold.release()
+        acts += [hold.release, hold.mark_consistent, hold.is_contended, hold.downgrade, closed.read]
+    else:
+        acts += [closed.acquire, closed.locked, closed.__enter__]
+
+    def err():
+        for _ in range(300):
+            for act in acts:
+                try:
+                    act()
+                except turnlock.Error:
+                    pass
+
+    threads = [threading.Thread(target=err) for _ in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+    finally:
+        sys.setswitchinterval(interval)
