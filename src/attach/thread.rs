@@ -166,9 +166,12 @@ fn find_where(
             let attachment = place.attachment.get();
             // A handler that came between has left another one there, or the same.
             compiler_fence(SeqCst);
+            if !is_it(place) {
+                continue;
+            }
             // SAFETY: as in `cached_attachment`.
-            if is_it(place)
-                && let Some(attachment) = unsafe { attachment.as_ref() }
+            let attachment = unsafe { attachment.as_ref() };
+            if let Some(attachment) = attachment
                 && is_such(attachment)
             {
                 return Some(attachment);
