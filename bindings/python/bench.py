@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What `with lock: pass` costs, with nobody else there and between two processes, beside the locks that Python has.
+"""What `with lock: pass` costs, beside the locks that Python has: processor time with nobody else there, and how often two
+processes enter that share it.
 
     python bench.py [--quick]
 
@@ -48,6 +49,13 @@ class CtypesLock:
         self.unlock(self.handle)
 
 
+class Each:
+    """What is to be called for each `with`."""
+
+    def __init__(self, call):
+        self.call = call
+
+
 def candidates():
     """The locks, by name; those that cannot be had are named."""
     yield "threading.Lock", threading.Lock()
@@ -55,6 +63,11 @@ def candidates():
     yield "threading.RLock", threading.RLock()
     yield "turnlock.RLock", turnlock.RLock(PATH, "recursive")
     yield "multiprocessing.Lock", multiprocessing.Lock()
+    yield "threading.Semaphore", threading.Semaphore()
+    yield "multiprocessing.Semaphore", multiprocessing.Semaphore()
+    yield "turnlock.Semaphore", turnlock.Semaphore(PATH, "semaphore")
+    yield "turnlock.RWLock, read()", Each(turnlock.RWLock(PATH, "rwlock").read)
+    yield "turnlock.RWLock, write()", Each(turnlock.RWLock(PATH, "rwlock").write)
     yield "turnlock.TurnRing", turnlock.TurnRing(PATH, "ring")
     # In a file of its own: from then on the thread is without the shortest way in that file.
     shared = turnlock.Lock(PATH + ".shared")
@@ -78,10 +91,17 @@ def candidates():
         print("skipped: filelock is not installed")
 
 
+def timer_of(lock):
+    """Counts processor time, which is the same on a busy machine; as nobody waits, no other time passes."""
+    if isinstance(lock, Each):
+        return timeit.Timer("with lock(): pass", globals={"lock": lock.call}, timer=time.thread_time)
+    return timeit.Timer("with lock: pass", globals={"lock": lock}, timer=time.thread_time)
+
+
 def uncontended(rounds):
-    """Nanoseconds of a `with lock: pass`, by name."""
+    """Nanoseconds of processor time of a `with lock: pass`, by name."""
     locks = dict(candidates())
-    timers = {name: timeit.Timer("with lock: pass", globals={"lock": lock}) for name, lock in locks.items()}
+    timers = {name: timer_of(lock) for name, lock in locks.items()}
     times = {name: [] for name in locks}
     for _ in range(rounds):
         for name, timer in timers.items():
@@ -118,7 +138,7 @@ def main():
     quick = "--quick" in sys.argv[1:]
     times = uncontended(5 if quick else 41)
     unit = times["threading.Lock"]
-    print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors; with lock: pass, nobody else there")
+    print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors; processor time of with lock: pass, nobody else there")
     for name, time_of_it in times.items():
         print(f"  {name:<48} {time_of_it:10.0f} ns   {time_of_it / unit:7.2f} x threading.Lock")
     ours = times["turnlock.Lock"]
