@@ -155,7 +155,7 @@ fn what_a_thread_does_not_want_any_more_takes_no_slot() {
         let held: Vec<_> = (0..60).map(|key: u32| lock.write(key.to_le_bytes()).unwrap()).collect();
         assert_eq!(slots(), 60);
         drop(held);
-        assert!(slots() < 8, "{}", slots());
+        assert!(slots() <= 4, "{}", slots());
     }
     let all: Vec<_> = (0..64).map(|key: u32| lock.write(key.to_le_bytes()).unwrap()).collect();
     assert!(matches!(lock.write("one more"), Err(Error::ParticipantsFull { .. })));
