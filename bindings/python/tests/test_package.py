@@ -74,7 +74,8 @@ def test_the_package_is_typed():
 def test_the_stubs_say_what_the_modules_have(tmp_path):
     pytest.importorskip("mypy")
     # Elsewhere, so that it is the installed package that is looked at.
-    done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "turnlock"], capture_output=True, text=True, cwd=tmp_path, timeout=55)
+    command = [sys.executable, "-m", "mypy.stubtest", "turnlock"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=55)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
