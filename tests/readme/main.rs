@@ -86,7 +86,7 @@ fn anchors(page: &str) -> Vec<String> {
 fn every_link_within_the_repository_leads_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut links = 0;
-    for folder in ["", "docs", "spec", "examples", "examples/relay", "fuzz"] {
+    for folder in ["", "bindings/python", "docs", "spec", "examples", "examples/relay", "fuzz"] {
         for entry in fs::read_dir(root.join(folder)).unwrap() {
             let page = entry.unwrap().path();
             if page.extension().is_none_or(|ending| ending != "md") {

@@ -1,0 +1,89 @@
+"""Locks between processes that are nothing but a memory-mapped file.
+
+    import turnlock
+
+    accounts = turnlock.Lock("app.lock", "accounts")  # created if it is not there
+    with accounts:
+        ...  # one at a time, among all threads of all processes, in whatever language
+
+`Lock`, `RLock` and `Semaphore` are used as those of `threading`; `RWLock`, `RangeLock` and `KeyedLock` have readers and
+writers, of all, of a range, of a key; `TurnRing` is a lock whose turn goes round; `lock` and `FileLock` are
+used as the package filelock's; `turnlock.aio` has the forms for asyncio. A process that is killed with a lock leaves it to
+the next one, who is told (`previous_owner_died`).
+
+There is no `Condition`, `Event` or `Barrier`: Python's own over these locks are for the threads of one process only.
+"""
+
+from . import _native
+
+# The native half is of the same package, unless an installation went wrong.
+ABI_VERSION = 3
+if _native.abi_version != ABI_VERSION:
+    raise ImportError(
+        f"turnlock: the native half has ABI version {_native.abi_version}, and {ABI_VERSION} is needed: "
+        "install the package anew"
+    )
+
+from ._claims import BoundedSemaphore, KeyedLock, RangeLock, RWLock, Semaphore
+from ._errors import (
+    ClosedError,
+    DamagedError,
+    DeadlockError,
+    Error,
+    FileError,
+    FullError,
+    InternalError,
+    KindError,
+    LockNotFoundError,
+    LockPermissionError,
+    NotInconsistentError,
+    NotOwnerError,
+    NotRecoverableError,
+    RecursionLimitError,
+    ReplacedError,
+    StillHeldError,
+    Timeout,
+    WaitCancelledError,
+)
+from ._facts import Holder, PreviousOwner, Waiter
+from ._filelock import AcquireReturnProxy, FileLock, lock
+from ._locks import Lock, RLock, TurnRing
+from ._native import Hold
+
+__version__ = _native.version
+
+__all__ = [
+    "AcquireReturnProxy",
+    "BoundedSemaphore",
+    "ClosedError",
+    "DamagedError",
+    "DeadlockError",
+    "Error",
+    "FileError",
+    "FileLock",
+    "FullError",
+    "Hold",
+    "Holder",
+    "InternalError",
+    "KeyedLock",
+    "KindError",
+    "Lock",
+    "LockNotFoundError",
+    "LockPermissionError",
+    "NotInconsistentError",
+    "NotOwnerError",
+    "NotRecoverableError",
+    "PreviousOwner",
+    "RLock",
+    "RWLock",
+    "RangeLock",
+    "RecursionLimitError",
+    "ReplacedError",
+    "Semaphore",
+    "StillHeldError",
+    "Timeout",
+    "TurnRing",
+    "WaitCancelledError",
+    "Waiter",
+    "lock",
+]

@@ -1,0 +1,43 @@
+"""What is known of a lock: named tuples that the native half makes."""
+
+from typing import NamedTuple
+
+
+class PreviousOwner(NamedTuple):
+    """Who died holding the lock."""
+
+    label: str
+    """What it called itself: `label=`, or the name of its program."""
+    pid: int
+    """Its process."""
+    thread: int
+    """Its thread, as the kernel numbers it."""
+    fencing_token: int
+    """The fencing token that it had."""
+
+
+class Holder(NamedTuple):
+    """Who holds the lock."""
+
+    label: str
+    pid: int
+    thread: int
+    fencing_token: int
+    life: str
+    """"alive", "stopped", "dead" (the next one is told) or "unknown"."""
+    for_seconds: float | None
+    """For how long, to a few milliseconds; None if it came just now."""
+
+
+class Waiter(NamedTuple):
+    """Who waits for the lock."""
+
+    label: str
+    pid: int
+    thread: int
+    state: str
+    """"queued", "standing by" (it still lets others pass), "standing" (on a ring, not waiting now) or "unknown"."""
+    life: str
+    """"alive", "stopped", "dead" or "unknown"."""
+    for_seconds: float | None
+    """For how long, to a few microseconds; None if it came just now."""

@@ -1,0 +1,358 @@
+"""The locks for asyncio: they block no event loop, and a wait that is cancelled leaves nothing in the queue.
+
+    import asyncio, turnlock.aio
+
+    async def transfer():
+        async with turnlock.aio.Lock("app.lock", "accounts"):
+            ...
+
+A lock that is free is acquired at once, in the event loop's thread. One that is not is waited for in a thread of its own,
+for as long as the wait lasts; each wait has a participant of its own in the lock file (`participants=`, 128 if not said).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from . import _claims, _filelock, _locks, _native
+from ._errors import Timeout
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Lock", "TurnRing", "RWLock", "Semaphore", "BoundedSemaphore", "RangeLock", "KeyedLock", "FileLock"]
+
+
+async def _wait_for(wait: _native.Wait, timeout: float, give_back: Callable[[Any], None]) -> Any:
+    """Has a thread of its own wait, and gives what it got. What comes for nobody any more is given back."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def tell(got: Any, error: BaseException | None) -> None:
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(got)
+
+    def work() -> None:
+        got, failed = None, None
+        try:
+            got = wait.acquire(timeout)
+        except BaseException as error:
+            failed = error
+        try:
+            loop.call_soon_threadsafe(tell, got, failed)
+        except RuntimeError:
+            # The loop is closed: nobody is left who would release it.
+            if got:
+                give_back(got)
+
+    threading.Thread(target=work, name="turnlock wait", daemon=True).start()
+    try:
+        return await asyncio.shield(done)
+    except asyncio.CancelledError:
+        wait.cancel()
+        # The thread is done within microseconds, with the lock or without it. Whoever cancels again has to wait, too.
+        while not done.done():
+            try:
+                await asyncio.shield(done)
+            except asyncio.CancelledError:
+                continue
+            except BaseException:
+                break
+        if done.exception() is None and done.result():
+            give_back(done.result())
+        raise
+
+
+async def _acquire(lock: _native.Exclusive, blocking: bool = True, timeout: float = -1) -> bool:
+    """Acquires `lock`, in a thread of its own if that takes a wait."""
+    if lock.acquire(blocking=False):
+        return True
+    if not blocking or timeout == 0:
+        return False
+    return bool(await _wait_for(lock._wait(), timeout, lambda _: lock._give_back()))
+
+
+class _Async:
+    """What the forms for asyncio have in common: `lock` is the native one under it."""
+
+    lock: _native.Exclusive
+
+    async def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Acquires the lock, waiting at most `timeout` seconds (-1: as long as it takes). Returns whether it was acquired.
+
+        If the task is cancelled while it waits, nothing of the wait is left in the queue.
+        """
+        return await _acquire(self.lock, blocking, timeout)
+
+    def release(self) -> None:
+        """Releases the lock, from any task."""
+        self.lock.release()
+
+    def locked(self) -> bool:
+        """Returns whether anybody holds the lock, in this process or another."""
+        return self.lock.locked()
+
+    async def __aenter__(self) -> Self:
+        await self.acquire()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def __getattr__(self, name: str) -> Any:
+        # What needs no waiting: fencing_token, previous_owner_died, mark_consistent and so on.
+        if name.startswith("_") or name == "lock":
+            raise AttributeError(name)
+        return getattr(self.lock, name)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.{type(self).__qualname__} of {self.lock!r}>"
+
+
+class Lock(_Async):
+    """`turnlock.Lock` for asyncio. Made with the same arguments; what needs no waiting is as there.
+
+    >>> import asyncio, os, tempfile, turnlock.aio
+    >>> path = os.path.join(tempfile.mkdtemp(), "app.lock")
+    >>> async def main():
+    ...     async with turnlock.aio.Lock(path, "accounts") as accounts:
+    ...         return accounts.previous_owner_died
+    >>> asyncio.run(main())
+    False
+    """
+
+    def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
+        self.lock = _locks.Lock(path, name, **options)
+
+
+class TurnRing(_Async):
+    """`turnlock.TurnRing` for asyncio, on demand: each wait takes part until its turn is over."""
+
+    def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
+        if options.get("standing"):
+            raise ValueError("a task cannot stand in a ring, since it has no participant of its own: leave standing out")
+        self.lock = _locks.TurnRing(path, name, **options)
+
+
+class _Holding:
+    """What `RWLock.read` and its like give: awaited, or entered by `async with`, it is a `turnlock.Hold`."""
+
+    def __init__(self, lock: _native.Claimed, want: _claims.Want, blocking: bool, timeout: float) -> None:
+        self._lock, self._want, self._blocking, self._timeout = lock, want, blocking, timeout
+        self._hold: _native.Hold | None = None
+
+    async def _take(self) -> _native.Hold:
+        hold = self._lock._take(self._want, False, -1)
+        if hold is None and self._blocking and self._timeout != 0:
+            hold = await _wait_for(self._lock._wait(self._want), self._timeout, lambda hold: hold._give_back())
+        if hold is None:
+            raise Timeout(self._lock.path)
+        return hold
+
+    def __await__(self) -> Generator[Any, None, _native.Hold]:
+        return self._take().__await__()
+
+    async def __aenter__(self) -> _native.Hold:
+        self._hold = await self._take()
+        return self._hold
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._hold is not None:
+            self._hold.release()
+
+
+class RWLock:
+    """`turnlock.RWLock` for asyncio: `async with lock.read():`. `Hold.upgrade` waits; say `blocking=False` there.
+
+    >>> import asyncio, os, tempfile, turnlock.aio
+    >>> path = os.path.join(tempfile.mkdtemp(), "app.lock")
+    >>> async def main():
+    ...     accounts = turnlock.aio.RWLock(path, "accounts")
+    ...     async with accounts.read(), accounts.read():
+    ...         print("both read")
+    >>> asyncio.run(main())
+    both read
+    """
+
+    def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
+        self.lock = _claims.RWLock(path, name, **options)
+
+    def read(self, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Reads beside others that do."""
+        return _Holding(self.lock, ("read",), blocking, timeout)
+
+    def upgradable(self, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Reads, and may write later."""
+        return _Holding(self.lock, ("upgradable",), blocking, timeout)
+
+    def write(self, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Writes, beside nobody."""
+        return _Holding(self.lock, ("write",), blocking, timeout)
+
+
+class RangeLock:
+    """`turnlock.RangeLock` for asyncio."""
+
+    def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
+        self.lock = _claims.RangeLock(path, name, **options)
+
+    def read(self, first: int = 0, end: int | None = None, *, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Reads a range, beside others that do."""
+        return _Holding(self.lock, ("range", False, *_claims._range(first, end)), blocking, timeout)
+
+    def write(self, first: int = 0, end: int | None = None, *, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Writes a range, beside nobody in it."""
+        return _Holding(self.lock, ("range", True, *_claims._range(first, end)), blocking, timeout)
+
+
+class KeyedLock:
+    """`turnlock.KeyedLock` for asyncio."""
+
+    def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
+        self.lock = _claims.KeyedLock(path, name, **options)
+
+    def read(self, key: str | bytes, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Reads what a key stands for, beside others that do."""
+        return _Holding(self.lock, ("key", False, _claims._key(key)), blocking, timeout)
+
+    def write(self, key: str | bytes, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Writes what a key stands for, beside nobody with the same key."""
+        return _Holding(self.lock, ("key", True, _claims._key(key)), blocking, timeout)
+
+
+class Semaphore:
+    """`turnlock.Semaphore` for asyncio."""
+
+    def __init__(self, path: Any, name: str = "default", value: int = 1, **options: Any) -> None:
+        self.lock = _claims.Semaphore(path, name, value, **options)
+        self._holds: list[_native.Hold] = []
+
+    def take(self, permits: int = 1, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Takes so many permits at once, as a `Hold`."""
+        return _Holding(self.lock, ("permits", permits), blocking, timeout)
+
+    async def acquire(self) -> bool:
+        """Acquires a permit. If the task is cancelled while it waits, nothing of the wait is left in the queue."""
+        self._holds.append(await self.take())
+        return True
+
+    def release(self) -> None:
+        """Gives a permit back, from any task. ValueError if this object has none."""
+        if not self._holds:
+            raise ValueError("Semaphore released too many times: this object has acquired no permit")
+        self._holds.pop().release()
+
+    async def __aenter__(self) -> None:
+        await self.acquire()
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+class BoundedSemaphore(Semaphore):
+    """The same as `Semaphore`."""
+
+
+class FileLock:
+    """filelock's `AsyncFileLock`, over turnlock: `async with FileLock("build.lock"):`.
+
+    One object holds the lock once, however often it acquires it: `acquire` counts, and the last `release` releases.
+    """
+
+    def __init__(
+        self, lock_file: Any, timeout: float = -1, mode: int = 0o644, *, blocking: bool = True, poll_interval: float = 0.05
+    ) -> None:
+        # Checks the arguments as well.
+        self._plan = _filelock.FileLock(lock_file, timeout, mode, False, blocking=blocking, poll_interval=poll_interval)
+        self._lock: _locks.Lock | None = None
+        self._counter = 0
+
+    @property
+    def lock_file(self) -> str:
+        """The path, as it was given."""
+        return self._plan.lock_file
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether this object has the lock."""
+        return self._counter > 0
+
+    @property
+    def lock_counter(self) -> int:
+        """How often this object has acquired the lock without releasing it."""
+        return self._counter
+
+    async def acquire(
+        self, timeout: float | None = None, poll_interval: float | None = None, *, blocking: bool | None = None
+    ) -> "_Release":
+        """Acquires the lock, or counts once more; `turnlock.Timeout` if the time passes first."""
+        seconds = _filelock._seconds(timeout, self._plan.timeout)
+        if self._counter == 0:
+            if self._lock is None:
+                plan = self._plan
+                self._lock = _locks.Lock(plan._path, _filelock.NAME, death_policy="release", mode=plan._permissions)
+            waits = self._plan.blocking if blocking is None else blocking
+            if not await _acquire(self._lock, waits, seconds):
+                raise Timeout(self.lock_file)
+            self._counter = 0
+        self._counter += 1
+        return _Release(self.release)
+
+    async def release(self, force: bool = False) -> None:
+        """Counts back; the last time, or with `force`, the lock is released. Nothing if it is not held."""
+        if self._counter == 0:
+            return
+        self._counter = 0 if force else self._counter - 1
+        if self._counter == 0 and self._lock is not None:
+            self._lock.release()
+
+    async def __aenter__(self) -> Self:
+        await self.acquire()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.release()
+
+
+class _Release:
+    """What `FileLock.acquire` returns: an asynchronous context manager that releases the lock at its end."""
+
+    def __init__(self, release: Callable[[], Awaitable[None]]) -> None:
+        self._release = release
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._release()

@@ -1,0 +1,176 @@
+//! The lock file under a lock object: how it is opened, and the participants that this process has in it.
+
+use crate::thread;
+use pyo3::{exceptions::PyValueError, prelude::*};
+use std::{
+    fs,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+use turnlock::{DeathPolicy, Error, LockFile, Participant};
+
+/// What a lock object was made with, beside its kind: enough to make it once more in another process.
+#[derive(Clone, Default)]
+pub struct FileOptions {
+    /// Absolute.
+    pub path: PathBuf,
+    pub participants: Option<u32>,
+    pub locks: Option<u32>,
+    pub mode: Option<u32>,
+    pub group: Option<u32>,
+    pub label: Option<String>,
+    pub must_exist: bool,
+}
+
+/// How many participants that belong to no thread are kept for the next wait that needs one.
+const SPARE_AT_MOST: usize = 4;
+
+/// A lock file of this process, whichever lock objects refer to it.
+pub struct SharedFile {
+    /// Device and inode.
+    identity: (u64, u64),
+    spare: Mutex<Vec<Arc<Slot>>>,
+}
+
+/// A participant, with the process that it belongs to.
+pub struct Slot {
+    pub participant: Participant,
+    pub process: u64,
+}
+
+/// A lock file as one lock object has it open.
+pub struct OpenFile {
+    pub file: LockFile,
+    pub shared: Arc<SharedFile>,
+    pub options: FileOptions,
+}
+
+static FILES: Mutex<Vec<Weak<SharedFile>>> = Mutex::new(Vec::new());
+
+/// Locks what the calls of this process share. Nobody may make an exception, call Python or give up the GIL while it has one of
+/// these: another thread would wait for it, with the GIL. A poisoned one is as good as any.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SharedFile {
+    /// The one of the file that `path` names. Should it name another file than the one that was opened a moment ago,
+    /// `Slot`s of the wrong file are found, and refused by turnlock: see [`OpenFile::slot_of_thread`].
+    fn at(path: &Path) -> std::io::Result<Arc<Self>> {
+        let metadata = fs::metadata(path)?;
+        let identity = (metadata.dev(), metadata.ino());
+        let mut files = locked(&FILES);
+        files.retain(|file| file.strong_count() > 0);
+        if let Some(file) = files.iter().filter_map(Weak::upgrade).find(|file| file.identity == identity) {
+            return Ok(file);
+        }
+        let file = Arc::new(Self { identity, spare: Mutex::default() });
+        files.push(Arc::downgrade(&file));
+        Ok(file)
+    }
+}
+
+impl FileOptions {
+    /// Opens the file, or creates it, without the GIL: that may wait for others that create it.
+    pub fn open(self, py: Python) -> turnlock::Result<OpenFile> {
+        let mut options = LockFile::options();
+        options.participants(self.participants.unwrap_or(0)).locks(self.locks.unwrap_or(0));
+        options.must_exist(self.must_exist).interrupted_by(thread::is_wait_to_end);
+        if let Some(mode) = self.mode {
+            options.mode(mode);
+        }
+        if let Some(group) = self.group {
+            options.group(group);
+        }
+        if let Some(label) = &self.label {
+            options.label(label);
+        }
+        let file = py.detach(|| options.open(&self.path))?;
+        let shared = SharedFile::at(&self.path)
+            .map_err(|source| Error::System { what: format!("{}: stat", self.path.display()), source })?;
+        Ok(OpenFile { file, shared, options: self })
+    }
+}
+
+impl OpenFile {
+    fn attach(&self) -> turnlock::Result<Arc<Slot>> {
+        let mut options = self.file.participant_options();
+        if let Some(label) = &self.options.label {
+            options.label(label);
+        }
+        Ok(Arc::new(Slot { participant: options.open()?, process: thread::process() }))
+    }
+
+    /// Runs `act` with the calling thread's participant in this file, which is attached at the thread's first lock and
+    /// detached when the thread ends.
+    pub fn with_slot_of_thread<R>(
+        &self,
+        act: impl FnOnce(&Arc<Slot>) -> turnlock::Result<R>,
+    ) -> turnlock::Result<R> {
+        thread::with_slot(&self.shared, || self.attach(), act)
+    }
+
+    /// A participant that no thread uses now: for a thread whose own one is taking, or has, the same lock; and for waits
+    /// that another thread may cancel.
+    pub fn spare_slot(&self) -> turnlock::Result<Arc<Slot>> {
+        let process = thread::process();
+        loop {
+            match locked(&self.shared.spare).pop() {
+                // A forked child remembers those of its parent.
+                Some(slot) if slot.process != process => {}
+                Some(slot) => return Ok(slot),
+                None => return self.attach(),
+            }
+        }
+    }
+
+    /// Takes a participant of [`OpenFile::spare_slot`] back.
+    pub fn spare(&self, slot: Arc<Slot>) {
+        slot.participant.clear_cancel();
+        let mut spare = locked(&self.shared.spare);
+        if spare.len() < SPARE_AT_MOST && slot.process == thread::process() {
+            spare.push(slot);
+        }
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        // The last one: this thread has no more use for its slot. Other threads notice at their next lock, or end.
+        if Arc::strong_count(&self.shared) == 1 {
+            thread::forget(&self.shared);
+        }
+    }
+}
+
+/// Makes a path absolute, as it has to be for a child that has another working directory.
+pub fn absolute(path: PathBuf) -> PyResult<PathBuf> {
+    if path.as_os_str().is_empty() {
+        return Err(PyValueError::new_err("path is empty: name the lock file"));
+    }
+    if path.as_os_str().as_bytes().contains(&0) {
+        return Err(PyValueError::new_err("path has a NUL in it, as no file's can: name the lock file"));
+    }
+    Ok(std::path::absolute(path)?)
+}
+
+/// A death policy by its name.
+pub fn death_policy(name: &str) -> PyResult<DeathPolicy> {
+    match name {
+        "inform" => Ok(DeathPolicy::Inform),
+        "release" => Ok(DeathPolicy::Release),
+        _ => Err(PyValueError::new_err(format!(
+            "death_policy is 'inform' (the next holder repairs the data and says mark_consistent) or 'release' (it is \
+             told, and that is all), not {name:?}"
+        ))),
+    }
+}
+
+/// A time in seconds, such as a patience.
+pub fn seconds(what: &str, seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        PyValueError::new_err(format!("{what} is a number of seconds, 0 or more, and not {seconds}"))
+    })
+}

@@ -1,0 +1,43 @@
+//! The native half of the Python package `turnlock`: its classes without their documentation, which is in Python.
+//!
+//! | module | its job |
+//! |---|---|
+//! | `thread` | what belongs to a thread: its number, its participants, signals |
+//! | `file` | lock files and the participants of this process in them |
+//! | `any` | a lock of any kind, and its guard |
+//! | `hold` | an acquisition |
+//! | `plan`, `arguments` | what constructors and `acquire` are given |
+//! | `error`, `facts` | errors and what is known of a lock, as Python's objects |
+//! | `exclusive` | `Lock` and `TurnRing` |
+//! | `recursive` | `RLock` |
+//! | `claimed` | `RWLock`, `Semaphore`, `RangeLock`, `KeyedLock` |
+//! | `wait` | waits that another thread may cancel, for asyncio |
+
+mod any;
+mod arguments;
+mod claimed;
+mod error;
+mod exclusive;
+mod facts;
+mod file;
+mod hold;
+mod plan;
+mod recursive;
+mod thread;
+mod wait;
+
+use pyo3::prelude::*;
+
+// With the GIL: what is kept between its calls is in order only as long as one thread has it, and a child may be forked
+// in between. On a free-threaded interpreter the import switches it on.
+#[pymodule(gil_used = true)]
+fn _native(module: &Bound<PyModule>) -> PyResult<()> {
+    thread::prepare(module.py())?;
+    module.add("abi_version", turnlock::capi::turnlock_abi_version())?;
+    module.add("version", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<exclusive::Exclusive>()?;
+    module.add_class::<recursive::Recursive>()?;
+    module.add_class::<claimed::Claimed>()?;
+    module.add_class::<claimed::Hold>()?;
+    module.add_class::<wait::Wait>()
+}

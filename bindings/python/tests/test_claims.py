@@ -1,0 +1,311 @@
+"""Locks that several may have at a time: reader/writer locks, semaphores, ranges, keys."""
+
+import asyncio
+import itertools
+import multiprocessing
+import os
+import pickle
+import signal
+import tempfile
+import threading
+import unittest
+from test import lock_tests
+
+import pytest
+import turnlock
+import turnlock.aio
+from children import PATIENCE, program, until
+
+
+class FreshSemaphore:
+    """Each call makes a semaphore of its own name."""
+
+    path = os.path.join(tempfile.mkdtemp(), "app.lock")
+    numbers = itertools.count()
+
+    def __call__(self, value=1):
+        name = f"semaphore {next(self.numbers)}"
+        return turnlock.BoundedSemaphore(self.path, name, value, locks=4096, participants=256)
+
+
+class SemaphoreTests(lock_tests.BoundedSemaphoreTests):
+    semtype = FreshSemaphore()
+
+    @unittest.skip("how many permits are free is other processes' business: the repr says which semaphore it is")
+    def test_repr(self):
+        pass
+
+
+def in_a_thread(act):
+    result = []
+    thread = threading.Thread(target=lambda: result.append(act()))
+    thread.start()
+    thread.join(PATIENCE)
+    return result[0]
+
+
+def is_free(take):
+    """Whether what `take` takes can be had at once."""
+    try:
+        take(blocking=False).release()
+    except turnlock.Timeout:
+        return False
+    return True
+
+
+def test_readers_beside_each_other_and_a_writer_beside_nobody(path):
+    lock = turnlock.RWLock(path)
+    with lock.read() as one, lock.read() as two:
+        assert one.mode == "read" and two.held and in_a_thread(lambda: is_free(lock.read))
+        assert not is_free(lock.write)
+    assert not one.held and one.mode is None and one.fencing_token is None
+    with lock.write() as hold:
+        assert hold.mode == "write" and hold.fencing_token
+        for take in (lock.read, lock.upgradable, lock.write):
+            assert not is_free(take)
+            with pytest.raises(turnlock.Timeout):
+                take(timeout=0.01)
+    assert is_free(lock.write) and lock.waiters() == []
+
+
+def test_upgrade_and_downgrade(path):
+    lock = turnlock.RWLock(path)
+    with lock.upgradable() as hold:
+        assert hold.mode == "upgradable" and is_free(lock.read) and not is_free(lock.upgradable)
+        reader = lock.read()
+        assert not hold.upgrade(blocking=False) and not hold.upgrade(timeout=0.02) and hold.mode == "upgradable"
+        threading.Timer(0.05, reader.release).start()
+        assert hold.upgrade(timeout=PATIENCE) and hold.mode == "write" and not is_free(lock.read)
+        hold.downgrade(upgradable=True)
+        assert hold.mode == "upgradable" and is_free(lock.read)
+        assert hold.upgrade()
+        hold.downgrade()
+        assert hold.mode == "read" and is_free(lock.read) and is_free(lock.upgradable)
+        with pytest.raises(ValueError):
+            hold.upgrade()
+        assert hold.mode == "read"
+    assert is_free(lock.write)
+
+
+def test_another_thread_releases(path):
+    lock = turnlock.RWLock(path)
+    hold = lock.write()
+    in_a_thread(hold.release)
+    with pytest.raises(turnlock.NotOwnerError):
+        hold.release()
+    assert is_free(lock.write)
+
+
+@pytest.mark.parametrize("mode", ["read", "write"])
+def test_a_dead_reader_is_nothing_and_a_dead_writer_is_told(mode, path):
+    with program(f"hold = turnlock.RWLock({path!r}).{mode}()", "print('in')", "sys.stdin.read()") as child:
+        assert child.stdout.readline() == "in\n"
+        child.kill()
+        child.wait(PATIENCE)
+    lock = turnlock.RWLock(path)
+    with lock.write(timeout=PATIENCE) as hold:
+        assert hold.previous_owner_died == (mode == "write")
+        if mode == "write":
+            assert hold.previous_owner.pid == child.pid
+            hold.mark_consistent()
+    with lock.write() as hold:
+        assert not hold.previous_owner_died
+
+
+@pytest.mark.parametrize("end", ["abandon", "forget"])
+def test_a_writer_that_abandons_it_is_told_of(end, path):
+    lock = turnlock.RWLock(path)
+    hold = lock.write()
+    if end == "abandon":
+        hold.abandon()
+    del hold
+    with lock.write(timeout=PATIENCE) as hold:
+        assert hold.previous_owner_died
+        hold.mark_consistent()
+
+
+def test_semaphores_count(path):
+    semaphore = turnlock.Semaphore(path, "workers", 3)
+    assert [semaphore.acquire(blocking=False) for _ in range(4)] == [True, True, True, False]
+    assert not semaphore.acquire(timeout=0.01)
+    in_a_thread(lambda: semaphore.release(2))
+    with semaphore.take(2), pytest.raises(turnlock.Timeout):
+        semaphore.take(1, timeout=0.01)
+    semaphore.release()
+    with pytest.raises(ValueError, match="too many"):
+        semaphore.release()
+    for wrong in (0, -1):
+        with pytest.raises(ValueError):
+            semaphore.release(wrong)
+    semaphore.resize(1)
+    assert turnlock.Semaphore(path, "workers").permits == 1
+    with semaphore:
+        assert not semaphore.acquire(blocking=False)
+
+
+def test_bad_permits(path):
+    for value, error in [(0, ValueError), (-1, ValueError), (2**32, ValueError), ("two", TypeError)]:
+        with pytest.raises(error):
+            turnlock.Semaphore(path, "semaphore", value)
+    semaphore = turnlock.Semaphore(path, "semaphore", 2)
+    for permits, error in [(0, ValueError), (3, ValueError), (-1, OverflowError), ("two", TypeError), (None, TypeError)]:
+        with pytest.raises(error):
+            semaphore.take(permits, timeout=0)
+    for permits, error in [(0, ValueError), (-1, OverflowError), (2**40, OverflowError), ("two", TypeError)]:
+        with pytest.raises(error):
+            semaphore.resize(permits)
+    for arguments, error in [((False, 1), ValueError), ((True, "soon"), TypeError), (("yes",), TypeError), ((True, 1e300), OverflowError)]:
+        with pytest.raises(error):
+            semaphore.acquire(*arguments)
+    for n, error in [(0, ValueError), (-1, ValueError), (3, ValueError), ("two", TypeError), (1.5, TypeError)]:
+        with pytest.raises(error):
+            semaphore.release(n)
+
+
+def test_the_permits_of_a_dead_process_come_back(path):
+    lines = [f"semaphore = turnlock.Semaphore({path!r}, value=2)", "semaphore.acquire(), semaphore.acquire()", "print('in')"]
+    with program(*lines, "sys.stdin.read()") as child:
+        assert child.stdout.readline() == "in\n"
+        semaphore = turnlock.Semaphore(path)
+        assert not semaphore.acquire(blocking=False)
+        child.kill()
+        assert semaphore.acquire(timeout=PATIENCE) and semaphore.acquire(timeout=PATIENCE)
+        semaphore.release(2)
+
+
+def test_ranges(path):
+    records = turnlock.RangeLock(path)
+    with records.write(0, 10), records.write(10, 20), records.read(20), records.read(25, 30):
+        for first, end in ((9, 11), (0, 1), (15, None)):
+            with pytest.raises(turnlock.Timeout):
+                records.read(first, end, timeout=0.01)
+        with pytest.raises(turnlock.Timeout):
+            records.write(29, blocking=False)
+        assert len(records.holders()) == 4
+    with records.write():
+        pass
+    for wrong, error in [((5, 5), ValueError), ((5, 4), ValueError), ((-1,), ValueError), (("a",), TypeError)]:
+        with pytest.raises(error):
+            records.read(*wrong)
+
+
+def test_keys(path):
+    users = turnlock.KeyedLock(path)
+    with users.write("ada"), users.write(b"grace"), users.read("mary"), users.read("mary"):
+        for key in ("ada", "grace", "mary"):
+            with pytest.raises(turnlock.Timeout):
+                users.write(key, timeout=0.01)
+    with users.write("ada"):
+        pass
+    for wrong in (None, 7, ["ada"]):
+        with pytest.raises(TypeError):
+            users.read(wrong)
+
+
+MAKERS = [turnlock.RWLock, turnlock.Semaphore, turnlock.RangeLock, turnlock.KeyedLock]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_objects_are_pickled_and_closed(make, path):
+    lock = make(path, "one", participants=17)
+    copy = pickle.loads(pickle.dumps(lock))
+    assert type(copy) is make and copy.__getnewargs_ex__() == lock.__getnewargs_ex__()
+    assert make.__name__ in repr(lock)
+    lock.close()
+    assert lock.closed
+    with pytest.raises(turnlock.ClosedError):
+        lock.holders()
+    with pytest.raises(turnlock.KindError):
+        turnlock.Lock(path, "one")
+
+
+def read_number(lock, path, times):
+    for _ in range(times):
+        with lock.write():
+            number = int(open(path).read())
+            with open(path, "w") as file:
+                file.write(str(number + 1))
+        with lock.read():
+            int(open(path).read())
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_exclude_each_other(method, path, tmp_path):
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+    lock = turnlock.RWLock(path)
+    context = multiprocessing.get_context(method)
+    processes = [context.Process(target=read_number, args=(lock, str(counter), 50)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    assert counter.read_text() == "150"
+
+
+def test_a_forked_child_holds_nothing_of_its_parents(path):
+    lock, semaphore = turnlock.RWLock(path, "rwlock"), turnlock.Semaphore(path, "semaphore")
+    semaphore.acquire()
+    hold = lock.write()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            for act, error in [(hold.release, turnlock.NotOwnerError), (semaphore.release, ValueError)]:
+                with pytest.raises(error):
+                    act()
+            status = int(hold.held or is_free(lock.read) or semaphore.acquire(blocking=False))
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    hold.release()
+    semaphore.release()
+
+
+def run(main):
+    async def within():
+        await asyncio.wait_for(main(), PATIENCE)
+
+    asyncio.run(within())
+
+
+def test_tasks(path):
+    async def main():
+        lock, users = turnlock.aio.RWLock(path, "rwlock"), turnlock.aio.KeyedLock(path, "users")
+        semaphore, records = turnlock.aio.Semaphore(path, "workers", 2), turnlock.aio.RangeLock(path, "records")
+        async with lock.read() as hold, lock.read(), users.write("ada"), records.write(0, 5), records.read(5), semaphore, semaphore:
+            assert hold.mode == "read"
+            waits = [lock.write(), users.read("ada"), records.write(4, 6), semaphore.take()]
+            tasks = [asyncio.ensure_future(wait._take()) for wait in waits]
+            while not all(each.waiters() for each in (lock.lock, users.lock, records.lock, semaphore.lock)):
+                await asyncio.sleep(0.001)
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            assert not any(each.waiters() for each in (lock.lock, users.lock, records.lock, semaphore.lock))
+            with pytest.raises(turnlock.Timeout):
+                await lock.write(timeout=0.02)
+        waiting = asyncio.ensure_future(lock.write()._take())
+        (await waiting).release()
+        with pytest.raises(ValueError):
+            semaphore.release()
+
+    run(main)
+
+
+def test_ctrl_c_ends_a_wait_and_leaves_nothing_in_the_queue(path):
+    lock = turnlock.RWLock(path)
+    lines = [
+        f"lock = turnlock.RWLock({path!r})",
+        "print('waits')",
+        "try: lock.write()",
+        "except KeyboardInterrupt: print('interrupted', lock.waiters())",
+    ]
+    with lock.read(), program(*lines) as child:
+        child.stdout.readline()
+        until(lambda: lock.waiters(), "the waiter is seen")
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted []\n"
