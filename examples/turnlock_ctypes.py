@@ -1,10 +1,12 @@
 """The plain C ABI through ctypes, with nothing to install: as much of it as the Python examples need.
 
-A lock of either kind, "mutex" or "ring", in a file:
+A lock of a kind, "mutex", "ring" or "rwlock", in a file:
 
     with opened("app.lock", "me", "mutex", "accounts") as accounts:
         with accounts.turn() as (fencing_token, owner_dead):
             ...
+
+A rwlock has `shared()` and `exclusive()` in the place of `turn()`.
 
 The environment variable TURNLOCK_LIBRARY says where libturnlock.so is, if the system does not find it by its name.
 """
@@ -105,9 +107,11 @@ def load_library():
         "turnlock_file_close": [c_void_p],
         "turnlock_ring_leave": [c_void_p],
     }
-    for kind in ("mutex", "ring"):
+    locks = {"mutex": ["lock"], "ring": ["lock"], "rwlock": ["lock_shared", "lock_exclusive"]}
+    for kind, words in locks.items():
         functions[f"turnlock_{kind}_open"] = [c_void_p, c_char_p, c_void_p, POINTER(c_void_p)]
-        functions[f"turnlock_{kind}_lock"] = [c_void_p, POINTER(Acquired)]
+        for word in words:
+            functions[f"turnlock_{kind}_{word}"] = [c_void_p, POINTER(Acquired)]
         functions[f"turnlock_{kind}_previous_owner"] = [c_void_p, POINTER(PreviousOwner)]
         for word in ("close", "unlock", "abandon", "mark_consistent"):
             functions[f"turnlock_{kind}_{word}"] = [c_void_p]
@@ -147,7 +151,7 @@ ctrl_c = CtrlC()
 
 
 class Lock:
-    """A mutex or a ring that is open."""
+    """A mutex, a ring or a rwlock that is open."""
 
     def __init__(self, library, kind, handle):
         self.library, self.kind, self.handle = library, kind, handle
@@ -156,12 +160,24 @@ class Lock:
         """The function of this name for this kind of lock: `turnlock_mutex_unlock` is `call("unlock")` of a mutex."""
         return getattr(self.library, f"turnlock_{self.kind}_{word}")(self.handle, *arguments)
 
-    @contextmanager
     def turn(self):
         """Waits for our turn; gives the fencing token, and whether the previous owner died in its own."""
+        return self.held("lock")
+
+    def shared(self):
+        """Waits to read, beside others that do; gives the last writer's fencing token, and whether a writer died."""
+        return self.held("lock_shared")
+
+    def exclusive(self):
+        """Waits to write; gives the fencing token, and whether a writer died."""
+        return self.held("lock_exclusive")
+
+    @contextmanager
+    def held(self, lock):
+        """Holds the lock, taken by this call."""
         acquired = Acquired()
         with ctrl_c.ends_waits():
-            status = self.call("lock", byref(acquired))
+            status = self.call(lock, byref(acquired))
         try:
             if ctrl_c.pressed:  # too late for the wait
                 raise KeyboardInterrupt

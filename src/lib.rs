@@ -81,6 +81,33 @@
 //! switch for each acquisition; after it waiters are served in the order of their arrival, and what is left to wait is,
 //! for each one ahead, a wake-up and a section. A mutex with no patience is strictly first come first served.
 //!
+//! # Other kinds of locks
+//!
+//! A [`RwLock`] is held by several that read, or by one that writes; a [`Semaphore`] by as many as it has permits for; a
+//! [`RangeLock`] and a [`KeyedLock`] by one for each range of numbers, or key, or by several that read it. All are first
+//! come first served among those that stand in each other's way, and survive deaths as a [`Mutex`] does: who only reads, or
+//! has permits, leaves nothing to repair; of one that dies while it writes to a part, only those are told who hold that part.
+//!
+//! ```
+//! # let folder = tempfile::tempdir()?;
+//! # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+//! let cache = file.rwlock("cache")?;
+//! let reader = cache.read()?; // others may read
+//! drop(reader);
+//! let writer = cache.write()?; // alone
+//! let reader = writer.downgrade()?; // nobody wrote in between
+//!
+//! let jobs = file.semaphore_options().permits(4).open("jobs")?;
+//! let two = jobs.acquire(2)?; // of four; they come back if we die
+//!
+//! let rows = file.range_lock("rows")?;
+//! let both = rows.write_all([100..200, 900..1000])?; // several at once, without deadlock
+//! let users = file.keyed_lock("users")?;
+//! let ada = users.write("ada")?;
+//! # drop((reader, two, both, ada));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! A [`TurnRing`] is for programs that take turns: whoever had the turn gets it again only after everybody else that wants
 //! it.
 //!
@@ -135,6 +162,8 @@ pub mod inspect;
 mod kind;
 #[cfg(not(any(loom, shuttle)))]
 mod layout;
+#[cfg(not(any(loom, shuttle)))]
+pub mod message;
 #[cfg(not(any(loom, shuttle)))]
 mod os;
 #[cfg(not(any(loom, shuttle)))]

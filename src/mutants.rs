@@ -91,11 +91,27 @@ pub enum Mutant {
     NoFenceToRevokeReaders,
     /// A dead reader passes for a dead owner.
     DeadReaderIsOwnerDead,
+    /// By messages: one enters Lamport's queue without waiting for acknowledgements.
+    NoAcknowledgement,
+    /// By messages: whoever passes the token on sends it to the next two that ask for it.
+    TokenTwice,
+    /// By messages: when somebody departs, what others have asked for is forgotten.
+    RequestForgotten,
+    /// By messages: one that has given up keeps the token when it comes.
+    TokenStranded,
+    /// By messages: what a process remembers of Misra's tokens is a number modulo n + 1, not which token had it.
+    CountersLiteral,
+    /// By messages: a token of more than two that was made anew judges at once, by what is remembered of its namesake.
+    NoFirstRound,
+    /// Permits of a dead participant do not come back.
+    PermitNeverReturned,
+    /// What a dead participant held of a range lock or a keyed lock is not written down.
+    DeadPartNotRecorded,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 39] = [
+    pub const ALL: [Mutant; 47] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -135,6 +151,14 @@ impl Mutant {
         Mutant::NoLookForUpgrade,
         Mutant::NoFenceToRevokeReaders,
         Mutant::DeadReaderIsOwnerDead,
+        Mutant::NoAcknowledgement,
+        Mutant::TokenTwice,
+        Mutant::RequestForgotten,
+        Mutant::TokenStranded,
+        Mutant::CountersLiteral,
+        Mutant::NoFirstRound,
+        Mutant::PermitNeverReturned,
+        Mutant::DeadPartNotRecorded,
     ];
 }
 

@@ -119,7 +119,7 @@ pub fn clear_dead_claims(view: View, region: usize) {
     let lock = FileLock::new(view, region);
     let words = lock.lock.words;
     if words.dead_parts.load(Relaxed) != 0 {
-        (0..view.slots_bound()).for_each(|slot| lock.dead_claim(slot).clear());
+        (0..lock.lock.cells.len()).for_each(|slot| lock.dead_claim(slot).clear());
         words.dead_parts.store(0, Relaxed);
     }
 }

@@ -12,6 +12,7 @@ use crate::algorithm::{
     Place, Protocol,
     bakery::Registers,
     claim::{ClaimCell, InCells, Mode},
+    eviction::PassedOver,
     ownership::Health,
 };
 use crate::error::{Error, Result};
@@ -47,11 +48,18 @@ where
             return Err(site.overwritten(Overwritten::Number { slot: me, value }));
         };
         let claims = lock.queue().1;
+        // Who is before it though it would have kept it out was passed over, and may wait for us to be outside.
+        let mut passed = PassedOver::NONE;
+        lock.queue().each_before(me, number, |slot, place| {
+            if place != Place::Choosing {
+                passed.insert(slot);
+            }
+        });
         claims.set_how(me, Mode::Upgrading, self.claim.weight);
         lock.shared_bias().upgrade();
         let mut waiter = site.waiter(limit, 0, true);
-        let alone =
-            QueueWait::go_on(self, &mut waiter, number).and_then(|()| have_all_outside(self, &mut waiter));
+        let alone = QueueWait::go_on(self, &mut waiter, number, passed)
+            .and_then(|()| have_all_outside(self, &mut waiter));
         if alone.is_err() && !site.is_ours() {
             return alone.map(|()| 0);
         }

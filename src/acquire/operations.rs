@@ -53,7 +53,7 @@ impl<S: Site> Attempt<S> {
             Health::Consistent => {
                 let owner_dead = self.site.lock().has_dead_part(self.claim);
                 if owner_dead && self.config.release_on_death {
-                    self.site.lock().mark_parts_consistent(self.claim);
+                    self.site.lock().mark_parts_consistent(self.claim, true);
                 }
                 Ok(Acquisition { token, owner_dead })
             }
@@ -71,7 +71,7 @@ impl<S: Site> Attempt<S> {
         }
         let token = self.enter(limit)?;
         self.site.lock().ownership().mark_consistent();
-        self.site.lock().mark_parts_consistent(self.claim);
+        self.site.lock().mark_parts_consistent(self.claim, false);
         Ok(Acquisition { token, owner_dead: false })
     }
 
@@ -142,7 +142,7 @@ impl<S: Site> Attempt<S> {
         match self.nature() {
             Nature::Reader | Nature::Upgradable => Err(Error::NotExclusive),
             Nature::Permits => Ok(false),
-            Nature::Part => Ok(lock.mark_parts_consistent(self.claim)),
+            Nature::Part => Ok(lock.mark_parts_consistent(self.claim, false)),
             Nature::Alone => {
                 let inconsistent = self.health() == Health::Inconsistent;
                 if inconsistent {

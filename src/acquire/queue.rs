@@ -110,10 +110,16 @@ pub struct QueueWait<'a, S: Site> {
 }
 
 impl<'a, S: Site> QueueWait<'a, S> {
-    /// Waits until nobody is before `number`, by which the participant is inside already, and wants more.
-    pub fn go_on(attempt: &'a Attempt<S>, waiter: &'a mut S::Waiter, number: u64) -> Result<()> {
+    /// Waits until nobody but those that it `passed` over is before `number`, by which the participant is inside already,
+    /// and wants more.
+    pub fn go_on(
+        attempt: &'a Attempt<S>,
+        waiter: &'a mut S::Waiter,
+        number: u64,
+        passed: PassedOver,
+    ) -> Result<()> {
         waiter.queue_for_good();
-        QueueWait { attempt, waiter, passed: PassedOver::NONE }.reach_the_head(number).map(drop)
+        QueueWait { attempt, waiter, passed }.reach_the_head(number).map(drop)
     }
 
     /// [`acquire`], with what the doorway said.

@@ -66,8 +66,9 @@ pub trait Lock: Copy {
     fn has_dead_part(&self, _claim: <Self::Claims as Claims>::Claim) -> bool {
         false
     }
-    /// Marks those parts consistent that dead participants held and `claim` covers. Returns whether there were any.
-    fn mark_parts_consistent(&self, _claim: <Self::Claims as Claims>::Claim) -> bool {
+    /// Marks those parts consistent that dead participants held and `claim` covers; where a death needs no repair, also those
+    /// that it only conflicts with. Returns whether there were any.
+    fn mark_parts_consistent(&self, _claim: <Self::Claims as Claims>::Claim, _needs_no_repair: bool) -> bool {
         false
     }
     /// Writes the owner-dead notice for a ring that something else than turnlock wrote over.

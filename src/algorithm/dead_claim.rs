@@ -1,14 +1,17 @@
 //! What a participant held that died while it held a part of a lock, until somebody has looked after that part.
 //!
-//! A dead holder of a whole lock makes the lock inconsistent ([`super::ownership`]). One that held a range or a key makes only that
-//! part so: its reaper writes the part into the slot, and whoever holds a part of the lock that conflicts with it is told, until
-//! one that holds all of it exclusively marks it consistent. The slot may be another participant's by then; should that one
-//! die too, the two parts become one that holds both (of two keys: everything), so nothing is forgotten.
+//! A dead holder of a whole lock makes the lock inconsistent ([`super::ownership`]). One that held a range or a key makes only
+//! that part so: its reaper writes the part down, and whoever holds a part of the lock that conflicts with it is told, until
+//! one that holds all of it exclusively marks it consistent. Each slot has a place for one; the reaper takes that of the
+//! dead one's slot or, where the part of an earlier death stands there still, another one. Where all places are taken, one of
+//! them becomes everything, so nothing is forgotten.
 //!
-//! | word | who writes it | when |
-//! |---|---|---|
-//! | `word`, `first`, `last` | who has the slot's byte lock | after a death: everything; then the part |
-//! | `word` | who holds all of the part exclusively | marking it consistent, by a compare-exchange |
+//! ```text
+//! NONE  ->  EVERYTHING (being written)  by a reaper, by a compare-exchange: the place is its own from here on
+//!       ->  PART                        by it, when the part is written; a death before that leaves everything
+//!       ->  NONE                        by who holds all of the part exclusively, by a compare-exchange
+//! ```
+//! A number in the word changes with each death, so that no exchange succeeds that was meant for an earlier one.
 
 use super::claim::Extent;
 use crate::sync::{
@@ -63,22 +66,34 @@ impl DeadClaim<'_> {
         self.read().map(|(_, part)| part)
     }
 
-    /// Writes down that the slot's participant died and held `part`. `together` says what holds both of two parts. Repeatable;
-    /// a death on the way leaves everything. With the slot's byte lock in hand.
-    pub fn record(&self, part: Extent, together: impl FnOnce(Extent, Extent) -> DeadPart) {
+    /// Writes `part` down, of a participant that died. Returns `false` if something stands here already.
+    pub fn record(&self, part: Extent) -> bool {
+        // Relaxed: what stands here matters only in the exchange.
         let before = self.word.load(Relaxed);
-        let all = match self.read() {
-            None => DeadPart::Of(part),
-            Some((_, DeadPart::Of(known))) => together(known, part),
-            Some((_, DeadPart::Everything)) => DeadPart::Everything,
-        };
         let number = (before & !KIND).wrapping_add(KIND + 1);
-        self.word.store(number | EVERYTHING, Release);
-        if let DeadPart::Of(part) = all {
+        // Acquire. Partner: the release in `mark_consistent`: our stores come after what was read of the last part.
+        let is_ours = before & KIND == NONE
+            && self.word.compare_exchange(before, number | EVERYTHING, Acquire, Relaxed).is_ok();
+        if is_ours {
+            // Partner: the fence in `read`: who reads one of these has the word before them.
             fence(Release);
             self.first.store(part.first, Relaxed);
             self.last.store(part.last, Relaxed);
             self.word.store(number | PART, Release);
+        }
+        is_ours
+    }
+
+    /// Makes what stands here everything.
+    pub fn record_everything(&self) {
+        loop {
+            let before = self.word.load(Relaxed);
+            let number = (before & !KIND).wrapping_add(KIND + 1);
+            let everything = before & KIND == EVERYTHING;
+            if everything || self.word.compare_exchange(before, number | EVERYTHING, Release, Relaxed).is_ok()
+            {
+                return;
+            }
         }
     }
 
@@ -101,25 +116,20 @@ impl DeadClaim<'_> {
 mod tests {
     use super::*;
 
-    fn hull(one: Extent, other: Extent) -> DeadPart {
-        DeadPart::Of(Extent { first: one.first.min(other.first), last: one.last.max(other.last) })
-    }
-
     #[test]
-    fn a_part_is_told_until_it_is_marked_and_two_become_one() {
+    fn a_part_is_told_until_it_is_marked() {
         let (word, first, last) = (AtomicU32::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let dead = DeadClaim { word: &word, first: &first, last: &last };
         assert_eq!(dead.get(), None);
-        dead.record(Extent { first: 3, last: 5 }, hull);
-        dead.record(Extent { first: 3, last: 5 }, hull);
-        assert_eq!(dead.get(), Some(DeadPart::Of(Extent { first: 3, last: 5 })));
+        let part = Extent { first: 3, last: 5 };
+        assert!(dead.record(part));
+        assert_eq!(dead.get(), Some(DeadPart::Of(part)));
+        assert!(!dead.record(Extent { first: 8, last: 9 }), "it is taken");
         assert!(!dead.mark_consistent(|_| false));
-        dead.record(Extent { first: 8, last: 9 }, hull);
-        assert_eq!(dead.get(), Some(DeadPart::Of(Extent { first: 3, last: 9 })));
-        assert!(dead.mark_consistent(|part| part == DeadPart::Of(Extent { first: 3, last: 9 })));
+        assert!(dead.mark_consistent(|found| found == DeadPart::Of(part)));
         assert_eq!(dead.get(), None);
-        dead.record(Extent { first: 1, last: 1 }, |_, _| DeadPart::Everything);
-        dead.record(Extent { first: 2, last: 2 }, |_, _| DeadPart::Everything);
+        assert!(dead.record(Extent { first: 1, last: 1 }));
+        dead.record_everything();
         assert_eq!(dead.get(), Some(DeadPart::Everything));
     }
 
@@ -127,7 +137,8 @@ mod tests {
     fn one_that_died_while_writing_leaves_everything() {
         let (word, first, last) = (AtomicU32::new(8 | EVERYTHING), AtomicU64::new(7), AtomicU64::new(7));
         let dead = DeadClaim { word: &word, first: &first, last: &last };
-        dead.record(Extent { first: 1, last: 1 }, hull);
+        assert!(!dead.record(Extent { first: 1, last: 1 }));
         assert_eq!(dead.get(), Some(DeadPart::Everything));
+        assert!(dead.mark_consistent(|found| found == DeadPart::Everything));
     }
 }

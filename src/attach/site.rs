@@ -149,7 +149,7 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         if <F::In<'a> as Claims>::ALWAYS_CONFLICT {
             self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
         } else {
-            self.lock.readers_policy().should_bias(clock::coarse_monotonic_ns())
+            self.lock.readers_policy().should_bias(clock::monotonic_ns())
         }
     }
 

@@ -166,9 +166,12 @@ fn find_where(
             let attachment = place.attachment.get();
             // A handler that came between has left another one there, or the same.
             compiler_fence(SeqCst);
+            if !is_it(place) {
+                continue;
+            }
             // SAFETY: as in `cached_attachment`.
-            if is_it(place)
-                && let Some(attachment) = unsafe { attachment.as_ref() }
+            let attachment = unsafe { attachment.as_ref() };
+            if let Some(attachment) = attachment
                 && is_such(attachment)
             {
                 return Some(attachment);
@@ -294,15 +297,18 @@ pub fn with_holding_attachment<R>(
     let done = act(more);
     let mut spare = 0;
     each_attachment(file, |attachment| spare += usize::from(!attachment.holds_any()));
-    if spare > SPARE && !more.holds_any() {
+    if spare > spare_in(file) && !more.holds_any() {
         let (signals, more) = (SignalsBlocked::new(), ptr::from_ref(more));
         detach(&signals, |attachment| ptr::eq(attachment, more));
     }
     done
 }
 
-/// So many slots in one file that hold nothing a thread keeps: to attach takes twenty microseconds.
-const SPARE: usize = 4;
+/// Returns how many slots in a file that hold nothing a thread keeps: to attach and detach takes twenty microseconds, and a
+/// slot that it keeps is no other participant's.
+fn spare_in(file: &OpenFile) -> usize {
+    (file.geometry().participants() as usize / 16).clamp(1, 64)
+}
 
 /// This thread's slot in `file`, to be kept by others too.
 pub fn thread_attachment(file: &Arc<OpenFile>) -> Result<Arc<Attachment>> {

@@ -99,14 +99,12 @@ pub unsafe extern "C" fn turnlock_keyedlock_close(keyedlock: *mut turnlock_keyed
 /// # Safety
 /// `key` is NULL, or readable for `size` bytes.
 pub(super) unsafe fn part_of(key: *const c_void, size: usize) -> Result<Extent> {
-    match NonNull::new(key.cast_mut()) {
-        None if size > 0 => Err(invalid("the key is NULL")),
-        None => Ok(extent_of_key([])),
-        // SAFETY: not NULL, and the caller's promise.
-        Some(key) => {
-            Ok(extent_of_key(unsafe { std::slice::from_raw_parts(key.cast::<u8>().as_ptr(), size) }))
-        }
-    }
+    let Some(key) = NonNull::new(key.cast_mut()) else {
+        return if size > 0 { Err(invalid("the key is NULL")) } else { Ok(extent_of_key([])) };
+    };
+    // SAFETY: not NULL, and the caller's promise.
+    let key = unsafe { std::slice::from_raw_parts(key.cast::<u8>().as_ptr(), size) };
+    Ok(extent_of_key(key))
 }
 
 /// Takes the key, the `key_size` bytes at `key` shared, beside others that do, waiting for the earlier ones that

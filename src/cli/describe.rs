@@ -3,7 +3,9 @@
 use super::escape;
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
-use turnlock::inspect::{Activity, Holder, Life, ParticipantStatus, Waiter, WaiterState};
+use turnlock::inspect::{
+    Activity, Claim, ClaimMode, Holder, Life, Part, ParticipantStatus, Waiter, WaiterState,
+};
 
 /// The style of what matters most.
 pub const STRONG: Style = Style::new().bold();
@@ -35,17 +37,48 @@ pub fn who(participant: &ParticipantStatus) -> String {
 /// and not when it died.
 pub fn holder(entry: &Holder) -> String {
     let who = who(&entry.participant);
+    let how = claim(&entry.claim).map(|claim| format!(" ({claim})")).unwrap_or_default();
     let time =
         entry.for_seconds.map(|seconds| (if entry.at_least { "at least " } else { "" }, span(seconds)));
     match (entry.participant.life, time) {
-        (Life::Dead, None) => format!("held by {who}, {BAD}dead{BAD:#}"),
+        (Life::Dead, None) => format!("held{how} by {who}, {BAD}dead{BAD:#}"),
         (Life::Dead, Some((least, span))) => {
-            format!("held by {who}, {BAD}dead{BAD:#}: it entered {least}{span} ago")
+            format!("held{how} by {who}, {BAD}dead{BAD:#}: it entered {least}{span} ago")
         }
         (_, time) => {
             let time = time.map(|(least, span)| format!(" for {least}{span}")).unwrap_or_default();
-            format!("held{time} by {who}{}", state(&entry.participant))
+            format!("held{how}{time} by {who}{}", state(&entry.participant))
         }
+    }
+}
+
+/// What of a lock somebody has, or wants, in a few words: "shared", "2 permits", "10-19, shared"; of what excludes
+/// everybody, and of a part that it excludes everybody from, nothing is said of that.
+pub fn claim(claim: &Claim) -> Option<String> {
+    let mode = match claim.mode {
+        ClaimMode::Exclusive => None,
+        ClaimMode::Shared => Some("shared"),
+        ClaimMode::Upgradable => Some("upgradable"),
+        ClaimMode::Upgrading => Some("upgrading"),
+        _ => Some("otherwise"),
+    };
+    match (claim.permits, claim.part, mode) {
+        (Some(1), ..) => Some("1 permit".into()),
+        (Some(permits), ..) => Some(format!("{permits} permits")),
+        (None, Some(of), None) => Some(part(of)),
+        (None, Some(of), Some(mode)) => Some(format!("{}, {mode}", part(of))),
+        (None, None, mode) => mode.map(str::to_owned),
+    }
+}
+
+/// A part of a lock: a range as --range takes it, or the beginning of a key's hash, which is in full in JSON.
+pub fn part(part: Part) -> String {
+    match part {
+        Part::Range { first, last: u64::MAX } => format!("{first}-"),
+        Part::Range { first, last } if first == last => first.to_string(),
+        Part::Range { first, last } => format!("{first}-{last}"),
+        Part::Key(hash) => format!("key {:08x}…", hash >> 96),
+        _ => "everything".into(),
     }
 }
 

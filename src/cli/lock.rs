@@ -1,21 +1,33 @@
 //! A lock of a file, whichever its kind, as the commands take it.
 
+use super::wanted::Wanted;
 use std::time::Duration;
 use turnlock::{
-    Acquired, DEFAULT_PATIENCE, DeathPolicy, Error, LockFile, Mutex, Participant, ParticipantGuard,
-    PreviousOwner, Result, RingAlgorithm, TurnParticipantGuard, TurnRing,
+    Acquired, DEFAULT_PATIENCE, DeathPolicy, Error, KeyParticipantGuard, KeyedLock, LockFile, Mutex,
+    Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock, RangeParticipantGuard,
+    Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard, RwLockWriteParticipantGuard, Semaphore,
+    TurnParticipantGuard, TurnRing,
 };
 
 /// A named lock.
 pub enum Lock {
     Mutex(Mutex),
     Ring(TurnRing),
+    RwLock(RwLock),
+    Semaphore(Semaphore),
+    Ranges(RangeLock),
+    Keys(KeyedLock),
 }
 
-/// A lock that is held.
+/// A lock that is held, or a part of it.
 pub enum Guard<'a> {
     Mutex(ParticipantGuard<'a>),
     Ring(TurnParticipantGuard<'a>),
+    Reader(RwLockReadParticipantGuard<'a>),
+    Writer(RwLockWriteParticipantGuard<'a>),
+    Permits(ParticipantPermits<'a>),
+    Range(RangeParticipantGuard<'a>),
+    Key(KeyParticipantGuard<'a>),
 }
 
 /// What a lock must be, or is to be if it is created now.
@@ -43,110 +55,222 @@ pub enum OnDeath {
 }
 
 /// How a lock is to be opened.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     pub algorithm: Option<Algorithm>,
     pub step: Option<u32>,
     pub patience: Option<Duration>,
     pub on_death: OnDeath,
+    pub wanted: Wanted,
     pub must_exist: bool,
 }
 
-impl Lock {
-    /// The lock called `name`. If no algorithm is asked for: whatever it is, and a mutex if it is created now.
-    pub fn open(file: &LockFile, name: &str, options: OpenOptions) -> Result<Self> {
-        let death_policy = match options.on_death {
+impl OpenOptions {
+    fn death_policy(&self) -> DeathPolicy {
+        match self.on_death {
             OnDeath::Inform => DeathPolicy::Inform,
             OnDeath::Release => DeathPolicy::Release,
-        };
-        let mut ring = file.ring_options();
-        ring.death_policy(death_policy).must_exist(options.must_exist);
+        }
+    }
+}
+
+impl Lock {
+    /// The lock called `name`. If only all of it is wanted: whatever it is, and if it is created now a rwlock where others
+    /// shall share it, else a mutex.
+    pub fn open(file: &LockFile, name: &str, options: &OpenOptions) -> Result<Self> {
+        let made = Self::of_the_kind(file, name, options);
+        match (&options.wanted, options.algorithm) {
+            (Wanted::Everything | Wanted::Exclusively | Wanted::Shared, None) => {
+                made.or_else(|error| Self::of_another_kind(file, name, options, error))
+            }
+            _ => made,
+        }
+    }
+
+    /// The lock, of the kind that it is to be if it is created now.
+    fn of_the_kind(file: &LockFile, name: &str, options: &OpenOptions) -> Result<Self> {
+        let (death, must_exist) = (options.death_policy(), options.must_exist);
+        let patience = options.patience.unwrap_or(DEFAULT_PATIENCE);
+        match &options.wanted {
+            Wanted::Everything => Self::mutex_or_ring(file, name, options),
+            Wanted::Exclusively | Wanted::Shared => {
+                let mut rwlock = file.rwlock_options();
+                rwlock.patience(patience).death_policy(death).must_exist(must_exist);
+                rwlock.open(name).map(Lock::RwLock)
+            }
+            Wanted::Permits { of, .. } => {
+                let mut semaphore = file.semaphore_options();
+                semaphore.permits(*of).patience(patience).must_exist(must_exist);
+                semaphore.open(name).map(Lock::Semaphore)
+            }
+            Wanted::Range { .. } => {
+                let mut ranges = file.range_lock_options();
+                ranges.death_policy(death).must_exist(must_exist).open(name).map(Lock::Ranges)
+            }
+            Wanted::Key { .. } => {
+                let mut keys = file.keyed_lock_options();
+                keys.death_policy(death).must_exist(must_exist).open(name).map(Lock::Keys)
+            }
+        }
+    }
+
+    fn mutex_or_ring(file: &LockFile, name: &str, options: &OpenOptions) -> Result<Self> {
         let algorithm = match options.algorithm {
             None | Some(Algorithm::Bakery) => {
-                let patience = options.patience.unwrap_or(DEFAULT_PATIENCE);
-                let mutex = file
-                    .mutex_options()
-                    .patience(patience)
-                    .death_policy(death_policy)
-                    .must_exist(options.must_exist)
-                    .open(name);
-                return match mutex {
-                    Err(Error::Kind { .. }) if options.algorithm.is_none() => ring.open(name).map(Lock::Ring),
-                    mutex => mutex.map(Lock::Mutex),
-                };
+                let mut mutex = file.mutex_options();
+                mutex.patience(options.patience.unwrap_or(DEFAULT_PATIENCE));
+                mutex.death_policy(options.death_policy()).must_exist(options.must_exist);
+                return mutex.open(name).map(Lock::Mutex);
             }
             Some(Algorithm::KState) => RingAlgorithm::KState,
             Some(Algorithm::Raynal) => RingAlgorithm::Raynal,
             Some(Algorithm::Sum) => RingAlgorithm::Sum { step: options.step.unwrap_or(1) },
         };
+        let mut ring = file.ring_options();
+        ring.death_policy(options.death_policy()).must_exist(options.must_exist);
         ring.algorithm(algorithm).open(name).map(Lock::Ring)
     }
 
-    /// Acquires it as `participant`: at once, within a limit, or however long it takes.
-    pub fn acquire<'a>(&'a self, participant: &'a Participant, limit: Option<Duration>) -> Result<Guard<'a>> {
-        match self {
-            Lock::Mutex(mutex) => match limit {
-                None => mutex.lock_as(participant),
-                Some(Duration::ZERO) => mutex.try_lock_as(participant),
-                Some(limit) => mutex.lock_for_as(participant, limit),
+    /// The lock, if it exists and is of a kind that what is wanted can be had of, though it would have been created as
+    /// another one. `error`: that it is another one.
+    fn of_another_kind(file: &LockFile, name: &str, options: &OpenOptions, error: Error) -> Result<Self> {
+        if !matches!(error, Error::Kind { .. }) {
+            return Err(error);
+        }
+        let ranges = || file.range_lock_options().must_exist(true).open(name).map(Lock::Ranges);
+        if matches!(options.wanted, Wanted::Shared) {
+            return ranges().map_err(|_| error);
+        }
+        let found = [
+            &(|| file.mutex_options().must_exist(true).open(name).map(Lock::Mutex))
+                as &dyn Fn() -> Result<Self>,
+            &|| file.ring_options().must_exist(true).open(name).map(Lock::Ring),
+            &|| file.rwlock_options().must_exist(true).open(name).map(Lock::RwLock),
+            &|| file.semaphore_options().must_exist(true).open(name).map(Lock::Semaphore),
+            &ranges,
+            &|| file.keyed_lock_options().must_exist(true).open(name).map(Lock::Keys),
+        ];
+        found.into_iter().find_map(|open| open().ok()).ok_or(error)
+    }
+
+    /// Acquires what is wanted of it as `participant`: at once, within a limit, or however long it takes.
+    pub fn acquire<'a>(
+        &'a self,
+        participant: &'a Participant,
+        wanted: &Wanted,
+        limit: Option<Duration>,
+    ) -> Result<Guard<'a>> {
+        macro_rules! within_limit {
+            ($lock:ident: $forever:ident $try:ident $for:ident $(, $of:expr)?) => {
+                match limit {
+                    None => $lock.$forever(participant $(, $of)?),
+                    Some(Duration::ZERO) => $lock.$try(participant $(, $of)?),
+                    Some(limit) => $lock.$for(participant $(, $of)?, limit),
+                }
+            };
+        }
+        match (self, wanted) {
+            (Lock::Mutex(mutex), _) => {
+                within_limit!(mutex: lock_as try_lock_as lock_for_as).map(Guard::Mutex)
             }
-            .map(Guard::Mutex),
-            Lock::Ring(ring) => match limit {
-                None => ring.lock_as(participant),
-                Some(Duration::ZERO) => ring.try_lock_as(participant),
-                Some(limit) => ring.lock_for_as(participant, limit),
+            (Lock::Ring(ring), _) => within_limit!(ring: lock_as try_lock_as lock_for_as).map(Guard::Ring),
+            (Lock::RwLock(rwlock), Wanted::Shared) => {
+                within_limit!(rwlock: read_as try_read_as read_for_as).map(Guard::Reader)
             }
-            .map(Guard::Ring),
+            (Lock::RwLock(rwlock), _) => {
+                within_limit!(rwlock: write_as try_write_as write_for_as).map(Guard::Writer)
+            }
+            (Lock::Semaphore(semaphore), Wanted::Permits { weight, .. }) => {
+                let weight = *weight;
+                within_limit!(semaphore: acquire_as try_acquire_as acquire_for_as, weight).map(Guard::Permits)
+            }
+            (Lock::Semaphore(semaphore), _) => {
+                let all = semaphore.permits();
+                within_limit!(semaphore: acquire_as try_acquire_as acquire_for_as, all).map(Guard::Permits)
+            }
+            (Lock::Ranges(ranges), wanted) => {
+                let (range, shared) = match wanted {
+                    Wanted::Range { range, shared } => (range.clone(), *shared),
+                    wanted => (0..=u64::MAX, matches!(wanted, Wanted::Shared)),
+                };
+                match shared {
+                    true => within_limit!(ranges: read_as try_read_as read_for_as, range.clone()),
+                    false => within_limit!(ranges: write_as try_write_as write_for_as, range.clone()),
+                }
+                .map(Guard::Range)
+            }
+            (Lock::Keys(keys), Wanted::Key { key, shared: true }) => {
+                within_limit!(keys: read_as try_read_as read_for_as, key).map(Guard::Key)
+            }
+            (Lock::Keys(keys), Wanted::Key { key, .. }) => {
+                within_limit!(keys: write_as try_write_as write_for_as, key).map(Guard::Key)
+            }
+            (Lock::Keys(_), _) => Err(Error::InvalidArgument(
+                "this is a keyed lock, of which nobody holds more than single keys: say which one, with --key".into(),
+            )),
         }
     }
 
-    /// Opens it again after nobody repaired its data.
+    /// Opens it again after nobody repaired its data. Nothing is wrong with a semaphore at any time.
     pub fn reset_for(&self, limit: Duration) -> Result<()> {
         match self {
             Lock::Mutex(mutex) => mutex.reset_for(limit),
             Lock::Ring(ring) => ring.reset_for(limit),
+            Lock::RwLock(rwlock) => rwlock.reset_for(limit),
+            Lock::Semaphore(_) => Ok(()),
+            Lock::Ranges(ranges) => ranges.reset_for(limit),
+            Lock::Keys(keys) => keys.reset_for(limit),
         }
     }
+}
+
+macro_rules! whichever {
+    ($guard:ident: $held:ident => $what:expr) => {
+        match $guard {
+            Guard::Mutex($held) => $what,
+            Guard::Ring($held) => $what,
+            Guard::Reader($held) => $what,
+            Guard::Writer($held) => $what,
+            Guard::Permits($held) => $what,
+            Guard::Range($held) => $what,
+            Guard::Key($held) => $what,
+        }
+    };
 }
 
 impl Guard<'_> {
     /// What came with the acquisition.
     pub fn acquired(&self) -> Acquired {
-        match self {
-            Guard::Mutex(guard) => guard.acquired(),
-            Guard::Ring(guard) => guard.acquired(),
-        }
+        whichever!(self: held => held.acquired())
     }
 
-    /// Who died, if the previous holder did.
+    /// Who died last holding the lock, if this one was told of a death.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
-        match self {
-            Guard::Mutex(guard) => guard.previous_owner(),
-            Guard::Ring(guard) => guard.previous_owner(),
-        }
+        whichever!(self: held => held.previous_owner())
     }
 
-    /// Marks the data as consistent.
+    /// Whether it is a part of a lock, whose dead holder need not be the last that died holding the lock.
+    pub fn is_part(&self) -> bool {
+        matches!(self, Guard::Range(_) | Guard::Key(_))
+    }
+
+    /// Marks the data as consistent, as far as this one may: a reader has repaired nothing, and who holds another part than
+    /// the dead one has not repaired all of it.
     pub fn mark_consistent(&mut self) -> Result<()> {
-        match self {
-            Guard::Mutex(guard) => guard.mark_consistent(),
-            Guard::Ring(guard) => guard.mark_consistent(),
+        match whichever!(self: held => held.mark_consistent()) {
+            Err(Error::NotExclusive) => Ok(()),
+            Err(Error::NotInconsistent) if self.is_part() => Ok(()),
+            marked => marked,
         }
     }
 
     /// Unlocks.
     pub fn unlock(self) -> Result<()> {
-        match self {
-            Guard::Mutex(guard) => guard.unlock(),
-            Guard::Ring(guard) => guard.unlock(),
-        }
+        whichever!(self: held => held.unlock())
     }
 
     /// Unlocks as a dying owner does.
     pub fn abandon(self) -> Result<()> {
-        match self {
-            Guard::Mutex(guard) => guard.abandon(),
-            Guard::Ring(guard) => guard.abandon(),
-        }
+        whichever!(self: held => held.abandon())
     }
 }

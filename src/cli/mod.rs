@@ -16,6 +16,7 @@ mod run;
 mod seconds;
 mod status;
 mod waiting;
+mod wanted;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;

@@ -10,7 +10,8 @@ use turnlock::{Error, LockFile, Result};
 
 /// Open a lock again that is closed because a holder died and nobody repaired its data
 ///
-/// Repair the data first, or give them up. Waits for its turn like everyone else; a lock that is well is left as it is.
+/// Repair the data first, or give them up. Waits for its turn like everyone else; a lock that is well is left as it is. Of a
+/// range lock or a keyed lock, every part that the dead left is marked consistent, once nobody holds any.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
@@ -51,6 +52,6 @@ impl Reset {
         options.must_exist(true).label("turnlock reset");
         let file = file::open(&options, &self.file)?;
         let options = OpenOptions { must_exist: true, ..OpenOptions::default() };
-        Lock::open(&file, &self.lock, options)?.reset_for(self.timeout)
+        Lock::open(&file, &self.lock, &options)?.reset_for(self.timeout)
     }
 }

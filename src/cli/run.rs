@@ -8,6 +8,7 @@ use super::{
     lock::{Algorithm, Guard, Lock, OnDeath, OpenOptions},
     print,
     waiting::{self, NotAcquired, Waiting},
+    wanted::{Parts, Wanted},
 };
 use std::{
     ffi::OsString,
@@ -35,6 +36,10 @@ use turnlock::{Acquired, Error, LockFile, Participant};
 /// that is killed by a signal counts as a holder that died inside; so does one that fails after it was told of a death.
 /// (TURNLOCK_INSIDE is how a run inside a run of the same lock is noticed.)
 ///
+/// What is held is all of the lock, whichever kind it is (of a semaphore, all permits), or what --shared, --permits, --range
+/// or --key say. A command that dies while it only reads, or has permits, leaves nothing to repair. Who holds a range or a
+/// key is told of a death in what it holds; what it holds exclusively, and all of, counts as repaired when it succeeds.
+///
 /// On a terminal, a wait of more than a second says who is waited for. A lock file that is deleted or replaced during
 /// the wait is opened again; while the command runs, it is reported at the end, since newcomers will not have waited.
 #[derive(clap::Args)]
@@ -44,14 +49,19 @@ EXIT CODES
   -E CODE (1)  the lock was taken, with --try, or the time limit passed
   64  the command line is wrong
   65  the lock is closed: a holder died and its data were never repaired (see `turnlock reset`)
-  66  the lock file cannot be opened or created
+  66  the lock file cannot be opened or created, or the lock is of another kind than was asked for
   69  the command could not be started
   71  something else went wrong, or this runs inside another `turnlock run` of the same lock
 
 EXAMPLES
   turnlock run /run/app.lock ./nightly-report
   turnlock run --try --lock backup /run/app.lock -- rsync -a /srv /backup
-  turnlock run --timeout 5 -E 75 /run/app.lock -- ./import")]
+  turnlock run --timeout 5 -E 75 /run/app.lock -- ./import
+  turnlock run --shared --lock cache /run/app.lock ./report     beside other readers
+  turnlock run --exclusive --lock cache /run/app.lock ./refresh
+  turnlock run --permits 4 --lock jobs /run/app.lock ./convert  four at a time
+  turnlock run --lock rows --range 100-199 /run/app.lock ./fix
+  turnlock run --lock users --key ada /run/app.lock ./move-home")]
 pub struct Run {
     /// The name of the lock in the file, 1 to 63 bytes
     #[arg(long, short = 'l', value_name = "NAME", default_value = "default")]
@@ -66,10 +76,12 @@ pub struct Run {
     /// not said, whatever it is, and bakery if it is created now
     #[arg(long, value_enum, value_name = "NAME")]
     algorithm: Option<Algorithm>,
+    #[command(flatten)]
+    parts: Parts,
     /// With --algorithm sum: from one slot to the next in the order of turns; coprime to the file's participant slots
     #[arg(long, value_name = "N", requires = "algorithm")]
     step: Option<u32>,
-    /// If the lock is created now, as a mutex: how long those who wait for it let others pass before they queue
+    /// If the lock is created now, as a mutex, a rwlock or a semaphore: how long those who wait for it let others pass before they queue
     /// for good, in seconds; 0 is strict first come first served. One millisecond if not said; a lock that exists
     /// keeps what it has
     #[arg(long, value_name = "SECONDS", value_parser = super::seconds::seconds)]
@@ -106,10 +118,11 @@ pub struct Run {
 impl Run {
     /// Whether what was said goes together. If not, what does not.
     pub fn check(&self) -> Result<(), String> {
+        self.parts.wanted()?;
         match self.algorithm {
             None | Some(Algorithm::Bakery) => Ok(()),
             Some(_) if self.patience.is_none() => Ok(()),
-            Some(_) => Err("--patience is for mutexes; on a ring nobody overtakes, so leave it out".into()),
+            Some(_) => Err("--patience is not for rings; on a ring nobody overtakes, so leave it out".into()),
         }
     }
 
@@ -120,6 +133,8 @@ impl Run {
 
     fn try_run(&self) -> Result<ExitCode, Failure> {
         let began = Instant::now();
+        // Checked before.
+        let wanted = self.parts.wanted().map_err(|why| Failure { code: exit::USAGE, why })?;
         let limit = if self.try_once { Some(Duration::ZERO) } else { self.timeout };
         let shown = escape::path(&self.file);
         if self.verbose {
@@ -127,7 +142,7 @@ impl Run {
         }
         // Each further round because somebody deleted or replaced the file.
         for _ in 0..ROUNDS {
-            let opened = match self.open() {
+            let opened = match self.open(&wanted) {
                 Err(Error::Replaced { .. }) => continue,
                 opened => opened.map_err(|error| Failure::new(exit::NO_FILE, error))?,
             };
@@ -137,6 +152,7 @@ impl Run {
                 file: opened.identity,
                 name: &self.lock,
                 participant: &opened.participant,
+                wanted: &wanted,
                 limit: limit.map(|limit| limit.saturating_sub(began.elapsed())),
                 tell: self.verbose || std::io::stderr().is_terminal(),
             };
@@ -159,13 +175,16 @@ impl Run {
                 Err(NotAcquired::Error(error @ Error::NotRecoverable)) => {
                     return Err(Failure::new(exit::NOT_CONSISTENT, error));
                 }
+                Err(NotAcquired::Error(error @ Error::InvalidArgument(_))) => {
+                    return Err(Failure::new(exit::NO_FILE, error));
+                }
                 Err(NotAcquired::Error(error)) => return Err(Failure::new(exit::OS, error)),
                 Err(NotAcquired::HeldByAncestor(why)) => return Err(Failure { code: exit::OS, why }),
             };
             if self.verbose {
                 print::message(&format_args!("got it after {:.3} s", began.elapsed().as_secs_f64()));
             }
-            let ended = self.run_command(guard, &path, opened.identity);
+            let ended = self.run_command(guard, &path, &opened);
             if identity(&path) != Some(opened.identity) {
                 print::message(&format_args!(
                     "{shown} was deleted or replaced while the command ran: whoever came since did not wait for it, and \
@@ -178,7 +197,7 @@ impl Run {
     }
 
     /// Opens the file and what is needed in it. [`Error::Replaced`] if the path names another one by then.
-    fn open(&self) -> turnlock::Result<Opened> {
+    fn open(&self, wanted: &Wanted) -> turnlock::Result<Opened> {
         let name = Path::new(&self.command[0]).file_name().map(|name| name.to_string_lossy().into_owned());
         let label = self.label.clone().or(name).unwrap_or_default();
         let mut options = self.creation.options();
@@ -194,18 +213,19 @@ impl Run {
             step: self.step,
             patience: self.patience,
             on_death: self.on_death,
+            wanted: wanted.clone(),
             must_exist: false,
         };
-        let lock = Lock::open(&file, &self.lock, options)?;
+        let lock = Lock::open(&file, &self.lock, &options)?;
         Ok(Opened { lock, participant, file, identity })
     }
 
-    fn run_command(&self, mut guard: Guard, path: &Path, file: Identity) -> Result<ExitCode, Failure> {
+    fn run_command(&self, mut guard: Guard, path: &Path, opened: &Opened) -> Result<ExitCode, Failure> {
         let os = |error| Failure::new(exit::OS, error);
         let Acquired { fencing_token, previous_owner_died, .. } = guard.acquired();
         // Of the runs that this one is inside, and of this one.
         let mut inside = std::env::var(waiting::INSIDE).map_or(String::new(), |outer| outer + " ");
-        inside += &waiting::acquisition(file, fencing_token);
+        inside += &waiting::acquisition(opened.identity, opened.participant.slot(), fencing_token);
         let mut command = Command::new(&self.command[0]);
         command
             .env(waiting::INSIDE, inside)
@@ -217,10 +237,17 @@ impl Run {
             .env_remove("TURNLOCK_PREVIOUS_OWNER")
             .env_remove("TURNLOCK_PREVIOUS_OWNER_PID");
         if let Some(dead) = guard.previous_owner() {
-            print::message(&format_args!(
-                "the previous holder of {:?}, {} (pid {}), died while it had the lock",
-                self.lock, dead.label, dead.pid
-            ));
+            if guard.is_part() {
+                print::message(&format_args!(
+                    "somebody who held this part of {:?} died meanwhile; of that lock's holders {} (pid {}) died last",
+                    self.lock, dead.label, dead.pid
+                ));
+            } else {
+                print::message(&format_args!(
+                    "the previous holder of {:?}, {} (pid {}), died while it had the lock",
+                    self.lock, dead.label, dead.pid
+                ));
+            }
             command
                 .env("TURNLOCK_PREVIOUS_OWNER", dead.label)
                 .env("TURNLOCK_PREVIOUS_OWNER_PID", dead.pid.to_string());

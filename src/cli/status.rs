@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use turnlock::inspect::{DeadOwner, FileStatus, Life, LockStatus};
+use turnlock::inspect::{DeadOwner, FileStatus, Life, LockStatus, ParticipantStatus};
 
 /// Show who holds each lock of a file, who waits, and since when
 ///
@@ -20,7 +20,10 @@ EXIT CODES
   0  shown
   64  the command line is wrong
   66  the file cannot be read or is not a lock file
-  71  standard output cannot be written to; a reader that closes the pipe is no error")]
+  71  standard output cannot be written to; a reader that closes the pipe is no error
+
+A holder's or waiter's line names what it has or wants: shared, so many permits, a range (100-199, both included), the
+beginning of the hash of a key; where it is all of the lock, nothing. --json has the whole: docs/status.md lists its fields.")]
 pub struct Status {
     /// Print JSON (fencing tokens as decimal strings, since they exceed 2^53)
     #[arg(long)]
@@ -86,21 +89,43 @@ fn text(status: &FileStatus, all: bool) -> String {
 fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path) {
     let _ = write!(
         text,
-        "\n{STRONG}{}{STRONG:#} {FAINT}({}, {}, {}){FAINT:#}: ",
+        "\n{STRONG}{}{STRONG:#} {FAINT}({}, {}){FAINT:#}: ",
         escape::text(&lock.name),
-        lock.kind,
-        lock.algorithm,
+        kind(lock),
         order(lock)
     );
-    if lock.holders.is_empty() {
-        let _ = writeln!(text, "free, last fencing token {}", lock.fencing_token);
+    let alone = match &lock.holders[..] {
+        [holder] if describe::claim(&holder.claim).is_none() => Some(holder),
+        _ => None,
+    };
+    let _ = match (alone, lock.permits) {
+        (Some(holder), _) => {
+            writeln!(text, "{}, fencing token {}", describe::holder(holder), holder.fencing_token)
+        }
+        (None, Some(permits)) => {
+            let taken: u64 =
+                lock.holders.iter().map(|holder| u64::from(holder.claim.permits.unwrap_or(0))).sum();
+            writeln!(text, "{taken} of {permits} permits taken")
+        }
+        (None, None) if lock.holders.is_empty() => {
+            writeln!(text, "free, last fencing token {}", lock.fencing_token)
+        }
+        (None, None) => writeln!(text, "{} inside", lock.holders.len()),
+    };
+    // Each on a line of its own; their fencing tokens are in JSON.
+    for holder in lock.holders.iter().filter(|_| alone.is_none()) {
+        let _ = writeln!(text, "  - {}", describe::holder(holder));
     }
-    for holder in &lock.holders {
-        let _ = writeln!(text, "{}, fencing token {}", describe::holder(holder), holder.fencing_token);
-    }
+    let one_at_a_time = matches!(lock.kind, "mutex" | "ring");
     for (at, waiter) in lock.queue.iter().enumerate() {
         let has_turn = Some(waiter.participant.slot) == lock.turn_of;
         let _ = writeln!(text, "  {}. {}", at + 1, describe::waiter(waiter, has_turn));
+        let behind = waiter.blocked_by.filter(|_| !one_at_a_time).and_then(|slot| in_slot(lock, slot));
+        let behind = behind.map(|behind| format!("{FAINT}behind{FAINT:#} {}", describe::who(behind)));
+        let more: Vec<String> = describe::claim(&waiter.claim).into_iter().chain(behind).collect();
+        if !more.is_empty() {
+            let _ = writeln!(text, "     {}", more.join(", "));
+        }
     }
     let died = |dead: &DeadOwner| {
         format!(
@@ -125,6 +150,32 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path) {
             escape::word(&path.to_string_lossy())
         ),
     };
+    if !lock.dead_parts.is_empty() {
+        let mut parts: Vec<String> =
+            lock.dead_parts.iter().take(SHOWN_PARTS).map(|part| describe::part(*part)).collect();
+        if lock.dead_parts.len() > SHOWN_PARTS {
+            parts.push(format!("{} more", lock.dead_parts.len() - SHOWN_PARTS));
+        }
+        let _ = writeln!(text, "    in {}", parts.join(", "));
+    }
+}
+
+/// So many of the parts that the dead left are shown; all are in JSON.
+const SHOWN_PARTS: usize = 4;
+
+/// Who is in a slot, if it holds the lock or waits for it.
+fn in_slot(lock: &LockStatus, slot: usize) -> Option<&ParticipantStatus> {
+    let holders = lock.holders.iter().map(|holder| &holder.participant);
+    let mut all = holders.chain(lock.queue.iter().map(|waiter| &waiter.participant));
+    all.find(|participant| participant.slot == slot)
+}
+
+/// The kind, and which algorithm it is where one could think that it is another.
+fn kind(lock: &LockStatus) -> String {
+    match lock.kind {
+        "mutex" | "ring" => format!("{}, {}", lock.kind, lock.algorithm),
+        kind => kind.into(),
+    }
 }
 
 fn order(lock: &LockStatus) -> String {
@@ -135,7 +186,10 @@ fn order(lock: &LockStatus) -> String {
         _ => format!("patience {} ms", lock.patience_seconds * 1e3),
     };
     let order = if lock.recursive { format!("{order}, recursive") } else { order };
+    let order = if lock.biased_to_readers { format!("{order}, biased to readers") } else { order };
     match lock.death_policy {
+        // A death leaves nothing to repair there.
+        _ if lock.permits.is_some() => order,
         "release" => format!("{order}, a death releases it"),
         _ => order,
     }

@@ -4,6 +4,7 @@ use super::{
     describe, escape, file,
     lock::{Guard, Lock},
     print, processes,
+    wanted::Wanted,
 };
 use std::{
     path::Path,
@@ -15,7 +16,9 @@ use std::{
 };
 use turnlock::{
     Error, Participant,
-    inspect::{FileStatus, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState},
+    inspect::{
+        Claim, ClaimMode, FileStatus, Holder, Life, LockStatus, Part, ParticipantStatus, Waiter, WaiterState,
+    },
 };
 
 /// One wait.
@@ -28,6 +31,8 @@ pub struct Waiting<'a> {
     pub name: &'a str,
     /// As whom.
     pub participant: &'a Participant,
+    /// What is wanted of the lock.
+    pub wanted: &'a Wanted,
     /// For how long at most; nothing: until the lock is free.
     pub limit: Option<Duration>,
     /// Whether somebody wants to read who is waited for.
@@ -51,7 +56,7 @@ impl Waiting<'_> {
     where
         Self: 'a,
     {
-        let participant = self.participant;
+        let (participant, wanted) = (self.participant, self.wanted);
         let endless = Mutex::new(None);
         let (acquired, until) = channel();
         std::thread::scope(|threads| {
@@ -59,7 +64,7 @@ impl Waiting<'_> {
                 // Without a thread for it nothing is said, and the wait goes on.
                 let _ = std::thread::Builder::new().spawn_scoped(threads, || self.watch(until, &endless));
             }
-            let guard = lock.acquire(participant, self.limit);
+            let guard = lock.acquire(participant, wanted, self.limit);
             drop(acquired);
             guard
         })
@@ -81,15 +86,20 @@ impl Waiting<'_> {
             waited = look;
             let Some(status) = self.snapshot() else { continue };
             let Some(lock) = status.locks.iter().find(|lock| lock.name == self.name) else { continue };
-            let Some(holder) = lock.holders.first() else { continue };
+            let own = |waiter: &&Waiter| waiter.participant.slot == self.participant.slot();
+            let Some(own) = lock.queue.iter().find(own) else { continue };
             // A wait with an end may go on: nobody may wait for this process, and the ancestor unlock before it ends.
-            if self.limit.is_none() && is_held_around_us(self.file, holder) {
+            let around_us = || lock.holders.iter().filter(|holder| is_held_around_us(self.file, holder));
+            if self.limit.is_none()
+                && let Some(holder) = around_us().next()
+                && keep_out(lock, around_us(), own.claim)
+            {
                 *endless.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.never(holder));
                 self.participant.cancel();
                 return;
             }
             if self.tell && look == LOOKS[1] {
-                print::message(&self.in_words(lock, holder));
+                print::message(&self.in_words(lock, own));
             }
         }
     }
@@ -103,13 +113,26 @@ impl Waiting<'_> {
         status.participants.iter().any(own).then_some(status)
     }
 
-    fn in_words(&self, lock: &LockStatus, holder: &Holder) -> String {
-        let own = |entry: &Waiter| entry.participant.slot == self.participant.slot();
+    fn in_words(&self, lock: &LockStatus, own: &Waiter) -> String {
         let queued = |entry: &&Waiter| entry.state == WaiterState::Queued;
-        let place = lock.queue.iter().filter(queued).position(own).map(|before| before + 1);
-        let place = place.map_or(String::new(), |place| format!("; you are {}", ordinal(place)));
-        let (name, path, holder) = (self.name, escape::path(self.path), describe::holder(holder));
-        describe::without_colours(&format!("waiting for {name:?} in {path}: {holder}{place}"))
+        let place =
+            lock.queue.iter().filter(queued).position(|entry| entry.participant.slot == own.participant.slot);
+        let place = place.map_or(String::new(), |before| format!("; you are {}", ordinal(before + 1)));
+        let (name, path) = (self.name, escape::path(self.path));
+        let in_the_way: Vec<&Holder> = lock
+            .holders
+            .iter()
+            .filter(|holder| keep_out(lock, [*holder], own.claim) || lock.permits.is_some())
+            .collect();
+        let holders = match in_the_way[..] {
+            // Those before it want what others hold.
+            [] => "its turn".into(),
+            [holder] => describe::holder(holder),
+            [holder, ref others @ ..] => {
+                format!("{}, and by {} more", describe::holder(holder), others.len())
+            }
+        };
+        describe::without_colours(&format!("waiting for {name:?} in {path}: {holders}{place}"))
     }
 
     fn never(&self, holder: &Holder) -> String {
@@ -125,14 +148,45 @@ impl Waiting<'_> {
 /// The environment variable that says which acquisitions a command is inside: words, made by [`acquisition`].
 pub const INSIDE: &str = "TURNLOCK_INSIDE";
 
-/// One acquisition, unlike any other: the file's device and inode number, and the fencing token.
-pub fn acquisition((device, inode): (u64, u64), fencing_token: u64) -> String {
-    format!("{device}:{inode}:{fencing_token}")
+/// One acquisition, unlike any other: the file's device and inode number, the slot (readers share a fencing token), and the
+/// fencing token.
+pub fn acquisition((device, inode): (u64, u64), slot: usize, fencing_token: u64) -> String {
+    format!("{device}:{inode}:{slot}:{fencing_token}")
+}
+
+/// Whether those who hold a lock keep one out that wants this of it, together, as long as they hold it.
+fn keep_out<'a>(lock: &LockStatus, holders: impl IntoIterator<Item = &'a Holder>, wanted: Claim) -> bool {
+    if let (Some(permits), Some(wanted)) = (lock.permits, wanted.permits) {
+        let held =
+            holders.into_iter().map(|holder| u64::from(holder.claim.permits.unwrap_or(0))).sum::<u64>();
+        return held + u64::from(wanted) > u64::from(permits);
+    }
+    holders.into_iter().any(|holder| {
+        let held = holder.claim;
+        let both_read = matches!(
+            (held.mode, wanted.mode),
+            (ClaimMode::Shared, ClaimMode::Shared | ClaimMode::Upgradable)
+                | (ClaimMode::Upgradable, ClaimMode::Shared)
+        );
+        !both_read && have_in_common(held.part, wanted.part)
+    })
+}
+
+/// Whether two parts of a lock, or the whole of it, have something in common.
+fn have_in_common(one: Option<Part>, other: Option<Part>) -> bool {
+    match (one, other) {
+        (Some(Part::Range { first, last }), Some(Part::Range { first: begin, last: end })) => {
+            first <= end && begin <= last
+        }
+        (Some(Part::Key(one)), Some(Part::Key(other))) => one == other,
+        _ => true,
+    }
 }
 
 /// Whether a `turnlock run` made this acquisition for a command that this very process is part of.
 fn is_held_around_us(file: (u64, u64), holder: &Holder) -> bool {
-    let (who, own) = (&holder.participant, acquisition(file, holder.fencing_token));
+    let who = &holder.participant;
+    let own = acquisition(file, who.slot, holder.fencing_token);
     let inherited = std::env::var(INSIDE).unwrap_or_default();
     inherited.split(' ').any(|outer| outer == own)
         && who.life != Life::Dead

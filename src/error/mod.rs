@@ -208,7 +208,8 @@ pub enum Error {
     /// The lock is not held in a mode from which that can be done: only an upgradable hold can be upgraded, and a hold
     /// only be downgraded to less than it is.
     #[error(
-        "the lock is not held in a mode that allows this: take it upgradable in order to upgrade it, and downgrade only to          less than it is held as"
+        "the lock is not held in a mode that allows this: take it upgradable in order to upgrade it, and downgrade only to \
+         less than it is held as"
     )]
     NotUpgradable,
     /// The lock is held beside others, and only one that holds it exclusively can do that.

@@ -225,10 +225,11 @@ impl<K: LockKind> Handle<K> {
     /// for [`Handle::unlock_slowly`], unless nobody minded. Neither panics nor calls anything.
     #[inline(always)]
     pub fn unlock_biased(&self, token: Option<u64>) -> Option<Left> {
-        // SAFETY, all: this handle keeps the file open.
         match K::BIAS {
             BiasUse::None => None,
+            // SAFETY: this handle keeps the file open.
             BiasUse::Owner => unsafe { fast_path::leave(self.lock, token) },
+            // SAFETY: likewise.
             BiasUse::Readers => unsafe { fast_path::leave_shared(self.lock, self.claims.readers(), token) },
         }
     }

@@ -68,10 +68,11 @@ impl<K: LockKind> Handle<K> {
     /// [`Handle::unlock_biased`], as `participant`, if the calling thread is its home thread.
     #[inline(always)]
     pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<Left> {
-        // SAFETY, all: this handle keeps the file open.
         match K::BIAS {
             BiasUse::None => None,
+            // SAFETY: this handle keeps the file open.
             BiasUse::Owner => unsafe { fast_path::leave_as(self.lock, &participant.attachment, token) },
+            // SAFETY: likewise.
             BiasUse::Readers => unsafe {
                 fast_path::leave_shared_as(self.lock, &participant.attachment, self.claims.readers(), token)
             },

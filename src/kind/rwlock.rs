@@ -163,6 +163,8 @@ pub trait ChangesMode {
     fn make_shared(&mut self) -> Result<()>;
     #[doc(hidden)]
     fn end(self) -> Result<()>;
+    #[doc(hidden)]
+    fn die(self) -> Result<()>;
 }
 
 /// How long an upgrade may wait.
@@ -187,6 +189,10 @@ impl ChangesMode for Guard<'_, RwLockKind> {
     fn end(self) -> Result<()> {
         self.unlock()
     }
+
+    fn die(self) -> Result<()> {
+        self.abandon()
+    }
 }
 
 impl ChangesMode for GuardAs<'_, RwLockKind> {
@@ -205,6 +211,10 @@ impl ChangesMode for GuardAs<'_, RwLockKind> {
 
     fn end(self) -> Result<()> {
         self.unlock()
+    }
+
+    fn die(self) -> Result<()> {
+        self.abandon()
     }
 }
 
@@ -228,6 +238,11 @@ macro_rules! dereferences {
             /// Unlocks and says whether all was well, which dropping the guard cannot. Errors as [`Guard::unlock`].
             pub fn unlock(self) -> Result<()> {
                 self.0.end()
+            }
+
+            /// Unlocks as a dying owner does. Of a reader that is no more than an unlock. As [`Guard::abandon`].
+            pub fn abandon(self) -> Result<()> {
+                self.0.die()
             }
         }
     )* };

@@ -266,8 +266,8 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
         self.has_dead_part_beside(F::claim(claim))
     }
 
-    fn mark_parts_consistent(&self, claim: F::Claim) -> bool {
-        self.mark_dead_parts(F::claim(claim))
+    fn mark_parts_consistent(&self, claim: F::Claim, needs_no_repair: bool) -> bool {
+        self.mark_dead_parts(F::claim(claim), needs_no_repair)
     }
 
     fn record_overwritten_ring(&self) {

@@ -48,21 +48,21 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
     fn dead_claims(&self) -> impl Iterator<Item = DeadClaim<'a>> {
         // Acquire. Partner: the read-modify-write in `record_dead_part`.
         let any = self.lock.words.dead_parts.load(Acquire) != 0;
-        let slots = if any { self.view.slots_bound() } else { 0 };
+        let slots = if any { self.lock.cells.len() } else { 0 };
         (0..slots).map(|slot| self.dead_claim(slot))
     }
 
-    /// With the byte lock of `slot` in hand.
+    /// Writes down that the participant of `slot` died holding this part. Repeatable; with its byte lock in hand.
     pub(super) fn record_dead_part(&self, slot: usize, extent: Extent) {
-        let keyed = self.claims.relation() == Relation::Keys;
-        self.dead_claim(slot).record(extent, |one, other| match keyed {
-            true if one == other => DeadPart::Of(one),
-            true => DeadPart::Everything,
-            false => {
-                DeadPart::Of(Extent { first: one.first.min(other.first), last: one.last.max(other.last) })
-            }
-        });
-        // Release, and a read-modify-write. Partner: the compare-exchange in `mark_parts_consistent`, which must not lose it.
+        let slots = self.lock.cells.len();
+        let mut places = std::iter::once(slot).chain(0..slots);
+        // By a reaper that died. Nobody marks it meanwhile: that would conflict with what the dead one holds still.
+        let is_it = |part: DeadPart| part == DeadPart::Of(extent);
+        let is_known = (0..slots).filter_map(|slot| self.dead_claim(slot).get()).any(is_it);
+        if !is_known && !places.any(|place| self.dead_claim(place).record(extent)) {
+            self.dead_claim(slot).record_everything();
+        }
+        // Release, and a read-modify-write. Partner: the compare-exchange in `mark_dead_parts`, which must not lose it.
         self.lock.words.dead_parts.fetch_add(2, AcqRel);
     }
 
@@ -107,13 +107,18 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         })
     }
 
-    /// Marks what dead participants held and `mine` covers as consistent. Returns whether there was any.
-    pub(super) fn mark_dead_parts(&self, mine: Claim) -> bool {
+    /// Marks what dead participants held and `mine` covers as consistent; where a death needs no repair, also what it only
+    /// conflicts with. Returns whether there was any.
+    pub(super) fn mark_dead_parts(&self, mine: Claim, needs_no_repair: bool) -> bool {
         let words = self.lock.words;
         let keyed = self.claims.relation() == Relation::Keys;
         let is_mine = |part: DeadPart| match (part, mine.mode) {
             (_, Mode::Everything) => true,
-            (DeadPart::Of(extent), Mode::Exclusive) if keyed => extent == mine.extent,
+            (DeadPart::Of(extent), _) if keyed => {
+                extent == mine.extent && (needs_no_repair || mine.mode == Mode::Exclusive)
+            }
+            (DeadPart::Of(extent), _) if needs_no_repair => mine.extent.overlaps(extent),
+            (DeadPart::Everything, _) if needs_no_repair => true,
             (DeadPart::Of(extent), Mode::Exclusive) => mine.extent.covers(extent),
             (DeadPart::Everything, Mode::Exclusive) => !keyed && mine.extent == Extent::WHOLE,
             _ => false,

@@ -2,6 +2,7 @@
 #![cfg(all(feature = "cli", not(any(loom, shuttle))))]
 
 mod create;
+mod kinds;
 mod output;
 mod running;
 mod waiting;
@@ -316,7 +317,7 @@ fn the_creator_of_a_lock_says_how_patient_its_waiters_are() {
     let on_a_ring = fixture.run(&["--lock", "ring", "--algorithm", "sum", "--patience", "1"], &["true"]);
     assert_eq!(on_a_ring.status.code(), Some(64));
     let told = String::from_utf8(on_a_ring.stderr).unwrap();
-    assert!(told.contains("--patience is for mutexes"), "{told}");
+    assert!(told.contains("--patience is not for rings"), "{told}");
     assert_eq!(fixture.status()["locks"].as_array().unwrap().len(), said.len());
 }
 

@@ -5,6 +5,7 @@
 
 mod header;
 mod healing;
+mod kinds;
 mod neighbours;
 mod restless;
 mod scene;

@@ -12,13 +12,14 @@ use std::{
 support::watched_for_seconds!(support::watchdog::USUAL);
 
 /// The layers of `src/`, from the top down. `lib.rs`, `main.rs` and `cli` see only what the library shows everyone.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "sync",
     "trace",
     "mutants",
     "error",
     "layout",
     "algorithm",
+    "message",
     "acquire",
     "os",
     "wait",

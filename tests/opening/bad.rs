@@ -128,7 +128,7 @@ fn another_format_version_is_refused_and_named() {
         poke(&path, format::VERSION_MINOR, &u16::to_le_bytes(minor));
         renew_checksum(&path);
         let theirs = format!("version {major}.{minor}");
-        refused(&path, TURNLOCK_ERROR_VERSION, &[&theirs, "version 4.x", "use the turnlock that created it"]);
+        refused(&path, TURNLOCK_ERROR_VERSION, &[&theirs, "version 5.x", "use the turnlock that created it"]);
     }
 }
 

@@ -10,8 +10,13 @@ const README: &str = include_str!("../../README.md");
 
 /// The first block of this language under "Ten lines of each".
 fn block(language: &str) -> &'static str {
+    nth_block(language, 1)
+}
+
+fn nth_block(language: &str, nth: usize) -> &'static str {
     let section = README.split("## Ten lines of each").nth(1).unwrap().split("\n## ").next().unwrap();
-    let block = section.split(&format!("```{language}\n")).nth(1).unwrap_or_else(|| panic!("no {language}"));
+    let block =
+        section.split(&format!("```{language}\n")).nth(nth).unwrap_or_else(|| panic!("no {language}"));
     block.split("```").next().unwrap()
 }
 
@@ -56,12 +61,14 @@ fn the_python_program_works() {
 }
 
 #[test]
-fn the_rust_program_works() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("program.rs"), block("rust")).unwrap();
-    let arguments = [&["program.rs".into()], &built::rustc_arguments()[..]].concat();
-    run(folder.path(), "rustc", &arguments.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(run(folder.path(), "./program", &[]).starts_with("alone, with fencing token "));
+fn the_rust_programs_work() {
+    for (nth, says) in [(1, "alone, with fencing token "), (2, "what was written with fencing token ")] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("program.rs"), nth_block("rust", nth)).unwrap();
+        let arguments = [&["program.rs".into()], &built::rustc_arguments()[..]].concat();
+        run(folder.path(), "rustc", &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(run(folder.path(), "./program", &[]).starts_with(says));
+    }
 }
 
 /// The names by which the headings of a page are linked to, as GitHub makes them.

@@ -21,6 +21,7 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(debug_assertions), not(any(loom, shuttle))))]
 
 mod arena;
+mod claims;
 mod crew;
 mod oracle;
 mod order;
@@ -205,5 +206,20 @@ mod with_mutants {
     #[test]
     fn one_who_steps_back_before_it_passes_the_privilege_on_is_caught() {
         is_caught_by_stops(Mutant::OutsideBeforePass, &scenarios::LINKS_RENEWED_IN_SUM_RING, "robbed");
+    }
+
+    #[test]
+    fn a_dead_reader_that_passes_for_an_owner_is_caught() {
+        is_caught(Mutant::DeadReaderIsOwnerDead, &scenarios::READ_BIASED, "nobody died who had changed");
+    }
+
+    #[test]
+    fn permits_of_a_dead_one_that_do_not_come_back_are_caught() {
+        is_caught(Mutant::PermitNeverReturned, &scenarios::PERMITS, "does not get in");
+    }
+
+    #[test]
+    fn a_dead_ones_range_that_is_not_written_down_is_caught() {
+        is_caught(Mutant::DeadPartNotRecorded, &scenarios::RANGE_OF_A_DEAD_ONE, "told");
     }
 }

@@ -17,15 +17,15 @@ use support::{
 };
 use turnlock::{
     Error,
-    inspect::{self, Life},
+    inspect::{self, Life, ParticipantStatus},
 };
 
 /// Nobody passes over one that is inside, or on its way in: longer than it takes to pass over one that is not.
-const A_WHILE: Duration = Duration::from_millis(15);
+pub const A_WHILE: Duration = Duration::from_millis(15);
 /// Somebody has all it takes to come in by then.
 const A_MOMENT: Duration = Duration::from_millis(4);
 /// In the word `held`: on the way in, if it may.
-const TRYING: u64 = u64::MAX;
+pub const TRYING: u64 = u64::MAX;
 /// In the bias word: the bias owner's slot, plus 1; and whether it is being revoked.
 const SLOT: u64 = 0xffff;
 const REVOKED: u64 = 1 << 16;
@@ -40,9 +40,7 @@ fn look_at(trial: &Trial, stage: &Stage, victim: &Victim) -> (Stood, bool) {
     let format = Format { participants: stage.file.participants().into(), locks: 1 };
     let status = inspect::snapshot(&path).unwrap();
     let participants = status.participants;
-    let exists = |pid: u32| Path::new("/proc").join(pid.to_string()).exists();
-    // A dead one's byte lock is held.
-    if participants.iter().any(|other| other.life != Life::Dead && !exists(other.pid)) {
+    if is_a_dead_ones_lock_held(&participants) {
         return (Stood::Reaping, true);
     }
     let own = participants.iter().find(|other| other.pid == victim.pid as u32);
@@ -65,6 +63,12 @@ fn look_at(trial: &Trial, stage: &Stage, victim: &Victim) -> (Stood, bool) {
         TRYING => (Stood::Entering, only_tries),
         _ => (Stood::Inside, false),
     }
+}
+
+/// Returns whether a dead one's byte lock is held.
+pub fn is_a_dead_ones_lock_held(participants: &[ParticipantStatus]) -> bool {
+    let exists = |pid: u32| Path::new("/proc").join(pid.to_string()).exists();
+    participants.iter().any(|other| other.life != Life::Dead && !exists(other.pid))
 }
 
 /// [`look_at`], of one that takes part in a ring on demand. While it does not step back, nobody takes the privilege from it.

@@ -1,6 +1,9 @@
 //! What workers and killer share: the protected data, the oracle's words, and a note on each worker.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 use support::forked::shared_with_children;
 
 /// What can go wrong.
@@ -17,9 +20,21 @@ pub enum Fault {
     Error,
     /// Nobody came in for ten seconds, or for five where some are stopped for long.
     Hang,
+    /// An owner-dead notice, and nobody had died whose death is told of.
+    FalseNotice,
+    /// When all workers were dead, something was not to be had any more.
+    Lost,
 }
 
-pub const FAULTS: [Fault; 5] = [Fault::DoubleEntry, Fault::Torn, Fault::Token, Fault::Error, Fault::Hang];
+pub const FAULTS: [Fault; 7] = [
+    Fault::DoubleEntry,
+    Fault::Torn,
+    Fault::Token,
+    Fault::Error,
+    Fault::Hang,
+    Fault::FalseNotice,
+    Fault::Lost,
+];
 pub const MAX_WORKERS: usize = 16;
 const LATENCIES: usize = 1 << 17;
 const KILLS_NOTED: usize = 256;
@@ -58,6 +73,14 @@ pub struct Note {
     pub stops_at: AtomicU32,
     /// 1: it has, or is about to.
     pub stopped: AtomicU32,
+    /// The [`super::claims::Phase`] that it is in; 0 = outside.
+    pub phase: AtomicU32,
+    /// The phase in which it is to kill itself; 0 = none.
+    pub armed_phase: AtomicU32,
+    /// How many named steps and other places in that phase it may pass before.
+    pub phase_skip: AtomicU32,
+    /// 1: it is about to be killed, or was.
+    pub condemned: AtomicU32,
 }
 
 #[repr(C)]
@@ -81,8 +104,9 @@ impl Arena {
         self.faults.iter().map(|count| count.load(Relaxed)).sum()
     }
 
-    /// Called right before process `pid` is killed.
-    pub fn note_kill(&self, pid: u32) {
+    /// Called right before worker `me`, process `pid`, is killed.
+    pub fn note_kill(&self, me: usize, pid: u32) {
+        self.workers[me].condemned.store(1, SeqCst);
         let at = self.kills_noted.fetch_add(1, Relaxed) as usize % KILLS_NOTED;
         self.killed[at].at.store(monotonic_ns(), Relaxed);
         self.killed[at].pid.store(pid, Relaxed);

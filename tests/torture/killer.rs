@@ -2,12 +2,13 @@
 
 use super::{
     arena::{Arena, Fault, MAX_WORKERS, monotonic_ns},
+    claims::{self, Phase, ledger::Ledger},
     worker::{self, Post},
 };
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::atomic::Ordering::Relaxed,
+    sync::atomic::Ordering::{Relaxed, SeqCst},
     time::{Duration, Instant},
 };
 use support::Dice;
@@ -22,6 +23,15 @@ use turnlock::{
     mutants::{self, Mutant},
     trace::Step,
 };
+
+/// Which kind of lock is tortured.
+#[derive(Clone, Copy)]
+pub enum Subject {
+    /// One that a participant has alone.
+    Exclusive(Kind),
+    /// One that several have at once, or parts of it.
+    Claims(claims::Kind),
+}
 
 /// Steps that only those come to who take a mutex.
 const ON_MUTEXES_ONLY: [Step; 6] =
@@ -53,7 +63,7 @@ pub enum Stops {
 pub struct Round {
     pub name: &'static str,
     pub workers: usize,
-    pub lock: Kind,
+    pub lock: Subject,
     pub standing: Standing,
     /// How long workers are stopped too.
     pub stops: Stops,
@@ -66,10 +76,12 @@ pub struct Round {
 
 pub struct Outcome {
     pub name: &'static str,
-    pub lock: Kind,
+    pub lock: Subject,
     pub seconds: f64,
     /// Where a worker was when it died, by [`Step`] number; 0 = outside.
     pub deaths: BTreeMap<u32, u64>,
+    /// The same by [`Phase`], where the kind of lock has such.
+    pub deaths_in_phases: BTreeMap<u32, u64>,
     pub entries: u64,
     pub stops: u64,
     pub told: u64,
@@ -114,8 +126,8 @@ struct Killer<'a> {
     arena: &'static Arena,
     file: &'a LockFile,
     path: PathBuf,
-    on_demand: &'a Lock,
-    standing: &'a Lock,
+    ledger: &'static Ledger,
+    lock: &'a Open,
     round: &'a Round,
     /// Those at which a worker of this round can die.
     steps: Vec<Step>,
@@ -125,9 +137,27 @@ struct Killer<'a> {
     stops: u64,
 }
 
+/// The lock of a round, open.
+enum Open {
+    Exclusive { on_demand: Lock, standing: Lock },
+    Claims(claims::Lock),
+}
+
 /// Room in the file for so many workers: each may have a second slot, and leave a dead one behind.
 pub fn participants(workers: usize) -> u32 {
     2 * workers as u32 + 2
+}
+
+/// Likewise, of any kind. No more than that: newcomers then have to take the slots of the dead, and reap these, where all would
+/// die before any of them had waited for long enough to look whether those before it are alive.
+fn participants_for(workers: usize, lock: Subject) -> u32 {
+    match lock {
+        Subject::Exclusive(_) | Subject::Claims(claims::Kind::RwLock) => participants(workers),
+        // Two parts, or permits taken twice, and a participant of its own.
+        Subject::Claims(claims::Kind::Semaphore | claims::Kind::RangeLock) => 3 * workers as u32 + 2,
+        // All keys at once.
+        Subject::Claims(claims::Kind::KeyedLock) => 8 * workers as u32 + 2,
+    }
 }
 
 /// Kills `kills` workers in one round.
@@ -135,23 +165,28 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
     assert!(round.workers <= MAX_WORKERS);
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let file = LockFile::options()
-        .participants(participants(round.workers))
+        .participants(participants_for(round.workers, round.lock))
         .locks(1)
         .open(folder.path().join("torture.lock"))
         .unwrap();
-    let on_demand = round.lock.open(&file, "torture").unwrap();
-    let standing = round.lock.open_standing(&file, "torture").unwrap();
+    let lock = match round.lock {
+        Subject::Exclusive(kind) => Open::Exclusive {
+            on_demand: kind.open(&file, "torture").unwrap(),
+            standing: kind.open_standing(&file, "torture").unwrap(),
+        },
+        Subject::Claims(kind) => Open::Claims(kind.open(&file, "torture")),
+    };
     // One who is to die at any other would only live longer than the rest.
     let of_others: &[Step] = match round.lock {
-        Kind::Mutex { .. } => &ON_RINGS_ONLY,
-        Kind::Ring(_) => &ON_MUTEXES_ONLY,
+        Subject::Exclusive(Kind::Ring(_)) => &ON_MUTEXES_ONLY,
+        _ => &ON_RINGS_ONLY,
     };
     let mut killer = Killer {
         arena: Arena::new(),
         file: &file,
         path: file.path(),
-        on_demand: &on_demand,
-        standing: &standing,
+        ledger: Ledger::new(),
+        lock: &lock,
         round,
         steps: Step::ALL
             .into_iter()
@@ -163,13 +198,14 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         stops: 0,
     };
     let began = Instant::now();
-    let deaths = killer.run(kills);
+    let (deaths, deaths_in_phases) = killer.run(kills);
     let arena = killer.arena;
     Outcome {
         name: round.name,
         lock: round.lock,
         seconds: began.elapsed().as_secs_f64(),
         deaths,
+        deaths_in_phases,
         entries: arena.progress.load(Relaxed),
         stops: killer.stops,
         told: arena.told.load(Relaxed),
@@ -183,8 +219,9 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
 }
 
 impl Killer<'_> {
-    fn run(&mut self, kills: u64) -> BTreeMap<u32, u64> {
-        let mut deaths = BTreeMap::new();
+    /// How many died at each step, and in each phase.
+    fn run(&mut self, kills: u64) -> (BTreeMap<u32, u64>, BTreeMap<u32, u64>) {
+        let (mut deaths, mut in_phases) = (BTreeMap::new(), BTreeMap::new());
         let mut plans: Vec<Plan> = (0..self.round.workers).map(|worker| self.start(worker)).collect();
         let mut killed = 0;
         let mut last = (0, Instant::now());
@@ -199,7 +236,10 @@ impl Killer<'_> {
             }
             let mut died = false;
             while let Some(worker) = any_dead(&plans) {
-                *deaths.entry(self.arena.workers[worker].step.load(Relaxed)).or_default() += 1;
+                let note = &self.arena.workers[worker];
+                *deaths.entry(note.step.load(Relaxed)).or_default() += 1;
+                *in_phases.entry(note.phase.load(Relaxed)).or_default() += 1;
+                self.ledger.buries(worker);
                 killed += 1;
                 died = true;
                 watchdog::sign_of_life();
@@ -221,13 +261,22 @@ impl Killer<'_> {
                 std::thread::sleep(Duration::from_micros(30));
             }
         }
-        for plan in &plans {
+        for (worker, plan) in plans.iter().enumerate() {
+            self.arena.note_kill(worker, plan.pid as u32);
             // SAFETY: our own child.
             unsafe { libc::kill(plan.pid, libc::SIGKILL) };
             // So that none outlives the round.
             limit::status_of(plan.pid, 0);
+            self.ledger.buries(worker);
         }
-        deaths
+        if let Open::Claims(lock) = self.lock {
+            claims::survives(&self.post(MAX_WORKERS - 1), lock);
+        }
+        (deaths, in_phases)
+    }
+
+    fn post(&self, me: usize) -> claims::Post<'_> {
+        claims::Post { arena: self.arena, ledger: self.ledger, me, file: self.file }
     }
 
     /// For so long may nobody come in. Less where those who are stopped go on only once somebody has: it is never long.
@@ -235,11 +284,27 @@ impl Killer<'_> {
         limit::seconds(if self.round.stops == Stops::Long { 5 } else { 10 })
     }
 
-    /// Forks a worker with a plan: half die at a named step, half at a random moment.
+    /// Returns a phase for a worker to die in, if it is to.
+    fn phase(&mut self) -> Option<Phase> {
+        let Subject::Claims(kind) = self.round.lock else { return None };
+        let phases = kind.phases();
+        let phase = phases[self.dice.roll(phases.len() as u64) as usize];
+        (self.round.mostly_at.is_none() && self.dice.in_hundred(45)).then_some(phase)
+    }
+
+    /// Forks a worker with a plan: half die at a named step, half at a random moment. Where there are phases, almost half of
+    /// all die in one that was drawn for them instead.
     fn start(&mut self, worker: usize) -> Plan {
         let note = &self.arena.workers[worker];
         let any = self.steps[self.dice.roll(self.steps.len() as u64) as usize];
-        let armed = if self.dice.in_hundred(50) { self.round.mostly_at.unwrap_or(any) as u32 } else { 0 };
+        let phase = self.phase();
+        let at_step = phase.is_none() && self.dice.in_hundred(50);
+        let armed = if at_step { self.round.mostly_at.unwrap_or(any) as u32 } else { 0 };
+        note.phase.store(0, Relaxed);
+        note.armed_phase.store(phase.map_or(0, |phase| phase as u32), Relaxed);
+        note.phase_skip.store(self.dice.roll(6) as u32, Relaxed);
+        // Its predecessor's entries are struck out.
+        note.condemned.store(0, SeqCst);
         note.skip.store(self.dice.roll(12) as u32, Relaxed);
         note.step.store(0, Relaxed);
         note.armed.store(armed, Relaxed);
@@ -267,12 +332,16 @@ impl Killer<'_> {
                 }
             }
             mutants::switch_on(self.round.mutant);
+            let (on_demand, standing) = match self.lock {
+                Open::Exclusive { on_demand, standing } => (on_demand, standing),
+                Open::Claims(lock) => claims::work(&self.post(worker), lock, dice),
+            };
             let stands = match self.round.standing {
                 Standing::Nobody => false,
                 Standing::EveryOther => worker.is_multiple_of(2),
                 Standing::Everybody => true,
             };
-            let lock = if stands { self.standing } else { self.on_demand };
+            let lock = if stands { standing } else { on_demand };
             worker::work(self.arena, worker, &Post { file: self.file, lock, stands }, dice);
         }
         let now = monotonic_ns();
@@ -281,7 +350,7 @@ impl Killer<'_> {
         let stop_at = stops.then(|| now + self.dice.roll(1_500_000));
         Plan {
             pid,
-            kill_at: now + self.time_to_live(armed != 0),
+            kill_at: now + self.time_to_live(armed != 0 || phase.is_some()),
             stop_at,
             continue_at: stop_at.filter(|_| short_stop).map(|at| at + self.dice.roll(3_000_000)),
             stands: None,
@@ -323,7 +392,7 @@ impl Killer<'_> {
         }
         if plan.kill_at <= now {
             plan.kill_at = u64::MAX;
-            self.arena.note_kill(plan.pid as u32);
+            self.arena.note_kill(worker, plan.pid as u32);
             send(libc::SIGKILL);
         }
     }
@@ -360,7 +429,8 @@ impl Killer<'_> {
                 is_over || latest == Some(stop.since)
             };
             if plan.stands.take_if(goes_on).is_some() {
-                let armed = self.arena.workers[worker].armed.load(Relaxed) != 0;
+                let note = &self.arena.workers[worker];
+                let armed = (note.armed.load(Relaxed) | note.armed_phase.load(Relaxed)) != 0;
                 plan.kill_at = now + self.time_to_live(armed);
                 // SAFETY: a signal to a child of our own that was not waited for.
                 unsafe { libc::kill(pid, libc::SIGCONT) };

@@ -1,4 +1,4 @@
-//! Torture: workers share one lock, a mutex or a turn ring, and are killed, at random moments and at each named step,
+//! Torture: workers share one lock, of whichever kind, and are killed, at random moments and at each named step,
 //! and stopped, some for long; an oracle in plain shared memory watches. No hang, no double entry, no torn data without an owner-dead
 //! notice, tokens that only rise.
 //!
@@ -9,12 +9,13 @@
 #![cfg(all(feature = "trace", feature = "mutants", not(any(loom, shuttle))))]
 
 mod arena;
+mod claims;
 mod killer;
 mod report;
 mod worker;
 
 use arena::Fault;
-use killer::{Outcome, Round, Standing, Stops};
+use killer::{Outcome, Round, Standing, Stops, Subject};
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -36,6 +37,12 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn kills() -> u64 {
     std::env::var("TURNLOCK_TORTURE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5_000)
+}
+
+/// Three times as many where it is said how many: so there are a thousand in the rarest phase of 100,000.
+fn kills_of_claims() -> u64 {
+    let given = std::env::var("TURNLOCK_TORTURE_KILLS").ok().and_then(|kills| kills.parse::<u64>().ok());
+    given.map_or(4_000, |kills| 3 * kills)
 }
 
 fn seed() -> u64 {
@@ -68,7 +75,7 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
         name,
         workers,
         stops,
-        lock: Kind::Mutex { patience },
+        lock: Subject::Exclusive(Kind::Mutex { patience }),
         standing: Standing::Nobody,
         biased,
         mutant: None,
@@ -86,7 +93,7 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
         round("workers = 3 x cores, patient, long stops", 3 * cores, Stops::Long, DEFAULT_PATIENCE, false),
     ];
     let round = |name, workers, stops, algorithm, standing| Round {
-        lock: Kind::Ring(algorithm),
+        lock: Subject::Exclusive(Kind::Ring(algorithm)),
         standing,
         ..round(name, workers, stops, strict, false)
     };
@@ -135,7 +142,8 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
         let long = round.stops == Stops::Long;
         let outcome = killer::torture(round, if long { share / LESS_WITH_LONG_STOPS } else { share }, seed);
         // Those that have patience are hardly ever in the queue when they are stopped.
-        let is_patient = matches!(round.lock, Kind::Mutex { patience } if patience > strict);
+        let is_patient =
+            matches!(round.lock, Subject::Exclusive(Kind::Mutex { patience }) if patience > strict);
         let many = long && !is_patient && outcome.stops > ENOUGH_STOPS;
         let nobody_passed_over = many && outcome.evicted == 0;
         assert!(!nobody_passed_over, "{}: nobody was passed over in {} stops", round.name, outcome.stops);
@@ -143,6 +151,55 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
     };
     let outcomes: Vec<Outcome> = rounds.map(play).collect();
     let fault = report::print(&outcomes);
+    assert!(fault.is_none(), "{}", fault.unwrap());
+}
+
+/// Locks that several have at once, or parts of them: each kind without stops, with short ones and with long ones.
+#[test]
+fn nobody_of_those_who_share_hangs_or_enters_beside_whom_it_must_not() {
+    let _alone = alone();
+    let (kills, seed) = (kills_of_claims(), seed());
+    let cores = cores();
+    println!("seed {seed}, {cores} cores");
+    let only = std::env::var("TURNLOCK_TORTURE_ROUNDS").unwrap_or_default();
+    let round = |name, workers, stops, kind| Round {
+        name,
+        workers,
+        lock: Subject::Claims(kind),
+        standing: Standing::Nobody,
+        stops,
+        biased: false,
+        mutant: None,
+        mostly_at: None,
+    };
+    let rounds = [
+        round("rwlock, workers = cores + 1", cores + 1, Stops::Never, claims::Kind::RwLock),
+        round("rwlock, workers = 2 x cores, stops", 2 * cores, Stops::Short, claims::Kind::RwLock),
+        round("rwlock, workers = cores + 2, long stops", cores + 2, Stops::Long, claims::Kind::RwLock),
+        round("semaphore, workers = cores + 1", cores + 1, Stops::Never, claims::Kind::Semaphore),
+        round("semaphore, workers = 2 x cores, stops", 2 * cores, Stops::Short, claims::Kind::Semaphore),
+        round("semaphore, workers = cores + 2, long stops", cores + 2, Stops::Long, claims::Kind::Semaphore),
+        round("ranges, workers = cores + 1", cores + 1, Stops::Never, claims::Kind::RangeLock),
+        round("ranges, workers = 2 x cores, stops", 2 * cores, Stops::Short, claims::Kind::RangeLock),
+        round("ranges, workers = cores + 2, long stops", cores + 2, Stops::Long, claims::Kind::RangeLock),
+        round("keys, workers = cores + 1", cores + 1, Stops::Never, claims::Kind::KeyedLock),
+        round("keys, workers = 2 x cores, stops", 2 * cores, Stops::Short, claims::Kind::KeyedLock),
+        round("keys, workers = cores + 2, long stops", cores + 2, Stops::Long, claims::Kind::KeyedLock),
+    ];
+    let rounds = rounds.iter().filter(|round| round.name.contains(&only));
+    // Half of them without stops, in each kind.
+    let play = |round: &Round| {
+        let share = kills / claims::Kind::ALL.len() as u64;
+        let kills = match round.stops {
+            Stops::Never => share / 2,
+            Stops::Short => share.div_ceil(2),
+            Stops::Long => share / 2 / LESS_WITH_LONG_STOPS,
+        };
+        killer::torture(round, kills, seed)
+    };
+    let outcomes: Vec<Outcome> = rounds.map(play).collect();
+    let fault = report::print(&outcomes);
+    report::print_phases(&outcomes);
     assert!(fault.is_none(), "{}", fault.unwrap());
 }
 
@@ -155,7 +212,7 @@ mod with_mutants {
     /// what makes its silence worth something.
     fn is_caught(mutant: Mutant, mostly_at: Option<Step>, may_show_as: &[Fault]) {
         let strict = Kind::Mutex { patience: Duration::ZERO };
-        is_caught_among(cores(), strict, mutant, mostly_at, may_show_as);
+        is_caught_among(cores(), Subject::Exclusive(strict), mutant, mostly_at, may_show_as);
     }
 
     /// On a ring, among so many more workers than cores.
@@ -166,12 +223,13 @@ mod with_mutants {
         mostly_at: Option<Step>,
         may_show_as: &[Fault],
     ) {
-        is_caught_among(cores() + more, Kind::Ring(algorithm), mutant, mostly_at, may_show_as);
+        let ring = Subject::Exclusive(Kind::Ring(algorithm));
+        is_caught_among(cores() + more, ring, mutant, mostly_at, may_show_as);
     }
 
     fn is_caught_among(
         workers: usize,
-        lock: Kind,
+        lock: Subject,
         mutant: Mutant,
         mostly_at: Option<Step>,
         may_show_as: &[Fault],
@@ -277,5 +335,31 @@ mod with_mutants {
     #[test]
     fn a_membership_without_the_reconfiguration_lock_is_caught() {
         is_caught_on_ring(0, RingAlgorithm::Raynal, Mutant::JoinWithoutLock, None, TWO_INSIDE);
+    }
+
+    /// Where participants hold it beside others.
+    fn is_caught_among_claims(kind: claims::Kind, mutant: Mutant, may_show_as: &[Fault]) {
+        is_caught_among(cores() + 1, Subject::Claims(kind), mutant, None, may_show_as);
+    }
+
+    #[test]
+    fn a_dead_reader_that_passes_for_an_owner_is_caught() {
+        is_caught_among_claims(claims::Kind::RwLock, Mutant::DeadReaderIsOwnerDead, &[Fault::FalseNotice]);
+    }
+
+    #[test]
+    fn permits_that_do_not_come_back_are_caught() {
+        let any = [Fault::Lost, Fault::Error, Fault::DoubleEntry];
+        is_caught_among_claims(claims::Kind::Semaphore, Mutant::PermitNeverReturned, &any);
+    }
+
+    #[test]
+    fn a_dead_ones_range_that_is_not_written_down_is_caught() {
+        is_caught_among_claims(claims::Kind::RangeLock, Mutant::DeadPartNotRecorded, &[Fault::Torn]);
+    }
+
+    #[test]
+    fn a_dead_ones_key_that_is_not_written_down_is_caught() {
+        is_caught_among_claims(claims::Kind::KeyedLock, Mutant::DeadPartNotRecorded, &[Fault::Torn]);
     }
 }

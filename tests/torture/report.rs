@@ -1,6 +1,9 @@
 //! The table of a torture run.
 
-use super::killer::Outcome;
+use super::{
+    claims,
+    killer::{Outcome, Subject},
+};
 use hdrhistogram::Histogram;
 use support::either::Kind;
 use turnlock::trace::Step;
@@ -24,7 +27,9 @@ pub fn print(outcomes: &[Outcome]) -> Option<String> {
     println!("\n| killed at step | mutexes | rings |\n|---|---|---|");
     let row = |name: &str, step: u32| {
         let killed = |on_ring: bool| {
-            let outcomes = outcomes.iter().filter(|outcome| matches!(outcome.lock, Kind::Ring(_)) == on_ring);
+            let outcomes = outcomes
+                .iter()
+                .filter(|outcome| matches!(outcome.lock, Subject::Exclusive(Kind::Ring(_))) == on_ring);
             outcomes.filter_map(|outcome| outcome.deaths.get(&step)).sum::<u64>()
         };
         println!("| {name} | {} | {} |", killed(false), killed(true));
@@ -58,4 +63,25 @@ pub fn print(outcomes: &[Outcome]) -> Option<String> {
         }
     }
     (!faults.is_empty()).then(|| faults.join("; "))
+}
+
+/// Prints in which phase how many died, for each kind of lock that has phases.
+pub fn print_phases(outcomes: &[Outcome]) {
+    println!("\n| killed in phase | rwlock | semaphore | ranges | keys |\n|---|---|---|---|---|");
+    let killed = |kind: claims::Kind, phase: u32| {
+        let of_kind =
+            outcomes.iter().filter(|outcome| matches!(outcome.lock, Subject::Claims(of) if of == kind));
+        of_kind.filter_map(|outcome| outcome.deaths_in_phases.get(&phase)).sum::<u64>()
+    };
+    let row = |name: &str, phase: u32, is_of: &dyn Fn(claims::Kind) -> bool| {
+        let cell = |kind| if is_of(kind) { killed(kind, phase).to_string() } else { "-".into() };
+        println!("| {name} | {} |", claims::Kind::ALL.map(cell).join(" | "));
+    };
+    row("outside", 0, &|_| true);
+    let mut phases: Vec<_> = claims::Kind::ALL.iter().flat_map(|kind| kind.phases()).collect();
+    phases.sort();
+    phases.dedup();
+    for phase in phases {
+        row(&format!("{phase:?}"), *phase as u32, &|kind| kind.phases().contains(phase));
+    }
 }

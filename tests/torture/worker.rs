@@ -28,10 +28,7 @@ pub struct Post<'a> {
 
 /// What a forked child does until it is killed.
 pub fn work(arena: &'static Arena, me: usize, post: &Post, mut dice: Dice) -> ! {
-    ARENA.store(std::ptr::from_ref(arena).cast_mut(), Relaxed);
-    ME.store(me, Relaxed);
-    ON_RING.store(matches!(post.lock, Lock::Ring(_)), Relaxed);
-    trace::watch(watch);
+    begins(arena, me, matches!(post.lock, Lock::Ring(_)));
     let mut bursting = 0;
     loop {
         if let Err(error) = one_turn(arena, me, post, &mut dice) {
@@ -53,11 +50,38 @@ pub fn work(arena: &'static Arena, me: usize, post: &Post, mut dice: Dice) -> ! 
     }
 }
 
+/// A worker's first act: its steps are watched from here on.
+pub fn begins(arena: &'static Arena, me: usize, on_ring: bool) {
+    ARENA.store(std::ptr::from_ref(arena).cast_mut(), Relaxed);
+    ME.store(me, Relaxed);
+    ON_RING.store(on_ring, Relaxed);
+    trace::watch(watch);
+}
+
+/// Dies here, if it is in the phase in which it is to die, and has passed enough places in that.
+pub fn beat(arena: &Arena, me: usize) {
+    let note = &arena.workers[me];
+    let armed = note.armed_phase.load(Relaxed);
+    if armed != 0 && armed == note.phase.load(Relaxed) {
+        match note.phase_skip.load(Relaxed) {
+            0 => dies(arena, me),
+            skip => note.phase_skip.store(skip - 1, Relaxed),
+        }
+    }
+}
+
+fn dies(arena: &Arena, me: usize) {
+    arena.note_kill(me, std::process::id());
+    // SAFETY: kills this process.
+    unsafe { libc::kill(std::process::id() as i32, libc::SIGKILL) };
+}
+
 /// Called at every named step.
 fn watch(step: Step) {
     // SAFETY: set to the leaked arena before anything is watched.
     let arena = unsafe { &*ARENA.load(Relaxed) };
-    let note = &arena.workers[ME.load(Relaxed)];
+    let me = ME.load(Relaxed);
+    let note = &arena.workers[me];
     note.step.store(step as u32, Relaxed);
     match step {
         Step::Doorway => QUEUED.store(true, Relaxed),
@@ -76,14 +100,11 @@ fn watch(step: Step) {
     }
     if note.armed.load(Relaxed) == step as u32 {
         match note.skip.load(Relaxed) {
-            0 => {
-                arena.note_kill(std::process::id());
-                // SAFETY: kills this process.
-                unsafe { libc::kill(std::process::id() as i32, libc::SIGKILL) };
-            }
+            0 => dies(arena, me),
             skip => note.skip.store(skip - 1, Relaxed),
         }
     }
+    beat(arena, me);
 }
 
 fn one_turn(arena: &Arena, me: usize, post: &Post, dice: &mut Dice) -> turnlock::Result<()> {

@@ -10,7 +10,10 @@ mod enter;
 mod leave;
 mod names;
 mod open;
+mod parts;
+mod permits;
 mod ring;
+mod rwlock;
 mod wait;
 
 use super::{
@@ -89,7 +92,46 @@ pub const ALL: &[Scenario] = &[
     LINKS_RENEWED_IN_SUM_RING,
     alone("ring: standing, two turns", |trial| ring::stands(trial, RAYNALS)),
     alone("ring: leaves to another that stands", |trial| ring::leaves(trial, RAYNALS)),
+    stopping("rwlock: read, by the queue", rwlock::reads_by_the_queue),
+    READ_BIASED,
+    stopping("rwlock: unlock of a biased reader, a writer asleep behind", rwlock::leaves_as_a_biased_reader),
+    alone("rwlock: read, a writer died inside", rwlock::reads_in_a_dead_writers_place),
+    stopping("rwlock: write, the readers' bias revoked", rwlock::revokes_the_readers_bias),
+    stopping("rwlock: write, a biased reader inside leaves", rwlock::waits_for_a_reader),
+    stopping("rwlock: write, in vain beside a biased reader", rwlock::revokes_in_vain),
+    alone("rwlock: write, a biased reader died inside", rwlock::writes_in_a_dead_readers_place),
+    alone("rwlock: write, a writer died inside", rwlock::writes_in_a_dead_writers_place),
+    alone("rwlock: write, one died upgrading", rwlock::writes_in_a_dead_upgraders_place),
+    stopping("rwlock: upgradable", rwlock::takes_it_upgradable),
+    stopping("rwlock: upgrade", rwlock::upgrades_at_once),
+    stopping("rwlock: upgrade, a biased reader inside leaves", rwlock::upgrades_after_a_reader),
+    alone("rwlock: upgrade, given up beside a reader", rwlock::upgrades_in_vain),
+    stopping("rwlock: downgrade, a reader asleep behind", rwlock::downgrades),
+    alone("rwlock: downgrade to upgradable, and to shared", rwlock::downgrades_twice),
+    PERMITS,
+    alone("semaphore: permits of a dead one", permits::acquires_what_a_dead_one_had),
+    stopping("semaphore: behind a living holder", permits::waits_for_permits),
+    alone("semaphore: more permits, by another slot", permits::acquires_more),
+    stopping("semaphore: release one by one, one asleep behind", permits::releases_one_by_one),
+    alone("semaphore: resize, one asleep", permits::resizes),
+    stopping("ranges: write", parts::writes_a_range),
+    alone("ranges: read", parts::reads_a_range),
+    alone("ranges: a second one, by another slot", parts::takes_a_second_range),
+    RANGE_OF_A_DEAD_ONE,
+    alone("ranges: two died in one slot", parts::reaps_where_one_died_before),
+    stopping("ranges: behind a living holder", parts::waits_for_a_range),
+    alone("ranges: several at once", parts::takes_several_ranges),
+    stopping("keys: write", parts::takes_a_key),
+    alone("keys: a dead one's", parts::takes_a_dead_ones_key),
+    alone("keys: reset, two died in one slot", parts::resets_where_two_died_in_one_slot),
 ];
+
+pub const READ_BIASED: Scenario = stopping("rwlock: read, biased", rwlock::reads_biased);
+
+pub const PERMITS: Scenario = stopping("semaphore: two permits", permits::acquires);
+
+pub const RANGE_OF_A_DEAD_ONE: Scenario =
+    alone("ranges: write, a dead holder's", parts::writes_in_a_dead_ones_place);
 
 /// What victims do on a ring, with one algorithm.
 macro_rules! on_ring {

@@ -24,6 +24,8 @@ mod scene;
 #[cfg(not(any(loom, shuttle)))]
 pub mod shared;
 #[cfg(not(any(loom, shuttle)))]
+pub mod simulator;
+#[cfg(not(any(loom, shuttle)))]
 pub mod torture;
 #[cfg(not(any(loom, shuttle)))]
 pub mod user_space_file_system;

@@ -1,0 +1,56 @@
+//! Lamport's queue, searched.
+
+use crate::{
+    search::{goes_wrong, holds, longer},
+    world::{Kept, Plan, QUIET},
+};
+use turnlock::message::LamportQueue;
+
+fn machines(n: usize) -> Vec<LamportQueue> {
+    (0..n).map(|me| LamportQueue::founding(n, me).unwrap()).collect()
+}
+
+#[test]
+fn two_at_will() {
+    holds("two, withdrawals", machines(2), &Plan { requests: 2, withdrawals: 1, ..QUIET });
+    holds("two, a repeat", machines(2), &Plan { requests: 2, repeats: 1, ..QUIET });
+    longer(|| {
+        let plan = Plan { requests: 3, withdrawals: 1, repeats: 1, ..QUIET };
+        holds("two, withdrawals, repeats, three requests", machines(2), &plan);
+    });
+}
+
+#[test]
+fn two_come_and_go() {
+    for kept in [Kept::State, Kept::Nothing] {
+        let plan = Plan { departures: 1, returns: Some(kept), rulings: true, ..QUIET };
+        holds("two come and go", machines(2), &plan);
+        let plan = Plan { deaths: 1, returns: Some(kept), rulings: true, ..QUIET };
+        holds("two, a death", machines(2), &plan);
+        longer(|| {
+            let plan =
+                Plan { requests: 2, departures: 1, deaths: 1, returns: Some(kept), rulings: true, ..QUIET };
+            holds("two come and go, a death", machines(2), &plan);
+        });
+    }
+}
+
+#[test]
+fn three() {
+    longer(|| {
+        holds("three", machines(3), &QUIET);
+        holds("three, a death", machines(3), &Plan { deaths: 1, ..QUIET });
+    });
+}
+
+#[test]
+fn out_of_order_two_are_inside() {
+    let plan = Plan { in_order: false, ..QUIET };
+    goes_wrong("out of order", machines(2), &plan, "inside at once");
+}
+
+#[test]
+fn with_a_message_lost_two_are_inside() {
+    let plan = Plan { losses: 1, ..QUIET };
+    goes_wrong("a loss", machines(2), &plan, "inside at once");
+}

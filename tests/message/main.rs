@@ -1,0 +1,17 @@
+//! The machines of `turnlock::message`: every interleaving of a few participants, searched; many participants, simulated.
+#![cfg(not(any(loom, shuttle)))]
+
+mod bakery;
+mod counts;
+mod lamport;
+mod losses;
+mod mesh;
+mod ring;
+mod search;
+mod simulated;
+mod subject;
+#[cfg(feature = "mutants")]
+mod with_mutants;
+mod world;
+
+support::watched_for_seconds!(support::watchdog::USUAL);

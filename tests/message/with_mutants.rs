@@ -1,0 +1,74 @@
+//! Faults in the machines that the searches must see. `ci/mutants` builds them.
+
+use crate::{
+    search::search,
+    subject::Subject,
+    world::{Plan, QUIET},
+};
+use std::sync::{Mutex, PoisonError};
+use turnlock::{
+    message::{LamportQueue, RicartAgrawala, TokenRing},
+    mutants::{Mutant, switch_on},
+};
+
+/// One at a time: the switch is the whole program's.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn is_caught<A: Subject>(mutant: Mutant, machines: impl Fn() -> Vec<A>, plan: &Plan, how: &str) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    switch_on(Some(mutant));
+    let found = search(&format!("{mutant:?}"), machines(), plan);
+    switch_on(None);
+    let wrong = found.wrong.unwrap_or_else(|| panic!("{mutant:?} was switched on and nothing was seen"));
+    println!("{mutant:?}: {}", wrong.lines().next().unwrap_or_default());
+    assert!(wrong.contains(how), "{mutant:?}: not '{how}', but {wrong}");
+    let found = search(&format!("without {mutant:?}"), machines(), plan);
+    assert!(found.wrong.is_none(), "without {mutant:?}: {}", found.wrong.unwrap_or_default());
+}
+
+fn queue(n: usize) -> Vec<LamportQueue> {
+    (0..n).map(|me| LamportQueue::founding(n, me).unwrap()).collect()
+}
+
+fn mesh(n: usize) -> Vec<RicartAgrawala> {
+    (0..n).map(|me| RicartAgrawala::founding(n, me).unwrap()).collect()
+}
+
+fn ring(n: usize, tokens: usize) -> Vec<TokenRing> {
+    (0..n).map(|me| TokenRing::founding(n, me, tokens).unwrap()).collect()
+}
+
+const MESH: Plan = Plan { in_order: false, ..QUIET };
+
+#[test]
+fn no_acknowledgement_is_caught() {
+    is_caught(Mutant::NoAcknowledgement, || queue(2), &QUIET, "inside at once");
+}
+
+#[test]
+fn a_token_sent_twice_is_caught() {
+    is_caught(Mutant::TokenTwice, || mesh(3), &MESH, "is there twice");
+}
+
+#[test]
+fn a_request_forgotten_when_somebody_departs_is_caught() {
+    let plan = Plan { departures: 1, departs: 1, ..MESH };
+    is_caught(Mutant::RequestForgotten, || mesh(3), &plan, "can never be served");
+}
+
+#[test]
+fn a_token_kept_by_one_that_has_given_up_is_caught() {
+    is_caught(Mutant::TokenStranded, || mesh(2), &Plan { withdrawals: 1, ..MESH }, "can never be served");
+}
+
+#[test]
+fn counters_taken_literally_are_caught() {
+    for n in [2, 3] {
+        is_caught(Mutant::CountersLiteral, || ring(n, 2), &Plan { requests: 2, ..QUIET }, "is there twice");
+    }
+}
+
+#[test]
+fn a_token_that_judges_in_its_first_round_is_caught() {
+    is_caught(Mutant::NoFirstRound, || ring(2, 3), &Plan { lost_tokens: 2, ..QUIET }, "is there twice");
+}
