@@ -208,6 +208,7 @@ byte deaths, withdrawals, downgrades, resizes, evictions, stays;
 #else
 #define TAKES_ASLEEP(p) (word[p] == CHOOSING -> 0 : TAKES_NOW(p))        /* nobody is woken by the end of a doorway */
 #endif
+#define TAKES_ALIVE(p) (byte_lock[p] == 0 -> 0 : TAKES_NOW(p))
 #define THERE_IS_ROOM (SUM(TAKES_NOW) <= ROOM)
 
 /* The assertions at an entry with the claim `mine`. */
@@ -410,7 +411,7 @@ blocked:
     :: atomic { THERE_IS_ROOM -> q = 0; goto wait }
 #endif
 #if STAYS > 0
-    :: atomic { timeout && !THERE_IS_ROOM -> goto end_gone }                     /* somebody stays inside */
+    :: atomic { timeout && SUM(TAKES_ALIVE) > ROOM -> goto end_gone }                     /* somebody stays inside */
 #endif
 #if DEATHS > 0
     :: atomic { TAKES_NOW(FIRST) != 0 && byte_lock[FIRST] == 0 && BLOCKER(FIRST) -> q = FIRST; byte_lock[q] = i + 1; goto reap }
