@@ -339,14 +339,14 @@ fn the_page_about_status_has_every_field_of_its_json() {
     let fixture = Fixture::new();
     let dies = ["sh", "-c", "kill -9 $$"];
     for options in [&["--range", "5-6"][..], &["--key", "ada"]] {
-        let name = options[0];
+        let name = options[0].trim_start_matches('-');
         let inform = [&["--lock", name, "--on-death", "inform"], options].concat();
         assert_eq!(fixture.run(&inform, &dies).status.code(), Some(137));
     }
     let all: [&[&str]; 4] = [
         &["--lock", "jobs", "--permits", "1"],
-        &["--lock", "--range", "--range", "7-8"],
-        &["--lock", "--key", "--key", "grace"],
+        &["--lock", "range", "--range", "7-8"],
+        &["--lock", "key", "--key", "grace"],
         &["--lock", "cache", "-x"],
     ];
     let mut held: Vec<_> = all.into_iter().map(|options| fixture.hold(options, STAY)).collect();

@@ -108,6 +108,15 @@ fn the_cache_is_read_whole_and_a_killed_reader_stops_no_writer() {
 }
 
 #[test]
+fn a_function_that_locks_calls_itself() {
+    let place = Place::new();
+    let mut program = Command::new(compiled_c(&place, "recursive.c"));
+    let output = limit::output(program.arg(place.lock_file())).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "15 nodes, 4 deep, one fencing token\n");
+}
+
+#[test]
 fn a_cache_that_no_writer_wrote_is_noticed() {
     let place = Place::new();
     let reader = compiled_c(&place, "cache/reader.c");
