@@ -245,6 +245,11 @@ macro_rules! ways {
             self.0.reset(Limit::Forever)
         }
 
+        /// As `reset` if that needs no waiting, else [`Error::WouldBlock`].
+        pub fn try_reset(&self) -> Result<()> {
+            self.0.reset(Limit::Never)
+        }
+
         /// As `reset`, waiting at most `limit`.
         pub fn reset_for(&self, limit: Duration) -> Result<()> {
             self.0.reset(Limit::For(limit))

@@ -38,6 +38,10 @@ pub type BakeryByThreads = ByThreads<turnlock_mutex>;
 pub type BakeryByParticipants = ByParticipants<turnlock_mutex>;
 pub type RingByThreads = ByThreads<turnlock_ring>;
 pub type RingByParticipants = ByParticipants<turnlock_ring>;
+/// Exclusively.
+pub type RwLockByThreads = ByThreads<turnlock_rwlock>;
+/// Exclusively.
+pub type RwLockByParticipants = ByParticipants<turnlock_rwlock>;
 
 /// A thread, or a participant of its own, at a lock.
 pub struct AtLock<L> {

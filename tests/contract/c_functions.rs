@@ -70,6 +70,33 @@ impl Functions for turnlock_mutex {
         turnlock_mutex_previous_owner;
 }
 
+impl Functions for turnlock_rwlock {
+    type ByThreads = crate::claims::ByThreads<turnlock::RwLock>;
+    const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> = crate::c_claims::open_rwlock;
+    const LOCK: Take<Self> = turnlock_rwlock_lock_exclusive;
+    const TRY_LOCK: Take<Self> = turnlock_rwlock_try_lock_exclusive;
+    const LOCK_FOR: TakeFor<Self> = turnlock_rwlock_lock_exclusive_for;
+    const LOCK_AS: TakeAs<Self> = turnlock_rwlock_lock_exclusive_as;
+    const TRY_LOCK_AS: TakeAs<Self> = turnlock_rwlock_try_lock_exclusive_as;
+    const LOCK_FOR_AS: TakeForAs<Self> = turnlock_rwlock_lock_exclusive_for_as;
+    const UNLOCK: Act<Self> = turnlock_rwlock_unlock;
+    const UNLOCK_AS: ActAs<Self> = turnlock_rwlock_unlock_as;
+    const MARK_CONSISTENT: Act<Self> = turnlock_rwlock_mark_consistent;
+    const MARK_CONSISTENT_AS: ActAs<Self> = turnlock_rwlock_mark_consistent_as;
+    const CREATE_RELEASING: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> =
+        crate::c_claims::create_releasing_rwlock;
+    const RESET: Act<Self> = turnlock_rwlock_reset;
+    const TRY_RESET: Act<Self> = turnlock_rwlock_try_reset;
+    const RESET_FOR: unsafe extern "C" fn(*const Self, u64) -> i32 = turnlock_rwlock_reset_for;
+    const IS_CONTENDED: Act<Self> = turnlock_rwlock_is_contended;
+    const IS_CONTENDED_AS: ActAs<Self> = turnlock_rwlock_is_contended_as;
+    const HOLDER: unsafe extern "C" fn(*const Self, *mut turnlock_participant_info) -> i32 =
+        crate::c_claims::rwlock_holder;
+    const WAITERS: Waiters<Self> = turnlock_rwlock_waiters;
+    const PREVIOUS_OWNER: unsafe extern "C" fn(*const Self, *mut turnlock_previous_owner) -> i32 =
+        turnlock_rwlock_previous_owner;
+}
+
 impl Functions for turnlock_ring {
     type ByThreads = crate::ring::ByThreads<crate::ring::Raynal>;
     const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> = open_ring;

@@ -4,10 +4,12 @@
 
 mod c;
 mod c_abi;
+mod c_claims;
 mod c_file;
 mod c_functions;
 mod c_handles;
 mod c_query;
+mod claims;
 mod every;
 mod fair;
 mod owner_dead;
@@ -61,7 +63,6 @@ macro_rules! group {
             the_next_holder_is_told_who_died
             marked_consistent_the_lock_is_well_again
             nothing_is_to_be_marked_where_nobody_died
-            unlocked_without_a_word_it_is_closed_for_everyone_until_a_reset
             a_reset_waits_its_turn
             a_second_death_before_the_repair_is_told_of_again
             one_who_waits_already_is_told
@@ -74,6 +75,12 @@ macro_rules! group {
         cases! { query, $way:
             who_holds_and_who_waits_can_be_asked
             a_holder_is_told_that_somebody_waits_behind_it
+        }
+    };
+    // Not a range lock, nor a keyed lock: what one part's holder does not say concerns none of the others.
+    (closes, $way:ty) => {
+        cases! { owner_dead, $way:
+            unlocked_without_a_word_it_is_closed_for_everyone_until_a_reset
         }
     };
     (fair, $way:ty) => {
@@ -135,21 +142,29 @@ macro_rules! contract {
 }
 
 contract! {
-    bakery_by_threads = crate::rust::BakeryByThreads: every once fair threads guards;
-    bakery_strict = crate::rust::BakeryByThreads<crate::rust::Strict>: every once fair;
-    recursive_by_threads = crate::rust::BakeryByThreads<crate::rust::Recursive>: every again fair guards;
-    bakery_with_full_fences = crate::rust::BakeryByThreads<crate::rust::Fenced>: every once fair threads guards;
-    bakery_by_descriptor = crate::rust::BakeryByThreads<crate::rust::ByDescriptor>: every once fair threads guards;
-    bakery_by_participants = crate::rust::BakeryByParticipants: every once fair participants guards;
-    k_state_ring_by_threads = crate::ring::ByThreads<crate::ring::KState>: every once threads guards;
-    raynals_ring_by_threads = crate::ring::ByThreads<crate::ring::Raynal>: every once threads guards;
-    sum_ring_by_threads = crate::ring::ByThreads<crate::ring::Sum>: every once threads guards;
-    raynals_ring_by_participants = crate::ring::ByParticipants<crate::ring::Raynal>: every once participants guards;
-    bakery_by_descriptor_in_c = crate::c_file::BakeryByDescriptor: every once fair threads without_guards;
-    bakery_by_threads_in_c = crate::c::BakeryByThreads: every once fair threads without_guards;
-    bakery_by_participants_in_c = crate::c::BakeryByParticipants: every once fair participants without_guards;
-    raynals_ring_by_threads_in_c = crate::c::RingByThreads: every once threads without_guards;
-    raynals_ring_by_participants_in_c = crate::c::RingByParticipants: every once participants without_guards;
+    bakery_by_threads = crate::rust::BakeryByThreads: every closes once fair threads guards;
+    bakery_strict = crate::rust::BakeryByThreads<crate::rust::Strict>: every closes once fair;
+    recursive_by_threads = crate::rust::BakeryByThreads<crate::rust::Recursive>: every closes again fair guards;
+    bakery_with_full_fences = crate::rust::BakeryByThreads<crate::rust::Fenced>: every closes once fair threads guards;
+    bakery_by_descriptor = crate::rust::BakeryByThreads<crate::rust::ByDescriptor>: every closes once fair threads guards;
+    bakery_by_participants = crate::rust::BakeryByParticipants: every closes once fair participants guards;
+    k_state_ring_by_threads = crate::ring::ByThreads<crate::ring::KState>: every closes once threads guards;
+    raynals_ring_by_threads = crate::ring::ByThreads<crate::ring::Raynal>: every closes once threads guards;
+    sum_ring_by_threads = crate::ring::ByThreads<crate::ring::Sum>: every closes once threads guards;
+    raynals_ring_by_participants = crate::ring::ByParticipants<crate::ring::Raynal>: every closes once participants guards;
+    bakery_by_descriptor_in_c = crate::c_file::BakeryByDescriptor: every closes once fair threads without_guards;
+    bakery_by_threads_in_c = crate::c::BakeryByThreads: every closes once fair threads without_guards;
+    bakery_by_participants_in_c = crate::c::BakeryByParticipants: every closes once fair participants without_guards;
+    raynals_ring_by_threads_in_c = crate::c::RingByThreads: every closes once threads without_guards;
+    raynals_ring_by_participants_in_c = crate::c::RingByParticipants: every closes once participants without_guards;
+    rwlock_by_threads = crate::claims::ByThreads<turnlock::RwLock>: every closes once fair threads guards;
+    rwlock_by_participants = crate::claims::ByParticipants<turnlock::RwLock>: every closes once fair participants guards;
+    whole_range_by_threads = crate::claims::ByThreads<turnlock::RangeLock>: every once fair threads guards;
+    whole_range_by_participants = crate::claims::ByParticipants<turnlock::RangeLock>: every once fair participants guards;
+    one_key_by_threads = crate::claims::ByThreads<turnlock::KeyedLock>: every once fair threads guards;
+    one_key_by_participants = crate::claims::ByParticipants<turnlock::KeyedLock>: every once fair participants guards;
+    rwlock_by_threads_in_c = crate::c::RwLockByThreads: every closes once fair threads without_guards;
+    rwlock_by_participants_in_c = crate::c::RwLockByParticipants: every closes once fair participants without_guards;
 }
 
 mod only_in_c {
@@ -173,6 +188,12 @@ mod only_in_c {
         a_participant_and_a_mutex_of_two_files_do_not_go_together
         a_label_stands_in_the_owner_dead_notice
         a_cancelled_participant_may_be_closed_from_another_thread
+    }
+    cases! { c_claims:
+        a_mode_that_is_not_held_is_not_changed_and_what_is_held_stays
+        permits_that_are_none_or_too_many_are_neither_taken_nor_given_back
+        ranges_of_nothing_and_parts_that_are_not_held_are_refused
+        handles_of_claims_that_are_null_or_closed_say_so
     }
     cases! { recursive:
         through_the_c_abi_it_is_taken_again_and_the_limit_is_an_error
