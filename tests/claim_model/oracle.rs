@@ -27,6 +27,8 @@ pub struct Slot {
     pub claim: Option<Claim>,
     /// What it holds.
     pub inside: Option<Claim>,
+    /// Whether it is inside, or outside with what let it in still there.
+    pub entered: bool,
     /// Whether its `held` is a fencing token.
     pub is_recorded: bool,
     /// Whether it came in by its number.

@@ -153,7 +153,11 @@ impl World {
             let Some(claim) = slot.claim else { return false };
             match step {
                 Step::Held => slot.is_recorded = true,
-                Step::Leave => slot.is_recorded = false,
+                Step::Leave => {
+                    slot.is_recorded = false;
+                    slot.entered &= slot.by_number;
+                }
+                Step::Wake => slot.entered = false,
                 _ => {}
             }
             slot.steps += 1;
@@ -199,8 +203,9 @@ impl World {
     pub fn is_inside(&self, me: usize, claim: Claim) {
         let mut oracle = self.oracle();
         oracle.slots[me].inside = Some(claim);
+        oracle.slots[me].entered = true;
         let rival = oracle.rival(self.plan.relation, self.plan.permits, me);
-        let another = oracle.slots.iter().enumerate().any(|(slot, it)| slot != me && it.inside.is_some());
+        let another = oracle.slots.iter().enumerate().any(|(slot, it)| slot != me && it.entered);
         drop(oracle);
         if self.checks(Property::Exclusion) {
             assert_eq!(rival, None, "Exclusion: {me} is inside beside another one, with {claim:?}");
@@ -226,16 +231,16 @@ impl World {
             return;
         }
         let oracle = self.oracle();
-        let mine = &oracle.slots[me];
-        let overtaken = oracle.slots.iter().enumerate().position(|(slot, theirs)| {
-            slot != me
-                && mine.before[slot].is_some()
-                && theirs.waiting == mine.before[slot]
-                && mine.told[slot] != mine.before[slot]
-                && theirs.claim.is_some_and(|theirs| conflict(self.plan.relation, claim, theirs))
+        let (mine, relation) = (&oracle.slots[me], self.plan.relation);
+        let overtaken = oracle.slots.iter().enumerate().filter_map(|(slot, theirs)| {
+            let stood = mine.before[slot].is_some() && theirs.waiting == mine.before[slot];
+            let lost = mine.told[slot] == mine.before[slot];
+            theirs.claim.filter(|theirs| slot != me && stood && !lost && conflict(relation, claim, *theirs))
         });
+        let taken: u32 = overtaken.map(|theirs| theirs.weight).sum();
+        let room = if relation == Relation::Permits { self.plan.permits - claim.weight } else { 0 };
         drop(oracle);
-        assert_eq!(overtaken, None, "Order: one that stood before {me} was overtaken");
+        assert!(taken <= room, "Order: one that stood before {me} was overtaken");
     }
 
     /// The data words that a claim is about.
