@@ -16,13 +16,14 @@ fn among(relation: Relation, participants: usize, turns: usize, visits: &[Visit]
 }
 
 const GIVES_UP: Visit = HOLD.then(Then::Upgrade(Limit::For(Duration::ZERO)));
-const OF_RWLOCK: [Visit; 9] = [
+const OF_RWLOCK: [Visit; 10] = [
+    BIAS,
+    READ,
+    UPGRADE,
+    BIAS,
     BIAS,
     WRITE,
-    UPGRADE,
-    READ,
     WRITE.then(Then::Downgrade(Mode::Upgradable)),
-    BIAS,
     GIVES_UP,
     HOLD.then(Then::UpgradeAndDowngrade(Mode::Shared)),
     WRITE.timed(),

@@ -17,7 +17,7 @@ use turnlock::algorithm::{
     Blocker, Place, Protocol,
     bakery::{Bakery, Line},
     bias::{Bias, BiasWord, Mark},
-    claim::{Claims, InCells},
+    claim::{Claims, InCells, Nature},
     eviction::Eviction,
     ownership::Ownership,
     ring::{LinkWord, Machines, Membership},
@@ -214,7 +214,9 @@ impl<'a> Lock for At<'a> {
 
     fn record_death(&self, slot: usize, token: u64) -> bool {
         let claims = self.queue().1;
-        let changed = claims.may_change(claims.read(slot));
+        let claim = claims.read(slot);
+        // Of parts the real one writes down which they are.
+        let changed = claims.may_change(claim) && claims.nature(claim) != Nature::Part;
         if changed && self.world.checks(Property::OwnerDead) {
             self.world.notice.set(token);
         }
