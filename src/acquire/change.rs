@@ -96,7 +96,8 @@ where
         if less {
             let (lock, me) = (self.site.lock(), self.site.me());
             lock.queue().1.set_how(me, mode, self.claim.weight);
-            if self.claim.mode == Mode::Exclusive {
+            // Of one that was upgraded. Else it says nobody, or a reader that came in by the new mode has biased the lock.
+            if self.claim.mode == Mode::Exclusive && lock.shared_bias().is_upgraded() {
                 lock.shared_bias().end();
             }
             lock.unpark(me);

@@ -73,7 +73,7 @@ pub fn pass_over<S: Site>(
         return if ahead > 0 { reap_insiders(attempt, waiter).map(drop) } else { Ok(()) };
     };
     let is_kept = match attempt.config.discipline {
-        Discipline::Queue => is_kept_waiting(lock, first),
+        Discipline::Queue => is_kept_waiting(lock, first, Some(me)),
         Discipline::Ring { .. } => is_another_reconfiguring(lock),
     };
     if is_kept {
@@ -113,9 +113,10 @@ pub fn reap_insiders<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> R
 
 /// Returns whether something else than itself keeps the first of the queue from entering: somebody is inside, and leaves it
 /// no room. As long as the lock is biased to one participant and the first has not revoked that, it is not waiting for
-/// whoever is inside.
-pub fn is_kept_waiting<L: Lock>(lock: &L, first: usize) -> bool {
-    let is_inside = |slot: usize| lock.held(slot).load(Acquire) != 0;
+/// whoever is inside. `me`: who waits for the first to come and may be inside itself, upgrading, behind the first in the
+/// queue; that keeps nobody waiting.
+pub fn is_kept_waiting<L: Lock>(lock: &L, first: usize, me: Option<usize>) -> bool {
+    let is_inside = |slot: usize| Some(slot) != me && lock.held(slot).load(Acquire) != 0;
     if !L::Claims::ALWAYS_CONFLICT {
         let queue = lock.queue();
         let claim = queue.1.read(first);

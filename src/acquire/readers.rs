@@ -236,12 +236,15 @@ pub fn exit<S: Site>(attempt: &Attempt<S>) {
     let lock = attempt.site.lock();
     let held = lock.held(attempt.site.me());
     match attempt.nature() {
+        // Of one that was upgraded. Until the bias word is written nobody passes over it: others could bias the lock, or
+        // upgrade, and it would write over that.
+        Nature::Alone if !<S::Lock as Lock>::Claims::ALWAYS_CONFLICT && lock.shared_bias().is_upgraded() => {
+            lock.ownership().begin_exit(held);
+            lock.shared_bias().end();
+            eviction::step_back(attempt);
+        }
         Nature::Alone => lock.ownership().exit(held),
         _ => lock.ownership().exit_unchanged(held),
-    }
-    // Of one that was upgraded. Before its number goes, while nobody else may write it.
-    if !<S::Lock as Lock>::Claims::ALWAYS_CONFLICT && attempt.nature() == Nature::Alone {
-        lock.shared_bias().end();
     }
 }
 

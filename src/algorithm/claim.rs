@@ -46,6 +46,10 @@ pub trait Claims: Copy {
     fn takes(&self, mine: Self::Claim, theirs: usize) -> u64;
     /// Returns what is to be known of `claim`, whatever the kind of lock.
     fn nature(&self, claim: Self::Claim) -> Nature;
+    /// Returns whether a holder with this claim may change what the lock protects, so that its death is told.
+    fn may_change(&self, claim: Self::Claim) -> bool {
+        self.nature(claim) == Nature::Alone
+    }
 }
 
 /// What a claim means for its holder.
@@ -307,6 +311,14 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             (Relation::Always | Relation::Modes, _) => Nature::Alone,
             (Relation::Permits, _) => Nature::Permits,
             (Relation::Ranges | Relation::Keys, _) => Nature::Part,
+        }
+    }
+
+    fn may_change(&self, claim: Claim) -> bool {
+        match self.nature(claim) {
+            Nature::Alone => true,
+            Nature::Part => !matches!(claim.mode, Mode::Shared | Mode::Upgradable | Mode::Upgrading),
+            Nature::Reader | Nature::Upgradable | Nature::Permits => false,
         }
     }
 }

@@ -14,15 +14,19 @@
 //!                 unless the bias word is NOBODY: takes an entry step, in it bias word = READERS, REVOKED; HEAVY BARRIER;
 //!                 waits until held[j] == 0 for every other j; takes its entry step again; inside, bias word = NOBODY
 //! who upgrades    mode[i] = UPGRADING; bias word = UPGRADING; HEAVY BARRIER; waits until no earlier claim conflicts, and then
-//!                 until held[j] == 0 for every other j; mode[i] = EXCLUSIVE; leaves, or downgrades: held[i] = 0, or mode[i] =
-//!                 less; bias word = NOBODY; and only then number[i] = 0
+//!                 until held[j] == 0 for every other j; mode[i] = EXCLUSIVE; leaves: held[i] = TRYING; bias word = NOBODY;
+//!                 held[i] = 0; number[i] = 0; or downgrades: mode[i] = less; bias word = NOBODY
 //! reader, entering by its number
 //!                 after its entry step, where the bias word is UPGRADING: looks again whether an earlier claim conflicts
 //! ```
 //!
 //! - A reader by the queue looks at the modes of those before it, and may do that before an upgrade begins and enter after
 //!   it: so it looks at the bias word when its `held` is written, as biased readers do. It may do so even after the upgrade
-//!   came about; therefore the bias word says UPGRADING until the writer is outside.
+//!   came about; therefore the bias word says UPGRADING until the writer's section is over.
+//! - Who leaves after an upgrade writes the bias word while its `held` is not 0: else others could pass over it, and bias the
+//!   lock, or upgrade, before it does.
+//! - A writer that did not upgrade leaves the bias word alone when it leaves or downgrades: it says NOBODY, or, after the
+//!   downgrade, READERS by a reader that came in.
 //! - Who gives up a revocation or an upgrade leaves READERS behind, not NOBODY: biased readers may be inside. Nobody writes
 //!   is inside then, so that is right however many there are.
 //! - A reader biases the lock by a compare-exchange: with a store it would write over UPGRADING. Every other write is by
@@ -178,7 +182,7 @@ impl<W: BiasWord> SharedBias<'_, W> {
         trace::at(Step::Revoke);
     }
 
-    /// Ends it, for a writer that is inside, or was and has its number still.
+    /// Ends it, for a writer that is inside, or whose `held` is not 0 yet.
     pub fn end(&self) {
         if self.0.load(Relaxed) != NOBODY {
             self.0.store(NOBODY, Release);

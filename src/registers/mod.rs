@@ -241,18 +241,12 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     fn record_death(&self, slot: usize, token: u64) -> bool {
         let claims = self.queue().1;
         let claim = claims.read(slot);
-        let nature = claims.nature(claim);
-        let claim = F::claim(claim);
-        let changed = match nature {
-            Nature::Alone => true,
-            Nature::Part => !matches!(claim.mode, Mode::Shared | Mode::Upgradable | Mode::Upgrading),
-            Nature::Reader | Nature::Upgradable | Nature::Permits => false,
-        };
-        if !changed {
+        if !claims.may_change(claim) {
             return false;
         }
+        let nature = claims.nature(claim);
         if nature == Nature::Part {
-            self.record_dead_part(slot, claim.extent);
+            self.record_dead_part(slot, F::claim(claim).extent);
         }
         let (notice, record) = (&self.lock.words.previous_owner, &self.view.slots()[slot]);
         notice.token.store(token, Relaxed);

@@ -16,6 +16,7 @@
 //! ```
 #![cfg(all(any(loom, shuttle), feature = "trace"))]
 
+mod checker;
 mod events;
 mod machines;
 mod queue;
@@ -24,7 +25,8 @@ mod search;
 mod with_mutants;
 mod world;
 
-use search::{IS_LONG, all_hold, alone, check, execute, rules};
+use checker::{IS_LONG, check};
+use search::{all_hold, alone, execute, rules};
 use turnlock::algorithm::ring::Membership;
 use world::{End, Visit};
 

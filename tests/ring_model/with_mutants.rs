@@ -1,6 +1,7 @@
 //! Mutants of the rings, each of which the search must catch.
 
-use crate::search::{alone, check, execute};
+use crate::checker::check;
+use crate::search::{alone, execute};
 #[cfg(shuttle)]
 use crate::world::End;
 use crate::world::{CHECKS_FIRST, Visit};

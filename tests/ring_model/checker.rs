@@ -1,0 +1,56 @@
+//! The checker that the suite is built for: loom, which goes through every schedule, or shuttle, which goes through many.
+
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use support::watchdog;
+
+/// With `TURNLOCK_LOOM_LONG` or `TURNLOCK_SHUTTLE_LONG` set, the searches go further.
+pub static IS_LONG: LazyLock<bool> = LazyLock::new(|| {
+    let name = if cfg!(loom) { "TURNLOCK_LOOM_LONG" } else { "TURNLOCK_SHUTTLE_LONG" };
+    std::env::var_os(name).is_some()
+});
+
+/// The mutant is one for the whole process, and tests are its threads: so one test at a time.
+static FIELD: Mutex<()> = Mutex::new(());
+
+/// Waits until no other search runs. Of this one's steps, `watcher` is told.
+pub fn alone(watcher: fn(turnlock::trace::Step)) -> MutexGuard<'static, ()> {
+    let alone = FIELD.lock().unwrap_or_else(PoisonError::into_inner);
+    watchdog::a_test_begins();
+    turnlock::trace::watch(watcher);
+    alone
+}
+
+/// Searches through every schedule with so many preemptions. Returns how many there were.
+#[cfg(loom)]
+pub fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'static) -> usize {
+    use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering::SeqCst};
+    let count = Arc::new(AtomicUsize::new(0));
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = preemptions;
+    (builder.max_duration, builder.max_permutations) = (None, None);
+    builder.max_branches = 20_000;
+    let counted = count.clone();
+    builder.check(move || {
+        counted.fetch_add(1, SeqCst);
+        scene();
+    });
+    count.load(SeqCst)
+}
+
+/// Searches through schedules at random; with a number those with so many preemptions.
+#[cfg(shuttle)]
+pub fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'static) -> usize {
+    use shuttle::scheduler::{PctScheduler, RandomScheduler};
+    let mut config = shuttle::Config::new();
+    // What it would warn of, no weak memory, is said above.
+    config.silence_warnings = true;
+    let schedules = if *IS_LONG { 60_000 } else { 1000 };
+    match preemptions {
+        None => shuttle::Runner::new(RandomScheduler::new(schedules), config).run(scene),
+        Some(preemptions) => {
+            // As many as a mutant takes, at least.
+            let schedules = schedules * if cfg!(feature = "mutants") { 60 } else { 1 };
+            shuttle::Runner::new(PctScheduler::new(preemptions, schedules), config).run(scene)
+        }
+    }
+}
