@@ -83,6 +83,12 @@ pub fn parts() -> Vec<Cell> {
 }
 
 impl Cell {
+    /// Entries between two looks at the phase, where a look would be seen in the result.
+    pub fn batch(&self) -> u64 {
+        const BATCH: u64 = 64;
+        if self.inside.is_zero() { BATCH / self.entries_at_once() } else { 1 }
+    }
+
     /// What an entry is counted as: each part is one.
     pub fn entries_at_once(&self) -> u64 {
         if let Task::Parts { count } = self.task { count as u64 } else { 1 }

@@ -19,8 +19,6 @@ use std::{
 };
 
 const MOST_WORKERS: usize = 8;
-/// Entries (each part is one) between two looks at the phase, where a look would be seen in the result.
-const BATCH: u64 = 100;
 /// Of so many who have a permit one counts the others that do.
 const COUNTS_EVERY: u64 = 32;
 
@@ -72,8 +70,7 @@ impl Worker<'_> {
             match self.arena.phase() {
                 Phase::Stop => break,
                 Phase::RunTimed => counts.timed_turn(lock),
-                Phase::Attach | Phase::Run if self.cell.alone => counts.batch(lock),
-                Phase::Attach | Phase::Run => counts.turn(lock),
+                Phase::Attach | Phase::Run => counts.batch(lock),
             }
         }
         self.arena.notes[self.number].0.ended_at.store(clock::now(), Relaxed);
@@ -93,19 +90,25 @@ struct Counts<'a> {
 }
 
 impl Counts<'_> {
+    /// What is measured: entries only, as few words beside them as there can be.
     fn batch<L: Lock>(&mut self, lock: &L) {
-        let writes = self.writes();
-        let rest = BATCH / self.worker.cell.entries_at_once();
-        for _ in 0..rest {
+        let alone = self.worker.cell.alone;
+        for _ in 0..self.worker.cell.batch() {
+            let writes = self.writes();
             black_box(lock).with(writes, || {
-                black_box(());
+                if !alone {
+                    self.section(writes);
+                }
             });
+            self.entries += 1;
         }
-        self.entries += rest;
-        self.turn(lock);
+        if alone {
+            self.turn(lock);
+        } else {
+            self.put();
+        }
     }
 
-    #[inline]
     fn turn<L: Lock>(&mut self, lock: &L) {
         let writes = self.writes();
         lock.with(writes, || self.section(writes));
@@ -169,9 +172,12 @@ impl Counts<'_> {
         self.sections += 1;
     }
 
-    #[inline]
     fn note(&mut self) {
         self.entries += 1;
+        self.put();
+    }
+
+    fn put(&self) {
         let note = &self.worker.arena.notes[self.worker.number].0;
         note.entries.store(self.entries, Relaxed);
         note.sections.store(self.sections, Relaxed);
