@@ -95,11 +95,13 @@ where
         };
         if less {
             let (lock, me) = (self.site.lock(), self.site.me());
-            lock.queue().1.set_how(me, mode, self.claim.weight);
-            // Of one that was upgraded. Else it says nobody, or a reader that came in by the new mode has biased the lock.
+            // Of one that was upgraded; else it says nobody. First: by the new mode another one may come in and upgrade, and
+            // this would be written over that. A reader that looked at the modes long ago may enter already, and reads what
+            // was written.
             if self.claim.mode == Mode::Exclusive && lock.shared_bias().is_upgraded() {
                 lock.shared_bias().end();
             }
+            lock.queue().1.set_how(me, mode, self.claim.weight);
             lock.unpark(me);
             lock.unpark_standby(me, true);
         }

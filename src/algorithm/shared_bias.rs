@@ -15,7 +15,7 @@
 //!                 waits until held[j] == 0 for every other j; takes its entry step again; inside, bias word = NOBODY
 //! who upgrades    mode[i] = UPGRADING; bias word = UPGRADING; HEAVY BARRIER; waits until no earlier claim conflicts, and then
 //!                 until held[j] == 0 for every other j; mode[i] = EXCLUSIVE; leaves: held[i] = TRYING; bias word = NOBODY;
-//!                 held[i] = 0; number[i] = 0; or downgrades: mode[i] = less; bias word = NOBODY
+//!                 held[i] = 0; number[i] = 0; or downgrades: bias word = NOBODY; mode[i] = less
 //! reader, entering by its number
 //!                 after its entry step, where the bias word is UPGRADING: looks again whether an earlier claim conflicts
 //! ```

@@ -59,6 +59,10 @@ impl Places {
 
 thread_local! {
     static ATTACHMENTS: ManuallyDrop<Places> = const { ManuallyDrop::new(Places::new()) };
+    /// How many of its places have one more beside the thread's own: most threads have none, and need not look for it.
+    static MORE: Cell<usize> = const { Cell::new(0) };
+    /// How many releases have found more spare slots than [`SPARE`], since the last one that detached such a slot.
+    static SURPLUS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// The thread's attachment in `file`, at the lock of `region`, if it is the one that `word` remembers; its biased
@@ -123,6 +127,7 @@ fn places() -> impl Iterator<Item = &'static Place> {
 impl Place {
     fn put(&self, attachment: Arc<Attachment>, is_more: bool) {
         self.is_more.set(is_more);
+        MORE.set(MORE.get() + usize::from(is_more));
         self.file.set(FileKey::of(&attachment.file).number());
         self.process.set(process_mark());
         self.attachment.set(Arc::into_raw(attachment));
@@ -131,6 +136,7 @@ impl Place {
     fn take(&self) -> Option<Arc<Attachment>> {
         let attachment = self.attachment.replace(ptr::null());
         self.file.set(0);
+        MORE.set(MORE.get() - usize::from(self.is_more.replace(false)));
         // SAFETY: it came from `put`, and nobody takes it a second time.
         (!attachment.is_null()).then(|| unsafe { Arc::from_raw(attachment) })
     }
@@ -249,11 +255,15 @@ pub fn with_thread_attachment_if_any<R>(
 }
 
 /// Calls `look` with each of this thread's slots in `file`, its own first.
+#[inline]
 pub fn each_attachment(file: &Arc<OpenFile>, mut look: impl FnMut(&Attachment)) {
-    for more in [false, true] {
+    if let Some(own) = cached_attachment(file).or_else(|| find(file)) {
+        look(own);
+    }
+    if MORE.get() > 0 {
         find_where(
             file,
-            |place| place.is_more.get() == more,
+            |place| place.is_more.get(),
             |attachment| {
                 look(attachment);
                 false
@@ -297,17 +307,28 @@ pub fn with_holding_attachment<R>(
     let done = act(more);
     let mut spare = 0;
     each_attachment(file, |attachment| spare += usize::from(!attachment.holds_any()));
-    if spare > spare_in(file) && !more.holds_any() {
+    if spare > SPARE && !more.holds_any() && is_one_too_many(file) {
         let (signals, more) = (SignalsBlocked::new(), ptr::from_ref(more));
         detach(&signals, |attachment| ptr::eq(attachment, more));
     }
     done
 }
 
-/// Returns how many slots in a file that hold nothing a thread keeps: to attach and detach takes twenty microseconds, and a
-/// slot that it keeps is no other participant's.
-fn spare_in(file: &OpenFile) -> usize {
-    (file.geometry().participants() as usize / 16).clamp(1, 64)
+/// So many slots in one file that hold nothing a thread keeps: to attach takes twenty microseconds.
+const SPARE: usize = 4;
+/// More than those go one by one, each after so many releases that found more: a thread that takes many parts, gives them
+/// back and takes them again keeps most, and one that does not has them no longer than it takes to take a few each time.
+const RELEASES: u32 = 64;
+
+/// Returns whether one of the slots beyond [`SPARE`] is to go: at once in a file of which more than half is in use.
+fn is_one_too_many(file: &OpenFile) -> bool {
+    let view = file.view();
+    if 2 * view.header().slots_in_use.load(Relaxed) > view.geometry().participants() {
+        return true;
+    }
+    let surplus = (SURPLUS.get() + 1) % RELEASES;
+    SURPLUS.set(surplus);
+    surplus == 0
 }
 
 /// This thread's slot in `file`, to be kept by others too.

@@ -385,7 +385,7 @@ impl<K: LockKind> Handle<K> {
         Ok(maybe && lock.is_another_waiting(me))
     }
 
-    #[inline]
+    #[inline(always)]
     fn attempt<'a>(
         &'a self,
         attachment: &'a Attachment,
@@ -398,7 +398,7 @@ impl<K: LockKind> Handle<K> {
     }
 
     /// [`Handle::attempt`], with the claim by which the lock is held.
-    #[inline]
+    #[inline(always)]
     pub(super) fn attempt_of_holder<'a>(
         &'a self,
         attachment: &'a Attachment,
@@ -409,19 +409,20 @@ impl<K: LockKind> Handle<K> {
     }
 
     /// [`Handle::attempt`], unless the lock was removed. An acquisition looks again.
-    #[inline]
+    #[inline(always)]
     fn named<'a>(
         &'a self,
         attachment: &'a Attachment,
         claim: ClaimOf<K>,
     ) -> Result<Attempt<FileSite<'a, K::Claims>>> {
         let attempt = self.attempt(attachment, claim);
-        attempt.site.check_named().map(|()| attempt)
+        attempt.site.check_named()?;
+        Ok(attempt)
     }
 
     /// [`Handle::attempt`], for the holder: nobody holds a lock that was removed, and what the participant has in its
     /// region is another one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn owned<'a>(
         &'a self,
         attachment: &'a Attachment,

@@ -21,6 +21,12 @@ pub const MAX_LOCKS: u32 = 4096;
 pub struct Geometry {
     participants: u32,
     locks: u32,
+    /// What follows from the two, computed once: every acquisition that goes through the queue needs it several times.
+    slots: usize,
+    regions: usize,
+    region_bytes: usize,
+    crowd_in_region: usize,
+    cells_in_region: usize,
 }
 
 impl Geometry {
@@ -32,7 +38,21 @@ impl Geometry {
         if participants == 0 || participants > MAX_PARTICIPANTS || locks == 0 || locks > MAX_LOCKS {
             return None;
         }
-        Some(Self { participants, locks })
+        let slots = Self::HEADER_BYTES + locks as usize * size_of::<DirectoryEntry>();
+        // A word for each slot.
+        let bytes_of_words = (participants as usize * size_of::<AtomicU64>()).next_multiple_of(128);
+        let crowd_in_region = size_of::<LockWords>() + bytes_of_words;
+        let cells_in_region = crowd_in_region + bytes_of_words;
+        Some(Self {
+            participants,
+            locks,
+            slots,
+            // The slot table ends at a multiple of 128, since its records and everything before are multiples of 128.
+            regions: slots + participants as usize * size_of::<SlotRecord>(),
+            region_bytes: (cells_in_region + participants as usize * size_of::<Cell>()).next_multiple_of(128),
+            crowd_in_region,
+            cells_in_region,
+        })
     }
 
     /// How many participant slots.
@@ -47,7 +67,7 @@ impl Geometry {
 
     /// The size of the whole file, in bytes.
     pub const fn file_size(&self) -> u64 {
-        (self.lock_region(self.locks as usize) + self.region_bytes()) as u64
+        (self.lock_region(self.locks as usize) + self.region_bytes) as u64
     }
 
     /// Where the directory entries `entries` lie in the file.
@@ -62,7 +82,7 @@ impl Geometry {
 
     /// Where the lock region `region` lies in the file.
     pub fn bytes_of_region(&self, region: usize) -> Range<u64> {
-        Self::bytes(self.lock_region(region), self.region_bytes(), 0..1)
+        Self::bytes(self.lock_region(region), self.region_bytes, 0..1)
     }
 
     fn bytes(start: usize, each: usize, these: Range<usize>) -> Range<u64> {
@@ -79,34 +99,28 @@ impl Geometry {
     }
 
     pub(super) const fn slots(&self) -> usize {
-        self.directory() + self.locks as usize * size_of::<DirectoryEntry>()
+        self.slots
     }
 
     /// Where region `region` begins; 0 is the directory's own lock.
+    #[inline]
     pub(super) const fn lock_region(&self, region: usize) -> usize {
-        // The slot table ends at a multiple of 128, since its records and everything before are multiples of 128.
-        self.slots() + self.participants as usize * size_of::<SlotRecord>() + region * self.region_bytes()
+        self.regions + region * self.region_bytes
     }
 
+    #[inline]
     pub(super) const fn numbers_in_region(&self) -> usize {
         size_of::<LockWords>()
     }
 
+    #[inline]
     pub(super) const fn crowd_in_region(&self) -> usize {
-        self.numbers_in_region() + self.bytes_of_words()
+        self.crowd_in_region
     }
 
+    #[inline]
     pub(super) const fn cells_in_region(&self) -> usize {
-        self.crowd_in_region() + self.bytes_of_words()
-    }
-
-    /// A word for each slot.
-    const fn bytes_of_words(&self) -> usize {
-        (self.participants as usize * size_of::<AtomicU64>()).next_multiple_of(128)
-    }
-
-    const fn region_bytes(&self) -> usize {
-        (self.cells_in_region() + self.participants as usize * size_of::<Cell>()).next_multiple_of(128)
+        self.cells_in_region
     }
 }
 
@@ -131,7 +145,7 @@ mod tests {
                     let start = geometry.lock_region(region);
                     assert_eq!(start % 128, 0);
                     assert_eq!((start + geometry.cells_in_region()) % 128, 0);
-                    assert!((start + geometry.region_bytes()) as u64 <= geometry.file_size());
+                    assert!((start + geometry.region_bytes) as u64 <= geometry.file_size());
                 }
             }
         }

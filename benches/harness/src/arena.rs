@@ -71,6 +71,14 @@ impl Section {
         self.first.store(first + 1, Relaxed);
     }
 
+    /// What one does that only reads, beside others that do.
+    #[inline]
+    pub fn look(&self) {
+        if self.first.load(Relaxed) != self.second.load(Relaxed) {
+            self.violations.fetch_add(1, Relaxed);
+        }
+    }
+
     /// The second half.
     #[inline]
     pub fn leave(&self) {
