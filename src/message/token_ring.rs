@@ -46,8 +46,7 @@
 //!   send, asks the next one whether all has come (`mark`, `clear`), and only then sends over another link. So no token
 //!   overtakes another. Whoever leaves clears its own link before it answers. Whoever joins is let in by the one in
 //!   whose part of the circle it is.
-//! - It does not say what a ring of one is. Here tokens go round within it whenever one is missing.
-//! - A process that dies leaves the ring broken until its place is taken up again, by itself or by whoever acts for it
+//! - In a ring of one, on which it is silent too, tokens go round within it whenever one is missing. A process that dies leaves the ring broken until its place is taken up again, by itself or by whoever acts for it
 //!   ([`TokenRing::restarted`]), to go on or to leave.
 
 mod link;
