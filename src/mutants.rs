@@ -107,11 +107,23 @@ pub enum Mutant {
     PermitNeverReturned,
     /// What a dead participant held of a range lock or a keyed lock is not written down.
     DeadPartNotRecorded,
+    /// A claim is written after the number that it belongs to.
+    ClaimAfterNumber,
+    /// The bias word says nobody as soon as an upgrade came about.
+    UpgradeEndsTooSoon,
+    /// A reader biases the lock by a store, whatever the bias word says.
+    RebiasByStore,
+    /// A reader takes the next fencing token, as writers do.
+    ReaderTakesToken,
+    /// Who leaves after an upgrade is outside before the bias word says nobody.
+    EndsUpgradeOutside,
+    /// A writer that downgrades writes nobody into the bias word, which readers may have biased.
+    DowngradesOverReaders,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 47] = [
+    pub const ALL: [Mutant; 53] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -159,6 +171,12 @@ impl Mutant {
         Mutant::NoFirstRound,
         Mutant::PermitNeverReturned,
         Mutant::DeadPartNotRecorded,
+        Mutant::ClaimAfterNumber,
+        Mutant::UpgradeEndsTooSoon,
+        Mutant::RebiasByStore,
+        Mutant::ReaderTakesToken,
+        Mutant::EndsUpgradeOutside,
+        Mutant::DowngradesOverReaders,
     ];
 }
 

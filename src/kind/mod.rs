@@ -14,6 +14,7 @@ mod parts;
 mod removal;
 mod ring;
 mod rwlock;
+mod rwlock_guard;
 mod semaphore;
 
 pub use acquired::{Acquired, PreviousOwner};
@@ -27,10 +28,10 @@ pub use parts::{
 };
 pub use ring::{RingAlgorithm, RingKind, RingOptions, TurnGuard, TurnParticipantGuard, TurnRing};
 pub use rwlock::{
-    ChangesMode, NotUpgraded, Reading, RwLock, RwLockKind, RwLockOptions, RwLockReadGuard,
-    RwLockReadParticipantGuard, RwLockUpgradableGuard, RwLockUpgradableParticipantGuard, RwLockWriteGuard,
-    RwLockWriteParticipantGuard, Upgradable, Writing,
+    RwLock, RwLockKind, RwLockOptions, RwLockReadGuard, RwLockReadParticipantGuard, RwLockUpgradableGuard,
+    RwLockUpgradableParticipantGuard, RwLockWriteGuard, RwLockWriteParticipantGuard,
 };
+pub use rwlock_guard::{ChangesMode, NotUpgraded, Reading, Upgradable, Writing};
 pub use semaphore::{ParticipantPermits, Permits, Semaphore, SemaphoreKind, SemaphoreOptions};
 
 pub use crate::layout::DeathPolicy;

@@ -50,11 +50,13 @@
 //!   ([`TokenRing::restarted`]), to go on or to leave.
 
 mod link;
+mod say;
 mod token;
 
+pub use say::TokenRingMessage;
 pub use token::RingToken;
 
-use super::{Action, Channels, Event, MAX_PARTICIPANTS, Machine, Message, Misuse, Standing};
+use super::{Action, Channels, Event, MAX_PARTICIPANTS, Machine, Misuse, Standing};
 use link::Link;
 use token::Memory;
 
@@ -80,67 +82,9 @@ pub struct TokenRing {
     link: Link,
 }
 
-/// What participants of a [`TokenRing`] send each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TokenRingMessage {
-    /// A token.
-    Token(RingToken),
-    /// Answer when all that the sender has sent before has come.
-    Mark {
-        /// Comes back with the answer.
-        round: u64,
-        /// If whoever gets this is leaving, it is to answer when it is free to go.
-        to_leave: bool,
-    },
-    /// The answer to a mark.
-    Clear {
-        /// The mark's.
-        round: u64,
-        /// Whom to send to from now on: the sender, or if it has left, whoever was next to it.
-        next: usize,
-    },
-    /// The sender wants to take part.
-    Join {
-        /// Its life.
-        life: u32,
-    },
-    /// The answer to a join, by whoever comes before it on the ring from now on.
-    Welcome {
-        /// The life of whoever joins.
-        life: u32,
-        /// Whom to send to.
-        next: usize,
-    },
-    /// The sender wants to leave.
-    Leave {
-        /// Its life.
-        life: u32,
-    },
-}
-
 use TokenRingMessage as Say;
 
-impl Message for TokenRingMessage {
-    fn token(&self) -> Option<usize> {
-        match self {
-            Say::Token(token) => Some(token.name.into()),
-            _ => None,
-        }
-    }
-
-    fn kind(&self) -> &'static str {
-        match self {
-            Say::Token(_) => "token",
-            Say::Mark { .. } => "mark",
-            Say::Clear { .. } => "clear",
-            Say::Join { .. } => "join",
-            Say::Welcome { .. } => "welcome",
-            Say::Leave { .. } => "leave",
-        }
-    }
-}
-
-type Actions = Vec<Action<TokenRingMessage>>;
+type Actions = Vec<Action<Say>>;
 
 impl TokenRing {
     /// The machine of participant `me`, present from the start beside `participants` - 1 others, on a ring with `tokens`

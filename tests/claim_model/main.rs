@@ -76,7 +76,8 @@ fn a_writer_revokes_the_bias_and_waits_for_the_readers() {
     assert!(get(&tally.biased_entries) > 0 && get(&tally.revocations) > 0, "there was no bias");
     let plan = Plan::biased(&[&[READ, READ], &[WRITE]]);
     all_hold("a biased reader twice and a writer", 2, &[plan], 300);
-    let tally = all_hold("a biased reader and one who upgrades", 2, &[Plan::biased(&[&[READ], &[UPGRADE]])], 200);
+    let tally =
+        all_hold("a biased reader and one who upgrades", 2, &[Plan::biased(&[&[READ], &[UPGRADE]])], 200);
     assert!(get(&tally.biased_entries) > 0 && get(&tally.upgrades) > 0, "there was no bias");
 }
 

@@ -4,7 +4,7 @@
 //! somebody in there, and only when its link to the next one is empty, which that one has said. A process that leaves
 //! gives its part to the one before it.
 
-use super::{Action, TokenRingMessage as Say};
+use super::{super::Action, say::TokenRingMessage as Say};
 
 type Actions = Vec<Action<Say>>;
 

@@ -30,16 +30,6 @@ impl RingToken {
     }
 }
 
-impl super::TokenRingMessage {
-    /// As [`super::TokenRing::visit_numbers`], for a message of a ring with so many tokens.
-    #[doc(hidden)]
-    pub fn visit_numbers(&mut self, tokens: usize, mut visit: impl FnMut(usize, &mut u64)) {
-        if let Self::Token(token) = self {
-            token.visit_numbers(tokens, &mut visit);
-        }
-    }
-}
-
 /// What one process remembers of each token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Memory {

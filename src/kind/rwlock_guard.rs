@@ -1,0 +1,200 @@
+//! Guards of a rwlock, by the mode that it is held in, and how that changes.
+
+use super::{
+    guard::{Guard, GuardAs},
+    handle::LockKind,
+};
+use crate::acquire::site::Limit;
+use crate::algorithm::claim::Mode;
+use crate::error::{Error, Result};
+use crate::registers::Claimed;
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    time::Duration,
+};
+
+/// The lock is held shared until the guard is dropped.
+#[must_use = "the lock is unlocked as soon as the guard is dropped"]
+pub struct Reading<G>(pub(super) G);
+
+/// The lock is held upgradable until the guard is dropped.
+#[must_use = "the lock is unlocked as soon as the guard is dropped"]
+pub struct Upgradable<G>(pub(super) G);
+
+/// The lock is held exclusively until the guard is dropped. Dropped by a panic, it passes on as from a dead owner.
+#[must_use = "the lock is unlocked as soon as the guard is dropped"]
+pub struct Writing<G>(pub(super) G);
+
+/// An upgrade that did not come about, and the guard, which is held upgradable as before.
+pub struct NotUpgraded<G> {
+    /// The guard.
+    pub guard: Upgradable<G>,
+    /// Why.
+    pub error: Error,
+}
+
+impl<G> fmt::Debug for NotUpgraded<G> {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Debug::fmt(&self.error, to)
+    }
+}
+
+impl<G> fmt::Display for NotUpgraded<G> {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Display::fmt(&self.error, to)
+    }
+}
+
+impl<G> std::error::Error for NotUpgraded<G> {}
+
+impl<G> From<NotUpgraded<G>> for Error {
+    fn from(not_upgraded: NotUpgraded<G>) -> Self {
+        not_upgraded.error
+    }
+}
+
+/// A guard whose hold can change in its place. For [`Guard`] and [`GuardAs`] of a rwlock.
+pub trait ChangesMode {
+    #[doc(hidden)]
+    fn make_exclusive(&mut self, limit: HowLong) -> Result<()>;
+    #[doc(hidden)]
+    fn make_upgradable(&mut self) -> Result<()>;
+    #[doc(hidden)]
+    fn make_shared(&mut self) -> Result<()>;
+    #[doc(hidden)]
+    fn end(self) -> Result<()>;
+    #[doc(hidden)]
+    fn die(self) -> Result<()>;
+}
+
+/// How long an upgrade may wait.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct HowLong(Limit);
+
+impl<K: LockKind<Claims = Claimed>> ChangesMode for Guard<'_, K> {
+    fn make_exclusive(&mut self, limit: HowLong) -> Result<()> {
+        self.acquired = self.handle.upgrade(limit.0)?;
+        Ok(())
+    }
+
+    fn make_upgradable(&mut self) -> Result<()> {
+        self.handle.downgrade(Mode::Upgradable)
+    }
+
+    fn make_shared(&mut self) -> Result<()> {
+        self.handle.downgrade(Mode::Shared)
+    }
+
+    fn end(self) -> Result<()> {
+        self.unlock()
+    }
+
+    fn die(self) -> Result<()> {
+        self.abandon()
+    }
+}
+
+impl<K: LockKind<Claims = Claimed>> ChangesMode for GuardAs<'_, K> {
+    fn make_exclusive(&mut self, limit: HowLong) -> Result<()> {
+        self.acquired = self.handle.upgrade_as(self.participant, limit.0)?;
+        Ok(())
+    }
+
+    fn make_upgradable(&mut self) -> Result<()> {
+        self.handle.downgrade_as(self.participant, Mode::Upgradable)
+    }
+
+    fn make_shared(&mut self) -> Result<()> {
+        self.handle.downgrade_as(self.participant, Mode::Shared)
+    }
+
+    fn end(self) -> Result<()> {
+        self.unlock()
+    }
+
+    fn die(self) -> Result<()> {
+        self.abandon()
+    }
+}
+
+macro_rules! dereferences {
+    ($($guard:ident)*) => { $(
+        impl<G> Deref for $guard<G> {
+            type Target = G;
+
+            fn deref(&self) -> &G {
+                &self.0
+            }
+        }
+
+        impl<G> DerefMut for $guard<G> {
+            fn deref_mut(&mut self) -> &mut G {
+                &mut self.0
+            }
+        }
+
+        impl<G: ChangesMode> $guard<G> {
+            /// Unlocks and says whether all was well, which dropping the guard cannot. Errors as [`Guard::unlock`].
+            pub fn unlock(self) -> Result<()> {
+                self.0.end()
+            }
+
+            /// Unlocks as a dying owner does. Of a reader that is no more than an unlock. As [`Guard::abandon`].
+            pub fn abandon(self) -> Result<()> {
+                self.0.die()
+            }
+        }
+    )* };
+}
+dereferences!(Reading Upgradable Writing);
+
+impl<G: ChangesMode> Upgradable<G> {
+    /// Makes the hold exclusive, in its place in the queue: nobody writes in between, and nobody comes in any more. Waits for
+    /// the readers that are inside. The guard has a fencing token of its own from then on.
+    ///
+    /// # Errors
+    /// With the guard, as it was: [`Error::Cancelled`], [`Error::Interrupted`], [`Error::Damaged`].
+    pub fn upgrade(self) -> std::result::Result<Writing<G>, NotUpgraded<G>> {
+        self.upgrade_within(Limit::Forever)
+    }
+
+    /// [`Upgradable::upgrade`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_upgrade(self) -> std::result::Result<Writing<G>, NotUpgraded<G>> {
+        self.upgrade_within(Limit::Never)
+    }
+
+    /// [`Upgradable::upgrade`], waiting at most `limit`, then [`Error::TimedOut`].
+    pub fn upgrade_for(self, limit: Duration) -> std::result::Result<Writing<G>, NotUpgraded<G>> {
+        self.upgrade_within(Limit::For(limit))
+    }
+
+    fn upgrade_within(mut self, limit: Limit) -> std::result::Result<Writing<G>, NotUpgraded<G>> {
+        match self.0.make_exclusive(HowLong(limit)) {
+            Ok(()) => Ok(Writing(self.0)),
+            Err(error) => Err(NotUpgraded { guard: self, error }),
+        }
+    }
+
+    /// Gives up the right to upgrade, and goes on reading.
+    pub fn downgrade(mut self) -> Result<Reading<G>> {
+        self.0.make_shared()?;
+        Ok(Reading(self.0))
+    }
+}
+
+impl<G: ChangesMode> Writing<G> {
+    /// Goes on reading what was written, in its place in the queue: nobody writes in between, and other readers may come.
+    /// Not to have marked what a dead writer left as consistent closes the lock, as at an unlock.
+    pub fn downgrade(mut self) -> Result<Reading<G>> {
+        self.0.make_shared()?;
+        Ok(Reading(self.0))
+    }
+
+    /// [`Writing::downgrade`], and may be upgraded again.
+    pub fn downgrade_to_upgradable(mut self) -> Result<Upgradable<G>> {
+        self.0.make_upgradable()?;
+        Ok(Upgradable(self.0))
+    }
+}

@@ -1,0 +1,73 @@
+//! What participants of a ring send each other.
+
+use super::{super::Message, token::RingToken};
+
+/// What participants of a [`super::TokenRing`] send each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TokenRingMessage {
+    /// A token.
+    Token(RingToken),
+    /// Answer when all that the sender has sent before has come.
+    Mark {
+        /// Comes back with the answer.
+        round: u64,
+        /// If whoever gets this is leaving, it is to answer when it is free to go.
+        to_leave: bool,
+    },
+    /// The answer to a mark.
+    Clear {
+        /// The mark's.
+        round: u64,
+        /// Whom to send to from now on: the sender, or if it has left, whoever was next to it.
+        next: usize,
+    },
+    /// The sender wants to take part.
+    Join {
+        /// Its life.
+        life: u32,
+    },
+    /// The answer to a join, by whoever comes before it on the ring from now on.
+    Welcome {
+        /// The life of whoever joins.
+        life: u32,
+        /// Whom to send to.
+        next: usize,
+    },
+    /// The sender wants to leave.
+    Leave {
+        /// Its life.
+        life: u32,
+    },
+}
+
+use TokenRingMessage as Say;
+
+impl Message for TokenRingMessage {
+    fn token(&self) -> Option<usize> {
+        match self {
+            Say::Token(token) => Some(token.name.into()),
+            _ => None,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Say::Token(_) => "token",
+            Say::Mark { .. } => "mark",
+            Say::Clear { .. } => "clear",
+            Say::Join { .. } => "join",
+            Say::Welcome { .. } => "welcome",
+            Say::Leave { .. } => "leave",
+        }
+    }
+}
+
+impl TokenRingMessage {
+    /// As [`super::TokenRing::visit_numbers`], for a message of a ring with so many tokens.
+    #[doc(hidden)]
+    pub fn visit_numbers(&mut self, tokens: usize, mut visit: impl FnMut(usize, &mut u64)) {
+        if let Self::Token(token) = self {
+            token.visit_numbers(tokens, &mut visit);
+        }
+    }
+}
