@@ -17,8 +17,6 @@
 //! ```
 #![cfg(all(any(loom, shuttle), feature = "trace"))]
 
-#[path = "../ring_model/checker.rs"]
-mod checker;
 mod life;
 mod oracle;
 mod plan;

@@ -1,6 +1,5 @@
 //! Searching through plans, one at a time.
 
-use crate::checker::{alone, check};
 use crate::life;
 use crate::oracle::{Tally, count, get};
 use crate::plan::{Plan, READ, WRITE};
@@ -12,6 +11,7 @@ use loom::thread;
 use shuttle::thread;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
+use support::checker::{alone, check};
 use support::watchdog;
 use turnlock::algorithm::claim::Claim;
 
@@ -57,7 +57,7 @@ fn explore(preemptions: usize, plans: &[Plan], tally: &Arc<Tally>) {
 }
 
 pub fn without_mutants() -> MutexGuard<'static, ()> {
-    let field = alone(life::watch);
+    let field = alone(cfg!(feature = "mutants"), || turnlock::trace::watch(life::watch));
     #[cfg(feature = "mutants")]
     turnlock::mutants::switch_on(None);
     field

@@ -16,7 +16,6 @@
 //! ```
 #![cfg(all(any(loom, shuttle), feature = "trace"))]
 
-mod checker;
 mod events;
 mod machines;
 mod queue;
@@ -25,8 +24,8 @@ mod search;
 mod with_mutants;
 mod world;
 
-use checker::{IS_LONG, check};
 use search::{all_hold, alone, execute, rules};
+use support::checker::{IS_LONG, check};
 use turnlock::algorithm::ring::Membership;
 use world::{End, Visit};
 

@@ -1,6 +1,5 @@
 //! Searching through plans, one at a time.
 
-use crate::checker::{self, check};
 use crate::events::ROUNDS;
 use crate::world::{self, EVICTIONS, LOST, Visit, World};
 #[cfg(loom)]
@@ -9,6 +8,7 @@ use loom::thread;
 use shuttle::thread;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::SeqCst;
+use support::checker::{self, check};
 use support::watchdog;
 use turnlock::algorithm::ring::{Membership, Rule};
 
@@ -36,7 +36,7 @@ pub fn execute(rule: Rule, machines: usize, visits: &[Visit]) {
 
 /// Waits until no other search runs.
 pub fn alone() -> MutexGuard<'static, ()> {
-    checker::alone(world::at)
+    checker::alone(cfg!(feature = "mutants"), || turnlock::trace::watch(world::at))
 }
 
 pub fn rules(machines: usize) -> [Rule; 3] {

@@ -1,6 +1,5 @@
 //! Mutants of the rings, each of which the search must catch.
 
-use crate::checker::check;
 use crate::search::{alone, execute};
 #[cfg(shuttle)]
 use crate::world::End;
@@ -8,6 +7,7 @@ use crate::world::{CHECKS_FIRST, Visit};
 use crate::{evicts, on_demand, stands};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::SeqCst;
+use support::checker::check;
 use turnlock::algorithm::ring::Rule;
 use turnlock::mutants::{Mutant, switch_on};
 

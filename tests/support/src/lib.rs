@@ -6,6 +6,8 @@
 pub mod actor;
 #[cfg(not(any(loom, shuttle)))]
 pub mod built;
+#[cfg(any(loom, shuttle))]
+pub mod checker;
 #[cfg(not(any(loom, shuttle)))]
 pub mod descriptor;
 #[cfg(not(any(loom, shuttle)))]

@@ -1,7 +1,10 @@
-//! The checker that the suite is built for: loom, which goes through every schedule, or shuttle, which goes through many.
+//! The checker that a suite is built for: loom, which goes through every schedule, or shuttle, which goes through many.
 
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
-use support::watchdog;
+use crate::watchdog;
+use std::sync::{
+    LazyLock, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering::SeqCst},
+};
 
 /// With `TURNLOCK_LOOM_LONG` or `TURNLOCK_SHUTTLE_LONG` set, the searches go further.
 pub static IS_LONG: LazyLock<bool> = LazyLock::new(|| {
@@ -12,18 +15,22 @@ pub static IS_LONG: LazyLock<bool> = LazyLock::new(|| {
 /// The mutant is one for the whole process, and tests are its threads: so one test at a time.
 static FIELD: Mutex<()> = Mutex::new(());
 
-/// Waits until no other search runs. Of this one's steps, `watcher` is told.
-pub fn alone(watcher: fn(turnlock::trace::Step)) -> MutexGuard<'static, ()> {
+static FOR_MUTANT: AtomicBool = AtomicBool::new(false);
+
+/// Waits until no other search runs, and runs `begin` then, which has this one's steps watched. `for_mutant`: it is to find a
+/// mutant, and goes as far as that takes.
+pub fn alone(for_mutant: bool, begin: impl FnOnce()) -> MutexGuard<'static, ()> {
     let alone = FIELD.lock().unwrap_or_else(PoisonError::into_inner);
     watchdog::a_test_begins();
-    turnlock::trace::watch(watcher);
+    FOR_MUTANT.store(for_mutant, SeqCst);
+    begin();
     alone
 }
 
 /// Searches through every schedule with so many preemptions. Returns how many there were.
 #[cfg(loom)]
 pub fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'static) -> usize {
-    use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering::SeqCst};
+    use std::sync::{Arc, atomic::AtomicUsize};
     let count = Arc::new(AtomicUsize::new(0));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
@@ -49,7 +56,7 @@ pub fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'stati
         None => shuttle::Runner::new(RandomScheduler::new(schedules), config).run(scene),
         Some(preemptions) => {
             // As many as a mutant takes, at least.
-            let schedules = schedules * if cfg!(feature = "mutants") { 60 } else { 1 };
+            let schedules = schedules * if FOR_MUTANT.load(SeqCst) { 60 } else { 1 };
             shuttle::Runner::new(PctScheduler::new(preemptions, schedules), config).run(scene)
         }
     }
