@@ -162,9 +162,7 @@ pub trait ChangesMode {
     #[doc(hidden)]
     fn make_shared(&mut self) -> Result<()>;
     #[doc(hidden)]
-    fn end(self) -> Result<()>;
-    #[doc(hidden)]
-    fn die(self) -> Result<()>;
+    fn end(self, abandon: bool) -> Result<()>;
 }
 
 /// How long an upgrade may wait.
@@ -186,12 +184,8 @@ impl ChangesMode for Guard<'_, RwLockKind> {
         self.handle.downgrade(Mode::Shared)
     }
 
-    fn end(self) -> Result<()> {
-        self.unlock()
-    }
-
-    fn die(self) -> Result<()> {
-        self.abandon()
+    fn end(self, abandon: bool) -> Result<()> {
+        if abandon { self.abandon() } else { self.unlock() }
     }
 }
 
@@ -209,12 +203,8 @@ impl ChangesMode for GuardAs<'_, RwLockKind> {
         self.handle.downgrade_as(self.participant, Mode::Shared)
     }
 
-    fn end(self) -> Result<()> {
-        self.unlock()
-    }
-
-    fn die(self) -> Result<()> {
-        self.abandon()
+    fn end(self, abandon: bool) -> Result<()> {
+        if abandon { self.abandon() } else { self.unlock() }
     }
 }
 
@@ -237,12 +227,12 @@ macro_rules! dereferences {
         impl<G: ChangesMode> $guard<G> {
             /// Unlocks and says whether all was well, which dropping the guard cannot. Errors as [`Guard::unlock`].
             pub fn unlock(self) -> Result<()> {
-                self.0.end()
+                self.0.end(false)
             }
 
             /// Unlocks as a dying owner does. Of a reader that is no more than an unlock. As [`Guard::abandon`].
             pub fn abandon(self) -> Result<()> {
-                self.0.die()
+                self.0.end(true)
             }
         }
     )* };
