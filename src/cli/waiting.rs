@@ -87,11 +87,12 @@ impl Waiting<'_> {
             let Some(status) = self.snapshot() else { continue };
             let Some(lock) = status.locks.iter().find(|lock| lock.name == self.name) else { continue };
             let own = |waiter: &&Waiter| waiter.participant.slot == self.participant.slot();
-            let Some(own) = lock.queue.iter().find(own) else { continue };
+            // Between two places where it waits it may be in neither for a moment.
+            let own = lock.queue.iter().find(own);
             // A wait with an end may go on: nobody may wait for this process, and the ancestor unlock before it ends.
             let around_us = || lock.holders.iter().filter(|holder| is_held_around_us(self.file, holder));
             if self.limit.is_none()
-                && let Some(holder) = around_us().next()
+                && let (Some(own), Some(holder)) = (own, around_us().next())
                 && keep_out(lock, around_us(), own.claim)
             {
                 *endless.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.never(holder));
@@ -113,17 +114,17 @@ impl Waiting<'_> {
         status.participants.iter().any(own).then_some(status)
     }
 
-    fn in_words(&self, lock: &LockStatus, own: &Waiter) -> String {
+    fn in_words(&self, lock: &LockStatus, own: Option<&Waiter>) -> String {
+        let is_own = |entry: &Waiter| entry.participant.slot == self.participant.slot();
         let queued = |entry: &&Waiter| entry.state == WaiterState::Queued;
-        let place =
-            lock.queue.iter().filter(queued).position(|entry| entry.participant.slot == own.participant.slot);
+        let place = lock.queue.iter().filter(queued).position(is_own);
         let place = place.map_or(String::new(), |before| format!("; you are {}", ordinal(before + 1)));
         let (name, path) = (self.name, escape::path(self.path));
-        let in_the_way: Vec<&Holder> = lock
-            .holders
-            .iter()
-            .filter(|holder| keep_out(lock, [*holder], own.claim) || lock.permits.is_some())
-            .collect();
+        // All who have permits are in the way of who wants some.
+        let is_in_the_way = |holder: &&Holder| {
+            lock.permits.is_some() || own.is_none_or(|own| keep_out(lock, [*holder], own.claim))
+        };
+        let in_the_way: Vec<&Holder> = lock.holders.iter().filter(is_in_the_way).collect();
         let holders = match in_the_way[..] {
             // Those before it want what others hold.
             [] => "its turn".into(),
