@@ -110,7 +110,6 @@ pub const ALL: &[Scenario] = &[
     alone("rwlock: downgrade to upgradable, and to shared", rwlock::downgrades_twice),
     PERMITS,
     alone("semaphore: permits of a dead one", permits::acquires_what_a_dead_one_had),
-    stopping("semaphore: behind a living holder", permits::waits_for_permits),
     alone("semaphore: more permits, by another slot", permits::acquires_more),
     stopping("semaphore: release one by one, one asleep behind", permits::releases_one_by_one),
     alone("semaphore: resize, one asleep", permits::resizes),
@@ -119,11 +118,16 @@ pub const ALL: &[Scenario] = &[
     alone("ranges: a second one, by another slot", parts::takes_a_second_range),
     RANGE_OF_A_DEAD_ONE,
     alone("ranges: two died in one slot", parts::reaps_where_one_died_before),
-    stopping("ranges: behind a living holder", parts::waits_for_a_range),
     alone("ranges: several at once", parts::takes_several_ranges),
-    stopping("keys: write", parts::takes_a_key),
+    alone("keys: write", parts::takes_a_key),
     alone("keys: a dead one's", parts::takes_a_dead_ones_key),
     alone("keys: reset, two died in one slot", parts::resets_where_two_died_in_one_slot),
+];
+
+/// Those whose ways are long, each look of a wait being one at all that stand in the queue: in long runs only.
+pub const IN_LONG_RUNS: &[Scenario] = &[
+    stopping("semaphore: behind a living holder", permits::waits_for_permits),
+    stopping("ranges: behind a living holder", parts::waits_for_a_range),
 ];
 
 pub const READ_BIASED: Scenario = stopping("rwlock: read, biased", rwlock::reads_biased);

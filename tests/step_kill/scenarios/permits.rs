@@ -2,7 +2,7 @@
 
 use super::rwlock::{go, usual};
 use crate::{
-    claims::{PARTICIPANTS, PERMITS, Stage, meets_its_fate},
+    claims::{PERMITS, Stage, meets_its_fate},
     oracle::{LOCK, PATIENCE},
     tracee::{begin, end},
     trial::Trial,
@@ -23,10 +23,11 @@ pub fn acquires(trial: &Trial) {
 pub fn acquires_what_a_dead_one_had(trial: &Trial) {
     let stage = Permits::new(trial);
     trial.dead_one(|| forget(stage.lock.acquire(PERMITS).unwrap()));
+    // By a try, which does not spin before it asks whether that one is alive.
     usual(trial, stage, |stage| {
         let _attached = stage.file.current_participant().unwrap();
         begin();
-        stage.lock.acquire(2).unwrap().unlock().unwrap();
+        stage.lock.try_acquire(2).unwrap().unlock().unwrap();
     });
 }
 
