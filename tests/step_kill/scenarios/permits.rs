@@ -118,8 +118,7 @@ pub fn resizes(trial: &Trial) {
         |_| (),
         |stage| {
             begin();
-            stage.lock.resize(PARTICIPANTS).unwrap();
-            stage.lock.resize(PERMITS).unwrap();
+            stage.lock.resize(PERMITS + 1).unwrap();
         },
     );
 }
