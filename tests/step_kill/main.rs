@@ -89,7 +89,7 @@ fn killed_at_any_instruction_the_others_go_on_and_are_told() {
 fn stopped_at_any_instruction_it_is_passed_over_unless_it_is_inside_and_goes_on() {
     let Some(_alone) = alone() else { return };
     let in_long_runs = scenarios::STOPPED_IN_LONG_RUNS.iter().chain(scenarios::IN_LONG_RUNS);
-    let in_long_runs = in_long_runs.filter(|_| is_long_run());
+    let in_long_runs = in_long_runs.filter(|scenario| scenario.stops && is_long_run());
     let chosen = chosen_among(scenarios::ALL.iter().filter(|scenario| scenario.stops).chain(in_long_runs));
     let play = |(at, scenario): (usize, &&Scenario)| {
         stop_everywhere(scenario, false, Progress::of_stops(scenario.name, at + 1, chosen.len()))

@@ -100,21 +100,16 @@ fn in_c(file: &LockFile) -> *mut turnlock_semaphore {
     semaphore
 }
 
-/// Somebody sleeps who may have what there is more.
 pub fn resizes(trial: &Trial) {
     let stage = Permits::new(trial);
     let lock = stage.lock.clone();
     let held = lock.acquire(PERMITS).unwrap();
-    let other = trial.bystander(|| {
-        let me = stage.file.participant().unwrap();
-        stage.lock.acquire_for_as(&me, 1, PATIENCE).unwrap().unlock().unwrap();
-    });
-    super::until_asleep(trial, 1);
+    let release = || drop(held);
     go(
         trial,
         stage,
-        vec![other],
-        || drop(held),
+        vec![],
+        release,
         |_| (),
         |stage| {
             begin();
