@@ -159,6 +159,7 @@ pub fn ranges_of_nothing_and_parts_that_are_not_held_are_refused() {
         assert_eq!(turnlock_rangelock_lock_shared(lock, 19, 21, NULL), TURNLOCK_ERROR_DEADLOCK);
         assert_eq!(turnlock_rangelock_mark_consistent(lock, 10, 20), TURNLOCK_ERROR_NOT_INCONSISTENT);
         elsewhere(|| {
+            let ranges = &ranges;
             let lock = ranges.handle;
             let tried = turnlock_rangelock_try_lock_shared(lock, 19, 21, NULL);
             assert_eq!(tried, TURNLOCK_ERROR_WOULD_BLOCK, "it is held still");

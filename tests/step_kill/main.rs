@@ -75,7 +75,8 @@ fn chosen_among(all: impl Iterator<Item = &'static Scenario>) -> Vec<&'static Sc
 #[test]
 fn killed_at_any_instruction_the_others_go_on_and_are_told() {
     let Some(_alone) = alone() else { return };
-    let chosen = chosen_among(scenarios::ALL.iter());
+    let in_long_runs = scenarios::IN_LONG_RUNS.iter().filter(|_| is_long_run());
+    let chosen = chosen_among(scenarios::ALL.iter().chain(in_long_runs));
     let play = |(at, scenario): (usize, &&Scenario)| {
         kill_everywhere(scenario, false, Progress::of(scenario.name, at + 1, chosen.len()))
     };
@@ -87,7 +88,8 @@ fn killed_at_any_instruction_the_others_go_on_and_are_told() {
 #[test]
 fn stopped_at_any_instruction_it_is_passed_over_unless_it_is_inside_and_goes_on() {
     let Some(_alone) = alone() else { return };
-    let in_long_runs = scenarios::STOPPED_IN_LONG_RUNS.iter().filter(|_| is_long_run());
+    let in_long_runs = scenarios::STOPPED_IN_LONG_RUNS.iter().chain(scenarios::IN_LONG_RUNS);
+    let in_long_runs = in_long_runs.filter(|scenario| scenario.stops && is_long_run());
     let chosen = chosen_among(scenarios::ALL.iter().filter(|scenario| scenario.stops).chain(in_long_runs));
     let play = |(at, scenario): (usize, &&Scenario)| {
         stop_everywhere(scenario, false, Progress::of_stops(scenario.name, at + 1, chosen.len()))

@@ -101,7 +101,6 @@ pub const ALL: &[Scenario] = &[
     stopping("rwlock: write, in vain beside a biased reader", rwlock::revokes_in_vain),
     alone("rwlock: write, a biased reader died inside", rwlock::writes_in_a_dead_readers_place),
     alone("rwlock: write, a writer died inside", rwlock::writes_in_a_dead_writers_place),
-    alone("rwlock: write, one died upgrading", rwlock::writes_in_a_dead_upgraders_place),
     stopping("rwlock: upgradable", rwlock::takes_it_upgradable),
     stopping("rwlock: upgrade", rwlock::upgrades_at_once),
     stopping("rwlock: upgrade, a biased reader inside leaves", rwlock::upgrades_after_a_reader),
@@ -110,20 +109,25 @@ pub const ALL: &[Scenario] = &[
     alone("rwlock: downgrade to upgradable, and to shared", rwlock::downgrades_twice),
     PERMITS,
     alone("semaphore: permits of a dead one", permits::acquires_what_a_dead_one_had),
-    stopping("semaphore: behind a living holder", permits::waits_for_permits),
     alone("semaphore: more permits, by another slot", permits::acquires_more),
     stopping("semaphore: release one by one, one asleep behind", permits::releases_one_by_one),
-    alone("semaphore: resize, one asleep", permits::resizes),
+    alone("semaphore: resize", permits::resizes),
     stopping("ranges: write", parts::writes_a_range),
     alone("ranges: read", parts::reads_a_range),
     alone("ranges: a second one, by another slot", parts::takes_a_second_range),
     RANGE_OF_A_DEAD_ONE,
     alone("ranges: two died in one slot", parts::reaps_where_one_died_before),
-    stopping("ranges: behind a living holder", parts::waits_for_a_range),
     alone("ranges: several at once", parts::takes_several_ranges),
-    stopping("keys: write", parts::takes_a_key),
+    alone("keys: write", parts::takes_a_key),
     alone("keys: a dead one's", parts::takes_a_dead_ones_key),
     alone("keys: reset, two died in one slot", parts::resets_where_two_died_in_one_slot),
+];
+
+/// Those that take long, for example since each look of a wait is one at all that stand in the queue: in long runs only.
+pub const IN_LONG_RUNS: &[Scenario] = &[
+    alone("rwlock: write, one died upgrading", rwlock::writes_in_a_dead_upgraders_place),
+    stopping("semaphore: behind a living holder", permits::waits_for_permits),
+    stopping("ranges: behind a living holder", parts::waits_for_a_range),
 ];
 
 pub const READ_BIASED: Scenario = stopping("rwlock: read, biased", rwlock::reads_biased);

@@ -68,14 +68,20 @@ pub fn writes_in_a_dead_ones_place(trial: &Trial) {
     let stage = Ranges::new(trial);
     trial.dead_one(|| dies_with(trial, &stage, RANGE));
     trial.arena.owes(Debt::Owed);
-    its_life_is_to_write(trial, stage, RANGE);
+    // By a try, which does not spin before it asks whether that one is alive.
+    usual(trial, stage, |stage| {
+        let _attached = stage.file.current_participant().unwrap();
+        begin();
+        trial.arena.is_busy(true);
+        writes(trial, stage.lock.try_write(RANGE).unwrap());
+    });
 }
 
 /// The dead one had a slot in which another one had died, whose range nobody has looked after: its own is written down
 /// elsewhere.
 pub fn reaps_where_one_died_before(trial: &Trial) {
     let stage = Ranges::new(trial);
-    let slots_but_one: Vec<_> = (2..PARTICIPANTS).map(|_| stage.file.participant().unwrap()).collect();
+    let slots_but_one: Vec<_> = (3..PARTICIPANTS).map(|_| stage.file.participant().unwrap()).collect();
     trial.dead_one(|| dies_with(trial, &stage, ANOTHER));
     trial.arena.owes(Debt::Owed);
     // Reaps the first by taking its slot.
@@ -85,9 +91,9 @@ pub fn reaps_where_one_died_before(trial: &Trial) {
         let _attached = stage.file.current_participant().unwrap();
         begin();
         // Not all of what died: it cannot mark it.
-        stage.lock.write(RANGE).unwrap().unlock().unwrap();
+        stage.lock.try_write(RANGE).unwrap().unlock().unwrap();
         trial.arena.is_busy(true);
-        writes(trial, stage.lock.write(RANGE.start..ANOTHER.end).unwrap());
+        writes(trial, stage.lock.try_write(RANGE.start..ANOTHER.end).unwrap());
     });
 }
 
@@ -133,7 +139,7 @@ pub fn takes_a_key(trial: &Trial) {
 
 fn its_turn_with_the_key(trial: &Trial, stage: &Keys) {
     trial.arena.is_busy(true);
-    let mut guard = stage.lock.write(KEY).unwrap();
+    let mut guard = stage.lock.try_write(KEY).unwrap();
     writes_in(trial, guard.acquired(), || guard.mark_consistent());
     guard.unlock().unwrap();
     trial.arena.is_busy(false);
@@ -156,7 +162,7 @@ pub fn takes_a_dead_ones_key(trial: &Trial) {
 /// Two with different keys died in one slot: of both somebody is told, until a reset, which the victim does.
 pub fn resets_where_two_died_in_one_slot(trial: &Trial) {
     let stage = Keys::new(trial);
-    let slots_but_one: Vec<_> = (2..PARTICIPANTS).map(|_| stage.file.participant().unwrap()).collect();
+    let slots_but_one: Vec<_> = (3..PARTICIPANTS).map(|_| stage.file.participant().unwrap()).collect();
     trial.dead_one(|| forget(stage.lock.write("grace").unwrap()));
     trial.dead_one(|| {
         forget(stage.lock.write(KEY).unwrap());
@@ -167,12 +173,12 @@ pub fn resets_where_two_died_in_one_slot(trial: &Trial) {
     usual(trial, stage, |stage| {
         let _attached = stage.file.current_participant().unwrap();
         begin();
-        let looked_after = stage.lock.write(KEY).unwrap();
+        let looked_after = stage.lock.try_write(KEY).unwrap();
         assert!(looked_after.acquired().previous_owner_died);
         trial.arena.b.store(trial.arena.a.load(Relaxed), Relaxed);
         looked_after.unlock().unwrap();
         trial.arena.owes(Debt::BeingPaid);
-        stage.lock.reset().unwrap();
+        stage.lock.try_reset().unwrap();
         trial.arena.owes(Debt::None);
         its_turn_with_the_key(trial, stage);
     });

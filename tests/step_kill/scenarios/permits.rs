@@ -2,7 +2,7 @@
 
 use super::rwlock::{go, usual};
 use crate::{
-    claims::{PARTICIPANTS, PERMITS, Stage, meets_its_fate},
+    claims::{PERMITS, Stage, meets_its_fate},
     oracle::{LOCK, PATIENCE},
     tracee::{begin, end},
     trial::Trial,
@@ -23,10 +23,11 @@ pub fn acquires(trial: &Trial) {
 pub fn acquires_what_a_dead_one_had(trial: &Trial) {
     let stage = Permits::new(trial);
     trial.dead_one(|| forget(stage.lock.acquire(PERMITS).unwrap()));
+    // By a try, which does not spin before it asks whether that one is alive.
     usual(trial, stage, |stage| {
         let _attached = stage.file.current_participant().unwrap();
         begin();
-        stage.lock.acquire(2).unwrap().unlock().unwrap();
+        stage.lock.try_acquire(2).unwrap().unlock().unwrap();
     });
 }
 
@@ -99,26 +100,20 @@ fn in_c(file: &LockFile) -> *mut turnlock_semaphore {
     semaphore
 }
 
-/// Somebody sleeps who may have what there is more.
 pub fn resizes(trial: &Trial) {
     let stage = Permits::new(trial);
     let lock = stage.lock.clone();
     let held = lock.acquire(PERMITS).unwrap();
-    let other = trial.bystander(|| {
-        let me = stage.file.participant().unwrap();
-        stage.lock.acquire_for_as(&me, 1, PATIENCE).unwrap().unlock().unwrap();
-    });
-    super::until_asleep(trial, 1);
+    let release = || drop(held);
     go(
         trial,
         stage,
-        vec![other],
-        || drop(held),
+        vec![],
+        release,
         |_| (),
         |stage| {
             begin();
-            stage.lock.resize(PARTICIPANTS).unwrap();
-            stage.lock.resize(PERMITS).unwrap();
+            stage.lock.resize(PERMITS + 1).unwrap();
         },
     );
 }
