@@ -19,7 +19,7 @@ use std::{
 };
 
 const MOST_WORKERS: usize = 8;
-/// Of so many who have a permit one counts the others that do.
+/// Of so many who have a permit one counts the others that do, where sections are so short that counting would be seen.
 const COUNTS_EVERY: u64 = 32;
 
 /// A lock as a worker uses it, which is attached to it.
@@ -159,7 +159,7 @@ impl Counts<'_> {
             Task::Permit { permits } => {
                 floor.inside[self.worker.number].0.store(1, Relaxed);
                 inside.run();
-                if self.entries % COUNTS_EVERY == 0 {
+                if inside.0 > 0 || self.entries % COUNTS_EVERY == 0 {
                     floor.count(permits);
                 }
                 floor.inside[self.worker.number].0.store(0, Relaxed);

@@ -17,7 +17,7 @@ impl Dice {
         Self(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -25,12 +25,12 @@ impl Dice {
     }
 
     pub fn within(&mut self, range: Range<u64>) -> u64 {
-        range.start + self.next() % (range.end - range.start)
+        range.start + self.number() % (range.end - range.start)
     }
 
     /// Returns true so many times out of a thousand.
     pub fn permille(&mut self, times: u64) -> bool {
-        self.next() % 1000 < times
+        self.number() % 1000 < times
     }
 }
 
