@@ -219,7 +219,7 @@ impl World {
             // One that died on the way in may have taken one.
             (Relation::Modes, _) if self.somebody_dies() => assert!(token >= last, "Token: {token} after {last}"),
             (Relation::Modes, _) => assert_eq!(token, last, "Token: a reader's, and the last writer's"),
-            (_, Mode::Exclusive) => {
+            (Relation::Ranges, Mode::Exclusive) => {
                 let before = self.words_of(attempt.claim).iter().map(|word| word.get()).max();
                 assert!(before < Some(token), "Token: {token} after {before:?}");
             }
