@@ -141,7 +141,10 @@ impl World {
             Then::UpgradeAndDowngrade(to) => (Limit::Forever, Some(to)),
             Then::Downgrade(to) => return self.downgrade(me, attempt, to),
             Then::Keep(left) => {
-                let less = Try { claim: turnlock::algorithm::claim::Claim { weight: left, ..attempt.claim }, ..attempt };
+                let less = Try {
+                    claim: turnlock::algorithm::claim::Claim { weight: left, ..attempt.claim },
+                    ..attempt
+                };
                 self.holds(me, &less);
                 attempt.keep(left).unwrap();
                 moment();
@@ -217,7 +220,9 @@ impl World {
         match (self.plan.relation, attempt.claim.mode) {
             (Relation::Modes, Mode::Exclusive) => assert!(token > last, "Token: {token} after {last}"),
             // One that died on the way in may have taken one.
-            (Relation::Modes, _) if self.somebody_dies() => assert!(token >= last, "Token: {token} after {last}"),
+            (Relation::Modes, _) if self.somebody_dies() => {
+                assert!(token >= last, "Token: {token} after {last}")
+            }
             (Relation::Modes, _) => assert_eq!(token, last, "Token: a reader's, and the last writer's"),
             (Relation::Ranges, Mode::Exclusive) => {
                 let before = self.words_of(attempt.claim).iter().map(|word| word.get()).max();
@@ -247,7 +252,10 @@ impl World {
         }
         let words: Vec<u64> = self.words_of(attempt.claim).iter().map(|word| word.get()).collect();
         if self.plan.relation == Relation::Modes {
-            assert!(words.windows(2).all(|pair| pair[0] == pair[1]), "Data: torn, and nobody told: {words:?}");
+            assert!(
+                words.windows(2).all(|pair| pair[0] == pair[1]),
+                "Data: torn, and nobody told: {words:?}"
+            );
         }
     }
 }

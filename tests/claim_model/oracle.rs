@@ -69,8 +69,13 @@ impl Oracle {
     /// Returns the slot inside that keeps `me` out, as it claims now.
     pub fn rival(&self, relation: Relation, permits: u32, me: usize) -> Option<usize> {
         let mine = self.slots[me].inside?;
-        let others =
-            || self.slots.iter().enumerate().filter_map(|(slot, it)| Some((slot, it.inside?))).filter(|(slot, _)| *slot != me);
+        let others = || {
+            self.slots
+                .iter()
+                .enumerate()
+                .filter_map(|(slot, it)| Some((slot, it.inside?)))
+                .filter(|(slot, _)| *slot != me)
+        };
         if relation == Relation::Permits && mine.mode != Mode::Everything {
             let sum: u32 = others().map(|(_, theirs)| theirs.weight).sum();
             return others().next().map(|(slot, _)| slot).filter(|_| sum + mine.weight > permits);

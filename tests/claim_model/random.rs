@@ -65,9 +65,15 @@ fn who_upgrades_passes_over_a_reader_that_waits_for_a_writer_that_waits_for_it()
 #[test]
 fn permits_and_parts_of_many() {
     use Mode::{Exclusive, Shared};
-    let of_semaphore = [permits(1), permits(2), permits(3).then(Then::Keep(1)), permits(1), permits(2).timed()];
-    let of_range =
-        [range(0, 1, Exclusive), range(1, 2, Shared), range(2, 3, Exclusive), range(1, 3, Shared), range(0, 3, Exclusive)];
+    let of_semaphore =
+        [permits(1), permits(2), permits(3).then(Then::Keep(1)), permits(1), permits(2).timed()];
+    let of_range = [
+        range(0, 1, Exclusive),
+        range(1, 2, Shared),
+        range(2, 3, Exclusive),
+        range(1, 3, Shared),
+        range(0, 3, Exclusive),
+    ];
     for (relation, visits) in
         [(Relation::Permits, of_semaphore), (Relation::Ranges, of_range), (Relation::Keys, of_range)]
     {

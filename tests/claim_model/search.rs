@@ -120,5 +120,4 @@ pub mod with_mutants {
         let text = panic.downcast_ref::<String>().cloned();
         Some(text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default())
     }
-
 }

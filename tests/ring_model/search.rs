@@ -7,8 +7,8 @@ use crate::world::{self, EVICTIONS, LOST, Visit, World};
 use loom::thread;
 #[cfg(shuttle)]
 use shuttle::thread;
-use std::sync::atomic::Ordering::SeqCst;
 use std::sync::MutexGuard;
+use std::sync::atomic::Ordering::SeqCst;
 use support::watchdog;
 use turnlock::algorithm::ring::{Membership, Rule};
 
