@@ -9,7 +9,7 @@ use crate::acquire::site::{Lock, Unparked};
 use crate::algorithm::{
     bakery::{Bakery, Line},
     bias::{Bias, BiasPolicy},
-    claim::{Claims, Mode, Nature, Relation},
+    claim::{Claims, Nature, Relation},
     eviction::{Eviction, MOST_SLOTS},
     ownership::Ownership,
     ring::{InWords, MachineCell, MachineWords},

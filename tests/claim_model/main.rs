@@ -25,6 +25,7 @@ mod checker;
 mod few;
 mod life;
 mod oracle;
+#[cfg_attr(shuttle, allow(dead_code))]
 mod plan;
 #[cfg(shuttle)]
 mod random;
