@@ -224,7 +224,7 @@ impl World {
                 assert!(token >= last, "Token: {token} after {last}")
             }
             (Relation::Modes, _) => assert_eq!(token, last, "Token: a reader's, and the last writer's"),
-            (_, Mode::Exclusive) => {
+            (Relation::Ranges, Mode::Exclusive) => {
                 let before = self.words_of(attempt.claim).iter().map(|word| word.get()).max();
                 assert!(before < Some(token), "Token: {token} after {before:?}");
             }

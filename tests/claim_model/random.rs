@@ -31,7 +31,7 @@ const OF_RWLOCK: [Visit; 10] = [
 
 /// The same, each of which passes over those before it, and each third of which dies at one step or another.
 fn rough(visits: &[Visit], passes: usize) -> Vec<Visit> {
-    let die = |at: usize, visit: Visit| if at % 3 == 1 { visit.dies(3 + at) } else { visit };
+    let die = |at: usize, visit: Visit| if at % 3 == 2 { visit.dies(3 + at) } else { visit };
     visits.iter().enumerate().map(|(at, visit)| die(at, visit.evicts(passes))).collect()
 }
 

@@ -101,17 +101,6 @@ pub mod with_mutants {
         }
     }
 
-    /// With the mutant somebody must wait for ever.
-    pub fn has_no_end(mutant: Mutant, preemptions: usize, plan: &Plan) {
-        let _field = without_mutants();
-        switch_on(Some(mutant));
-        let reason = reason_of_failure(preemptions, plan);
-        let reason = reason.unwrap_or_else(|| panic!("{mutant:?} was not caught"));
-        let ends = ["exceeded maximum number of branches", "exceeded max_steps"];
-        assert!(ends.iter().any(|end| reason.contains(end)), "{mutant:?} failed otherwise: {reason}");
-        println!("{mutant:?} caught: {}", reason.lines().next().unwrap_or_default());
-    }
-
     fn reason_of_failure(preemptions: usize, plan: &Plan) -> Option<String> {
         let tally = Arc::default();
         let plans = std::slice::from_ref(plan);

@@ -250,9 +250,9 @@ impl World {
         }
         match self.plan.relation {
             Relation::Always | Relation::Modes => &self.data[..2],
-            Relation::Permits => &[],
+            Relation::Permits | Relation::Keys => &[],
             // All of it, for who looks whether the lock still works.
-            Relation::Ranges | Relation::Keys => {
+            Relation::Ranges => {
                 let last = claim.extent.last.min(self.data.len() as u64 - 1) as usize;
                 &self.data[claim.extent.first as usize..=last]
             }
