@@ -159,7 +159,7 @@ impl Counts<'_> {
             Task::Permit { permits } => {
                 floor.inside[self.worker.number].0.store(1, Relaxed);
                 inside.run();
-                if inside.0 > 0 || self.entries % COUNTS_EVERY == 0 {
+                if inside.0 > 0 || self.entries.is_multiple_of(COUNTS_EVERY) {
                     floor.count(permits);
                 }
                 floor.inside[self.worker.number].0.store(0, Relaxed);

@@ -59,7 +59,7 @@ impl Channels {
     }
 }
 
-/// One participant's end of all its links. See the [module's contract](self).
+/// One participant's end of all its links. Its contract stands in `docs/messages.md`, and in the module.
 pub trait Transport<M> {
     /// What the links may do to messages.
     const CHANNELS: Channels;

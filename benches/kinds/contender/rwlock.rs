@@ -71,7 +71,7 @@ pub struct PthreadAttached(*mut libc::pthread_rwlock_t);
 impl Lock for PthreadAttached {
     #[inline]
     fn with(&self, writes: bool, section: impl FnOnce()) {
-        // SAFETY, both: an initialised rwlock in memory that stays mapped.
+        // SAFETY: an initialised rwlock in memory that stays mapped.
         let locked = unsafe {
             if writes { libc::pthread_rwlock_wrlock(self.0) } else { libc::pthread_rwlock_rdlock(self.0) }
         };
