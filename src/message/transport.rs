@@ -1,29 +1,4 @@
 //! What carries the messages: a trait and its contract, apart from the machines and from any mailbox or socket.
-//!
-//! # The contract of a transport
-//!
-//! A *link* goes from one participant to another; there is one in each direction. Both ends number the participants alike.
-//! What a transport promises of its links it says in [`Transport::CHANNELS`], and what a machine needs stands in
-//! [`Machine::NEEDS`](super::Machine::NEEDS); [`Node::new`](super::Node::new) compares them.
-//!
-//! - *Whole.* A message comes as it was sent, or not at all: never torn, never of somebody else.
-//! - *Order.* With `in_order`, messages of one link come in the order in which they were sent. Nothing is said about two
-//!   links.
-//! - *Loss.* Without `loses`, what [`Transport::send`] took comes, unless an end of the link dies or departs first. A
-//!   connection that breaks and is made again between two that live has lost nothing: what was not delivered is sent
-//!   again, or both ends are told that the other is down. `loses_tokens` allows the loss of tokens, and of nothing else: what a
-//!   link loses that knows of its losses, or a participant that dies.
-//! - *Repetition.* Without `repeats`, a message comes once.
-//! - *Delay.* A message may take as long as it likes. No machine has a time limit; its host may have.
-//! - *Failure notice.* [`Notice::Down`] is said of a peer that is dead or has departed, and only when that is certain: a lock
-//!   that the kernel let go of, a connection that the peer's own host has closed, a supervisor that saw the process end.
-//!   Never because nothing came for a while. It comes after the last message of that peer that will ever come, once to each
-//!   participant, and for each death.
-//! - *Reconnection.* A participant that returns has a larger life number, and joins. No message of an earlier life comes to
-//!   anybody after the first of the later one, and none that was sent to an earlier life comes to the later one.
-//!   To one who joins a [`Notice::Down`] comes about everybody who is not there.
-//! - *A death without a loss.* A participant that dies with its state stored, and whose links keep what is on its way, needs
-//!   no notice: it goes on where it was. To the others it was slow.
 
 use std::{error, fmt};
 
@@ -59,7 +34,32 @@ impl Channels {
     }
 }
 
-/// One participant's end of all its links. Its contract stands in `docs/messages.md`, and in the module.
+/// One participant's end of all its links.
+///
+/// # The contract
+///
+/// A *link* goes from one participant to another; there is one in each direction. Both ends number the participants alike.
+/// What a transport promises of its links it says in [`Self::CHANNELS`], and what a machine needs stands in
+/// [`Machine::NEEDS`](super::Machine::NEEDS); [`Node::new`](super::Node::new) compares them.
+///
+/// - *Whole.* A message comes as it was sent, or not at all: never torn, never of somebody else.
+/// - *Order.* With `in_order`, messages of one link come in the order in which they were sent. Nothing is said about two
+///   links.
+/// - *Loss.* Without `loses`, what [`Self::send`] took comes, unless an end of the link dies or departs first. A
+///   connection that breaks and is made again between two that live has lost nothing: what was not delivered is sent
+///   again, or both ends are told that the other is down. `loses_tokens` allows the loss of tokens, and of nothing else: what a
+///   link loses that knows of its losses, or a participant that dies.
+/// - *Repetition.* Without `repeats`, a message comes once.
+/// - *Delay.* A message may take as long as it likes. No machine has a time limit; its host may have.
+/// - *Failure notice.* [`Notice::Down`] is said of a peer that is dead or has departed, and only when that is certain: a lock
+///   that the kernel let go of, a connection that the peer's own host has closed, a supervisor that saw the process end.
+///   Never because nothing came for a while. It comes after the last message of that peer that will ever come, once to each
+///   participant, and for each death.
+/// - *Reconnection.* A participant that returns has a larger life number, and joins. No message of an earlier life comes to
+///   anybody after the first of the later one, and none that was sent to an earlier life comes to the later one.
+///   To one who joins a [`Notice::Down`] comes about everybody who is not there.
+/// - *A death without a loss.* A participant that dies with its state stored, and whose links keep what is on its way, needs
+///   no notice: it goes on where it was. To the others it was slow.
 pub trait Transport<M> {
     /// What the links may do to messages.
     const CHANNELS: Channels;
