@@ -73,7 +73,7 @@ pub fn pass_over<S: Site>(
         return if ahead > 0 { reap_insiders(attempt, waiter).map(drop) } else { Ok(()) };
     };
     let is_kept = match attempt.config.discipline {
-        Discipline::Queue => is_kept_waiting(lock, first),
+        Discipline::Queue => is_kept_waiting(lock, me, first),
         Discipline::Ring { .. } => is_another_reconfiguring(lock),
     };
     if is_kept {
@@ -112,14 +112,15 @@ pub fn reap_insiders<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> R
 }
 
 /// Returns whether something else than itself keeps the first of the queue from entering: somebody is inside, and leaves it
-/// no room. As long as the lock is biased to one participant and the first has not revoked that, it is not waiting for
+/// no room. Not this participant: one that upgrades is inside, and waits for the first rather than the first for it. As long as the lock is biased to one participant and the first has not revoked that, it is not waiting for
 /// whoever is inside.
-pub fn is_kept_waiting<L: Lock>(lock: &L, first: usize) -> bool {
+pub fn is_kept_waiting<L: Lock>(lock: &L, me: usize, first: usize) -> bool {
     let is_inside = |slot: usize| lock.held(slot).load(Acquire) != 0;
     if !L::Claims::ALWAYS_CONFLICT {
         let queue = lock.queue();
         let claim = queue.1.read(first);
-        let insiders = (0..queue.0.bound()).filter(|slot| *slot != first && is_inside(*slot));
+        let others = (0..queue.0.bound()).filter(|slot| *slot != first && *slot != me);
+        let insiders = others.filter(|slot| is_inside(*slot));
         let taken: u64 = insiders.map(|slot| queue.1.takes(claim, slot)).sum();
         return taken > queue.1.room(claim);
     }

@@ -232,7 +232,9 @@ impl<F: FileClaims> FileWaiter<'_, F> {
         }
         let queue = self.lock.queue();
         self.waiter.relieve_candidate(|slot| {
-            slot < slots && queue.place(slot) != Place::Idle && eviction::is_kept_waiting(&self.lock, slot)
+            slot < slots
+                && queue.place(slot) != Place::Idle
+                && eviction::is_kept_waiting(&self.lock, self.attachment.slot, slot)
         });
         Ok(())
     }
