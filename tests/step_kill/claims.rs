@@ -113,7 +113,8 @@ impl Shared for RwLock {
         }
         is_repaired(trial, told);
         writer.unlock()?;
-        let writer = self.upgradable_for_as(me, limit)?.upgrade_for(limit)?;
+        let upgradable = self.upgradable_for_as(me, limit)?;
+        let writer = upgradable.upgrade_for(limit)?;
         assert!(!writer.acquired().previous_owner_died, "a death that was told before is told again");
         trial.arena.token.store(writer.fencing_token(), SeqCst);
         writer.downgrade()?.unlock()?;
@@ -274,7 +275,8 @@ fn the_others_go_on<L: Shared>(
             let began = Instant::now();
             others.into_iter().for_each(Bystander::join);
             let entered = takes_all(PATIENCE);
-            assert!(entered.is_ok(), "a survivor does not get in: {entered:?}");
+            let looks = || inspect::snapshot(trial.lock_file()).map(|status| status.locks);
+            assert!(entered.is_ok(), "a survivor does not get in: {entered:?}; {:?}", looks());
             result.survivors_took(began.elapsed());
             return vec![];
         }

@@ -217,7 +217,7 @@ mod with_mutants {
 
     #[test]
     fn permits_of_a_dead_one_that_do_not_come_back_are_caught() {
-        is_caught(Mutant::PermitNeverReturned, &scenarios::PERMITS, "does not get in");
+        is_caught(Mutant::PermitNeverReturned, &scenarios::PERMITS, "Permits {");
     }
 
     #[test]
