@@ -102,7 +102,7 @@ def programs(built, prefix, work):
     ]
 
 
-def contenders(prefix, work):
+def contenders(built, prefix, work):
     """The same for the programs of contend/, which are started with the kind of lock first."""
     include, library = prefix / "include", prefix / "lib"
     link = ["-L", library, "-lturnlock", f"-Wl,-rpath,{library}"]
@@ -150,7 +150,13 @@ def contenders(prefix, work):
         return Program("Java", "Contend.java", command, runs)
 
     def rust():
-        raise Missing("it has no program for these kinds here; the crate's own tests have these kinds across processes")
+        need("rustc", "rustc")
+        crate = built / "libturnlock.rlib"
+        if not crate.exists():
+            raise Missing(f"{crate.name} is not built (cargo build --release --lib)")
+        build("rustc", "--edition", "2024", "-O", "-o", work / "contend-rs", CONTEND / "contend.rs", "--extern",
+              f"turnlock={crate}", "-L", f"dependency={built / 'deps'}")
+        return Program("Rust", "contend.rs", [work / "contend-rs"])
 
     def shell():
         raise Missing("turnlock run takes mutexes and rings")

@@ -165,7 +165,7 @@ def main():
     passed = failed = skipped = 0
     shutil.rmtree(arguments.work, ignore_errors=True)
     arguments.work.mkdir(parents=True)
-    several = contenders(arguments.prefix, arguments.work)
+    several = contenders(arguments.built, arguments.prefix, arguments.work)
     kinds = {"mutex": programs(arguments.built, arguments.prefix, arguments.work), "rwlock": several, "semaphore": several}
     if arguments.separate_locks:
         # Permits have nobody to be told, so that what goes wrong there is left to chance.
