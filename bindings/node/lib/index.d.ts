@@ -3,7 +3,8 @@
  * take turns with this one.
  *
  * A mutex or a ring that is open has a participant (a slot in the file) of its own; of other kinds each holding has one. Calls
- * of the same object stand in line as one; to stand in the queue separately, open the lock again.
+ * of the same object stand in line as one, but for range locks and keyed locks; to stand in the queue separately, open the
+ * lock again.
  */
 
 /** How to open, or create, a lock file. What is left out has the library's default. */
@@ -320,7 +321,7 @@ export class RangeLock {
   [Symbol.dispose](): void;
 }
 
-/** A lock for each key, which is any bytes; a string is its UTF-8. Keys need not be created, and take no room while unused. */
+/** A lock for each key, which is any bytes; a string is its UTF-8. Keys need not be created. Each wait takes a slot. */
 export class KeyedLock {
   private constructor();
   /** Waits off the main thread. */

@@ -215,7 +215,10 @@ class SeveralLock {
     const held = this.takeNow(entry);
     if (held) return held;
     if (this.#state.held > 0 || [...this.#lines].some((line) => !line.isEmpty)) {
-      throw new TurnlockError(STATUS.DEADLOCK, 'this object has the lock, or waits for it: blocking this thread might never end');
+      throw new TurnlockError(
+        STATUS.DEADLOCK,
+        'this object has the lock, or waits for it: blocking this thread might never end',
+      );
     }
     const acquired = acquiredRoom();
     const participant = this.#state.participant();

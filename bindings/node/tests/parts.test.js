@@ -40,7 +40,9 @@ for (const [kind, { mine, same, other }] of Object.entries(KINDS)) {
     const readers = [reader, lock.lockSync(...mine, 'shared'), another.tryLock(...mine, 'shared')];
     assert.equal(lock.holders().length, 3);
     for (const one of readers) one.unlock();
-    for (const method of ['unlock', 'markConsistent', 'isContended']) assert.throws(() => reader[method](), failure('NOT_OWNER'));
+    for (const method of ['unlock', 'markConsistent', 'isContended']) {
+      assert.throws(() => reader[method](), failure('NOT_OWNER'));
+    }
     const result = await lock.withLock(...mine, 'exclusive', async () => lock.withLock(...other, 'exclusive', () => 7));
     assert.equal(result, 7);
     await assert.rejects(lock.withLock(...mine, 'shared', null), wrongType);

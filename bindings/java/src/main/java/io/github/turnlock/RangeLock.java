@@ -8,8 +8,8 @@ import java.util.Optional;
 import java.util.concurrent.TimeoutException;
 
 /**
- * A lock of ranges of numbers: who wants a range waits for the earlier ones that overlap with it, unless both only read. A range
- * goes from {@code start} to before {@code end}; an empty or reversed one is {@link Status#EMPTY_RANGE}, a negative number
+ * A lock of ranges of numbers: who wants a range waits for the earlier ones that overlap with it, unless both only read. A
+ * range goes from {@code start} to before {@code end}; an empty or reversed one is {@link Status#EMPTY_RANGE}, a negative number
  * {@link Status#INVALID_ARGUMENT}.
  */
 public final class RangeLock extends PartsLock {
