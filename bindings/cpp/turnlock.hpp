@@ -16,6 +16,7 @@
 #include <turnlock/file.hpp>
 #include <turnlock/mutex.hpp>
 #include <turnlock/participant.hpp>
+#include <turnlock/parts.hpp>
 #include <turnlock/semaphore.hpp>
 #include <turnlock/shared_mutex.hpp>
 #include <turnlock/turn_ring.hpp>

@@ -11,11 +11,11 @@ import (
 
 // several is an open lock that several goroutines may hold at once. Each holding has a participant of its own, which is
 // used again by a later one. Only one goroutine at a time waits in the library, so that a crowd takes one slot more than
-// those that are inside.
+// those that are inside; but for locks of parts, where each does.
 type several struct {
 	file  *File
 	label string
-	// turnstile is full while a goroutine tries or waits in the library.
+	// turnstile is full while a goroutine tries or waits in the library; nil where all may at once.
 	turnstile chan struct{}
 
 	mutex   sync.Mutex
@@ -71,10 +71,12 @@ func (l *several) take(ctx context.Context, try, lock entry) (*C.turnlock_partic
 	if err := ctx.Err(); err != nil {
 		return nil, Acquired{}, err
 	}
-	if err := l.throughTurnstile(ctx, lock != nil); err != nil {
-		return nil, Acquired{}, err
+	if l.turnstile != nil {
+		if err := l.throughTurnstile(ctx, lock != nil); err != nil {
+			return nil, Acquired{}, err
+		}
+		defer func() { <-l.turnstile }()
 	}
-	defer func() { <-l.turnstile }()
 	who, err := l.participant()
 	if err != nil {
 		return nil, Acquired{}, err

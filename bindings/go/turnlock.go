@@ -18,7 +18,7 @@
 //	}
 //
 // A goroutine moves between threads, so what holds a lock here is not a thread: a Mutex or a TurnRing that is open has a
-// participant of its own, with a slot in the file, and so has each holding of an RWMutex or a Semaphore. Goroutines that wait
+// participant of its own, with a slot in the file, and so has each holding of the other kinds. Goroutines that wait
 // for the same object stand in line as one, in Go's own order, and any goroutine may unlock what another one locked, as with a
 // sync.Mutex. Open the lock again for a goroutine that is to stand in the queue by itself.
 //

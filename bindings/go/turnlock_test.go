@@ -65,6 +65,16 @@ func takeToDie(file *turnlock.File, kind string) {
 		mutex, err := file.RWMutex(kind, nil)
 		must(err)
 		mutex.Lock()
+	case "ranges":
+		ranges, err := file.RangeLock(kind, nil)
+		must(err)
+		_, err = ranges.Acquire(anywhere, 5, 8, turnlock.Exclusive)
+		must(err)
+	case "keys":
+		keys, err := file.KeyedLock(kind, nil)
+		must(err)
+		_, err = keys.Acquire(anywhere, "mine", turnlock.Exclusive)
+		must(err)
 	default:
 		opened(file, kind).Lock()
 	}

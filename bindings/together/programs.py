@@ -1,4 +1,5 @@
-"""The counter program of each language: how it is built and started, and what it calls itself."""
+"""The programs of each language, for a mutex and for the other kinds: how they are built and started, and what they call
+themselves."""
 
 import os
 import shutil
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
+CONTEND = Path(__file__).resolve().parent / "contend"
 
 
 class Missing(Exception):
@@ -94,6 +96,70 @@ def programs(built, prefix, work):
         if not classes.exists():
             raise Missing("it is not built (bindings/java/check builds it)")
         return Program("Java", "Counter.java", ["java", "-Xshare:auto", "-cp", classes.read_text().strip(), "Counter"], runs)
+
+    return [
+        ("C", c), ("C++", cpp), ("Rust", rust), ("Python", python), ("shell", shell), ("Node", node), ("Go", go), ("Java", java),
+    ]
+
+
+def contenders(built, prefix, work):
+    """The same for the programs of contend/, which are started with the kind of lock first."""
+    include, library = prefix / "include", prefix / "lib"
+    link = ["-L", library, "-lturnlock", f"-Wl,-rpath,{library}"]
+    runs = {"TURNLOCK_LIBRARY": str(library / "libturnlock.so"), "LD_LIBRARY_PATH": str(library)}
+    checks = work.parent
+
+    def c():
+        need("cc", "gcc")
+        build("cc", "-std=c99", "-O2", "-I", include, "-o", work / "contend-c", CONTEND / "contend.c", *link)
+        return Program("C", "contend.c", [work / "contend-c"])
+
+    def cpp():
+        need("c++", "g++")
+        binding = REPOSITORY / "bindings/cpp"
+        build("c++", "-std=c++17", "-O1", "-I", binding, "-I", include, "-o", work / "contend-cpp", CONTEND / "contend.cpp", *link)
+        return Program("C++", "contend.cpp", [work / "contend-cpp"])
+
+    def python():
+        return Program("Python", "contend.py", [sys.executable, CONTEND / "contend.py"], runs)
+
+    def node():
+        need("node", "nodejs")
+        packages = checks / "node/bindings/node/node_modules"
+        if not (packages / "turnlock").exists():
+            raise Missing("its packages are not installed (bindings/node/check installs them)")
+        return Program("Node", "contend.js", ["node", CONTEND / "contend.js"], {**runs, "NODE_PATH": str(packages)})
+
+    def go():
+        need("go", "golang-go")
+        need("pkg-config", "pkg-config")
+        environment = {"PKG_CONFIG_PATH": str(library / "pkgconfig"), "GOFLAGS": "-mod=mod", "GOPROXY": "off"}
+        # By a file's name, so that this module's packages are found.
+        source = CONTEND / "contend.go"
+        build("go", "build", "-o", work / "contend-go", source, cwd=REPOSITORY / "bindings/go", env=environment)
+        return Program("Go", "contend.go", [work / "contend-go"], runs)
+
+    def java():
+        need("javac", "default-jdk-headless")
+        classes = checks / "java/classes"
+        if not classes.exists():
+            raise Missing("it is not built (bindings/java/check builds it)")
+        path = classes.read_text().strip()
+        build("javac", "-cp", path, "-d", work / "contend-java", CONTEND / "Contend.java")
+        command = ["java", "-Xshare:auto", "-cp", f"{work / 'contend-java'}:{path}", "Contend"]
+        return Program("Java", "Contend.java", command, runs)
+
+    def rust():
+        need("rustc", "rustc")
+        crate = built / "libturnlock.rlib"
+        if not crate.exists():
+            raise Missing(f"{crate.name} is not built (cargo build --release --lib)")
+        build("rustc", "--edition", "2024", "-O", "-o", work / "contend-rs", CONTEND / "contend.rs", "--extern",
+              f"turnlock={crate}", "-L", f"dependency={built / 'deps'}")
+        return Program("Rust", "contend.rs", [work / "contend-rs"])
+
+    def shell():
+        raise Missing("turnlock run takes mutexes and rings")
 
     return [
         ("C", c), ("C++", cpp), ("Rust", rust), ("Python", python), ("shell", shell), ("Node", node), ("Go", go), ("Java", java),

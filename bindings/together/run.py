@@ -10,6 +10,10 @@ repairs. Then all count to their end. The result is right if
 - the fencing tokens of the journal increase from line to line;
 - every language had its turns, every killed program its last one, and for each death somebody said that it was told.
 
+Then the programs of contend/ do so under a reader/writer lock, where each turn also reads beside others and nobody may see
+half a turn, and under a semaphore of one permit, which comes back when its holder is killed; there is no such notice and no
+token, and a killed one had not begun its last turn.
+
 A language whose toolchain is missing is named as skipped. The last line says how many passed and failed.
 
     run.py --built FOLDER --prefix FOLDER --work FOLDER [--turns N] [--separate-locks]
@@ -25,7 +29,7 @@ import sys
 import time
 from pathlib import Path
 
-from programs import Missing, programs
+from programs import Missing, contenders, programs
 
 PATIENCE = 60 * float(os.environ.get("TURNLOCK_CHECK_PATIENCE", 1))
 TOLD = re.compile(r"^(?P<who>.+): told that (?P<dead>.+) \(process (?P<pid>\d+)\) died inside", re.MULTILINE)
@@ -38,10 +42,10 @@ class Failed(Exception):
 class Player:
     """A counter program that runs; what it prints goes into a file, so that nothing waits for a pipe's end."""
 
-    def __init__(self, program, folder, turns, *, lock_folder=None, die_at=0):
+    def __init__(self, program, folder, turns, *, kind="mutex", lock_folder=None, die_at=0):
         self.program, self.die_at = program, die_at
         self.said = folder / f"said.{program.language}.{time.monotonic_ns()}"
-        command = [*program.command, str(lock_folder or folder), str(program.turns(turns))]
+        command = [*program.command, *([] if kind == "mutex" else [kind]), str(lock_folder or folder), str(program.turns(turns))]
         if die_at:
             command += ["--die-at", str(die_at)]
         # An end that is never written to keeps a program that waits to be killed where it is.
@@ -83,7 +87,7 @@ class Player:
         self.process.wait()
 
 
-def play(present, folder, turns, separate):
+def play(kind, present, folder, turns, separate):
     """Lets them all count, with one of each killed; gives the players."""
     (folder / "counter").write_text("0\n")
     (folder / "journal").write_text("")
@@ -97,7 +101,7 @@ def play(present, folder, turns, separate):
             lock_folder.mkdir()
             for name in ("counter", "journal"):
                 (lock_folder / name).symlink_to(folder / name)
-        player = Player(program, folder, turns, lock_folder=lock_folder, **options)
+        player = Player(program, folder, turns, kind=kind, lock_folder=lock_folder, **options)
         players.append(player)
         return player
 
@@ -122,22 +126,26 @@ def play(present, folder, turns, separate):
     return counting, killed
 
 
-def judge(folder, turns, present, counting, killed):
+def judge(kind, folder, turns, present, counting, killed):
     """What is wrong, in sentences."""
     wrong = []
     lines = (folder / "journal").read_text().splitlines()
     count = int((folder / "counter").read_text())
-    expected = sum(one.program.turns(turns) for one in counting) + 3 * len(killed)
+    # Who is killed with a permit has done two turns and not begun the third.
+    done = 2 if kind == "semaphore" else 3
+    expected = sum(one.program.turns(turns) for one in counting) + done * len(killed)
     if not count == len(lines) == expected:
         wrong.append(f"the counter is {count} and the journal has {len(lines)} lines; there were {expected} turns")
     tokens = [int(line.rsplit(" ", 1)[1]) for line in lines]
-    if any(later <= earlier for earlier, later in zip(tokens, tokens[1:])):
+    if kind != "semaphore" and any(later <= earlier for earlier, later in zip(tokens, tokens[1:])):
         wrong.append("the fencing tokens do not increase")
     for program in present:
         had = sum(1 for line in lines if line.startswith(f"{program.label} "))
-        due = program.turns(turns) * sum(1 for one in counting if one.program is program) + 3
+        due = program.turns(turns) * sum(1 for one in counting if one.program is program) + done
         if had != due:
             wrong.append(f"{program.language} has {had} lines of {due}")
+    if kind == "semaphore":
+        return wrong
     told = [found for one in counting + [one for one, _ in killed] for found in TOLD.finditer(one.text())]
     for player, pid in killed:
         dead, label = str(pid), player.program.label
@@ -155,35 +163,42 @@ def main():
     arguments = parser.parse_args()
 
     passed = failed = skipped = 0
-    present = []
     shutil.rmtree(arguments.work, ignore_errors=True)
     arguments.work.mkdir(parents=True)
-    for language, prepare in programs(arguments.built, arguments.prefix, arguments.work):
+    several = contenders(arguments.built, arguments.prefix, arguments.work)
+    kinds = {"mutex": programs(arguments.built, arguments.prefix, arguments.work), "rwlock": several, "semaphore": several}
+    if arguments.separate_locks:
+        # Permits have nobody to be told, so that what goes wrong there is left to chance.
+        del kinds["semaphore"]
+    for kind, languages in kinds.items():
+        present = []
+        for language, prepare in languages:
+            try:
+                present.append(prepare())
+            except Missing as missing:
+                skipped += 1
+                print(f"{language}, {kind}: skipped, {missing}")
+            except subprocess.CalledProcessError as error:
+                failed += 1
+                print(f"{language}, {kind}: its program was not built:\n{error.stdout}")
+        folder = arguments.work / f"play-{kind}"
+        folder.mkdir()
+        print(f"together, {kind}:", ", ".join(program.language for program in present))
         try:
-            present.append(prepare())
-        except Missing as missing:
-            skipped += 1
-            print(f"{language}: skipped, {missing}")
-        except subprocess.CalledProcessError as error:
+            if len(present) < 2:
+                raise Failed("there are fewer than two languages")
+            counting, killed = play(kind, present, folder, arguments.turns, arguments.separate_locks)
+            wrong = judge(kind, folder, arguments.turns, present, counting, killed)
+        except Failed as error:
+            wrong = [str(error)]
+        for sentence in wrong:
+            print(f"wrong, {kind}: {sentence}")
+        if wrong:
             failed += 1
-            print(f"{language}: its program was not built:\n{error.stdout}")
-    folder = arguments.work / "play"
-    folder.mkdir()
-    print("together:", ", ".join(program.language for program in present))
-    try:
-        if len(present) < 2:
-            raise Failed("there are fewer than two languages")
-        counting, killed = play(present, folder, arguments.turns, arguments.separate_locks)
-        wrong = judge(folder, arguments.turns, present, counting, killed)
-    except Failed as error:
-        wrong = [str(error)]
-    for sentence in wrong:
-        print(f"wrong: {sentence}")
-    if wrong:
-        failed += 1
-    else:
+            continue
         passed += 1
-        print(f"{len(killed)} were killed inside, and each death was told of")
+        came = "and what they held came back" if kind == "semaphore" else "and each death was told of"
+        print(f"{kind}: {len(killed)} were killed inside, {came}")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or not passed else 0
 

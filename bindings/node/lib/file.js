@@ -5,6 +5,7 @@ const { FLAGS, check, native, options, structs } = require('./native');
 const { STATUS, TurnlockError, boolean, name, object, optional, text, uint32, wrongType } = require('./errors');
 const { Mutex, TurnRing } = require('./exclusive');
 const { OpenFile } = require('./openfile');
+const { KeyedLock, RangeLock } = require('./parts');
 const { RwLock } = require('./rwlock');
 const { Semaphore } = require('./semaphore');
 
@@ -42,6 +43,14 @@ class LockFile {
 
   semaphore(lockName, given) {
     return new Semaphore(this.#open(), lockName, given);
+  }
+
+  rangeLock(lockName, given) {
+    return new RangeLock(this.#open(), lockName, given);
+  }
+
+  keyedLock(lockName, given) {
+    return new KeyedLock(this.#open(), lockName, given);
   }
 
   removeLock(lockName) {

@@ -3,7 +3,8 @@
  * take turns with this one.
  *
  * A mutex or a ring that is open has a participant (a slot in the file) of its own; of other kinds each holding has one. Calls
- * of the same object stand in line as one; to stand in the queue separately, open the lock again.
+ * of the same object stand in line as one, but for range locks and keyed locks; to stand in the queue separately, open the
+ * lock again.
  */
 
 /** How to open, or create, a lock file. What is left out has the library's default. */
@@ -85,6 +86,10 @@ export class LockFile {
   rwLock(name: string, options?: MutexOptions): RwLock;
   /** Opens the semaphore of this name, or creates it. */
   semaphore(name: string, options?: SemaphoreOptions): Semaphore;
+  /** Opens the range lock of this name, or creates it. */
+  rangeLock(name: string, options?: LockOptions): RangeLock;
+  /** Opens the keyed lock of this name, or creates it. */
+  keyedLock(name: string, options?: LockOptions): KeyedLock;
   /** Removes a lock that nobody uses, of whatever kind. */
   removeLock(name: string): void;
   /** The path by which the file was opened last, its folder resolved. */
@@ -277,6 +282,85 @@ export class Permits {
   readonly fencingToken: bigint;
   /** Gives so many back; all if nothing is said. */
   release(count?: number): void;
+  isContended(): boolean;
+  [Symbol.dispose](): void;
+}
+
+/** How a part of a lock is held: alone, or beside others that read. */
+export type PartMode = 'exclusive' | 'shared';
+
+/**
+ * A lock of ranges of numbers: who wants a range waits for the earlier ones that overlap with it, unless both only read. A range
+ * goes from `start` to before `end`; Infinity is the end of all, the last number included. An empty one, or a reversed one, is
+ * ERR_TURNLOCK_EMPTY_RANGE. Each wait by the same object takes a slot.
+ */
+export class RangeLock {
+  private constructor();
+  /** Waits off the main thread. */
+  lock(start: number | bigint, end: number | bigint, mode: PartMode, options?: WaitOptions): Promise<PartHeld>;
+  /** Waits and blocks this thread. ERR_TURNLOCK_DEADLOCK where this object holds a part and the range is not free. */
+  lockSync(start: number | bigint, end: number | bigint, mode: PartMode, options?: SyncWaitOptions): PartHeld;
+  /** The part if that needs no waiting; else null. */
+  tryLock(start: number | bigint, end: number | bigint, mode: PartMode): PartHeld | null;
+  /** Calls `section` while it has the part, and unlocks. */
+  withLock<Result>(
+    start: number | bigint,
+    end: number | bigint,
+    mode: PartMode,
+    section: (held: PartHeld) => Result | PromiseLike<Result>,
+    options?: WaitOptions,
+  ): Promise<Result>;
+  /** Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or given up. */
+  reset(options?: WaitOptions): Promise<void>;
+  /** Who died holding a part exclusively, last. */
+  previousOwner(): DeadOwner | null;
+  holders(): ParticipantInfo[];
+  waiters(): ParticipantInfo[];
+  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has a part. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A lock for each key, which is any bytes; a string is its UTF-8. Keys need not be created. Each wait takes a slot. */
+export class KeyedLock {
+  private constructor();
+  /** Waits off the main thread. */
+  lock(key: string | Uint8Array, mode: PartMode, options?: WaitOptions): Promise<PartHeld>;
+  /** Waits and blocks this thread. ERR_TURNLOCK_DEADLOCK where this object holds a part and the key is not free. */
+  lockSync(key: string | Uint8Array, mode: PartMode, options?: SyncWaitOptions): PartHeld;
+  /** The part if that needs no waiting; else null. */
+  tryLock(key: string | Uint8Array, mode: PartMode): PartHeld | null;
+  /** Calls `section` while it has the part, and unlocks. */
+  withLock<Result>(
+    key: string | Uint8Array,
+    mode: PartMode,
+    section: (held: PartHeld) => Result | PromiseLike<Result>,
+    options?: WaitOptions,
+  ): Promise<Result>;
+  /** Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or given up. */
+  reset(options?: WaitOptions): Promise<void>;
+  /** Who died holding a part exclusively, last. */
+  previousOwner(): DeadOwner | null;
+  holders(): ParticipantInfo[];
+  waiters(): ParticipantInfo[];
+  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has a part. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A part of a lock that is held. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
+export class PartHeld {
+  private constructor();
+  readonly mode: PartMode;
+  readonly isHeld: boolean;
+  readonly fencingToken: bigint;
+  /** One died that held some of it exclusively, and nobody has marked that consistent yet. */
+  readonly ownerDied: boolean;
+  readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
+  /** What a dead owner left, and nobody marked consistent, the next one is told of again. */
+  unlock(): void;
+  /** Says, holding the part exclusively after `ownerDied`, that its data are well again. */
+  markConsistent(): void;
   isContended(): boolean;
   [Symbol.dispose](): void;
 }

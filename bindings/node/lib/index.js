@@ -6,13 +6,17 @@ const { TurnlockError } = require('./errors');
 const { LockFile } = require('./file');
 const { Held } = require('./held');
 const { Mutex, TurnRing } = require('./exclusive');
+const { KeyedLock, PartHeld, RangeLock } = require('./parts');
 const { RwHeld, RwLock } = require('./rwlock');
 const { Permits, Semaphore } = require('./semaphore');
 
 exports.Held = Held;
+exports.KeyedLock = KeyedLock;
 exports.LockFile = LockFile;
 exports.Mutex = Mutex;
+exports.PartHeld = PartHeld;
 exports.Permits = Permits;
+exports.RangeLock = RangeLock;
 exports.RwHeld = RwHeld;
 exports.RwLock = RwLock;
 exports.Semaphore = Semaphore;

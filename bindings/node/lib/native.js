@@ -22,6 +22,10 @@ const FLAGS = {
   RWLOCK_RELEASE_ON_DEATH: 4,
   SEMAPHORE_MUST_EXIST: 1,
   SEMAPHORE_STRICT: 2,
+  RANGELOCK_MUST_EXIST: 1,
+  RANGELOCK_RELEASE_ON_DEATH: 4,
+  KEYEDLOCK_MUST_EXIST: 1,
+  KEYEDLOCK_RELEASE_ON_DEATH: 4,
 };
 
 const library = load();
@@ -94,6 +98,12 @@ const semaphoreOptions = koffi.struct({
   flags: 'uint32_t',
   permits: 'uint32_t',
   patience_ns: 'uint64_t',
+});
+// Of range locks and keyed locks.
+const partsOptions = koffi.struct({
+  size: 'size_t',
+  flags: 'uint32_t',
+  reserved: 'uint32_t',
 });
 const text = koffi.array('char', 64, 'String');
 const previousOwner = koffi.struct({
@@ -184,7 +194,19 @@ for (const mode of ['exclusive', 'shared', 'upgradable']) {
     [`rwlock_lock_${mode}_for_as`]: [handle, handle, 'uint64_t', buffer],
   });
 }
-for (const kind of ['rwlock', 'semaphore']) {
+for (const [kind, place] of [['rangelock', ['uint64_t', 'uint64_t']], ['keyedlock', [buffer, 'size_t']]]) {
+  functions[`${kind}_open`] = [handle, string, optionsOf(partsOptions), handleOut];
+  functions[`${kind}_unlock_as`] = [handle, handle];
+  functions[`${kind}_mark_consistent_as`] = [handle, handle];
+  functions[`${kind}_reset_for`] = [handle, 'uint64_t'];
+  functions[`${kind}_previous_owner`] = [handle, buffer];
+  for (const mode of ['exclusive', 'shared']) {
+    functions[`${kind}_lock_${mode}_as`] = [handle, handle, ...place, buffer];
+    functions[`${kind}_try_lock_${mode}_as`] = [handle, handle, ...place, buffer];
+    functions[`${kind}_lock_${mode}_for_as`] = [handle, handle, ...place, 'uint64_t', buffer];
+  }
+}
+for (const kind of ['rwlock', 'semaphore', 'rangelock', 'keyedlock']) {
   Object.assign(functions, {
     [`${kind}_is_contended_as`]: [handle, handle],
     [`${kind}_holders`]: [handle, 'size_t', buffer, buffer],
@@ -252,6 +274,15 @@ module.exports = {
   openParticipant,
   options,
   room,
-  structs: { fileOptions, mutexOptions, participantInfo, previousOwner, ringOptions, rwlockOptions, semaphoreOptions },
+  structs: {
+    fileOptions,
+    mutexOptions,
+    participantInfo,
+    partsOptions,
+    previousOwner,
+    ringOptions,
+    rwlockOptions,
+    semaphoreOptions,
+  },
   version,
 };

@@ -1,6 +1,7 @@
 'use strict';
 // What the kinds have in common that several may hold at once by one object. Each holding has a participant of its own, which a
-// later one uses again. Only the first in line waits in the library, so that a crowd takes one slot more than those inside.
+// later one uses again. Only the first in line waits in the library, so that a crowd takes one slot more than those inside; of
+// locks of parts each waits there, since who waits for one part is in nobody's way who wants another.
 
 const { CONTENDED, OWNER_DEAD, acquiredRoom, check, native, openParticipant } = require('./native');
 const { STATUS, TurnlockError, waitOptions } = require('./errors');
@@ -148,27 +149,14 @@ class Hold {
 class SeveralLock {
   #state;
   #isClosed = false;
-  #line = new Line({
-    mayTry: () => !this.#isClosed,
-    tryTake: (entry) => this.#tryTake(entry),
-    wait: (entry) => {
-      entry.participant = this.#state.participant();
-      return wait(`${this.#state.kind}_${entry.call}_as`, this.#state.handle, entry.participant, entry.arguments);
-    },
-    cancel: (entry) => native.participant_cancel(entry.participant),
-    taken: (entry, { status, acquired }) => this.#taken(entry, status, acquired),
-    failed: (entry) => {
-      native.participant_clear_cancel(entry.participant);
-      this.#state.idle.push(entry.participant);
-    },
-    giveBack: (entry, { status, acquired }) => this.#taken(entry, status, acquired).giveBack(),
-    left: () => {
-      if (this.#isClosed) this.#closeState();
-    },
-  });
+  #isOfParts;
+  // Of a lock of parts a line for each that waits; else one.
+  #lines = new Set();
 
-  constructor(kind, handle, file, label) {
+  constructor(kind, handle, file, label, { isOfParts = false } = {}) {
     this.#state = new State(kind, handle, file, label);
+    this.#isOfParts = isOfParts;
+    if (!isOfParts) this.#lines.add(this.#newLine());
     garbage.register(this, this.#state, this);
   }
 
@@ -186,8 +174,8 @@ class SeveralLock {
     if (this.#isClosed) return;
     if (this.#state.held > 0) throw new TurnlockError(STATUS.STILL_HELD, 'the lock is held: let go of it before it is closed');
     this.#isClosed = true;
-    this.#line.endAll(closed());
-    if (!this.#line.isInLibrary) this.#closeState();
+    for (const line of this.#lines) line.endAll(closed());
+    this.#closeIfLeft();
   }
 
   [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
@@ -208,20 +196,29 @@ class SeveralLock {
     const options = waitOptions(given);
     this.checkOpen();
     options.signal?.throwIfAborted();
-    return await this.#line.join(entry, options);
+    const line = this.#isOfParts ? this.#newLine() : this.#onlyLine;
+    this.#lines.add(line);
+    try {
+      return await line.join(entry, options);
+    } finally {
+      if (this.#isOfParts) this.#lines.delete(line);
+    }
   }
 
   takeNow(entry) {
     this.checkOpen();
-    return this.#line.isEmpty ? this.#tryTake(entry) : null;
+    return this.#isOfParts || this.#onlyLine.isEmpty ? this.#tryTake(entry, this.#onlyLine) : null;
   }
 
   takeBlocking(entry, given) {
     const { nanoseconds } = waitOptions(given, { blocks: true });
     const held = this.takeNow(entry);
     if (held) return held;
-    if (this.#state.held > 0 || !this.#line.isEmpty) {
-      throw new TurnlockError(STATUS.DEADLOCK, 'this object has the lock, or waits for it: blocking this thread might never end');
+    if (this.#state.held > 0 || [...this.#lines].some((line) => !line.isEmpty)) {
+      throw new TurnlockError(
+        STATUS.DEADLOCK,
+        'this object has the lock, or waits for it: blocking this thread might never end',
+      );
     }
     const acquired = acquiredRoom();
     const participant = this.#state.participant();
@@ -230,10 +227,34 @@ class SeveralLock {
       nanoseconds === null
         ? native[`${kind}_${entry.call}_as`](handle, participant, ...entry.arguments, acquired)
         : native[`${kind}_${entry.call}_for_as`](handle, participant, ...entry.arguments, nanoseconds, acquired);
-    return this.#checkTaken({ ...entry, participant }, status, acquired);
+    return this.#checkTaken({ ...entry, participant }, status, acquired, this.#onlyLine);
   }
 
-  #tryTake(entry) {
+  get #onlyLine() {
+    return this.#isOfParts ? null : this.#lines.values().next().value;
+  }
+
+  #newLine() {
+    const line = new Line({
+      mayTry: () => !this.#isClosed,
+      tryTake: (entry) => this.#tryTake(entry, line),
+      wait: (entry) => {
+        entry.participant = this.#state.participant();
+        return wait(`${this.#state.kind}_${entry.call}_as`, this.#state.handle, entry.participant, entry.arguments);
+      },
+      cancel: (entry) => native.participant_cancel(entry.participant),
+      taken: (entry, { status, acquired }) => this.#taken(entry, status, acquired, line),
+      failed: (entry) => {
+        native.participant_clear_cancel(entry.participant);
+        this.#state.idle.push(entry.participant);
+      },
+      giveBack: (entry, { status, acquired }) => this.#taken(entry, status, acquired, line).giveBack(),
+      left: () => this.#closeIfLeft(),
+    });
+    return line;
+  }
+
+  #tryTake(entry, line) {
     const acquired = acquiredRoom();
     const participant = this.#state.participant();
     const { kind, handle } = this.#state;
@@ -242,22 +263,24 @@ class SeveralLock {
       this.#state.idle.push(participant);
       return null;
     }
-    return this.#checkTaken({ ...entry, participant }, status, acquired);
+    return this.#checkTaken({ ...entry, participant }, status, acquired, line);
   }
 
-  #checkTaken(entry, status, acquired) {
+  #checkTaken(entry, status, acquired, line) {
     if (status < 0) this.#state.idle.push(entry.participant);
-    return this.#taken(entry, check(status), acquired);
+    return this.#taken(entry, check(status), acquired, line);
   }
 
-  #taken(entry, status, acquired) {
+  #taken(entry, status, acquired, line) {
     native.participant_clear_cancel(entry.participant);
     this.#state.held++;
-    const onFree = () => this.#line.next();
+    const onFree = () => line?.next();
     return new entry.Hold(this.#state, onFree, entry.participant, status, acquired, entry.details);
   }
 
-  #closeState() {
+  // Of a lock that is closed, when nobody waits in the library any more.
+  #closeIfLeft() {
+    if (!this.#isClosed || [...this.#lines].some((line) => line.isInLibrary)) return;
     garbage.unregister(this);
     this.#state.close();
   }

@@ -32,6 +32,8 @@ function dieInside(file, kind) {
     const lock = new LockFile(path, { label: 'the child' })[kind]('lock');
     if (kind === 'semaphore') lock.acquireSync();
     else if (kind === 'rwLock') lock.lockSync('exclusive');
+    else if (kind === 'rangeLock') lock.lockSync(5, 8, 'exclusive');
+    else if (kind === 'keyedLock') lock.lockSync('mine', 'exclusive');
     else lock.lockSync();
     process.kill(process.pid, 'SIGKILL');`;
   const child = inChild(script, file.path, kind);

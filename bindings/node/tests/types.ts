@@ -21,6 +21,12 @@ async function program(signal: AbortSignal): Promise<string> {
   reader.unlock();
   await file.rwLock('data').withLock('upgradable', (held) => held.upgrade({ signal }));
   const count: number = await file.semaphore('jobs', { permits: 3 }).withPermits(2, (permits) => permits.count);
+  const part = await file.rangeLock('bytes').lock(0, 2n ** 40n, 'exclusive', { signal });
+  if (part.ownerDied) part.markConsistent();
+  part.unlock();
+  file.keyedLock('users').tryLock(new Uint8Array(3), 'shared')?.unlock();
+  // @ts-expect-error: a part is not held so
+  file.keyedLock('users').tryLock('ada', 'upgradable');
   // @ts-expect-error: there is no such mode
   file.rwLock('data').tryLock('alone');
   // @ts-expect-error: a name is a string

@@ -163,6 +163,26 @@ public final class LockFile implements AutoCloseable {
         return handle.use((file, none) -> new TurnSemaphore(shared, name, options));
     }
 
+    /** Opens the range lock of this name (1 to 63 bytes of UTF-8), or creates it. */
+    public RangeLock rangeLock(String name) {
+        return rangeLock(name, new PartsLock.Options());
+    }
+
+    /** Opens the range lock of this name (1 to 63 bytes of UTF-8), or creates it. */
+    public RangeLock rangeLock(String name, PartsLock.Options options) {
+        return handle.use((file, none) -> new RangeLock(shared, name, options));
+    }
+
+    /** Opens the keyed lock of this name (1 to 63 bytes of UTF-8), or creates it. */
+    public KeyedLock keyedLock(String name) {
+        return keyedLock(name, new PartsLock.Options());
+    }
+
+    /** Opens the keyed lock of this name (1 to 63 bytes of UTF-8), or creates it. */
+    public KeyedLock keyedLock(String name, PartsLock.Options options) {
+        return handle.use((file, none) -> new KeyedLock(shared, name, options));
+    }
+
     /** Removes a lock that nobody uses, of whatever kind. */
     public void removeLock(String name) {
         byte[] bytes = Texts.name(name);

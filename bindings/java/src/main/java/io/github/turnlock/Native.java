@@ -27,6 +27,10 @@ final class Native {
     static final int RWLOCK_RELEASE_ON_DEATH = 4;
     static final int SEMAPHORE_MUST_EXIST = 1;
     static final int SEMAPHORE_STRICT = 2;
+    static final int RANGELOCK_MUST_EXIST = 1;
+    static final int RANGELOCK_RELEASE_ON_DEATH = 4;
+    static final int KEYEDLOCK_MUST_EXIST = 1;
+    static final int KEYEDLOCK_RELEASE_ON_DEATH = 4;
     static final int ALGORITHM_K_STATE = 2;
     static final int ALGORITHM_RAYNAL = 3;
     static final int ALGORITHM_SUM = 4;
@@ -170,6 +174,66 @@ final class Native {
     static native int turnlock_semaphore_holders(Pointer semaphore, long capacity, Pointer infos, LongByReference count);
 
     static native int turnlock_semaphore_waiters(Pointer semaphore, long capacity, Pointer infos, LongByReference count);
+
+    static native int turnlock_rangelock_open(Pointer file, byte[] name, Pointer options, PointerByReference rangelock);
+
+    static native int turnlock_rangelock_close(Pointer rangelock);
+
+    static native int turnlock_rangelock_try_lock_exclusive_as(
+            Pointer rangelock, Pointer participant, long start, long end, Pointer acquired);
+
+    static native int turnlock_rangelock_lock_exclusive_for_as(
+            Pointer rangelock, Pointer participant, long start, long end, long nanoseconds, Pointer acquired);
+
+    static native int turnlock_rangelock_try_lock_shared_as(
+            Pointer rangelock, Pointer participant, long start, long end, Pointer acquired);
+
+    static native int turnlock_rangelock_lock_shared_for_as(
+            Pointer rangelock, Pointer participant, long start, long end, long nanoseconds, Pointer acquired);
+
+    static native int turnlock_rangelock_unlock_as(Pointer rangelock, Pointer participant);
+
+    static native int turnlock_rangelock_mark_consistent_as(Pointer rangelock, Pointer participant);
+
+    static native int turnlock_rangelock_is_contended_as(Pointer rangelock, Pointer participant);
+
+    static native int turnlock_rangelock_reset_for(Pointer rangelock, long nanoseconds);
+
+    static native int turnlock_rangelock_previous_owner(Pointer rangelock, Pointer owner);
+
+    static native int turnlock_rangelock_holders(Pointer rangelock, long capacity, Pointer infos, LongByReference count);
+
+    static native int turnlock_rangelock_waiters(Pointer rangelock, long capacity, Pointer infos, LongByReference count);
+
+    static native int turnlock_keyedlock_open(Pointer file, byte[] name, Pointer options, PointerByReference keyedlock);
+
+    static native int turnlock_keyedlock_close(Pointer keyedlock);
+
+    static native int turnlock_keyedlock_try_lock_exclusive_as(
+            Pointer keyedlock, Pointer participant, byte[] key, long size, Pointer acquired);
+
+    static native int turnlock_keyedlock_lock_exclusive_for_as(
+            Pointer keyedlock, Pointer participant, byte[] key, long size, long nanoseconds, Pointer acquired);
+
+    static native int turnlock_keyedlock_try_lock_shared_as(
+            Pointer keyedlock, Pointer participant, byte[] key, long size, Pointer acquired);
+
+    static native int turnlock_keyedlock_lock_shared_for_as(
+            Pointer keyedlock, Pointer participant, byte[] key, long size, long nanoseconds, Pointer acquired);
+
+    static native int turnlock_keyedlock_unlock_as(Pointer keyedlock, Pointer participant);
+
+    static native int turnlock_keyedlock_mark_consistent_as(Pointer keyedlock, Pointer participant);
+
+    static native int turnlock_keyedlock_is_contended_as(Pointer keyedlock, Pointer participant);
+
+    static native int turnlock_keyedlock_reset_for(Pointer keyedlock, long nanoseconds);
+
+    static native int turnlock_keyedlock_previous_owner(Pointer keyedlock, Pointer owner);
+
+    static native int turnlock_keyedlock_holders(Pointer keyedlock, long capacity, Pointer infos, LongByReference count);
+
+    static native int turnlock_keyedlock_waiters(Pointer keyedlock, long capacity, Pointer infos, LongByReference count);
 
     static native Pointer turnlock_last_error_message();
 

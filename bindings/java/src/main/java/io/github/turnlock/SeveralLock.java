@@ -5,14 +5,16 @@ import com.sun.jna.Pointer;
 import com.sun.jna.ptr.LongByReference;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /**
  * What the kinds have in common that several threads may hold at once by one object. Each holding has a participant of its own,
  * which a later one uses again. Only one thread at a time waits in the library, in order, so that a crowd takes one slot more
- * than those inside.
+ * than those inside; of locks of parts each does, since who waits for one part is in nobody's way who wants another.
  */
 abstract class SeveralLock implements AutoCloseable {
     /** How the library is called for an entry; {@code limit} is in nanoseconds. */
@@ -46,7 +48,7 @@ abstract class SeveralLock implements AutoCloseable {
         final Runnable close;
         final Deque<Pointer> idle = new ArrayDeque<>();
         /** Who waits in the library now. */
-        Pointer waiting;
+        final Set<Pointer> waiting = new HashSet<>();
         int inside;
         int held;
         boolean isClosing;
@@ -84,9 +86,7 @@ abstract class SeveralLock implements AutoCloseable {
                 throw new TurnlockException(Status.STILL_HELD, "the lock is held: let go of it before it is closed");
             }
             isClosing = true;
-            if (waiting != null) {
-                Native.turnlock_participant_cancel(waiting);
-            }
+            waiting.forEach(Native::turnlock_participant_cancel);
             if (inside == 0) {
                 closeHandles();
             }
@@ -109,28 +109,34 @@ abstract class SeveralLock implements AutoCloseable {
 
         /** Whether the wait may begin: not if the lock is being closed. */
         synchronized boolean waits(Pointer participant) {
-            waiting = participant;
+            waiting.add(participant);
             return !isClosing;
         }
 
         /** Whether it may be held: not if the lock is being closed. */
-        synchronized boolean isHeldNow() {
-            waiting = null;
+        synchronized boolean isHeldNow(Pointer participant) {
+            waiting.remove(participant);
             held += isClosing ? 0 : 1;
             return !isClosing;
         }
 
         synchronized void free(Pointer participant, boolean wasHeld) {
-            waiting = null;
+            waiting.remove(participant);
             idle.push(participant);
             held -= wasHeld ? 1 : 0;
         }
     }
 
     private final State state;
-    private final Semaphore turnstile = new Semaphore(1, true);
+    private final Semaphore turnstile;
 
     SeveralLock(Handle.Shared file, Pointer lock, String label, Runnable close) {
+        this(file, lock, label, close, 1);
+    }
+
+    /** {@code waits} is how many threads may wait in the library at once. */
+    SeveralLock(Handle.Shared file, Pointer lock, String label, Runnable close, int waits) {
+        turnstile = new Semaphore(waits, true);
         try {
             Texts.label(label);
         } catch (RuntimeException failure) {
@@ -223,7 +229,7 @@ abstract class SeveralLock implements AutoCloseable {
                 throw Handle.closed();
             }
             Native.check(status);
-            if (!state.isHeldNow()) {
+            if (!state.isHeldNow(participant)) {
                 // It came all the same.
                 entry.giveBack(lock, participant, status);
                 throw Handle.closed();

@@ -1,0 +1,116 @@
+'use strict';
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { dieInside, failure, newFile, until } = require('./support');
+
+const wrongType = { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' };
+const outOfRange = { name: 'RangeError', code: 'ERR_OUT_OF_RANGE' };
+// Of each kind: a part, what is the same or overlaps with it, and another.
+const KINDS = {
+  rangeLock: { mine: [5, 8], same: [7, 2n ** 63n], other: [8, Infinity] },
+  keyedLock: { mine: ['mine'], same: [Buffer.from('mine')], other: ['mine\0'] },
+};
+
+for (const [kind, { mine, same, other }] of Object.entries(KINDS)) {
+  test(`${kind}: parts that overlap exclude each other, and others do not`, async (t) => {
+    const file = newFile(t);
+    const [lock, another] = [file[kind]('lock'), file[kind]('lock')];
+    const held = await lock.lock(...mine, 'exclusive');
+    assert.equal(held.mode, 'exclusive');
+    assert.equal(another.tryLock(...same, 'shared'), null);
+    assert.throws(() => another.lockSync(...same, 'exclusive', { timeout: 1 }), failure('TIMED_OUT'));
+    assert.throws(() => lock.lockSync(...same, 'exclusive'), failure('DEADLOCK'));
+    await assert.rejects(lock.lock(...same, 'exclusive', { timeout: 5 }), failure('TIMED_OUT'));
+    await assert.rejects(lock.lock(...same, 'exclusive', { timeout: 0 }), failure('TIMED_OUT'));
+    const later = lock.lock(...same, 'shared');
+    const end = new AbortController();
+    const ends = assert.rejects(lock.lock(...same, 'exclusive', { signal: end.signal }), { name: 'AbortError' });
+    await until(() => lock.waiters().length === 2);
+    end.abort();
+    await ends;
+    assert.equal(lock.waiters().length, 1);
+    // Who waits for one part does not keep another from being taken by the same object.
+    const beside = await lock.lock(...other, kind === 'rangeLock' ? 'shared' : 'exclusive', { timeout: 0 }).catch(() => null);
+    if (kind === 'keyedLock') assert.ok(beside);
+    assert.ok(held.isContended());
+    assert.throws(() => lock.close(), failure('STILL_HELD'));
+    held.unlock();
+    const reader = await later;
+    beside?.unlock();
+    const readers = [reader, lock.lockSync(...mine, 'shared'), another.tryLock(...mine, 'shared')];
+    assert.equal(lock.holders().length, 3);
+    for (const one of readers) one.unlock();
+    for (const method of ['unlock', 'markConsistent', 'isContended']) {
+      assert.throws(() => reader[method](), failure('NOT_OWNER'));
+    }
+    const result = await lock.withLock(...mine, 'exclusive', async () => lock.withLock(...other, 'exclusive', () => 7));
+    assert.equal(result, 7);
+    await assert.rejects(lock.withLock(...mine, 'shared', null), wrongType);
+    assert.deepEqual(lock.holders(), []);
+  });
+
+  test(`${kind}: a dead owner concerns its part`, async (t) => {
+    const file = newFile(t);
+    const lock = file[kind]('lock');
+    assert.equal(lock.previousOwner(), null);
+    dieInside(file, kind);
+    await lock.withLock(...other, 'exclusive', (held) => {
+      assert.ok(!held.ownerDied);
+      assert.throws(() => held.markConsistent(), failure('NOT_INCONSISTENT'));
+    });
+    await lock.withLock(...mine, 'shared', (held) => assert.ok(held.ownerDied));
+    await lock.withLock(...mine, 'exclusive', (held) => {
+      assert.equal(held.deadOwner.pid, lock.previousOwner().pid);
+      held.markConsistent();
+    });
+    await lock.withLock(...mine, 'exclusive', (held) => assert.ok(!held.ownerDied));
+    dieInside(file, kind);
+    await lock.reset();
+    await lock.withLock(...mine, 'exclusive', (held) => assert.ok(!held.ownerDied));
+  });
+
+  test(`${kind}: closing ends the waits`, async (t) => {
+    const file = newFile(t);
+    const [holder, waiter] = [file[kind]('lock'), file[kind]('lock')];
+    const held = holder.tryLock(...mine, 'exclusive');
+    const waits = [waiter.lock(...mine, 'shared'), waiter.lock(...same, 'shared')];
+    await until(() => holder.waiters().length === 2);
+    waiter.close();
+    waiter.close();
+    await Promise.all(waits.map((wait) => assert.rejects(wait, failure('CLOSED'))));
+    assert.deepEqual(holder.waiters(), []);
+    held.unlock();
+    holder.close();
+    await assert.rejects(holder.lock(...mine, 'shared'), failure('CLOSED'));
+    for (const method of ['holders', 'waiters', 'previousOwner']) assert.throws(() => holder[method](), failure('CLOSED'));
+  });
+
+  test(`${kind}: modes, names and options that cannot be`, (t) => {
+    const file = newFile(t);
+    const lock = file[kind]('lock', { releaseOnDeath: true });
+    for (const mode of [undefined, null, 7]) assert.throws(() => lock.tryLock(...mine, mode), wrongType);
+    for (const mode of ['', 'upgradable']) assert.throws(() => lock.tryLock(...mine, mode), failure('INVALID_ARGUMENT'));
+    for (const name of ['', 'a\0b', 'n'.repeat(64)]) assert.throws(() => file[kind](name), failure('BAD_NAME'));
+    assert.throws(() => file[kind]('absent', { mustExist: true }), failure('NOT_FOUND'));
+    assert.throws(() => file[kind]('lock', { strict: true }));
+    assert.throws(() => file.mutex('lock'), failure('KIND'));
+  });
+}
+
+test('ranges and keys that cannot be', async (t) => {
+  const file = newFile(t);
+  const [ranges, keys] = [file.rangeLock('ranges'), file.keyedLock('keys')];
+  for (const [start, end] of [[0, 0], [6, 5], [Infinity, 0], [2n ** 64n - 2n, 5]]) {
+    assert.throws(() => ranges.tryLock(start, end, 'exclusive'), failure('EMPTY_RANGE'));
+    assert.throws(() => ranges.lockSync(start, end, 'shared'), failure('EMPTY_RANGE'));
+    await assert.rejects(ranges.lock(start, end, 'shared'), failure('EMPTY_RANGE'));
+  }
+  for (const bad of [-1, 0.5, NaN, -Infinity, 2 ** 53, -1n, 2n ** 64n]) {
+    assert.throws(() => ranges.tryLock(bad, 5, 'exclusive'), outOfRange);
+  }
+  for (const bad of [null, undefined, '5', {}]) assert.throws(() => ranges.tryLock(0, bad, 'exclusive'), wrongType);
+  for (const bad of [null, undefined, 5, {}, [1]]) assert.throws(() => keys.tryLock(bad, 'exclusive'), wrongType);
+  const empty = keys.tryLock('', 'exclusive');
+  assert.equal(keys.tryLock(new Uint8Array(0), 'shared'), null);
+  empty.unlock();
+});
