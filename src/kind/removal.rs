@@ -37,6 +37,7 @@ use crate::acquire::{
 use crate::algorithm::{
     Place, Protocol,
     claim::{Claim, Relation},
+    eviction::Eviction,
     ownership::{Health, token_in},
     ring::{Machines, Membership},
 };
@@ -187,6 +188,7 @@ fn make_generation_even<F: FileClaims>(site: &FileSite<F>, generation: u64) {
 }
 
 fn leave_the_queue<F: FileClaims>(lock: &FileLock<F>, me: usize) {
+    Eviction::step_back(lock.held(me));
     lock.queue().leave(me);
     lock.unpark(me);
     // Those who let others pass find out for themselves: none of them would call the next one.

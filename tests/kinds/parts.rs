@@ -190,3 +190,30 @@ fn a_lock_in_use_is_not_removed_and_one_that_is_free_is() {
     assert!(matches!(ranges.read(..), Err(Error::NotFound { .. })));
     assert!(matches!(semaphore.try_acquire(1), Err(Error::NotFound { .. })));
 }
+
+/// Whoever removes a lock, or tries to, is outside of its region again.
+#[test]
+fn who_removed_a_lock_is_in_nobodys_way() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    file.mutex("a").unwrap();
+    file.remove_lock("a").unwrap();
+    let lock = file.rwlock("b").unwrap();
+    elsewhere(|| {
+        for _ in 0..100 {
+            drop(lock.read().unwrap());
+        }
+        // It waits for every other one to be outside.
+        drop(lock.write().unwrap());
+    });
+    elsewhere(|| std::mem::forget(lock.write().unwrap()));
+    assert!(matches!(file.remove_lock("b"), Err(Error::InUse { .. })), "somebody is still to be told");
+    elsewhere(|| {
+        lock.reset().unwrap();
+        for _ in 0..100 {
+            drop(lock.read().unwrap());
+        }
+        drop(lock.write().unwrap());
+    });
+}

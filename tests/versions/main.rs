@@ -14,6 +14,8 @@ fn the_soname_carries_the_abi_version() {
     let version = turnlock::capi::turnlock_abi_version();
     assert!(read("build.rs").contains(&format!("const ABI_VERSION: u32 = {version};")));
     assert!(read("install.sh").contains(&format!("abi={version}\n")));
+    // cargo-c's.
+    assert!(read("Cargo.toml").contains(&format!("\nversion = \"{version}.0.0\"\n")));
     assert!(read("include/turnlock.h").contains(&format!("#define TURNLOCK_ABI_VERSION {version}\n")));
 }
 
