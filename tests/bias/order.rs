@@ -143,7 +143,7 @@ fn acquisitions_before_the_one_behind_that_gives_up(patience: Duration) -> u64 {
             let gives_up = threads.spawn(|| {
                 assert!(matches!(mutex.lock_for(Duration::from_millis(60)), Err(Error::TimedOut)));
             });
-            until("the bias is revoked", || bias_word() != unrevoked);
+            until("the bias is revoked", || bias_word() != unrevoked || gives_up.is_finished());
             let behind = threads.spawn(|| mutex.lock().unwrap().fencing_token());
             let gave_up = || gives_up.is_finished();
             let queued_for_good =
