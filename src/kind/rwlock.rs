@@ -56,7 +56,7 @@ impl LockKind for RwLockKind {
 /// println!("what was written with fencing token {}", reader.fencing_token());
 /// drop(reader);
 /// let candidate = cache.upgradable()?; // others may still read
-/// let writer = candidate.upgrade()?; // and now nobody
+/// let writer = candidate.upgrade().map_err(turnlock::Error::from)?; // and now nobody
 /// let reader = writer.downgrade()?; // nobody wrote in between
 /// # drop(reader);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

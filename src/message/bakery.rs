@@ -61,7 +61,7 @@ pub struct Bakery {
 /// What participants of a [`Bakery`] send each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BakeryMessage {
-    /// What are `choosing` and the number of whoever gets this?
+    /// Asks for `choosing` and the number of whoever gets this.
     Ask {
         /// Comes back with the answer.
         question: u64,
