@@ -159,7 +159,8 @@ def contenders(built, prefix, work):
         return Program("Rust", "contend.rs", [work / "contend-rs"])
 
     def shell():
-        raise Missing("turnlock run takes mutexes and rings")
+        return Program("shell", "contend.sh", ["sh", CONTEND / "contend.sh"], {
+            "PATH": f"{prefix / 'bin'}:{os.environ['PATH']}", **runs}, is_shell=True)
 
     return [
         ("C", c), ("C++", cpp), ("Rust", rust), ("Python", python), ("shell", shell), ("Node", node), ("Go", go), ("Java", java),

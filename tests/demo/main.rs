@@ -2,7 +2,10 @@
 #![cfg(all(feature = "cli", not(any(loom, shuttle))))]
 
 use serde_json::Value;
-use std::process::{Command, Output};
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
 use support::limit;
 
 support::watched_for_seconds!(support::watchdog::USUAL);
@@ -28,7 +31,7 @@ fn all_is_in_order() {
 
     let programs = verdict["programs"].as_array().unwrap();
     let left_out = verdict["left_out"].as_array().unwrap();
-    assert_eq!(programs.len() + left_out.len(), 5);
+    assert_eq!(programs.len() + left_out.len(), 8);
     assert!(programs.iter().any(|part| part["program"] == "counter.rs"));
     let sum: u64 = programs.iter().map(|part| part["acquisitions"].as_u64().unwrap()).sum();
     assert_eq!(verdict["found"], sum);
@@ -54,7 +57,7 @@ fn without_a_common_lock_it_is_off() {
 
 #[test]
 fn every_language_can_be_the_one_that_dies() {
-    for program in ["c++", "python", "rust"] {
+    for program in ["c++", "python", "rust", "node", "go", "java"] {
         let output = demo(&["--json", "--turns", "400", "--kill", program]);
         let story = String::from_utf8_lossy(&output.stderr);
         if story.contains("since it is left out") {
@@ -81,6 +84,30 @@ fn a_program_whose_compiler_is_missing_is_left_out() {
         "{left_out:?}"
     );
     assert!(verdict["left_out"][0]["why"].as_str().unwrap().contains("no-such-compiler"));
+}
+
+#[test]
+fn a_binding_that_does_not_stand_ready_is_left_out_with_what_to_do() {
+    // Away from cargo's folders, where the bindings' checks leave what they build.
+    let away = tempfile::tempdir().unwrap();
+    let folder = away.path().join("bin");
+    std::fs::create_dir(&folder).unwrap();
+    let this = folder.join("turnlock");
+    std::fs::copy(env!("CARGO_BIN_EXE_turnlock"), &this).unwrap();
+    let library = Path::new(env!("CARGO_BIN_EXE_turnlock")).with_file_name("deps");
+    let mut command = Command::new(&this);
+    command.args(["demo", "--json", "--turns", "400", "--library"]).arg(library);
+    command.current_dir(away.path()).env("HOME", away.path()).env_remove("NODE_PATH");
+    let output = limit::output(&mut command).unwrap();
+    let verdict = verdict(&output);
+    assert_eq!(verdict["problems"], Value::Array(vec![]));
+    let why = |program: &str| {
+        let left_out = verdict["left_out"].as_array().unwrap().iter().find(|out| out["program"] == program);
+        left_out.unwrap_or_else(|| panic!("{program} is not left out"))["why"].as_str().unwrap()
+    };
+    assert_eq!(why("counter.go"), "it is not built; in turnlock's sources, bindings/go/check builds it");
+    assert_eq!(why("Counter.java"), "it is not built; in turnlock's sources, bindings/java/check builds it");
+    assert!(why("counter.js").contains("npm"), "{}", why("counter.js"));
 }
 
 #[test]

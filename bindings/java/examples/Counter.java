@@ -40,21 +40,22 @@ public final class Counter {
         try (LockFile file = LockFile.open(folder.resolve("demo.lock"), new LockFile.Options().label(ME))) {
             Counter counter = new Counter(folder, file);
             for (int turn = 1; turn <= turns; turn++) {
-                counter.takeTurn(turn == dieAt);
+                counter.takeTurn(turn, dieAt);
             }
         }
         System.out.println(ME + ": done, " + turns + " turns");
     }
 
-    private void takeTurn(boolean dies) throws IOException {
+    private void takeTurn(int turn, int dieAt) throws IOException {
         try (Acquisition held = mutex.acquire()) {
             if (held.ownerDied()) {
                 repair();
             }
             long count = Long.parseLong(Files.readString(counter).trim());
             Files.writeString(journal, ME + " " + held.fencingToken() + "\n", StandardOpenOption.APPEND);
-            if (dies) {
-                System.out.println(ME + ": stopped half-way through a turn; now: kill -9 " + ProcessHandle.current().pid());
+            if (turn == dieAt) {
+                System.out.println(ME + ": stopped half-way through turn " + turn + ", with fencing token "
+                        + held.fencingToken() + "; now: kill -9 " + ProcessHandle.current().pid());
                 System.in.read();
                 Runtime.getRuntime().halt(1);
             }

@@ -20,17 +20,19 @@ async function main([folder, turns, option, dieAt]) {
   const mutex = new LockFile('demo.lock', { label: me }).mutex('counter');
   for (let turn = 1; turn <= Number(turns); turn++) {
     // An exception inside abandons the lock, and the next holder is told.
-    await mutex.withLock((held) => takeTurn(held, turn === Number(dieAt)));
+    await mutex.withLock((held) => takeTurn(held, turn, Number(dieAt)));
   }
   console.log(`${me}: done, ${turns} turns`);
 }
 
-function takeTurn(held, dies) {
+function takeTurn(held, turn, dieAt) {
   if (held.ownerDied) repair(held);
   const count = Number(fs.readFileSync('counter', 'utf8'));
   fs.appendFileSync('journal', `${me} ${held.fencingToken}\n`);
-  if (dies) {
-    console.log(`${me}: stopped half-way through a turn; now: kill -9 ${process.pid}`);
+  if (turn === dieAt) {
+    console.log(
+      `${me}: stopped half-way through turn ${turn}, with fencing token ${held.fencingToken}; now: kill -9 ${process.pid}`,
+    );
     fs.readFileSync(0); // until standard input ends
     process.abort();
   }

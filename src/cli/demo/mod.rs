@@ -1,8 +1,9 @@
-//! `turnlock demo`: programs in five languages share a counter; one of them is killed inside; a verdict.
+//! `turnlock demo`: programs in up to eight languages share a counter; one of them is killed inside; a verdict.
 //!
 //! | module | what it has |
 //! |---|---|
-//! | `programs` | the programs of `examples/`: their sources, how each is built and started, or why it is left out |
+//! | `programs` | the programs: how each is built and started, or why it is left out |
+//! | `bindings` | those of `bindings/`, where they stand ready: Node, Go, Java |
 //! | `limit` | commands that are waited for, but not for ever: compilers |
 //! | `library` | where libturnlock.so is |
 //! | `stage` | the counter, the journal and the lock |
@@ -14,6 +15,7 @@
 //! | `no_verdict` | why there is none |
 //! | `narrator` | what is printed |
 
+mod bindings;
 #[path = "../../../examples/counter.rs"]
 mod counter;
 mod evidence;
@@ -35,14 +37,16 @@ use no_verdict::NoVerdict;
 use programs::{Built, Language, LeftOut};
 use std::{path::PathBuf, process::ExitCode, sync::mpsc};
 
-/// See it work: programs in five languages share a lock, and one of them is killed inside
+/// See it work: programs in up to eight languages share a lock, and one of them is killed inside
 ///
 /// Compiles and starts a C, a C++, a Python and a shell program, and one in Rust that is inside this command: those of
-/// the examples folder. All add to one counter in a plain file, thousands of times, as fast as they can. Only the lock
-/// keeps them from losing each other's updates. Half-way through one of its turns a program is killed with kill -9; the
-/// next in the queue gets the lock, is told who died, and repairs the counter. Then everything is checked.
+/// the examples folder. Programs in Node, Go and Java join in where they stand ready: Node's where the package turnlock
+/// is installed (npm install ./bindings/node), Go's and Java's where bindings/check has built them. All add to one
+/// counter in a plain file, thousands of times, as fast as they can. Only the lock keeps them from losing each other's
+/// updates. Half-way through one of its turns a program is killed with kill -9; the next in the queue gets the lock, is
+/// told who died, and repairs the counter. Then everything is checked.
 ///
-/// Takes a few seconds. A program whose compiler or interpreter is missing is left out, and the demo says so.
+/// Takes a few seconds, and installs nothing. A program that lacks something is left out, and the demo says what.
 /// Everything happens in a temporary folder (TMPDIR says where, CC and CXX name the compilers).
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -75,13 +79,13 @@ pub struct Demo {
     /// The libturnlock.so to use, or the folder it is in; if not said, the one that came with this command
     #[arg(long, value_name = "PATH")]
     library: Option<PathBuf>,
-    /// Keep the folder with the sources, the programs, the counter and the journal
+    /// Keep the folder with the sources and programs of the examples, the counter and the journal
     #[arg(long)]
     keep: bool,
     /// Print the verdict as JSON (fencing tokens as decimal strings, since they exceed 2^53)
     #[arg(long)]
     json: bool,
-    /// Be the Rust program: how the demo starts this command as one of the five.
+    /// Be the Rust program: how the demo starts this command as one of them.
     #[arg(long, hide = true, num_args = 1.., allow_hyphen_values = true)]
     take_part: Vec<String>,
 }
@@ -94,6 +98,9 @@ enum Victim {
     Cpp,
     Python,
     Rust,
+    Node,
+    Go,
+    Java,
 }
 
 impl Demo {
@@ -157,6 +164,9 @@ impl Demo {
             Victim::Cpp => Language::Cpp,
             Victim::Python => Language::Python,
             Victim::Rust => Language::Rust,
+            Victim::Node => Language::Node,
+            Victim::Go => Language::Go,
+            Victim::Java => Language::Java,
         };
         let runs = |wanted: &Language| programs.iter().any(|program| program.language == *wanted);
         match self.kill.map(language) {

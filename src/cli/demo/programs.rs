@@ -1,8 +1,14 @@
-//! The programs of `examples/`: their sources, how each is built and started, or why it is left out.
+//! The programs: those of `examples/` with their sources, those of `bindings/` where they stand ready; how each is built
+//! and started, or why it is left out.
 
-use super::limit;
+use super::{
+    bindings::{Bindings, Start},
+    limit,
+};
 use std::{
-    env, fs, io,
+    env,
+    ffi::OsString,
+    fs, io,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -15,13 +21,17 @@ pub enum Language {
     Python,
     Shell,
     Rust,
+    Node,
+    Go,
+    Java,
 }
 
 impl Language {
     /// All, in the order in which they are shown.
-    pub const ALL: [Self; 5] = [Self::C, Self::Cpp, Self::Python, Self::Shell, Self::Rust];
+    pub const ALL: [Self; 8] =
+        [Self::C, Self::Cpp, Self::Python, Self::Shell, Self::Rust, Self::Node, Self::Go, Self::Java];
 
-    /// What it is called: the name of its source in `examples/`, and its label in the lock file.
+    /// What it is called: the name of its source, and its label in the lock file.
     pub fn file(self) -> &'static str {
         match self {
             Self::C => "counter.c",
@@ -29,6 +39,9 @@ impl Language {
             Self::Python => "counter.py",
             Self::Shell => "counter.sh",
             Self::Rust => "counter.rs",
+            Self::Node => "counter.js",
+            Self::Go => "counter.go",
+            Self::Java => "Counter.java",
         }
     }
 
@@ -40,6 +53,9 @@ impl Language {
             Self::Python => 'p',
             Self::Shell => 's',
             Self::Rust => 'r',
+            Self::Node => 'n',
+            Self::Go => 'g',
+            Self::Java => 'j',
         }
     }
 
@@ -56,8 +72,8 @@ pub struct Built {
     /// How it was made, for people.
     pub how: String,
     program: PathBuf,
-    arguments: Vec<PathBuf>,
-    environment: [(&'static str, PathBuf); 2],
+    arguments: Vec<OsString>,
+    environment: Vec<(&'static str, OsString)>,
 }
 
 impl Built {
@@ -133,32 +149,44 @@ struct Workshop<'a> {
 
 impl Workshop<'_> {
     fn build(self, language: Language) -> Result<Built, Failure> {
-        let source = self.folder.join(language.file());
+        let Self { folder, library, this } = self;
+        let bindings = Bindings { folder, library, this };
+        let source = folder.join(language.file());
         match language {
             Language::C => self.compile(language, "CC", &["cc", "gcc", "clang"], "c", "-std=c99"),
             Language::Cpp => self.compile(language, "CXX", &["c++", "g++", "clang++"], "c++", "-std=c++17"),
             Language::Python => {
                 let (python, version) = find_python()?;
-                Ok(self.built(language, format!("Python {version}"), python, vec![source]))
+                Ok(self.built(language, format!("Python {version}"), python, vec![source.into()]))
             }
             Language::Shell => match limit::output(Command::new("sh").args(["-c", ":"])) {
                 Ok(done) if done.status.success() => {
-                    Ok(self.built(language, "sh and turnlock run".into(), "sh".into(), vec![source]))
+                    Ok(self.built(language, "sh and turnlock run".into(), "sh".into(), vec![source.into()]))
                 }
                 Ok(done) => Err(Failure::Missing(format!("sh does not work here: {}", last_words(&done)))),
                 Err(error) => Err(Failure::Missing(format!("sh: {error}"))),
             },
             Language::Rust => {
-                let arguments = ["demo", "--take-part"].map(PathBuf::from).to_vec();
+                let arguments = ["demo", "--take-part"].map(OsString::from).to_vec();
                 Ok(self.built(language, "inside this command".into(), self.this.into(), arguments))
             }
+            Language::Node => self.ready(language, bindings.node()),
+            Language::Go => self.ready(language, bindings.go()),
+            Language::Java => self.ready(language, bindings.java()),
         }
     }
 
-    fn built(self, language: Language, how: String, program: PathBuf, arguments: Vec<PathBuf>) -> Built {
-        let environment =
-            [("TURNLOCK_LIBRARY", self.library.to_path_buf()), ("TURNLOCK", self.this.to_path_buf())];
+    fn built(self, language: Language, how: String, program: PathBuf, arguments: Vec<OsString>) -> Built {
+        let environment = vec![("TURNLOCK_LIBRARY", self.library.into()), ("TURNLOCK", self.this.into())];
         Built { language, how, program, arguments, environment }
+    }
+
+    /// A program of a binding; where it does not stand ready it is left out, whatever the reason.
+    fn ready(self, language: Language, found: Result<Start, String>) -> Result<Built, Failure> {
+        let start = found.map_err(Failure::Missing)?;
+        let mut built = self.built(language, start.how, start.program, start.arguments);
+        built.environment.extend(start.environment);
+        Ok(built)
     }
 
     fn compile(

@@ -57,7 +57,7 @@ func run(arguments []string) error {
 	for turn := 1; turn <= turns; turn++ {
 		// A panic inside abandons the lock, and the next holder is told.
 		err := mutex.Do(context.Background(), func(acquired turnlock.Acquired) error {
-			return takeTurn(mutex, acquired, turn == dieAt)
+			return takeTurn(mutex, acquired, turn, dieAt)
 		})
 		if err != nil {
 			return err
@@ -67,7 +67,7 @@ func run(arguments []string) error {
 	return nil
 }
 
-func takeTurn(mutex *turnlock.Mutex, acquired turnlock.Acquired, dies bool) error {
+func takeTurn(mutex *turnlock.Mutex, acquired turnlock.Acquired, turn, dieAt int) error {
 	if acquired.OwnerDied {
 		if err := repair(mutex); err != nil {
 			return err
@@ -84,8 +84,9 @@ func takeTurn(mutex *turnlock.Mutex, acquired turnlock.Acquired, dies bool) erro
 	if err := appendToJournal(acquired.FencingToken); err != nil {
 		return err
 	}
-	if dies {
-		fmt.Printf("%s: stopped half-way through a turn; now: kill -9 %d\n", me, os.Getpid())
+	if turn == dieAt {
+		fmt.Printf("%s: stopped half-way through turn %d, with fencing token %d; now: kill -9 %d\n",
+			me, turn, acquired.FencingToken, os.Getpid())
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}
