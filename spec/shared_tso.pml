@@ -12,7 +12,7 @@
  * fences A and B make it, and the earlier claims are looked at in one step; fencing tokens, the owner-dead notice and its state,
  * downgrades (claims_sc.pml); evictions and stops on the way (biased_tso.pml); files without membarrier; when a bias pays.
  *
- * THE LABELS are the code's steps (src/acquire/shared.rs, src/algorithm/shared_bias.rs, src/acquire/queue.rs):
+ * THE LABELS are the code's steps (src/acquire/readers.rs, src/acquire/change.rs, src/algorithm/shared_bias.rs):
  *   try, let_go                 a biased reader: `held` = TRYING, the look at the bias word; `held` = 0 again
  *   doorway, wait, won          the queue, and the entry step
  *   revoke, revoke_wait, settle       X at the head: bias word and `held` = 0, membarrier, the wait, the entry step again
