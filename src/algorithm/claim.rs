@@ -26,7 +26,7 @@
 
 use crate::sync::{
     AtomicU32, AtomicU64,
-    Ordering::{Acquire, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// The claims of one lock.
@@ -50,6 +50,27 @@ pub trait Claims: Copy {
     fn may_change(&self, claim: Self::Claim) -> bool {
         self.nature(claim) == Nature::Alone
     }
+
+    /// Returns whether the place of a holder with this claim may be retained ([`super::retained`]).
+    fn may_be_retained(&self, _claim: Self::Claim) -> bool {
+        false
+    }
+    /// Makes the place of slot `me`, which is inside by its number, a retained one.
+    fn retain(&self, _me: usize) {}
+    /// Returns whether the place of `slot` is a retained one.
+    fn is_retained(&self, _slot: usize) -> bool {
+        false
+    }
+    /// Returns whether `slot`, inside by its retained place, is a reader.
+    fn reads_by_place(&self, _slot: usize) -> bool {
+        false
+    }
+    /// Returns whether slot `me` may come in with this claim by its retained place.
+    fn suits_place(&self, _me: usize, _claim: Self::Claim) -> bool {
+        false
+    }
+    /// Writes down how slot `me` is about to come in by its retained place.
+    fn come_again(&self, _me: usize, _claim: Self::Claim) {}
 }
 
 /// What a claim means for its holder.
@@ -111,6 +132,10 @@ pub enum Mode {
     Upgrading = 4,
     /// Beside nobody, whichever part of the lock: who removes a lock.
     Everything = 5,
+    /// Exclusive, by a retained place: held so, or not at all. Of a semaphore: some permits, likewise.
+    Retained = 6,
+    /// Shared, by a retained place, which is an exclusive one.
+    RetainedReading = 7,
 }
 
 impl Mode {
@@ -121,7 +146,18 @@ impl Mode {
             2 => Mode::Upgradable,
             3 => Mode::Exclusive,
             4 => Mode::Upgrading,
+            6 => Mode::Retained,
+            7 => Mode::RetainedReading,
             _ => Mode::Everything,
+        }
+    }
+
+    /// Returns in which mode one holds a lock that has this mode in its claim.
+    pub fn held(self) -> Self {
+        match self {
+            Mode::Retained => Mode::Exclusive,
+            Mode::RetainedReading => Mode::Shared,
+            mode => mode,
         }
     }
 
@@ -216,12 +252,20 @@ impl ClaimWords<'_> {
         self.set_how(mode, weight);
     }
 
+    /// Returns mode and weight.
+    #[inline(always)]
+    fn how(&self) -> (Mode, u32) {
+        // Acquire, as in `get`.
+        let how = self.how.load(Acquire);
+        (Mode::of(how as u32), (how >> 32) as u32)
+    }
+
     /// Returns the claim.
     pub fn get(&self) -> Claim {
         // Acquire, all three. Partners: the release stores in `set` and `set_how`.
-        let how = self.how.load(Acquire);
+        let (mode, weight) = self.how();
         let extent = Extent { first: self.first.load(Acquire), last: self.last.load(Acquire) };
-        Claim { mode: Mode::of(how as u32), weight: (how >> 32) as u32, extent }
+        Claim { mode, weight, extent }
     }
 }
 
@@ -306,7 +350,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
 
     fn nature(&self, claim: Claim) -> Nature {
         match (self.relation, claim.mode) {
-            (Relation::Modes, Mode::Shared) => Nature::Reader,
+            (Relation::Modes, Mode::Shared | Mode::RetainedReading) => Nature::Reader,
             (Relation::Modes, Mode::Upgradable | Mode::Upgrading) => Nature::Upgradable,
             (Relation::Always | Relation::Modes, _) => Nature::Alone,
             (Relation::Permits, _) => Nature::Permits,
@@ -319,6 +363,59 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             Nature::Alone => true,
             Nature::Part => !matches!(claim.mode, Mode::Shared | Mode::Upgradable | Mode::Upgrading),
             Nature::Reader | Nature::Upgradable | Nature::Permits => false,
+        }
+    }
+
+    fn may_be_retained(&self, claim: Claim) -> bool {
+        match self.relation {
+            Relation::Modes => claim.mode == Mode::Exclusive,
+            Relation::Permits => claim.mode == Mode::Shared,
+            Relation::Always | Relation::Ranges | Relation::Keys => false,
+        }
+    }
+
+    fn retain(&self, me: usize) {
+        let words = self.cells[me].claim();
+        if self.relation == Relation::Permits {
+            // Of no use to a semaphore otherwise.
+            words.first.store(u64::from(self.permits()), Release);
+        }
+        words.set_how(Mode::Retained, words.how().1);
+    }
+
+    fn is_retained(&self, slot: usize) -> bool {
+        matches!(self.relation, Relation::Modes | Relation::Permits)
+            && matches!(self.cells[slot].claim().how().0, Mode::Retained | Mode::RetainedReading)
+    }
+
+    fn reads_by_place(&self, slot: usize) -> bool {
+        self.relation == Relation::Modes && self.cells[slot].claim().how().0 == Mode::RetainedReading
+    }
+
+    #[inline(always)]
+    fn suits_place(&self, me: usize, claim: Claim) -> bool {
+        let words = self.cells[me].claim();
+        let (mode, weight) = words.how();
+        matches!(mode, Mode::Retained | Mode::RetainedReading)
+            && match self.relation {
+                Relation::Modes => matches!(claim.mode, Mode::Shared | Mode::Exclusive),
+                Relation::Permits => {
+                    claim.mode == Mode::Shared
+                        && claim.weight == weight
+                        && words.first.load(Relaxed) == u64::from(self.permits())
+                }
+                Relation::Always | Relation::Ranges | Relation::Keys => false,
+            }
+    }
+
+    #[inline(always)]
+    fn come_again(&self, me: usize, claim: Claim) {
+        let words = self.cells[me].claim();
+        let (mode, weight) = words.how();
+        let reads = self.relation == Relation::Modes && claim.mode == Mode::Shared;
+        let again = if reads { Mode::RetainedReading } else { Mode::Retained };
+        if mode != again {
+            words.set_how(again, weight);
         }
     }
 }

@@ -4,6 +4,7 @@ pub mod allocation;
 pub mod attachment;
 pub mod calls;
 pub mod fast_path;
+pub mod fast_place;
 pub mod file_handle;
 pub mod names;
 pub mod new_file;
