@@ -17,7 +17,7 @@ use crate::algorithm::{
     retained::RetainedPlace,
 };
 use crate::error::{Error, Result};
-use crate::sync::Ordering::{Acquire, Relaxed};
+use crate::sync::Ordering::Acquire;
 use crate::trace::{self, Step};
 
 fn place_of<L: Lock>(lock: &L, me: usize) -> RetainedPlace<'_> {
@@ -46,8 +46,12 @@ pub fn enter_or_give_up<S: Site>(attempt: &Attempt<S>, idle: Idle) -> Option<u64
 /// Gives the place up: whoever waits behind it goes on.
 #[cold]
 pub fn give_up<S: Site>(attempt: &Attempt<S>) {
-    attempt.withdraw();
-    attempt.site.lock().unpark_standby(attempt.site.me(), true);
+    let (lock, me) = (attempt.site.lock(), attempt.site.me());
+    // Else who took it away has gone on.
+    if lock.queue().place(me) != Place::Idle {
+        attempt.withdraw();
+        lock.unpark_standby(me, true);
+    }
 }
 
 /// Retains the place of the holder, which has just come in by its number, if that is likely to pay.
@@ -114,9 +118,30 @@ pub fn complete_leave<S: Site>(attempt: &Attempt<S>) {
     }
 }
 
+/// Returns whether the place of `slot` is one that this participant may go past, once it has told it so and passed the barrier:
+/// retained, and nobody is inside by it, or a reader beside whom it may be.
+pub fn may_pass<S: Site>(attempt: &Attempt<S>, slot: usize) -> bool {
+    let lock = attempt.site.lock();
+    is_retained(lock, slot) && may_be_beside(attempt, lock.held(slot).load(Acquire), slot)
+}
+
+/// Returns whether a number stands in `slot` that is a retained place. Who is in its next doorway may seem to have its last
+/// claim still.
+fn is_retained<L: Lock>(lock: &L, slot: usize) -> bool {
+    matches!(lock.queue().place(slot), Place::Numbered(_)) && lock.queue().1.is_retained(slot)
+}
+
+/// Returns whether that leaves room for this participant: what stands in the `held` of a retained place.
+fn may_be_beside<S: Site>(attempt: &Attempt<S>, held: u64, slot: usize) -> bool {
+    // After `held`: a reader that is seen to be inside, and comes in no more, stays one.
+    let reads = || attempt.site.lock().queue().1.reads_by_place(slot);
+    let only_reads = matches!(attempt.nature(), Nature::Reader | Nature::Upgradable);
+    held == 0 || only_reads && held != TRYING && reads()
+}
+
 /// Returns whether the place of `slot` is retained, and nobody is inside by it.
 pub fn is_unused<L: Lock>(lock: &L, slot: usize) -> bool {
-    lock.queue().1.is_retained(slot) && lock.held(slot).load(Acquire) == 0
+    is_retained(lock, slot) && lock.held(slot).load(Acquire) == 0
 }
 
 /// What became of the places in the way.
@@ -140,10 +165,9 @@ pub fn end_others<S: Site>(
 ) -> Result<Ended> {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
     let claims = lock.queue().1;
-    // Those of which nobody knows yet that they are lost, or nobody is inside by them.
+    // Not those whose participants are inside, and will find that they lost them.
     let is_in_the_way = |slot: usize| {
-        claims.is_retained(slot)
-            && (!lock.eviction(slot).is_evicted() || lock.held(slot).load(Relaxed) == 0)
+        claims.is_retained(slot) && (!lock.eviction(slot).is_evicted() || may_pass(attempt, slot))
     };
     let mut found = None;
     lock.queue().each_before(me, number, |slot, place| {
@@ -188,12 +212,15 @@ pub fn end_others<S: Site>(
         }
         // Acquire. Partner: the release stores of 0 by who leaves.
         let held = lock.held(slot).load(Acquire);
+        if !may_be_beside(attempt, held, slot) {
+            return;
+        }
+        ended = Ended::Some;
         if held == 0 {
+            // It is the number that stood there before: whatever its participant draws from now on is larger than ours.
             lock.queue().0.end(slot, theirs);
-            ended = Ended::Some;
-        } else if attempt.nature() == Nature::Reader && held != TRYING && claims.reads_by_place(slot) {
+        } else {
             passed.insert(slot);
-            ended = Ended::Some;
         }
     });
     trace::at(Step::PassedOver);

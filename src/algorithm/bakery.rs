@@ -290,12 +290,7 @@ impl Registers for Line<'_> {
     fn end(&self, slot: usize, number: u64) {
         // Release. Partner: the acquire load in `read`: whoever enters after us has the sections of the one whose place it
         // was, as we have by its `held`. That it is another number by now is for its participant to know.
-        let _ = self.words[slot].compare_exchange(
-            word_of(Place::Numbered(number)),
-            IDLE,
-            Release,
-            Relaxed,
-        );
+        let _ = self.words[slot].compare_exchange(word_of(Place::Numbered(number)), IDLE, Release, Relaxed);
     }
 
     #[inline]

@@ -27,7 +27,11 @@
 //!   stands in the queue again, then with another number. Were it left alone, each who came would need a heavy barrier of its
 //!   own.
 //! - The place of a semaphore is given up when the number of permits has changed since it began: there may be fewer, and then
-//!   nobody gets any before enough have come back.
+//!   nobody gets any before enough have come back. Its participant looks at it after the barrier, and who changes it passes
+//!   the heavy one before it says so.
+//! - Whose claim was ever less than the place, since its number was drawn, does not retain it: one who saw that may be about
+//!   to come in beside. So an upgrade begins no place, and a downgrade or permits that are given back end it for that number.
+//! - A waiter takes away every place that stands in its way, and not only that of the one at whose slot it parks.
 
 use super::{
     bias::Mark,
@@ -64,7 +68,8 @@ impl RetainedPlace<'_> {
             return None;
         }
         trace::at(Step::Enter);
-        if ownership.health() == Health::Consistent {
+        // Again, for a semaphore: partner of our barrier is that of who made it have fewer permits.
+        if claims.suits_place(me, claim) && ownership.health() == Health::Consistent {
             let token = match claims.nature(claim) {
                 Nature::Alone => ownership.enter(self.held),
                 Nature::Reader | Nature::Upgradable => ownership.enter_beside(self.held),

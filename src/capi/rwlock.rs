@@ -231,7 +231,9 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_exclusive_for(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { lock_in_mode(rwlock, acquired, Mode::Exclusive, || Limit::For(Duration::from_nanos(nanoseconds))) }
+    unsafe {
+        lock_in_mode(rwlock, acquired, Mode::Exclusive, || Limit::For(Duration::from_nanos(nanoseconds)))
+    }
 }
 
 /// Takes the lock upgradable: beside those that have it shared, with the right to make that exclusive

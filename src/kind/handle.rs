@@ -9,6 +9,7 @@ use crate::acquire::{
     recursion,
     site::{Limit, Lock, Site},
 };
+use crate::algorithm::claim::Relation;
 use crate::attach::{
     attachment::{Attachment, FileKey},
     fast_path::{self, Left, LockPointer},
@@ -19,7 +20,6 @@ use crate::attach::{
     site::FileSite,
     thread::{self, with_thread_attachment, with_thread_attachment_if_any},
 };
-use crate::algorithm::claim::Relation;
 use crate::error::{Error, Result};
 use crate::layout::DeathPolicy;
 use crate::registers::{FileClaims, FileLock};

@@ -191,7 +191,9 @@ impl Handle<SemaphoreKind> {
     #[inline(always)]
     pub fn permits_by_place(&self, weight: u32) -> Option<u64> {
         // SAFETY: this handle keeps the file open.
-        unsafe { fast_place::enter(self.lock, Relation::Permits, Claim { weight, ..Claim::whole(Mode::Shared) }) }
+        unsafe {
+            fast_place::enter(self.lock, Relation::Permits, Claim { weight, ..Claim::whole(Mode::Shared) })
+        }
     }
 
     /// Gives `permits` permits back that the calling thread has by its retained place, if these are all that it has. `None`: it

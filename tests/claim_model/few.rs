@@ -101,23 +101,60 @@ fn who_is_passed_over_queues_again() {
     }
 }
 
+const KEEP: Visit = WRITE.retains();
+
+fn comes_in_by_its_place(preemptions: usize, again: Visit, other: Visit) {
+    let plans = Plan::rwlock(&[&[KEEP, again], &[other]]).in_each_slot();
+    let tally = all_hold("one who retains its place, and another", preemptions, &plans, 100);
+    assert!(get(&tally.biased_entries) > 0, "nobody came in by its place");
+    assert!(get(&tally.evictions) > 0, "nobody took the place away");
+}
+
 #[test]
-fn who_retains_its_place_comes_in_by_it_until_another_takes_it_away() {
-    let [writer, reader] = [WRITE.retains(), READ];
-    for (again, other) in
-        [(writer, READ), (writer, WRITE), (reader, READ), (reader, WRITE), (reader, UPGRADE), (reader, BIAS)]
-    {
-        let name = "one who retains its place, and another";
-        let tally = all_hold(name, 2, &Plan::rwlock(&[&[writer, again], &[other]]).in_each_slot(), 200);
-        assert!(get(&tally.biased_entries) > 0, "nobody came in by its place");
-        assert!(get(&tally.evictions) > 0, "nobody took the place away");
-    }
-    let plan = Plan::rwlock(&[&[writer, reader, writer], &[READ, writer]]);
-    all_hold("two who retain their places", 1, &[plan], 100);
-    let plan = Plan::rwlock(&[&[writer, reader.timed(), WRITE.tries()], &[READ.tries(), WRITE.timed()]]);
+fn a_writer_comes_in_by_its_place_until_a_reader_takes_it_away() {
+    comes_in_by_its_place(2, WRITE, READ);
+}
+
+#[test]
+fn a_writer_comes_in_by_its_place_until_another_takes_it_away() {
+    comes_in_by_its_place(2, WRITE, WRITE);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_until_a_writer_takes_it_away() {
+    comes_in_by_its_place(2, READ, WRITE);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_and_another_beside_it() {
+    comes_in_by_its_place(1, READ, READ);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_until_one_who_upgrades_takes_it_away() {
+    comes_in_by_its_place(1, READ, UPGRADE);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_until_another_biases_the_lock() {
+    comes_in_by_its_place(1, READ, BIAS);
+}
+
+#[test]
+fn two_retain_their_places() {
+    all_hold("two who retain their places", 1, &[Plan::rwlock(&[&[KEEP, READ], &[READ, KEEP]])], 30);
+}
+
+#[test]
+fn two_retain_their_places_and_hurry() {
+    let plan = Plan::rwlock(&[&[KEEP, READ.timed()], &[READ.tries(), WRITE.timed()]]);
     all_hold("two who retain their places and hurry", 2, &[plan], 100);
-    let downgraded = Plan::rwlock(&[&[writer, WRITE.then(Then::Downgrade(Mode::Shared)), writer], &[READ]]);
-    all_hold("one who retains its place and downgrades", 2, &[downgraded], 100);
+}
+
+#[test]
+fn who_has_a_place_downgrades() {
+    let plan = Plan::rwlock(&[&[KEEP, WRITE.then(Then::Downgrade(Mode::Shared))], &[READ]]);
+    all_hold("one who has a place and downgrades", 2, &[plan], 100);
 }
 
 #[test]
@@ -128,8 +165,9 @@ fn permits_are_not_too_many_beside_a_retained_place() {
         let tally = all_hold("permits by a retained place", 2, &plan.in_each_slot(), 200);
         assert!(get(&tally.biased_entries) > 0, "nobody came in by its place");
     }
-    let plan = Plan::new(Relation::Permits, &[&[permits(2).retains(), permits(2).then(Then::Keep(1))], &[one]]);
-    all_hold("one who gives back some that it has by its place", 2, &plan.in_each_slot(), 100);
+    let plan =
+        Plan::new(Relation::Permits, &[&[permits(2).retains(), permits(2).then(Then::Keep(1))], &[one]]);
+    all_hold("one who gives back some that it has by its place", 1, &plan.in_each_slot(), 100);
 }
 
 /// Participant 0 dies at each of its steps in turn.

@@ -16,7 +16,7 @@ use turnlock::acquire::{
 };
 use turnlock::algorithm::{
     Blocker, Place, Protocol,
-    bakery::{Bakery, Line},
+    bakery::{Bakery, Line, Registers},
     bias::{Bias, BiasWord, Mark},
     claim::{Claims, InCells, Nature},
     eviction::Eviction,
@@ -145,6 +145,53 @@ impl BiasWord for WatchedBias<'_> {
     }
 }
 
+/// The bakery's registers, of which each store is a swap where others may end a retained place by a compare-exchange: as with
+/// [`WatchedBias`], and for the same reason.
+#[derive(Clone, Copy)]
+pub struct Numbers<'a> {
+    line: Line<'a>,
+    swaps: bool,
+}
+
+impl Registers for Numbers<'_> {
+    fn bound(&self) -> usize {
+        self.line.bound()
+    }
+    fn all(&self, look: impl FnMut(usize) -> bool) -> bool {
+        self.line.all(look)
+    }
+    fn set_choosing(&self, me: usize) {
+        if self.swaps {
+            self.line.words[me].swap(1, Relaxed);
+        } else {
+            self.line.set_choosing(me);
+        }
+    }
+    fn set_number(&self, me: usize, number: u64) {
+        if self.swaps {
+            self.line.words[me].swap(number + 1, Release);
+        } else {
+            self.line.set_number(me, number);
+        }
+    }
+    fn clear(&self, me: usize) {
+        if self.swaps {
+            self.line.words[me].swap(0, Release);
+        } else {
+            self.line.clear(me);
+        }
+    }
+    fn end(&self, slot: usize, number: u64) {
+        self.line.end(slot, number);
+    }
+    fn read(&self, slot: usize) -> Place {
+        self.line.read(slot)
+    }
+    fn read_word(&self, slot: usize) -> u64 {
+        self.line.read_word(slot)
+    }
+}
+
 /// A ring's registers, where there is no ring.
 #[derive(Clone, Copy)]
 pub struct NoRing;
@@ -172,7 +219,7 @@ impl Machines for NoRing {
 }
 
 impl<'a> Lock for At<'a> {
-    type Queue = Line<'a>;
+    type Queue = Numbers<'a>;
     type Claims = InCells<'a, Cell>;
     type BiasWord = WatchedBias<'a>;
     type Machines = NoRing;
@@ -180,9 +227,11 @@ impl<'a> Lock for At<'a> {
     fn slots(&self) -> usize {
         self.world.held.len()
     }
-    fn queue(&self) -> Bakery<Line<'a>, InCells<'a, Cell>> {
+    fn queue(&self) -> Bakery<Numbers<'a>, InCells<'a, Cell>> {
         let World { numbers, bound, cells, permits, plan, .. } = self.world;
-        Bakery(Line { words: numbers, bound }, InCells { cells, relation: plan.relation, permits })
+        let swaps = cfg!(loom) && plan.any(|visit| visit.retains);
+        let queue = Numbers { line: Line { words: numbers, bound }, swaps };
+        Bakery(queue, InCells { cells, relation: plan.relation, permits })
     }
     fn bias(&self) -> Bias<'_, WatchedBias<'a>> {
         Bias(&self.bias)
