@@ -2,6 +2,7 @@
 
 pub mod allocation;
 pub mod attachment;
+mod barrier;
 pub mod calls;
 pub mod fast_path;
 pub mod fast_place;

@@ -24,7 +24,6 @@ use crate::slots;
 use crate::sync::{
     AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed},
-    full_fence,
 };
 use std::{
     fs::File,
@@ -286,19 +285,6 @@ impl OpenFile {
             self.can_membarrier()?;
         }
         Ok(fenced)
-    }
-
-    /// Passes the heavy barrier, also where the process has no slot: whoever comes in by a bias or a retained place after it sees
-    /// what was stored before.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] if the kernel refuses it.
-    pub fn heavy_barrier(&self) -> Result<()> {
-        full_fence();
-        if self.fences_of_participant()? {
-            return Ok(());
-        }
-        membarrier::everywhere().map_err(|_| Error::Unsupported(NO_MEMBARRIER))
     }
 
     /// The mapped file.
