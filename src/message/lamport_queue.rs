@@ -136,7 +136,7 @@ impl LamportQueue {
     /// life of this number.
     ///
     /// # Errors
-    /// [`Misuse::Size`].
+    /// [`Misuse::Size`], [`Misuse::Life`].
     pub fn absent(participants: usize, me: usize, life: u32) -> Result<Self, Misuse> {
         Ok(Self::made(Members::absent(participants, me, life)?, Standing::Absent))
     }

@@ -145,7 +145,7 @@ impl RicartAgrawala {
     /// life of this number.
     ///
     /// # Errors
-    /// [`Misuse::Size`].
+    /// [`Misuse::Size`], [`Misuse::Life`].
     pub fn absent(participants: usize, me: usize, life: u32) -> Result<Self, Misuse> {
         Ok(Self::made(Members::absent(participants, me, life)?, Standing::Absent))
     }

@@ -3,6 +3,7 @@
 
 mod bakery;
 mod counts;
+mod encoding;
 mod lamport;
 mod losses;
 mod mesh;
