@@ -62,6 +62,7 @@ fn come_and_go() {
         longer(|| {
             holds("two come and go, a token lost", machines(2, 2), &Plan { lost_tokens: 1, ..plan });
             holds("three, of which one comes and goes", machines(3, 2), &Plan { departs: 1, ..plan });
+            holds("three, of which two come and go", machines(3, 2), &Plan { departs: 2, ..plan });
         });
     }
 }
