@@ -121,8 +121,8 @@ impl<M: Wire> Sockets<M> {
         link.ended = link.ended.max(life);
         if link.is_down() {
             (link.session, link.connection, link.is_open) = (Session::default(), None, false);
+            self.inbox.push_back(Notice::Down { peer });
         }
-        self.inbox.push_back(Notice::Down { peer });
     }
 
     /// How many failure notices have not been read.
@@ -258,6 +258,7 @@ impl<M: Wire> Sockets<M> {
             }
             Frame::Taken { number } if link.is_open => link.session.is_confirmed(number),
             Frame::Message { number, bytes } if link.is_open => {
+                let message = M::decode(&bytes, n).map_err(io::Error::other)?;
                 match link.session.comes(number) {
                     Comes::InTurn => {}
                     Comes::Again if self.wrong == Wrong::NoNumbers => self.counts.twice += 1,
@@ -265,7 +266,6 @@ impl<M: Wire> Sockets<M> {
                     Comes::Again => return Ok(()),
                     Comes::TooEarly => return Err(ErrorKind::InvalidData.into()),
                 }
-                let message = M::decode(&bytes, n).map_err(io::Error::other)?;
                 self.inbox.push_back(Notice::Message { from: peer, message });
                 let taken = Frame::Taken { number: link.session.taken };
                 link.connection.as_mut().into_iter().for_each(|connection| connection.put(&taken));
