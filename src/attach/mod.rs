@@ -10,3 +10,4 @@ pub mod new_file;
 pub mod open_file;
 pub mod site;
 pub mod thread;
+pub mod upkeep;

@@ -25,8 +25,13 @@ pub fn and_end(text: &str, code: u8) -> ExitCode {
 
 /// Prints a result for machines and gives the exit code.
 pub fn json(value: &impl serde::Serialize) -> ExitCode {
+    json_and_end(value, 0)
+}
+
+/// Prints a result for machines and gives the exit code: `code`, or that of a failure to print.
+pub fn json_and_end(value: &impl serde::Serialize, code: u8) -> ExitCode {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => and_end(&format!("{text}\n"), 0),
+        Ok(text) => and_end(&format!("{text}\n"), code),
         Err(error) => fail(exit::FAILED, &error),
     }
 }

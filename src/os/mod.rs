@@ -28,6 +28,7 @@ pub mod memory {
 }
 pub mod process;
 pub mod reopen;
+pub mod replace;
 pub mod signals;
 mod system_error;
 pub mod thread_end;
