@@ -22,6 +22,7 @@ mod rm;
 mod run;
 mod seconds;
 mod status;
+mod terms;
 mod waiting;
 mod wanted;
 

@@ -36,6 +36,22 @@ pub fn json_and_end(value: &impl serde::Serialize, code: u8) -> ExitCode {
     }
 }
 
+/// Prints one of several results for machines, in a line. Some: nobody wants more, and this is the exit code.
+pub fn json_line(value: &impl serde::Serialize) -> Option<ExitCode> {
+    match serde_json::to_string(value) {
+        Ok(text) => one_of_many(&format!("{text}\n")),
+        Err(error) => Some(fail(exit::FAILED, &error)),
+    }
+}
+
+/// Prints one of several results. Some: nobody wants more, and this is the exit code.
+pub fn one_of_many(text: &str) -> Option<ExitCode> {
+    match write(anstream::stdout().lock(), text) {
+        Ok(()) => None,
+        written => Some(printed(enough_read(written), 0)),
+    }
+}
+
 /// Prints what is wrong with a command line, or the help that was asked for, and gives the exit code.
 pub fn usage(error: &clap::Error) -> ExitCode {
     let code = if error.use_stderr() { exit::USAGE } else { 0 };

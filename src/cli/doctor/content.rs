@@ -118,6 +118,8 @@ fn lock_findings(lock: &LockStatus, path: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     match lock.state {
         "consistent" => {}
+        // The next holder is told, and that is all.
+        "inconsistent" if lock.death_policy == "release" => {}
         "inconsistent" => found.push(Finding::note(
             "lock",
             format!("a holder of {name:?} died, and nobody has marked its data consistent since"),

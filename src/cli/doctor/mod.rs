@@ -86,6 +86,10 @@ fn report(named: &Path) -> Report {
             if !missing {
                 findings.push(unreadable(&error));
             }
+            // Of what is no lock file nothing else is said: its permissions are right for what it is.
+            if matches!(error, Error::NotALockFile { .. }) {
+                return Report::of(named, findings);
+            }
             (None, missing)
         }
     };
@@ -115,12 +119,14 @@ fn report(named: &Path) -> Report {
     }
     findings.extend(content::machine());
     findings.extend(status.iter().flat_map(content::findings));
-    let count = |wanted: Severity| findings.iter().filter(|one| one.severity == wanted).count();
-    Report {
-        path: path.unwrap_or_else(|| named.into()).to_string_lossy().into_owned(),
-        problems: count(Severity::Problem),
-        notes: count(Severity::Note),
-        findings,
+    Report::of(path.as_deref().unwrap_or(named), findings)
+}
+
+impl Report {
+    fn of(path: &Path, findings: Vec<Finding>) -> Self {
+        let count = |wanted: Severity| findings.iter().filter(|one| one.severity == wanted).count();
+        let (problems, notes) = (count(Severity::Problem), count(Severity::Note));
+        Self { path: path.to_string_lossy().into_owned(), problems, notes, findings }
     }
 }
 
