@@ -47,11 +47,11 @@ impl OpenFile {
             let view = self.view();
             let (locks, slots) = (view.locks_bound(), view.slots_bound());
             let fences = Fences::of(view.header().fences.load(Relaxed));
-            let parts = [
-                &larger.bytes_of_new()[..],
-                &[larger.bytes_of_entries(0..locks), larger.bytes_of_slots(0..slots)],
-                &(1..=locks).map(|region| larger.bytes_of_region(region)).collect::<Vec<_>>(),
-            ];
+            let mut parts = larger.bytes_of_new().to_vec();
+            parts.extend([larger.bytes_of_entries(0..locks), larger.bytes_of_slots(0..slots)]);
+            parts.extend((1..=locks).map(|region| larger.bytes_of_region(region)));
+            // Of a file that nobody has used yet.
+            parts.retain(|part| !part.is_empty());
             let fill = |new: &File| {
                 new_file::fill(new, &path, larger)?;
                 for moved in self.geometry().moved_into(larger, locks, slots) {
@@ -63,7 +63,7 @@ impl OpenFile {
                 true => Ok(()),
                 false => Err(Error::Replaced { path: path.clone() }),
             };
-            replace::replace_whole(&path, &old, larger.file_size(), &parts.concat(), fill, still_there)?;
+            replace::replace_whole(&path, &old, larger.file_size(), &parts, fill, still_there)?;
             self.say_unlinked();
             Ok(())
         })

@@ -70,7 +70,7 @@ impl LockFile {
     }
 
     /// Deletes the lock file at `path`, if nobody takes part in it. No program does so while it is used: two files are two
-    /// locks. A program that has it open, and no participant in it, creates it anew when it locks next.
+    /// locks. A program that has it open, and no participant in it, is told when it locks next ([`Error::Replaced`]).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -98,7 +98,8 @@ impl LockFileOptions {
     /// not say stays as it is. Nothing is made smaller.
     ///
     /// Refused while anybody takes part. Killed at any moment, it leaves the old file as it was or the new one whole. A
-    /// program that has the old one open, and no participant in it, goes on in the new one.
+    /// program that has the old one open, and no participant in it, is told when it locks next ([`Error::Replaced`]), and
+    /// opens the path again.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-const NAMES: [&str; 2] = ["libturnlock.so", "libturnlock.so.1"];
+const NAMES: [&str; 2] = ["libturnlock.so", "libturnlock.so.3"];
 
 /// The library, as an absolute path: the one given (a file, or the folder it is in), or the one that came with this
 /// command.
