@@ -99,8 +99,8 @@ impl Create {
         let path = escape::path(&self.file);
         let exists = || {
             format!(
-                "{path} exists already, and is left as it is: `turnlock status` shows what it is; a lock file's size is \
-                 fixed, so for another one delete it while nobody uses it"
+                "{path} exists already, and is left as it is: `turnlock status` shows what it is; while nobody uses it, \
+                 `turnlock grow` makes it larger, and `turnlock rm` deletes it"
             )
         };
         let mut options = self.creation.options();
