@@ -1,5 +1,6 @@
 //! The command line: what each word means, and how each command ends. It uses the library's public surface only.
 
+mod bench;
 mod command;
 mod completions;
 mod create;
@@ -55,6 +56,7 @@ enum Command {
     Rm(rm::Rm),
     Completions(completions::Completions),
     Demo(demo::Demo),
+    Bench(bench::Bench),
 }
 
 impl Cli {
@@ -90,5 +92,6 @@ pub fn main() -> ExitCode {
         Command::Rm(rm) => rm.run(),
         Command::Completions(completions) => completions.run(),
         Command::Demo(demo) => demo.run(),
+        Command::Bench(bench) => bench.run(),
     }
 }

@@ -26,6 +26,8 @@ pub mod memory {
         Ok(())
     }
 }
+#[cfg(feature = "cli")]
+pub mod peers;
 pub mod process;
 pub mod reopen;
 pub mod replace;

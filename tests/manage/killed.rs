@@ -22,8 +22,8 @@ fn kill_before(command: &mut Command, call: u32) -> bool {
             _ => Err(std::io::Error::last_os_error()),
         });
     }
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let pid = child.id() as i32;
+    #[allow(clippy::zombie_processes, reason = "waited for by its number, as whoever traces it does")]
+    let pid = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap().id() as i32;
     // It has stopped, or ended.
     let wait = || {
         let mut status = 0;

@@ -1,6 +1,7 @@
 //! The commands that look after a lock file, as whoever runs a machine meets them.
 #![cfg(all(feature = "cli", not(any(loom, shuttle))))]
 
+mod bench;
 mod commands;
 mod doctor;
 mod growing;

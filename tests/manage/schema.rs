@@ -93,6 +93,18 @@ fn what_is_printed_is_what_is_documented() {
     check("remove-lock", &json(&limit::output(remove.arg("closed")).unwrap()));
     check("rm", &fixture.json("rm"));
     check("create", &fixture.json("create"));
+    let mut bench = Command::new(TURNLOCK);
+    bench.args([
+        "bench",
+        "--json",
+        "--seconds",
+        "2",
+        "--contender",
+        "turnlock mutex",
+        "--contender",
+        "flock",
+    ]);
+    check("bench", &json(&limit::output(&mut bench).unwrap()));
     check(
         "demo",
         &json(&limit::output(Command::new(TURNLOCK).args(["demo", "--json", "--turns", "100"])).unwrap()),

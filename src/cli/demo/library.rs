@@ -7,6 +7,8 @@ use std::{
 };
 
 const NAME: &str = "libturnlock.so";
+/// Its name where only what programs run with is installed.
+const SONAME: &str = "libturnlock.so.3";
 
 /// The library, as an absolute path: the one given (a file, or the folder it is in), or the one that came with this
 /// command. Nothing: the command came alone, as `cargo install` leaves it.
@@ -53,8 +55,14 @@ fn newest(folders: &[PathBuf]) -> Option<PathBuf> {
     folders.iter().rev().filter_map(|folder| in_folder(folder)).max_by_key(age)
 }
 
-/// By its name, or, where only what programs run with is installed, by its soname.
 fn in_folder(folder: &Path) -> Option<PathBuf> {
-    let soname = format!("{NAME}.{}", turnlock::capi::TURNLOCK_ABI_VERSION);
-    [NAME, &soname].map(|name| folder.join(name)).into_iter().find(|path| path.is_file())
+    [NAME, SONAME].map(|name| folder.join(name)).into_iter().find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_soname_is_of_this_abi() {
+        assert_eq!(super::SONAME, format!("libturnlock.so.{}", turnlock::capi::TURNLOCK_ABI_VERSION));
+    }
 }
