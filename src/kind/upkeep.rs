@@ -99,7 +99,8 @@ impl LockFileOptions {
     ///
     /// Refused while anybody takes part. Killed at any moment, it leaves the old file as it was or the new one whole. A
     /// program that has the old one open, and no participant in it, is told when it locks next ([`Error::Replaced`]), and
-    /// opens the path again.
+    /// opens the path again. Who wants to take part meanwhile waits for it; if that takes longer than a third of a second
+    /// (a large file on a slow disk), it gets [`Error::ParticipantsFull`].
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
