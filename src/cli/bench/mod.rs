@@ -24,12 +24,10 @@ use std::{
     io::{IsTerminal, Write, stderr},
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
+use turnlock::sync::{AtomicUsize, Ordering::Relaxed};
 
 /// Measure turnlock's locks beside mutexes, semaphores and file locks of others, on this machine
 ///

@@ -9,10 +9,12 @@ use std::{
     fs::File,
     path::Path,
     process::{Child, Command, Stdio},
-    sync::atomic::Ordering::{Relaxed, Release},
     time::{Duration, Instant},
 };
-use turnlock::peers::SharedWords;
+use turnlock::{
+    peers::SharedWords,
+    sync::Ordering::{Relaxed, Release},
+};
 
 /// How many processes there are, and what they do.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +78,7 @@ pub fn run(
     }
     let all_ready = || shared.word(words::READY).load(Relaxed) >= cell.processes as u64;
     wait_until(all_ready, "be ready", &mut workers)?;
-    // Release: whatever was made ready comes before it.
+    // Release. Partner: the acquire load of the phase in `worker`: whatever was made ready comes before it.
     let tell = |phase: Phase| shared.word(words::PHASE).store(phase as u64, Release);
     tell(Phase::Count);
     last(phase, &is_to_end)?;

@@ -6,10 +6,12 @@ use std::{
     hint::black_box,
     os::unix::process::parent_id,
     path::Path,
-    sync::atomic::Ordering::{Acquire, Relaxed},
     time::{Duration, Instant},
 };
-use turnlock::peers::SharedWords;
+use turnlock::{
+    peers::SharedWords,
+    sync::Ordering::{Acquire, Relaxed},
+};
 
 /// The words by which a round's processes talk. Each on a cache line pair of its own.
 pub mod words {
@@ -120,7 +122,7 @@ impl Worker for Work {
             done.all += 1;
         }
         self.shared.word(words::READY).fetch_add(1, Relaxed);
-        // Acquire: a phase's beginning is later than whatever was made ready for it.
+        // Acquire. Partner: the release store of the phase in `round`.
         while self.shared.word(words::PHASE).load(Acquire) == Phase::Wait as u64
             && u64::from(parent_id()) == self.parent
         {
