@@ -267,6 +267,8 @@ byte deaths, withdrawals, downgrades, evictions, resizes, stays;
 /* What there is to do about the place of one that bars the way: to evict it, or to look again whether it is inside. */
 #ifdef MUTANT_EvictsOneOnly
 #define TO_EVICT(p) (BARS(p) && MARKED(p) && !(have_told & BIT(p)) && p == LATEST)
+#elif defined(MUTANT_SleepsOnEviction)
+#define TO_EVICT(p) (BARS(p) && MARKED(p) && !(have_told & BIT(p)) && (evicted[p] != doorway[p] || PASSABLE(p)))
 #else
 #define TO_EVICT(p) (BARS(p) && MARKED(p) && !(have_told & BIT(p)))
 #endif
