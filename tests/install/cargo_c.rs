@@ -89,7 +89,9 @@ fn facts(prefix: &Path) -> BTreeMap<&'static str, String> {
         ("functions", ask("nm -D --defined-only lib/libturnlock.so | sed 's/.* //' | sort")),
         (
             "static functions",
-            ask("nm -g --defined-only lib/libturnlock.a | sed -n 's/.* T \\(turnlock_\\)/\\1/p' | sort"),
+            // Not by `nm`, which leaves what may be bitcode to a plugin of whichever LLVM is installed.
+            ask("readelf -sW lib/libturnlock.a |
+                sed -n 's/.* FUNC  *GLOBAL .* [0-9]* \\(turnlock_\\)/\\1/p' | sort"),
         ),
         ("names of the library", ask("cd lib; ls libturnlock.* | grep -v 'so[.][0-9]*[.]'")),
         ("compiler", pc("--cflags")),
