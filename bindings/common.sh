@@ -59,7 +59,7 @@ install_packages() { # install_packages PACKAGE...
     (
         flock 9
         timeout 300 apt-get update -qq || true
-        DEBIAN_FRONTEND=noninteractive timeout 900 apt-get install -y -qq "$@" || true
+        DEBIAN_FRONTEND=noninteractive timeout 900 apt-get install -y -qq -o DPkg::Lock::Timeout=600 "$@" || true
     ) 9>"$work/apt.lock" >>"$work/apt.log" 2>&1
 }
 
