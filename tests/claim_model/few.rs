@@ -146,13 +146,13 @@ fn two_retain_their_places() {
 #[test]
 fn two_retain_their_places_and_hurry() {
     let plan = Plan::rwlock(&[&[KEEP, READ.timed()], &[READ.tries(), WRITE.timed()]]);
-    all_hold("two who retain their places and hurry", 2, &[plan], 100);
+    all_hold("two who retain their places and hurry", 1, &[plan], 30);
 }
 
 #[test]
 fn who_has_a_place_downgrades() {
     let plan = Plan::rwlock(&[&[KEEP, WRITE.then(Then::Downgrade(Mode::Shared))], &[READ]]);
-    all_hold("one who has a place and downgrades", 2, &[plan], 100);
+    all_hold("one who has a place and downgrades", 1, &[plan], 30);
 }
 
 #[test]
