@@ -179,6 +179,10 @@ mod wait;
 #[global_allocator]
 static ALLOCATOR: os::memory::WithReserve = os::memory::WithReserve;
 
+#[cfg(all(feature = "cli", not(any(loom, shuttle))))]
+#[doc(hidden)]
+pub use os::peers;
+
 pub use error::{Error, Result, status, status_text};
 #[cfg(not(any(loom, shuttle)))]
 pub use kind::*;

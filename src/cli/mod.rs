@@ -1,20 +1,29 @@
 //! The command line: what each word means, and how each command ends. It uses the library's public surface only.
 
+mod bench;
 mod command;
+mod completions;
 mod create;
 mod demo;
 mod describe;
+mod doctor;
 mod escape;
 mod exit;
 mod file;
+mod fit;
+mod grow;
+mod list;
 mod lock;
 mod print;
 mod processes;
+mod reap;
 mod remove_lock;
 mod reset;
+mod rm;
 mod run;
 mod seconds;
 mod status;
+mod terms;
 mod waiting;
 mod wanted;
 
@@ -37,10 +46,17 @@ struct Cli {
 enum Command {
     Run(Box<run::Run>),
     Status(status::Status),
+    List(list::List),
+    Doctor(doctor::Doctor),
     Create(create::Create),
+    Grow(grow::Grow),
     Reset(reset::Reset),
+    Reap(reap::Reap),
     RemoveLock(remove_lock::RemoveLock),
+    Rm(rm::Rm),
+    Completions(completions::Completions),
     Demo(demo::Demo),
+    Bench(bench::Bench),
 }
 
 impl Cli {
@@ -66,9 +82,16 @@ pub fn main() -> ExitCode {
     match cli.command {
         Command::Run(run) => run.run(),
         Command::Status(status) => status.run(),
+        Command::List(list) => list.run(),
+        Command::Doctor(doctor) => doctor.run(),
         Command::Create(create) => create.run(),
+        Command::Grow(grow) => grow.run(),
         Command::Reset(reset) => reset.run(),
+        Command::Reap(reap) => reap.run(),
         Command::RemoveLock(remove) => remove.run(),
+        Command::Rm(rm) => rm.run(),
+        Command::Completions(completions) => completions.run(),
         Command::Demo(demo) => demo.run(),
+        Command::Bench(bench) => bench.run(),
     }
 }
