@@ -1,12 +1,15 @@
 //! The command line: what each word means, and how each command ends. It uses the library's public surface only.
 
-mod command;
+mod acquire;
+mod asked;
 mod create;
 mod demo;
 mod describe;
 mod escape;
 mod exit;
+mod failed;
 mod file;
+mod hold;
 mod lock;
 mod print;
 mod processes;
@@ -14,7 +17,10 @@ mod remove_lock;
 mod reset;
 mod run;
 mod seconds;
+mod shell;
+mod signals;
 mod status;
+mod wait_line;
 mod waiting;
 mod wanted;
 
@@ -36,6 +42,10 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(Box<run::Run>),
+    #[command(name = "lock")]
+    LockByDescriptor(Box<hold::LockByDescriptor>),
+    #[command(name = "unlock")]
+    UnlockByDescriptor(hold::UnlockByDescriptor),
     Status(status::Status),
     Create(create::Create),
     Reset(reset::Reset),
@@ -46,11 +56,14 @@ enum Command {
 impl Cli {
     /// What goes together and what does not, where that depends on values.
     fn checked(self) -> Result<Self, clap::Error> {
-        if let Command::Run(run) = &self.command
-            && let Err(what) = run.check()
-        {
+        let (name, checked) = match &self.command {
+            Command::Run(run) => ("run", run.check()),
+            Command::LockByDescriptor(lock) => ("lock", lock.check()),
+            _ => return Ok(self),
+        };
+        if let Err(what) = checked {
             let mut cli = Self::command();
-            let usage_of = cli.find_subcommand_mut("run").expect("it is one of the commands");
+            let usage_of = cli.find_subcommand_mut(name).expect("it is one of the commands");
             return Err(usage_of.error(clap::error::ErrorKind::ArgumentConflict, what));
         }
         Ok(self)
@@ -65,6 +78,8 @@ pub fn main() -> ExitCode {
     };
     match cli.command {
         Command::Run(run) => run.run(),
+        Command::LockByDescriptor(lock) => lock.run(),
+        Command::UnlockByDescriptor(unlock) => unlock.run(),
         Command::Status(status) => status.run(),
         Command::Create(create) => create.run(),
         Command::Reset(reset) => reset.run(),
