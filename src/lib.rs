@@ -179,6 +179,11 @@ mod wait;
 #[global_allocator]
 static ALLOCATOR: os::memory::WithReserve = os::memory::WithReserve;
 
+/// For the command: what `turnlock flock` does with a file that is none of turnlock's.
+#[cfg(all(feature = "cli", not(any(loom, shuttle))))]
+#[doc(hidden)]
+pub use os::kernel_lock;
+
 pub use error::{Error, Result, status, status_text};
 #[cfg(not(any(loom, shuttle)))]
 pub use kind::*;

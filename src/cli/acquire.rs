@@ -51,7 +51,7 @@ impl Acquisition<'_> {
     /// Waits for its turn, and does `act` with what is held by then.
     pub fn with<T>(&self, act: impl FnOnce(Guard, &Path, &Opened) -> Result<T, Failed>) -> Result<T, Failed> {
         let began = Instant::now();
-        let Asked { lock: name, verbose, conflict_exit_code, .. } = self.asked;
+        let Asked { lock: name, verbose, conflict_exit_code, messages, .. } = self.asked;
         let (wanted, limit) = (self.asked.wanted()?, self.asked.limit());
         let shown = escape::path(self.file);
         if *verbose {
@@ -89,6 +89,7 @@ impl Acquisition<'_> {
                     if *verbose {
                         print::message(&format_args!("{name:?} in {shown} is taken"));
                     }
+                    (messages.taken)(messages.waits);
                     return Err(Failed::Taken(*conflict_exit_code));
                 }
                 Err(NotAcquired::Error(error)) => {
@@ -108,6 +109,7 @@ impl Acquisition<'_> {
             if *verbose {
                 print::message(&format_args!("got it after {:.3} s", began.elapsed().as_secs_f64()));
             }
+            (messages.got)(began.elapsed());
             // Inside, and nothing has happened yet.
             if let Some(signal) = self.signals.asked_to_end() {
                 let os = |error| Failure::new(exit::OS, error);

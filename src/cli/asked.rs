@@ -7,7 +7,7 @@ use super::{
     lock::{Algorithm, OnDeath, OpenOptions},
     wanted::{Parts, Wanted},
 };
-use std::time::Duration;
+use std::{ffi::OsStr, time::Duration};
 
 /// Which lock, how much of it, for how long it is waited for, and what it is to be if it is created now.
 #[derive(Debug, clap::Args)]
@@ -65,6 +65,28 @@ pub struct Asked {
     pub verbose: bool,
     #[command(flatten, next_help_heading = "If the lock file is created now")]
     pub creation: Creation,
+    /// What else is said.
+    #[arg(skip)]
+    pub messages: Messages,
+}
+
+/// What is said besides: nothing, unless a flock(1) is to say it.
+#[derive(Clone, Copy, Debug)]
+pub struct Messages {
+    /// That the lock was not to be had, with or without a wait.
+    pub taken: fn(bool),
+    /// How long it took.
+    pub got: fn(Duration),
+    /// Which program is run.
+    pub executing: fn(&OsStr),
+    /// Whether it was waited for.
+    pub waits: bool,
+}
+
+impl Default for Messages {
+    fn default() -> Self {
+        Self { taken: |_| (), got: |_| (), executing: |_| (), waits: true }
+    }
 }
 
 impl Asked {
@@ -85,6 +107,7 @@ impl Asked {
             label: None,
             verbose: false,
             creation: Creation::default(),
+            messages: Messages::default(),
         }
     }
 

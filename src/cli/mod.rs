@@ -9,6 +9,7 @@ mod escape;
 mod exit;
 mod failed;
 mod file;
+mod flock;
 mod hold;
 mod lock;
 mod print;
@@ -25,7 +26,7 @@ mod waiting;
 mod wanted;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use std::process::ExitCode;
+use std::{ffi::OsString, path::Path, process::ExitCode};
 
 /// Locks in a file: first come first served, safe against kill -9, no daemon
 ///
@@ -46,6 +47,7 @@ enum Command {
     LockByDescriptor(Box<hold::LockByDescriptor>),
     #[command(name = "unlock")]
     UnlockByDescriptor(hold::UnlockByDescriptor),
+    Flock(Box<flock::Flock>),
     Status(status::Status),
     Create(create::Create),
     Reset(reset::Reset),
@@ -59,6 +61,7 @@ impl Cli {
         let (name, checked) = match &self.command {
             Command::Run(run) => ("run", run.check()),
             Command::LockByDescriptor(lock) => ("lock", lock.check()),
+            Command::Flock(flock) => ("flock", flock.check()),
             _ => return Ok(self),
         };
         if let Err(what) = checked {
@@ -70,9 +73,18 @@ impl Cli {
     }
 }
 
+/// The command line. Called by the name flock, turnlock does what that does.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.first().is_some_and(|name| Path::new(name).file_name() == Some("flock".as_ref())) {
+        words.insert(1, "flock".into());
+    }
+    words
+}
+
 /// Parses the command line and runs the command.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse().and_then(Cli::checked) {
+    let cli = match Cli::try_parse_from(words()).and_then(Cli::checked) {
         Ok(cli) => cli,
         Err(error) => return print::usage(&error),
     };
@@ -80,6 +92,7 @@ pub fn main() -> ExitCode {
         Command::Run(run) => run.run(),
         Command::LockByDescriptor(lock) => lock.run(),
         Command::UnlockByDescriptor(unlock) => unlock.run(),
+        Command::Flock(flock) => flock.run(),
         Command::Status(status) => status.run(),
         Command::Create(create) => create.run(),
         Command::Reset(reset) => reset.run(),

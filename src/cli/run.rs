@@ -172,6 +172,7 @@ impl Run {
         inside +=
             &waiting::acquisition(opened.identity, opened.participant.slot(), guard.acquired().fencing_token);
         command.env(waiting::INSIDE, inside);
+        (self.asked.messages.executing)(&words[0]);
         let ended = if self.no_fork { Err(command.exec()) } else { signals.run(&mut command) };
         let (status, by_interrupt) = match ended {
             Ok(Ended { status: Err(source), .. }) => {

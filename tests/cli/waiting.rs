@@ -73,7 +73,8 @@ fn the_environment_says_which_lock_it_is() {
 #[test]
 fn who_is_waited_for_is_said_on_a_terminal_only() {
     let fixture = Fixture::new();
-    let (mut holder, _output) = fixture.hold(&["--lock", "build", "--label", "make"], "echo inside; sleep 60");
+    let (mut holder, _output) =
+        fixture.hold(&["--lock", "build", "--label", "make"], "echo inside; sleep 60");
     let mut first = fixture.command("run", &["--lock", "build"], &["true"]).spawn().unwrap();
     fixture.until_queued(1);
     let said = format!(" s by make (pid {}); you are 2nd", holder.id());
@@ -82,7 +83,10 @@ fn who_is_waited_for_is_said_on_a_terminal_only() {
     let silent = fixture.run(&wait, &["true"]);
     assert_eq!((silent.status.code(), errors(&silent)), (Some(1), String::new()));
     let verbose = errors(&fixture.run(&[&wait[..], &["--verbose"]].concat(), &["true"]));
-    assert!(verbose.contains("turnlock: waiting for build: held for ") && verbose.contains(&said), "{verbose}");
+    assert!(
+        verbose.contains("turnlock: waiting for build: held for ") && verbose.contains(&said),
+        "{verbose}"
+    );
     assert_eq!(verbose.matches("you are 2nd\n").count(), 1, "once: {verbose}");
 
     let on_a_terminal = fixture.command("run", &wait, &["true"]);
