@@ -228,13 +228,23 @@ impl Attachment {
     /// Has the slot, and what it holds, live as long as the open file behind descriptor `number`, shown as process `pid`'s;
     /// this is detached from it. Errors as [`LivenessLock::leave_to`]: then it is as before.
     pub fn leave_to(&self, number: RawFd, pid: u32) -> Result<()> {
-        self.check()?;
+        if self.of_thread {
+            return Err(Error::InvalidArgument(
+                "this is a thread's own participant, which is only for cancelling that thread's waits: leave one that was \
+                 opened for it"
+                    .into(),
+            ));
+        }
+        // Nobody else acquires or unlocks as it meanwhile. (Region 0 is the directory's, which no participant unlocks.)
+        let _call = self.begin_taking(0)?;
         let liveness_lock =
             self.liveness_lock.with(&ForkGuard::enter(), Option::take).ok_or(Error::Closed)?;
         if let Err((liveness_lock, error)) = liveness_lock.leave_to(self.file.reopen(), number) {
             self.liveness_lock.with(&ForkGuard::enter(), |place| *place = Some(liveness_lock));
             return Err(error);
         }
+        // A guard that is dropped later finds nothing to unlock, by the fast path neither.
+        (0..self.local.len() / 2).for_each(|region| self.local(region).record(None));
         self.detached.store(true, Release);
         slots::leave_to(self.file.view(), self.slot, pid);
         Ok(())

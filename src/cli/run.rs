@@ -50,6 +50,9 @@ use turnlock::{Error, ParticipantOptions};
 /// replaced during the wait is opened again; while the command runs, it is reported at the end, since newcomers will not
 /// have waited.
 #[derive(clap::Args)]
+#[command(
+    override_usage = "turnlock run [OPTIONS] <FILE> <CMD>...\n       turnlock run [OPTIONS] <FILE> -c <STRING>"
+)]
 #[command(after_help = "\
 EXIT CODES
   the command's own; 128 + N if signal N killed it
@@ -74,8 +77,6 @@ EXAMPLES
   */5 * * * *  turnlock run -n /run/app/poll.lock ./poll        in a crontab: not twice at once
   exec turnlock run -F /run/app.lock ./server                   one process, that keeps the lock as long as it lives")]
 pub struct Run {
-    #[command(flatten)]
-    asked: Asked,
     /// Run this one string in a shell ($SHELL, or /bin/sh), in the place of a command and its arguments
     #[arg(long = "command", short = 'c', value_name = "STRING", conflicts_with = "command")]
     string: Option<OsString>,
@@ -95,6 +96,8 @@ pub struct Run {
     /// The command and its arguments
     #[arg(trailing_var_arg = true, required_unless_present = "string", num_args = 1.., value_name = "CMD")]
     command: Vec<OsString>,
+    #[command(flatten)]
+    asked: Asked,
 }
 
 impl Run {

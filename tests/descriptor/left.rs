@@ -133,6 +133,25 @@ fn one_lock_is_unlocked_and_the_others_are_kept() {
     assert_eq!(unknown.code(), TURNLOCK_ERROR_NOT_FOUND);
 }
 
+#[test]
+fn a_guard_that_is_dropped_afterwards_unlocks_nothing() {
+    let place = Place::new();
+    let (file, descriptor) = opened(&place);
+    let mutex = file.mutex("a").unwrap();
+    let shell = participant(&file);
+    // By turns, so that the lock is biased to it; and as often as not by the fast path.
+    (0..100).for_each(|_| drop(mutex.lock_as(&shell).unwrap()));
+    let guard = mutex.lock_as(&shell).unwrap();
+    shell.leave_to(descriptor.as_raw_fd(), 1).unwrap();
+    drop(guard);
+    assert!(matches!(elsewhere(|| mutex.try_lock().map(drop)), Err(Error::WouldBlock)));
+    assert_eq!(file.unlock_left(descriptor.as_raw_fd(), None).unwrap(), 1);
+    elsewhere(|| mutex.try_lock().map(drop)).unwrap();
+    // A thread's own participant is not to be left.
+    let refused = file.current_participant().unwrap().leave_to(descriptor.as_raw_fd(), 1).unwrap_err();
+    assert_eq!(refused.code(), TURNLOCK_ERROR_INVALID_ARGUMENT, "{refused}");
+}
+
 /// Two open files of one process, and two copies of one: each unlocks what is its own.
 #[test]
 fn an_open_file_unlocks_what_was_left_to_it_alone() {
