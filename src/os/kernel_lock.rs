@@ -52,13 +52,13 @@ pub fn change(
     let _alarm = limit.filter(|_| waits).map(Alarm::set).transpose()?;
     let began = clock::monotonic_ns();
     loop {
-        // SAFETY: numbers, and a structure of our own.
         let done = match lock {
+            // SAFETY: takes numbers only.
             KernelLock::File => unsafe { libc::flock(descriptor, operation(change, waits)) },
             KernelLock::Bytes { start, length } => {
                 let command = if waits { libc::F_OFD_SETLKW } else { libc::F_OFD_SETLK };
                 let request = request(change, start, length);
-                // SAFETY: as above.
+                // SAFETY: numbers, and a structure of our own.
                 unsafe { libc::fcntl(descriptor, command, &request) }
             }
         };
@@ -161,12 +161,11 @@ pub fn open_or_create(path: &Path, to_write: bool) -> io::Result<OwnedFd> {
     let open = |flags: c_int| {
         // SAFETY: a C string and numbers.
         let opened = unsafe { libc::open(name.as_ptr(), flags | libc::O_NOCTTY, 0o666) };
-        // SAFETY: opened above, for this alone.
-        if opened >= 0 {
-            Ok(unsafe { OwnedFd::from_raw_fd(opened) })
-        } else {
-            Err(io::Error::last_os_error())
+        if opened < 0 {
+            return Err(io::Error::last_os_error());
         }
+        // SAFETY: opened above, for this alone.
+        Ok(unsafe { OwnedFd::from_raw_fd(opened) })
     };
     open(access | libc::O_CREAT).or_else(|error| match error.kind() {
         // A folder is not created, not even where it is there.

@@ -11,6 +11,9 @@ use support::{
 };
 use turnlock::{DeathPolicy, Error, LockFile, Participant, inspect, status::*};
 
+/// A lock's name, and how a participant takes it.
+type Take<'a> = (&'static str, &'a dyn Fn(&Participant));
+
 fn participant(file: &LockFile) -> Participant {
     file.participant_options().label("shell").ends_by_closing(true).open().unwrap()
 }
@@ -78,7 +81,7 @@ fn of_every_kind_it_is_unlocked_and_a_waiter_comes_in() {
         shell.leave_to(number, 1).unwrap();
     };
     use std::mem::forget;
-    let takes: [(&str, &dyn Fn(&Participant)); 7] = [
+    let takes: [Take; 7] = [
         ("mutex", &|shell| forget(mutex.lock_as(shell).unwrap())),
         ("ring", &|shell| forget(ring.lock_as(shell).unwrap())),
         ("rwlock", &|shell| forget(rwlock.write_as(shell).unwrap())),
