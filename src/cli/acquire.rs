@@ -90,7 +90,7 @@ impl Acquisition<'_> {
                         print::message(&format_args!("{name:?} in {shown} is taken"));
                     }
                     (messages.taken)(messages.waits);
-                    return Err(Failed::Taken(*conflict_exit_code));
+                    return Err(Failed::Quietly(*conflict_exit_code));
                 }
                 Err(NotAcquired::Error(error)) => {
                     return Err(match (self.signals.asked_to_end(), error) {

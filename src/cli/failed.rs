@@ -6,8 +6,8 @@ use turnlock::Error;
 
 /// How a command ends that did not do what it was asked to.
 pub enum Failed {
-    /// Somebody has the lock, with this exit code.
-    Taken(u8),
+    /// An exit code: what there was to say was said, or nobody wants to hear it (that somebody has the lock).
+    Quietly(u8),
     /// An exit code, and why.
     Because(Failure),
     /// A signal asked for the end, while nothing was held any more or yet.
@@ -36,7 +36,7 @@ impl Failed {
     /// Ends the command so.
     pub fn end(self) -> ExitCode {
         match self {
-            Failed::Taken(code) => ExitCode::from(code),
+            Failed::Quietly(code) => ExitCode::from(code),
             Failed::Because(failure) => print::fail(failure.code, &failure.why),
             Failed::Signal(signal) => signals::end_by(signal),
         }

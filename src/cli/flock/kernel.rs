@@ -37,7 +37,7 @@ pub fn flock(flock: &Flock, job: &Job) -> Result<ExitCode, Failed> {
             let to_write = lock != KernelLock::File && change == Change::Exclusive;
             let file = kernel_lock::open_or_create(path, to_write).map_err(|error| {
                 say::failed(&format!("cannot open lock file {name}"), &error);
-                Failed::Taken(code_of_opening(&error))
+                Failed::Quietly(code_of_opening(&error))
             })?;
             let number = file.as_raw_fd();
             opened = Some(file);
@@ -47,13 +47,13 @@ pub fn flock(flock: &Flock, job: &Job) -> Result<ExitCode, Failed> {
     let got = kernel_lock::change(descriptor, lock, change, flock.limit()).map_err(|error| {
         say::failed(&name, &error);
         let lacks = matches!(error.kind(), ErrorKind::OutOfMemory) || error.raw_os_error() == Some(NO_LOCKS);
-        Failed::Taken(if lacks { exit::OS } else { BAD_DESCRIPTOR })
+        Failed::Quietly(if lacks { exit::OS } else { BAD_DESCRIPTOR })
     })?;
     if !got {
         if flock.verbose {
             say::not_taken(flock.limit().is_some_and(|limit| limit > Duration::ZERO));
         }
-        return Err(Failed::Taken(flock.conflict_exit_code));
+        return Err(Failed::Quietly(flock.conflict_exit_code));
     }
     // After: whoever takes part in it from here on finds that it is locked, or is no lock file.
     if lock == KernelLock::File
@@ -111,7 +111,7 @@ fn code_of_opening(error: &std::io::Error) -> u8 {
 pub fn run(flock: &Flock, words: &[OsString], descriptor: RawFd) -> Result<ExitCode, Failed> {
     let os = |what: &str, error: &std::io::Error| {
         say::failed(what, error);
-        Failed::Taken(exit::OS)
+        Failed::Quietly(exit::OS)
     };
     if flock.close {
         kernel_lock::let_inherit(descriptor, false).map_err(|error| os("closing the descriptor", &error))?;
@@ -137,7 +137,7 @@ pub fn run(flock: &Flock, words: &[OsString], descriptor: RawFd) -> Result<ExitC
         Err(error) => {
             say::failed(&format!("failed to execute {}", words[0].to_string_lossy()), &error);
             let lacks = matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::WouldBlock);
-            Err(Failed::Taken(if lacks { exit::OS } else { exit::CANNOT_RUN }))
+            Err(Failed::Quietly(if lacks { exit::OS } else { exit::CANNOT_RUN }))
         }
     }
 }
