@@ -14,7 +14,7 @@ mod turns;
 
 use super::{exit, failed::Failed, hold, seconds, shell};
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     fs::File,
     io::Read,
     path::{Path, PathBuf},
@@ -104,7 +104,7 @@ pub struct Flock {
     #[arg(long)]
     verbose: bool,
     /// The file, folder or descriptor, and the command
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    #[arg(trailing_var_arg = true, value_name = "ARGUMENTS")]
     words: Vec<OsString>,
 }
 
@@ -145,9 +145,6 @@ impl Flock {
             [line] => Ok(Some(shell::command(line))),
             _ => Err(format!("{name} takes one string, in quotes, and nothing after it")),
         };
-        if let Some(unknown) = self.words.first().filter(|word| looks_like_an_option(word)) {
-            return Err(format!("there is no option {}", unknown.to_string_lossy()));
-        }
         let (target, command) = match (self.fd, &self.string, self.words.as_slice()) {
             (Some(fd), Some(string), []) => (Target::Descriptor(fd), Some(shell::command(string))),
             (_, Some(_), [_, ..]) => {
@@ -185,10 +182,6 @@ impl Flock {
         let wanted = self.fcntl || self.start.is_some() || self.length.is_some();
         wanted.then(|| (self.start.unwrap_or(0), self.length.unwrap_or(0)))
     }
-}
-
-fn looks_like_an_option(word: &OsStr) -> bool {
-    word.len() > 1 && word.as_encoded_bytes().starts_with(b"-")
 }
 
 /// Whether it is one of turnlock's, by its first letters; one that cannot be read is none.
@@ -244,12 +237,14 @@ mod tests {
             ("-n f ls -l -n", path("f"), Some(vec!["ls", "-l", "-n"])),
             ("-sn f -x", path("f"), Some(vec!["-x"])),
             ("-w5 f -c exit", path("f"), Some(vec!["-c", "exit"])),
+            ("-sw5 -E75 f -c exit", path("f"), Some(vec!["-c", "exit"])),
             ("f --command exit", path("f"), Some(vec!["-c", "exit"])),
             ("9", Target::Descriptor(9), None),
             ("-u 9", Target::Descriptor(9), None),
             ("--fd 9 true", Target::Descriptor(9), Some(vec!["true"])),
             ("--fd 9 -c exit", Target::Descriptor(9), Some(vec!["-c", "exit"])),
             ("-- f true", path("f"), Some(vec!["true"])),
+            ("-- -f true", path("-f"), Some(vec!["true"])),
         ] {
             let (_, job) = parsed(line).unwrap_or_else(|error| panic!("{line}: {error}"));
             assert_eq!(job.target, target, "{line}");
