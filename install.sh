@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds turnlock and installs the command, the headers for C and C++, the shared and the static library, the manual pages,
-# and what pkg-config and CMake find it by.
+# what bash, zsh and fish complete its command lines by, and what pkg-config and CMake find it by.
 #
 #   ./install.sh [PREFIX]
 #
@@ -121,15 +121,24 @@ endif()
 unset(_turnlock_series)
 EOF
 
-# A page for each noun; each of its functions is a link to it.
-install -m 644 man/*.1 "$root/share/man/man1/"
-for page in man/*.3; do
+# A page of section 1, which each command is a link to; and of section 3 for each noun, whose functions are.
+for page in man/*; do
     name=$(basename "$page")
-    install -m 644 "$page" "$root/share/man/man3/"
+    section=${name##*.}
+    install -m 644 "$page" "$root/share/man/man$section/"
     sed -n 's/^\.\\" link: //p' "$page" | while read -r link; do
-        ln -sf "$name" "$root/share/man/man3/$link.3"
+        ln -sf "$name" "$root/share/man/man$section/$link.$section"
     done
 done
+
+# Where each shell looks for what it completes by.
+completions() { # completions SHELL FILE
+    mkdir -p "$(dirname "$root/share/$2")"
+    "$built/turnlock" completions "$1" > "$root/share/$2"
+}
+completions bash bash-completion/completions/turnlock
+completions zsh zsh/site-functions/_turnlock
+completions fish fish/vendor_completions.d/turnlock.fish
 
 echo "turnlock $version is in $root"
 if [ -n "${DESTDIR:-}" ]; then

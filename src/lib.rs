@@ -183,6 +183,9 @@ static ALLOCATOR: os::memory::WithReserve = os::memory::WithReserve;
 #[cfg(all(feature = "cli", not(any(loom, shuttle))))]
 #[doc(hidden)]
 pub use os::kernel_lock;
+#[cfg(all(feature = "cli", not(any(loom, shuttle))))]
+#[doc(hidden)]
+pub use os::peers;
 
 pub use error::{Error, Result, status, status_text};
 #[cfg(not(any(loom, shuttle)))]

@@ -12,3 +12,4 @@ pub mod new_file;
 pub mod open_file;
 pub mod site;
 pub mod thread;
+pub mod upkeep;

@@ -70,9 +70,9 @@ impl Creation {
     }
 }
 
-/// What was created.
+/// What a lock file is, that was created or made larger.
 #[derive(serde::Serialize)]
-struct Created {
+pub struct Created {
     path: String,
     participant_capacity: u32,
     lock_capacity: u32,
@@ -86,9 +86,9 @@ struct Created {
 impl Create {
     /// Runs it.
     pub fn run(&self) -> ExitCode {
-        match self.try_run().and_then(|()| self.created()) {
+        match self.try_run().and_then(|()| Created::of(&self.file)) {
             Ok(created) if self.json => print::json(&created),
-            Ok(created) => print::and_end(&in_words(&created), 0),
+            Ok(created) => print::and_end(&created.in_words("created"), 0),
             Err(why) => print::fail(exit::NO_FILE, &why),
         }
     }
@@ -99,8 +99,8 @@ impl Create {
         let path = escape::path(&self.file);
         let exists = || {
             format!(
-                "{path} exists already, and is left as it is: `turnlock status` shows what it is; a lock file's size is \
-                 fixed, so for another one delete it while nobody uses it"
+                "{path} exists already, and is left as it is: `turnlock status` shows what it is; while nobody uses it, \
+                 `turnlock grow` makes it larger, and `turnlock rm` deletes it"
             )
         };
         let mut options = self.creation.options();
@@ -142,15 +142,18 @@ impl Create {
             Err(failed) => Err(format!("{path}: cannot give it its name: {}", failed.error)),
         }
     }
+}
 
-    fn created(&self) -> Result<Created, String> {
-        let status = file::snapshot(&self.file).map_err(|error| error.to_string())?;
-        let meta = match file::descriptor(&self.file) {
-            true => self.file.metadata(),
+impl Created {
+    /// What the file at `path` is by now.
+    pub fn of(path: &Path) -> Result<Self, String> {
+        let status = file::snapshot(path).map_err(|error| error.to_string())?;
+        let meta = match file::descriptor(path) {
+            true => path.metadata(),
             false => status.path.symlink_metadata(),
         };
         let meta = meta.map_err(|error| error.to_string())?;
-        Ok(Created {
+        Ok(Self {
             path: status.path.to_string_lossy().into_owned(),
             participant_capacity: status.participant_capacity,
             lock_capacity: status.lock_capacity,
@@ -161,20 +164,21 @@ impl Create {
             fences: status.fences,
         })
     }
-}
 
-fn in_words(created: &Created) -> String {
-    let group = uzers::get_group_by_gid(created.group)
-        .map_or(created.group.to_string(), |group| escape::text(&group.name().to_string_lossy()));
-    format!(
-        "{}: created, with room for {} participants and {} locks; {} bytes, mode {}, group {group}{}\n",
-        escape::text(&created.path),
-        created.participant_capacity,
-        created.lock_capacity,
-        created.bytes,
-        created.mode,
-        if created.fences == "full" { ", full fences" } else { "" }
-    )
+    /// In a sentence; `done`: what was done to it.
+    pub fn in_words(&self, done: &str) -> String {
+        let group = uzers::get_group_by_gid(self.group)
+            .map_or(self.group.to_string(), |group| escape::text(&group.name().to_string_lossy()));
+        format!(
+            "{}: {done}, with room for {} participants and {} locks; {} bytes, mode {}, group {group}{}\n",
+            escape::text(&self.path),
+            self.participant_capacity,
+            self.lock_capacity,
+            self.bytes,
+            self.mode,
+            if self.fences == "full" { ", full fences" } else { "" }
+        )
+    }
 }
 
 fn octal(text: &str) -> Result<u32, String> {

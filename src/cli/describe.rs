@@ -2,7 +2,7 @@
 
 use super::escape;
 use anstyle::{AnsiColor, Style};
-use std::fmt::Write;
+use std::{fmt::Write, path::Path};
 use turnlock::inspect::{
     Activity, Claim, ClaimMode, Holder, Life, Part, ParticipantStatus, Waiter, WaiterState,
 };
@@ -31,6 +31,16 @@ pub fn who(participant: &ParticipantStatus) -> String {
         text += ", of another PID namespace";
     }
     text + ")"
+}
+
+/// A path as one word of a command line.
+pub fn quoted(path: &Path) -> String {
+    escape::word(&path.to_string_lossy())
+}
+
+/// A process, and which of its threads: "(pid 4711, thread 4712)".
+pub fn process(pid: u32, thread: u32) -> String {
+    if thread == pid { format!("(pid {pid})") } else { format!("(pid {pid}, thread {thread})") }
 }
 
 /// What a holder does: "held for 12 s by make, run by turnlock (pid 4711)". Of a dead one it is known when it entered,

@@ -1,5 +1,7 @@
 //! Exit codes: those of sysexits.h that flock(1) uses, and a few more of the same list.
 
+use turnlock::Error;
+
 /// Something was not as asked for.
 pub const FAILED: u8 = 1;
 /// The command line is wrong.
@@ -12,3 +14,18 @@ pub const NO_FILE: u8 = 66;
 pub const CANNOT_RUN: u8 = 69;
 /// The operating system, or the file under us, failed; or standard output cannot be written to.
 pub const OS: u8 = 71;
+
+/// The code for an error of the library, where a command has none of its own for it.
+pub fn code(error: &Error) -> u8 {
+    match error {
+        Error::InUse { .. } | Error::TimedOut => FAILED,
+        Error::NotRecoverable => NOT_CONSISTENT,
+        Error::System { .. }
+        | Error::NoSpace { .. }
+        | Error::OutOfMemory
+        | Error::ParticipantsFull { .. }
+        | Error::Replaced { .. }
+        | Error::WouldBlock => OS,
+        _ => NO_FILE,
+    }
+}

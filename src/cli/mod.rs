@@ -2,25 +2,34 @@
 
 mod acquire;
 mod asked;
+mod bench;
+mod completions;
 mod create;
 mod demo;
 mod describe;
+mod doctor;
 mod escape;
 mod exit;
 mod failed;
 mod file;
+mod fit;
 mod flock;
+mod grow;
 mod hold;
+mod list;
 mod lock;
 mod print;
 mod processes;
+mod reap;
 mod remove_lock;
 mod reset;
+mod rm;
 mod run;
 mod seconds;
 mod shell;
 mod signals;
 mod status;
+mod terms;
 mod wait_line;
 mod waiting;
 mod wanted;
@@ -49,10 +58,17 @@ enum Command {
     UnlockByDescriptor(hold::UnlockByDescriptor),
     Flock(Box<flock::Flock>),
     Status(status::Status),
+    List(list::List),
+    Doctor(doctor::Doctor),
     Create(create::Create),
+    Grow(grow::Grow),
     Reset(reset::Reset),
+    Reap(reap::Reap),
     RemoveLock(remove_lock::RemoveLock),
+    Rm(rm::Rm),
+    Completions(completions::Completions),
     Demo(demo::Demo),
+    Bench(bench::Bench),
 }
 
 impl Cli {
@@ -94,9 +110,16 @@ pub fn main() -> ExitCode {
         Command::UnlockByDescriptor(unlock) => unlock.run(),
         Command::Flock(flock) => flock.run(),
         Command::Status(status) => status.run(),
+        Command::List(list) => list.run(),
+        Command::Doctor(doctor) => doctor.run(),
         Command::Create(create) => create.run(),
+        Command::Grow(grow) => grow.run(),
         Command::Reset(reset) => reset.run(),
+        Command::Reap(reap) => reap.run(),
         Command::RemoveLock(remove) => remove.run(),
+        Command::Rm(rm) => rm.run(),
+        Command::Completions(completions) => completions.run(),
         Command::Demo(demo) => demo.run(),
+        Command::Bench(bench) => bench.run(),
     }
 }

@@ -25,9 +25,30 @@ pub fn and_end(text: &str, code: u8) -> ExitCode {
 
 /// Prints a result for machines and gives the exit code.
 pub fn json(value: &impl serde::Serialize) -> ExitCode {
+    json_and_end(value, 0)
+}
+
+/// Prints a result for machines and gives the exit code: `code`, or that of a failure to print.
+pub fn json_and_end(value: &impl serde::Serialize, code: u8) -> ExitCode {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => and_end(&format!("{text}\n"), 0),
+        Ok(text) => and_end(&format!("{text}\n"), code),
         Err(error) => fail(exit::FAILED, &error),
+    }
+}
+
+/// Prints one of several results for machines, in a line. Some: nobody wants more, and this is the exit code.
+pub fn json_line(value: &impl serde::Serialize) -> Option<ExitCode> {
+    match serde_json::to_string(value) {
+        Ok(text) => one_of_many(&format!("{text}\n")),
+        Err(error) => Some(fail(exit::FAILED, &error)),
+    }
+}
+
+/// Prints one of several results. Some: nobody wants more, and this is the exit code.
+pub fn one_of_many(text: &str) -> Option<ExitCode> {
+    match write(anstream::stdout().lock(), text) {
+        Ok(()) => None,
+        written => Some(printed(enough_read(written), 0)),
     }
 }
 

@@ -1,8 +1,8 @@
 //! `turnlock remove-lock`: takes a name out of a lock file.
 
-use super::{escape, exit, file, print};
+use super::{escape, exit, file, print, reset::OfALock};
 use std::{path::PathBuf, process::ExitCode};
-use turnlock::{Error, LockFile, Result};
+use turnlock::{LockFile, Result};
 
 /// Remove a named lock that nobody uses, so that there is room for another one
 ///
@@ -16,8 +16,14 @@ EXIT CODES
   64  the command line is wrong
   65  it is closed, since a holder died and nobody repaired its data: see turnlock reset
   66  no such file or lock
-  71  something else went wrong, or standard output cannot be written to")]
+  71  something else went wrong, or standard output cannot be written to
+
+EXAMPLES
+  turnlock remove-lock /run/app/app.lock job-17")]
 pub struct RemoveLock {
+    /// Print which lock is removed as JSON
+    #[arg(long)]
+    json: bool,
     /// The lock file (/dev/fd/N: the one that descriptor N is open on)
     file: PathBuf,
     /// The name of the lock in the file
@@ -28,26 +34,22 @@ impl RemoveLock {
     /// Runs it.
     pub fn run(&self) -> ExitCode {
         match self.try_run() {
-            Ok(()) => {
+            Ok(path) if self.json => {
+                print::json(&OfALock { path: path.to_string_lossy().into_owned(), lock: self.name.clone() })
+            }
+            Ok(_) => {
                 let path = escape::path(&self.file);
                 print::and_end(&format!("{:?} is removed from {path}\n", self.name), 0)
             }
-            Err(error) => print::fail(code(&error), &error),
+            Err(error) => print::fail(exit::code(&error), &error),
         }
     }
 
-    fn try_run(&self) -> Result<()> {
+    fn try_run(&self) -> Result<PathBuf> {
         let mut options = LockFile::options();
         options.must_exist(true).label("turnlock remove-lock");
-        file::open(&options, &self.file)?.remove_lock(&self.name)
-    }
-}
-
-fn code(error: &Error) -> u8 {
-    match error {
-        Error::InUse { .. } => exit::FAILED,
-        Error::NotRecoverable => exit::NOT_CONSISTENT,
-        Error::System { .. } | Error::ParticipantsFull { .. } | Error::Replaced { .. } => exit::OS,
-        _ => exit::NO_FILE,
+        let file = file::open(&options, &self.file)?;
+        file.remove_lock(&self.name)?;
+        Ok(file.path())
     }
 }

@@ -6,7 +6,7 @@ use super::{
     print,
 };
 use std::{path::PathBuf, process::ExitCode, time::Duration};
-use turnlock::{Error, LockFile, Result};
+use turnlock::{LockFile, Result};
 
 /// Open a lock again that is closed because a holder died and nobody repaired its data
 ///
@@ -19,7 +19,11 @@ EXIT CODES
   1  the time limit passed
   64  the command line is wrong
   66  no such file or lock
-  71  something else went wrong, or standard output cannot be written to")]
+  71  something else went wrong, or standard output cannot be written to
+
+EXAMPLES
+  turnlock reset --lock accounts /run/app/app.lock    after the data are repaired
+  turnlock reset --timeout 0.5 app.lock")]
 pub struct Reset {
     /// The name of the lock in the file
     #[arg(long, short = 'l', value_name = "NAME", default_value = "default")]
@@ -27,31 +31,41 @@ pub struct Reset {
     /// Wait at most so long for the turn, in seconds; fractions allowed
     #[arg(long, short = 'w', value_name = "SECONDS", value_parser = super::seconds::seconds, default_value = "10")]
     timeout: Duration,
+    /// Print which lock is open as JSON
+    #[arg(long)]
+    json: bool,
     /// The lock file (/dev/fd/N: the one that descriptor N is open on)
     file: PathBuf,
+}
+
+/// Which lock something was done to.
+#[derive(serde::Serialize)]
+pub struct OfALock {
+    pub path: String,
+    pub lock: String,
 }
 
 impl Reset {
     /// Runs it.
     pub fn run(&self) -> ExitCode {
         match self.try_run() {
-            Ok(()) => {
+            Ok(path) if self.json => {
+                print::json(&OfALock { path: path.to_string_lossy().into_owned(), lock: self.lock.clone() })
+            }
+            Ok(_) => {
                 let path = escape::path(&self.file);
                 print::and_end(&format!("{:?} in {path} is open\n", self.lock), 0)
             }
-            Err(error @ Error::TimedOut) => print::fail(exit::FAILED, &error),
-            Err(error @ (Error::WouldBlock | Error::System { .. } | Error::ParticipantsFull { .. })) => {
-                print::fail(exit::OS, &error)
-            }
-            Err(error) => print::fail(exit::NO_FILE, &error),
+            Err(error) => print::fail(exit::code(&error), &error),
         }
     }
 
-    fn try_run(&self) -> Result<()> {
+    fn try_run(&self) -> Result<PathBuf> {
         let mut options = LockFile::options();
         options.must_exist(true).label("turnlock reset");
         let file = file::open(&options, &self.file)?;
         let options = OpenOptions { must_exist: true, ..OpenOptions::default() };
-        Lock::open(&file, &self.lock, &options)?.reset_for(self.timeout)
+        Lock::open(&file, &self.lock, &options)?.reset_for(self.timeout)?;
+        Ok(file.path())
     }
 }

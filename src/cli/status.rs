@@ -2,94 +2,178 @@
 
 use super::{
     describe::{self, BAD, FAINT, STRONG},
-    escape, exit, file, print,
+    escape, exit, file, fit, print, terms,
 };
 use std::{
     fmt::Write,
+    io::{IsTerminal, stdout},
     path::{Path, PathBuf},
     process::ExitCode,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use turnlock::inspect::{DeadOwner, FileStatus, Life, LockStatus, ParticipantStatus};
 
 /// Show who holds each lock of a file, who waits, and since when
 ///
-/// Only looks: it takes no slot, waits for nobody and changes nothing, so it works while everything is stuck.
+/// Only looks: it takes no slot, waits for nobody and changes nothing, so it works while everything is stuck, and for who may
+/// only read the file.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
   0  shown
   64  the command line is wrong
-  66  the file cannot be read or is not a lock file
+  66  the file cannot be read or is not a lock file, or has no lock of the name that --lock says
   71  standard output cannot be written to; a reader that closes the pipe is no error
 
-A holder's or waiter's line names what it has or wants: shared, so many permits, a range (100-199, both included), the
-beginning of the hash of a key; where it is all of the lock, nothing. --json has the whole: docs/status.md lists its fields.")]
+A line with a dash is a holder, one with a number is in the queue, first the one that is next. Each names what it has or wants:
+shared, so many permits, a range (100-199, both included), the beginning of the hash of a key; where it is all of the lock,
+nothing. Below it stand what the words mean that were used; --terse leaves that out. --json has the whole: docs/status.md lists
+its fields, docs/turnlock.schema.json is their JSON Schema.
+
+EXAMPLES
+  turnlock status /run/app/app.lock
+  turnlock status --lock accounts --watch app.lock    again and again, until Ctrl-C
+  turnlock status --json app.lock | jq -r '.locks[] | select(.holders != []).name'")]
 pub struct Status {
+    /// Only this lock
+    #[arg(long, short = 'l', value_name = "NAME")]
+    lock: Option<String>,
+    /// Show every participant too, not only those at a lock, and what the file is
+    #[arg(long, short = 'a')]
+    all: bool,
+    /// Show it again and again, every second or so often as said; with --json each time in one line
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+        value_parser = super::seconds::seconds)]
+    watch: Option<Duration>,
+    /// Do not say what the words mean
+    #[arg(long, short = 't')]
+    terse: bool,
     /// Print JSON (fencing tokens as decimal strings, since they exceed 2^53)
     #[arg(long)]
     json: bool,
-    /// Show every participant too, not only those at a lock
-    #[arg(long, short = 'a')]
-    all: bool,
     /// The lock file (/dev/fd/N: the one that descriptor N is open on)
     file: PathBuf,
 }
 
+/// What was seen.
+struct Look {
+    /// Of the locks only those that were asked for.
+    status: FileStatus,
+    /// How many locks the file has.
+    locks: usize,
+}
+
+/// Moves the cursor of a terminal to its upper left corner and clears what is below.
+const CLEAR: &str = "\x1b[H\x1b[J";
+
 impl Status {
     /// Runs it.
     pub fn run(&self) -> ExitCode {
-        match file::snapshot(&self.file) {
-            Ok(status) if self.json => print::json(&status),
-            Ok(status) => print::and_end(&text(&status, self.all), 0),
-            Err(error) => print::fail(exit::NO_FILE, &error),
+        let Some(every) = self.watch else {
+            return match self.look() {
+                Ok(look) if self.json => print::json(&look.status),
+                Ok(look) => print::and_end(&self.text(&look, fit::columns()), 0),
+                Err(why) => print::fail(exit::NO_FILE, &why),
+            };
+        };
+        loop {
+            let shown = match self.look() {
+                Ok(look) if self.json => print::json_line(&look.status),
+                Ok(look) => {
+                    let before = if stdout().is_terminal() { CLEAR } else { "" };
+                    print::one_of_many(&format!("{before}{}\n", self.text(&look, fit::columns())))
+                }
+                Err(why) => return print::fail(exit::NO_FILE, &why),
+            };
+            if let Some(code) = shown {
+                return code;
+            }
+            std::thread::sleep(every);
         }
+    }
+
+    /// One look, at what was asked for.
+    fn look(&self) -> Result<Look, String> {
+        let mut status = file::snapshot(&self.file).map_err(|error| error.to_string())?;
+        let locks = status.locks.len();
+        if let Some(name) = &self.lock {
+            status.locks.retain(|lock| lock.name == *name);
+            if status.locks.is_empty() {
+                let path = escape::path(&self.file);
+                return Err(format!(
+                    "{path}: it has no lock called {name:?}: `turnlock list {path}` lists them"
+                ));
+            }
+        }
+        Ok(Look { status, locks })
+    }
+
+    fn text(&self, Look { status, locks }: &Look, columns: usize) -> String {
+        let mut text = in_words(status, *locks, self.all, columns);
+        if !self.terse && self.watch.is_none() {
+            let _ = write!(text, "\n{}", terms::meanings(status, columns));
+        }
+        text
     }
 }
 
-fn text(status: &FileStatus, all: bool) -> String {
-    let mut text = String::new();
-    let _ = write!(text, "{STRONG}{}{STRONG:#}: ", escape::path(&status.path));
+/// What a line goes on with.
+const MORE: &str = "        ";
+
+fn in_words(status: &FileStatus, locks: usize, all: bool, columns: usize) -> String {
+    let mut line = format!("{STRONG}{}{STRONG:#}: ", escape::path(&status.path));
     let dead = status.participants.iter().filter(|participant| participant.life == Life::Dead).count();
     let alive = status.participants.len() - dead;
     let slots = status.participant_capacity;
     let _ = match dead {
-        0 => write!(text, "{alive} of {slots} participant slots, "),
+        0 => write!(line, "{alive} of {slots} participant slots, "),
         dead => write!(
-            text,
+            line,
             "{alive} of {slots} participant slots, {BAD}and {dead} of the dead{BAD:#}, which newcomers may take; "
         ),
     };
-    let _ = writeln!(text, "{} of {} locks", status.locks.len(), status.lock_capacity);
+    let _ = write!(line, "{locks} of {} locks", status.lock_capacity);
+    let mut text = fit::fit(&line, "", MORE, columns);
+    if all {
+        text += &fit::fit(&about_the_file(status), "", MORE, columns);
+    }
     if !status.of_this_boot {
-        let _ = writeln!(
-            text,
-            "nobody has opened it since this computer booted: what stands here is from before, and the next one to \
-             open it clears it"
-        );
+        let before = "nobody has opened it since this computer booted: what stands here is from before, and the next one to \
+                      open it clears it";
+        text += &fit::fit(before, "", MORE, columns);
     }
     for lock in &status.locks {
-        describe_lock(&mut text, lock, &status.path);
+        describe_lock(&mut text, lock, &status.path, columns);
     }
     if all {
         let _ = writeln!(text, "\nparticipants");
         for participant in &status.participants {
-            let _ = writeln!(
-                text,
-                "  slot {:<4} {}{}{FAINT}, kept by a {}{FAINT:#}",
+            let line = format!(
+                "slot {:<4} {}{}{FAINT}, kept by a {}{FAINT:#}",
                 participant.slot,
                 describe::who(participant),
                 describe::life(participant),
                 participant.kept_by
             );
+            text += &fit::fit(&line, "  ", MORE, columns);
         }
     }
     text
 }
 
-fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path) {
-    let _ = write!(
-        text,
-        "\n{STRONG}{}{STRONG:#} {FAINT}({}, {}){FAINT:#}: ",
+fn about_the_file(status: &FileStatus) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let age = describe::span(now.saturating_sub(status.created_unix_seconds) as f64);
+    let fences = match status.fences {
+        "membarrier" => "biases are revoked by membarrier",
+        _ => "biased entries have full fences",
+    };
+    format!("format {}, created {age} ago; {fences}", status.format)
+}
+
+fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path, columns: usize) {
+    let mut line = format!(
+        "{STRONG}{}{STRONG:#} {FAINT}({}, {}){FAINT:#}: ",
         escape::text(&lock.name),
         kind(lock),
         order(lock)
@@ -98,35 +182,39 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path) {
         [holder] if describe::claim(&holder.claim).is_none() => Some(holder),
         _ => None,
     };
-    let _ = match (alone, lock.permits) {
+    line += &match (alone, lock.permits) {
         (Some(holder), _) => {
-            writeln!(text, "{}, fencing token {}", describe::holder(holder), holder.fencing_token)
+            format!("{}, fencing token {}", describe::holder(holder), holder.fencing_token)
         }
         (None, Some(permits)) => {
             let taken: u64 =
                 lock.holders.iter().map(|holder| u64::from(holder.claim.permits.unwrap_or(0))).sum();
-            writeln!(text, "{taken} of {permits} permits taken")
+            format!("{taken} of {permits} permits taken")
         }
-        (None, None) if lock.holders.is_empty() => {
-            writeln!(text, "free, last fencing token {}", lock.fencing_token)
-        }
-        (None, None) => writeln!(text, "{} inside", lock.holders.len()),
+        (None, None) if lock.holders.is_empty() => format!("free, last fencing token {}", lock.fencing_token),
+        (None, None) => format!("{} inside", lock.holders.len()),
     };
+    text.push('\n');
+    *text += &fit::fit(&line, "", MORE, columns);
     // Each on a line of its own; their fencing tokens are in JSON.
     for holder in lock.holders.iter().filter(|_| alone.is_none()) {
-        let _ = writeln!(text, "  - {}", describe::holder(holder));
+        *text += &fit::fit(&describe::holder(holder), "  - ", MORE, columns);
     }
     let one_at_a_time = matches!(lock.kind, "mutex" | "ring");
     for (at, waiter) in lock.queue.iter().enumerate() {
         let has_turn = Some(waiter.participant.slot) == lock.turn_of;
-        let _ = writeln!(text, "  {}. {}", at + 1, describe::waiter(waiter, has_turn));
+        *text += &fit::fit(&describe::waiter(waiter, has_turn), &format!("  {}. ", at + 1), MORE, columns);
         let behind = waiter.blocked_by.filter(|_| !one_at_a_time).and_then(|slot| in_slot(lock, slot));
         let behind = behind.map(|behind| format!("{FAINT}behind{FAINT:#} {}", describe::who(behind)));
         let more: Vec<String> = describe::claim(&waiter.claim).into_iter().chain(behind).collect();
         if !more.is_empty() {
-            let _ = writeln!(text, "     {}", more.join(", "));
+            *text += &fit::fit(&more.join(", "), "     ", MORE, columns);
         }
     }
+    describe_deaths(text, lock, path, columns);
+}
+
+fn describe_deaths(text: &mut String, lock: &LockStatus, path: &Path, columns: usize) {
     let died = |dead: &DeadOwner| {
         format!(
             "{} (pid {}) died holding it, with fencing token {}",
@@ -136,27 +224,30 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path) {
         )
     };
     let dead = lock.previous_owner.as_ref().map(died).unwrap_or_default();
-    let _ = match lock.state {
-        "consistent" => Ok(()),
+    let line = match lock.state {
+        "consistent" => None,
         "inconsistent" if lock.death_policy == "release" => {
-            writeln!(text, "  {BAD}owner dead{BAD:#}: {dead}; the next holder is told")
+            Some(format!("{BAD}owner dead{BAD:#}: {dead}; the next holder is told"))
         }
-        "inconsistent" => writeln!(text, "  {BAD}owner dead{BAD:#}: {dead}; it is not yet marked consistent"),
-        _ => writeln!(
-            text,
-            "  {BAD}not recoverable{BAD:#}: {dead}, and nobody repaired its data. Repair them, then: turnlock reset \
-             --lock {} {}",
-            escape::word(&lock.name),
-            escape::word(&path.to_string_lossy())
-        ),
+        "inconsistent" => Some(format!("{BAD}owner dead{BAD:#}: {dead}; it is not yet marked consistent")),
+        _ => Some(format!(
+            "{BAD}not recoverable{BAD:#}: {dead}, and nobody repaired its data. Repair them, then:"
+        )),
     };
+    if let Some(line) = line {
+        *text += &fit::fit(&line, "  ", MORE, columns);
+    }
+    if lock.state == "not_recoverable" {
+        let (name, path) = (escape::word(&lock.name), describe::quoted(path));
+        let _ = writeln!(text, "    turnlock reset --lock {name} {path}");
+    }
     if !lock.dead_parts.is_empty() {
         let mut parts: Vec<String> =
             lock.dead_parts.iter().take(SHOWN_PARTS).map(|part| describe::part(*part)).collect();
         if lock.dead_parts.len() > SHOWN_PARTS {
             parts.push(format!("{} more", lock.dead_parts.len() - SHOWN_PARTS));
         }
-        let _ = writeln!(text, "    in {}", parts.join(", "));
+        *text += &fit::fit(&format!("in {}", parts.join(", ")), "    ", MORE, columns);
     }
 }
 

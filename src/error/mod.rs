@@ -52,8 +52,8 @@ pub enum Error {
     #[error("the handle was closed before")]
     Closed,
     /// Every participant slot is taken. The message names who has them.
-    #[error("{}: all {slots} participant slots are taken, by {holders}; end one of them, or create a file with more \
-         participants", path.display())]
+    #[error("{}: all {slots} participant slots are taken, by {holders}; end one of them, make the file \
+         larger while nobody uses it (`turnlock grow`), or create a file with more participants", path.display())]
     ParticipantsFull {
         /// The lock file.
         path: PathBuf,
@@ -63,7 +63,8 @@ pub enum Error {
         holders: String,
     },
     /// Every named lock is taken.
-    #[error("{}: all {locks} named locks are taken; use one of them, or create a file with more locks", path.display())]
+    #[error("{}: all {locks} named locks are taken; use one of them, make the file larger while nobody uses it (`turnlock \
+         grow`), or create a file with more locks", path.display())]
     LocksFull {
         /// The lock file.
         path: PathBuf,
@@ -179,7 +180,7 @@ pub enum Error {
     /// The file exists and is smaller than the capacities asked for.
     #[error(
         "{}: the file has room for {has} {what} and {wanted} were asked for: capacities are fixed when the file is \
-         created, so ask for fewer or recreate it while nobody uses it", path.display()
+         created, so ask for fewer, or make it larger while nobody uses it (`turnlock grow`)", path.display()
     )]
     Capacity {
         /// The lock file.

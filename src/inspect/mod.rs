@@ -21,7 +21,7 @@ use crate::os::{
     given,
     liveness_lock::{self, Seen},
     map::Mapping,
-    process,
+    membarrier, process,
 };
 use crate::recovery;
 use crate::sync::Ordering::Relaxed;
@@ -64,6 +64,12 @@ pub fn snapshot(path: impl AsRef<Path>) -> Result<FileStatus> {
 pub fn snapshot_descriptor(descriptor: impl AsFd) -> Result<FileStatus> {
     let given = given::open_given(descriptor.as_fd(), Access::Read)?;
     look_at(given.name, given.file)
+}
+
+/// Returns whether this process may ask the kernel for a memory barrier everywhere (membarrier): without it, it can take part
+/// in a file only if everybody does without ([`FileStatus::fences`] is "full").
+pub fn has_membarrier() -> bool {
+    membarrier::is_there()
 }
 
 fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {

@@ -55,11 +55,11 @@ pub struct LockFile {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct LockFileOptions {
-    participants: u32,
-    locks: u32,
+    pub(super) participants: u32,
+    pub(super) locks: u32,
     mode: Option<u32>,
     group: Option<u32>,
-    label: String,
+    pub(super) label: String,
     must_exist: bool,
     full_fences: bool,
     interrupt: Option<Interrupt>,

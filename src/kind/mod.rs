@@ -17,6 +17,7 @@ mod ring;
 mod rwlock;
 mod rwlock_guard;
 mod semaphore;
+mod upkeep;
 
 pub use acquired::{Acquired, PreviousOwner};
 pub use file::{LockFile, LockFileOptions};
@@ -34,6 +35,7 @@ pub use rwlock::{
 };
 pub use rwlock_guard::{ChangesMode, NotUpgraded, Reading, Upgradable, Writing};
 pub use semaphore::{ParticipantPermits, Permits, Semaphore, SemaphoreKind, SemaphoreOptions};
+pub use upkeep::Reaped;
 
 pub use crate::layout::DeathPolicy;
 

@@ -5,6 +5,7 @@
 
 mod directory;
 mod geometry;
+mod growth;
 mod header;
 mod kinds;
 mod lock;

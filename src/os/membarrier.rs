@@ -32,6 +32,14 @@ pub fn register() -> bool {
     done
 }
 
+/// Returns whether the kernel has what [`register`] wants, and lets this process ask. Registers nothing.
+pub fn is_there() -> bool {
+    // SAFETY: as in `command`.
+    let commands = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_QUERY, 0, 0) };
+    let wanted = [libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED, libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED];
+    commands >= 0 && wanted.into_iter().all(|wanted| commands & libc::c_long::from(wanted) != 0)
+}
+
 /// Has every registered process pass a full barrier, and this thread too.
 pub fn everywhere() -> Result<()> {
     command(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED)

@@ -28,8 +28,11 @@ pub mod memory {
         Ok(())
     }
 }
+#[cfg(feature = "cli")]
+pub mod peers;
 pub mod process;
 pub mod reopen;
+pub mod replace;
 pub mod signals;
 mod system_error;
 pub mod thread_end;

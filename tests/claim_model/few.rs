@@ -1,7 +1,7 @@
 //! Every schedule of a few participants, under loom.
 
 use crate::oracle::get;
-use crate::plan::{BIAS, HOLD, Plan, READ, Then, UPGRADE, Visit, WRITE, permits, range};
+use crate::plan::{BIAS, HOLD, KEEP, Plan, READ, Then, UPGRADE, Visit, WRITE, permits, range};
 use crate::search::all_hold;
 use std::time::Duration;
 use turnlock::acquire::site::Limit;
@@ -100,8 +100,6 @@ fn who_is_passed_over_queues_again() {
         assert!(get(&tally.evictions) > 0, "nobody was passed over");
     }
 }
-
-const KEEP: Visit = WRITE.retains();
 
 fn comes_in_by_its_place(preemptions: usize, again: Visit, other: Visit) {
     let plans = Plan::rwlock(&[&[KEEP, again], &[other]]).in_each_slot();

@@ -103,7 +103,13 @@ impl Fixture {
 
     /// What `status` prints for people.
     fn status_text(&self) -> String {
-        text(&self.command("status", &[], &[]).output().unwrap())
+        self.status_text_with(&[])
+    }
+
+    /// Likewise, with options; each line as it would be on a screen without end.
+    fn status_text_with(&self, options: &[&str]) -> String {
+        let printed = text(&limit::output(&mut self.command("status", options, &[])).unwrap());
+        printed.replace("\n        ", " ")
     }
 }
 
@@ -289,7 +295,7 @@ fn status_shows_the_holder_and_the_queue_in_order() {
         lock["queue"].as_array().unwrap().iter().map(|entry| entry["label"].as_str()).collect();
     assert_eq!(queue, [Some("waiter 1"), Some("waiter 2"), Some("waiter 3")]);
     signal("STOP", holder.id());
-    let plain = || text(&limit::output(&mut fixture.command("status", &["--all"], &[])).unwrap());
+    let plain = || fixture.status_text_with(&["--all"]);
     // A signal is sent before it has come.
     until("it is stopped", || plain().contains("stopped"));
     let plain = plain();
@@ -315,8 +321,8 @@ fn reset_opens_a_lock_that_is_not_recoverable() {
     assert_eq!(closed.status.code(), Some(65), "{}", errors(&closed));
     assert!(errors(&closed).contains("turnlock reset"), "{}", errors(&closed));
     assert_eq!(fixture.status()["locks"][0]["state"], "not_recoverable");
-    let plain = limit::output(&mut fixture.command("status", &[], &[])).unwrap();
-    assert!(text(&plain).contains("turnlock reset --lock default"), "{}", text(&plain));
+    let plain = fixture.status_text();
+    assert!(plain.contains("\n    turnlock reset --lock default "), "{plain}");
     assert!(limit::status(&mut fixture.command("reset", &[], &[])).unwrap().success());
     assert_eq!(fixture.run(&[], &["true"]).status.code(), Some(0));
 }
@@ -329,7 +335,7 @@ fn the_creator_of_a_lock_says_how_patient_its_waiters_are() {
         assert!(fixture.run(&["--lock", lock, "--patience", patience], &["true"]).status.success());
     }
     assert!(fixture.run(&["--lock", "usual"], &["true"]).status.success());
-    let status = text(&limit::output(&mut fixture.command("status", &[], &[])).unwrap());
+    let status = fixture.status_text();
     for line in ["strict (mutex, bakery, strict order, ", "patient (mutex, bakery, patience 250 ms, "] {
         assert!(status.contains(line), "{status}");
     }
@@ -357,7 +363,7 @@ fn a_ring_is_created_by_its_algorithm_and_used_by_its_name() {
         let named = ["--lock", lock];
         assert!(fixture.run(&[&named[..], algorithm].concat(), &["true"]).status.success());
         assert!(fixture.run(&named, &["true"]).status.success(), "whichever it is");
-        let status = text(&limit::output(&mut fixture.command("status", &[], &[])).unwrap());
+        let status = fixture.status_text();
         assert!(status.contains(shown), "{status}");
         // One that died inside, and nobody repaired: closed, and opened by a reset as any lock.
         assert_eq!(fixture.run(&named, &["sh", "-c", "kill -9 $$"]).status.code(), Some(137));

@@ -101,7 +101,7 @@ fn names_and_labels_cannot_write_to_the_terminal() {
     let fixture = Fixture::new();
     let hostile = ["--lock", HOSTILE, "--label", HOSTILE];
     let (mut holder, _output) = fixture.hold(&hostile, "echo inside; sleep 60");
-    let status = text(&fixture.command("status", &["--all"], &[]).output().unwrap());
+    let status = fixture.status_text_with(&["--all"]);
     assert!(harmless(&status), "{status:?}");
     assert!(status.contains(&format!("\n{ESCAPED} (mutex, bakery")), "{status}");
     assert!(status.contains(&format!(" by {ESCAPED}, run by turnlock (pid {})", holder.id())), "{status}");

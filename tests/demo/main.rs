@@ -110,6 +110,28 @@ fn a_binding_that_does_not_stand_ready_is_left_out_with_what_to_do() {
     assert!(why("counter.js").contains("npm"), "{}", why("counter.js"));
 }
 
+/// As `cargo install` leaves the command.
+#[test]
+fn a_command_that_came_alone_shows_what_is_inside_it() {
+    let away = tempfile::tempdir().unwrap();
+    let folder = away.path().join("bin");
+    std::fs::create_dir(&folder).unwrap();
+    let this = folder.join("turnlock");
+    // By another process: what this one has open for writing, a child that another test starts would have too.
+    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_turnlock")).arg(&this).status().unwrap().success());
+    let output = limit::output(Command::new(&this).args(["demo", "--json", "--turns", "400"])).unwrap();
+    let verdict = verdict(&output);
+    assert!(output.status.success(), "{verdict:#}");
+    let names = |of: &str| -> Vec<String> {
+        let all = verdict[of].as_array().unwrap().iter();
+        all.map(|one| one["program"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("programs"), ["counter.sh", "counter.rs"]);
+    assert_eq!(names("left_out").len(), 6);
+    assert!(verdict["left_out"][0]["why"].as_str().unwrap().contains("--library"), "{verdict:#}");
+    assert_eq!(verdict["owner_dead"]["label"], "counter.rs");
+}
+
 #[test]
 fn no_library_no_demo_and_what_to_do() {
     let output = demo(&["--library", "/no/such/folder"]);

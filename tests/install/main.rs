@@ -1,6 +1,8 @@
 //! `install.sh`, into a scratch prefix: what it writes down is right from everywhere, and what it says to do works.
 #![cfg(all(feature = "cli", not(any(loom, shuttle))))]
 
+mod cargo_c;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -135,6 +137,9 @@ fn every_function_has_a_manual_page() {
     let page =
         |name: &str| fs::read_to_string(manual.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert!(page("man1/turnlock.1").contains(".SH TURNLOCK RUN\n"));
+    for command in ["run", "status", "remove-lock"] {
+        assert_eq!(page(&format!("man1/turnlock-{command}.1")), page("man1/turnlock.1"));
+    }
     let header = fs::read_to_string(folder.path().join("prefix/include/turnlock.h")).unwrap();
     let functions = header.lines().filter_map(|line| {
         let name = line.split_once('(')?.0.rsplit([' ', '*']).next()?;
@@ -146,6 +151,36 @@ fn every_function_has_a_manual_page() {
         seen += 1;
     }
     assert!(seen > 20, "the search found only {seen} functions");
+}
+
+#[test]
+fn shells_find_what_they_complete_by_and_the_demo_finds_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().canonicalize().unwrap();
+    built_folder(&here);
+    let output = install(&here, &["moved-from"], &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // Away from everything that cargo built: what is installed stands alone.
+    fs::rename(here.join("moved-from"), here.join("prefix")).unwrap();
+    fs::remove_dir_all(here.join("built")).unwrap();
+    let share = here.join("prefix/share");
+    for (file, says) in [
+        ("bash-completion/completions/turnlock", "complete -F _turnlock"),
+        ("zsh/site-functions/_turnlock", "#compdef turnlock"),
+        ("fish/vendor_completions.d/turnlock.fish", "complete -c turnlock"),
+    ] {
+        assert!(fs::read_to_string(share.join(file)).unwrap().contains(says), "{file}");
+    }
+    let mut demo = Command::new(here.join("prefix/bin/turnlock"));
+    demo.args(["demo", "--json", "--turns", "400"]).current_dir("/").env_remove("LD_LIBRARY_PATH");
+    let demo = limit::output(&mut demo).unwrap();
+    let story = text(&demo.stderr);
+    assert!(demo.status.success(), "{}{story}", text(&demo.stdout));
+    let verdict: serde_json::Value = serde_json::from_slice(&demo.stdout).unwrap();
+    assert_eq!(verdict["in_order"], true, "{verdict:#}");
+    let programs: Vec<&str> =
+        verdict["programs"].as_array().unwrap().iter().filter_map(|one| one["program"].as_str()).collect();
+    assert!(programs.contains(&"counter.c") && programs.contains(&"counter.py"), "{programs:?}");
 }
 
 #[test]

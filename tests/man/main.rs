@@ -38,11 +38,11 @@ fn command_page() -> String {
     page.section("Description").code(rest.trim());
     let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     // A description that goes on in another line is further in than a name.
-    for line in commands.lines().filter(|line| !line.starts_with("   ")) {
-        let name = line.split_whitespace().next().unwrap();
-        if name != "help" {
-            page.section(&format!("turnlock {name}")).code(printed(&[name, "--help"]).trim());
-        }
+    let lines = commands.lines().filter(|line| !line.starts_with("   "));
+    let names: Vec<&str> = lines.map(|line| line.split_whitespace().next().unwrap()).collect();
+    for name in names.iter().filter(|name| **name != "help") {
+        page.links([format!("turnlock-{name}").as_str()].into_iter());
+        page.section(&format!("turnlock {name}")).code(printed(&[name, "--help"]).trim());
     }
     page.section("See also").paragraph("turnlock(3), flock(1)");
     page.text()

@@ -6,22 +6,36 @@ use std::{
     time::SystemTime,
 };
 
-const NAMES: [&str; 2] = ["libturnlock.so", "libturnlock.so.1"];
+const NAME: &str = "libturnlock.so";
+/// Its name where only what programs run with is installed.
+const SONAME: &str = "libturnlock.so.3";
 
 /// The library, as an absolute path: the one given (a file, or the folder it is in), or the one that came with this
-/// command.
-pub fn find(given: Option<&Path>) -> Result<PathBuf, String> {
+/// command. Nothing: the command came alone, as `cargo install` leaves it.
+pub fn find(given: Option<&Path>) -> Result<Option<PathBuf>, String> {
     let found = match given {
-        Some(path) if path.is_dir() => in_folder(path)
-            .ok_or_else(|| format!("{}: there is no {} in this folder", path.display(), NAMES[0]))?,
+        Some(path) if path.is_dir() => {
+            in_folder(path).ok_or_else(|| format!("{}: there is no {NAME} in this folder", path.display()))?
+        }
         Some(path) if path.is_file() => path.into(),
         Some(path) => return Err(format!("{}: no such file", path.display())),
-        None => beside_this_command()?,
+        None => match beside_this_command()? {
+            Some(found) => found,
+            None => return Ok(None),
+        },
     };
-    found.canonicalize().map_err(|error| format!("{}: {error}", found.display()))
+    found.canonicalize().map(Some).map_err(|error| format!("{}: {error}", found.display()))
 }
 
-fn beside_this_command() -> Result<PathBuf, String> {
+/// Why a program is left out that loads the library, where there is none.
+pub fn missing() -> String {
+    format!(
+        "it loads {NAME}, which is not beside this command: say where it is with --library PATH. In turnlock's sources, \
+         install.sh installs it, and cargo build --release makes it"
+    )
+}
+
+fn beside_this_command() -> Result<Option<PathBuf>, String> {
     let command =
         std::env::current_exe().map_err(|error| format!("cannot tell where this command is: {error}"))?;
     let folder = command.parent().unwrap_or(Path::new("/"));
@@ -31,16 +45,7 @@ fn beside_this_command() -> Result<PathBuf, String> {
         // As it is installed.
         vec![folder.join("../lib"), folder.join("../lib64"), folder.join(format!("../lib/{ARCH}-linux-gnu"))],
     ];
-    places.iter().find_map(|folders| newest(folders)).ok_or_else(|| {
-        let looked: Vec<String> =
-            places.iter().flatten().map(|place| format!("\n  {}", place.display())).collect();
-        format!(
-            "cannot find {}, which the C, C++ and Python programs need. Looked in{}\nSay where it is with --library \
-             PATH. In the sources, `cargo build --release` makes it, and the command beside it finds it.",
-            NAMES[0],
-            looked.concat()
-        )
-    })
+    Ok(places.iter().find_map(|folders| newest(folders)))
 }
 
 fn newest(folders: &[PathBuf]) -> Option<PathBuf> {
@@ -51,5 +56,13 @@ fn newest(folders: &[PathBuf]) -> Option<PathBuf> {
 }
 
 fn in_folder(folder: &Path) -> Option<PathBuf> {
-    NAMES.iter().map(|name| folder.join(name)).find(|path| path.is_file())
+    [NAME, SONAME].map(|name| folder.join(name)).into_iter().find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_soname_is_of_this_abi() {
+        assert_eq!(super::SONAME, format!("libturnlock.so.{}", turnlock::capi::TURNLOCK_ABI_VERSION));
+    }
 }

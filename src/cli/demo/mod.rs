@@ -46,6 +46,9 @@ use std::{path::PathBuf, process::ExitCode, sync::mpsc};
 /// updates. Half-way through one of its turns a program is killed with kill -9; the next in the queue gets the lock, is
 /// told who died, and repairs the counter. Then everything is checked.
 ///
+/// The programs load the library that was installed or built with this command. Where it came alone, those take part that are
+/// inside it: the one in Rust, and the shell's.
+///
 /// Takes a few seconds, and installs nothing. A program that lacks something is left out, and the demo says what.
 /// Everything happens in a temporary folder (TMPDIR says where, CC and CXX name the compilers).
 #[derive(clap::Args)]
@@ -76,7 +79,7 @@ pub struct Demo {
     /// Give each program a lock of its own, so that nothing keeps them apart: the verdict must find the damage
     #[arg(long)]
     separate_locks: bool,
-    /// The libturnlock.so to use, or the folder it is in; if not said, the one that came with this command
+    /// The libturnlock.so to use, or the folder it is in; if not said, the one that came with this command, if one did
     #[arg(long, value_name = "PATH")]
     library: Option<PathBuf>,
     /// Keep the folder with the sources and programs of the examples, the counter and the journal
@@ -135,9 +138,9 @@ impl Demo {
         folder.disable_cleanup(self.keep);
 
         let narrator = Narrator::new(self.json);
-        narrator.opening(folder.path(), &library);
+        narrator.opening(folder.path(), library.as_deref());
         narrator.busy("compiling");
-        let built = programs::build_all(folder.path(), &library);
+        let built = programs::build_all(folder.path(), library.as_deref());
         if let Ok(player::Event::Signal(signal)) = events.try_recv() {
             return Err(NoVerdict::Interrupted(signal));
         }

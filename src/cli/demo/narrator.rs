@@ -64,14 +64,14 @@ impl Narrator {
     }
 
     /// What this is about.
-    pub fn opening(&self, folder: &Path, library: &Path) {
+    pub fn opening(&self, folder: &Path, library: Option<&Path>) {
         self.line(&format!(
             "{STRONG}turnlock demo{STRONG:#}: programs in several languages add to one counter in a plain file.\n\
              A turn: read the counter, add a line to the journal, write the counter + 1.\n\
              Only the lock keeps them from losing updates. One of them will be killed inside.\n\n\
              {FAINT}folder   {}\nlibrary  {}{FAINT:#}\n",
             escape::path(folder),
-            escape::path(library)
+            library.map_or("none beside this command".into(), escape::path)
         ));
     }
 

@@ -3,7 +3,7 @@
 
 use super::{
     bindings::{Bindings, Start},
-    limit,
+    library, limit,
 };
 use std::{
     env,
@@ -105,7 +105,7 @@ enum Failure {
 }
 
 /// Writes the sources into `folder` and makes every program ready, all at the same time.
-pub fn build_all(folder: &Path, library: &Path) -> Result<(Vec<Built>, Vec<LeftOut>), String> {
+pub fn build_all(folder: &Path, library: Option<&Path>) -> Result<(Vec<Built>, Vec<LeftOut>), String> {
     for (name, text) in [
         ("turnlock.h", include_str!("../../../include/turnlock.h")),
         (Language::C.file(), include_str!("../../../examples/counter.c")),
@@ -143,22 +143,14 @@ pub fn build_all(folder: &Path, library: &Path) -> Result<(Vec<Built>, Vec<LeftO
 #[derive(Clone, Copy)]
 struct Workshop<'a> {
     folder: &'a Path,
-    library: &'a Path,
+    library: Option<&'a Path>,
     this: &'a Path,
 }
 
 impl Workshop<'_> {
     fn build(self, language: Language) -> Result<Built, Failure> {
-        let Self { folder, library, this } = self;
-        let bindings = Bindings { folder, library, this };
-        let source = folder.join(language.file());
+        let source = self.folder.join(language.file());
         match language {
-            Language::C => self.compile(language, "CC", &["cc", "gcc", "clang"], "c", "-std=c99"),
-            Language::Cpp => self.compile(language, "CXX", &["c++", "g++", "clang++"], "c++", "-std=c++17"),
-            Language::Python => {
-                let (python, version) = find_python()?;
-                Ok(self.built(language, format!("Python {version}"), python, vec![source.into()]))
-            }
             Language::Shell => match limit::output(Command::new("sh").args(["-c", ":"])) {
                 Ok(done) if done.status.success() => {
                     Ok(self.built(language, "sh and turnlock run".into(), "sh".into(), vec![source.into()]))
@@ -170,14 +162,33 @@ impl Workshop<'_> {
                 let arguments = ["demo", "--take-part"].map(OsString::from).to_vec();
                 Ok(self.built(language, "inside this command".into(), self.this.into(), arguments))
             }
+            _ => {
+                let library = self.library.ok_or_else(|| Failure::Missing(library::missing()))?;
+                self.build_with(library, language, source)
+            }
+        }
+    }
+
+    /// One that loads the library.
+    fn build_with(self, library: &Path, language: Language, source: PathBuf) -> Result<Built, Failure> {
+        let bindings = Bindings { folder: self.folder, library, this: self.this };
+        match language {
+            Language::C => self.compile(language, library, "CC", &["cc", "gcc", "clang"]),
+            Language::Cpp => self.compile(language, library, "CXX", &["c++", "g++", "clang++"]),
+            Language::Python => {
+                let (python, version) = find_python()?;
+                Ok(self.built(language, format!("Python {version}"), python, vec![source.into()]))
+            }
             Language::Node => self.ready(language, bindings.node()),
             Language::Go => self.ready(language, bindings.go()),
             Language::Java => self.ready(language, bindings.java()),
+            Language::Shell | Language::Rust => self.build(language),
         }
     }
 
     fn built(self, language: Language, how: String, program: PathBuf, arguments: Vec<OsString>) -> Built {
-        let environment = vec![("TURNLOCK_LIBRARY", self.library.into()), ("TURNLOCK", self.this.into())];
+        let library = self.library.map(|library| ("TURNLOCK_LIBRARY", library.into()));
+        let environment = library.into_iter().chain([("TURNLOCK", self.this.into())]).collect();
         Built { language, how, program, arguments, environment }
     }
 
@@ -192,18 +203,21 @@ impl Workshop<'_> {
     fn compile(
         self,
         language: Language,
+        library: &Path,
         variable: &str,
         usual: &[&str],
-        dialect: &str,
-        standard: &str,
     ) -> Result<Built, Failure> {
+        let (dialect, standard) = match language {
+            Language::C => ("c", "-std=c99"),
+            _ => ("c++", "-std=c++17"),
+        };
         let program = self.folder.join(language.file().replace('.', "-"));
         let compile = |compiler: &mut Command| {
             // The library by its full path, and its folder as the place to load it from.
             compiler.args([standard, "-O2", "-Wall", "-Wextra", "-Wpedantic", "-I"]).arg(self.folder);
-            compiler.arg(self.folder.join(language.file())).arg("-o").arg(&program).arg(self.library);
+            compiler.arg(self.folder.join(language.file())).arg("-o").arg(&program).arg(library);
             compiler.args(["-Xlinker", "-rpath", "-Xlinker"]);
-            compiler.arg(self.library.parent().unwrap_or(Path::new("/")));
+            compiler.arg(library.parent().unwrap_or(Path::new("/")));
             limit::output(compiler)
         };
         let (name, done) = first_that_starts(variable, usual, compile).map_err(Failure::Missing)?;

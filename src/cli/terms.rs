@@ -1,0 +1,140 @@
+//! What the words of `turnlock status` mean, for those that it has just used.
+
+use super::describe::FAINT;
+use super::fit;
+use turnlock::inspect::{
+    Activity, ClaimMode, FileStatus, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState,
+};
+
+/// A word, what it means, and whether it was used.
+struct Term {
+    word: &'static str,
+    meaning: &'static str,
+    is_used: fn(&FileStatus) -> bool,
+}
+
+const TERMS: [Term; 18] = [
+    Term {
+        word: "slot",
+        meaning: "a place for one that takes part, a thread as a rule, from its first lock to its end",
+        is_used: |_| true,
+    },
+    Term {
+        word: "fencing token",
+        meaning: "a number that is larger with each acquisition: what comes with a smaller one is late",
+        is_used: |file| any(file, |_| true),
+    },
+    Term {
+        word: "patience",
+        meaning: "for so long one that waits lets others pass; from then on it is first come first served",
+        is_used: |file| any(file, |lock| lock.kind != "ring" && lock.patience_seconds > 0.0),
+    },
+    Term {
+        word: "strict order",
+        meaning: "first come first served from the start",
+        is_used: |file| any(file, |lock| lock.kind != "ring" && lock.patience_seconds == 0.0),
+    },
+    Term {
+        word: "in turn",
+        meaning: "who had it gets it again after everybody else who wants it",
+        is_used: |file| any(file, |lock| lock.kind == "ring"),
+    },
+    Term {
+        word: "recursive",
+        meaning: "a thread that has it may take it again",
+        is_used: |file| any(file, |lock| lock.recursive),
+    },
+    Term {
+        word: "a death releases it",
+        meaning: "when a holder dies the next one is told, and nothing has to be repaired",
+        is_used: |file| any(file, |lock| lock.death_policy == "release" && lock.permits.is_none()),
+    },
+    Term {
+        word: "biased to readers",
+        meaning: "who has read before enters again without asking anyone",
+        is_used: |file| any(file, |lock| lock.biased_to_readers),
+    },
+    Term {
+        word: "shared",
+        meaning: "held beside others that read; upgradable: likewise, and it may become exclusive",
+        is_used: |file| any_mode(file, |mode| mode != ClaimMode::Exclusive),
+    },
+    Term {
+        word: "standing by",
+        meaning: "it waits, has patience left, and lets others pass",
+        is_used: |file| any_waiter(file, |waiter| waiter.state == WaiterState::StandingBy),
+    },
+    Term {
+        word: "standing",
+        meaning: "in a ring for good: the turn waits for it",
+        is_used: |file| any_waiter(file, |waiter| waiter.takes_part == Some("standing")),
+    },
+    Term {
+        word: "behind",
+        meaning: "the first of those that stand in its way",
+        is_used: |file| {
+            let in_parts = |lock: &LockStatus| !matches!(lock.kind, "mutex" | "ring");
+            any(file, |lock| in_parts(lock) && lock.queue.iter().any(|waiter| waiter.blocked_by.is_some()))
+        },
+    },
+    Term {
+        word: "passed over",
+        meaning: "it did not come when its turn came (stopped, or without a processor)",
+        is_used: |file| any_waiter(file, |waiter| waiter.activity == Activity::PassedOver),
+    },
+    Term {
+        word: "dead",
+        meaning: "its process or thread is gone; who has to wait for it removes it, and so does turnlock reap",
+        is_used: |file| any_participant(file, |one| one.life == Life::Dead),
+    },
+    Term {
+        word: "stopped",
+        meaning: "by Ctrl-Z, SIGSTOP or a debugger; what it holds stays held until it goes on",
+        is_used: |file| any_participant(file, |one| one.life == Life::Stopped),
+    },
+    Term {
+        word: "sees no deaths",
+        meaning: "it waits for a dead one too, until somebody else finds out",
+        is_used: |file| any_participant(file, |one| one.blind),
+    },
+    Term {
+        word: "owner dead",
+        meaning: "a holder died inside: the data may be half-done, and whoever is next is told",
+        is_used: |file| any(file, |lock| lock.state == "inconsistent"),
+    },
+    Term {
+        word: "not recoverable",
+        meaning: "closed for everyone until a reset",
+        is_used: |file| any(file, |lock| lock.state == "not_recoverable"),
+    },
+];
+
+fn any(file: &FileStatus, is: impl Fn(&LockStatus) -> bool) -> bool {
+    file.locks.iter().any(is)
+}
+
+fn any_waiter(file: &FileStatus, is: impl Fn(&Waiter) -> bool) -> bool {
+    file.locks.iter().flat_map(|lock| &lock.queue).any(is)
+}
+
+fn any_mode(file: &FileStatus, is: impl Fn(ClaimMode) -> bool) -> bool {
+    let holders = file.locks.iter().flat_map(|lock| &lock.holders);
+    // Everybody has permits beside others; that says so by itself.
+    let of_modes = |claim: &turnlock::inspect::Claim| claim.permits.is_none() && is(claim.mode);
+    holders.map(|holder: &Holder| holder.claim).any(|claim| of_modes(&claim))
+        || any_waiter(file, |waiter| of_modes(&waiter.claim))
+}
+
+fn any_participant(file: &FileStatus, is: impl Fn(&ParticipantStatus) -> bool) -> bool {
+    let holders = file.locks.iter().flat_map(|lock| &lock.holders).map(|holder| &holder.participant);
+    holders.chain(&file.participants).any(&is) || any_waiter(file, |waiter| is(&waiter.participant))
+}
+
+/// The meanings, each in a line.
+pub fn meanings(file: &FileStatus, columns: usize) -> String {
+    let mut text = String::new();
+    for Term { word, meaning, .. } in TERMS.iter().filter(|term| (term.is_used)(file)) {
+        text += &fit::fit(&format!("{FAINT}{word}: {meaning}{FAINT:#}"), "  ", "    ", columns);
+    }
+    text
+}

@@ -1,0 +1,192 @@
+//! Upkeep of a lock file: removing its dead participants, making it larger, deleting it.
+
+use super::{
+    directory::names_of,
+    file::{LockFile, LockFileOptions},
+};
+use crate::algorithm::ring::Rule;
+use crate::attach::{open_file::OpenFile, thread::with_thread_attachment};
+use crate::error::{Error, Result};
+use crate::layout::{Geometry, SlotState};
+use crate::os::{
+    file::Permissions,
+    liveness_lock::{Probe, Seen},
+    memory,
+};
+use crate::recovery;
+use crate::sync::Ordering::{Acquire, Relaxed};
+use std::{path::Path, sync::Arc};
+
+/// A dead participant that was removed from a lock file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reaped {
+    /// Its slot.
+    pub slot: usize,
+    /// What it called itself.
+    pub label: String,
+    /// Its process, as its own PID namespace numbered it.
+    pub pid: u32,
+    /// Its thread, likewise.
+    pub thread: u32,
+}
+
+impl LockFile {
+    /// Removes every participant that is dead, as the next one who has to wait for it would: what it held passes on, with
+    /// the owner-dead notice. Whoever is alive is left alone, and nobody is waited for.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+    /// assert!(file.reap()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ParticipantsFull`] (it takes a slot meanwhile), [`Error::Damaged`], [`Error::Replaced`],
+    /// [`Error::FileSystem`].
+    pub fn reap(&self) -> Result<Vec<Reaped>> {
+        let file = &self.file.open;
+        memory::check()?;
+        if !file.is_intact() {
+            return Err(file.not_intact());
+        }
+        let mut dead = dead_participants(file);
+        with_thread_attachment(file, |attachment| {
+            let probe = Probe::new(file.reopen(), attachment.slot);
+            let mut failed = None;
+            // Whoever attached just now may have taken a dead one's slot, and finished what it left.
+            dead.retain(|one| {
+                one.slot == attachment.slot
+                    || recovery::reap(file.view(), &probe, one.slot).unwrap_or_else(|error| {
+                        failed.get_or_insert(error);
+                        false
+                    })
+            });
+            file.lower_bound(attachment.slot);
+            failed.map_or(Ok(()), Err)
+        })?;
+        Ok(dead)
+    }
+
+    /// Deletes the lock file at `path`, if nobody takes part in it. No program does so while it is used: two files are two
+    /// locks. A program that has it open, and no participant in it, is told when it locks next ([`Error::Replaced`]).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("app.lock");
+    /// let file = turnlock::LockFile::open(&path)?;
+    /// let task = file.participant()?;
+    /// assert!(matches!(turnlock::LockFile::remove(&path), Err(turnlock::Error::InUse { .. })));
+    /// drop(task);
+    /// turnlock::LockFile::remove(&path)?;
+    /// assert!(!path.exists());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InUse`], whoever takes part, this thread included; and as [`LockFileOptions::open`] with
+    /// [`LockFileOptions::must_exist`].
+    pub fn remove(path: impl AsRef<Path>) -> Result<()> {
+        existing(path.as_ref(), "")?.remove()
+    }
+}
+
+impl LockFileOptions {
+    /// Puts a larger file in the place of the one at `path`, which holds what that one holds: its locks with their kinds,
+    /// fencing tokens and what is known of deaths, its owner, group and mode. As large as these options say; what they do
+    /// not say stays as it is. Nothing is made smaller.
+    ///
+    /// Refused while anybody takes part. Killed at any moment, it leaves the old file as it was or the new one whole. A
+    /// program that has the old one open, and no participant in it, is told when it locks next ([`Error::Replaced`]), and
+    /// opens the path again. Who wants to take part meanwhile waits for it; if that takes longer than a third of a second
+    /// (a large file on a slow disk), it gets [`Error::ParticipantsFull`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("app.lock");
+    /// drop(turnlock::LockFile::options().locks(4).open(&path)?);
+    /// let file = turnlock::LockFile::options().locks(400).grow(&path)?;
+    /// assert_eq!((file.locks(), file.participants()), (400, 128));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InUse`]: somebody takes part, this thread included, or the file has several names.
+    /// [`Error::InvalidArgument`]: it is larger already; or it has a sum ring whose step would not be coprime to the new
+    /// number of participants. [`Error::NoSpace`]; and as [`LockFileOptions::open`] with [`LockFileOptions::must_exist`].
+    pub fn grow(&self, path: impl AsRef<Path>) -> Result<LockFile> {
+        let (participants, locks) = (self.participants, self.locks);
+        let file = existing(path.as_ref(), &self.label)?;
+        let now = file.geometry();
+        let or = |asked: u32, has: u32| if asked == 0 { has } else { asked };
+        let (participants, locks) = (or(participants, now.participants()), or(locks, now.locks()));
+        let refused = |why: String| Err(Error::InvalidArgument(why));
+        let (shown, has) = (path.as_ref().display(), (now.participants(), now.locks()));
+        if participants < has.0 || locks < has.1 {
+            return refused(format!(
+                "{shown}: it has room for {} participants and {} locks, and a lock file is not made smaller: ask for as many \
+                 at least",
+                has.0, has.1
+            ));
+        }
+        if (participants, locks) == has {
+            return refused(format!(
+                "{shown}: it has room for {participants} participants and {locks} locks already: ask for more of either"
+            ));
+        }
+        let Some(larger) = Geometry::new(participants, locks) else {
+            return refused(format!(
+                "{shown}: {participants} participants and {locks} locks were asked for: a file has 1 to {} participants and 1 \
+                 to {} locks",
+                crate::layout::MAX_PARTICIPANTS,
+                crate::layout::MAX_LOCKS
+            ));
+        };
+        check_steps(&file, participants)?;
+        file.grow(larger)?;
+        // Its handles are of a file that is gone; whoever has others of it goes on in the new one.
+        drop(file);
+        let mut options = self.clone();
+        options.must_exist(true).open(path)
+    }
+}
+
+/// The file at `path`, as it is.
+fn existing(path: &Path, label: &str) -> Result<Arc<OpenFile>> {
+    let Some(any) = Geometry::new(1, 1) else {
+        return Err(Error::Internal("no file has one participant and one lock".into()));
+    };
+    OpenFile::open_or_create(path, any, false, Permissions { mode: 0o600, group: None }, label)
+}
+
+/// Checks that the turn of every sum ring would reach everybody among so many participants.
+fn check_steps(file: &OpenFile, participants: u32) -> Result<()> {
+    for ring in names_of(file.view()) {
+        if let Some(Rule::Sum { step }) = ring.rule()
+            && !Rule::step_is_sound(step, participants as usize)
+        {
+            return Err(Error::InvalidArgument(format!(
+                "its ring {:?} has step {step}, and would leave out some of {participants} participants: ask for a number of \
+                 participants that has no divisor in common with {step}, or remove that ring",
+                ring.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Those whose byte lock is gone.
+fn dead_participants(file: &OpenFile) -> Vec<Reaped> {
+    let (view, probe) = (file.view(), Probe::new(file.reopen(), 0));
+    let records = view.slots()[..view.slots_bound()].iter().enumerate();
+    let taken = records.filter(|(_, record)| record.state.load(Acquire) != SlotState::Free as u32);
+    let dead = taken.filter(|(slot, _)| probe.look(*slot).0 == Seen::Dead);
+    dead.map(|(slot, record)| Reaped {
+        slot,
+        label: record.label.get(),
+        pid: record.pid.load(Relaxed),
+        thread: record.tid.load(Relaxed),
+    })
+    .collect()
+}

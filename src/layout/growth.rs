@@ -1,0 +1,85 @@
+//! Where what a file holds lies in a larger one.
+
+use super::{Cell, Geometry, PREFIX_BYTES};
+use std::{mem::size_of, ops::Range};
+
+/// A stretch of a file, and where it begins in a larger one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Where it lies.
+    pub from: Range<u64>,
+    /// Where it begins in the larger one.
+    pub to: u64,
+}
+
+impl Geometry {
+    /// Every stretch of a file of this shape that anybody may have written, with its place in one of the shape `larger`:
+    /// all of the header but its constant part, the first `locks` directory entries and their regions, the records of the
+    /// first `slots` slots.
+    pub fn moved_into(self, larger: Geometry, locks: usize, slots: usize) -> impl Iterator<Item = Moved> {
+        let moved = |from: Range<u64>, to: u64| Moved { from, to };
+        let header = PREFIX_BYTES as u64..Self::HEADER_BYTES as u64;
+        let tables = [
+            moved(header, PREFIX_BYTES as u64),
+            moved(self.bytes_of_entries(0..locks), larger.bytes_of_entries(0..1).start),
+            moved(self.bytes_of_slots(0..slots), larger.bytes_of_slots(0..1).start),
+        ];
+        tables.into_iter().chain((0..=locks).flat_map(move |region| self.region_moved_into(larger, region)))
+    }
+
+    /// A region's parts: its words and numbers, the crowd, the cells.
+    fn region_moved_into(self, larger: Geometry, region: usize) -> [Moved; 3] {
+        let (crowd, cells) = (self.crowd_in_region() as u64, self.cells_in_region() as u64);
+        let end = cells + u64::from(self.participants()) * size_of::<Cell>() as u64;
+        let (from, to) = (self.bytes_of_region(region).start, larger.bytes_of_region(region).start);
+        [
+            Moved { from: from..from + crowd, to },
+            Moved { from: from + crowd..from + cells, to: to + larger.crowd_in_region() as u64 },
+            Moved { from: from + cells..from + end, to: to + larger.cells_in_region() as u64 },
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A part of the file that is new in a later format, and not moved, is noticed here.
+    #[test]
+    fn every_byte_behind_the_constant_part_is_moved_once_and_nothing_lands_on_another() {
+        for (small, large) in
+            [((1, 1), (1, 2)), ((7, 3), (128, 64)), ((100, 5), (101, 5)), ((16, 16), (16, 16))]
+        {
+            let [small, large] =
+                [small, large].map(|(participants, locks)| Geometry::new(participants, locks).unwrap());
+            let all: Vec<Moved> =
+                small.moved_into(large, small.locks() as usize, small.participants() as usize).collect();
+            let mut from: Vec<Range<u64>> = all.iter().map(|moved| moved.from.clone()).collect();
+            from.sort_by_key(|stretch| stretch.start);
+            let mut at = PREFIX_BYTES as u64;
+            for stretch in &from {
+                assert_eq!(stretch.start, at, "{small:?}");
+                at = stretch.end;
+            }
+            assert_eq!(at, small.file_size());
+            let mut to: Vec<Range<u64>> =
+                all.iter().map(|moved| moved.to..moved.to + (moved.from.end - moved.from.start)).collect();
+            to.sort_by_key(|stretch| stretch.start);
+            assert!(to.windows(2).all(|two| two[0].end <= two[1].start), "{to:?}");
+            assert!(to.last().unwrap().end <= large.file_size());
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_region_lie_where_the_larger_one_has_them() {
+        let (small, large) = (Geometry::new(5, 2).unwrap(), Geometry::new(50, 20).unwrap());
+        let all: Vec<Moved> = small.moved_into(large, 2, 5).collect();
+        for region in 0..3 {
+            let base = large.bytes_of_region(region).start;
+            let places = [0, large.crowd_in_region(), large.cells_in_region()].map(|at| base + at as u64);
+            let moved: Vec<u64> = all[3 + 3 * region..][..3].iter().map(|moved| moved.to).collect();
+            assert_eq!(moved, places);
+        }
+        assert_eq!(all[3].from.start, small.bytes_of_region(0).start);
+    }
+}

@@ -1,0 +1,95 @@
+//! `turnlock status` on a screen: 80 columns, one lock, again and again, and what its words mean.
+
+use super::{growing::with_everything, *};
+use std::io::{BufRead, Read};
+
+#[test]
+fn every_line_fits_80_columns_whatever_people_call_themselves() {
+    let fixture = Fixture::new();
+    with_everything(&fixture);
+    let label = "a label of sixty-three bytes, which is as many as there may be.";
+    assert_eq!(label.len(), 63);
+    let _holder = fixture.hold(&["--lock", "cache", "-s", "--label", label]);
+    let mut waiter =
+        fixture.command("run", &["--lock", "cache", "-x", "--label", label]).arg("true").spawn().unwrap();
+    until("it waits", || fixture.json("status").to_string().contains("\"queued\""));
+    for options in [&["--all"][..], &["--terse"], &["--lock", "cache"]] {
+        let shown = text(&fixture.turnlock("status", options));
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    }
+    waiter.kill().unwrap();
+    waiter.wait().unwrap();
+}
+
+#[test]
+fn words_are_explained_where_they_are_used() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.run(&["--lock", "plain", "--on-death", "inform"], &["true"]), Some(0));
+    let explained = |options: &[&str]| -> Vec<String> {
+        let shown = text(&fixture.turnlock("status", options)).replace("\n    ", " ");
+        let last = shown.rsplit("\n\n").next().unwrap().to_owned();
+        last.lines()
+            .filter_map(|line| Some(line.strip_prefix("  ")?.split_once(": ")?.0.to_owned()))
+            .collect()
+    };
+    assert_eq!(explained(&[]), ["slot", "fencing token", "patience"]);
+    assert_eq!(explained(&["--terse"]), [] as [&str; 0]);
+    with_everything(&Fixture::new());
+    assert_eq!(fixture.run(&["--lock", "sad"], &["sh", "-c", "kill -9 $$"]), Some(137));
+    assert_eq!(fixture.run(&["--lock", "turns", "--algorithm", "raynal"], &["true"]), Some(0));
+    let all = explained(&[]);
+    assert_eq!(all, ["slot", "fencing token", "patience", "in turn", "a death releases it", "owner dead"]);
+    assert_eq!(explained(&["--lock", "plain"]), ["slot", "fencing token", "patience"]);
+}
+
+#[test]
+fn one_lock_alone() {
+    let fixture = Fixture::new();
+    for lock in ["a", "b"] {
+        assert_eq!(fixture.run(&["--lock", lock], &["true"]), Some(0));
+    }
+    let one = text(&fixture.turnlock("status", &["--lock", "b", "--terse"]));
+    assert!(
+        one.contains(" 2 of 64 locks\n") && one.contains("\nb (mutex") && !one.contains("\na (mutex"),
+        "{one}"
+    );
+    let one = json(&fixture.turnlock("status", &["-l", "a", "--json"]));
+    assert_eq!(one["locks"].as_array().unwrap().len(), 1);
+    let none = fixture.turnlock("status", &["--lock", "c"]);
+    assert_eq!(none.status.code(), Some(66));
+    assert!(errors(&none).contains("no lock called \"c\""), "{}", errors(&none));
+}
+
+#[test]
+fn watching_shows_it_again_and_again_until_the_reader_goes() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.run(&[], &["true"]), Some(0));
+    let mut watch = fixture.command("status", &["--watch=0.05", "--json"]);
+    let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap());
+    let mut look = || {
+        let line = limit::line(&mut lines, &mut watch).unwrap();
+        serde_json::from_str::<serde_json::Value>(&line).unwrap()
+    };
+    assert_eq!(look()["locks"][0]["holders"], serde_json::json!([]));
+    let holder = fixture.hold(&["--label", "seen"]);
+    until("it is seen", || look()["locks"][0]["holders"][0]["label"] == "seen");
+    drop(holder);
+    drop(lines);
+    assert_eq!(
+        limit::end_of(&mut watch, "status --watch").code(),
+        Some(0),
+        "a reader that has read enough is no error"
+    );
+
+    let mut watch = fixture.command("status", &["--watch=0.05"]);
+    let mut watch = watch.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap());
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    assert!(line.contains("test.lock: "), "no screen is cleared in a pipe: {line:?}");
+    std::fs::remove_file(&fixture.file).unwrap();
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    assert_eq!(limit::end_of(&mut watch, "status --watch").code(), Some(66));
+}
