@@ -324,7 +324,11 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
     type Claim = Claim;
     const ALWAYS_CONFLICT: bool = false;
 
-    fn write(&self, me: usize, claim: Claim) {
+    fn write(&self, me: usize, mut claim: Claim) {
+        if self.relation == Relation::Permits {
+            // Of no use to a semaphore otherwise: a place that is retained later is worth nothing if there are fewer by then.
+            claim.extent.first = self.permits().into();
+        }
         self.cells[me].claim().set(claim);
     }
 
@@ -376,10 +380,6 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
 
     fn retain(&self, me: usize) {
         let words = self.cells[me].claim();
-        if self.relation == Relation::Permits {
-            // Of no use to a semaphore otherwise.
-            words.first.store(u64::from(self.permits()), Release);
-        }
         words.set_how(Mode::Retained, words.how().1);
     }
 

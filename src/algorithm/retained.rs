@@ -26,7 +26,7 @@
 //! - The number is cleared by who waits behind it, whose own number is larger and stands: if its participant has gone on and
 //!   stands in the queue again, then with another number. Were it left alone, each who came would need a heavy barrier of its
 //!   own.
-//! - The place of a semaphore is given up when the number of permits has changed since it began: there may be fewer, and then
+//! - The place of a semaphore is given up when the number of permits has changed since its doorway: there may be fewer, and then
 //!   nobody gets any before enough have come back. Its participant looks at it after the barrier, and who changes it passes
 //!   the heavy one before it says so.
 //! - Whose claim was ever less than the place, since its number was drawn, does not retain it: one who saw that may be about

@@ -20,6 +20,15 @@ pub fn acquires(trial: &Trial) {
     });
 }
 
+pub fn acquires_by_its_place(trial: &Trial) {
+    usual(trial, Permits::new(trial), |stage| {
+        (0..3).for_each(|_| drop(stage.lock.acquire(1).unwrap()));
+        begin();
+        stage.lock.acquire(1).unwrap().unlock().unwrap();
+        stage.lock.acquire(1).unwrap().unlock().unwrap();
+    });
+}
+
 pub fn acquires_what_a_dead_one_had(trial: &Trial) {
     let stage = Permits::new(trial);
     trial.dead_one(|| forget(stage.lock.acquire(PERMITS).unwrap()));

@@ -110,6 +110,44 @@ pub fn reads_biased(trial: &Trial) {
     });
 }
 
+/// Enough sections of a writer in a row to have it retain its place.
+const WRITERS: usize = 3;
+
+fn retains(stage: &RwStage) {
+    (0..WRITERS).for_each(|_| drop(stage.lock.write().unwrap()));
+}
+
+pub fn comes_in_by_its_place(trial: &Trial) {
+    usual(trial, RwStage::new(trial), |stage| {
+        retains(stage);
+        begin();
+        reads(trial, stage.lock.read().unwrap());
+        writes(trial, stage.lock.write().unwrap());
+        reads(trial, stage.lock.read().unwrap());
+    });
+}
+
+/// The place is that of a living one, who is outside.
+pub fn takes_a_place_away(trial: &Trial) {
+    let stage = RwStage::new(trial);
+    retains(&stage);
+    usual(trial, stage, |stage| {
+        let _attached = stage.file.current_participant().unwrap();
+        begin();
+        reads(trial, stage.lock.read().unwrap());
+    });
+}
+
+pub fn gives_its_place_up(trial: &Trial) {
+    usual(trial, RwStage::new(trial), |stage| {
+        retains(stage);
+        begin();
+        let guard = stage.lock.upgradable().unwrap();
+        looks(trial, guard.acquired());
+        guard.unlock().unwrap();
+    });
+}
+
 /// A writer sleeps behind it.
 pub fn leaves_as_a_biased_reader(trial: &Trial) {
     let stage = biased(trial);
