@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Compares the table of bindings/README.md with the sources: what a cell names must be in that language's sources and, but
-for C functions, in its tests; and for a – the functions of the library that the feature takes must not be called.
+"""Compares the tables of bindings/README.md with the sources: what a cell names must be in that language's sources and, but
+for C functions, in its tests; and for a – the functions of the library that the feature takes must not be called. What a cell
+of the table of bad input names must be in that language's tests.
 
 The last line says how many cells passed and failed. A binding whose folder is not there is named as skipped.
 """
@@ -33,6 +34,7 @@ CALLS = {
     "files by descriptor": r"file_open_descriptor",
     "remove a lock": r"file_remove_lock",
     "a lock of a file that was replaced": r"_reopen\b",
+    "condition, event, barrier": r"(condition|condvar|event|barrier)_\w+",
     "a value in a lock": r"_value\b",
 }
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".rs", ".py", ".pyi", ".js", ".ts", ".go", ".java"}
@@ -64,6 +66,20 @@ def rows(text):
                     return
                 feature, *cells = [cell.strip() for cell in row.strip("|").split("|")]
                 yield feature.replace("`", ""), dict(zip(languages, cells, strict=True))
+
+
+def bad_input(text):
+    """Of the table of bad input: language, column and what the cell names."""
+    columns = None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| | wrong type"):
+            columns = cells[1:]
+        elif columns and not line.startswith("|"):
+            return
+        elif columns and cells[0] in PLACES:
+            for column, cell in zip(columns, cells[1:], strict=True):
+                yield cells[0], column, re.findall(r"`([^`]+)`", cell)
 
 
 def main():
@@ -99,6 +115,21 @@ def main():
                     wrong.append(f"{where}: {word} is not in its tests")
                 else:
                     passed += 1
+    judged = set()
+    for language, column, names in bad_input((HERE / "README.md").read_text()):
+        judged.add(language)
+        for word in names:
+            if word == "free":
+                continue
+            last = re.escape(re.split(r"::|\.", word)[-1])
+            # Codes with a common beginning, which the tests leave out.
+            last = last.removeprefix("ERR_TURNLOCK_")
+            if re.search(rf"\b{last}\b", tests[language]):
+                passed += 1
+            else:
+                wrong.append(f"bad input, {column}, {language}: {word} is not in its tests")
+    if len(judged) < 6:
+        wrong.append(f"the table of bad input was not found: it is about {len(judged)} languages")
     if len(features) < 15:
         wrong.append(f"the table was not found: it has {len(features)} rows")
     for language in sorted(skipped):

@@ -7,14 +7,19 @@ target=${CARGO_TARGET_DIR:-$repository/target}
 case $target in /*) ;; *) target=$repository/$target ;; esac
 work=$target/bindings
 prefix=$work/prefix
+# What cargo builds for the tests in Rust serves here too: a library that also asserts what it assumes.
+built=$target/debug
 mkdir -p "$work"
+# Several checks may run beside each other.
+check_name=$(basename "$(dirname "$(readlink -f "$0")")")
+case_log=$work/case.$check_name.log
 
 # Installs turnlock into a scratch prefix, once for all bindings: bindings/check says by TURNLOCK_BINDINGS_READY that it
 # has done so.
 install_turnlock() {
     if [ -z "${TURNLOCK_BINDINGS_READY-}" ]; then
-        (cd "$repository" && cargo build --quiet --release --lib --bins --example counter --target-dir "$target")
-        TURNLOCK_BUILT=$target/release "$repository/install.sh" "$prefix" >"$work/install.log"
+        (cd "$repository" && cargo build --quiet --lib --bins --example counter --target-dir "$target")
+        TURNLOCK_BUILT=$built "$repository/install.sh" "$prefix" >"$work/install.log"
         make_fake_library
     fi
     export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
@@ -50,8 +55,12 @@ have() { # have COMMAND PACKAGE...
 
 install_packages() { # install_packages PACKAGE...
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
-    timeout 300 apt-get update -qq >"$work/apt.log" 2>&1 || true
-    DEBIAN_FRONTEND=noninteractive timeout 900 apt-get install -y -qq "$@" >>"$work/apt.log" 2>&1 || true
+    # One at a time: apt-get does not wait for another one.
+    (
+        flock 9
+        timeout 300 apt-get update -qq || true
+        DEBIAN_FRONTEND=noninteractive timeout 900 apt-get install -y -qq -o DPkg::Lock::Timeout=600 "$@" || true
+    ) 9>"$work/apt.lock" >>"$work/apt.log" 2>&1
 }
 
 # Cases, counted: each is a command with a limit.
@@ -60,14 +69,14 @@ case_of() { # case_of NAME SECONDS COMMAND...
     local name=$1 limit=$2 status=0
     shift 2
     timeout --kill-after=5 "$(awk -v s="$limit" -v p="${TURNLOCK_CHECK_PATIENCE:-1}" 'BEGIN { print s * p }')" \
-        "$@" >"$work/case.log" 2>&1 </dev/null || status=$?
+        "$@" >"$case_log" 2>&1 </dev/null || status=$?
     if [ "$status" = 0 ]; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
         [ "$status" != 124 ] || echo "$name: not over after $limit s; it stood here:"
         echo "$name: FAILED with status $status"
-        tail -n 40 "$work/case.log" | sed 's/^/    /'
+        tail -n 40 "$case_log" | sed 's/^/    /'
     fi
 }
 

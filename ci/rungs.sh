@@ -81,7 +81,7 @@ begin_rung() { # begin_rung NAME SECONDS COMMAND...
     : >"$rung_notes/$name"
     # shellcheck disable=SC2016 # for the shell that is started
     setsid timeout --kill-after=10 "$(awk -v limit="$limit" 'BEGIN { print limit + 60 }')" \
-        bash -c 'status=0; ended=$1; shift; "$@" || status=$?; date +%s >"$ended"; exit "$status"' \
+        bash -c 'status=0; ended=$1; shift; "$@" || status=$?; { date +%s; times; } >"$ended"; exit "$status"' \
         "$name" "$rung_notes/ended: $name" "$@" >>"$rung_notes/$name" 2>&1 </dev/null &
     rung_pid[$name]=$! rung_limit[$name]=$limit rung_began[$name]=$(date +%s)
 }
@@ -98,6 +98,7 @@ finish_rung() { # finish_rung NAME
     wait "$rung_shown_by" || watched=$?
     rung_shown_by=
     took="$(rung_took "$name") s"
+    [ ! -s "$rung_notes/ended: $name" ] || took+=" ($(processor_seconds "$(tail -n 1 "$rung_notes/ended: $name")") s of processor)"
     rung_times+=("$name $took")
     if [ "$watched" = 124 ]; then
         rung_stood "$name" "$pid" >&2
@@ -123,8 +124,14 @@ finish_rung() { # finish_rung NAME
 # How long it took, which may have been over before it was looked at; or takes so far.
 rung_took() { # rung_took NAME
     local ended
-    ended=$(cat "$rung_notes/ended: $1" 2>/dev/null || date +%s)
+    ended=$(head -n 1 "$rung_notes/ended: $1" 2>/dev/null || date +%s)
     echo "$((ended - rung_began[$1]))"
+}
+
+# Whole seconds, user and system together, of a line such as `times` prints: that of the children that were waited for. On a
+# machine that does other things, too, it says more than a clock.
+processor_seconds() { # processor_seconds "1m2.345s 0m6.789s"
+    awk -F '[ms ]+' '{ printf "%.0f", 60 * $1 + $2 + 60 * $3 + $4 }' <<<"$1"
 }
 
 # At least a moment: a rung beside others may be over long since.
@@ -185,9 +192,12 @@ end_rung() { # end_rung NAME
 
 # When check ends, however it does: the last line says how many rungs passed and failed.
 end_all_rungs() {
-    local status=$? name
+    local status=$? name processor
     trap '' INT TERM HUP
     set +e
+    # Of this shell, and so not in one of its own.
+    times >"$rung_notes/times"
+    processor=$(tail -n 1 "$rung_notes/times")
     [ -z "$rung_shown_by" ] || { disown "$rung_shown_by"; kill "$rung_shown_by" 2>/dev/null; }
     for name in "${!rung_pid[@]}"; do
         end_rung "$name"
@@ -197,7 +207,7 @@ end_all_rungs() {
     [ -z "${rungs_are_counted-}" ] && exit "$status"
     echo
     if [ "${#rung_times[@]}" -gt 0 ]; then
-        printf 'in %s s: %s\n' "$SECONDS" "$(printf '%s; ' "${rung_times[@]}" | sed 's/; $//')"
+        printf 'in %s s (%s s of processor): %s\n' "$SECONDS" "$(processor_seconds "$processor")" "$(printf '%s; ' "${rung_times[@]}" | sed 's/; $//')"
     fi
     if [ "${#not_run[@]}" -gt 0 ]; then
         printf 'not run, or not to the end: %s\n' "$(printf '%s; ' "${not_run[@]}" | sed 's/; $//')"

@@ -179,6 +179,10 @@ mod wait;
 #[global_allocator]
 static ALLOCATOR: os::memory::WithReserve = os::memory::WithReserve;
 
+/// For the command: what `turnlock flock` does with a file that is none of turnlock's.
+#[cfg(all(feature = "cli", not(any(loom, shuttle))))]
+#[doc(hidden)]
+pub use os::kernel_lock;
 #[cfg(all(feature = "cli", not(any(loom, shuttle))))]
 #[doc(hidden)]
 pub use os::peers;

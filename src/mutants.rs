@@ -119,11 +119,21 @@ pub enum Mutant {
     ReaderTakesToken,
     /// A writer that downgrades writes nobody into the bias word, which readers may have biased.
     DowngradesOverReaders,
+    /// Who comes in by its retained place does not look whether it was taken away.
+    PlaceWithoutLook,
+    /// No heavy barrier between taking a retained place away and the look whether its participant is inside.
+    EndsWithoutBarrier,
+    /// A reader goes past one who is inside by its retained place, and writes.
+    PassesWriterByPlace,
+    /// Who comes in by its retained place as a writer does not say so, and was a reader before.
+    WriterLeftAsReader,
+    /// One who died inside by its retained place passes for a writer, also if it was a reader.
+    DeadPlaceReaderIsOwnerDead,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 53] = [
+    pub const ALL: [Mutant; 58] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -177,6 +187,11 @@ impl Mutant {
         Mutant::RebiasByStore,
         Mutant::ReaderTakesToken,
         Mutant::DowngradesOverReaders,
+        Mutant::PlaceWithoutLook,
+        Mutant::EndsWithoutBarrier,
+        Mutant::PassesWriterByPlace,
+        Mutant::WriterLeftAsReader,
+        Mutant::DeadPlaceReaderIsOwnerDead,
     ];
 }
 

@@ -57,6 +57,16 @@ pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
     view.header().slots_in_use.fetch_max(slot as u32 + 1, SeqCst);
 }
 
+/// Writes down that the slot was left to process `pid`, for people.
+pub fn leave_to(view: View, slot: usize, pid: u32) {
+    let record = &view.slots()[slot];
+    record.pid.store(pid, Relaxed);
+    record.tid.store(pid, Relaxed);
+    if let Some(program) = process::program_of(pid) {
+        record.program.set(&program);
+    }
+}
+
 /// Writes down that nobody has the slot. Its registers are cleared by now; its byte lock is released after.
 pub fn vacate(view: View, slot: usize) {
     let record = &view.slots()[slot];

@@ -68,12 +68,8 @@ func (hold *Hold) mustRelease() {
 	if hold == nil {
 		panic(&Error{ErrNotOwner, "the lock is not held"})
 	}
-	err := hold.Release()
-	if err == nil {
-		return
-	}
 	// What happened to the file is what the next lock fails with.
-	if status := err.(*Error).Status; status != ErrDamaged && status != ErrReplaced {
+	if err := hold.Release(); !hasUnlocked(err) {
 		panic(err)
 	}
 }

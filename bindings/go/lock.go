@@ -52,12 +52,14 @@ type exclusive struct {
 
 // open gives an open lock its participant.
 func (l *exclusive) open(file *File, opened kind, label string) error {
-	err := file.with(func(handle *C.turnlock_file) C.int32_t { return openParticipant(handle, label, &l.who) })
+	// Not a field of l, which has pointers of Go beside it.
+	var who *C.turnlock_participant
+	err := file.with(func(handle *C.turnlock_file) C.int32_t { return openParticipant(handle, label, &who) })
 	if err != nil {
 		opened.close()
 		return err
 	}
-	l.kind = opened
+	l.kind, l.who = opened, who
 	l.gate = make(chan struct{}, 1)
 	l.closing = make(chan struct{})
 	runtime.SetFinalizer(l, (*exclusive).Close)
@@ -173,12 +175,20 @@ func (l *exclusive) TryAcquire() (Acquired, error) {
 
 // release ends the holding by one function of the library.
 func (l *exclusive) release(function func(*C.turnlock_participant) C.int32_t) error {
-	status, err := l.with(func() C.int32_t { return function(l.who) })
-	// An unlock that reports what happened to the file has unlocked.
-	if err == nil || status == ErrDamaged || status == ErrReplaced {
+	_, err := l.with(func() C.int32_t { return function(l.who) })
+	if hasUnlocked(err) {
 		<-l.gate
 	}
 	return err
+}
+
+// hasUnlocked is whether an unlock that gave this error has unlocked: one that reports what happened to the file has.
+func hasUnlocked(err error) bool {
+	if err == nil {
+		return true
+	}
+	status := err.(*Error).Status
+	return status == ErrDamaged || status == ErrReplaced
 }
 
 // Release unlocks. ErrDamaged and ErrReplaced say that something was seen to have happened to the file: it is unlocked all
@@ -211,28 +221,30 @@ func (l *exclusive) TryLock() bool {
 // Unlock unlocks, as sync.Locker wants it. It panics with an *Error if the lock is not held: a sync.Mutex, too, ends a
 // program that does this.
 func (l *exclusive) Unlock() {
-	err := l.Release()
-	if err == nil {
-		return
-	}
 	// What happened to the file is what the next Lock fails with.
-	if status := err.(*Error).Status; status != ErrDamaged && status != ErrReplaced {
+	if err := l.Release(); !hasUnlocked(err) {
 		panic(err)
 	}
 }
 
 // Do calls section while it has the lock. If section panics, or ends its goroutine, the lock is abandoned: the next holder
 // is told.
-func (l *exclusive) Do(ctx context.Context, section func(Acquired) error) (err error) {
-	acquired, err := l.Acquire(ctx)
+func (l *exclusive) Do(ctx context.Context, section func(Acquired) error) error {
+	return do(section, func() (Acquired, error) { return l.Acquire(ctx) }, l.Release, l.Abandon)
+}
+
+func do(
+	section func(Acquired) error, acquire func() (Acquired, error), release func() error, abandon func() error,
+) (err error) {
+	acquired, err := acquire()
 	if err != nil {
 		return err
 	}
 	returned := false
 	defer func() {
 		if !returned {
-			_ = l.Abandon()
-		} else if released := l.Release(); err == nil {
+			_ = abandon()
+		} else if released := release(); err == nil {
 			err = released
 		}
 	}()

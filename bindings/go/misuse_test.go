@@ -159,6 +159,25 @@ func TestWhatIsClosedOrWasNeverOpened(t *testing.T) {
 	}
 }
 
+// As those of Go's own packages.
+func TestNilPanicsAsInGo(t *testing.T) {
+	file, _ := newFile(t)
+	mutex := opened(file, "mutex")
+	for _, act := range []func(){
+		func() { (*turnlock.Mutex)(nil).Lock() },
+		func() { _, _ = (*turnlock.RWMutex)(nil).Acquire(anywhere, turnlock.Shared) },
+		func() { _ = (*turnlock.Semaphore)(nil).Acquire(anywhere, 1) },
+		func() { _, _ = (*turnlock.RecursiveMutex)(nil).Acquire(anywhere, turnlock.NewOwner()) },
+		func() { _, _ = mutex.Acquire(nil) }, //nolint:staticcheck // is what is tried
+	} {
+		if _, is := panics(t, act).(runtime.Error); !is {
+			t.Fatal("no error of the run time")
+		}
+	}
+	// And nothing is left held or waited for.
+	must(mutex.Close())
+}
+
 func TestClosingEndsTheWaits(t *testing.T) {
 	file, _ := newFile(t)
 	holder, waiter := opened(file, "mutex"), opened(file, "mutex")

@@ -15,19 +15,29 @@ type MutexOptions struct {
 }
 
 // Mutex is a mutex in a lock file: one at a time, first come first served after a moment of patience. It is a
-// sync.Locker. There is no recursive one: a goroutine has no identity that could take it again.
+// sync.Locker. A RecursiveMutex is one that its owner may take again.
 type Mutex struct{ exclusive }
 
 // Mutex opens the mutex of this name (1 to 63 bytes of UTF-8), or creates it. options may be nil.
 func (file *File) Mutex(name string, options *MutexOptions) (*Mutex, error) {
+	mutex := &Mutex{}
+	if err := mutex.openAs(file, name, options, 0); err != nil {
+		return nil, err
+	}
+	return mutex, nil
+}
+
+// openAs opens it with flags of the library beside those that the options stand for.
+func (mutex *Mutex) openAs(file *File, name string, options *MutexOptions, flags C.uint32_t) error {
 	if options == nil {
 		options = &MutexOptions{}
 	}
 	if err := withoutNUL(options.Label, ErrInvalidArgument, "label"); err != nil {
-		return nil, err
+		return err
 	}
 	native := C.turnlock_mutex_options{
 		size:        C.sizeof_turnlock_mutex_options,
+		flags:       flags,
 		patience_ns: nanoseconds(options.Patience),
 	}
 	if options.MustExist {
@@ -44,13 +54,9 @@ func (file *File) Mutex(name string, options *MutexOptions) (*Mutex, error) {
 		return C.turnlock_mutex_open(file, name, &native, &opened.handle)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	mutex := &Mutex{}
-	if err := mutex.open(file, opened, options.Label); err != nil {
-		return nil, err
-	}
-	return mutex, nil
+	return mutex.open(file, opened, options.Label)
 }
 
 // Patience is how long waiters let others pass here, as its creator said; 0 is strictly first come first served.

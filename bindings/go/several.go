@@ -130,9 +130,8 @@ func (l *several) participant() (who *C.turnlock_participant, err error) {
 
 // give has a participant let go of the lock, wholly: another goroutine may use it afterwards. Whether it has let go.
 func (l *several) give(who *C.turnlock_participant, unlock func() C.int32_t) (bool, error) {
-	status, err := l.with(unlock)
-	// An unlock that reports what happened to the file has unlocked.
-	isOver := err == nil || status == ErrDamaged || status == ErrReplaced
+	_, err := l.with(unlock)
+	isOver := hasUnlocked(err)
 	if isOver {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()

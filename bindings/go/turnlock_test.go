@@ -75,6 +75,10 @@ func takeToDie(file *turnlock.File, kind string) {
 		must(err)
 		_, err = keys.Acquire(anywhere, "mine", turnlock.Exclusive)
 		must(err)
+	case "recursive":
+		mutex, owner := recursive(file), turnlock.NewOwner()
+		mutex.Locker(owner).Lock()
+		mutex.Locker(owner).Lock()
 	default:
 		opened(file, kind).Lock()
 	}

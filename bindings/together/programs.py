@@ -66,7 +66,7 @@ def programs(built, prefix, work):
     def rust():
         program = built / "examples/counter"
         if not program.exists():
-            raise Missing(f"{program.name} is not built (cargo build --release --example counter)")
+            raise Missing(f"{program.name} is not built (cargo build --example counter)")
         return Program("Rust", "counter.rs", [program])
 
     def python():
@@ -153,7 +153,7 @@ def contenders(built, prefix, work):
         need("rustc", "rustc")
         crate = built / "libturnlock.rlib"
         if not crate.exists():
-            raise Missing(f"{crate.name} is not built (cargo build --release --lib)")
+            raise Missing(f"{crate.name} is not built (cargo build --lib)")
         build("rustc", "--edition", "2024", "-O", "-o", work / "contend-rs", CONTEND / "contend.rs", "--extern",
               f"turnlock={crate}", "-L", f"dependency={built / 'deps'}")
         return Program("Rust", "contend.rs", [work / "contend-rs"])

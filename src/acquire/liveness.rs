@@ -13,9 +13,40 @@
 use super::site::Lock;
 use crate::algorithm::{
     Protocol,
+    claim::{Claims, Nature},
+    ownership::{Health, token_in},
     ring::{Machines, Membership},
 };
+use crate::sync::Ordering::Acquire;
 use crate::trace::{self, Step};
+
+/// Unlocks what `slot` holds of a lock, as its holder would who has repaired what a dead one left: for a participant that
+/// left its slot to others. Returns whether it held anything. With the slot's byte lock in hand, and nobody else at it.
+pub fn unlock<L: Lock>(lock: &L, slot: usize) -> bool {
+    let held = lock.held(slot);
+    // Acquire. Partner: the release store in `Ownership::enter`.
+    let holds = token_in(held.load(Acquire)).is_some();
+    if holds {
+        let claims = lock.queue().1;
+        let claim = claims.read(slot);
+        match claims.nature(claim) {
+            Nature::Alone => {
+                if lock.ownership().health() == Health::Inconsistent {
+                    lock.ownership().mark_consistent();
+                }
+                lock.ownership().exit(held);
+            }
+            Nature::Part => {
+                lock.mark_parts_consistent(claim, false);
+                lock.ownership().exit_unchanged(held);
+            }
+            Nature::Reader | Nature::Upgradable | Nature::Permits => lock.ownership().exit_unchanged(held),
+        }
+        // The section is over, whoever finishes the rest.
+        clear(lock, slot);
+    }
+    holds
+}
 
 /// Clears what `slot` left in a lock, so that it blocks nobody and the next holder of what it held gets the owner-dead
 /// notice. With the slot's byte lock in hand.

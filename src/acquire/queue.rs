@@ -5,7 +5,7 @@ use super::{
     bias, eviction,
     local::{Holding, Idle},
     readers,
-    retained::{self, Ended},
+    retained::{self, Ended, Takings},
     site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
 };
 use crate::algorithm::{
@@ -104,7 +104,8 @@ fn wait<S: Site>(
     number: std::result::Result<u64, Corrupt>,
 ) -> Result<bool> {
     let mut waiter = attempt.site.waiter(limit, patience, may_be_ended);
-    QueueWait { attempt, waiter: &mut waiter, passed: PassedOver::NONE, in_demand: false }.acquire(number)
+    QueueWait { attempt, waiter: &mut waiter, passed: PassedOver::NONE, takings: Takings::NONE }
+        .acquire(number)
 }
 
 /// One wait in the queue.
@@ -113,8 +114,8 @@ pub struct QueueWait<'a, S: Site> {
     waiter: &'a mut S::Waiter,
     /// Whom it passed over since its number was published.
     passed: PassedOver,
-    /// Whether it took a retained place away that was used all the time.
-    in_demand: bool,
+    /// What it did about the retained places before it.
+    takings: Takings,
 }
 
 impl<'a, S: Site> QueueWait<'a, S> {
@@ -127,7 +128,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
         passed: PassedOver,
     ) -> Result<()> {
         waiter.queue_for_good();
-        QueueWait { attempt, waiter, passed, in_demand: false }.reach_the_head(number).map(drop)
+        QueueWait { attempt, waiter, passed, takings: Takings::NONE }.reach_the_head(number).map(drop)
     }
 
     /// [`acquire`], with what the doorway said.
@@ -151,7 +152,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     if !always_conflict::<S>() {
                         readers::let_others_in(self.attempt);
                     }
-                    return Ok(in_demand || self.in_demand);
+                    return Ok(in_demand || self.takings.in_demand);
                 }
                 Ok(Progress::LookAgain) => {}
                 Ok(Progress::BackOff(blocked_by)) => {
@@ -182,6 +183,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
     fn doorway(&mut self) -> Result<u64> {
         let site = &self.attempt.site;
         self.passed = PassedOver::NONE;
+        self.takings.forget();
         site.lock().eviction(site.me()).begin();
         let number = loop {
             match site.lock().queue().doorway(site.me()) {
@@ -205,8 +207,8 @@ impl<'a, S: Site> QueueWait<'a, S> {
                 }
             };
             if !always_conflict::<S>() {
-                let (passed, in_demand) = (&mut self.passed, &mut self.in_demand);
-                match retained::end_others(self.attempt, self.waiter, number, passed, in_demand)? {
+                let (passed, takings) = (&mut self.passed, &mut self.takings);
+                match retained::end_others(self.attempt, self.waiter, number, passed, takings)? {
                     Ended::None => {}
                     Ended::Some => continue,
                     Ended::Busy(owner) => return Ok(Progress::BackOff(owner)),

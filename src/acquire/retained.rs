@@ -47,11 +47,13 @@ pub fn enter_or_give_up<S: Site>(attempt: &Attempt<S>, idle: Idle) -> Option<u64
 #[cold]
 pub fn give_up<S: Site>(attempt: &Attempt<S>) {
     let (lock, me) = (attempt.site.lock(), attempt.site.me());
-    // Else who took it away has gone on.
     if lock.queue().place(me) != Place::Idle {
         attempt.withdraw();
-        lock.unpark_standby(me, true);
+    } else {
+        // Who took it away has gone on; but others may have seen us try, or inside, and sleep.
+        lock.unpark(me);
     }
+    lock.unpark_standby(me, true);
 }
 
 /// Retains the place of the holder, which has just come in by its number, if that is likely to pay.
@@ -154,30 +156,53 @@ pub enum Ended {
     Busy(BlockedBy),
 }
 
+/// What a waiter has done about the retained places before it, since its number was published.
+#[derive(Debug)]
+pub struct Takings {
+    /// Whose places it said are lost. That another one did so is not enough to sleep behind them either: its participant may
+    /// have left without seeing that.
+    told: PassedOver,
+    /// Whether one of them was used all the time.
+    pub in_demand: bool,
+}
+
+impl Takings {
+    /// Nothing.
+    pub const NONE: Self = Self { told: PassedOver::NONE, in_demand: false };
+
+    /// Another number is about to be published.
+    pub fn forget(&mut self) {
+        self.told = PassedOver::NONE;
+    }
+}
+
 /// Takes the retained places away that stand in the way of this participant, those whose participants are outside.
-/// `in_demand` becomes true if one was, and was used all the time.
 pub fn end_others<S: Site>(
     attempt: &Attempt<S>,
     waiter: &mut S::Waiter,
     number: u64,
     passed: &mut PassedOver,
-    in_demand: &mut bool,
+    takings: &mut Takings,
 ) -> Result<Ended> {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
     let claims = lock.queue().1;
-    // Not those whose participants are inside, and will find that they lost them.
-    let is_in_the_way = |slot: usize| {
-        claims.is_retained(slot) && (!lock.eviction(slot).is_evicted() || may_pass(attempt, slot))
+    // Not those whose participants were inside after the barrier, and will find that they lost them.
+    let is_in_the_way = |told: &PassedOver, slot: usize| {
+        claims.is_retained(slot) && (!told.has(slot) || may_pass(attempt, slot))
     };
     let mut found = None;
     lock.queue().each_before(me, number, |slot, place| {
-        if found.is_none() && !passed.has(slot) && place != Place::Choosing && is_in_the_way(slot) {
-            found = Some(slot);
-        }
+        let is_found = !passed.has(slot) && place != Place::Choosing && is_in_the_way(&takings.told, slot);
+        found = found.or(is_found.then_some(slot));
     });
     let Some(first) = found else { return Ok(Ended::None) };
-    if !lock.eviction(first).is_evicted() && bias::is_busy(lock.held(first)) {
-        *in_demand = true;
+    // A checker needs no time to pass, and would let the other one go on in it.
+    let is_busy = || {
+        let held = lock.held(first);
+        if cfg!(any(loom, shuttle)) { held.load(Acquire) != 0 } else { bias::is_busy(held) }
+    };
+    if !lock.eviction(first).is_evicted() && is_busy() {
+        takings.in_demand = true;
         // A reader does not stand by: others could read beside it meanwhile.
         if attempt.nature() != Nature::Reader && waiter.lets_pass() {
             return Ok(Ended::Busy(BlockedBy::Bias(BiasOwner { slot: first, fenced: false })));
@@ -194,7 +219,7 @@ pub fn end_others<S: Site>(
     lock.queue().each_before(me, number, |slot, place| {
         if !passed.has(slot)
             && place != Place::Choosing
-            && is_in_the_way(slot)
+            && is_in_the_way(&takings.told, slot)
             && lock.eviction(slot).evict().is_some()
         {
             told.insert(slot);
@@ -223,6 +248,7 @@ pub fn end_others<S: Site>(
             passed.insert(slot);
         }
     });
+    takings.told.add(&told);
     trace::at(Step::PassedOver);
     site.bias_was_revoked();
     Ok(ended)

@@ -118,6 +118,11 @@ impl PassedOver {
         self.0[slot / 64] |= 1 << (slot % 64);
     }
 
+    /// All of `others` more.
+    pub fn add(&mut self, others: &Self) {
+        self.0.iter_mut().zip(others.0).for_each(|(words, more)| *words |= more);
+    }
+
     /// Returns whether `slot` is one of them.
     pub fn has(&self, slot: usize) -> bool {
         self.0[slot / 64] & (1 << (slot % 64)) != 0

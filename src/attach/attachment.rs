@@ -24,7 +24,7 @@ use crate::sync::{
 };
 use crate::trace::{self, Step};
 use crate::wait::{AdaptiveSpin, Cancel};
-use std::{hint::assert_unchecked, ptr, sync::Arc};
+use std::{hint::assert_unchecked, os::fd::RawFd, ptr, sync::Arc};
 
 /// A participant attached to a slot of a file, until it is detached.
 pub struct Attachment {
@@ -136,6 +136,8 @@ pub struct AttachOptions {
     pub inherited: bool,
     /// Keep a descriptor even where a mapping would do.
     pub descriptor: bool,
+    /// Losing that descriptor is an ordinary end where a death releases the lock.
+    pub ends_by_closing: bool,
     /// For the calling thread alone.
     pub of_thread: bool,
 }
@@ -146,7 +148,9 @@ impl Attachment {
         if !file.is_intact() {
             return Err(file.not_intact());
         }
-        let kind = if options.inherited || options.descriptor {
+        let kind = if options.ends_by_closing {
+            LivenessLockKind::Shared
+        } else if options.inherited || options.descriptor {
             LivenessLockKind::Descriptor
         } else {
             file.liveness_lock_kind()
@@ -221,6 +225,31 @@ impl Attachment {
         if let Some(liveness_lock) = liveness_lock {
             liveness_lock.release(self.file.reopen());
         }
+    }
+
+    /// Has the slot, and what it holds, live as long as the open file behind descriptor `number`, shown as process `pid`'s;
+    /// this is detached from it. Errors as [`LivenessLock::leave_to`]: then it is as before.
+    pub fn leave_to(&self, number: RawFd, pid: u32) -> Result<()> {
+        if self.of_thread {
+            return Err(Error::InvalidArgument(
+                "this is a thread's own participant, which is only for cancelling that thread's waits: leave one that was \
+                 opened for it"
+                    .into(),
+            ));
+        }
+        // Nobody else acquires or unlocks as it meanwhile. (Region 0 is the directory's, which no participant unlocks.)
+        let _call = self.begin_taking(0)?;
+        let liveness_lock =
+            self.liveness_lock.with(&ForkGuard::enter(), Option::take).ok_or(Error::Closed)?;
+        if let Err((liveness_lock, error)) = liveness_lock.leave_to(self.file.reopen(), number) {
+            self.liveness_lock.with(&ForkGuard::enter(), |place| *place = Some(liveness_lock));
+            return Err(error);
+        }
+        // A guard that is dropped later finds nothing to unlock, by the fast path neither.
+        (0..self.local.len() / 2).for_each(|region| self.local(region).record(None));
+        self.detached.store(true, Release);
+        slots::leave_to(self.file.view(), self.slot, pid);
+        Ok(())
     }
 
     /// What the fast path needs of it, if it is one in `file`. For participants that threads share; those of threads are

@@ -39,7 +39,7 @@ pub struct Create {
 }
 
 /// What a lock file is to be like if it is created now.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct Creation {
     /// Room for so many participants at once (threads and processes), 1 to 4096; 128 if not said
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]

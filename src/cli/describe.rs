@@ -62,6 +62,21 @@ pub fn holder(entry: &Holder) -> String {
     }
 }
 
+/// What a holder does, in a line that may not be long: "held for 12 s by make (pid 4711)". The process may be turnlock's,
+/// which runs make.
+pub fn holder_in_short(entry: &Holder) -> String {
+    let ParticipantStatus { label, pid, life, .. } = &entry.participant;
+    let how = claim(&entry.claim).map(|claim| format!(" ({claim})")).unwrap_or_default();
+    let time =
+        entry.for_seconds.filter(|_| *life != Life::Dead).map(|seconds| format!(" for {}", span(seconds)));
+    let end = match life {
+        Life::Dead => ", dead",
+        Life::Stopped => ", stopped",
+        _ => "",
+    };
+    format!("held{how}{} by {} (pid {pid}){end}", time.unwrap_or_default(), escape::text(label))
+}
+
 /// What of a lock somebody has, or wants, in a few words: "shared", "2 permits", "10-19, shared"; of what excludes
 /// everybody, and of a part that it excludes everybody from, nothing is said of that.
 pub fn claim(claim: &Claim) -> Option<String> {

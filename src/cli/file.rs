@@ -4,7 +4,7 @@
 //! N, as a shell gives it: `turnlock run 3<>app.lock /dev/fd/3 make`, or a memfd that a program passes on.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{File, OpenOptions, TryLockError},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
@@ -16,8 +16,38 @@ use turnlock::{
 /// Opens it with these options.
 pub fn open(options: &LockFileOptions, path: &Path) -> Result<LockFile> {
     match descriptor(path) {
-        true => options.open_descriptor(given(path, OpenOptions::new().read(true).write(true))?),
+        true => {
+            let given = given(path, OpenOptions::new().read(true).write(true))?;
+            let _is_no_flocks = is_no_flocks(&given, path)?;
+            options.open_descriptor(&given)
+        }
         false => options.open(path),
+    }
+}
+
+/// Sees to it that an empty file, of which a lock file is to be made, is not locked by flock(1): who waits for that would
+/// not wait for turnlock's locks. Until what is returned is dropped, nobody locks it so, alone.
+fn is_no_flocks<'a>(given: &'a File, path: &Path) -> Result<Option<Unlocks<'a>>> {
+    if given.metadata().is_ok_and(|meta| meta.len() > 0) {
+        return Ok(None);
+    }
+    match given.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Err(Error::InvalidArgument(format!(
+            "{} is an empty file that somebody has locked by flock(1) or flock(2): a lock file cannot be made of it now",
+            path.display()
+        ))),
+        // Where it cannot be locked, nobody else has.
+        Err(TryLockError::Error(_)) => Ok(None),
+        Ok(()) => Ok(Some(Unlocks(given))),
+    }
+}
+
+/// Unlocks a file.
+struct Unlocks<'a>(&'a File);
+
+impl Drop for Unlocks<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
     }
 }
 

@@ -58,6 +58,10 @@ pub enum OnDeath {
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     pub algorithm: Option<Algorithm>,
+    /// A ring, whichever it is.
+    pub turn: bool,
+    /// To stand in it, if it is a ring.
+    pub standing: bool,
     pub step: Option<u32>,
     pub patience: Option<Duration>,
     pub on_death: OnDeath,
@@ -80,7 +84,7 @@ impl Lock {
     pub fn open(file: &LockFile, name: &str, options: &OpenOptions) -> Result<Self> {
         let made = Self::of_the_kind(file, name, options);
         match (&options.wanted, options.algorithm) {
-            (Wanted::Everything | Wanted::Exclusively | Wanted::Shared, None) => {
+            (Wanted::Everything | Wanted::Exclusively | Wanted::Shared, None) if !options.turn => {
                 made.or_else(|error| Self::of_another_kind(file, name, options, error))
             }
             _ => made,
@@ -116,19 +120,23 @@ impl Lock {
 
     fn mutex_or_ring(file: &LockFile, name: &str, options: &OpenOptions) -> Result<Self> {
         let algorithm = match options.algorithm {
+            None if options.turn => None,
             None | Some(Algorithm::Bakery) => {
                 let mut mutex = file.mutex_options();
                 mutex.patience(options.patience.unwrap_or(DEFAULT_PATIENCE));
                 mutex.death_policy(options.death_policy()).must_exist(options.must_exist);
                 return mutex.open(name).map(Lock::Mutex);
             }
-            Some(Algorithm::KState) => RingAlgorithm::KState,
-            Some(Algorithm::Raynal) => RingAlgorithm::Raynal,
-            Some(Algorithm::Sum) => RingAlgorithm::Sum { step: options.step.unwrap_or(1) },
+            Some(Algorithm::KState) => Some(RingAlgorithm::KState),
+            Some(Algorithm::Raynal) => Some(RingAlgorithm::Raynal),
+            Some(Algorithm::Sum) => Some(RingAlgorithm::Sum { step: options.step.unwrap_or(1) }),
         };
         let mut ring = file.ring_options();
-        ring.death_policy(options.death_policy()).must_exist(options.must_exist);
-        ring.algorithm(algorithm).open(name).map(Lock::Ring)
+        ring.death_policy(options.death_policy()).must_exist(options.must_exist).standing(options.standing);
+        if let Some(algorithm) = algorithm {
+            ring.algorithm(algorithm);
+        }
+        ring.open(name).map(Lock::Ring)
     }
 
     /// The lock, if it exists and is of a kind that what is wanted can be had of, though it would have been created as
@@ -209,6 +217,19 @@ impl Lock {
                 "this is a keyed lock, of which nobody holds more than single keys: say which one, with --key".into(),
             )),
         }
+    }
+
+    /// Whether a death releases it, and leaves nothing to repair.
+    pub fn releases_on_death(&self) -> bool {
+        let policy = match self {
+            Lock::Mutex(mutex) => mutex.death_policy(),
+            Lock::Ring(ring) => ring.death_policy(),
+            Lock::RwLock(rwlock) => rwlock.death_policy(),
+            Lock::Semaphore(_) => DeathPolicy::Release,
+            Lock::Ranges(ranges) => ranges.death_policy(),
+            Lock::Keys(keys) => keys.death_policy(),
+        };
+        policy == DeathPolicy::Release
     }
 
     /// Opens it again after nobody repaired its data. Nothing is wrong with a semaphore at any time.

@@ -1,7 +1,8 @@
 //! The command line: what each word means, and how each command ends. It uses the library's public surface only.
 
+mod acquire;
+mod asked;
 mod bench;
-mod command;
 mod completions;
 mod create;
 mod demo;
@@ -9,9 +10,12 @@ mod describe;
 mod doctor;
 mod escape;
 mod exit;
+mod failed;
 mod file;
 mod fit;
+mod flock;
 mod grow;
+mod hold;
 mod list;
 mod lock;
 mod print;
@@ -22,13 +26,16 @@ mod reset;
 mod rm;
 mod run;
 mod seconds;
+mod shell;
+mod signals;
 mod status;
 mod terms;
+mod wait_line;
 mod waiting;
 mod wanted;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use std::process::ExitCode;
+use std::{ffi::OsString, path::Path, process::ExitCode};
 
 /// Locks in a file: first come first served, safe against kill -9, no daemon
 ///
@@ -45,6 +52,11 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(Box<run::Run>),
+    #[command(name = "lock")]
+    LockByDescriptor(Box<hold::LockByDescriptor>),
+    #[command(name = "unlock")]
+    UnlockByDescriptor(hold::UnlockByDescriptor),
+    Flock(Box<flock::Flock>),
     Status(status::Status),
     List(list::List),
     Doctor(doctor::Doctor),
@@ -62,25 +74,41 @@ enum Command {
 impl Cli {
     /// What goes together and what does not, where that depends on values.
     fn checked(self) -> Result<Self, clap::Error> {
-        if let Command::Run(run) = &self.command
-            && let Err(what) = run.check()
-        {
+        let (name, checked) = match &self.command {
+            Command::Run(run) => ("run", run.check()),
+            Command::LockByDescriptor(lock) => ("lock", lock.check()),
+            Command::Flock(flock) => ("flock", flock.check()),
+            _ => return Ok(self),
+        };
+        if let Err(what) = checked {
             let mut cli = Self::command();
-            let usage_of = cli.find_subcommand_mut("run").expect("it is one of the commands");
+            let usage_of = cli.find_subcommand_mut(name).expect("it is one of the commands");
             return Err(usage_of.error(clap::error::ErrorKind::ArgumentConflict, what));
         }
         Ok(self)
     }
 }
 
+/// The command line. Called by the name flock, turnlock does what that does.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.first().is_some_and(|name| Path::new(name).file_name() == Some("flock".as_ref())) {
+        words.insert(1, "flock".into());
+    }
+    words
+}
+
 /// Parses the command line and runs the command.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse().and_then(Cli::checked) {
+    let cli = match Cli::try_parse_from(words()).and_then(Cli::checked) {
         Ok(cli) => cli,
         Err(error) => return print::usage(&error),
     };
     match cli.command {
         Command::Run(run) => run.run(),
+        Command::LockByDescriptor(lock) => lock.run(),
+        Command::UnlockByDescriptor(unlock) => unlock.run(),
+        Command::Flock(flock) => flock.run(),
         Command::Status(status) => status.run(),
         Command::List(list) => list.run(),
         Command::Doctor(doctor) => doctor.run(),

@@ -55,6 +55,27 @@ pub fn group_is_orphaned() -> bool {
     }
 }
 
+/// The signals that this process ignores, each as bit `number - 1`. None where /proc does not tell.
+pub fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Whether this process is in the foreground of its terminal, as far as can be seen.
+pub fn is_in_foreground() -> bool {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // state parent group session terminal foreground-group
+    let fields: Vec<&str> = stat.rsplit_once(") ").map_or(Vec::new(), |(_, rest)| rest.split(' ').collect());
+    matches!(fields.get(2..=5), Some([group, _, _, foreground]) if group == foreground)
+}
+
+/// The name of the program that runs as `pid`, as the kernel cut it.
+pub fn program_of(pid: u32) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,8 @@
 use super::{
     describe, escape, file,
     lock::{Guard, Lock},
-    print, processes,
+    processes,
+    wait_line::WaitLine,
     wanted::Wanted,
 };
 use std::{
@@ -37,6 +38,8 @@ pub struct Waiting<'a> {
     pub limit: Option<Duration>,
     /// Whether somebody wants to read who is waited for.
     pub tell: bool,
+    /// Whether each message is to stay, one below the other.
+    pub verbose: bool,
 }
 
 /// Why the lock was not acquired.
@@ -47,8 +50,10 @@ pub enum NotAcquired {
     HeldByAncestor(String),
 }
 
-/// When to look who holds the lock. The first look only finds out whether waiting can end.
-const LOOKS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)];
+/// When to look who holds the lock, first: only to find out whether waiting can end.
+const FIRST_LOOK: Duration = Duration::from_millis(200);
+/// When to look for the second time, and to say what was seen; and how often from then on.
+const SECOND_LOOK: Duration = Duration::from_secs(1);
 
 impl Waiting<'_> {
     /// Acquires `lock`.
@@ -78,12 +83,16 @@ impl Waiting<'_> {
 
     /// Looks who is waited for, until the wait is over.
     fn watch(&self, until: Receiver<()>, endless: &Mutex<Option<String>>) {
-        let mut waited = Duration::ZERO;
-        for look in LOOKS {
-            if until.recv_timeout(look - waited) != Err(RecvTimeoutError::Timeout) {
+        let mut line = WaitLine::new(self.verbose);
+        for look in 1.. {
+            let pause = match look {
+                1 => FIRST_LOOK,
+                2 => SECOND_LOOK - FIRST_LOOK,
+                _ => SECOND_LOOK,
+            };
+            if until.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
-            waited = look;
             let Some(status) = self.snapshot() else { continue };
             let Some(lock) = status.locks.iter().find(|lock| lock.name == self.name) else { continue };
             let own = |waiter: &&Waiter| waiter.participant.slot == self.participant.slot();
@@ -99,8 +108,10 @@ impl Waiting<'_> {
                 self.participant.cancel();
                 return;
             }
-            if self.tell && look == LOOKS[1] {
-                print::message(&self.in_words(lock, own));
+            let goes_on =
+                if look > 1 && self.tell { line.show(&self.in_words(lock, own)) } else { look == 1 };
+            if !goes_on {
+                return;
             }
         }
     }
@@ -119,7 +130,6 @@ impl Waiting<'_> {
         let queued = |entry: &&Waiter| entry.state == WaiterState::Queued;
         let place = lock.queue.iter().filter(queued).position(is_own);
         let place = place.map_or(String::new(), |before| format!("; you are {}", ordinal(before + 1)));
-        let (name, path) = (self.name, escape::path(self.path));
         // All who have permits are in the way of who wants some.
         let is_in_the_way = |holder: &&Holder| {
             lock.permits.is_some() || own.is_none_or(|own| keep_out(lock, [*holder], own.claim))
@@ -128,12 +138,18 @@ impl Waiting<'_> {
         let holders = match in_the_way[..] {
             // Those before it want what others hold.
             [] => "its turn".into(),
-            [holder] => describe::holder(holder),
+            [holder] => describe::holder_in_short(holder),
             [holder, ref others @ ..] => {
-                format!("{}, and by {} more", describe::holder(holder), others.len())
+                format!("{}, and by {} more", describe::holder_in_short(holder), others.len())
             }
         };
-        describe::without_colours(&format!("waiting for {name:?} in {path}: {holders}{place}"))
+        describe::without_colours(&format!("waiting for {}: {holders}{place}", self.called()))
+    }
+
+    /// What is waited for, in few words: the lock or, if it has the name that nobody chose, its file.
+    fn called(&self) -> String {
+        let file = self.path.file_name().filter(|_| self.name == "default");
+        escape::text(&file.map_or(self.name.into(), |file| file.to_string_lossy()))
     }
 
     fn never(&self, holder: &Holder) -> String {

@@ -29,7 +29,7 @@ pub struct Parts {
     shared: bool,
     /// Beside nobody, which is what happens without it too; but a lock that is created now is to be a rwlock, so that
     /// others can hold it --shared
-    #[arg(long, short = 'x', visible_alias = "ex", conflicts_with_all = ["permits", "algorithm"])]
+    #[arg(long, short = 'x', visible_alias = "ex", visible_short_alias = 'e', conflicts_with_all = ["permits", "algorithm"])]
     exclusive: bool,
     /// Permits of a semaphore, which is to have K of them if it is created now; one that exists keeps what it has
     #[arg(long, value_name = "K", conflicts_with_all = ["range", "key", "algorithm", "on_death"])]
@@ -47,6 +47,11 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// A rwlock, as a reader or alone.
+    pub fn as_flock(shared: bool) -> Self {
+        Self { shared, exclusive: !shared, permits: None, weight: None, range: None, key: None }
+    }
+
     /// What is wanted.
     ///
     /// # Errors

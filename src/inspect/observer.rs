@@ -76,10 +76,10 @@ impl<'a> Observer<'a> {
             life,
             attached_unix_seconds: record.attached_realtime_ns.load(Relaxed) / 1_000_000_000,
             blind: record.blind.load(Relaxed) != 0,
-            kept_by: if record.liveness_lock.load(Relaxed) == LivenessLockKind::Descriptor as u32 {
-                "descriptor"
-            } else {
+            kept_by: if record.liveness_lock.load(Relaxed) == LivenessLockKind::Mapping as u32 {
                 "mapping"
+            } else {
+                "descriptor"
             },
         })
     }

@@ -8,6 +8,7 @@ mod follow;
 mod guard;
 mod handle;
 mod handle_as;
+mod left;
 mod mutex;
 mod participant;
 mod parts;

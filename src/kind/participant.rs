@@ -6,7 +6,7 @@ use crate::attach::{
     thread,
 };
 use crate::error::Result;
-use std::sync::Arc;
+use std::{os::fd::RawFd, sync::Arc};
 
 /// A slot of its own in the file, for work that moves between threads: tasks, goroutines, promises, a lock that
 /// another thread unlocks. Whatever is locked *as* it belongs to it, whichever thread makes the call; it does one
@@ -52,6 +52,21 @@ impl Participant {
             && self.attachment.holds_any()
     }
 
+    /// Leaves the slot, and what it holds, to the open file that this process has as descriptor `number`: the slot lives
+    /// as long as any copy of that descriptor, in whichever process (a shell's own, which its commands inherit). It is shown
+    /// as process `pid`'s, and this participant is closed. What it holds is unlocked by [`crate::LockFile::unlock_left`], or
+    /// passes on when the last copy is closed: as from a dead owner or, with
+    /// [`ParticipantOptions::ends_by_closing`] and [`crate::DeathPolicy::Release`], with no more ado.
+    ///
+    /// Forget the guards of what it holds before: one that is dropped afterwards unlocks nothing.
+    ///
+    /// # Errors
+    /// [`crate::Error::InvalidArgument`] if it is no descriptor of this file that is open for reading, or this participant
+    /// is not [kept by a descriptor](ParticipantOptions::kept_by_descriptor); [`crate::Error::Closed`]. It is as before then.
+    pub fn leave_to(&self, number: RawFd, pid: u32) -> Result<()> {
+        self.attachment.leave_to(number, pid)
+    }
+
     /// Which slot of the file it has: the number that `status` shows.
     pub fn slot(&self) -> usize {
         self.attachment.slot
@@ -87,6 +102,14 @@ impl<'a> ParticipantOptions<'a> {
     /// `closefrom`) is then taken for the participant's death.
     pub fn kept_by_descriptor(&mut self, by_descriptor: bool) -> &mut Self {
         self.options.descriptor = by_descriptor;
+        self
+    }
+
+    /// The end of what keeps the slot (the last copy of its descriptor is closed) is an ordinary end where the lock's
+    /// death policy is [`crate::DeathPolicy::Release`]: nobody is told of a death, as with flock(2). Implies
+    /// [`ParticipantOptions::kept_by_descriptor`].
+    pub fn ends_by_closing(&mut self, ends_by_closing: bool) -> &mut Self {
+        self.options.ends_by_closing = ends_by_closing;
         self
     }
 

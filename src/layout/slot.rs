@@ -51,6 +51,9 @@ pub enum LivenessLockKind {
     /// An open descriptor: where mappings do not pin byte locks (overlay file systems), and for `turnlock run`,
     /// whose child inherits it. A stray `close` of it would be taken for a death.
     Descriptor = 2,
+    /// A descriptor that others have copies of: a shell's own, or one that the program has which this process became. The
+    /// last one's `close` is an ordinary end where a death releases the lock: nobody is told of it.
+    Shared = 3,
 }
 
 const _: () = {

@@ -28,6 +28,16 @@ pub fn try_lock(file: impl AsFd, bytes: Range<u64>) -> Result<bool> {
     }
 }
 
+/// Takes a read lock on `bytes` for this open file, or turns its write lock into one: at once, with nobody in between. Who
+/// asks for a write lock finds them taken. `false`: somebody else has a write lock.
+pub fn try_lock_shared(file: impl AsFd, bytes: Range<u64>) -> Result<bool> {
+    match fcntl(file, FcntlArg::F_OFD_SETLK(&request(libc::F_RDLCK, &bytes))) {
+        Ok(_) => Ok(true),
+        Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
+        Err(errno) => Err(system("taking a shared byte lock on the lock file")(errno)),
+    }
+}
+
 /// Gives the lock on `bytes` back, also where a forked child has a copy of the descriptor.
 pub fn unlock(file: impl AsFd, bytes: Range<u64>) -> Result<()> {
     fcntl(file, FcntlArg::F_OFD_SETLK(&request(libc::F_UNLCK, &bytes)))

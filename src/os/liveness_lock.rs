@@ -18,6 +18,10 @@
 //! next instruction. So what matters is believed only when the descriptor was one of this very file *after* the byte
 //! lock was taken, and a mapping keeps the open file from then on.
 
+mod left;
+
+pub use left::{AsLeft, with_hand_back};
+
 use super::{
     byte_lock,
     fork::{self, ForkGuard},
@@ -208,12 +212,12 @@ fn keep(
             let whole = file.is_of(fresh.as_fd());
             return Ok(whole.then_some(Hold::Mapping { _page: page }));
         }
-        LivenessLockKind::Descriptor if inherited => {
+        LivenessLockKind::Descriptor | LivenessLockKind::Shared if inherited => {
             fcntl(&fresh, FcntlArg::F_SETFD(FdFlag::empty()))
                 .map_err(super::system_error::system("letting a child inherit the liveness lock"))?;
             Hold::Descriptor { file: fresh, inherited }
         }
-        LivenessLockKind::Descriptor => {
+        LivenessLockKind::Descriptor | LivenessLockKind::Shared => {
             fork::close_in_children(fork_guard, number, file.identity())?;
             Hold::Descriptor { file: fresh, inherited }
         }

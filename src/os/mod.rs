@@ -12,6 +12,8 @@ pub mod fork;
 pub mod futex;
 pub mod given;
 pub mod identity;
+#[cfg(feature = "cli")]
+pub mod kernel_lock;
 pub mod liveness_lock;
 pub mod map;
 pub mod membarrier;

@@ -27,6 +27,13 @@ pub fn program_name() -> String {
         .unwrap_or_default()
 }
 
+/// The name of the program that runs as `pid`, as the kernel cut it. `None`: there is no such process, or /proc does not
+/// show it.
+pub fn program_of(pid: u32) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}
+
 /// What the kernel says of a process of our own PID namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessState {

@@ -15,7 +15,9 @@ use crate::algorithm::{
     ring::{InWords, MachineCell, MachineWords},
     shared_bias::{ReadersMark, ReadersPolicy, SharedBias},
 };
-use crate::layout::{Cell, LockView, LockWords, MAX_PARTICIPANTS, View};
+use crate::layout::{
+    Cell, DeathPolicy, DirectoryEntry, LivenessLockKind, LockView, LockWords, MAX_PARTICIPANTS, View,
+};
 use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed},
@@ -111,6 +113,17 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
     pub fn is_another_waiting(&self, me: usize) -> bool {
         let in_use = self.lock.header.slots_in_use.load(Relaxed) as usize;
         (0..in_use.min(self.lock.cells.len())).any(|slot| slot != me && self.waiting_since(slot) != 0)
+    }
+
+    /// Returns whether the end of the participant in `slot`, which holds the lock, is no death: whoever has copies of the
+    /// descriptor that kept its slot has closed them, and a death releases this lock.
+    fn is_ordinary_end(&self, slot: usize) -> bool {
+        let kept_by = self.view.slots()[slot].liveness_lock.load(Relaxed);
+        let entry = self.region.checked_sub(1).and_then(|at| self.view.directory().get(at));
+        let releases = |entry: &DirectoryEntry| {
+            DeathPolicy::of(entry.death_policy.load(Relaxed)) == DeathPolicy::Release
+        };
+        kept_by == LivenessLockKind::Shared as u32 && entry.is_some_and(releases)
     }
 
     /// The owner-dead notice: the dead holder's token (0: there is none), process, thread and label.
@@ -246,7 +259,7 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     fn record_death(&self, slot: usize, token: u64) -> bool {
         let claims = self.queue().1;
         let claim = claims.read(slot);
-        if !claims.may_change(claim) {
+        if !claims.may_change(claim) || self.is_ordinary_end(slot) {
             return false;
         }
         let nature = claims.nature(claim);

@@ -60,6 +60,9 @@ pub const HOLD: Visit = visit(Claim::whole(Mode::Upgradable));
 /// Reads, and then writes.
 pub const UPGRADE: Visit = Visit { then: Then::Upgrade(Limit::Forever), ..HOLD };
 
+/// Writes, and retains its place.
+pub const KEEP: Visit = WRITE.retains();
+
 /// Takes so many permits.
 pub const fn permits(weight: u32) -> Visit {
     visit(Claim { mode: Mode::Shared, weight, extent: Extent::WHOLE })

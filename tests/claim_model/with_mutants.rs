@@ -1,7 +1,7 @@
 //! Mutants of claims and of the bias towards readers, each of which the search must catch.
 
 use crate::oracle::Property::{Data, Exclusion, OwnerDead, Token};
-use crate::plan::{BIAS, HOLD, Plan, READ, Then, UPGRADE, WRITE};
+use crate::plan::{BIAS, HOLD, KEEP, Plan, READ, Then, UPGRADE, WRITE};
 use crate::search::with_mutants::is_caught;
 use std::time::Duration;
 use turnlock::acquire::site::Limit;
@@ -37,6 +37,29 @@ fn a_reader_that_looked_at_the_modes_before_an_upgrade_is_inside_with_the_writer
 fn a_dead_reader_told_as_a_writer_is_seen() {
     let plan = Plan::rwlock(&[&[READ.dies(6)], &[READ]]);
     is_caught(Mutant::DeadReaderIsOwnerDead, 2, &plan, &[OwnerDead]);
+}
+
+#[test]
+fn a_place_that_was_taken_away_lets_nobody_in() {
+    for mutant in [Mutant::PlaceWithoutLook, Mutant::EndsWithoutBarrier] {
+        // Which of two fences is missing shows only where an order is weak.
+        if cfg!(loom) || mutant == Mutant::PlaceWithoutLook {
+            is_caught(mutant, 3, &Plan::rwlock(&[&[KEEP, WRITE], &[WRITE]]), &[Data]);
+        }
+    }
+}
+
+#[test]
+fn a_reader_does_not_go_past_a_writer_that_is_inside_by_its_place() {
+    is_caught(Mutant::PassesWriterByPlace, 2, &Plan::rwlock(&[&[KEEP, WRITE], &[READ]]), &[Data]);
+    let plan = Plan::rwlock(&[&[KEEP, READ, WRITE], &[READ]]);
+    is_caught(Mutant::WriterLeftAsReader, 2, &plan, &[Data]);
+}
+
+#[test]
+fn a_dead_reader_inside_by_its_place_told_as_a_writer_is_seen() {
+    let plan = Plan::rwlock(&[&[KEEP, READ.dies(6)], &[READ]]);
+    is_caught(Mutant::DeadPlaceReaderIsOwnerDead, 2, &plan, &[OwnerDead]);
 }
 
 #[test]

@@ -2,6 +2,9 @@
 #![cfg(all(feature = "cli", not(any(loom, shuttle))))]
 
 mod create;
+mod ends;
+mod flock;
+mod hold;
 mod kinds;
 mod output;
 mod running;
@@ -10,7 +13,7 @@ mod waiting;
 use std::{
     io::{BufRead, BufReader},
     os::unix::process::ExitStatusExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
@@ -42,6 +45,24 @@ impl Fixture {
 
     fn run(&self, options: &[&str], command: &[&str]) -> Output {
         limit::output(&mut self.command("run", options, command)).unwrap()
+    }
+
+    /// A bash that runs `script`, in which `turnlock` is the command and `$F` the lock file.
+    fn shell(&self, script: &str) -> Command {
+        let mut folders = vec![Path::new(env!("CARGO_BIN_EXE_turnlock")).parent().unwrap().to_owned()];
+        folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        let mut shell = Command::new("bash");
+        shell.arg("-c").arg(script).arg("bash").current_dir(self.file.parent().unwrap());
+        shell
+            .env("PATH", std::env::join_paths(folders).unwrap())
+            .env("F", &self.file)
+            .env("SHELL", "/bin/sh");
+        shell
+    }
+
+    /// What it says, and how it ends.
+    fn script(&self, script: &str) -> Output {
+        limit::output(&mut self.shell(script)).unwrap()
     }
 
     /// A `turnlock run` that is inside: its shell has printed a line.

@@ -221,3 +221,103 @@ fn one_who_lets_others_pass_is_shown_as_standing_by() {
     holder.wait().unwrap();
     assert!(waiter.wait().unwrap().success());
 }
+
+#[test]
+fn a_line_is_run_by_the_shell() {
+    let fixture = Fixture::new();
+    for (script, printed, code) in [
+        ("turnlock run \"$F\" -c 'echo \"$TURNLOCK_LOCK\" a; exit 3'", "default a\n", 3),
+        ("turnlock run --lock b -c 'echo $0' \"$F\"", "/bin/sh\n", 0),
+        ("SHELL=/bin/bash turnlock run \"$F\" --command 'echo ${BASH_VERSION:+bash}'", "bash\n", 0),
+        ("SHELL= turnlock run \"$F\" -c 'echo $0'", "/bin/sh\n", 0),
+        (
+            "turnlock run \"$F\" -c 'turnlock status --json \"$F\"' | grep -o '\"label\": \"[a-z]*\"' | head -1",
+            "\"label\": \"turnlock\"\n",
+            0,
+        ),
+        ("turnlock run \"$F\" -c 'echo a' extra", "", 64),
+        ("turnlock run -e -n --nb \"$F\" -c true", "", 64),
+        ("turnlock run --nonblocking \"$F\" -c true && turnlock run --nb -w 0 \"$F\" true", "", 64),
+        ("turnlock run -w 0 \"$F\" turnlock run -E 9 -w 0 \"$F\" true", "", 9),
+    ] {
+        let output = fixture.script(script);
+        assert_eq!(
+            (text(&output).as_str(), output.status.code()),
+            (printed, Some(code)),
+            "{script}: {}",
+            errors(&output)
+        );
+    }
+}
+
+#[test]
+fn without_a_fork_turnlock_becomes_the_command_which_keeps_the_lock() {
+    for (policy, told) in [("release", "0\n"), ("inform", "1\n")] {
+        let fixture = Fixture::new();
+        let (mut holder, _output) = fixture.hold(&["-F", "--on-death", policy], "echo inside; exec sleep 60");
+        assert!(holder_command(holder.id()).is_empty(), "it is one process");
+        let status = fixture.status();
+        let shown = &status["locks"][0]["holders"][0];
+        assert_eq!((&shown["pid"], &shown["life"]), (&holder.id().into(), &"alive".into()));
+        assert_eq!(fixture.run(&["--try", "-E", "9"], &["true"]).status.code(), Some(9));
+        signal("TERM", holder.id());
+        assert_eq!(limit::end_of(&mut holder, "the command").signal(), Some(15), "nobody is around it");
+        // Nobody saw how it ended: an ordinary end, unless the lock wants to be told.
+        let next = fixture.run(&["--timeout", "20"], &["sh", "-c", "echo $TURNLOCK_PREVIOUS_OWNER_DIED"]);
+        assert_eq!(text(&next), told, "{policy}");
+    }
+    let fixture = Fixture::new();
+    // What it left in the background keeps it, as with flock(1).
+    let background = fixture.run(&["-F"], &["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"]);
+    assert_eq!(fixture.run(&["--try", "-E", "9"], &["true"]).status.code(), Some(9));
+    signal("KILL", text(&background).trim().parse().unwrap());
+    assert_eq!(fixture.run(&["--timeout", "20"], &["true"]).status.code(), Some(0));
+    let unstartable = fixture.run(&["-F", "--on-death", "inform"], &["/nonexistent-command"]);
+    assert_eq!(unstartable.status.code(), Some(69), "{}", errors(&unstartable));
+    assert_eq!(text(&fixture.run(&["--try"], &["sh", "-c", "echo $TURNLOCK_PREVIOUS_OWNER_DIED"])), "0\n");
+    assert_eq!(fixture.run(&["-F", "--close"], &["true"]).status.code(), Some(64));
+}
+
+#[test]
+fn a_ring_is_a_ring_whichever_it_is() {
+    let fixture = Fixture::new();
+    assert!(fixture.run(&["--lock", "new", "--turn"], &["true"]).status.success());
+    assert!(fixture.run(&["--lock", "old", "--algorithm", "k-state"], &["true"]).status.success());
+    assert!(fixture.run(&["--lock", "old", "--turn", "--standing"], &["true"]).status.success());
+    let shown = fixture.status_text();
+    assert!(shown.contains("new (ring, raynal, ") && shown.contains("old (ring, k-state, "), "{shown}");
+    // Standing, a waiter is in the ring as long as it waits, and is out of it when it has had its turn.
+    let (mut holder, _output) = fixture.hold(&["--lock", "old"], "echo inside; sleep 60");
+    let mut waiter =
+        fixture.command("run", &["--lock", "old", "--turn", "--standing"], &["true"]).spawn().unwrap();
+    let lock_of = |status: &serde_json::Value| -> serde_json::Value {
+        status["locks"].as_array().unwrap().iter().find(|lock| lock["name"] == "old").unwrap().clone()
+    };
+    fixture.until(|status| lock_of(status)["queue"][0]["takes_part"] == "standing");
+    signal("TERM", holder.id());
+    limit::end_of(&mut holder, "the holder");
+    assert!(limit::end_of(&mut waiter, "the waiter").success());
+    assert_eq!(lock_of(&fixture.status())["queue"], serde_json::json!([]));
+    assert!(fixture.run(&["--lock", "mutex"], &["true"]).status.success());
+    let no_ring = fixture.run(&["--lock", "mutex", "--turn"], &["true"]);
+    assert_eq!(no_ring.status.code(), Some(66), "{}", errors(&no_ring));
+    for options in [
+        &["--turn", "--algorithm", "sum"][..],
+        &["--turn", "-s"],
+        &["--standing"],
+        &["--turn", "--patience", "1"],
+    ] {
+        assert_eq!(fixture.run(options, &["true"]).status.code(), Some(64), "{options:?}");
+    }
+}
+
+/// What a cron job wants if nothing is said: silence, its own exit code, one after the other, and no lock left behind.
+#[test]
+fn a_job_of_cron_is_silent_and_one_at_a_time() {
+    let fixture = Fixture::new();
+    let job = "turnlock run \"$F\" sh -c 'echo begin; sleep 0.02; echo end'";
+    let output = fixture.script(&format!("unset TERM; for i in 1 2 3 4; do {job} & done; wait"));
+    assert_eq!((text(&output).as_str(), errors(&output).as_str()), ("begin\nend\n".repeat(4).as_str(), ""));
+    let skipped = fixture.script("turnlock run \"$F\" turnlock run -n \"$F\" echo again; echo $?");
+    assert_eq!((text(&skipped).as_str(), errors(&skipped).as_str()), ("1\n", ""));
+}

@@ -73,26 +73,37 @@ fn the_environment_says_which_lock_it_is() {
 #[test]
 fn who_is_waited_for_is_said_on_a_terminal_only() {
     let fixture = Fixture::new();
-    let (mut holder, _output) = fixture.hold(&["--label", "make"], "echo inside; sleep 60");
-    let mut first = fixture.command("run", &[], &["true"]).spawn().unwrap();
+    let (mut holder, _output) =
+        fixture.hold(&["--lock", "build", "--label", "make"], "echo inside; sleep 60");
+    let mut first = fixture.command("run", &["--lock", "build"], &["true"]).spawn().unwrap();
     fixture.until_queued(1);
-    let said = format!(" by make, run by turnlock (pid {}); you are 2nd\n", holder.id());
+    let said = format!(" s by make (pid {}); you are 2nd", holder.id());
+    let wait = ["--lock", "build", "--timeout", "2.5"];
 
-    let silent = fixture.run(&["--timeout", "1.5"], &["true"]);
+    let silent = fixture.run(&wait, &["true"]);
     assert_eq!((silent.status.code(), errors(&silent)), (Some(1), String::new()));
-    let verbose = errors(&fixture.run(&["--timeout", "1.5", "--verbose"], &["true"]));
-    assert!(verbose.contains(": held for ") && verbose.contains(&said), "{verbose}");
+    let verbose = errors(&fixture.run(&[&wait[..], &["--verbose"]].concat(), &["true"]));
+    assert!(
+        verbose.contains("turnlock: waiting for build: held for ") && verbose.contains(&said),
+        "{verbose}"
+    );
+    assert_eq!(verbose.matches("you are 2nd\n").count(), 1, "once: {verbose}");
 
-    let on_a_terminal = fixture.command("run", &["--timeout", "1.5"], &["true"]);
+    let on_a_terminal = fixture.command("run", &wait, &["true"]);
     let words: Vec<_> = std::iter::once(on_a_terminal.get_program())
         .chain(on_a_terminal.get_args())
         .map(|word| word.to_str().unwrap())
         .collect();
-    match Command::new("script").args(["-qec", &words.join(" "), "/dev/null"]).stdin(Stdio::null()).output() {
+    let mut script = Command::new("script");
+    script.args(["-qec", &words.join(" "), "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
+    match script.output() {
         Ok(terminal) if terminal.status.code() == Some(1) => {
-            let shown = text(&terminal).replace("\r\n", "\n");
-            assert!(shown.starts_with("turnlock: waiting for \"default\" in "), "{shown}");
-            assert!(shown.contains(&said), "{shown}");
+            let shown = text(&terminal);
+            // A line that is kept up to date, and taken away in the end.
+            let line = "\rturnlock: waiting for build: held for ";
+            assert!(shown.starts_with(line) && shown.contains(&said), "{shown:?}");
+            assert!(shown.matches(line).count() >= 2, "after one second and after two: {shown:?}");
+            assert!(shown.ends_with("\r\u{1b}[K") && !shown.contains('\n'), "{shown:?}");
         }
         left_out => println!("the terminal is left out: script(1) does not work: {left_out:?}"),
     }

@@ -3,6 +3,7 @@
 #![cfg(not(any(loom, shuttle)))]
 
 mod given;
+mod left;
 mod path;
 
 support::watched_for_seconds!(support::watchdog::USUAL);

@@ -1,6 +1,8 @@
 //! `install.sh`, into a scratch prefix: what it writes down is right from everywhere, and what it says to do works.
 #![cfg(all(feature = "cli", not(any(loom, shuttle))))]
 
+mod cargo_c;
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -9,10 +9,11 @@ const { OpenFile } = require('./openfile');
 const ALGORITHMS = { 'k-state': 2, raynal: 3, sum: 4 };
 
 class Mutex extends ExclusiveLock {
-  constructor(file, lockName, given) {
+  constructor(file, lockName, given, kindFlags = 0) {
     const known = ['mustExist', 'strict', 'releaseOnDeath', 'patience', 'label'];
     const chosen = object('the options of a mutex', given, known);
     const flags =
+      kindFlags |
       (optional(chosen, 'mustExist', false, boolean) ? FLAGS.MUTEX_MUST_EXIST : 0) |
       (optional(chosen, 'strict', false, boolean) ? FLAGS.MUTEX_STRICT : 0) |
       (optional(chosen, 'releaseOnDeath', false, boolean) ? FLAGS.MUTEX_RELEASE_ON_DEATH : 0);

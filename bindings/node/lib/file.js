@@ -6,6 +6,7 @@ const { STATUS, TurnlockError, boolean, name, object, optional, text, uint32, wr
 const { Mutex, TurnRing } = require('./exclusive');
 const { OpenFile } = require('./openfile');
 const { KeyedLock, RangeLock } = require('./parts');
+const { RecursiveMutex } = require('./recursive');
 const { RwLock } = require('./rwlock');
 const { Semaphore } = require('./semaphore');
 
@@ -31,6 +32,10 @@ class LockFile {
 
   mutex(lockName, given) {
     return new Mutex(this.#open(), lockName, given);
+  }
+
+  recursiveMutex(lockName, given) {
+    return new RecursiveMutex(this.#open(), lockName, given);
   }
 
   turnRing(lockName, given) {

@@ -7,6 +7,10 @@
  * lock again.
  */
 
+import { RecursiveMutex } from './recursive';
+
+export { Owner, RecursiveHeld, RecursiveMutex } from './recursive';
+
 /** How to open, or create, a lock file. What is left out has the library's default. */
 export interface FileOptions {
   /** How many participants may take part at once, 1 to 4096; 128 if the file is created and nothing is said. */
@@ -80,6 +84,8 @@ export class LockFile {
   static openDescriptor(descriptor: number, options?: FileOptions): LockFile;
   /** Opens the mutex of this name (1 to 63 bytes of UTF-8), or creates it. */
   mutex(name: string, options?: MutexOptions): Mutex;
+  /** Opens the recursive mutex of this name, or creates it. ERR_TURNLOCK_KIND if it exists and is not recursive. */
+  recursiveMutex(name: string, options?: MutexOptions): RecursiveMutex;
   /** Opens the turn ring of this name, or creates it. */
   turnRing(name: string, options?: RingOptions): TurnRing;
   /** Opens the reader/writer lock of this name, or creates it. */
@@ -127,10 +133,7 @@ interface ExclusiveLock {
   [Symbol.dispose](): void;
 }
 
-/**
- * A mutex: one at a time, first come first served after a moment of patience. There is no recursive one, since nothing in
- * this language could be its owner.
- */
+/** A mutex: one at a time, first come first served after a moment of patience. A `RecursiveMutex` may be taken again. */
 export class Mutex implements ExclusiveLock {
   private constructor();
   /** How long waiters let others pass here, in milliseconds, as its creator said; 0 is strictly first come first served. */

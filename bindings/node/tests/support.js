@@ -27,13 +27,18 @@ function inChild(script, ...args) {
 // Another process takes the lock and is killed inside.
 function dieInside(file, kind) {
   const script = `
-    const { LockFile } = require('turnlock');
+    const { LockFile, Owner } = require('turnlock');
     const [path, kind] = process.argv.slice(1);
     const lock = new LockFile(path, { label: 'the child' })[kind]('lock');
     if (kind === 'semaphore') lock.acquireSync();
     else if (kind === 'rwLock') lock.lockSync('exclusive');
     else if (kind === 'rangeLock') lock.lockSync(5, 8, 'exclusive');
     else if (kind === 'keyedLock') lock.lockSync('mine', 'exclusive');
+    else if (kind === 'recursiveMutex') {
+      const owner = new Owner();
+      lock.lockSync(owner);
+      lock.lockSync(owner);
+    }
     else lock.lockSync();
     process.kill(process.pid, 'SIGKILL');`;
   const child = inChild(script, file.path, kind);

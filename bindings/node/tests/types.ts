@@ -1,5 +1,5 @@
 // What index.d.ts promises, as a strict program uses it; compiled only.
-import { Held, LockFile, Mutex, TurnRing, TurnlockError, libraryVersion } from 'turnlock';
+import { Held, LockFile, Mutex, Owner, RecursiveHeld, RecursiveMutex, TurnRing, TurnlockError, libraryVersion } from 'turnlock';
 
 async function program(signal: AbortSignal): Promise<string> {
   const file = new LockFile('app.lock', { participants: 500, label: 'types' });
@@ -25,6 +25,17 @@ async function program(signal: AbortSignal): Promise<string> {
   if (part.ownerDied) part.markConsistent();
   part.unlock();
   file.keyedLock('users').tryLock(new Uint8Array(3), 'shared')?.unlock();
+  const tree: RecursiveMutex = file.recursiveMutex('tree', { strict: true });
+  const owner = new Owner();
+  const again: number = await tree.withLock(owner, (held) => (held.unlock(), tree.depth(owner)), { signal, timeout: 5 });
+  const once: RecursiveHeld | null = tree.tryLock(owner);
+  once?.abandon();
+  // @ts-expect-error: an owner is no name
+  tree.tryLock('ada');
+  // @ts-expect-error: what looks like one is none
+  tree.tryLock({});
+  // @ts-expect-error: a recursive mutex is taken by somebody
+  tree.lockSync();
   // @ts-expect-error: a part is not held so
   file.keyedLock('users').tryLock('ada', 'upgradable');
   // @ts-expect-error: there is no such mode
@@ -37,7 +48,7 @@ async function program(signal: AbortSignal): Promise<string> {
   file.mutex('accounts', { recursive: true });
   // @ts-expect-error: only a LockFile opens a lock
   new Mutex();
-  return `${libraryVersion} ${count} ${token} ${dead} ${states.join()} ${file.path}`;
+  return `${libraryVersion} ${count} ${again} ${token} ${dead} ${states.join()} ${file.path}`;
 }
 
 export { program };

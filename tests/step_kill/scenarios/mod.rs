@@ -8,6 +8,7 @@ mod bias;
 mod close;
 mod enter;
 mod leave;
+mod left;
 mod names;
 mod open;
 mod parts;
@@ -70,6 +71,8 @@ pub const ALL: &[Scenario] = &[
     alone("detach: a participant that holds", close::closes_a_participant_that_holds),
     alone("detach: the last handle", close::closes_the_file),
     alone("detach: the end of a thread", close::ends_a_thread),
+    alone("leave: to an open file of others", left::leaves),
+    alone("leave: unlock what was left", left::unlocks),
     RING_FREE,
     stopping("ring: a turn again", |trial| ring::takes_a_turn_again(trial, RAYNALS)),
     stopping("ring: behind a living holder", |trial| ring::waits(trial, RAYNALS)),

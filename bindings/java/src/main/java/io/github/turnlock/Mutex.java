@@ -33,6 +33,15 @@ public final class Mutex extends TurnLock {
             return this;
         }
 
+        /**
+         * Programs in other languages may take it again, too, as threads may here. It is the lock that is recursive: one
+         * that exists and is not is {@link Status#KIND}.
+         */
+        public Options recursive() {
+            flags |= Native.MUTEX_RECURSIVE;
+            return this;
+        }
+
         /** How long a waiter lets others pass before it is queued for good; 1 millisecond if nothing, or 0, is said. */
         public Options patience(Duration patience) {
             this.patience = Texts.nanoseconds(patience);

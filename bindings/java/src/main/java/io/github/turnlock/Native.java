@@ -19,6 +19,7 @@ final class Native {
     static final int MUTEX_MUST_EXIST = 1;
     static final int MUTEX_STRICT = 2;
     static final int MUTEX_RELEASE_ON_DEATH = 4;
+    static final int MUTEX_RECURSIVE = 8;
     static final int RING_MUST_EXIST = 1;
     static final int RING_STANDING = 2;
     static final int RING_RELEASE_ON_DEATH = 4;

@@ -3,6 +3,7 @@ package io.github.turnlock;
 import static io.github.turnlock.TurnLockTest.expect;
 import static io.github.turnlock.TurnLockTest.until;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assume.assumeTrue;
@@ -57,6 +58,21 @@ public class LockFileTest {
     }
 
     @Test
+    public void aMutexThatIsRecursiveForOthersToo() throws Exception {
+        try (LockFile file = LockFile.open(path())) {
+            Mutex mutex = file.mutex("lock", new Mutex.Options().recursive());
+            try (Acquisition once = mutex.acquire(); Acquisition again = mutex.acquire()) {
+                assertEquals(once.fencingToken(), again.fencingToken());
+                assertFalse(file.mutex("lock").tryLock());
+            }
+            assertTrue(file.mutex("lock", new Mutex.Options().recursive()).tryLock());
+        }
+        Process status = new ProcessBuilder("turnlock", "status", path().toString()).redirectErrorStream(true).start();
+        String said = new String(status.getInputStream().readAllBytes());
+        assertTrue(said, said.contains(", recursive"));
+    }
+
+    @Test
     public void optionsThatCannotBe() {
         expect(Status.INVALID_ARGUMENT, () -> LockFile.open(path(), new LockFile.Options().participants(5000)));
         expect(Status.INVALID_ARGUMENT, () -> LockFile.open(path(), new LockFile.Options().locks(-1)));
@@ -74,6 +90,7 @@ public class LockFileTest {
             file.mutex("impatient", new Mutex.Options().patience(Duration.ofDays(-1)));
             file.mutex("very patient", new Mutex.Options().patience(Duration.ofSeconds(Long.MAX_VALUE)));
             expect(Status.KIND, () -> file.turnRing("strict"));
+            expect(Status.KIND, () -> file.mutex("strict", new Mutex.Options().recursive()));
             TurnRing.Options sum = new TurnRing.Options().algorithm(TurnRing.Algorithm.SUM);
             expect(Status.INVALID_ARGUMENT, () -> file.turnRing("ring", sum.step(2)));
             TurnRing ring = file.turnRing("ring", sum.step(3).standing());

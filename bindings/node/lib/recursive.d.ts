@@ -1,0 +1,72 @@
+import { DeadOwner, ParticipantInfo, SyncWaitOptions, WaitOptions } from './index';
+
+/**
+ * One that takes recursive mutexes: a chain of calls, which hands it on. It is what a thread is to a recursive mutex elsewhere.
+ * Two chains that run at once, say those of a `Promise.all`, are two owners. It takes no slot, and needs not be closed.
+ */
+export class Owner {
+  // An object that looks like one is none.
+  #private;
+}
+
+/**
+ * A mutex that its owner may take again, and unlocks as often. To other processes it is taken once. One that another language
+ * opens as recursive is the same lock: there a thread is the owner. Owners that wait by the same object stand in line as one.
+ */
+export class RecursiveMutex {
+  private constructor();
+  /**
+   * At once, if `owner` has it already; else waits off the main thread. ERR_TURNLOCK_PARTICIPANT_BUSY if that owner waits
+   * here already, ERR_TURNLOCK_RECURSION_LIMIT if it has the lock 65,535 times.
+   */
+  lock(owner: Owner, options?: WaitOptions): Promise<RecursiveHeld>;
+  /** Waits and blocks this thread. ERR_TURNLOCK_DEADLOCK while another owner has this object's lock or waits for it. */
+  lockSync(owner: Owner, options?: SyncWaitOptions): RecursiveHeld;
+  /** The lock if that needs no waiting; else null. */
+  tryLock(owner: Owner): RecursiveHeld | null;
+  /**
+   * Calls `section` while it has the lock, and unlocks. If `section` throws, or its promise is rejected, the lock is
+   * abandoned: the next holder is told.
+   */
+  withLock<Result>(
+    owner: Owner,
+    section: (held: RecursiveHeld) => Result | PromiseLike<Result>,
+    options?: WaitOptions,
+  ): Promise<Result>;
+  /** How often `owner` has the lock; 0: it has not. */
+  depth(owner: Owner): number;
+  /** How long waiters let others pass here, in milliseconds, as its creator said; 0 is strictly first come first served. */
+  readonly patience: number;
+  /** Opens a lock that is not recoverable again, after the data were repaired or given up. */
+  reset(options?: WaitOptions): Promise<void>;
+  /** Who died holding the lock, last. */
+  previousOwner(): DeadOwner | null;
+  /** Who has the lock now, dead or alive. */
+  holder(): ParticipantInfo | null;
+  /** Who waits now, first the one that is next. */
+  waiters(): ParticipantInfo[];
+  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has the lock. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** One time that a recursive mutex is taken. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
+export class RecursiveHeld {
+  private constructor();
+  readonly lock: RecursiveMutex;
+  /** Larger than that of every acquisition of this lock before; the same for an owner that took it again. */
+  readonly fencingToken: bigint;
+  /** The previous holder died inside: repair the data and `markConsistent` before you unlock. Said to the first of them. */
+  readonly ownerDied: boolean;
+  readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
+  /** The last time, others get the lock. After a death without `markConsistent` that closes it until a reset. */
+  unlock(): void;
+  /** Unlocks, where the data were left half-done: when it is unlocked for the last time the next holder is told. */
+  abandon(): void;
+  /** Says, after `ownerDied`, that the data are well again. */
+  markConsistent(): void;
+  /** Whether another participant waits behind the holder. Owners that wait by the same object are not counted. */
+  isContended(): boolean;
+  /** Unlocks, if that was not done. */
+  [Symbol.dispose](): void;
+}

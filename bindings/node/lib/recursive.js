@@ -1,0 +1,200 @@
+'use strict';
+// A mutex that its owner may take again.
+
+const { FLAGS } = require('./native');
+const { STATUS, TurnlockError, waitOptions, wrongType } = require('./errors');
+const { Mutex } = require('./exclusive');
+
+const MOST_TAKEN = 65_535;
+
+// One that takes recursive mutexes: a chain of calls, which hands it on.
+class Owner {
+  #isOne = true;
+
+  static check(given) {
+    if (typeof given !== 'object' || given === null || !(#isOne in given)) throw wrongType('the owner', 'an Owner', given);
+    return given;
+  }
+}
+
+// One time that it is taken.
+class RecursiveHeld {
+  #by;
+
+  constructor(lock, by, { fencingToken, deadOwner }) {
+    this.#by = by;
+    this.lock = lock;
+    this.fencingToken = fencingToken;
+    this.ownerDied = deadOwner !== null;
+    this.deadOwner = deadOwner;
+    Object.freeze(this);
+  }
+
+  unlock() {
+    this.#by.leave(this, false);
+  }
+
+  abandon() {
+    this.#by.leave(this, true);
+  }
+
+  markConsistent() {
+    this.#by.first(this).markConsistent();
+  }
+
+  isContended() {
+    return this.#by.first(this).isContended();
+  }
+
+  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
+    if (this.#by.has(this)) this.unlock();
+  }
+}
+
+class RecursiveMutex {
+  #mutex;
+  // Who has it by this object, the acquisition, and the times that it is taken.
+  #owner = null;
+  #first = null;
+  #held = new Set();
+  // It was given up within.
+  #isAbandoned = false;
+  #waiting = new WeakSet();
+  #by = {
+    has: (held) => this.#held.has(held),
+    first: (held) => this.#firstOf(held),
+    leave: (held, abandons) => this.#leave(held, abandons),
+  };
+
+  constructor(file, lockName, given) {
+    this.#mutex = new Mutex(file, lockName, given, FLAGS.MUTEX_RECURSIVE);
+  }
+
+  async lock(owner, given) {
+    if (this.#has(owner)) {
+      waitOptions(given).signal?.throwIfAborted();
+      return this.#again();
+    }
+    if (this.#waiting.has(owner)) {
+      const story = 'this owner waits for the lock already: give each chain of calls an Owner of its own';
+      throw new TurnlockError(STATUS.PARTICIPANT_BUSY, story);
+    }
+    this.#waiting.add(owner);
+    try {
+      return this.#taken(owner, await this.#mutex.lock(given));
+    } finally {
+      this.#waiting.delete(owner);
+    }
+  }
+
+  lockSync(owner, given) {
+    if (!this.#has(owner)) return this.#taken(owner, this.#mutex.lockSync(given));
+    waitOptions(given, { blocks: true });
+    return this.#again();
+  }
+
+  tryLock(owner) {
+    if (this.#has(owner)) return this.#again();
+    const first = this.#mutex.tryLock();
+    return first ? this.#taken(owner, first) : null;
+  }
+
+  async withLock(owner, section, given) {
+    if (typeof section !== 'function') throw wrongType('the section', 'a function', section);
+    const held = await this.lock(owner, given);
+    let result;
+    try {
+      result = await section(held);
+    } catch (error) {
+      // The data may be half-done: the next holder is told.
+      if (this.#held.has(held)) held.abandon();
+      throw error;
+    }
+    if (this.#held.has(held)) held.unlock();
+    return result;
+  }
+
+  depth(owner) {
+    return this.#has(owner) ? this.#held.size : 0;
+  }
+
+  get patience() {
+    return this.#mutex.patience;
+  }
+
+  async reset(given) {
+    await this.#mutex.reset(given);
+  }
+
+  previousOwner() {
+    return this.#mutex.previousOwner();
+  }
+
+  holder() {
+    return this.#mutex.holder();
+  }
+
+  waiters() {
+    return this.#mutex.waiters();
+  }
+
+  close() {
+    this.#mutex.close();
+  }
+
+  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
+    this.close();
+  }
+
+  #has(owner) {
+    return this.#owner === Owner.check(owner);
+  }
+
+  #taken(owner, first) {
+    this.#owner = owner;
+    this.#first = first;
+    this.#isAbandoned = false;
+    return this.#hold(first);
+  }
+
+  // The notice of a death came with the first of them.
+  #again() {
+    if (this.#held.size === MOST_TAKEN) {
+      const story = 'this owner has the recursive lock 65,535 times, and cannot take it once more: unlock it as often as it was taken';
+      throw new TurnlockError(STATUS.RECURSION_LIMIT, story);
+    }
+    return this.#hold({ fencingToken: this.#first.fencingToken, deadOwner: null });
+  }
+
+  #hold(acquired) {
+    const held = new RecursiveHeld(this, this.#by, acquired);
+    this.#held.add(held);
+    return held;
+  }
+
+  #firstOf(held) {
+    if (!this.#held.has(held)) throw new TurnlockError(STATUS.NOT_OWNER, 'this lock was unlocked before');
+    return this.#first;
+  }
+
+  #leave(held, abandons) {
+    const first = this.#firstOf(held);
+    this.#isAbandoned ||= abandons;
+    if (this.#held.size > 1) {
+      this.#held.delete(held);
+      return;
+    }
+    try {
+      if (this.#isAbandoned) first.abandon();
+      else first.unlock();
+    } finally {
+      // An unlock that reports what happened to the file has unlocked.
+      if (this.#mutex.held !== first) {
+        this.#held.delete(held);
+        this.#owner = this.#first = null;
+      }
+    }
+  }
+}
+
+module.exports = { Owner, RecursiveHeld, RecursiveMutex };

@@ -1,0 +1,50 @@
+//! How a command ends that takes a lock, where it did not do what it was asked to.
+
+use super::{print, signals};
+use std::process::ExitCode;
+use turnlock::Error;
+
+/// How a command ends that did not do what it was asked to.
+pub enum Failed {
+    /// An exit code: what there was to say was said, or nobody wants to hear it (that somebody has the lock).
+    Quietly(u8),
+    /// An exit code, and why.
+    Because(Failure),
+    /// A signal asked for the end, while nothing was held any more or yet.
+    Signal(i32),
+}
+
+/// An exit code, and why.
+pub struct Failure {
+    pub code: u8,
+    pub why: String,
+}
+
+impl Failure {
+    /// What the library says.
+    pub fn new(code: u8, error: Error) -> Self {
+        let how = match &error {
+            Error::ParticipantsFull { .. } => " (`turnlock create --participants N` does)",
+            Error::LocksFull { .. } => " (`turnlock create --locks N` does)",
+            _ => "",
+        };
+        Self { code, why: format!("{error}{how}") }
+    }
+}
+
+impl Failed {
+    /// Ends the command so.
+    pub fn end(self) -> ExitCode {
+        match self {
+            Failed::Quietly(code) => ExitCode::from(code),
+            Failed::Because(failure) => print::fail(failure.code, &failure.why),
+            Failed::Signal(signal) => signals::end_by(signal),
+        }
+    }
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        Failed::Because(failure)
+    }
+}

@@ -1,0 +1,90 @@
+//! What was left to an open file that several processes share: looked at, and unlocked.
+
+use super::{directory, file::LockFile};
+use crate::acquire::{liveness, site::Lock};
+use crate::algorithm::ownership::token_in;
+use crate::error::Result;
+use crate::os::liveness_lock::{self, AsLeft};
+use crate::recovery;
+use crate::registers::FileLock;
+use crate::slots;
+use crate::sync::Ordering::Acquire;
+use std::os::fd::RawFd;
+
+impl LockFile {
+    /// Unlocks what participants hold that were left to the open file which this process has as descriptor `number`
+    /// ([`super::Participant::leave_to`]): of the lock called `name` or, where none is named, of all. What they were told of
+    /// a death counts as repaired. A slot that holds nothing any more is given back. Returns how many acquisitions were
+    /// unlocked.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("app.lock");
+    /// use std::os::fd::AsRawFd;
+    /// let file = turnlock::LockFile::open(&path)?;
+    /// let accounts = file.mutex("accounts")?;
+    /// let descriptor = std::fs::File::open(&path)?; // or one that was inherited
+    ///
+    /// let participant = file.participant_options().ends_by_closing(true).open()?;
+    /// std::mem::forget(accounts.lock_as(&participant)?);
+    /// participant.leave_to(descriptor.as_raw_fd(), std::process::id())?;
+    /// // Held from here on, whatever becomes of this process, until the descriptor's last copy is closed, or:
+    /// assert_eq!(file.unlock_left(descriptor.as_raw_fd(), Some("accounts"))?, 1);
+    /// # drop(accounts.try_lock()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`crate::Error::InvalidArgument`] if it is no descriptor of this file that is open for reading;
+    /// [`crate::Error::NotFound`] if the file has no lock called `name`; [`crate::Error::Damaged`] if somebody else was
+    /// stopped in the midst of this.
+    pub fn unlock_left(&self, number: RawFd, name: Option<&str>) -> Result<usize> {
+        let only = name.map(|name| self.region_called(name)).transpose()?;
+        let view = self.file.open.view();
+        self.with_left(number, |as_left, slot| {
+            let wanted = |region: &usize| only.is_none_or(|only| only == *region);
+            let regions = view.regions_in_use().filter(wanted);
+            let unlock = |region: usize| liveness::unlock(&FileLock::of_any_kind(view, region), slot);
+            let unlocked = regions.filter(|region| unlock(*region)).count();
+            if view.regions_in_use().all(|region| !self.holds(region, slot)) {
+                // What one left there who was killed on the way in.
+                recovery::recover(view, slot);
+                slots::vacate(view, slot);
+                as_left.give_back(slot)?;
+            }
+            Ok(unlocked)
+        })
+    }
+
+    /// Returns how many acquisitions of the lock called `name` were left to the open file that this process has as
+    /// descriptor `number`. Errors as [`LockFile::unlock_left`].
+    pub fn count_left(&self, number: RawFd, name: &str) -> Result<usize> {
+        let region = self.region_called(name)?;
+        self.with_left(number, |_, slot| Ok(usize::from(self.holds(region, slot))))
+    }
+
+    fn region_called(&self, name: &str) -> Result<usize> {
+        let open = &self.file.open;
+        directory::region_of(open, name)
+            .map(|(region, _)| region)
+            .ok_or_else(|| directory::no_such_lock(open, name))
+    }
+
+    fn holds(&self, region: usize, slot: usize) -> bool {
+        let lock = FileLock::of_any_kind(self.file.open.view(), region);
+        // Acquire. Partner: the release store in `Ownership::enter`.
+        token_in(lock.held(slot).load(Acquire)).is_some()
+    }
+
+    /// Runs `act` for each slot that was left to the open file, while nobody else unlocks for it. Returns the sum.
+    fn with_left(&self, number: RawFd, act: impl Fn(&AsLeft, usize) -> Result<usize>) -> Result<usize> {
+        let open = &self.file.open;
+        if !open.is_intact() {
+            return Err(open.not_intact());
+        }
+        liveness_lock::with_hand_back(open.reopen(), number, |as_left| {
+            let left = as_left.slots(0..open.view().slots_bound())?;
+            left.into_iter().map(|slot| act(as_left, slot)).sum()
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! How a waiting or running command is ended, and what the next holder hears of it.
+
+use super::*;
+use support::until;
+
+/// Whether the next holder is told of a death, as `turnlock run` says it to its command.
+fn told(fixture: &Fixture) -> String {
+    text(&fixture.run(&["--timeout", "20"], &["sh", "-c", "echo $TURNLOCK_PREVIOUS_OWNER_DIED"]))
+        .trim()
+        .into()
+}
+
+/// Whether nobody takes part but this process.
+fn are_all_of(status: &serde_json::Value, pid: u32) -> bool {
+    status["participants"].as_array().unwrap().iter().all(|one| one["pid"] == pid)
+}
+
+#[test]
+fn a_wait_that_a_signal_ends_leaves_nothing_in_the_queue() {
+    let fixture = Fixture::new();
+    let (mut holder, _output) = fixture.hold(&[], "echo inside; sleep 60");
+    for (name, number) in [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3), ("USR1", 10), ("ALRM", 14)] {
+        let mut waiter =
+            fixture.command("run", &[], &["echo", "got in"]).stdout(Stdio::piped()).spawn().unwrap();
+        fixture.until_queued(1);
+        signal(name, waiter.id());
+        assert_eq!(limit::end_of(&mut waiter, name).signal(), Some(number), "{name}");
+        let status = fixture.status();
+        assert_eq!(status["locks"][0]["queue"], serde_json::json!([]), "{name}");
+        assert!(are_all_of(&status, holder.id()), "it gave its slot back: {name}, {status}");
+        assert_eq!(text(&waiter.wait_with_output().unwrap()), "");
+    }
+    signal("TERM", holder.id());
+    limit::end_of(&mut holder, "the holder");
+    assert_eq!(told(&fixture), "0");
+}
+
+#[test]
+fn a_command_that_is_asked_to_end_is_no_dead_owner_unless_the_lock_wants_to_be_told() {
+    for (policy, tells) in [("release", "0"), ("inform", "1")] {
+        let fixture = Fixture::new();
+        assert!(fixture.run(&["--on-death", policy], &["true"]).status.success());
+        for (name, number) in [("TERM", 15), ("HUP", 1), ("INT", 2), ("QUIT", 3)] {
+            let (mut holder, _output) = fixture.hold(&[], "echo inside; exec sleep 60");
+            signal(name, holder.id());
+            let status = limit::end_of(&mut holder, name);
+            // By Ctrl-C it ends as its command does, so that a shell's script ends too.
+            let expected = if name == "INT" { (None, Some(2)) } else { (Some(128 + number), None) };
+            assert_eq!((status.code(), status.signal()), expected, "{name}");
+            assert_eq!(told(&fixture), tells, "{policy}, {name}");
+        }
+        for (name, number) in [("KILL", 9), ("SEGV", 11), ("ABRT", 6)] {
+            let killed = fixture.run(&[], &["sh", "-c", &format!("kill -{name} $$")]);
+            assert_eq!(killed.status.code(), Some(128 + number), "{name}");
+            assert_eq!(told(&fixture), "1", "{policy}, {name}");
+        }
+    }
+}
+
+#[test]
+fn one_that_was_told_of_a_death_and_is_asked_to_end_passes_it_on() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.run(&[], &["sh", "-c", "kill -9 $$"]).status.code(), Some(137));
+    assert_eq!(fixture.run(&[], &["sh", "-c", "kill $$"]).status.code(), Some(143));
+    assert_eq!(told(&fixture), "1");
+    assert_eq!(told(&fixture), "0");
+}
+
+#[test]
+fn what_was_ignored_stays_so_for_turnlock_and_its_command() {
+    let fixture = Fixture::new();
+    // As nohup, and as a shell does for what it starts in the background.
+    let script = "trap '' HUP INT; turnlock run \"$F\" sh -c 'kill -HUP $PPID $$; kill -INT $$; echo alive'";
+    let output = fixture.script(script);
+    assert_eq!((text(&output).as_str(), output.status.code()), ("alive\n", Some(0)));
+    let (mut holder, _output) = fixture.hold(&[], "echo inside; sleep 60");
+    let mut waiter = fixture.shell("trap '' HUP; exec turnlock run \"$F\" echo got in");
+    let waiter = waiter.stdout(Stdio::piped()).spawn().unwrap();
+    fixture.until_queued(1);
+    signal("HUP", waiter.id());
+    end_group(&mut holder);
+    assert_eq!(text(&waiter.wait_with_output().unwrap()), "got in\n");
+    // Whoever ignores the ends of its children (as some daemons) starts commands that do.
+    let output = fixture.script("trap '' CHLD; exec turnlock run \"$F\" sh -c 'exit 7'");
+    assert_eq!(output.status.code(), Some(7), "{}", errors(&output));
+}
+
+/// A shell on a terminal of its own, that obeys keys.
+struct Terminal(Child);
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Terminal {
+    /// `None`: script(1) is not installed.
+    fn open(fixture: &Fixture) -> Option<Self> {
+        if !Command::new("script").arg("--version").output().is_ok_and(|output| output.status.success()) {
+            println!("left out: script(1) is not installed");
+            return None;
+        }
+        let shell = fixture.shell("");
+        let mut script = Command::new("script");
+        script
+            .args(["-qec", "bash --norc --noprofile -i", "/dev/null"])
+            .current_dir(fixture.file.parent().unwrap());
+        script.envs(shell.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Some(Self(script.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()))
+    }
+
+    fn press(&mut self, keys: &str) {
+        std::io::Write::write_all(self.0.stdin.as_mut().unwrap(), keys.as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_running_and_a_waiting_command_and_the_script_around_it() {
+    let fixture = Fixture::new();
+    let Some(mut terminal) = Terminal::open(&fixture) else { return };
+    let folder = fixture.file.parent().unwrap().to_owned();
+    let is_held = || fixture.file.exists() && fixture.status()["locks"][0]["holders"][0].is_object();
+    terminal.press("turnlock run \"$F\" sleep 60; echo $? >running\n");
+    until("it runs", is_held);
+    until("its command runs", || {
+        let holder = fixture.status()["locks"][0]["holders"][0]["pid"].as_u64().unwrap() as u32;
+        !holder_command(holder).is_empty()
+    });
+    terminal.press("\u{3}");
+    until("it has ended", || !is_held());
+    assert_eq!(told(&fixture), "0");
+
+    // A shell runs a script until a command of it ends by Ctrl-C.
+    terminal.press("bash -c 'turnlock run \"$F\" sleep 60; touch went-on'; touch ended\n");
+    until("it runs again", is_held);
+    until("its command runs", || {
+        let holder = fixture.status()["locks"][0]["holders"][0]["pid"].as_u64().unwrap_or(0) as u32;
+        !holder_command(holder).is_empty()
+    });
+    terminal.press("\u{3}\ntouch after\n");
+    until("the shell is back", || folder.join("after").exists());
+    assert!(!folder.join("went-on").exists());
+    assert_eq!(told(&fixture), "0");
+
+    let (mut holder, _output) = fixture.hold(&[], "echo inside; sleep 60");
+    terminal.press("turnlock run \"$F\" touch got-in\n");
+    fixture.until_queued(1);
+    terminal.press("\u{3}\necho back >back\n");
+    until("the shell is back", || folder.join("back").exists());
+    assert!(are_all_of(&fixture.status(), holder.id()));
+    assert!(!folder.join("got-in").exists());
+    signal("TERM", holder.id());
+    limit::end_of(&mut holder, "the holder");
+    assert_eq!(told(&fixture), "0");
+    terminal.press("exit\n");
+}

@@ -1,0 +1,66 @@
+//! Victims that leave what they hold to an open file which others share, or unlock for it. The trial has it open all the
+//! while.
+
+use crate::{
+    arena::Debt,
+    oracle::{LOCK, Stage, the_living_go_on},
+    tracee::{begin, end},
+    trial::Trial,
+};
+use std::{
+    fs::File,
+    mem::forget,
+    os::fd::AsRawFd,
+    sync::atomic::Ordering::{Relaxed, SeqCst},
+};
+use turnlock::{Error, Participant};
+
+/// Holds the lock, as a participant that can be left.
+fn holder(trial: &Trial, stage: &Stage) -> Participant {
+    let me = stage.file.participant_options().ends_by_closing(true).open().unwrap();
+    let guard = stage.lock.lock_as(&me).unwrap();
+    trial.arena.token.fetch_max(guard.fencing_token(), Relaxed);
+    forget(guard);
+    me
+}
+
+/// At every moment it is the victim's, whose death is told, or the open file's; and then nobody gets in.
+pub fn leaves(trial: &Trial) {
+    let (stage, arena) = (Stage::new(trial), trial.arena);
+    let given = File::open(trial.lock_file()).unwrap();
+    let mut victim = trial.victim(|| {
+        let me = holder(trial, &stage);
+        arena.a.fetch_add(1, Relaxed);
+        arena.owes(Debt::Owed);
+        begin();
+        me.leave_to(given.as_raw_fd(), 1).unwrap();
+        end(arena)
+    });
+    victim.go(|_| {});
+    victim.kill();
+    let left = stage.file.count_left(given.as_raw_fd(), LOCK).unwrap();
+    assert!(left == 1 || arena.ended.load(SeqCst) == 0, "it was left, and is lost");
+    if left == 1 {
+        let robbed = stage.lock.try_lock().err();
+        assert!(matches!(robbed, Some(Error::WouldBlock)), "robbed of what was left to it: {robbed:?}");
+    }
+    drop(given);
+    the_living_go_on(trial, stage);
+}
+
+/// Half-way, the next one who unlocks finishes; nobody died to whom it mattered.
+pub fn unlocks(trial: &Trial) {
+    let stage = Stage::new(trial);
+    let given = File::open(trial.lock_file()).unwrap();
+    trial.bystander(|| holder(trial, &stage).leave_to(given.as_raw_fd(), 1).unwrap()).join();
+    let mut victim = trial.victim(|| {
+        begin();
+        assert_eq!(stage.file.unlock_left(given.as_raw_fd(), None).unwrap(), 1);
+        end(trial.arena)
+    });
+    victim.go(|_| {});
+    victim.kill();
+    let again = stage.file.unlock_left(given.as_raw_fd(), None).unwrap();
+    assert!(again == 0 || trial.arena.ended.load(SeqCst) == 0, "it was unlocked, and is held");
+    the_living_go_on(trial, stage);
+}
