@@ -88,6 +88,8 @@ struct Ended(i32);
 
 /// Each cell is measured so often, contender after contender.
 const ROUNDS: usize = 2;
+/// Where less time is given, in seconds, once must do: starting processes takes time too.
+const ONE_ROUND_BELOW: u64 = 10;
 /// No shorter phase says anything.
 const SHORTEST: Duration = Duration::from_millis(20);
 /// What is done outside where more than two processes contend.
@@ -146,18 +148,19 @@ impl Bench {
             Cell { processes: 2, steps: 0, timed: true },
             Cell { processes: (2 * machine.cores).clamp(4, 32), steps, timed: true },
         ];
+        let rounds = if self.seconds < ONE_ROUND_BELOW { 1 } else { ROUNDS };
         let phases: usize = cells.iter().map(|cell| 1 + usize::from(cell.timed)).sum();
-        let phase = Duration::from_secs(self.seconds) / (phases * ROUNDS * contenders.len()) as u32;
+        let phase = Duration::from_secs(self.seconds) / (phases * rounds * contenders.len()) as u32;
         // Starting processes takes some of it.
         let phase = phase.mul_f64(0.85).max(SHORTEST);
         let mut seen: Vec<Vec<Vec<Outcome>>> =
             contenders.iter().map(|_| cells.iter().map(|_| Vec::new()).collect()).collect();
         let mut problems: Vec<Option<String>> = vec![None; contenders.len()];
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             for (at_cell, cell) in cells.iter().enumerate() {
                 for (at, contender) in contenders.iter().enumerate() {
                     self.busy(&format!(
-                        "round {} of {ROUNDS}: {} processes: {}",
+                        "round {} of {rounds}: {} processes: {}",
                         round + 1,
                         cell.processes,
                         contender.name
@@ -180,7 +183,7 @@ impl Bench {
         self.busy("");
         let rows = contenders.iter().zip(&seen).zip(problems);
         let rows = rows.map(|((contender, seen), problem)| row(*contender, &cells, seen, problem)).collect();
-        Ok(Results { machine, seconds: began.elapsed().as_secs_f64(), rounds: ROUNDS, contenders: rows })
+        Ok(Results { machine, seconds: began.elapsed().as_secs_f64(), rounds, contenders: rows })
     }
 
     /// What is done just now, on a terminal.
@@ -211,7 +214,7 @@ fn row(contender: Contender, cells: &[Cell], seen: &[Vec<Outcome>], problem: Opt
     Row {
         name: contender.name,
         turnlock: contender.is_turnlock(),
-        alone_nanoseconds: rate(&seen[0]).map(|rate| 1e9 / rate),
+        alone_nanoseconds: rate(&seen[0]).filter(|rate| *rate > 0.0).map(|rate| 1e9 / rate),
         contended: contended.collect(),
         problem,
     }
