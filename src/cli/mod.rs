@@ -14,9 +14,14 @@ mod remove_lock;
 mod reset;
 mod run;
 mod seconds;
+mod spans;
 mod status;
+mod terminal;
+mod top;
 mod waiting;
 mod wanted;
+mod watch;
+mod watched_file;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -37,6 +42,8 @@ struct Cli {
 enum Command {
     Run(Box<run::Run>),
     Status(status::Status),
+    Top(top::Top),
+    Watch(watch::Watch),
     Create(create::Create),
     Reset(reset::Reset),
     RemoveLock(remove_lock::RemoveLock),
@@ -66,6 +73,8 @@ pub fn main() -> ExitCode {
     match cli.command {
         Command::Run(run) => run.run(),
         Command::Status(status) => status.run(),
+        Command::Top(top) => top.run(),
+        Command::Watch(watch) => watch.run(),
         Command::Create(create) => create.run(),
         Command::Reset(reset) => reset.run(),
         Command::RemoveLock(remove) => remove.run(),

@@ -1,0 +1,113 @@
+//! The terminal as a screen: full size, keys as they come, and as it was before when this ends, however it ends.
+
+use ratatui::{
+    DefaultTerminal, Frame,
+    crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
+};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP},
+    flag,
+    low_level::emulate_default_handler,
+};
+use std::{
+    io::{self, IsTerminal},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// The terminal, taken over. Dropped, it is as it was before.
+pub struct Screen {
+    terminal: DefaultTerminal,
+    /// The last signal that asked this process to end; 0: none.
+    signal: Arc<AtomicUsize>,
+}
+
+/// What came from outside.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// The terminal has another size, or has to be drawn anew.
+    Redraw,
+    /// A signal asks this process to end.
+    Signal(usize),
+    /// Nothing, for as long as was asked for.
+    Nothing,
+}
+
+/// How long a signal may go unnoticed.
+const NOTICED_WITHIN: Duration = Duration::from_millis(100);
+
+/// Whether there is a terminal to be taken over: keys come from one, and what is drawn goes to one.
+pub fn is_there() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+impl Screen {
+    /// Takes the terminal over. A panic gives it back too, before its message is printed.
+    pub fn open() -> io::Result<Self> {
+        let signal = Arc::new(AtomicUsize::new(0));
+        for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            flag::register_usize(number, signal.clone(), number.unsigned_abs() as usize)?;
+        }
+        Ok(Self { terminal: ratatui::try_init()?, signal })
+    }
+
+    /// Draws everything.
+    pub fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
+        self.terminal.draw(draw).map(|_| ())
+    }
+
+    /// Waits for something from outside, until `deadline`. Ctrl-Z stops this process, as in a terminal that nobody has
+    /// taken over.
+    pub fn next(&mut self, deadline: Instant) -> io::Result<Input> {
+        loop {
+            let signal = self.signal.load(Ordering::Relaxed);
+            if signal != 0 {
+                return Ok(Input::Signal(signal));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !event::poll(left.min(NOTICED_WITHIN))? {
+                if left <= NOTICED_WITHIN {
+                    return Ok(Input::Nothing);
+                }
+                continue;
+            }
+            match event::read()? {
+                event::Event::Key(key) if is_control(&key, 'z') => {
+                    self.suspend()?;
+                    return Ok(Input::Redraw);
+                }
+                event::Event::Key(key) if is_control(&key, 'l') => {
+                    self.terminal.clear()?;
+                    return Ok(Input::Redraw);
+                }
+                event::Event::Key(key) if key.kind != KeyEventKind::Release => return Ok(Input::Key(key)),
+                event::Event::Resize(..) => return Ok(Input::Redraw),
+                _ => {}
+            }
+        }
+    }
+
+    fn suspend(&mut self) -> io::Result<()> {
+        ratatui::try_restore()?;
+        emulate_default_handler(SIGTSTP)?;
+        self.terminal = ratatui::try_init()?;
+        self.terminal.clear()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // A terminal that is gone cannot be given back.
+        let _ = ratatui::try_restore();
+    }
+}
+
+/// Whether the key is this letter with Ctrl.
+pub fn is_control(key: &KeyEvent, letter: char) -> bool {
+    key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char(letter)
+}
