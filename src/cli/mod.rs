@@ -6,6 +6,7 @@ mod demo;
 mod describe;
 mod escape;
 mod exit;
+mod explain;
 mod file;
 mod lock;
 mod print;
@@ -22,6 +23,7 @@ mod waiting;
 mod wanted;
 mod watch;
 mod watched_file;
+mod words_in_lines;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -48,6 +50,7 @@ enum Command {
     Reset(reset::Reset),
     RemoveLock(remove_lock::RemoveLock),
     Demo(demo::Demo),
+    Explain(explain::Explain),
 }
 
 impl Cli {
@@ -79,5 +82,6 @@ pub fn main() -> ExitCode {
         Command::Reset(reset) => reset.run(),
         Command::RemoveLock(remove) => remove.run(),
         Command::Demo(demo) => demo.run(),
+        Command::Explain(explain) => explain.run(),
     }
 }

@@ -21,8 +21,39 @@ use std::{
 /// The terminal, taken over. Dropped, it is as it was before.
 pub struct Screen {
     terminal: DefaultTerminal,
-    /// The last signal that asked this process to end; 0: none.
-    signal: Arc<AtomicUsize>,
+    ending: Ending,
+}
+
+/// Signals that ask this process to end: kept until it has put everything back.
+pub struct Ending(Arc<AtomicUsize>);
+
+impl Ending {
+    /// From now on they are kept.
+    pub fn listen() -> io::Result<Self> {
+        let signal = Arc::new(AtomicUsize::new(0));
+        for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            flag::register_usize(number, signal.clone(), number.unsigned_abs() as usize)?;
+        }
+        Ok(Self(signal))
+    }
+
+    /// The number of the last one, if there was one.
+    pub fn signal(&self) -> Option<usize> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+    }
+
+    /// Waits so long for one.
+    pub fn within(&self, time: Duration) -> Option<usize> {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.signal() {
+                Some(signal) => return Some(signal),
+                None if left.is_zero() => return None,
+                None => std::thread::sleep(left.min(NOTICED_WITHIN)),
+            }
+        }
+    }
 }
 
 /// What came from outside.
@@ -49,11 +80,8 @@ pub fn is_there() -> bool {
 impl Screen {
     /// Takes the terminal over. A panic gives it back too, before its message is printed.
     pub fn open() -> io::Result<Self> {
-        let signal = Arc::new(AtomicUsize::new(0));
-        for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-            flag::register_usize(number, signal.clone(), number.unsigned_abs() as usize)?;
-        }
-        Ok(Self { terminal: ratatui::try_init()?, signal })
+        let ending = Ending::listen()?;
+        Ok(Self { terminal: ratatui::try_init()?, ending })
     }
 
     /// Draws everything.
@@ -65,8 +93,7 @@ impl Screen {
     /// taken over.
     pub fn next(&mut self, deadline: Instant) -> io::Result<Input> {
         loop {
-            let signal = self.signal.load(Ordering::Relaxed);
-            if signal != 0 {
+            if let Some(signal) = self.ending.signal() {
                 return Ok(Input::Signal(signal));
             }
             let left = deadline.saturating_duration_since(Instant::now());

@@ -3,7 +3,7 @@
 use crate::acquire::site::Lock;
 use crate::algorithm::{
     Place, Protocol,
-    ownership::TRYING,
+    ownership::{Health, TRYING},
     ring::{Machines, Membership, Ring},
 };
 use crate::error::Result;
@@ -25,6 +25,8 @@ pub struct LockRegisters {
     pub algorithm: &'static str,
     /// The last fencing token given out.
     pub fencing_token: u64,
+    /// As in [`crate::inspect::LockStatus`]; of a range lock or a keyed lock without what their parts say.
+    pub state: &'static str,
     /// The slot that the bias word names.
     pub bias_owner: Option<usize>,
     /// Whether the bias word says that this bias is being revoked.
@@ -141,6 +143,11 @@ pub(super) fn read(view: View<'_>, named: Named) -> Result<LockRegisters> {
         algorithm: named.algorithm_name(),
         name: named.name,
         fencing_token: lock.lock.words.token.load(Relaxed),
+        state: match lock.ownership().health() {
+            Health::Consistent => "consistent",
+            Health::Inconsistent => "inconsistent",
+            Health::NotRecoverable => "not_recoverable",
+        },
         bias_owner: lock.bias().owner().filter(|_| !readers),
         bias_revoked: !readers && lock.bias().is_being_revoked(),
         biased_to_readers: readers && lock.shared_bias().is_unrevoked(),

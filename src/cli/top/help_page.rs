@@ -1,6 +1,7 @@
 //! What the keys do, and what the columns mean.
 
 use super::words::STRONG;
+use crate::cli::words_in_lines::broken;
 use ratatui::text::{Line, Span};
 
 const KEYS: [(&str, &str); 10] = [
@@ -63,20 +64,3 @@ pub fn lines(width: u16) -> Vec<Line<'static>> {
 
 /// Where the explanations begin.
 const INDENT: usize = 17;
-
-/// The words of `text` in lines of at most `room` letters.
-fn broken(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is one");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
-            lines.push(word.into());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
-}
