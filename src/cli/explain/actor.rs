@@ -46,6 +46,8 @@ pub enum Still {
     Returned,
 }
 
+/// One that has taken so many instructions without a move spins: no step of an acquisition is as long.
+const SPINS_AFTER: u32 = 20_000;
 /// A process that takes longer has gone astray.
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -100,12 +102,19 @@ impl Actor {
         mut is_so: impl FnMut() -> io::Result<bool>,
         mut waits: impl FnMut() -> io::Result<bool>,
     ) -> io::Result<Still> {
-        let began = Instant::now();
+        let (began, mut instructions) = (Instant::now(), 0);
         while began.elapsed() < LONGEST {
             match &mut self.stepped {
-                Some(stepped) => match stepped.step()? {
+                Some(stepped) => match if instructions < SPINS_AFTER {
+                    stepped.step()
+                } else {
+                    stepped.run_to_system_call()
+                }? {
                     Instruction::Done if is_so()? => return Ok(Still::Moved),
-                    Instruction::Done => continue,
+                    Instruction::Done => {
+                        instructions += 1;
+                        continue;
+                    }
                     Instruction::Asleep => {}
                     Instruction::Ended => return Err(self.ended()),
                 },

@@ -54,14 +54,60 @@ impl Stepped {
 
     /// Has it take one instruction, or go on with the one that it sleeps in.
     pub fn step(&mut self) -> io::Result<Instruction> {
+        if self.under_way {
+            return self.settle();
+        }
+        let may_sleep = self.is_at_system_call();
+        if let Err(error) = ptrace::step(self.pid, None) {
+            return gone(error);
+        }
+        self.under_way = true;
+        match may_sleep {
+            true => self.settle(),
+            // Waited for where this thread sleeps too: on a busy machine polling takes far longer.
+            false => self.stopped(waitpid(self.pid, None)),
+        }
+    }
+
+    /// Has it run until it enters a system call or comes back from one. For a process that does nothing but spin: stepped,
+    /// that would take long.
+    pub fn run_to_system_call(&mut self) -> io::Result<Instruction> {
         if !self.under_way {
-            match ptrace::step(self.pid, None) {
-                Err(Errno::ESRCH) => return Ok(Instruction::Ended),
-                stepped => stepped?,
+            if let Err(error) = ptrace::syscall(self.pid, None) {
+                return gone(error);
             }
             self.under_way = true;
         }
         self.settle()
+    }
+
+    /// Whether its next instruction is a system call, as far as is known of this processor.
+    fn is_at_system_call(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        let call = ptrace::getregs(self.pid).map(|registers| (registers.rip, 0xffff, 0x050f));
+        #[cfg(target_arch = "aarch64")]
+        let call = ptrace::getregs(self.pid).map(|registers| (registers.pc, 0xffff_ffff, 0xd400_0001));
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let call: nix::Result<(u64, i64, i64)> = Err(Errno::ENOSYS);
+        call.and_then(|(at, mask, instruction)| {
+            let next = ptrace::read(self.pid, std::ptr::without_provenance_mut(at as usize))?;
+            Ok(next & mask == instruction)
+        })
+        // What is not known may sleep.
+        .unwrap_or(true)
+    }
+
+    fn stopped(&mut self, waited: nix::Result<WaitStatus>) -> io::Result<Instruction> {
+        match waited {
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::ECHILD) => {
+                Ok(Instruction::Ended)
+            }
+            Ok(_) => {
+                self.under_way = false;
+                Ok(Instruction::Done)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Waits until it stands still, or sleeps.
@@ -70,14 +116,7 @@ impl Stepped {
         loop {
             match waitpid(self.pid, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::StillAlive) => {}
-                Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::ECHILD) => {
-                    return Ok(Instruction::Ended);
-                }
-                Ok(_) => {
-                    self.under_way = false;
-                    return Ok(Instruction::Done);
-                }
-                Err(error) => return Err(error.into()),
+                waited => return self.stopped(waited),
             }
             looks += 1;
             if looks < 50 {
@@ -88,5 +127,12 @@ impl Stepped {
                 std::thread::sleep(Duration::from_micros(200));
             }
         }
+    }
+}
+
+fn gone(error: Errno) -> io::Result<Instruction> {
+    match error {
+        Errno::ESRCH => Ok(Instruction::Ended),
+        error => Err(error.into()),
     }
 }
