@@ -2,7 +2,10 @@
 
 use ratatui::{
     DefaultTerminal, Frame,
-    crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
+    crossterm::{
+        event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
+        terminal::is_raw_mode_enabled,
+    },
 };
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP},
@@ -129,12 +132,62 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that is gone cannot be given back.
-        let _ = ratatui::try_restore();
+        // After a panic it is given back already: once more, and what comes next would be written over the message. A
+        // terminal that is gone cannot be given back.
+        if is_raw_mode_enabled().unwrap_or(true) {
+            let _ = ratatui::try_restore();
+        }
     }
 }
 
 /// Whether the key is this letter with Ctrl.
 pub fn is_control(key: &KeyEvent, letter: char) -> bool {
     key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char(letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Run by the test below, in a terminal of its own: takes it over and panics.
+    #[test]
+    fn panics_on_a_screen_if_told_to() {
+        if std::env::var_os("TURNLOCK_TEST_PANICS").is_some() {
+            let mut screen = Screen::open().unwrap();
+            screen.draw(|frame| frame.render_widget("taken over", frame.area())).unwrap();
+            panic!("in the middle of it");
+        }
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_its_message() {
+        let server = format!("turnlock-panic-{}", std::process::id());
+        let tmux = |arguments: &[&str]| {
+            let mut tmux = Command::new("tmux");
+            tmux.args(["-L", &server, "-f", "/dev/null"]).args(arguments).env_remove("TMUX").output()
+        };
+        let myself = std::env::current_exe().unwrap();
+        let command = format!(
+            "echo before; TURNLOCK_TEST_PANICS=1 {} panics_on_a_screen_if_told_to --nocapture; stty -a; exec cat",
+            myself.display()
+        );
+        match tmux(&["new-session", "-d", "-x", "120", "-y", "50", "sh", "-c", &command]) {
+            Ok(output) if output.status.success() => {}
+            why => return println!("left out: tmux is not installed, or does not start: {why:?}"),
+        }
+        let began = Instant::now();
+        let text = loop {
+            let captured = tmux(&["capture-pane", "-p"]).unwrap();
+            let text = String::from_utf8_lossy(&captured.stdout).into_owned();
+            if text.contains(" icanon") || began.elapsed() > Duration::from_secs(60) {
+                break text;
+            }
+            std::thread::sleep(Duration::from_millis(30));
+        };
+        tmux(&["kill-server"]).unwrap();
+        for what in ["before", "in the middle of it", " icanon", " echo "] {
+            assert!(text.contains(what), "no {what:?}: {text}");
+        }
+    }
 }

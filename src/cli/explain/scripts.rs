@@ -168,9 +168,7 @@ pub fn bias(stage: &mut Stage) -> Result<(), Stop> {
     }
     stage.tell(ADA, "unlock")?;
     stage.play(ADA)?;
-    stage.say(&[
-        "ada is outside. It looked at the bias word once more after that, saw the mark, and has woken ben.",
-    ])?;
+    stage.say(&["ada has woken ben, and nobody can be inside by the bias any more."])?;
     stage.play_to_the_end(BEN)?;
     stage.chapter("Back to the queue", &["ada wants the lock again. It is not biased to it any more."])?;
     stage.tell(ADA, "lock")?;

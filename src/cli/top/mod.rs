@@ -127,3 +127,6 @@ fn look(app: &mut App) -> Duration {
     app.look();
     began.elapsed()
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,24 +28,21 @@ pub fn lines(app: &App) -> Vec<Line<'static>> {
     let mut lines = vec![of_the_lock(registers)];
     let head = match ring {
         true => format!(
-            " {:>4}  {:<16} {:<9} {:>6} {:>5} {:>4}  {:<9}  {}",
+            " {:>4}  {:<12} {:<8} {:>6} {:>4} {:>4}  {:<4}  {:<19}",
             "SLOT", "LABEL", "WANTS", "S", "LEFT", "K", "TURN", "HELD"
         ),
-        false => format!(
-            " {:>4}  {:<16} {:<8} {:>10}  {:<20} {}",
-            "SLOT", "LABEL", "CHOOSING", "NUMBER", "HELD", ""
-        ),
+        false => format!(" {:>4}  {:<12} {:<8} {:>8}  {:<20}", "SLOT", "LABEL", "CHOOSING", "NUMBER", "HELD"),
     };
     lines.push(Line::styled(head, STRONG));
     for slot in &registers.slots {
-        let label: String = who(slot.slot).chars().take(16).collect();
+        let label: String = who(slot.slot).chars().take(12).collect();
         let text = match &slot.machine {
             Some(machine) => {
                 let left = machine.left.map_or("-".into(), |left| left.to_string());
                 let absent = machine.left.map_or("-".into(), |_| machine.absent.to_string());
-                let turn = if machine.privilege { "has it" } else { "" };
+                let turn = if machine.privilege { "here" } else { "" };
                 format!(
-                    " {:>4}  {label:<16} {:<9} {:>6} {left:>5} {absent:>4}  {turn:<9}  {}",
+                    " {:>4}  {label:<12} {:<8} {:>6} {left:>4} {absent:>4}  {turn:<4}  {:<19}",
                     slot.slot,
                     machine.membership,
                     machine.state,
@@ -54,12 +51,7 @@ pub fn lines(app: &App) -> Vec<Line<'static>> {
             }
             None => {
                 let choosing = u8::from(slot.choosing);
-                format!(
-                    " {:>4}  {label:<16} {choosing:<8} {:>10}  {:<20}",
-                    slot.slot,
-                    slot.number,
-                    held(slot)
-                )
+                format!(" {:>4}  {label:<12} {choosing:<8} {:>8}  {:<20}", slot.slot, slot.number, held(slot))
             }
         };
         let in_ring =
@@ -67,8 +59,7 @@ pub fn lines(app: &App) -> Vec<Line<'static>> {
         let idle =
             !slot.choosing && slot.number == 0 && slot.held == Held::Outside && !slot.waits && !in_ring;
         let mut spans = vec![Span::styled(text, if idle { FAINT } else { Style::new() })];
-        for (is_so, word) in [(slot.waits, " waits"), (slot.parked, " parked at"), (slot.evicted, " evicted")]
-        {
+        for (is_so, word) in [(slot.waits, " waits"), (slot.parked, " parked"), (slot.evicted, " evicted")] {
             if is_so {
                 spans.push(Span::styled(word, FAINT));
             }

@@ -221,8 +221,78 @@ fn unix_seconds() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use turnlock::{LockFile, inspect};
+
+    const ALL: [Event; 21] = [
+        Event::Watching,
+        Event::Holds,
+        Event::Waits,
+        Event::Asked,
+        Event::Acquired,
+        Event::Changed,
+        Event::Released,
+        Event::Left,
+        Event::PassedOver,
+        Event::Died,
+        Event::Reaped,
+        Event::State,
+        Event::Bias,
+        Event::Unseen,
+        Event::Attached,
+        Event::Detached,
+        Event::LockCreated,
+        Event::LockRemoved,
+        Event::FileLost,
+        Event::FileFound,
+        Event::FileReplaced,
+    ];
+
     #[test]
     fn the_time_of_day() {
-        assert_eq!(super::clock(86_400.0 * 20_000.0 + 3661.25), "01:01:01.250Z");
+        assert_eq!(clock(86_400.0 * 20_000.0 + 3661.25), "01:01:01.250Z");
+    }
+
+    /// The names in the first column of a table.
+    fn first_column(table: &str) -> BTreeSet<String> {
+        let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+        rows.flat_map(|names| names.split('`').step_by(2)).map(String::from).collect()
+    }
+
+    #[test]
+    fn the_page_has_every_event_and_every_field() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.lock");
+        let file = LockFile::open(&path).unwrap();
+        let mutex = file.mutex("a").unwrap();
+        let guard = mutex.lock().unwrap();
+        let status = inspect::snapshot(&path).unwrap();
+        let whole = Change {
+            waited_seconds: Some(1.0),
+            held_seconds: Some(1.0),
+            acquisitions: Some(1),
+            state: Some("consistent"),
+            biased_to: Some(None),
+            why: Some("gone"),
+            message: Some("gone".into()),
+            ..Change::of_holder(Event::Acquired, "a", &status.locks[0].holders[0])
+        };
+        drop(guard);
+        let page =
+            include_str!("../../../docs/status.md").split("## JSON of `turnlock watch`").nth(1).unwrap();
+        let (events, fields) = page.split_once("| field |").unwrap();
+        let names = ALL.map(|event| serde_json::to_value(event).unwrap().as_str().unwrap().to_owned());
+        assert_eq!(first_column(events), BTreeSet::from(names));
+        let serde_json::Value::Object(printed) = serde_json::to_value(whole).unwrap() else { panic!() };
+        assert_eq!(first_column(fields), printed.keys().cloned().collect());
+    }
+
+    #[test]
+    fn every_event_has_words() {
+        for event in ALL {
+            let words = describe::without_colours(&Change::of_lock(event, "a\u{1b}b").in_words());
+            assert!(words.contains("a\\u{1b}b  ") && !words.contains('\u{1b}'), "{words}");
+        }
     }
 }
