@@ -38,11 +38,12 @@ impl Fixture {
         running
     }
 
-    /// A process that wants `lock`.
+    /// A process that wants `lock`, and holds it until it is told to end.
     fn run(&self, lock: &str) -> Running {
         let mut command = Command::new(TURNLOCK);
-        command.args(["run", "--lock", lock]).arg(&self.file).args(["sleep", "600"]);
-        Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        command.args(["run", "--lock", lock]).arg(&self.file).arg("cat");
+        let quiet = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        Running(quiet.spawn().unwrap())
     }
 
     /// Waits until `status` shows this of a lock.
@@ -57,14 +58,13 @@ impl Fixture {
     }
 }
 
-/// A `turnlock run`, killed with its command when dropped.
+/// A `turnlock run`, ended with its command when dropped.
 struct Running(Child);
 
 impl Running {
-    /// Ends it as its user would: its command is ended, and the lock released.
+    /// Has its command end, and the lock be released.
     fn end(&mut self) {
-        let pid = self.0.id().to_string();
-        assert!(limit::status(Command::new("kill").arg(&pid)).unwrap().success());
+        drop(self.0.stdin.take());
         limit::end_of(&mut self.0, "a turnlock run");
     }
 
@@ -83,8 +83,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.0.try_wait().unwrap().is_none() {
-            self.end();
-        }
+        drop(self.0.stdin.take());
+        // It may wait for a lock that it does not get.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }

@@ -101,10 +101,10 @@ fn people_read_sentences_and_of_one_lock_if_they_say_so() {
     let mut watch = Watch::new(&fixture, &["--lock", "build"]);
     assert!(watch.line().contains("watching"));
     let line = watch.line();
-    assert!(line.contains("build  held by sleep, run by turnlock"), "{line}");
+    assert!(line.contains("build  held by cat, run by turnlock"), "{line}");
     holder.end();
     let line = watch.line();
-    assert!(line.contains("build  released by sleep"), "{line}");
+    assert!(line.contains("build  released by cat"), "{line}");
 }
 
 #[test]
@@ -114,8 +114,11 @@ fn a_reader_that_has_enough_ends_it_and_a_file_that_is_not_there_is_an_error() {
     let script = format!("{TURNLOCK} watch --interval 0.02 {} | head -n 1", fixture.file.display());
     let mut pipe = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
     // It notices when it has something more to say.
-    let _another = fixture.hold("another");
-    assert!(limit::end_of(&mut pipe, "watch | head").success());
+    let ended = limit::within(limit::of_processes(), || {
+        drop(fixture.hold("another"));
+        pipe.try_wait().unwrap()
+    });
+    assert!(ended.expect("watch | head ends").success());
     let output = limit::output(Command::new(TURNLOCK).args(["watch", "/nowhere/a.lock"])).unwrap();
     assert_eq!(output.status.code(), Some(66));
     let output = limit::output(Command::new(TURNLOCK).args(["watch", "--interval", "0", "a.lock"])).unwrap();

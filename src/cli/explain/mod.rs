@@ -39,8 +39,8 @@ use std::{process::ExitCode, time::Duration};
 #[derive(clap::Args)]
 #[command(after_help = "\
 KEYS
-  space  go on        left   back to what was shown before
-  a      let it go on by itself, or stop that          + -    faster, slower
+  space  go on                        left  back to what was shown before
+  a      let it go on by itself       + -   faster, slower
   q      quit
 
 EXIT CODES

@@ -46,10 +46,11 @@ use std::{
 #[derive(clap::Args)]
 #[command(after_help = "\
 KEYS
-  up, down   select a lock            Enter   open it       Esc, left  back to the list
-  r          the lock's registers     /       filter        < > R      sort by another column, the other way
-  p          pause                    + -     draw less often, more often
-  ?          help                     q       quit
+  up, down    select a lock           Enter      open it
+  r           the lock's registers    Esc, left  back to the list
+  /           filter                  < > R      sort
+  p           pause                   + -        draw less, more often
+  ?           help                    q          quit
 
 EXIT CODES
   0  quit

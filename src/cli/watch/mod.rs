@@ -26,7 +26,7 @@ use std::{
 /// Looks at the file again and again, as `turnlock status` does: it takes no slot, waits for nobody and changes nothing. So it
 /// sees what lasts at least as long as the interval between two looks; how many acquisitions came and went in between is
 /// told by the fencing tokens (of a rwlock, those of writers), in a line of their own. It goes on when the file is deleted,
-/// replaced or truncated, and says so. Ends by Ctrl-C, or when nobody reads its lines any more.
+/// replaced or truncated, and says so. Ends by Ctrl-C, or when it has something to say and nobody reads its lines any more.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
