@@ -1,9 +1,6 @@
 //! The processes of an explanation: this command, started again, that calls the library as it is told.
 
-use super::{
-    Ring,
-    debugger::{Instruction, Stepped},
-};
+use super::debugger::{Instruction, Stepped};
 use crate::cli::processes;
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -235,6 +232,17 @@ fn try_to_act(label: &str, ring: &str, path: &Path) -> Result<(), Box<dyn std::e
         }
     }
     Ok(())
+}
+
+/// A ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Ring {
+    /// Dijkstra's, which stabilises itself
+    KState,
+    /// Raynal's, modulo n squared
+    Raynal,
+    /// Raynal's sum ring
+    Sum,
 }
 
 impl Ring {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `debugger` | a process of our own, one machine instruction at a time |
 //! | `actor` | the processes: this command, started again |
+//! | `registers` | what the file says |
 //! | `stage` | the processes at their file, and a picture after each of their steps |
 //! | `scripts` | who does what, in which order |
 //! | `sentences` | what has just happened, told from the registers before and after |
@@ -13,6 +14,7 @@
 mod actor;
 mod debugger;
 mod plain;
+mod registers;
 mod screen;
 mod scripts;
 mod sentences;
@@ -24,6 +26,7 @@ use super::{
     seconds::seconds,
     terminal::{self, Screen},
 };
+use actor::Ring;
 use stage::{Audience, Stage, Stop};
 use std::{process::ExitCode, time::Duration};
 
@@ -83,17 +86,6 @@ enum Subject {
     Ring,
     /// the bias: acquiring again without asking anyone
     Bias,
-}
-
-/// A ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Ring {
-    /// Dijkstra's, which stabilises itself
-    KState,
-    /// Raynal's, modulo n squared
-    Raynal,
-    /// Raynal's sum ring
-    Sum,
 }
 
 impl Explain {

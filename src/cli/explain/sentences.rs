@@ -1,6 +1,6 @@
 //! What has just happened, told from the registers before and after: nothing else is known here.
 
-use super::stage::slot_in;
+use super::registers::slot_in;
 use turnlock::inspect::{Held, LockRegisters, MachineRegisters, SlotRegisters};
 
 /// The sentences about one step of the process in `slot`, called `label`. `labels`: who is in which slot.
@@ -51,7 +51,8 @@ pub fn of(
         said.push(match now.state {
             "consistent" => format!("{label} has said that the data are consistent again."),
             "inconsistent" => {
-                format!("The lock's state is now \"owner dead\": the next holder is told, and may repair the data.")
+                "The lock's state is now \"owner dead\": the next holder is told, and may repair the data."
+                    .into()
             }
             _ => "The lock is closed: a holder that was told of a death unlocked without repair.".into(),
         });

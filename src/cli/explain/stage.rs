@@ -1,17 +1,15 @@
 //! The processes at their lock file, and what the file says after each of their steps.
 
 use super::{
-    Ring,
-    actor::{Actor, LOCK, Still},
+    actor::{Actor, Ring, Still},
+    registers::{FileBytes, registers, slot_in, waits},
     sentences,
 };
 use std::{
-    fs::File,
     io,
-    os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
-use turnlock::inspect::{self, Held, LockRegisters, SlotRegisters};
+use turnlock::inspect::{Held, LockRegisters, SlotRegisters};
 
 /// One picture: the registers as the file has them after a step, and what has just happened.
 #[derive(Clone)]
@@ -190,11 +188,7 @@ impl<'a> Stage<'a> {
         let (path, seen, bytes) = (&self.path, &self.seen, &mut self.bytes);
         let slot = self.actors[actor].slot;
         let is_moved = || Ok(bytes.are_other()? && registers(path)? != *seen);
-        let waits = || {
-            let read = inspect::registers(path, LOCK).map_err(io::Error::other)?;
-            Ok(read.is_some_and(|registers| slot_in(&registers, slot).is_some_and(|slot| slot.waits)))
-        };
-        Ok(self.actors[actor].go_on(is_moved, waits)?)
+        Ok(self.actors[actor].go_on(is_moved, || waits(path, slot))?)
     }
 
     /// Shows what has moved.
@@ -254,41 +248,3 @@ const ASLEEP: &str = "asleep in lock()";
 const PATIENCE: usize = 200;
 /// A doorway has fewer instructions.
 const LONGEST: usize = 1_000_000;
-
-/// The registers of a slot.
-pub fn slot_in(registers: &LockRegisters, slot: usize) -> Option<&SlotRegisters> {
-    registers.slots.iter().find(|seen| seen.slot == slot)
-}
-
-fn registers(path: &Path) -> io::Result<LockRegisters> {
-    let read = inspect::registers(path, LOCK).map_err(io::Error::other)?;
-    let mut registers = read.ok_or_else(|| io::Error::other("the lock is not in its file"))?;
-    for slot in &mut registers.slots {
-        // Said only to those who wake others, and not shown.
-        (slot.parked, slot.waits) = (false, false);
-    }
-    Ok(registers)
-}
-
-/// The bytes of the file: whether there is anything new in them is known sooner than what.
-struct FileBytes {
-    file: File,
-    last: Vec<u8>,
-    now: Vec<u8>,
-}
-
-impl FileBytes {
-    fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
-        Ok(Self { file, last: vec![0; bytes], now: vec![0; bytes] })
-    }
-
-    /// Whether they are other ones than at the last look.
-    fn are_other(&mut self) -> io::Result<bool> {
-        self.file.read_exact_at(&mut self.now, 0)?;
-        let other = self.now != self.last;
-        std::mem::swap(&mut self.now, &mut self.last);
-        Ok(other)
-    }
-}

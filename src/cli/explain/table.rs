@@ -1,6 +1,6 @@
 //! The registers as a table, for a screen and for a pipe.
 
-use super::stage::{Picture, slot_in};
+use super::{registers::slot_in, stage::Picture};
 use turnlock::inspect::{Held, LockRegisters};
 
 /// One cell, and whether the last step has changed it.
