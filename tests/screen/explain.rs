@@ -48,7 +48,7 @@ fn the_bakery_is_shown_with_its_tie_and_its_death() {
             "ada (",
             "number[0] = 1",
             "ada writes itself down",
-            "Two come at the same time",
+            "ada is inside. Now ben",
             "number[0] = 0",
             "ben writes itself",
         ],

@@ -102,19 +102,19 @@ impl Actor {
         let (began, mut instructions) = (Instant::now(), 0);
         while began.elapsed() < LONGEST {
             match &mut self.stepped {
-                Some(stepped) => match if instructions < SPINS_AFTER {
-                    stepped.step()
-                } else {
-                    stepped.run_to_system_call()
-                }? {
-                    Instruction::Done if is_so()? => return Ok(Still::Moved),
-                    Instruction::Done => {
-                        instructions += 1;
-                        continue;
+                Some(stepped) => {
+                    let spins = instructions >= SPINS_AFTER;
+                    match if spins { stepped.run_to_system_call() } else { stepped.step() }? {
+                        Instruction::Done if is_so()? => return Ok(Still::Moved),
+                        Instruction::Done => {
+                            // Whatever it asks of the kernel but to yield, it spins no more.
+                            instructions = if spins && !stepped.yields() { 0 } else { instructions + 1 };
+                            continue;
+                        }
+                        Instruction::Asleep => {}
+                        Instruction::Ended => return Err(self.ended()),
                     }
-                    Instruction::Asleep => {}
-                    Instruction::Ended => return Err(self.ended()),
-                },
+                }
                 None => {
                     std::thread::sleep(Duration::from_millis(2));
                     if !processes::is_asleep(self.child.id()) {

@@ -23,6 +23,8 @@ pub struct Stepped {
     pid: Pid,
     /// Told to take an instruction, and not yet done with it: a system call that sleeps.
     under_way: bool,
+    /// It may be inside a system call that it has entered.
+    in_call: bool,
 }
 
 /// What became of one instruction.
@@ -45,7 +47,7 @@ impl Stepped {
         let pid = Pid::from_raw(pid as i32);
         ptrace::seize(pid, Options::PTRACE_O_EXITKILL)?;
         ptrace::interrupt(pid)?;
-        let mut stepped = Self { pid, under_way: true };
+        let mut stepped = Self { pid, under_way: true, in_call: true };
         match stepped.settle()? {
             Instruction::Ended => Err(Errno::ESRCH.into()),
             _ => Ok(stepped),
@@ -57,7 +59,7 @@ impl Stepped {
         if self.under_way {
             return self.settle();
         }
-        let may_sleep = self.is_at_system_call();
+        let may_sleep = std::mem::take(&mut self.in_call) || self.is_at_system_call();
         if let Err(error) = ptrace::step(self.pid, None) {
             return gone(error);
         }
@@ -78,7 +80,20 @@ impl Stepped {
             }
             self.under_way = true;
         }
+        self.in_call = true;
         self.settle()
+    }
+
+    /// Whether the system call that it has entered, or come back from, does nothing but yield the processor, as far as is
+    /// known of this processor.
+    pub fn yields(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        let yields = ptrace::getregs(self.pid).map(|registers| registers.orig_rax == 24);
+        #[cfg(target_arch = "aarch64")]
+        let yields = ptrace::getregs(self.pid).map(|registers| registers.regs[8] == 124);
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let yields: nix::Result<bool> = Err(Errno::ENOSYS);
+        yields.unwrap_or(false)
     }
 
     /// Whether its next instruction is a system call, as far as is known of this processor.

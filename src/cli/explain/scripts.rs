@@ -24,28 +24,7 @@ pub fn bakery(stage: &mut Stage) -> Result<(), Stop> {
     )?;
     stage.tell(ADA, "lock")?;
     stage.play(ADA)?;
-    stage.chapter(
-        "Two come at the same time",
-        &["ada is inside. Now ben and cleo want the lock too, and go through the doorway abreast: an instruction of the one, \
-           an instruction of the other."],
-    )?;
-    stage.tell(BEN, "lock")?;
-    stage.tell(CLEO, "lock")?;
-    if stage.actors[BEN].is_stepped() {
-        for actor in [BEN, CLEO] {
-            stage.step(actor)?;
-        }
-        stage.abreast(BEN, CLEO)?;
-    }
-    for (actor, sees) in [(BEN, "ada"), (CLEO, "ben")] {
-        if stage.play(actor)? == Still::Asleep {
-            let label = LABELS[actor];
-            stage.say(&[&format!(
-                "{label} looks at the others, sees {sees} before it, and sleeps beside {sees}'s slot until that changes. (It \
-                 would spin for a moment first, if spinning had paid before.)"
-            )])?;
-        }
-    }
+    come_at_the_same_time(stage)?;
     stage.chapter(
         "Leaving",
         &["ada unlocks. The next one is who has the smallest pair of number and slot."],
@@ -75,6 +54,39 @@ pub fn bakery(stage: &mut Stage) -> Result<(), Stop> {
         "That was Lamport's bakery of 1974, with the registers of a real lock file, and with what a process that dies needs. \
          docs/algorithms.md has the rest; turnlock explain bias shows why most locks take no number at all.",
     ])
+}
+
+/// Two want the lock that ada has: abreast, where they can be stepped.
+fn come_at_the_same_time(stage: &mut Stage) -> Result<(), Stop> {
+    let abreast = stage.actors[BEN].is_stepped();
+    if abreast {
+        stage.chapter(
+            "Two come at the same time",
+            &["ada is inside. Now ben and cleo want the lock too, and go through the doorway abreast: an instruction of the one, \
+               an instruction of the other."],
+        )?;
+        stage.tell(BEN, "lock")?;
+        stage.tell(CLEO, "lock")?;
+        for actor in [BEN, CLEO] {
+            stage.step(actor)?;
+        }
+        stage.abreast(BEN, CLEO)?;
+    } else {
+        stage.chapter("Two others come", &["ada is inside. Now ben wants the lock too, and then cleo."])?;
+    }
+    for (actor, sees) in [(BEN, "ada"), (CLEO, "ben")] {
+        if !abreast {
+            stage.tell(actor, "lock")?;
+        }
+        if stage.play(actor)? == Still::Asleep {
+            let label = LABELS[actor];
+            stage.say(&[&format!(
+                "{label} looks at the others, sees {sees} before it, and sleeps beside {sees}'s slot until that changes. (It \
+                 would spin for a moment first, if spinning had paid before.)"
+            )])?;
+        }
+    }
+    Ok(())
 }
 
 /// A ring: who has the turn is known from states and links, and nobody is told.

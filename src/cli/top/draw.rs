@@ -24,7 +24,7 @@ pub fn draw(frame: &mut Frame, app: &mut App) {
     let [top, middle, bottom] =
         Layout::vertical([Constraint::Length(files), Constraint::Min(3), Constraint::Length(1)])
             .areas(frame.area());
-    frame.render_widget(Paragraph::new(file_lines(app, usize::from(files))), top);
+    frame.render_widget(Paragraph::new(file_lines(app, usize::from(files), usize::from(top.width))), top);
     match app.page {
         Page::List => list(frame, app, middle),
         Page::Help => page(frame, app, middle, " help ", help_page::lines(middle.width)),
@@ -41,10 +41,10 @@ pub fn draw(frame: &mut Frame, app: &mut App) {
 }
 
 /// A line about each file; where there are more than fit, the last one says how many.
-fn file_lines(app: &App, room: usize) -> Vec<Line<'static>> {
+fn file_lines(app: &App, room: usize, width: usize) -> Vec<Line<'static>> {
     let count = app.sources.len();
     let shown = if count > room { room - 1 } else { count };
-    let mut lines: Vec<Line> = (0..shown).map(|file| file_line(app, file)).collect();
+    let mut lines: Vec<Line> = (0..shown).map(|file| file_line(app, file, width)).collect();
     if shown < count {
         let troubled = app.sources[shown..].iter().filter(|source| source.trouble.is_some()).count();
         let style = if troubled == 0 { FAINT } else { BAD };
@@ -54,7 +54,7 @@ fn file_lines(app: &App, room: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn file_line(app: &App, file: usize) -> Line<'static> {
+fn file_line(app: &App, file: usize, width: usize) -> Line<'static> {
     let source = &app.sources[file];
     let number = if app.sources.len() > 1 { format!(" {} ", file + 1) } else { " ".into() };
     let mut spans = vec![Span::styled(number, STRONG)];
@@ -65,7 +65,8 @@ fn file_line(app: &App, file: usize) -> Line<'static> {
         }
         (None, Some(status)) => {
             let dead = status.participants.iter().filter(|one| one.life == Life::Dead).count();
-            spans.push(Span::styled(escape::path(source.path()), STRONG));
+            let path = its_end(&escape::path(source.path()), width.saturating_sub(BESIDE_A_PATH));
+            spans.push(Span::styled(path, STRONG));
             let (taken, slots) = (status.participants.len(), status.participant_capacity);
             let (locks, room) = (status.locks.len(), status.lock_capacity);
             spans.push(Span::raw(format!("  {taken}/{slots} slots  {locks}/{room} locks")));
@@ -85,6 +86,18 @@ fn file_line(app: &App, file: usize) -> Line<'static> {
         spans.push(if app.paused { Span::styled("  PAUSED", BAD) } else { Span::styled(looks, FAINT) });
     }
     Line::from(spans)
+}
+
+/// So much else stands in the line of a file: numbers, deaths, the interval.
+const BESIDE_A_PATH: usize = 54;
+
+/// A path, or its end if it has more letters than there is room for.
+fn its_end(path: &str, room: usize) -> String {
+    let letters = path.chars().count();
+    match letters <= room.max(16) {
+        true => path.into(),
+        false => format!("…{}", path.chars().skip(letters + 1 - room.max(16)).collect::<String>()),
+    }
 }
 
 fn title(app: &App, what: &str) -> String {

@@ -80,7 +80,7 @@ fn a_small_and_a_large_terminal_show_who_holds_and_who_waits() {
         let mut app = scene.app();
         for size in [SMALL, LARGE] {
             let screen = screen(&mut app, size);
-            assert!(screen[0].contains("scene.lock  5/128 slots  3/64 locks"), "{screen:#?}");
+            assert!(screen[0].contains("scene.lock  5/128 slots  3/64 locks  every 0.5 s"), "{screen:#?}");
             let build = line_with(&screen, "build  ");
             let pid = std::process::id();
             assert!(build.contains("mutex") && build.contains(&format!("ada ({pid})")), "{build}");
