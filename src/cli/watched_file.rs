@@ -7,7 +7,8 @@ use turnlock::{Error, inspect::FileStatus};
 /// A lock file that is looked at again and again.
 pub struct WatchedFile {
     path: PathBuf,
-    seen: Option<Identity>,
+    /// Which file it was at the last look, and when that was created: an inode number may be used again.
+    seen: Option<(Identity, u64)>,
 }
 
 /// What a look found.
@@ -46,10 +47,11 @@ impl WatchedFile {
                 continue;
             }
             return match looked {
-                Ok(status) if self.seen.is_some() && self.seen == before => Look::Same(status),
                 Ok(status) => {
-                    self.seen = before;
-                    Look::Another(status)
+                    let now = before.map(|file| (file, status.created_unix_seconds));
+                    let same = now.is_some() && self.seen == now;
+                    self.seen = now;
+                    if same { Look::Same(status) } else { Look::Another(status) }
                 }
                 Err(error) => {
                     self.seen = None;

@@ -200,6 +200,24 @@ fn pausing_keeps_what_is_shown() {
     assert!(!app.key(&KeyEvent::new(KeyCode::Char('q'), KeyModifiers::NONE)), "q ends it");
 }
 
+#[test]
+fn no_terminal_is_too_small() {
+    let scene = Scene::new();
+    let (lock, ada) = (scene.file.mutex("data").unwrap(), scene.participant("ada"));
+    let guard = lock.lock_as(&ada).unwrap();
+    let mut app = scene.app();
+    for page in [&[][..], &[KeyCode::Enter], &[KeyCode::Char('r')], &[KeyCode::Char('?')]] {
+        press(&mut app, page);
+        for size in [(1, 1), (10, 3), (40, 8), (80, 16), (300, 100)] {
+            assert_eq!(screen(&mut app, size).len(), usize::from(size.1));
+        }
+        // As far down as it goes.
+        press(&mut app, &[KeyCode::PageDown; 10]);
+        screen(&mut app, SMALL);
+    }
+    drop(guard);
+}
+
 /// A ring's page of registers has its states and links.
 #[test]
 fn a_rings_registers_are_those_of_its_machines() {
