@@ -129,7 +129,9 @@ impl<S: Site> Attempt<S> {
     pub fn is_another_waiting(&self) -> bool {
         let lock = self.site.lock();
         lock.queue().is_another_queued(self.site.me(), |slot| {
-            lock.held(slot).load(Relaxed) == 0 && lock.queue().place(slot) != Place::Idle
+            lock.held(slot).load(Relaxed) == 0
+                && lock.queue().place(slot) != Place::Idle
+                && !lock.queue().1.is_retained(slot)
         })
     }
 }

@@ -167,7 +167,7 @@ pub fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter,
 
 /// Returns whether the bias owner uses the lock all the time: for a while it is never outside for as long as a microsecond
 /// or two.
-fn is_busy(held: &AtomicU64) -> bool {
+pub fn is_busy(held: &AtomicU64) -> bool {
     const IDLE: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 32 };
     const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 600 };
     let mut outside = 0;

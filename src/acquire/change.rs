@@ -105,7 +105,8 @@ where
             lock.unpark(me);
             lock.unpark_standby(me, true);
         }
-        self.site.local().record(Some(holding));
+        // By the new mode no place is retained: it leaves as one that came in by the queue.
+        self.site.local().record(Some(Holding { unbiased: holding.unbiased || less, ..holding }));
         if less { Ok(()) } else { Err(Error::NotUpgradable) }
     }
 
@@ -119,7 +120,8 @@ where
         lock.queue().1.set_how(me, self.claim.mode, left);
         lock.unpark(me);
         lock.unpark_standby(me, true);
-        self.site.local().record(Some(holding));
+        // As in `downgrade`.
+        self.site.local().record(Some(Holding { unbiased: true, ..holding }));
         Ok(())
     }
 }

@@ -2,19 +2,19 @@
 
 use super::{
     attempt::{Attempt, Discipline},
-    local::Holding,
-    queue, rotation,
+    local::{Holding, Idle},
+    queue, retained, rotation,
     site::{Limit, Site},
 };
 use crate::error::Result;
 
 impl Discipline {
     /// Takes the lock, or waits for it as long as `limit` says, and writes the participant down as the holder.
-    /// `may_be_biased`: the lock may be biased to it.
+    /// `idle`: what is left of its last acquisition.
     #[inline]
-    pub fn enter<S: Site>(self, attempt: &Attempt<S>, limit: Limit, may_be_biased: bool) -> Result<Holding> {
+    pub fn enter<S: Site>(self, attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<Holding> {
         match self {
-            Discipline::Queue => queue::enter(attempt, limit, may_be_biased),
+            Discipline::Queue => queue::enter(attempt, limit, idle),
             Discipline::Ring { rule, membership } => rotation::enter(attempt, rule, membership, limit),
         }
     }
@@ -37,8 +37,9 @@ impl Discipline {
     }
 
     /// Has the participant, which does not hold the lock, wait for it no more.
-    pub fn depart<S: Site>(self, attempt: &Attempt<S>) {
+    pub fn depart<S: Site>(self, attempt: &Attempt<S>, idle: Idle) {
         match self {
+            Discipline::Queue if idle == Idle::Place => retained::give_up(attempt),
             Discipline::Queue => {}
             Discipline::Ring { rule, .. } => rotation::depart(attempt, rule),
         }

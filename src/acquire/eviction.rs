@@ -146,7 +146,8 @@ fn evict<S: Site>(attempt: &Attempt<S>, number: u64, passed: &mut PassedOver, lo
             told.insert(slot);
         }
     });
-    if !pass_the_barrier(site) {
+    // If it is refused, of nobody it is known whether it is inside; they have lost their places for nothing.
+    if pass_the_barrier(site).is_err() {
         return;
     }
     lock.queue().each_before(me, number, |slot, _| {
@@ -162,14 +163,16 @@ fn evict<S: Site>(attempt: &Attempt<S>, number: u64, passed: &mut PassedOver, lo
 pub fn evict_one<S: Site>(attempt: &Attempt<S>, slot: usize) -> bool {
     let (site, lock) = (&attempt.site, attempt.site.lock());
     let told = lock.eviction(slot).evict().is_some();
-    told && pass_the_barrier(site) && lock.eviction(slot).is_outside(lock.held(slot))
+    told && pass_the_barrier(site).is_ok() && lock.eviction(slot).is_outside(lock.held(slot))
 }
 
-/// The barrier between the two halves of an eviction. `false`: refused from now on. Of nobody it is known whether it is
-/// inside; they have lost their places for nothing.
-fn pass_the_barrier<S: Site>(site: &S) -> bool {
+/// The barrier between the two halves of an eviction.
+///
+/// # Errors
+/// As [`Site::heavy_barrier`]: refused from now on.
+pub fn pass_the_barrier<S: Site>(site: &S) -> Result<()> {
     trace::at(Step::Evict);
     // Partner: the barrier in `Eviction::enter`.
     mutants::full_fence_unless(Mutant::NoFenceToEvict);
-    site.mark().is_fenced() || site.heavy_barrier().is_ok()
+    if site.mark().is_fenced() { Ok(()) } else { site.heavy_barrier() }
 }

@@ -17,19 +17,33 @@ const UNDER_WAY: u64 = u64::MAX;
 /// do not look at the bias word before they stand in the queue: they would wait for its cache line twice, for reading
 /// and then for writing. No token is that large.
 const BIASED: u64 = u64::MAX - 1;
-/// The number stands in the queue while the lock is held. No token is that large.
+/// Nothing is held, and the participant may still have a retained place in the queue ([`crate::algorithm::retained`]). No
+/// token is that large.
+const PLACE: u64 = u64::MAX - 2;
+/// It came in by the queue, where its number stands while the lock is held. No token is that large.
 const UNBIASED: u64 = 1 << 63;
+
+/// What is left of the last acquisition of a participant that holds nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// Nothing.
+    Bare,
+    /// The lock may be biased to it.
+    Biased,
+    /// It may have a retained place.
+    Place,
+}
 
 /// How a participant holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding {
     /// The fencing token.
     pub token: u64,
-    /// Its number stands in the queue (or it has a ring's privilege); else the lock is biased to it.
+    /// It came in by the queue (or has a ring's privilege); else by a bias, or by its retained place.
     pub unbiased: bool,
 }
 
-/// A participant's word for one lock: 0, `BIASED`, `UNDER_WAY`, or the fencing token of the acquisition, or'ed with
+/// A participant's word for one lock: 0, `BIASED`, `PLACE`, `UNDER_WAY`, or the fencing token of the acquisition, or'ed with
 /// `UNBIASED`. Changed by one call at a time.
 #[derive(Clone, Copy)]
 pub struct LocalState<'a>(pub &'a AtomicU64);
@@ -48,20 +62,35 @@ impl LocalState<'_> {
         self.0.store(BIASED, Release);
     }
 
-    /// Begins an acquisition. Returns whether the lock may be biased to the participant; `None`: it holds the lock, or
-    /// is on the way in or out.
-    #[inline]
-    pub fn begin(self) -> Option<bool> {
-        // Acquire. Partner: the release in `record`, by a thread that unlocked as the same participant.
-        let idle = self.0.load(Acquire);
-        if idle != 0 && idle != BIASED {
-            return None;
-        }
-        self.begin_biased();
-        Some(idle == BIASED)
+    /// Returns whether nothing is held and a retained place may be left.
+    #[inline(always)]
+    pub fn may_have_place(self) -> bool {
+        self.0.load(Relaxed) == PLACE
     }
 
-    /// Begins an acquisition where [`LocalState::may_be_biased`] said yes.
+    /// Records that nothing is held, and a place retained.
+    #[inline(always)]
+    pub fn record_place(self) {
+        // Release, as in `record`.
+        self.0.store(PLACE, Release);
+    }
+
+    /// Begins an acquisition. Returns what is left of the last one; `None`: the participant holds the lock, or is on the way
+    /// in or out.
+    #[inline]
+    pub fn begin(self) -> Option<Idle> {
+        // Acquire. Partner: the release in `record`, by a thread that unlocked as the same participant.
+        let idle = match self.0.load(Acquire) {
+            0 => Idle::Bare,
+            BIASED => Idle::Biased,
+            PLACE => Idle::Place,
+            _ => return None,
+        };
+        self.begin_biased();
+        Some(idle)
+    }
+
+    /// Begins an acquisition where [`LocalState::may_be_biased`] or [`LocalState::may_have_place`] said yes.
     #[inline(always)]
     pub fn begin_biased(self) {
         self.0.store(UNDER_WAY, Relaxed);
@@ -99,7 +128,7 @@ impl LocalState<'_> {
     /// Returns whether nothing is held, and nothing under way.
     #[inline]
     pub fn is_idle(self) -> bool {
-        matches!(self.0.load(Relaxed), 0 | BIASED)
+        matches!(self.0.load(Relaxed), 0 | BIASED | PLACE)
     }
 
     /// Returns how the participant holds the lock, if it does.
@@ -111,10 +140,10 @@ impl LocalState<'_> {
     #[inline(always)]
     fn decode(word: u64) -> Option<Holding> {
         let holding = Holding { token: word & !UNBIASED, unbiased: word & UNBIASED != 0 };
-        (!matches!(word, 0 | BIASED | UNDER_WAY)).then_some(holding)
+        (!matches!(word, 0 | BIASED | PLACE | UNDER_WAY)).then_some(holding)
     }
 
-    /// Returns whether the lock is held by a biased acquisition (with this very token, where one is named).
+    /// Returns whether the lock is held by a biased acquisition or by a retained place (with this very token, where one is named).
     #[inline(always)]
     pub fn is_held_biased(self, token: Option<u64>) -> bool {
         let word = self.0.load(Relaxed);

@@ -13,5 +13,6 @@ pub mod operations;
 pub mod queue;
 pub mod readers;
 pub mod recursion;
+pub mod retained;
 pub mod rotation;
 pub mod site;

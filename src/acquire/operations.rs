@@ -5,8 +5,8 @@
 use super::{
     attempt::Attempt,
     bias, liveness,
-    local::Holding,
-    readers,
+    local::{Holding, Idle},
+    readers, retained,
     site::{Limit, Lock, Site},
 };
 use crate::algorithm::{
@@ -64,7 +64,10 @@ impl<S: Site> Attempt<S> {
     pub fn lock_and_reset(&self, limit: Limit) -> Result<Acquisition> {
         if self.health() == Health::NotRecoverable {
             let local = self.site.local();
-            local.begin().ok_or(Error::Deadlock)?;
+            let idle = local.begin().ok_or(Error::Deadlock)?;
+            if idle == Idle::Place {
+                retained::give_up(self);
+            }
             let renewed = self.config.discipline.renew(self, limit);
             local.record(None);
             renewed?;
@@ -77,8 +80,8 @@ impl<S: Site> Attempt<S> {
 
     fn enter(&self, limit: Limit) -> Result<u64> {
         self.site.check_intact()?;
-        let Some(may_be_biased) = self.site.local().begin() else { return Err(Error::Deadlock) };
-        let entered = self.config.discipline.enter(self, limit, may_be_biased);
+        let Some(idle) = self.site.local().begin() else { return Err(Error::Deadlock) };
+        let entered = self.config.discipline.enter(self, limit, idle);
         self.site.local().record(entered.as_ref().ok().copied());
         entered.map(|holding| holding.token)
     }
@@ -94,9 +97,13 @@ impl<S: Site> Attempt<S> {
         self.site.check_after_unlock()
     }
 
-    /// Completes an unlock by the fast path that found the bias revoked: unparks who waits for that.
+    /// Completes an unlock by the fast path that found the bias revoked, or the retained place lost: unparks who waits for
+    /// that.
     #[cold]
     pub fn complete_unlock(&self) -> Result<()> {
+        if !<S::Lock as Lock>::Claims::ALWAYS_CONFLICT {
+            retained::complete_leave(self);
+        }
         self.site.lock().unpark(self.site.me());
         self.site.check_after_unlock()
     }
@@ -115,8 +122,8 @@ impl<S: Site> Attempt<S> {
     /// [`Error::StillHeld`].
     pub fn depart(&self) -> Result<()> {
         let local = self.site.local();
-        local.begin().ok_or(Error::StillHeld)?;
-        self.config.discipline.depart(self);
+        let idle = local.begin().ok_or(Error::StillHeld)?;
+        self.config.discipline.depart(self, idle);
         local.record(None);
         Ok(())
     }
@@ -171,6 +178,8 @@ impl<S: Site> Attempt<S> {
         if !holding.unbiased {
             return if <S::Lock as Lock>::Claims::ALWAYS_CONFLICT {
                 bias::leave(self)
+            } else if self.site.lock().queue().1.is_retained(self.site.me()) {
+                retained::leave_again(self)
             } else {
                 readers::leave(self)
             };

@@ -3,8 +3,9 @@
 use super::{
     attempt::{Attempt, BlockedBy, Progress},
     bias, eviction,
-    local::Holding,
+    local::{Holding, Idle},
     readers,
+    retained::{self, Ended},
     site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
 };
 use crate::algorithm::{
@@ -19,10 +20,15 @@ const fn always_conflict<S: Site>() -> bool {
     <<S::Lock as Lock>::Claims as Claims>::ALWAYS_CONFLICT
 }
 
-/// Takes the lock, or waits for it as long as `limit` says. `may_be_biased`: the lock may be biased to this participant.
-pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, may_be_biased: bool) -> Result<Holding> {
+/// Takes the lock, or waits for it as long as `limit` says. `idle`: what is left of this participant's last acquisition.
+pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<Holding> {
     let enter_biased = if always_conflict::<S>() { bias::enter } else { readers::enter };
-    if may_be_biased && let Some(token) = enter_biased(attempt) {
+    if idle == Idle::Biased
+        && let Some(token) = enter_biased(attempt)
+    {
+        return Ok(Holding { token, unbiased: false });
+    }
+    if let Some(token) = retained::enter_or_give_up(attempt, idle) {
         return Ok(Holding { token, unbiased: false });
     }
     attempt.write_claim();
@@ -45,7 +51,7 @@ fn enter_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding
         return Err(error);
     }
     trace::at(Step::Won);
-    if always_conflict::<S>() { settle(attempt, in_demand) } else { readers::settle(attempt) }
+    if always_conflict::<S>() { settle(attempt, in_demand) } else { readers::settle(attempt, in_demand) }
 }
 
 /// Passes through the queue, revokes the bias of others, and takes the entry step. With an error, nothing of the participant
@@ -98,7 +104,7 @@ fn wait<S: Site>(
     number: std::result::Result<u64, Corrupt>,
 ) -> Result<bool> {
     let mut waiter = attempt.site.waiter(limit, patience, may_be_ended);
-    QueueWait { attempt, waiter: &mut waiter, passed: PassedOver::NONE }.acquire(number)
+    QueueWait { attempt, waiter: &mut waiter, passed: PassedOver::NONE, in_demand: false }.acquire(number)
 }
 
 /// One wait in the queue.
@@ -107,6 +113,8 @@ pub struct QueueWait<'a, S: Site> {
     waiter: &'a mut S::Waiter,
     /// Whom it passed over since its number was published.
     passed: PassedOver,
+    /// Whether it took a retained place away that was used all the time.
+    in_demand: bool,
 }
 
 impl<'a, S: Site> QueueWait<'a, S> {
@@ -119,7 +127,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
         passed: PassedOver,
     ) -> Result<()> {
         waiter.queue_for_good();
-        QueueWait { attempt, waiter, passed }.reach_the_head(number).map(drop)
+        QueueWait { attempt, waiter, passed, in_demand: false }.reach_the_head(number).map(drop)
     }
 
     /// [`acquire`], with what the doorway said.
@@ -143,7 +151,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     if !always_conflict::<S>() {
                         readers::let_others_in(self.attempt);
                     }
-                    return Ok(in_demand);
+                    return Ok(in_demand || self.in_demand);
                 }
                 Ok(Progress::LookAgain) => {}
                 Ok(Progress::BackOff(blocked_by)) => {
@@ -196,9 +204,20 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     continue;
                 }
             };
+            if !always_conflict::<S>() {
+                let (passed, in_demand) = (&mut self.passed, &mut self.in_demand);
+                match retained::end_others(self.attempt, self.waiter, number, passed, in_demand)? {
+                    Ended::None => {}
+                    Ended::Some => continue,
+                    Ended::Busy(owner) => return Ok(Progress::BackOff(owner)),
+                }
+            }
             // Claims may change in place, and of several others it may be another one that leaves enough room.
-            let unchanged =
-                || queue.still_blocks(&blocker) && (always_conflict::<S>() || !queue.is_next(me, number));
+            let unchanged = || {
+                queue.still_blocks(&blocker)
+                    && (always_conflict::<S>()
+                        || !queue.is_next(me, number) && !retained::may_pass(self.attempt, blocker.slot))
+            };
             let outcome = match self.waiter.limit() {
                 Limit::Never => try_once(&queue, &blocker),
                 _ => self.waiter.wait(&blocker, unchanged),
@@ -292,6 +311,9 @@ fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
 pub fn leave<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
     let me = site.me();
+    if !always_conflict::<S>() && retained::leave(attempt) {
+        return;
+    }
     readers::exit(attempt);
     trace::at(Step::Leave);
     site.lock().set_since(me, 0);
@@ -310,7 +332,9 @@ fn look_before_trying<S: Site>(attempt: &Attempt<S>) -> Result<()> {
         eviction::reap_insiders(attempt, &mut attempt.site.waiter(Limit::Never, 0, false))?;
     }
     // As if it had come last: everybody who is numbered is before it.
-    while let Ok(Some(blocker)) = queue.blocker(me, u64::MAX, |_| false) {
+    // A retained place that nobody is inside by is taken away.
+    let passes = |slot: usize| retained::is_unused(attempt.site.lock(), slot);
+    while let Ok(Some(blocker)) = queue.blocker(me, u64::MAX, passes) {
         if queue.place(blocker.slot) == Place::Choosing {
             return Ok(());
         }

@@ -5,6 +5,7 @@ use super::{
     attempt::{Attempt, Progress},
     bias, eviction,
     local::Holding,
+    retained,
     site::{Limit, Lock, Overwritten, Site, Waiter},
 };
 use crate::algorithm::{
@@ -184,7 +185,7 @@ pub fn have_all_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -
 }
 
 /// Writes the head of a queue of claims, in its entry step, down as a holder.
-pub fn settle<S: Site>(attempt: &Attempt<S>) -> Result<Holding> {
+pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
     trace::at(Step::Settle);
     let site = &attempt.site;
     let (lock, me, nature) = (site.lock(), site.me(), attempt.nature());
@@ -214,6 +215,7 @@ pub fn settle<S: Site>(attempt: &Attempt<S>) -> Result<Holding> {
     {
         lock.shared_bias().begin();
     }
+    retained::begin(attempt, token, in_demand);
     trace::at(Step::Section);
     Ok(Holding { token, unbiased: true })
 }

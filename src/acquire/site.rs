@@ -139,9 +139,12 @@ pub trait Site: Copy {
     /// Returns whether the queue head, which is about to hold the lock, should have it biased. `in_demand`: it was
     /// biased to somebody who used it all the time.
     fn wants_bias(&self, in_demand: bool) -> bool;
-    /// Notes that the bias begins with fencing token `token`.
+    /// Returns whether the holder, whose claim conflicts with others now and then, should retain its place in the queue.
+    /// `in_demand`: it took it from somebody who used it all the time.
+    fn wants_place(&self, in_demand: bool) -> bool;
+    /// Notes that the bias, or a retained place, begins with fencing token `token`.
     fn bias_begins(&self, token: u64);
-    /// Notes that another participant's bias was revoked.
+    /// Notes that another participant's bias was revoked, or its retained place taken away.
     fn bias_was_revoked(&self);
     /// Returns the time, in nanoseconds, as exactly as can be.
     fn exact_now(&self) -> u64 {

@@ -56,6 +56,9 @@ pub trait Registers {
     fn set_number(&self, me: usize, number: u64);
     /// `number[me] = 0; choosing[me] = 0`, with release order.
     fn clear(&self, me: usize);
+    /// `number[slot] = 0` if it is `number`, as one compare-exchange with release order: of a place that its participant
+    /// retained and others ended ([`super::retained`]).
+    fn end(&self, slot: usize, number: u64);
     /// `choosing[slot]`, then `number[slot]`, with acquire order.
     fn read(&self, slot: usize) -> Place;
     /// The same as one word, to be compared for equality only.
@@ -282,6 +285,12 @@ impl Registers for Line<'_> {
     fn clear(&self, me: usize) {
         // Release. Partner: the acquire load in `read` of whoever enters after me.
         self.words[me].store(IDLE, mutants::release_unless(Mutant::RelaxedLeave));
+    }
+
+    fn end(&self, slot: usize, number: u64) {
+        // Release. Partner: the acquire load in `read`: whoever enters after us has the sections of the one whose place it
+        // was, as we have by its `held`. That it is another number by now is for its participant to know.
+        let _ = self.words[slot].compare_exchange(word_of(Place::Numbered(number)), IDLE, Release, Relaxed);
     }
 
     #[inline]

@@ -249,7 +249,7 @@ pub struct BiasPolicy<'a> {
 }
 
 /// A bias with fewer acquisitions than this did not pay: its revocation costs as much as some thirty of them save.
-const PAYS: u64 = 32;
+pub const PAYS: u64 = 32;
 const FIRST_BACK_OFF: u64 = 16;
 const MOST_BACK_OFF: u64 = 1 << 16;
 
@@ -259,11 +259,11 @@ impl BiasPolicy<'_> {
         self.began_at.store(token, Relaxed);
     }
 
-    /// Notes that the bias was revoked when the lock's last fencing token was `token`.
-    pub fn was_revoked(&self, token: u64) {
+    /// Notes that the bias was revoked when the lock's last fencing token was `token`. It paid from `pays` acquisitions on.
+    pub fn was_revoked(&self, token: u64, pays: u64) {
         let acquisitions = token.saturating_sub(self.began_at.load(Relaxed));
         let back_off = self.back_off.load(Relaxed).min(MOST_BACK_OFF);
-        let next = if acquisitions < PAYS {
+        let next = if acquisitions < pays {
             (back_off * 2).clamp(FIRST_BACK_OFF, MOST_BACK_OFF)
         } else {
             back_off / 4

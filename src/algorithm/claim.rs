@@ -26,7 +26,7 @@
 
 use crate::sync::{
     AtomicU32, AtomicU64,
-    Ordering::{Acquire, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// The claims of one lock.
@@ -50,6 +50,27 @@ pub trait Claims: Copy {
     fn may_change(&self, claim: Self::Claim) -> bool {
         self.nature(claim) == Nature::Alone
     }
+
+    /// Returns whether the place of a holder with this claim may be retained ([`super::retained`]).
+    fn may_be_retained(&self, _claim: Self::Claim) -> bool {
+        false
+    }
+    /// Makes the place of slot `me`, which is inside by its number, a retained one.
+    fn retain(&self, _me: usize) {}
+    /// Returns whether the place of `slot` is a retained one.
+    fn is_retained(&self, _slot: usize) -> bool {
+        false
+    }
+    /// Returns whether `slot`, inside by its retained place, is a reader.
+    fn reads_by_place(&self, _slot: usize) -> bool {
+        false
+    }
+    /// Returns whether slot `me` may come in with this claim by its retained place.
+    fn suits_place(&self, _me: usize, _claim: Self::Claim) -> bool {
+        false
+    }
+    /// Writes down how slot `me` is about to come in by its retained place.
+    fn come_again(&self, _me: usize, _claim: Self::Claim) {}
 }
 
 /// What a claim means for its holder.
@@ -111,6 +132,10 @@ pub enum Mode {
     Upgrading = 4,
     /// Beside nobody, whichever part of the lock: who removes a lock.
     Everything = 5,
+    /// Exclusive, by a retained place: held so, or not at all. Of a semaphore: some permits, likewise.
+    Retained = 6,
+    /// Shared, by a retained place, which is an exclusive one.
+    RetainedReading = 7,
 }
 
 impl Mode {
@@ -121,7 +146,18 @@ impl Mode {
             2 => Mode::Upgradable,
             3 => Mode::Exclusive,
             4 => Mode::Upgrading,
+            6 => Mode::Retained,
+            7 => Mode::RetainedReading,
             _ => Mode::Everything,
+        }
+    }
+
+    /// Returns in which mode one holds a lock that has this mode in its claim.
+    pub fn held(self) -> Self {
+        match self {
+            Mode::Retained => Mode::Exclusive,
+            Mode::RetainedReading => Mode::Shared,
+            mode => mode,
         }
     }
 
@@ -216,12 +252,20 @@ impl ClaimWords<'_> {
         self.set_how(mode, weight);
     }
 
+    /// Returns mode and weight.
+    #[inline(always)]
+    fn how(&self) -> (Mode, u32) {
+        // Acquire, as in `get`.
+        let how = self.how.load(Acquire);
+        (Mode::of(how as u32), (how >> 32) as u32)
+    }
+
     /// Returns the claim.
     pub fn get(&self) -> Claim {
         // Acquire, all three. Partners: the release stores in `set` and `set_how`.
-        let how = self.how.load(Acquire);
+        let (mode, weight) = self.how();
         let extent = Extent { first: self.first.load(Acquire), last: self.last.load(Acquire) };
-        Claim { mode: Mode::of(how as u32), weight: (how >> 32) as u32, extent }
+        Claim { mode, weight, extent }
     }
 }
 
@@ -306,7 +350,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
 
     fn nature(&self, claim: Claim) -> Nature {
         match (self.relation, claim.mode) {
-            (Relation::Modes, Mode::Shared) => Nature::Reader,
+            (Relation::Modes, Mode::Shared | Mode::RetainedReading) => Nature::Reader,
             (Relation::Modes, Mode::Upgradable | Mode::Upgrading) => Nature::Upgradable,
             (Relation::Always | Relation::Modes, _) => Nature::Alone,
             (Relation::Permits, _) => Nature::Permits,
@@ -321,71 +365,60 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             Nature::Reader | Nature::Upgradable | Nature::Permits => false,
         }
     }
+
+    fn may_be_retained(&self, claim: Claim) -> bool {
+        match self.relation {
+            Relation::Modes => claim.mode == Mode::Exclusive,
+            Relation::Permits => claim.mode == Mode::Shared,
+            Relation::Always | Relation::Ranges | Relation::Keys => false,
+        }
+    }
+
+    fn retain(&self, me: usize) {
+        let words = self.cells[me].claim();
+        if self.relation == Relation::Permits {
+            // Of no use to a semaphore otherwise.
+            words.first.store(u64::from(self.permits()), Release);
+        }
+        words.set_how(Mode::Retained, words.how().1);
+    }
+
+    fn is_retained(&self, slot: usize) -> bool {
+        matches!(self.relation, Relation::Modes | Relation::Permits)
+            && matches!(self.cells[slot].claim().how().0, Mode::Retained | Mode::RetainedReading)
+    }
+
+    fn reads_by_place(&self, slot: usize) -> bool {
+        self.relation == Relation::Modes && self.cells[slot].claim().how().0 == Mode::RetainedReading
+    }
+
+    #[inline(always)]
+    fn suits_place(&self, me: usize, claim: Claim) -> bool {
+        let words = self.cells[me].claim();
+        let (mode, weight) = words.how();
+        matches!(mode, Mode::Retained | Mode::RetainedReading)
+            && match self.relation {
+                Relation::Modes => matches!(claim.mode, Mode::Shared | Mode::Exclusive),
+                Relation::Permits => {
+                    claim.mode == Mode::Shared
+                        && claim.weight == weight
+                        && words.first.load(Relaxed) == u64::from(self.permits())
+                }
+                Relation::Always | Relation::Ranges | Relation::Keys => false,
+            }
+    }
+
+    #[inline(always)]
+    fn come_again(&self, me: usize, claim: Claim) {
+        let words = self.cells[me].claim();
+        let (mode, weight) = words.how();
+        let reads = self.relation == Relation::Modes && claim.mode == Mode::Shared;
+        let again = if reads { Mode::RetainedReading } else { Mode::Retained };
+        if mode != again {
+            words.set_how(again, weight);
+        }
+    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
-    use super::*;
-
-    #[derive(Default)]
-    struct Cell([AtomicU64; 3]);
-
-    impl ClaimCell for Cell {
-        fn claim(&self) -> ClaimWords<'_> {
-            let [how, first, last] = &self.0;
-            ClaimWords { how, first, last }
-        }
-    }
-
-    fn conflicts(relation: Relation, one: Claim, other: Claim) -> bool {
-        let (cells, permits) = (<[Cell; 2]>::default(), AtomicU32::new(3));
-        let claims = InCells { cells: &cells, relation, permits: &permits };
-        claims.write(0, one);
-        claims.write(1, other);
-        let waits = |mine: Claim, theirs| claims.takes(mine, theirs) > claims.room(mine);
-        assert_eq!(waits(one, 1), waits(other, 0), "it is symmetric");
-        waits(claims.read(0), 1)
-    }
-
-    #[test]
-    fn modes_conflict_but_shared_with_shared_and_upgradable() {
-        use Mode::{Exclusive, Shared, Upgradable, Upgrading};
-        for (one, other, conflict) in [
-            (Shared, Shared, false),
-            (Shared, Upgradable, false),
-            (Upgradable, Upgradable, true),
-            (Shared, Upgrading, true),
-            (Upgradable, Exclusive, true),
-            (Exclusive, Exclusive, true),
-        ] {
-            assert_eq!(conflicts(Relation::Modes, Claim::whole(one), Claim::whole(other)), conflict);
-            assert!(conflicts(Relation::Modes, Claim::whole(one), Claim::EVERYTHING));
-        }
-    }
-
-    #[test]
-    fn permits_conflict_where_they_are_too_much_together() {
-        let weighing = |weight| Claim { weight, ..Claim::whole(Mode::Shared) };
-        assert!(!conflicts(Relation::Permits, weighing(1), weighing(2)));
-        assert!(conflicts(Relation::Permits, weighing(2), weighing(2)));
-        assert!(conflicts(Relation::Permits, weighing(1), Claim::EVERYTHING));
-    }
-
-    #[test]
-    fn ranges_conflict_where_they_overlap_and_keys_where_they_are_equal() {
-        let range = |first, last, mode| Claim { mode, weight: 1, extent: Extent { first, last } };
-        use Mode::{Exclusive, Shared};
-        for (one, other, ranges, keys) in [
-            (range(0, 9, Exclusive), range(10, 19, Exclusive), false, false),
-            (range(0, 10, Exclusive), range(10, 19, Shared), true, false),
-            (range(0, 10, Shared), range(10, 19, Shared), false, false),
-            (range(5, 5, Exclusive), range(0, u64::MAX, Exclusive), true, false),
-            (range(5, 7, Exclusive), range(5, 7, Shared), true, true),
-            (range(5, 7, Shared), range(5, 7, Shared), false, false),
-        ] {
-            assert_eq!(conflicts(Relation::Ranges, one, other), ranges, "{one:?} {other:?}");
-            assert_eq!(conflicts(Relation::Keys, one, other), keys, "{one:?} {other:?}");
-            assert!(conflicts(Relation::Keys, one, Claim::EVERYTHING));
-        }
-    }
-}
+mod tests;

@@ -11,6 +11,7 @@ pub mod dead_claim;
 pub mod eviction;
 pub mod home;
 pub mod ownership;
+pub mod retained;
 pub mod ring;
 pub mod shared_bias;
 

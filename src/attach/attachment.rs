@@ -45,8 +45,8 @@ pub struct Attachment {
     /// Who is in a call on it, for participants that threads share.
     pub(super) calls: Calls,
     liveness_lock: ForkGuarded<Option<LivenessLock>>,
-    /// For each lock region, the word of a [`LocalState`]; and after them, for each one for what else is known of it: the word of
-    /// a [`Recursion`], or how the lock is claimed.
+    /// For each lock region, the word of a [`LocalState`], and one for what else is known of it: the word of a [`Recursion`], or
+    /// how the lock is claimed.
     local: Box<[AtomicU64]>,
     /// What the fast path needs of all this.
     pub(super) fast_path: WipeOnFork<FastPathCache>,
@@ -67,6 +67,8 @@ pub struct FastPathCache {
 pub struct Cached<'a> {
     /// What it knows of its part in the lock.
     pub local: LocalState<'a>,
+    /// How it claims the lock.
+    pub how: &'a AtomicU64,
     /// Where its cell lies in each region of the file.
     pub cell: CellOffset,
     /// How a lock's bias word reads while the lock is biased to it; not a fenced one.
@@ -81,15 +83,15 @@ impl FastPathCache {
     /// key; its mark is not fenced.
     #[inline(always)]
     pub(super) unsafe fn at<'file>(&self, region: usize) -> Cached<'file> {
-        // SAFETY: the attachment has one for each region of its file; and only what a forked child has is NULL, which is no
+        // SAFETY: the attachment has two for each region of its file; and only what a forked child has is NULL, which is no
         // file's.
-        let local = unsafe {
+        let (local, how) = unsafe {
             assert_unchecked(!self.local.is_null());
-            LocalState(&*self.local.add(region))
+            (LocalState(&*self.local.add(2 * region)), &*self.local.add(2 * region + 1))
         };
         // SAFETY: the caller's promise.
         unsafe { assert_unchecked(!self.mark.is_fenced()) };
-        Cached { local, cell: self.cell, mark: self.mark }
+        Cached { local, how, cell: self.cell, mark: self.mark }
     }
 
     /// No file's.
@@ -237,7 +239,7 @@ impl Attachment {
     /// Returns what it knows of its part in the lock of `region`.
     #[inline]
     pub fn local(&self, region: usize) -> LocalState<'_> {
-        LocalState(&self.local[region])
+        LocalState(&self.local[2 * region])
     }
 
     /// Returns how often it has taken the recursive lock of `region`.
@@ -248,7 +250,7 @@ impl Attachment {
     /// Returns the word that says how it claims the lock of `region`, if its kind has claims: what others write into the file
     /// does not decide that.
     pub fn how(&self, region: usize) -> &AtomicU64 {
-        &self.local[self.local.len() / 2 + region]
+        &self.local[2 * region + 1]
     }
 
     /// Returns whether it holds any lock.

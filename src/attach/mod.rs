@@ -2,8 +2,10 @@
 
 pub mod allocation;
 pub mod attachment;
+mod barrier;
 pub mod calls;
 pub mod fast_path;
+pub mod fast_place;
 pub mod file_handle;
 pub mod names;
 pub mod new_file;

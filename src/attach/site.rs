@@ -6,7 +6,12 @@ use crate::acquire::{
     local::LocalState,
     site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Waiter},
 };
-use crate::algorithm::{Blocker, Place, Protocol, bias::Mark, claim::Claims};
+use crate::algorithm::{
+    Blocker, Place, Protocol,
+    bias::{self, Mark},
+    claim::Claims,
+    retained,
+};
 use crate::error::{Error, Result};
 use crate::os::{
     clock,
@@ -153,12 +158,18 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         }
     }
 
+    fn wants_place(&self, in_demand: bool) -> bool {
+        // A thread's own, so that the fast path finds it.
+        self.attachment.of_thread && self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
+    }
+
     fn bias_begins(&self, token: u64) {
         self.lock.bias_policy().bias_begins(token);
     }
 
     fn bias_was_revoked(&self) {
-        self.lock.bias_policy().was_revoked(self.lock.lock.words.token.load(Relaxed));
+        let pays = if <F::In<'a> as Claims>::ALWAYS_CONFLICT { bias::PAYS } else { retained::PAYS };
+        self.lock.bias_policy().was_revoked(self.lock.lock.words.token.load(Relaxed), pays);
     }
 
     fn exact_now(&self) -> u64 {

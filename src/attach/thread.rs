@@ -254,6 +254,12 @@ pub fn with_thread_attachment_if_any<R>(
     cached_attachment(file).or_else(|| find(file)).map_or(Err(Error::NotOwner), act)
 }
 
+/// Returns whether the calling thread has more slots than one in any file.
+#[inline(always)]
+pub fn has_more() -> bool {
+    MORE.get() > 0
+}
+
 /// Calls `look` with each of this thread's slots in `file`, its own first.
 #[inline]
 pub fn each_attachment(file: &Arc<OpenFile>, mut look: impl FnMut(&Attachment)) {

@@ -87,14 +87,18 @@ pub unsafe fn lock_biased<L: OpaqueLock>(lock: *const L, acquired: *mut turnlock
     unsafe { told_alone(acquired, || peek(lock)?.lock_biased()) }
 }
 
-/// [`lock_biased`], as a reader: the fast path of a rwlock.
+/// [`lock_biased`], by `enter`: the fast path of a kind that has another one.
 ///
 /// # Safety
 /// As [`lock`].
 #[inline(always)]
-pub unsafe fn lock_shared_biased<L: OpaqueLock>(lock: *const L, acquired: *mut turnlock_acquired) -> bool {
+pub unsafe fn enter_quickly<L: OpaqueLock>(
+    lock: *const L,
+    acquired: *mut turnlock_acquired,
+    enter: impl FnOnce(&Handle<L::Kind>) -> Option<u64>,
+) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { told_alone(acquired, || peek(lock)?.lock_biased_shared()) }
+    unsafe { told_alone(acquired, || enter(peek(lock)?)) }
 }
 
 /// Takes the lock, or a part of it, by `take`.

@@ -108,13 +108,32 @@ pub unsafe extern "C" fn turnlock_rwlock_close(rwlock: *mut turnlock_rwlock) -> 
 /// As `turnlock_rwlock_lock_shared`.
 #[cold]
 #[inline(never)]
-unsafe fn lock_shared_slowly(
+unsafe fn lock_slowly(
     rwlock: *const turnlock_rwlock,
     acquired: *mut turnlock_acquired,
+    mode: Mode,
     limit: Limit,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::acquire(rwlock, acquired, |lock| lock.lock_in_mode(Mode::Shared, limit)) }
+    unsafe { operations::acquire(rwlock, acquired, |lock| lock.lock_in_mode(mode, limit)) }
+}
+
+/// # Safety
+/// As `turnlock_rwlock_lock_shared`.
+#[inline(always)]
+unsafe fn lock_in_mode(
+    rwlock: *const turnlock_rwlock,
+    acquired: *mut turnlock_acquired,
+    mode: Mode,
+    limit: impl FnOnce() -> Limit,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if operations::enter_quickly(rwlock, acquired, |lock| lock.lock_biased_in(mode)) {
+            return TURNLOCK_OK;
+        }
+        lock_slowly(rwlock, acquired, mode, limit())
+    }
 }
 
 /// # Safety
@@ -140,13 +159,7 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_shared(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe {
-        if operations::lock_shared_biased(rwlock, acquired) {
-            TURNLOCK_OK
-        } else {
-            lock_shared_slowly(rwlock, acquired, Limit::Forever)
-        }
-    }
+    unsafe { lock_in_mode(rwlock, acquired, Mode::Shared, || Limit::Forever) }
 }
 
 /// `turnlock_rwlock_lock_shared` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
@@ -159,13 +172,7 @@ pub unsafe extern "C" fn turnlock_rwlock_try_lock_shared(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe {
-        if operations::lock_shared_biased(rwlock, acquired) {
-            TURNLOCK_OK
-        } else {
-            lock_shared_slowly(rwlock, acquired, Limit::Never)
-        }
-    }
+    unsafe { lock_in_mode(rwlock, acquired, Mode::Shared, || Limit::Never) }
 }
 
 /// `turnlock_rwlock_lock_shared`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in
@@ -180,13 +187,7 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_shared_for(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe {
-        if operations::lock_shared_biased(rwlock, acquired) {
-            TURNLOCK_OK
-        } else {
-            lock_shared_slowly(rwlock, acquired, Limit::For(Duration::from_nanos(nanoseconds)))
-        }
-    }
+    unsafe { lock_in_mode(rwlock, acquired, Mode::Shared, || Limit::For(Duration::from_nanos(nanoseconds))) }
 }
 
 /// Takes the lock exclusively, waiting for everybody who came before as long as it takes. 0, or TURNLOCK_OWNER_DEAD:
@@ -202,9 +203,7 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_exclusive(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe {
-        operations::acquire(rwlock, acquired, |lock| lock.lock_in_mode(Mode::Exclusive, Limit::Forever))
-    }
+    unsafe { lock_in_mode(rwlock, acquired, Mode::Exclusive, || Limit::Forever) }
 }
 
 /// `turnlock_rwlock_lock_exclusive` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
@@ -217,7 +216,7 @@ pub unsafe extern "C" fn turnlock_rwlock_try_lock_exclusive(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::acquire(rwlock, acquired, |lock| lock.lock_in_mode(Mode::Exclusive, Limit::Never)) }
+    unsafe { lock_in_mode(rwlock, acquired, Mode::Exclusive, || Limit::Never) }
 }
 
 /// `turnlock_rwlock_lock_exclusive`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place
@@ -233,9 +232,7 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_exclusive_for(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        operations::acquire(rwlock, acquired, |lock| {
-            lock.lock_in_mode(Mode::Exclusive, Limit::For(Duration::from_nanos(nanoseconds)))
-        })
+        lock_in_mode(rwlock, acquired, Mode::Exclusive, || Limit::For(Duration::from_nanos(nanoseconds)))
     }
 }
 

@@ -9,8 +9,9 @@ use super::{
     participant::turnlock_participant,
 };
 use crate::acquire::site::Limit;
+use crate::attach::fast_path::Left;
 use crate::error::status::TURNLOCK_OK;
-use crate::kind::SemaphoreKind;
+use crate::kind::{Handle, SemaphoreKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
 /// A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while, first
@@ -102,6 +103,51 @@ pub unsafe extern "C" fn turnlock_semaphore_close(semaphore: *mut turnlock_semap
     unsafe { operations::close(semaphore) }
 }
 
+/// # Safety
+/// As `turnlock_semaphore_acquire`.
+#[inline(always)]
+unsafe fn acquire(
+    semaphore: *const turnlock_semaphore,
+    permits: u32,
+    acquired: *mut turnlock_acquired,
+    limit: impl FnOnce() -> Limit,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if operations::enter_quickly(semaphore, acquired, |lock| lock.permits_by_place(permits)) {
+            return TURNLOCK_OK;
+        }
+        acquire_slowly(semaphore, permits, acquired, limit())
+    }
+}
+
+/// # Safety
+/// As `turnlock_semaphore_acquire`.
+#[cold]
+#[inline(never)]
+unsafe fn acquire_slowly(
+    semaphore: *const turnlock_semaphore,
+    permits: u32,
+    acquired: *mut turnlock_acquired,
+    limit: Limit,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::acquire(semaphore, acquired, |lock| lock.acquire_permits(permits, limit)) }
+}
+
+/// # Safety
+/// As `turnlock_semaphore_release`.
+#[cold]
+#[inline(never)]
+unsafe fn release_slowly(semaphore: *const turnlock_semaphore, permits: u32, left: Option<Left>) -> i32 {
+    let release = |lock: &Handle<SemaphoreKind>| match left {
+        Some(_) => lock.unlock_slowly(left, None),
+        None => lock.release_permits(permits),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { operations::act(semaphore, release) }
+}
+
 /// Takes `permits` permits, all at once, waiting for them as long as it takes; nobody who comes later goes before. A
 /// thread that has some may take more. `acquired` may be NULL.
 ///
@@ -117,7 +163,7 @@ pub unsafe extern "C" fn turnlock_semaphore_acquire(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::acquire(semaphore, acquired, |lock| lock.acquire_permits(permits, Limit::Forever)) }
+    unsafe { acquire(semaphore, permits, acquired, || Limit::Forever) }
 }
 
 /// `turnlock_semaphore_acquire`, as `participant`, which has permits of a semaphore once at a time.
@@ -150,7 +196,7 @@ pub unsafe extern "C" fn turnlock_semaphore_try_acquire(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::acquire(semaphore, acquired, |lock| lock.acquire_permits(permits, Limit::Never)) }
+    unsafe { acquire(semaphore, permits, acquired, || Limit::Never) }
 }
 
 /// `turnlock_semaphore_try_acquire`, as `participant`, which has permits of a semaphore once at a time.
@@ -185,11 +231,7 @@ pub unsafe extern "C" fn turnlock_semaphore_acquire_for(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe {
-        operations::acquire(semaphore, acquired, |lock| {
-            lock.acquire_permits(permits, Limit::For(Duration::from_nanos(nanoseconds)))
-        })
-    }
+    unsafe { acquire(semaphore, permits, acquired, || Limit::For(Duration::from_nanos(nanoseconds))) }
 }
 
 /// `turnlock_semaphore_acquire_for`, as `participant`, which has permits of a semaphore once at a time.
@@ -224,7 +266,12 @@ pub unsafe extern "C" fn turnlock_semaphore_release(
     permits: u32,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::act(semaphore, |lock| lock.release_permits(permits)) }
+    let left = unsafe { operations::peek(semaphore) }.and_then(|lock| lock.release_by_place(permits));
+    match left {
+        Some(Left::Quietly) => TURNLOCK_OK,
+        // SAFETY: the caller's promise.
+        left => unsafe { release_slowly(semaphore, permits, left) },
+    }
 }
 
 /// `turnlock_semaphore_release`, as `participant`, from any thread.

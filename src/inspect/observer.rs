@@ -4,7 +4,7 @@ use super::status::{
     Activity, Claim, ClaimMode, DeadOwner, Holder, Life, LockStatus, Part, ParticipantStatus, Waiter,
     WaiterState,
 };
-use crate::acquire::site::Lock;
+use crate::acquire::{retained, site::Lock};
 use crate::algorithm::{
     Place, Protocol,
     claim::{self, Claims, Mode, Relation},
@@ -232,18 +232,18 @@ impl<'a> Observer<'a> {
 
 /// A claim, for people.
 fn shown(relation: Relation, claim: claim::Claim) -> Claim {
-    let mode = match claim.mode {
+    let mode = match claim.mode.held() {
         Mode::Shared => ClaimMode::Shared,
         Mode::Upgradable => ClaimMode::Upgradable,
         Mode::Upgrading => ClaimMode::Upgrading,
-        Mode::Exclusive | Mode::Everything => ClaimMode::Exclusive,
+        _ => ClaimMode::Exclusive,
     };
     let all = claim.mode == Mode::Everything;
     let part = if all { DeadPart::Everything } else { DeadPart::Of(claim.extent) };
     match relation {
         Relation::Always => Claim::EXCLUSIVE,
         Relation::Modes => Claim { mode, permits: None, part: None },
-        Relation::Permits => Claim { mode, permits: Some(claim.weight), part: None },
+        Relation::Permits => Claim { mode: ClaimMode::Shared, permits: Some(claim.weight), part: None },
         Relation::Ranges | Relation::Keys => {
             Claim { mode, permits: None, part: Some(part_of(relation, part)) }
         }
@@ -290,7 +290,10 @@ fn steady_look(lock: &FileLock<Claimed>, rule: Option<Rule>) -> Result<Vec<Regis
             held: token_in(lock.held(slot).load(Acquire)),
             waits: lock.waiting_since(slot) != 0,
         });
-        let there = all.filter(|seen| seen.place != Place::Idle || seen.held.is_some() || seen.waits);
+        let there = all.filter(|seen| {
+            let queued = seen.place != Place::Idle && !retained::is_unused(lock, seen.slot);
+            queued || seen.held.is_some() || seen.waits
+        });
         let mut found = with_room(lock.slots())?;
         found.extend(there);
         Ok(found)

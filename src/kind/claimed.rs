@@ -144,7 +144,8 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
             return Err(Error::InvalidArgument("a semaphore has at least one permit".into()));
         }
         FileLock::claimed(self.file.open.view(), self.lock.region, self.claims).resize(permits);
-        Ok(())
+        // Partner: the barrier in `RetainedPlace::enter`. Either who comes in by its place sees the new number, or it was in.
+        self.file.open.heavy_barrier()
     }
 
     /// Takes `weight` permits as the calling thread.

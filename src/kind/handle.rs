@@ -9,9 +9,11 @@ use crate::acquire::{
     recursion,
     site::{Limit, Lock, Site},
 };
+use crate::algorithm::claim::Relation;
 use crate::attach::{
     attachment::{Attachment, FileKey},
     fast_path::{self, Left, LockPointer},
+    fast_place,
     file_handle::FileHandle,
     names::Name,
     open_file::OpenFile,
@@ -51,8 +53,10 @@ pub enum BiasUse {
     None,
     /// Its last holder.
     Owner,
-    /// Its readers.
+    /// Its readers; and who wrote last retains its place.
     Readers,
+    /// Nobody, but places are retained.
+    Places,
 }
 
 /// A lock in an open file.
@@ -95,7 +99,7 @@ impl<K: LockKind> Handle<K> {
             may_be_biased: match K::BIAS {
                 BiasUse::None => false,
                 BiasUse::Owner => found.may_be_biased,
-                BiasUse::Readers => true,
+                BiasUse::Readers | BiasUse::Places => true,
             },
             release_on_death: found.death_policy == DeathPolicy::Release,
             discipline,
@@ -230,7 +234,12 @@ impl<K: LockKind> Handle<K> {
             // SAFETY: this handle keeps the file open.
             BiasUse::Owner => unsafe { fast_path::leave(self.lock, token) },
             // SAFETY: likewise.
-            BiasUse::Readers => unsafe { fast_path::leave_shared(self.lock, self.claims.readers(), token) },
+            BiasUse::Places => unsafe { fast_place::leave(self.lock, Relation::Permits, token) },
+            // SAFETY: likewise.
+            BiasUse::Readers => unsafe {
+                fast_place::leave(self.lock, Relation::Modes, token)
+                    .or_else(|| fast_path::leave_shared(self.lock, self.claims.readers(), token))
+            },
         }
     }
 

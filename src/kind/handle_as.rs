@@ -69,7 +69,8 @@ impl<K: LockKind> Handle<K> {
     #[inline(always)]
     pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<Left> {
         match K::BIAS {
-            BiasUse::None => None,
+            // Only threads retain places.
+            BiasUse::None | BiasUse::Places => None,
             // SAFETY: this handle keeps the file open.
             BiasUse::Owner => unsafe { fast_path::leave_as(self.lock, &participant.attachment, token) },
             // SAFETY: likewise.

@@ -31,7 +31,8 @@
 use super::{directory, file::LockFile};
 use crate::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
-    queue,
+    local::Idle,
+    queue, retained,
     site::{Limit, Lock, Site, Waiter},
 };
 use crate::algorithm::{
@@ -106,9 +107,9 @@ fn remove_as<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str, gen
     let in_use = |why: String| Error::InUse { path: file.reopen().path(), why };
     let local = site.local();
     // From here on a signal handler of this thread finds it under way.
-    if local.begin().is_none() {
+    let Some(idle) = local.begin() else {
         return Err(in_use(format!("this thread has its lock {name:?}: unlock it first")));
-    }
+    };
     let config = LockConfig {
         patience: 0,
         may_be_biased: false,
@@ -116,6 +117,9 @@ fn remove_as<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str, gen
         discipline: Discipline::Queue,
     };
     let attempt = Attempt { site: *site, config, claim };
+    if idle == Idle::Place {
+        retained::give_up(&attempt);
+    }
     attempt.write_claim();
     let removed = match queue::acquire(&attempt, Limit::Never, 0, true) {
         Ok(_) => {

@@ -9,8 +9,8 @@ use super::{
     rwlock_guard::{Reading, Upgradable, Writing},
 };
 use crate::acquire::site::Limit;
-use crate::algorithm::claim::{Claim, Mode};
-use crate::attach::file_handle::FileHandle;
+use crate::algorithm::claim::{Claim, Mode, Relation};
+use crate::attach::{fast_place, file_handle::FileHandle};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -264,8 +264,17 @@ impl Handle<RwLockKind> {
         self.acquire_as(participant, Claim::whole(mode), limit)
     }
 
+    /// Takes the lock in this mode by the bias towards readers, or by the calling thread's retained place. Returns the fencing
+    /// token. Neither panics nor calls anything.
     #[inline(always)]
-    fn lock_biased_in(&self, mode: Mode) -> Option<u64> {
-        if mode == Mode::Shared { self.lock_biased_shared() } else { None }
+    pub fn lock_biased_in(&self, mode: Mode) -> Option<u64> {
+        let by_place = || {
+            // SAFETY: this handle keeps the file open.
+            unsafe { fast_place::enter(self.lock, Relation::Modes, Claim::whole(mode)) }
+        };
+        match mode {
+            Mode::Shared => self.lock_biased_shared().or_else(by_place),
+            _ => by_place(),
+        }
     }
 }

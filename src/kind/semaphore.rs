@@ -1,14 +1,15 @@
 //! The semaphore: so many at a time, first come first served.
 
 use super::{
+    acquired::Acquired,
     claimed::{ClaimedOptions, claimed_options, with_patience},
     guard::{Guard, GuardAs},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
 };
 use crate::acquire::site::Limit;
-use crate::algorithm::claim::Claim;
-use crate::attach::file_handle::FileHandle;
+use crate::algorithm::claim::{Claim, Mode, Relation};
+use crate::attach::{fast_path::Left, fast_place, file_handle::FileHandle};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -21,7 +22,7 @@ pub enum SemaphoreKind {}
 
 impl LockKind for SemaphoreKind {
     type Claims = Claimed;
-    const BIAS: BiasUse = BiasUse::None;
+    const BIAS: BiasUse = BiasUse::Places;
     const IN_PARTS: bool = true;
     const NAME: &'static str = "semaphore";
 
@@ -101,17 +102,17 @@ impl Semaphore {
     /// [`Error::Permits`] for none, or more than it has; [`Error::Deadlock`] if this thread has so many of them that it would
     /// wait for itself; others as [`super::Mutex::lock`].
     pub fn acquire(&self, permits: u32) -> Result<Permits<'_>> {
-        Ok(Guard::new(&self.0, self.0.acquire_permits(permits, Limit::Forever)?))
+        Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::Forever)?))
     }
 
     /// [`Semaphore::acquire`] if that needs no waiting, else [`Error::WouldBlock`].
     pub fn try_acquire(&self, permits: u32) -> Result<Permits<'_>> {
-        Ok(Guard::new(&self.0, self.0.acquire_permits(permits, Limit::Never)?))
+        Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::Never)?))
     }
 
     /// [`Semaphore::acquire`], waiting at most `limit`, then [`Error::TimedOut`].
     pub fn acquire_for(&self, permits: u32, limit: Duration) -> Result<Permits<'_>> {
-        Ok(Guard::new(&self.0, self.0.acquire_permits(permits, Limit::For(limit))?))
+        Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::For(limit))?))
     }
 
     /// [`Semaphore::acquire`], as `participant`, which has permits of it once at a time.
@@ -172,5 +173,34 @@ impl Semaphore {
     /// The handle, for the C ABI.
     pub(crate) fn into_handle(self) -> Handle<SemaphoreKind> {
         self.0
+    }
+}
+
+impl Handle<SemaphoreKind> {
+    /// Takes `weight` permits as the calling thread.
+    #[inline]
+    pub fn permits_within(&self, weight: u32, limit: Limit) -> Result<Acquired> {
+        match self.permits_by_place(weight) {
+            Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),
+            None => self.acquire_permits(weight, limit),
+        }
+    }
+
+    /// Takes `weight` permits by the calling thread's retained place. Returns the fencing token. Neither panics nor calls
+    /// anything.
+    #[inline(always)]
+    pub fn permits_by_place(&self, weight: u32) -> Option<u64> {
+        // SAFETY: this handle keeps the file open.
+        unsafe {
+            fast_place::enter(self.lock, Relation::Permits, Claim { weight, ..Claim::whole(Mode::Shared) })
+        }
+    }
+
+    /// Gives `permits` permits back that the calling thread has by its retained place, if these are all that it has. `None`: it
+    /// is not so, and nothing was done. Neither panics nor calls anything.
+    #[inline(always)]
+    pub fn release_by_place(&self, permits: u32) -> Option<Left> {
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_place::release(self.lock, permits) }
     }
 }

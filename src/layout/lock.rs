@@ -10,6 +10,7 @@ use std::mem::{offset_of, size_of};
 /// |---|---|---|
 /// | `bias`, `revoking_since` | the queue head | revoking the bias, and holding the lock |
 /// | `biased_at`, `bias_back_off`, `unbiased`, `last_unbiased` | the holder | when its acquisition was no biased one |
+/// | `readers_not_before` | the writer that revoked the bias towards readers | |
 /// | `token` | the holder | on entering |
 /// | `state` | the holder; or the reaper of a dead holder | consistent again or given up; owner-dead |
 /// | `previous_owner` | the reaper of a dead holder | before `state` |
@@ -38,7 +39,9 @@ pub struct LockWords {
     pub state: AtomicU32,
     // All of this in one cache line: an unbiased acquisition writes to several of them.
     reserved_state: AtomicU32,
-    reserved_line: [AtomicU64; 8],
+    /// Of a rwlock: when it may be biased to its readers again (`CLOCK_MONOTONIC`, nanoseconds).
+    pub readers_not_before: AtomicU64,
+    reserved_line: [AtomicU64; 7],
     /// Who died holding the lock, last.
     pub previous_owner: PreviousOwner,
     /// Futex word: changes when one that backed off should queue again.
@@ -161,6 +164,7 @@ const _: () = {
     assert!(offset_of!(LockWords, bias) == 0);
     assert!(offset_of!(LockWords, token) == 48);
     assert!(offset_of!(LockWords, state) == 56);
+    assert!(offset_of!(LockWords, readers_not_before) == 64);
     assert!(offset_of!(LockWords, previous_owner) == 128);
     assert!(offset_of!(LockWords, standby_event) == 256);
     assert!(offset_of!(LockWords, ring) == 384);

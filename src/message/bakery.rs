@@ -135,7 +135,7 @@ impl Bakery {
     /// life of this number.
     ///
     /// # Errors
-    /// [`Misuse::Size`].
+    /// [`Misuse::Size`], [`Misuse::Life`].
     pub fn absent(participants: usize, me: usize, life: u32) -> Result<Self, Misuse> {
         Ok(Self::made(Members::absent(participants, me, life)?, Standing::Absent))
     }

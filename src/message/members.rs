@@ -38,6 +38,9 @@ impl Members {
         if me >= participants || participants > MAX_PARTICIPANTS {
             return Err(Misuse::Size { participants, me });
         }
+        if life == 0 {
+            return Err(Misuse::Life);
+        }
         let none = vec![0; participants].into_boxed_slice();
         let answered = vec![false; participants].into_boxed_slice();
         let unsure = answered.clone();

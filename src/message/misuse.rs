@@ -41,6 +41,8 @@ pub enum Misuse {
         /// The participant's number.
         me: usize,
     },
+    /// A life number 0: the first life is 1.
+    Life,
     /// A ring with so many tokens cannot be.
     Tokens {
         /// How many.
@@ -75,6 +77,10 @@ impl fmt::Display for Misuse {
             Self::Size { participants, me } => write!(
                 to,
                 "participant {me} of {participants} cannot be: there are 1 to {MAX_PARTICIPANTS}, numbered from 0"
+            ),
+            Self::Life => write!(
+                to,
+                "a life with the number 0 cannot be: begin with 1, and take a larger one for each that follows"
             ),
             Self::Tokens { tokens } => {
                 write!(to, "a ring with {tokens} tokens cannot be: it has 1 to 8 (2 are Misra's)")

@@ -67,6 +67,7 @@
 //! on suspicion, it makes two privileges.
 
 mod bakery;
+mod encoding;
 mod lamport_queue;
 mod members;
 mod misuse;
@@ -76,6 +77,7 @@ mod token_ring;
 mod transport;
 
 pub use bakery::{Bakery, BakeryMessage};
+pub use encoding::{Malformed, Wire};
 pub use lamport_queue::{LamportQueue, LamportQueueMessage};
 pub use misuse::Misuse;
 pub use node::{Node, Unfit};

@@ -145,7 +145,7 @@ impl RicartAgrawala {
     /// life of this number.
     ///
     /// # Errors
-    /// [`Misuse::Size`].
+    /// [`Misuse::Size`], [`Misuse::Life`].
     pub fn absent(participants: usize, me: usize, life: u32) -> Result<Self, Misuse> {
         Ok(Self::made(Members::absent(participants, me, life)?, Standing::Absent))
     }
@@ -334,6 +334,8 @@ impl Machine for RicartAgrawala {
             Event::Join => {
                 self.expect("a join", Standing::Absent)?;
                 self.members.forget();
+                // Whatever was sent in an earlier life has come, or never will.
+                self.sent.fill(0);
                 self.clock = self.clock.max(first_stamp(self.members.life));
                 self.members.expect(|_, _| true);
                 self.standing = Standing::Joining;

@@ -105,7 +105,7 @@ impl TokenRing {
     /// life of this number.
     ///
     /// # Errors
-    /// [`Misuse::Size`], [`Misuse::Tokens`].
+    /// [`Misuse::Size`], [`Misuse::Life`], [`Misuse::Tokens`].
     pub fn absent(participants: usize, me: usize, life: u32, tokens: usize) -> Result<Self, Misuse> {
         let mut made = Self::restarted(participants, me, life, tokens, me)?;
         made.standing = Standing::Absent;
@@ -117,7 +117,7 @@ impl TokenRing {
     /// after a change.
     ///
     /// # Errors
-    /// [`Misuse::Size`], [`Misuse::Tokens`].
+    /// [`Misuse::Size`], [`Misuse::Life`], [`Misuse::Peer`], [`Misuse::Tokens`].
     pub fn restarted(
         participants: usize,
         me: usize,
@@ -127,6 +127,9 @@ impl TokenRing {
     ) -> Result<Self, Misuse> {
         if me >= participants || participants > MAX_PARTICIPANTS {
             return Err(Misuse::Size { participants, me });
+        }
+        if life == 0 {
+            return Err(Misuse::Life);
         }
         if next >= participants {
             return Err(Misuse::Peer { peer: next, participants });

@@ -89,7 +89,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
 
     /// What is known of how well biases towards readers pay.
     pub fn readers_policy(&self) -> ReadersPolicy<'a> {
-        ReadersPolicy { not_before: &self.lock.words.biased_at }
+        ReadersPolicy { not_before: &self.lock.words.readers_not_before }
     }
 
     /// Returns since when `slot` has waited, in nanoseconds; 0: it does not.
@@ -146,6 +146,12 @@ pub fn bias(words: &LockWords) -> Bias<'_> {
     Bias(&words.bias)
 }
 
+/// One slot's words for passing over it.
+#[inline(always)]
+pub fn eviction(cell: &Cell) -> Eviction<'_> {
+    Eviction { doorway: &cell.doorway, evicted: &cell.evicted }
+}
+
 /// A rwlock's bias word.
 #[inline(always)]
 pub fn shared_bias(words: &LockWords, readers: ReadersMark) -> SharedBias<'_> {
@@ -200,8 +206,7 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     #[inline]
     fn eviction(&self, slot: usize) -> Eviction<'_> {
         const { assert!(MAX_PARTICIPANTS as usize <= MOST_SLOTS) };
-        let cell = &self.lock.cells[slot];
-        Eviction { doorway: &cell.doorway, evicted: &cell.evicted }
+        eviction(&self.lock.cells[slot])
     }
 
     #[inline]

@@ -101,6 +101,75 @@ fn who_is_passed_over_queues_again() {
     }
 }
 
+const KEEP: Visit = WRITE.retains();
+
+fn comes_in_by_its_place(preemptions: usize, again: Visit, other: Visit) {
+    let plans = Plan::rwlock(&[&[KEEP, again], &[other]]).in_each_slot();
+    let tally = all_hold("one who retains its place, and another", preemptions, &plans, 100);
+    assert!(get(&tally.biased_entries) > 0, "nobody came in by its place");
+    assert!(get(&tally.evictions) > 0, "nobody took the place away");
+}
+
+#[test]
+fn a_writer_comes_in_by_its_place_until_a_reader_takes_it_away() {
+    comes_in_by_its_place(2, WRITE, READ);
+}
+
+#[test]
+fn a_writer_comes_in_by_its_place_until_another_takes_it_away() {
+    comes_in_by_its_place(2, WRITE, WRITE);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_until_a_writer_takes_it_away() {
+    comes_in_by_its_place(2, READ, WRITE);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_and_another_beside_it() {
+    comes_in_by_its_place(1, READ, READ);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_until_one_who_upgrades_takes_it_away() {
+    comes_in_by_its_place(1, READ, UPGRADE);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_until_another_biases_the_lock() {
+    comes_in_by_its_place(1, READ, BIAS);
+}
+
+#[test]
+fn two_retain_their_places() {
+    all_hold("two who retain their places", 1, &[Plan::rwlock(&[&[KEEP, READ], &[READ, KEEP]])], 30);
+}
+
+#[test]
+fn two_retain_their_places_and_hurry() {
+    let plan = Plan::rwlock(&[&[KEEP, READ.timed()], &[READ.tries(), WRITE.timed()]]);
+    all_hold("two who retain their places and hurry", 2, &[plan], 100);
+}
+
+#[test]
+fn who_has_a_place_downgrades() {
+    let plan = Plan::rwlock(&[&[KEEP, WRITE.then(Then::Downgrade(Mode::Shared))], &[READ]]);
+    all_hold("one who has a place and downgrades", 2, &[plan], 100);
+}
+
+#[test]
+fn permits_are_not_too_many_beside_a_retained_place() {
+    let one = permits(1).retains();
+    for other in [permits(1), permits(2)] {
+        let plan = Plan::new(Relation::Permits, &[&[one, one, permits(1)], &[other]]);
+        let tally = all_hold("permits by a retained place", 2, &plan.in_each_slot(), 200);
+        assert!(get(&tally.biased_entries) > 0, "nobody came in by its place");
+    }
+    let plan =
+        Plan::new(Relation::Permits, &[&[permits(2).retains(), permits(2).then(Then::Keep(1))], &[one]]);
+    all_hold("one who gives back some that it has by its place", 1, &plan.in_each_slot(), 100);
+}
+
 /// Participant 0 dies at each of its steps in turn.
 fn deaths(name: &str, plan: impl Fn(Visit) -> Plan, mortal: Visit, wrote: bool) {
     let mut writers = 0;
@@ -124,6 +193,11 @@ fn a_death_blocks_nobody_and_is_told_if_it_was_a_writers_inside() {
     deaths("one who upgrades", beside(READ), UPGRADE, true);
     deaths("a biased reader", |visit| Plan::biased(&[&[visit], &[WRITE]]), READ, false);
     deaths("a writer that revokes", |visit| Plan::biased(&[&[visit], &[READ]]), WRITE, true);
+    let place = |visit| Plan::rwlock(&[&[WRITE.retains(), visit], &[READ]]);
+    deaths("a writer with a retained place", place, WRITE, true);
+    deaths("a reader with a retained place", place, READ, false);
+    let taken = |visit| Plan::rwlock(&[&[visit], &[WRITE.retains(), WRITE]]);
+    deaths("a reader that takes a place away", taken, READ, false);
     let permits_of = |visit| Plan::new(Relation::Permits, &[&[visit], &[permits(2)]]);
     deaths("one with a permit", permits_of, permits(1), false);
 }

@@ -31,12 +31,22 @@ pub struct Visit {
     pub death: Option<usize>,
     /// Whether it biases the lock to its readers, if it may.
     pub biases: bool,
+    /// Whether it retains its place, if it may.
+    pub retains: bool,
     /// How often it passes over those before it that could be inside, and are not.
     pub evicts: usize,
 }
 
 const fn visit(claim: Claim) -> Visit {
-    Visit { claim, then: Then::Unlock, limit: Limit::Forever, death: None, biases: false, evicts: 0 }
+    Visit {
+        claim,
+        then: Then::Unlock,
+        limit: Limit::Forever,
+        death: None,
+        biases: false,
+        retains: false,
+        evicts: 0,
+    }
 }
 
 /// Reads.
@@ -76,6 +86,11 @@ impl Visit {
         Visit { then, ..self }
     }
 
+    /// The same visit, which retains its place.
+    pub const fn retains(self) -> Self {
+        Visit { retains: true, ..self }
+    }
+
     /// The same visit, which passes so often over those before it.
     pub const fn evicts(self, evicts: usize) -> Self {
         Visit { evicts, ..self }
@@ -99,7 +114,7 @@ pub struct Plan {
     pub permits: u32,
     /// Whether the lock begins biased to its readers, and everybody's last acquisition was one of them.
     pub begins_biased: bool,
-    /// Whether readers may bias it.
+    /// Whether readers may bias it, and places be retained.
     pub may_be_biased: bool,
     /// Whether everything is explored after a look in vain.
     pub unpruned: bool,
@@ -113,7 +128,7 @@ impl Plan {
     /// A lock of this relation, with two permits.
     pub fn new(relation: Relation, visits: &[&[Visit]]) -> Self {
         let visits: Vec<_> = visits.iter().map(|visits| visits.to_vec()).collect();
-        let may_be_biased = visits.iter().flatten().any(|visit| visit.biases);
+        let may_be_biased = visits.iter().flatten().any(|visit| visit.biases || visit.retains);
         Plan {
             relation,
             visits,

@@ -83,3 +83,40 @@ fn permits_and_parts_of_many() {
         }
     }
 }
+
+/// Places are retained, come back to, and taken away.
+#[test]
+fn those_who_retain_their_places() {
+    let of_rwlock = [
+        WRITE.retains(),
+        READ,
+        WRITE.retains(),
+        BIAS,
+        WRITE.retains().then(Then::Downgrade(Mode::Shared)),
+        READ.timed(),
+        UPGRADE,
+        WRITE.retains(),
+        WRITE.tries(),
+        READ,
+    ];
+    let of_semaphore = [
+        permits(1).retains(),
+        permits(1).retains(),
+        permits(2).retains(),
+        permits(2).then(Then::Keep(1)),
+        permits(1).tries(),
+        permits(1).retains().timed(),
+        permits(3).retains(),
+    ];
+    for (relation, visits) in [(Relation::Modes, &of_rwlock[..]), (Relation::Permits, &of_semaphore)] {
+        let (mut came, mut taken) = (0, 0);
+        for participants in 2..=4 {
+            for visits in [visits.to_vec(), rough(visits, 0), rough(visits, 2)] {
+                let tally = all_hold("retained places", 4, &[among(relation, participants, 5, &visits)], 0);
+                came += get(&tally.biased_entries);
+                taken += get(&tally.evictions);
+            }
+        }
+        assert!(came > 500 && taken > 500, "{relation:?}: {came} came by a place, {taken} were taken away");
+    }
+}

@@ -11,11 +11,12 @@ use shuttle::thread;
 use turnlock::acquire::{
     liveness,
     local::LocalState,
+    retained,
     site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Unparked, Waiter},
 };
 use turnlock::algorithm::{
     Blocker, Place, Protocol,
-    bakery::{Bakery, Line},
+    bakery::{Bakery, Line, Registers},
     bias::{Bias, BiasWord, Mark},
     claim::{Claims, InCells, Nature},
     eviction::Eviction,
@@ -78,7 +79,10 @@ impl<'a> At<'a> {
     pub fn check_cleared(&self) {
         for slot in 0..self.slots() {
             self.reap(slot);
-            assert_eq!(self.queue().place(slot), Place::Idle, "slot {slot} left something in the queue");
+            assert!(
+                self.queue().place(slot) == Place::Idle || retained::is_unused(self, slot),
+                "slot {slot} left something in the queue"
+            );
             assert_eq!(self.held(slot).load(Acquire), 0, "slot {slot} is still written down as a holder");
         }
     }
@@ -141,6 +145,53 @@ impl BiasWord for WatchedBias<'_> {
     }
 }
 
+/// The bakery's registers, of which each store is a swap where others may end a retained place by a compare-exchange: as with
+/// [`WatchedBias`], and for the same reason.
+#[derive(Clone, Copy)]
+pub struct Numbers<'a> {
+    line: Line<'a>,
+    swaps: bool,
+}
+
+impl Registers for Numbers<'_> {
+    fn bound(&self) -> usize {
+        self.line.bound()
+    }
+    fn all(&self, look: impl FnMut(usize) -> bool) -> bool {
+        self.line.all(look)
+    }
+    fn set_choosing(&self, me: usize) {
+        if self.swaps {
+            self.line.words[me].swap(1, Relaxed);
+        } else {
+            self.line.set_choosing(me);
+        }
+    }
+    fn set_number(&self, me: usize, number: u64) {
+        if self.swaps {
+            self.line.words[me].swap(number + 1, Release);
+        } else {
+            self.line.set_number(me, number);
+        }
+    }
+    fn clear(&self, me: usize) {
+        if self.swaps {
+            self.line.words[me].swap(0, Release);
+        } else {
+            self.line.clear(me);
+        }
+    }
+    fn end(&self, slot: usize, number: u64) {
+        self.line.end(slot, number);
+    }
+    fn read(&self, slot: usize) -> Place {
+        self.line.read(slot)
+    }
+    fn read_word(&self, slot: usize) -> u64 {
+        self.line.read_word(slot)
+    }
+}
+
 /// A ring's registers, where there is no ring.
 #[derive(Clone, Copy)]
 pub struct NoRing;
@@ -168,7 +219,7 @@ impl Machines for NoRing {
 }
 
 impl<'a> Lock for At<'a> {
-    type Queue = Line<'a>;
+    type Queue = Numbers<'a>;
     type Claims = InCells<'a, Cell>;
     type BiasWord = WatchedBias<'a>;
     type Machines = NoRing;
@@ -176,9 +227,11 @@ impl<'a> Lock for At<'a> {
     fn slots(&self) -> usize {
         self.world.held.len()
     }
-    fn queue(&self) -> Bakery<Line<'a>, InCells<'a, Cell>> {
+    fn queue(&self) -> Bakery<Numbers<'a>, InCells<'a, Cell>> {
         let World { numbers, bound, cells, permits, plan, .. } = self.world;
-        Bakery(Line { words: numbers, bound }, InCells { cells, relation: plan.relation, permits })
+        let swaps = cfg!(loom) && plan.any(|visit| visit.retains);
+        let queue = Numbers { line: Line { words: numbers, bound }, swaps };
+        Bakery(queue, InCells { cells, relation: plan.relation, permits })
     }
     fn bias(&self) -> Bias<'_, WatchedBias<'a>> {
         Bias(&self.bias)
@@ -286,6 +339,9 @@ impl<'a> Site for Participant<'a> {
     }
     fn wants_bias(&self, _: bool) -> bool {
         self.visit.biases
+    }
+    fn wants_place(&self, _: bool) -> bool {
+        self.visit.retains
     }
     fn bias_begins(&self, _: u64) {}
     fn bias_was_revoked(&self) {}

@@ -152,7 +152,11 @@ impl World {
             let slot = &mut slots[me];
             let Some(claim) = slot.claim else { return false };
             match step {
-                Step::Held => slot.is_recorded = true,
+                // Of one that did not come in by the queue, nothing was seen of it before.
+                Step::Held => {
+                    slot.is_recorded = true;
+                    slot.inside = Some(claim);
+                }
                 Step::Leave => {
                     slot.is_recorded = false;
                     slot.entered &= slot.by_number;

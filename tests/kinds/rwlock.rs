@@ -1,5 +1,6 @@
 //! Readers and writers.
 
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 use support::{NoHang, Place, elsewhere, join, until};
 use turnlock::{Error, LockFile, RwLock, inspect::ClaimMode};
@@ -78,7 +79,7 @@ fn an_upgrade_waits_for_readers_and_lets_no_more_in() {
         for _ in 0..warm {
             drop(lock.read().unwrap());
         }
-        let reader = lock.read().unwrap();
+        let (reader, for_good) = (lock.read().unwrap(), AtomicBool::new(false));
         std::thread::scope(|threads| {
             let upgrader = threads.spawn(|| {
                 let upgradable = lock.upgradable().unwrap();
@@ -89,6 +90,7 @@ fn an_upgrade_waits_for_readers_and_lets_no_more_in() {
                 assert!(matches!(failed.error, Error::TimedOut));
                 // Others read as before.
                 elsewhere(|| drop(lock.try_read().unwrap()));
+                for_good.store(true, SeqCst);
                 let writer = failed.guard.upgrade().unwrap();
                 assert_eq!(writer.fencing_token(), before + 1);
                 elsewhere(|| assert!(would_block(lock.try_read())));
@@ -97,13 +99,10 @@ fn an_upgrade_waits_for_readers_and_lets_no_more_in() {
                 assert_eq!(reader.fencing_token(), before + 1);
             });
             until("it waits to upgrade", || {
-                let status = lock.status().unwrap();
-                status.holders.iter().any(|holder| holder.claim.mode == ClaimMode::Upgrading)
+                let waits = |holder: &turnlock::inspect::Holder| holder.claim.mode == ClaimMode::Upgrading;
+                for_good.load(SeqCst) && lock.status().unwrap().holders.iter().any(waits)
             });
             elsewhere(|| assert!(would_block(lock.try_read())));
-            while !upgrader.is_finished() && lock.status().unwrap().holders.len() == 1 {}
-            // The wait with a limit ends by itself, and then begins one without.
-            std::thread::sleep(Duration::from_millis(20));
             drop(reader);
             join(upgrader);
         });

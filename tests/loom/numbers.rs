@@ -79,6 +79,10 @@ impl Registers for Numbers<'_> {
         with!(self, registers => registers.clear(me));
     }
 
+    fn end(&self, slot: usize, number: u64) {
+        with!(self, registers => registers.end(slot, number));
+    }
+
     fn read(&self, slot: usize) -> Place {
         let (choosing, number) = match self.words {
             Words::Two(two, Some(Misuse::NumberLoadedFirst)) => {

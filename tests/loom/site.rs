@@ -288,6 +288,9 @@ impl<'a> Site for LoomSite<'a> {
         unreachable!("where it is needed, every mark says that its process has no membarrier");
     }
 
+    fn wants_place(&self, _: bool) -> bool {
+        false
+    }
     fn wants_bias(&self, _: bool) -> bool {
         self.visit.takes_bias
     }

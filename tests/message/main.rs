@@ -3,9 +3,11 @@
 
 mod bakery;
 mod counts;
+mod encoding;
 mod lamport;
 mod losses;
 mod mesh;
+mod node;
 mod ring;
 mod search;
 mod simulated;

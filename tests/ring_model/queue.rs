@@ -65,6 +65,10 @@ mod loom_queue {
             self.write(me, 0);
         }
 
+        fn end(&self, _: usize, _: u64) {
+            unreachable!("nobody retains a place where every two claims conflict");
+        }
+
         fn read(&self, slot: usize) -> Place {
             match self.read_word(slot) {
                 0 => Place::Idle,

@@ -398,6 +398,9 @@ impl<'a> Site for Participant<'a> {
     fn heavy_barrier(&self) -> Result<()> {
         panic!("here nobody relies on membarrier")
     }
+    fn wants_place(&self, _: bool) -> bool {
+        false
+    }
     fn wants_bias(&self, _: bool) -> bool {
         false
     }

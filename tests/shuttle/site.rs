@@ -160,6 +160,10 @@ impl Registers for WatchedLine<'_> {
         self.oracle.end_if_over();
     }
 
+    fn end(&self, _: usize, _: u64) {
+        unreachable!("nobody retains a place where every two claims conflict");
+    }
+
     fn read(&self, slot: usize) -> Place {
         if self.oracle.plan.unread_numbers && self.oracle.is_in_doorway() {
             return Place::Idle;
@@ -366,6 +370,9 @@ impl<'a> Site for Participant<'a> {
         if refused { Err(Error::Unsupported("refused")) } else { Ok(()) }
     }
 
+    fn wants_place(&self, _: bool) -> bool {
+        false
+    }
     fn wants_bias(&self, _: bool) -> bool {
         self.oracle().plan.bias && thread_rng().gen_ratio(2, 3)
     }

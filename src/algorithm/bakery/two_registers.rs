@@ -59,6 +59,11 @@ impl Registers for TwoRegisters<'_> {
         self.choosing[me].store(0, Release);
     }
 
+    fn end(&self, slot: usize, number: u64) {
+        // Release, as in `Line`.
+        let _ = self.number[slot].compare_exchange(number, 0, Release, Relaxed);
+    }
+
     fn read(&self, slot: usize) -> Place {
         place_of(self.read_word(slot))
     }

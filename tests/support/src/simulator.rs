@@ -6,5 +6,5 @@
 mod network;
 mod run;
 
-pub use network::Dice;
+pub use network::{Carried, Dice};
 pub use run::{Counts, Habits, Simulated, Simulation};

@@ -4,10 +4,11 @@ use std::{
     cell::RefCell,
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap, VecDeque},
+    fmt::Debug,
     ops::Range,
     rc::Rc,
 };
-use turnlock::message::{Channels, Machine, Message, Notice, Refusal, Transport};
+use turnlock::message::{Channels, Machine, Message, Notice, Refusal, Transport, Wire};
 
 /// Random numbers from a seed (S. Vigna's splitmix64).
 pub struct Dice(u64);
@@ -191,16 +192,30 @@ impl<M: Message> Network<M> {
     }
 }
 
+/// A message that can be carried as bytes, and compared with what came of it.
+pub trait Carried: Wire + PartialEq + Debug {}
+
+impl<M: Wire + PartialEq + Debug> Carried for M {}
+
+/// What machines send can be written as bytes, and is read again as it was.
+fn assert_is_encoded<M: Carried>(message: &M, n: usize) {
+    let mut bytes = vec![0; M::max_bytes(n)];
+    let length = message.encode(n, &mut bytes).unwrap_or_else(|wrong| panic!("{message:?}: {wrong}"));
+    let read = M::decode(&bytes[..length], n).unwrap_or_else(|wrong| panic!("{message:?}: {wrong}"));
+    assert_eq!(read, *message);
+}
+
 /// One participant's end of all links. It promises no more than the machine needs.
 pub struct Port<A: Machine> {
     pub(super) me: usize,
     pub(super) network: Rc<RefCell<Network<A::Message>>>,
 }
 
-impl<A: Machine> Transport<A::Message> for Port<A> {
+impl<A: Machine<Message: Carried>> Transport<A::Message> for Port<A> {
     const CHANNELS: Channels = A::NEEDS;
 
     fn send(&mut self, to: usize, message: A::Message) -> Result<(), (Refusal, A::Message)> {
+        assert_is_encoded(&message, self.network.borrow().n());
         self.network.borrow_mut().send(self.me, to, message);
         Ok(())
     }

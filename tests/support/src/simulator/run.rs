@@ -1,6 +1,6 @@
 //! Participants that want the section again and again, give up, depart, die and return.
 
-use super::network::{Network, Port};
+use super::network::{Carried, Network, Port};
 use std::{
     cell::RefCell,
     cmp::Reverse,
@@ -13,7 +13,7 @@ use turnlock::message::{
 };
 
 /// A machine that can be simulated.
-pub trait Simulated: Machine + Clone {
+pub trait Simulated: Machine<Message: Carried> + Clone {
     /// How many tokens there are.
     fn tokens(&self) -> usize {
         0

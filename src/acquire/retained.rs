@@ -1,0 +1,229 @@
+//! The retained place, from both sides: its participant's acquisitions by it, and how those behind it take it away. The rules
+//! stand in [`crate::algorithm::retained`].
+
+use super::{
+    attempt::{Attempt, BlockedBy},
+    bias, eviction,
+    local::Idle,
+    site::{Limit, Lock, Site, Waiter},
+};
+use crate::algorithm::{
+    Place, Protocol,
+    bakery::Registers,
+    bias::BiasOwner,
+    claim::{Claims, Nature},
+    eviction::PassedOver,
+    ownership::{Health, TRYING},
+    retained::RetainedPlace,
+};
+use crate::error::{Error, Result};
+use crate::sync::Ordering::Acquire;
+use crate::trace::{self, Step};
+
+fn place_of<L: Lock>(lock: &L, me: usize) -> RetainedPlace<'_> {
+    RetainedPlace { held: lock.held(me), eviction: lock.eviction(me) }
+}
+
+/// Enters by the place that the participant may have retained; else gives it up. Returns the fencing token.
+pub fn enter_or_give_up<S: Site>(attempt: &Attempt<S>, idle: Idle) -> Option<u64> {
+    if idle != Idle::Place {
+        return None;
+    }
+    let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
+    let claims = lock.queue().1;
+    if claims.suits_place(me, attempt.claim)
+        && matches!(lock.queue().place(me), Place::Numbered(_))
+        && let Some(token) =
+            place_of(lock, me).enter(claims, me, attempt.claim, site.mark(), &lock.ownership())
+    {
+        trace::at(Step::Section);
+        return Some(token);
+    }
+    give_up(attempt);
+    None
+}
+
+/// Gives the place up: whoever waits behind it goes on.
+#[cold]
+pub fn give_up<S: Site>(attempt: &Attempt<S>) {
+    let (lock, me) = (attempt.site.lock(), attempt.site.me());
+    // Else who took it away has gone on.
+    if lock.queue().place(me) != Place::Idle {
+        attempt.withdraw();
+        lock.unpark_standby(me, true);
+    }
+}
+
+/// Retains the place of the holder, which has just come in by its number, if that is likely to pay.
+pub fn begin<S: Site>(attempt: &Attempt<S>, token: u64, in_demand: bool) {
+    let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
+    let claims = lock.queue().1;
+    if attempt.config.may_be_biased
+        && claims.may_be_retained(attempt.claim)
+        && attempt.health() == Health::Consistent
+        && site.wants_place(in_demand)
+        // Not over the heads of those that wait.
+        && !attempt.is_another_waiting()
+    {
+        site.bias_begins(token);
+        claims.retain(me);
+    }
+}
+
+/// Leaves after the first section with the place, which is kept if it is a retained one. `false`: it is not, or is lost, and
+/// nothing was done.
+pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
+    let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
+    if !lock.queue().1.is_retained(me) || lock.eviction(me).is_evicted() {
+        return false;
+    }
+    lock.set_since(me, 0);
+    if !place_of(lock, me).leave(site.mark()) {
+        give_up(attempt);
+        site.local().record(None);
+        return true;
+    }
+    trace::at(Step::Wake);
+    // Who came before the place was a retained one waits for its number to go; from now on nobody does.
+    lock.unpark(me);
+    lock.unpark_standby(me, true);
+    site.local().record_place();
+    true
+}
+
+/// Unlocks what was taken by the place.
+pub fn leave_again<S: Site>(attempt: &Attempt<S>) {
+    let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
+    if place_of(lock, me).leave(site.mark()) {
+        site.local().record_place();
+    } else {
+        give_up(attempt);
+        site.local().record(None);
+    }
+}
+
+/// Completes an unlock by the fast path that found the place lost.
+#[cold]
+pub fn complete_leave<S: Site>(attempt: &Attempt<S>) {
+    let local = attempt.site.local();
+    // Else a signal handler has come between, and has seen to it.
+    match local.begin() {
+        Some(Idle::Place) => {
+            give_up(attempt);
+            local.record(None);
+        }
+        Some(Idle::Biased) => local.record_biased(),
+        Some(Idle::Bare) => local.record(None),
+        None => {}
+    }
+}
+
+/// Returns whether the place of `slot` is one that this participant may go past, once it has told it so and passed the barrier:
+/// retained, and nobody is inside by it, or a reader beside whom it may be.
+pub fn may_pass<S: Site>(attempt: &Attempt<S>, slot: usize) -> bool {
+    let lock = attempt.site.lock();
+    is_retained(lock, slot) && may_be_beside(attempt, lock.held(slot).load(Acquire), slot)
+}
+
+/// Returns whether a number stands in `slot` that is a retained place. Who is in its next doorway may seem to have its last
+/// claim still.
+fn is_retained<L: Lock>(lock: &L, slot: usize) -> bool {
+    matches!(lock.queue().place(slot), Place::Numbered(_)) && lock.queue().1.is_retained(slot)
+}
+
+/// Returns whether that leaves room for this participant: what stands in the `held` of a retained place.
+fn may_be_beside<S: Site>(attempt: &Attempt<S>, held: u64, slot: usize) -> bool {
+    // After `held`: a reader that is seen to be inside, and comes in no more, stays one.
+    let reads = || attempt.site.lock().queue().1.reads_by_place(slot);
+    let only_reads = matches!(attempt.nature(), Nature::Reader | Nature::Upgradable);
+    held == 0 || only_reads && held != TRYING && reads()
+}
+
+/// Returns whether the place of `slot` is retained, and nobody is inside by it.
+pub fn is_unused<L: Lock>(lock: &L, slot: usize) -> bool {
+    is_retained(lock, slot) && lock.held(slot).load(Acquire) == 0
+}
+
+/// What became of the places in the way.
+pub enum Ended {
+    /// None could be taken away.
+    None,
+    /// Some are out of the way.
+    Some,
+    /// The participant of one uses it all the time: others may still pass.
+    Busy(BlockedBy),
+}
+
+/// Takes the retained places away that stand in the way of this participant, those whose participants are outside.
+/// `in_demand` becomes true if one was, and was used all the time.
+pub fn end_others<S: Site>(
+    attempt: &Attempt<S>,
+    waiter: &mut S::Waiter,
+    number: u64,
+    passed: &mut PassedOver,
+    in_demand: &mut bool,
+) -> Result<Ended> {
+    let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
+    let claims = lock.queue().1;
+    // Not those whose participants are inside, and will find that they lost them.
+    let is_in_the_way = |slot: usize| {
+        claims.is_retained(slot) && (!lock.eviction(slot).is_evicted() || may_pass(attempt, slot))
+    };
+    let mut found = None;
+    lock.queue().each_before(me, number, |slot, place| {
+        if found.is_none() && !passed.has(slot) && place != Place::Choosing && is_in_the_way(slot) {
+            found = Some(slot);
+        }
+    });
+    let Some(first) = found else { return Ok(Ended::None) };
+    if !lock.eviction(first).is_evicted() && bias::is_busy(lock.held(first)) {
+        *in_demand = true;
+        // A reader does not stand by: others could read beside it meanwhile.
+        if attempt.nature() != Nature::Reader && waiter.lets_pass() {
+            return Ok(Ended::Busy(BlockedBy::Bias(BiasOwner { slot: first, fenced: false })));
+        }
+        // A try that will fail should not take it away.
+        if waiter.limit() == Limit::Never
+            && lock.held(first).load(Acquire) != 0
+            && !waiter.check_alive(first)?
+        {
+            return Err(Error::WouldBlock);
+        }
+    }
+    let mut told = PassedOver::NONE;
+    lock.queue().each_before(me, number, |slot, place| {
+        if !passed.has(slot)
+            && place != Place::Choosing
+            && is_in_the_way(slot)
+            && lock.eviction(slot).evict().is_some()
+        {
+            told.insert(slot);
+        }
+    });
+    if let Err(error) = eviction::pass_the_barrier(site) {
+        // Refused from now on, see `bias::pass_the_barrier`.
+        return if waiter.check_alive(first)? { Ok(Ended::Some) } else { Err(error) };
+    }
+    let mut ended = Ended::None;
+    lock.queue().each_before(me, number, |slot, place| {
+        let Place::Numbered(theirs) = place else { return };
+        if !told.has(slot) {
+            return;
+        }
+        // Acquire. Partner: the release stores of 0 by who leaves.
+        let held = lock.held(slot).load(Acquire);
+        if !may_be_beside(attempt, held, slot) {
+            return;
+        }
+        ended = Ended::Some;
+        if held == 0 {
+            // It is the number that stood there before: whatever its participant draws from now on is larger than ours.
+            lock.queue().0.end(slot, theirs);
+        } else {
+            passed.insert(slot);
+        }
+    });
+    trace::at(Step::PassedOver);
+    site.bias_was_revoked();
+    Ok(ended)
+}

@@ -1,0 +1,98 @@
+//! The fast path of a retained place: acquisitions of a thread whose place in the queue still stands
+//! ([`crate::algorithm::retained`]). A few loads and stores of words that nobody else is using, and no call.
+//!
+//! Whatever is not exactly so is for [`crate::acquire::operations`].
+
+use super::{
+    fast_path::{Left, LockPointer},
+    thread,
+};
+use crate::acquire::local::Holding;
+use crate::algorithm::{
+    claim::{Claim, Claims, InCells, Relation},
+    retained::RetainedPlace,
+};
+use crate::layout::{Cell, LockWords};
+use crate::registers::{self, Claimed, FileClaims};
+use crate::sync::Ordering::Relaxed;
+use crate::trace::{self, Step};
+
+/// Takes what `claim` says, if the calling thread has a place retained that suits it. Returns the fencing token.
+///
+/// # Safety
+/// The lock's file is open.
+#[inline(always)]
+pub unsafe fn enter(lock: LockPointer, relation: Relation, claim: Claim) -> Option<u64> {
+    // SAFETY: the caller's promise; and the pointer was made by whoever opened the lock, so its file has that region.
+    let at = unsafe { thread::cached(lock.word, lock.file, lock.region)? };
+    if !at.local.may_have_place() {
+        return None;
+    }
+    // SAFETY: pointer and cell offset were computed from views of the same file, whose mapping lives as long as it does.
+    let (words, cell) = unsafe { lock.at.words(at.cell) };
+    let claims = own(cell, words, relation);
+    if !claims.suits_place(0, claim) {
+        return None;
+    }
+    at.local.begin_biased();
+    match place(cell).enter(claims, 0, claim, at.mark, &registers::ownership(words)) {
+        Some(token) => {
+            Claimed::note(at.how, claim);
+            at.local.record(Some(Holding { token, unbiased: false }));
+            trace::at(Step::Section);
+            Some(token)
+        }
+        None => {
+            at.local.record_place();
+            None
+        }
+    }
+}
+
+/// Unlocks, if the calling thread holds the lock by its retained place (by the acquisition with this very token, where one is
+/// named). `None`: it does not, and nothing was done.
+///
+/// # Safety
+/// As [`enter`].
+#[inline(always)]
+pub unsafe fn leave(lock: LockPointer, relation: Relation, token: Option<u64>) -> Option<Left> {
+    // SAFETY: as in `enter`.
+    let at = unsafe { thread::cached(lock.word, lock.file, lock.region)? };
+    if !at.local.is_held_biased(token) {
+        return None;
+    }
+    // SAFETY: as in `enter`.
+    let (words, cell) = unsafe { lock.at.words(at.cell) };
+    if !own(cell, words, relation).is_retained(0) {
+        return None;
+    }
+    at.local.record_place();
+    trace::at(Step::Exit);
+    Some(if place(cell).leave(at.mark) { Left::Quietly } else { Left::Revoked })
+}
+
+/// [`leave`], of a semaphore, if the thread has just so many permits, all by its own slot.
+///
+/// # Safety
+/// As [`enter`].
+#[inline(always)]
+pub unsafe fn release(lock: LockPointer, permits: u32) -> Option<Left> {
+    // SAFETY: as in `enter`.
+    let at = unsafe { thread::cached(lock.word, lock.file, lock.region)? };
+    if thread::has_more() || at.how.load(Relaxed) >> 32 != u64::from(permits) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { leave(lock, Relation::Permits, None) }
+}
+
+/// The claims of a lock of which only the thread's own is asked for, as slot 0.
+#[inline(always)]
+fn own<'a>(cell: &'a Cell, words: &'a LockWords, relation: Relation) -> InCells<'a, Cell> {
+    InCells { cells: std::slice::from_ref(cell), relation, permits: &words.permits }
+}
+
+#[inline(always)]
+fn place(cell: &Cell) -> RetainedPlace<'_> {
+    RetainedPlace { held: &cell.held, eviction: registers::eviction(cell) }
+}
