@@ -43,6 +43,7 @@ need() { # need COMMAND...
             cc) package=gcc ;;
             c++) package=g++ ;;
             nm) package=binutils ;;
+            pgrep) package=procps ;;
             *) package=$command ;;
         esac
         if command -v "$command" >/dev/null; then

@@ -10,7 +10,7 @@ use std::{
 };
 use turnlock::{
     Error, LockFile, LockFileOptions, Result,
-    inspect::{self, FileStatus},
+    inspect::{self, FileStatus, LockRegisters},
 };
 
 /// Opens it with these options.
@@ -56,6 +56,14 @@ pub fn snapshot(path: &Path) -> Result<FileStatus> {
     match descriptor(path) {
         true => inspect::snapshot_descriptor(given(path, OpenOptions::new().read(true))?),
         false => inspect::snapshot(path),
+    }
+}
+
+/// Reads the registers of one of its locks.
+pub fn registers(path: &Path, lock: &str) -> Result<Option<LockRegisters>> {
+    match descriptor(path) {
+        true => inspect::registers_descriptor(given(path, OpenOptions::new().read(true))?, lock),
+        false => inspect::registers(path, lock),
     }
 }
 

@@ -10,6 +10,7 @@ mod describe;
 mod doctor;
 mod escape;
 mod exit;
+mod explain;
 mod failed;
 mod file;
 mod fit;
@@ -28,11 +29,17 @@ mod run;
 mod seconds;
 mod shell;
 mod signals;
+mod spans;
 mod status;
+mod terminal;
 mod terms;
+mod top;
 mod wait_line;
 mod waiting;
 mod wanted;
+mod watch;
+mod watched_file;
+mod words_in_lines;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::{ffi::OsString, path::Path, process::ExitCode};
@@ -60,6 +67,8 @@ enum Command {
     Status(status::Status),
     List(list::List),
     Doctor(doctor::Doctor),
+    Top(top::Top),
+    Watch(watch::Watch),
     Create(create::Create),
     Grow(grow::Grow),
     Reset(reset::Reset),
@@ -69,6 +78,7 @@ enum Command {
     Completions(completions::Completions),
     Demo(demo::Demo),
     Bench(bench::Bench),
+    Explain(explain::Explain),
 }
 
 impl Cli {
@@ -112,6 +122,8 @@ pub fn main() -> ExitCode {
         Command::Status(status) => status.run(),
         Command::List(list) => list.run(),
         Command::Doctor(doctor) => doctor.run(),
+        Command::Top(top) => top.run(),
+        Command::Watch(watch) => watch.run(),
         Command::Create(create) => create.run(),
         Command::Grow(grow) => grow.run(),
         Command::Reset(reset) => reset.run(),
@@ -121,5 +133,6 @@ pub fn main() -> ExitCode {
         Command::Completions(completions) => completions.run(),
         Command::Demo(demo) => demo.run(),
         Command::Bench(bench) => bench.run(),
+        Command::Explain(explain) => explain.run(),
     }
 }

@@ -18,6 +18,14 @@ pub fn result(text: &str) -> io::Result<()> {
     enough_read(write(anstream::stdout().lock(), text))
 }
 
+/// Prints a part of a result that goes on. `false`: nobody reads it any more.
+pub fn line(text: &str) -> io::Result<bool> {
+    match write(anstream::stdout().lock(), text) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true),
+    }
+}
+
 /// Prints a result and gives the exit code: `code`, or that of a failure to print.
 pub fn and_end(text: &str, code: u8) -> ExitCode {
     printed(result(text), code)

@@ -26,6 +26,12 @@ pub fn is_stopped(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
 }
 
+/// Whether `pid` sleeps until something wakes it, as far as can be seen.
+pub fn is_asleep(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
+}
+
 /// This process's parent, its parent, and so on, as far as they can be seen.
 fn ancestors() -> impl Iterator<Item = (u32, Place)> {
     let parent_of = |place: Place| Some((place.parent, self::place(place.parent)?));

@@ -6,7 +6,10 @@
 
 mod observer;
 mod open_lock;
+mod registers;
 mod status;
+
+pub use registers::{Held, LockRegisters, MachineRegisters, SlotRegisters};
 
 pub use status::{
     Activity, Claim, ClaimMode, DeadOwner, FileStatus, Holder, Life, LockStatus, Part, ParticipantStatus,
@@ -15,6 +18,7 @@ pub use status::{
 
 use crate::attach::new_file::header_of;
 use crate::error::Result;
+use crate::kind::names_of;
 use crate::layout::{FORMAT_MAJOR, FORMAT_MINOR, Fences, View};
 use crate::os::{
     file::{self, Access},
@@ -70,6 +74,49 @@ pub fn snapshot_descriptor(descriptor: impl AsFd) -> Result<FileStatus> {
 /// in a file only if everybody does without ([`FileStatus::fences`] is "full").
 pub fn has_membarrier() -> bool {
     membarrier::is_there()
+}
+
+/// Reads the registers of the lock called `lock` in the lock file at `path`: those that its algorithm reads and writes.
+/// `None`: the file has no lock of this name. For whoever wants to see the algorithm; [`snapshot`] says what they mean.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("app.lock");
+/// use turnlock::inspect::{Held, registers};
+///
+/// let file = turnlock::LockFile::open(&path)?;
+/// let mutex = file.mutex("accounts")?;
+/// let guard = mutex.lock()?;
+/// let seen = registers(&path, "accounts")?.expect("it was just opened");
+/// assert_eq!(seen.slots[0].held, Held::Inside(guard.fencing_token()));
+/// assert!(registers(&path, "another")?.is_none());
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`snapshot`].
+pub fn registers(path: impl AsRef<Path>, lock: &str) -> Result<Option<LockRegisters>> {
+    let path = file::absolute(path.as_ref())?;
+    let opened = file::open_existing(&path, Access::Read)?;
+    registers_in(&path, &opened, lock)
+}
+
+/// Reads the registers of a lock in the lock file that `descriptor` stands for, as [`registers`] does.
+///
+/// # Errors
+/// As [`snapshot`].
+pub fn registers_descriptor(descriptor: impl AsFd, lock: &str) -> Result<Option<LockRegisters>> {
+    let given = given::open_given(descriptor.as_fd(), Access::Read)?;
+    registers_in(&given.name, &given.file, lock)
+}
+
+fn registers_in(path: &Path, opened: &File, lock: &str) -> Result<Option<LockRegisters>> {
+    let prefix = header_of(opened, path)?;
+    let mapping = Mapping::read_only(opened, prefix.geometry.file_size(), path)?;
+    // SAFETY: as in `look_at`.
+    let view = unsafe { View::new(mapping.base(), prefix.geometry) };
+    names_of(view).find(|named| named.name == lock).map(|named| registers::read(view, named)).transpose()
 }
 
 fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {

@@ -1,0 +1,136 @@
+//! `turnlock explain`: real processes at a real lock file, slowly, with sentences.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | `debugger` | a process of our own, one machine instruction at a time |
+//! | `actor` | the processes: this command, started again |
+//! | `registers` | what the file says |
+//! | `stage` | the processes at their file, and a picture after each of their steps |
+//! | `scripts` | who does what, in which order |
+//! | `sentences` | what has just happened, told from the registers before and after |
+//! | `table` | the registers as a table |
+//! | `plain`, `screen` | the pictures, printed; the pictures, on a terminal |
+
+mod actor;
+mod debugger;
+mod plain;
+mod registers;
+mod screen;
+mod scripts;
+mod sentences;
+mod stage;
+mod table;
+
+use super::{
+    exit, print,
+    seconds::seconds,
+    terminal::{self, Screen},
+};
+use actor::Ring;
+use stage::{Audience, Stage, Stop};
+use std::{process::ExitCode, time::Duration};
+
+/// See an algorithm work: three real processes at a real lock file, one store at a time
+///
+/// Starts three processes of this very command at a lock file in a temporary folder and has them lock and unlock, stopping
+/// each after every store that moves one of the lock's registers. Nothing is acted: what is shown is read from the file,
+/// and what runs is the code that every program runs, single-stepped as a debugger does. Where the system lets nobody do
+/// that, it goes from call to call.
+///
+/// bakery: a number for each who comes, two that draw the same, a holder that is killed. ring: a privilege that goes round.
+/// bias: why most acquisitions take no number at all.
+#[derive(clap::Args)]
+#[command(after_help = "\
+KEYS
+  space  go on                        left  back to what was shown before
+  a      let it go on by itself       + -   faster, slower
+  q      quit
+
+EXIT CODES
+  0  shown, or quit
+  1  it went otherwise than it should
+  64  the command line is wrong
+  71  the terminal or standard output cannot be written to
+  128 + N  signal N ended it
+
+EXAMPLES
+  turnlock explain bakery
+  turnlock explain ring --ring k-state
+  turnlock explain bias --plain | less")]
+pub struct Explain {
+    /// What to explain
+    subject: Subject,
+    /// Which ring
+    #[arg(long, value_name = "ALGORITHM", default_value = "raynal")]
+    ring: Ring,
+    /// Print text, as is done where standard output is no terminal
+    #[arg(long)]
+    plain: bool,
+    /// Go on by itself after so many seconds; printed text does so at once
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pace: Option<Duration>,
+    /// Show what each call of the library has done, not each store
+    #[arg(long)]
+    by_calls: bool,
+    /// Be one of the processes: how the explanation starts this command.
+    #[arg(long, hide = true, num_args = 3)]
+    act: Vec<String>,
+}
+
+/// What can be explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Subject {
+    /// Lamport's bakery: first come first served
+    Bakery,
+    /// a virtual ring: in turn
+    Ring,
+    /// the bias: acquiring again without asking anyone
+    Bias,
+}
+
+impl Explain {
+    /// Runs it.
+    pub fn run(&self) -> ExitCode {
+        if !self.act.is_empty() {
+            return actor::act(&self.act);
+        }
+        let folder = match tempfile::Builder::new().prefix("turnlock-explain-").tempdir() {
+            Ok(folder) => folder,
+            Err(error) => {
+                let what = format!("cannot make a temporary folder (TMPDIR says where): {error}");
+                return print::fail(exit::FAILED, &what);
+            }
+        };
+        let path = folder.path().join("explained.lock");
+        let told = match self.plain || !terminal::is_there() {
+            true => plain::Plain::new(self.pace.unwrap_or_default())
+                .map_err(Stop::Failed)
+                .and_then(|mut plain| self.tell(&path, &mut |picture| plain.show(picture))),
+            false => Screen::open().map_err(Stop::Unprinted).and_then(|screen| {
+                let mut show = screen::Show::new(screen, self.pace);
+                self.tell(&path, &mut |picture| show.show(picture))?;
+                show.end()
+            }),
+        };
+        match told {
+            Ok(()) | Err(Stop::Quit(None)) => ExitCode::SUCCESS,
+            Err(Stop::Quit(Some(signal))) => {
+                ExitCode::from(u8::try_from(128 + signal).unwrap_or(exit::FAILED))
+            }
+            Err(Stop::Failed(error)) => print::fail(exit::FAILED, &error),
+            Err(Stop::Unprinted(error)) => {
+                print::fail(exit::OS, &format!("cannot write to the terminal or to standard output: {error}"))
+            }
+        }
+    }
+
+    fn tell<'a>(&self, path: &std::path::Path, audience: &'a mut Audience<'a>) -> Result<(), Stop> {
+        let ring = (self.subject == Subject::Ring).then_some(self.ring);
+        let mut stage = Stage::set(path, &scripts::LABELS, ring, self.by_calls, audience)?;
+        match self.subject {
+            Subject::Bakery => scripts::bakery(&mut stage),
+            Subject::Ring => scripts::ring(&mut stage),
+            Subject::Bias => scripts::bias(&mut stage),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `turnlock watch`: lines for programs and for people.
+
+use super::{Fixture, TURNLOCK};
+use std::{
+    fs,
+    io::BufReader,
+    process::{Child, ChildStdout, Command, Stdio},
+};
+use support::limit;
+
+/// A `turnlock watch` and what it prints.
+struct Watch {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Watch {
+    fn new(fixture: &Fixture, options: &[&str]) -> Self {
+        let mut command = Command::new(TURNLOCK);
+        command.args(["watch", "--interval", "0.02"]).args(options).arg(&fixture.file);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    fn line(&mut self) -> String {
+        limit::line(&mut self.lines, &mut self.child).unwrap_or_else(|_| panic!("no line comes"))
+    }
+
+    /// The next line with this event, if it comes; those before it are passed over.
+    fn until(&mut self, event: &str) -> serde_json::Value {
+        let mut passed = Vec::new();
+        loop {
+            let line = self.line();
+            let change: serde_json::Value = serde_json::from_str(&line).unwrap();
+            if change["event"] == event {
+                return change;
+            }
+            passed.push(line);
+            assert!(passed.len() < 100, "no {event} in {passed:#?}");
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn each_change_is_a_line_of_json() {
+    let fixture = Fixture::new();
+    let mut first = fixture.hold("build");
+    let mut watch = Watch::new(&fixture, &["--json"]);
+    assert!(watch.until("watching")["message"].as_str().unwrap().ends_with("test.lock"));
+    let holds = watch.until("holds");
+    assert_eq!((&holds["lock"], &holds["participant"]["pid"]), (&"build".into(), &first.0.id().into()));
+    let token = holds["fencing_token"].as_str().unwrap().parse::<u64>().unwrap();
+
+    let second = fixture.run("build");
+    assert_eq!(watch.until("asked")["participant"]["pid"], second.0.id());
+    first.end();
+    let acquired = watch.until("acquired");
+    assert_eq!(acquired["participant"]["pid"], second.0.id());
+    assert_eq!(acquired["fencing_token"], (token + 1).to_string());
+    assert!(acquired["waited_seconds"].as_f64().unwrap() > 0.0);
+
+    let _third = fixture.run("build");
+    watch.until("asked");
+    second.kill_9();
+    let died = watch.until("died");
+    assert_eq!((&died["lock"], &died["participant"]["pid"]), (&"build".into(), &second.0.id().into()));
+    assert_eq!(died["fencing_token"], (token + 1).to_string());
+}
+
+#[test]
+fn a_file_that_goes_and_comes_is_said_and_watched_on() {
+    let fixture = Fixture::new();
+    let _first = fixture.hold("build");
+    let mut watch = Watch::new(&fixture, &["--json"]);
+    watch.until("holds");
+    fs::remove_file(&fixture.file).unwrap();
+    assert_eq!(watch.until("file_lost")["why"], "gone");
+    let _second = fixture.hold("build");
+    watch.until("file_found");
+    let third = Fixture::new();
+    drop(third.hold("deploy"));
+    fs::rename(&third.file, &fixture.file).unwrap();
+    watch.until("file_replaced");
+    fs::OpenOptions::new().write(true).open(&fixture.file).unwrap().set_len(4096).unwrap();
+    assert_eq!(watch.until("file_lost")["why"], "damaged");
+}
+
+#[test]
+fn people_read_sentences_and_of_one_lock_if_they_say_so() {
+    let fixture = Fixture::new();
+    let mut holder = fixture.hold("build");
+    let _other = fixture.hold("deploy");
+    let mut watch = Watch::new(&fixture, &["--lock", "build"]);
+    assert!(watch.line().contains("watching"));
+    let line = watch.line();
+    assert!(line.contains("build  held by cat, run by turnlock"), "{line}");
+    holder.end();
+    let line = watch.line();
+    assert!(line.contains("build  released by cat"), "{line}");
+}
+
+#[test]
+fn a_reader_that_has_enough_ends_it_and_a_file_that_is_not_there_is_an_error() {
+    let fixture = Fixture::new();
+    let _holder = fixture.hold("build");
+    let script = format!("{TURNLOCK} watch --interval 0.02 {} | head -n 1", fixture.file.display());
+    let mut pipe = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+    // It notices when it has something more to say.
+    let ended = limit::within(limit::of_processes(), || {
+        drop(fixture.hold("another"));
+        pipe.try_wait().unwrap()
+    });
+    assert!(ended.expect("watch | head ends").success());
+    let output = limit::output(Command::new(TURNLOCK).args(["watch", "/nowhere/a.lock"])).unwrap();
+    assert_eq!(output.status.code(), Some(66));
+    let output = limit::output(Command::new(TURNLOCK).args(["watch", "--interval", "0", "a.lock"])).unwrap();
+    assert_eq!(output.status.code(), Some(64));
+}
