@@ -334,8 +334,8 @@ fn look_before_trying<S: Site>(attempt: &Attempt<S>) -> Result<()> {
         eviction::reap_insiders(attempt, &mut attempt.site.waiter(Limit::Never, 0, false))?;
     }
     // As if it had come last: everybody who is numbered is before it.
-    // A retained place that nobody is inside by is taken away.
-    let passes = |slot: usize| retained::is_unused(attempt.site.lock(), slot);
+    // A retained place is taken away, unless somebody is inside by it.
+    let passes = |slot: usize| !always_conflict::<S>() && retained::may_pass(attempt, slot);
     while let Ok(Some(blocker)) = queue.blocker(me, u64::MAX, passes) {
         if queue.place(blocker.slot) == Place::Choosing {
             return Ok(());

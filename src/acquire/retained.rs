@@ -209,7 +209,7 @@ pub fn end_others<S: Site>(
         }
         // A try that will fail should not take it away.
         if waiter.limit() == Limit::Never
-            && lock.held(first).load(Acquire) != 0
+            && !may_pass(attempt, first)
             && !waiter.check_alive(first)?
         {
             return Err(Error::WouldBlock);

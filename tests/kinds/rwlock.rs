@@ -191,3 +191,23 @@ fn a_wait_that_is_given_up_leaves_nothing() {
     drop(reader);
     drop(lock.try_write().unwrap());
 }
+
+/// Who wrote twice in a row retains its place, and comes in by it as a reader or a writer.
+#[test]
+fn who_wrote_comes_again_as_whatever_it_likes() {
+    let place = Place::new();
+    let (_file, lock) = a_lock(&place);
+    for round in 0..3 {
+        for _ in 0..3 {
+            lock.write().unwrap().unlock().unwrap();
+        }
+        let last = lock.write().unwrap().fencing_token();
+        let reader = lock.read().unwrap();
+        assert_eq!(reader.fencing_token(), last, "round {round}");
+        elsewhere(|| drop(lock.try_read().unwrap()));
+        elsewhere(|| assert!(would_block(lock.try_write())));
+        reader.unlock().unwrap();
+        lock.read().unwrap().unlock().unwrap();
+        elsewhere(|| assert_eq!(lock.write().unwrap().fencing_token(), last + 1));
+    }
+}

@@ -122,6 +122,7 @@ pub fn comes_in_by_its_place(trial: &Trial) {
         retains(stage);
         begin();
         reads(trial, stage.lock.read().unwrap());
+        trial.arena.is_busy(true);
         writes(trial, stage.lock.write().unwrap());
         reads(trial, stage.lock.read().unwrap());
     });
