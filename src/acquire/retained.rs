@@ -176,7 +176,12 @@ pub fn end_others<S: Site>(
         }
     });
     let Some(first) = found else { return Ok(Ended::None) };
-    if !lock.eviction(first).is_evicted() && bias::is_busy(lock.held(first)) {
+    // A checker needs no time to pass, and would let the other one go on in it.
+    let is_busy = || {
+        let held = lock.held(first);
+        if cfg!(any(loom, shuttle)) { held.load(Acquire) != 0 } else { bias::is_busy(held) }
+    };
+    if !lock.eviction(first).is_evicted() && is_busy() {
         *in_demand = true;
         // A reader does not stand by: others could read beside it meanwhile.
         if attempt.nature() != Nature::Reader && waiter.lets_pass() {
