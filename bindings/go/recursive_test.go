@@ -192,9 +192,9 @@ func TestARecursiveMutexIsOneInEveryProcess(t *testing.T) {
 			must(mutex.Release(owner))
 		}
 	}
-	status, err := exec.Command("turnlock", "status", path).Output()
+	status, err := exec.Command("turnlock", "status", "--json", path).Output()
 	must(err)
-	if !strings.Contains(string(status), ", recursive") {
+	if !strings.Contains(strings.ReplaceAll(string(status), " ", ""), `"recursive":true`) {
 		t.Fatal(string(status))
 	}
 }

@@ -67,9 +67,9 @@ public class LockFileTest {
             }
             assertTrue(file.mutex("lock", new Mutex.Options().recursive()).tryLock());
         }
-        Process status = new ProcessBuilder("turnlock", "status", path().toString()).redirectErrorStream(true).start();
+        Process status = new ProcessBuilder("turnlock", "status", "--json", path().toString()).redirectErrorStream(true).start();
         String said = new String(status.getInputStream().readAllBytes());
-        assertTrue(said, said.contains(", recursive"));
+        assertTrue(said, said.replace(" ", "").contains("\"recursive\":true"));
     }
 
     @Test
