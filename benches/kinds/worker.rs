@@ -157,7 +157,7 @@ impl Counts<'_> {
                 self.worker.arena.section.0.leave();
             }
             Task::Permit { permits } => {
-                floor.inside[self.worker.number].0.store(1, Relaxed);
+                floor.inside[self.worker.number].0.store(self.sections as u32 | 1 << 31, Relaxed);
                 inside.run();
                 if inside.0 > 0 || self.entries.is_multiple_of(COUNTS_EVERY) {
                     floor.count(permits);
@@ -185,12 +185,16 @@ impl Counts<'_> {
 }
 
 impl Floor {
-    /// By one who has a permit: notes if more have one than there are. Whoever is seen to have one has it, since a permit
-    /// that is given back and taken brings the store before it.
+    /// By one who has a permit: notes if more have one than there are. Who is seen in the same section by two looks, one after
+    /// the other at all of them, had it between the two.
     fn count(&self, permits: u32) {
-        fence(SeqCst);
-        let inside: u32 = self.inside.iter().map(|inside| inside.0.load(Relaxed)).sum();
-        if inside > permits {
+        let look = || {
+            fence(SeqCst);
+            self.inside.each_ref().map(|inside| inside.0.load(Relaxed))
+        };
+        let (first, then) = (look(), look());
+        let inside = first.iter().zip(then).filter(|(first, then)| **first != 0 && **first == *then).count();
+        if inside > permits as usize {
             self.too_many.fetch_add(1, Relaxed);
         }
     }

@@ -190,28 +190,33 @@ pub fn end_others<S: Site>(
     let is_in_the_way = |told: &PassedOver, slot: usize| {
         claims.is_retained(slot) && (!told.has(slot) || may_pass(attempt, slot))
     };
-    let mut found = None;
-    lock.queue().each_before(me, number, |slot, place| {
-        let is_found = !passed.has(slot) && place != Place::Choosing && is_in_the_way(&takings.told, slot);
-        found = found.or(is_found.then_some(slot));
-    });
-    let Some(first) = found else { return Ok(Ended::None) };
     // A checker needs no time to pass, and would let the other one go on in it.
-    let is_busy = || {
-        let held = lock.held(first);
+    let is_busy = |slot: usize| {
+        let held = lock.held(slot);
         if cfg!(any(loom, shuttle)) { held.load(Acquire) != 0 } else { bias::is_busy(held) }
     };
-    if !lock.eviction(first).is_evicted() && is_busy() {
+    // Those that nobody uses go first: they may leave room enough.
+    let (mut unused, mut first_unused, mut first_busy) = (PassedOver::NONE, None, None);
+    lock.queue().each_before(me, number, |slot, place| {
+        if passed.has(slot) || place == Place::Choosing || !is_in_the_way(&takings.told, slot) {
+            return;
+        }
+        if !lock.eviction(slot).is_evicted() && is_busy(slot) {
+            first_busy = first_busy.or(Some(slot));
+        } else {
+            unused.insert(slot);
+            first_unused = first_unused.or(Some(slot));
+        }
+    });
+    let Some(first) = first_unused.or(first_busy) else { return Ok(Ended::None) };
+    if first_unused.is_none() {
         takings.in_demand = true;
         // A reader does not stand by: others could read beside it meanwhile.
         if attempt.nature() != Nature::Reader && waiter.lets_pass() {
             return Ok(Ended::Busy(BlockedBy::Bias(BiasOwner { slot: first, fenced: false })));
         }
         // A try that will fail should not take it away.
-        if waiter.limit() == Limit::Never
-            && !may_pass(attempt, first)
-            && !waiter.check_alive(first)?
-        {
+        if waiter.limit() == Limit::Never && !may_pass(attempt, first) && !waiter.check_alive(first)? {
             return Err(Error::WouldBlock);
         }
     }
@@ -219,6 +224,7 @@ pub fn end_others<S: Site>(
     lock.queue().each_before(me, number, |slot, place| {
         if !passed.has(slot)
             && place != Place::Choosing
+            && (first_unused.is_none() || unused.has(slot))
             && is_in_the_way(&takings.told, slot)
             && lock.eviction(slot).evict().is_some()
         {
