@@ -2,11 +2,14 @@
 
 pub mod allocation;
 pub mod attachment;
+mod by_messages;
 pub mod calls;
 pub mod fast_path;
 pub mod file_handle;
 pub mod names;
 pub mod new_file;
 pub mod open_file;
+mod post;
+mod seat;
 pub mod site;
 pub mod thread;

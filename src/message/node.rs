@@ -76,6 +76,11 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
         &self.machine
     }
 
+    /// The transport, to be looked at.
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
     /// The fencing token of whoever is inside here.
     pub fn fencing_token(&self) -> Option<u64> {
         self.fencing_token
