@@ -74,10 +74,10 @@ impl<S: Site> Call<'_, S> {
             }
             let seen = Blocker { slot: self.site.me(), seen: 0, ahead: 1 };
             match waiter.wait(&seen, || !self.membership.seat().has_news()) {
-                Outcome::LookAgain | Outcome::BackOff => self.ask_again(),
+                Outcome::LookAgain | Outcome::BackOff => {}
                 Outcome::CheckAlive => {
                     self.look_around(&mut waiter)?;
-                    self.ask_again();
+                    self.membership.seat().ask_again();
                 }
                 // It may have come at the last moment.
                 Outcome::TimedOut if self.go_on()? => return Ok(()),
@@ -97,14 +97,6 @@ impl<S: Site> Call<'_, S> {
             return Err(self.file.damaged(OVERWRITTEN.into()));
         }
         Ok(seat.is_inside())
-    }
-
-    /// Where nothing came, those are asked again that stand in the way.
-    fn ask_again(&self) {
-        let mut seat = self.membership.seat();
-        if !seat.has_news() {
-            seat.ask_again();
-        }
     }
 
     /// Returns whether the time is up, and somebody is inside.

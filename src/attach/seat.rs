@@ -37,7 +37,7 @@ impl Place for MailOf {
 
 /// What is asked of a seat, whichever machine it has.
 pub trait Seat: Send {
-    /// Takes all that came, as far as what it leads to can be sent. Returns whether anything came.
+    /// Takes all that came, and sends what there is room for. Returns whether anything came.
     fn pump(&mut self) -> bool;
     /// Returns whether [`Seat::pump`] would find anything.
     fn has_news(&self) -> bool;
@@ -63,6 +63,11 @@ pub trait Hosted: Machine {
     const HAS_TOKEN: bool;
     /// Whether its waiters ask again.
     const POLLS: bool;
+
+    /// Returns whether others wait for something that it does before it waits itself.
+    fn is_choosing(&self) -> bool {
+        false
+    }
 }
 
 impl Hosted for LamportQueue {
@@ -78,6 +83,10 @@ impl Hosted for RicartAgrawala {
 impl Hosted for Bakery {
     const HAS_TOKEN: bool = false;
     const POLLS: bool = true;
+
+    fn is_choosing(&self) -> bool {
+        Bakery::is_choosing(self)
+    }
 }
 
 /// Takes a seat for participant `me` in the lock of `place`, which runs `algorithm`. `None`: its lives are used up, or it is no
@@ -99,26 +108,34 @@ where
     A: Hosted + Send + 'static,
     A::Message: Carried + Send,
 {
-    let mut seated = Seated(Node::new(machine.ok()?, mailboxes).ok()?, false);
+    let node = Node::new(machine.ok()?, mailboxes).ok()?;
+    let mut seated = Seated { node, is_refused: false, hints: 0, was_choosing: false };
     // Before anything is received: it is to be told who is not there once it has asked.
     seated.join().ok()?;
     Some(Box::new(seated))
 }
 
-/// A machine at its mailboxes; and whether a message came that it refuses.
-struct Seated<A: Machine>(Node<A, Mailboxes<MailOf>>, bool);
+/// A machine at its mailboxes.
+struct Seated<A: Machine> {
+    node: Node<A, Mailboxes<MailOf>>,
+    /// A message came that the machine refuses.
+    is_refused: bool,
+    /// The last hint that was followed.
+    hints: u64,
+    was_choosing: bool,
+}
 
 impl<A: Hosted> Seated<A>
 where
     A::Message: Carried,
 {
     fn standing(&self) -> Standing {
-        self.0.machine().standing()
+        self.node.machine().standing()
     }
 
     fn tell(&mut self, event: Event<A::Message>) -> Result<(), Misuse> {
-        let told = self.0.tell(event);
-        self.show();
+        let told = self.node.tell(event);
+        self.has_changed();
         told
     }
 
@@ -126,14 +143,20 @@ where
         self.tell(Event::Join)?;
         if !A::HAS_TOKEN {
             // What numbers have been given the lock's word knows, whoever is there.
-            let floor = self.0.transport().place().number();
+            let floor = self.node.transport().place().number();
             self.tell(Event::Recreate { floor })?;
         }
         Ok(())
     }
 
-    /// Writes its standing down, for observers.
-    fn show(&self) {
+    /// What its host does after each event: writes its standing down, for observers; says to those who wait that they should
+    /// ask again, if it stands less in their way.
+    fn has_changed(&mut self) {
+        let is_choosing = self.node.machine().is_choosing();
+        if self.was_choosing && !is_choosing {
+            self.hint_to_others();
+        }
+        self.was_choosing = is_choosing;
         let standing = match self.standing() {
             Standing::Absent => 0,
             Standing::Joining => 1,
@@ -141,8 +164,28 @@ where
             Standing::Waiting => 3,
             Standing::Inside => 4,
         };
-        let (mailboxes, me) = (self.0.transport(), self.0.machine().me());
+        let (mailboxes, me) = (self.node.transport(), self.node.machine().me());
         mailboxes.place().mail().stations[me].standing.store(standing, Relaxed);
+    }
+
+    fn hint_to_others(&self) {
+        let (place, me) = (self.node.transport().place(), self.node.machine().me());
+        for (peer, station) in place.mail().stations.iter().enumerate() {
+            if peer != me && station.attended.load(Relaxed) != 0 {
+                station.hints.fetch_add(1, Relaxed);
+                place.call(peer);
+            }
+        }
+    }
+
+    fn is_to_ask_again(&self) -> bool {
+        let may_ask = A::POLLS && self.standing() == Standing::Waiting && self.node.unsent() == 0;
+        may_ask && self.hints() != self.hints
+    }
+
+    /// How often it was told to ask again.
+    fn hints(&self) -> u64 {
+        self.node.transport().place().mail().stations[self.node.machine().me()].hints.load(Relaxed)
     }
 }
 
@@ -153,35 +196,41 @@ where
     fn pump(&mut self) -> bool {
         let mut came = false;
         loop {
-            match self.0.step() {
-                Ok(true) => came = true,
+            match self.node.take() {
+                Ok(true) => {
+                    came = true;
+                    self.has_changed();
+                }
                 Ok(false) => break,
                 // It is dropped; the call says so.
-                Err(_) => self.1 = true,
+                Err(_) => self.is_refused = true,
             }
-        }
-        if came {
-            self.show();
         }
         came
     }
 
     fn has_news(&self) -> bool {
-        self.0.unsent() == 0 && self.0.transport().has_news()
+        self.node.transport().has_news() || self.is_to_ask_again()
     }
 
     fn is_held_up(&self) -> bool {
-        self.0.unsent() != 0
+        self.node.unsent() != 0
     }
 
     fn go_on(&mut self) -> Result<(), Misuse> {
         loop {
             self.pump();
             match self.standing() {
+                // Else it waits for room before it waits for the lock.
+                Standing::Idle if self.is_held_up() => return Ok(()),
                 Standing::Idle => self.tell(Event::Request)?,
                 Standing::Waiting if A::HAS_TOKEN => {
-                    let Some(floor) = self.0.transport().take_lost_token() else { return Ok(()) };
+                    let Some(floor) = self.node.transport().take_lost_token() else { return Ok(()) };
                     self.tell(Event::Recreate { floor })?;
+                }
+                Standing::Waiting if self.is_to_ask_again() => {
+                    self.hints = self.hints();
+                    self.ask_again();
                 }
                 Standing::Joining if self.has_news() => {}
                 _ => return Ok(()),
@@ -196,15 +245,13 @@ where
             _ => Ok(()),
         };
         if A::POLLS {
-            // Nobody is told otherwise: those who wait ask again.
-            let (place, me) = (self.0.transport().place(), self.0.machine().me());
-            let waits = |peer: &usize| *peer != me && place.mail().stations[*peer].attended.load(Relaxed) != 0;
-            (0..self.0.machine().participants()).filter(waits).for_each(|peer| place.call(peer));
+            // Nobody is told otherwise.
+            self.hint_to_others();
         }
     }
 
     fn ask_again(&mut self) {
-        if A::POLLS && self.0.unsent() == 0 {
+        if A::POLLS && self.node.unsent() == 0 && self.standing() == Standing::Waiting {
             let _ = self.tell(Event::Retry);
         }
     }
@@ -214,10 +261,10 @@ where
     }
 
     fn travelled_token(&self) -> Option<u64> {
-        self.0.fencing_token().filter(|_| A::HAS_TOKEN)
+        self.node.fencing_token().filter(|_| A::HAS_TOKEN)
     }
 
     fn is_overwritten(&self) -> bool {
-        self.1 || self.0.transport().is_overwritten()
+        self.is_refused || self.node.transport().is_overwritten()
     }
 }

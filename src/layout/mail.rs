@@ -36,9 +36,11 @@ pub struct Station {
     pub sends_to: AtomicU64,
     /// The tail of the mailbox before that token.
     pub sends_at: AtomicU64,
+    /// How often others have said that it should ask again, in an algorithm whose waiters do. Written by those others.
+    pub hints: AtomicU64,
     /// How many messages it has sent, in all its lives.
     pub sent: AtomicU64,
-    reserved: [AtomicU64; 11],
+    reserved: [AtomicU64; 10],
 }
 
 /// The producer's end of a mailbox.
@@ -95,7 +97,7 @@ pub(super) const fn mail_bytes(participants: usize) -> usize {
 }
 
 /// The sizes and offsets, for the fingerprint.
-pub(super) const FACTS: [usize; 14] = [
+pub(super) const FACTS: [usize; 15] = [
     size_of::<MailWords>(),
     offset_of!(MailWords, token_at),
     size_of::<Station>(),
@@ -104,6 +106,7 @@ pub(super) const FACTS: [usize; 14] = [
     offset_of!(Station, standing),
     offset_of!(Station, sends_to),
     offset_of!(Station, sends_at),
+    offset_of!(Station, hints),
     offset_of!(Station, sent),
     size_of::<Mailbox>(),
     offset_of!(Mailbox, head),

@@ -139,6 +139,19 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
         if !self.unsent.is_empty() {
             return Ok(false);
         }
+        self.take()
+    }
+
+    /// [`Node::step`], but also while something is unsent: what comes of it waits too. Two that wait for room in each other's
+    /// links would wait for ever otherwise.
+    ///
+    /// What is unsent stays little, as long as hosts tell machines nothing that sends but leaving while anything is unsent: then
+    /// each message that comes was sent for by something that others had room for.
+    ///
+    /// # Errors
+    /// As [`Node::step`].
+    pub fn take(&mut self) -> Result<bool, Misuse> {
+        self.flush();
         let Some(notice) = self.transport.receive() else { return Ok(false) };
         self.tell(match notice {
             Notice::Message { from, message } => Event::Receive { from, message },

@@ -23,6 +23,7 @@ use crate::sync::{
     Ordering::{Acquire, Relaxed, Release},
     full_fence,
 };
+use crate::trace::{self, Step};
 
 /// The bytes of a message that an entry has room for.
 const MESSAGE_BYTES: usize = (ENTRY_WORDS - 2) * 8;
@@ -144,7 +145,10 @@ impl<P: Place> Mailboxes<P> {
     /// Takes the token of a mesh, if it is lost or was never made. Returns the floor for the new one.
     pub fn take_lost_token(&self) -> Option<u64> {
         let taken = Record(&self.place.mail().words.token_at).take(self.at);
-        taken.then(|| self.place.number())
+        taken.then(|| {
+            trace::at(Step::TokenMade);
+            self.place.number()
+        })
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<P> {
@@ -236,7 +240,9 @@ impl<P: Place> Mailboxes<P> {
         // Release. Partner: the acquire in `end_life`, which then sees `sends_at`.
         station.sends_to.store(them.word(), Release);
         if record.moves(us, them) {
+            trace::at(Step::TokenMoves);
             self.put(to, bytes);
+            trace::at(Step::TokenSent);
             let mail = self.place.mail();
             let station = &mail.stations[us.participant];
             // Partner: the fence in `end_life`. If ours comes first, it sees that they have the token; if theirs does, we see
@@ -315,6 +321,7 @@ pub fn end_life(mail: &MailView, participant: usize, call: impl Fn(usize)) {
     // Release. Partner: the acquires of `life`: who sees that the life is over has all that was sent in it, and the
     // owner-dead notice.
     station.life.store(life & !1, Release);
+    trace::at(Step::LifeEnds);
     // Partner: the fence in `put_token`.
     full_fence();
     let record = record_of(mail);

@@ -22,6 +22,7 @@ use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use crate::trace::{self, Step};
 
 /// A mailbox whose entries have `W` words.
 #[derive(Clone, Copy)]
@@ -54,6 +55,7 @@ impl<const W: usize> Ring<'_, W> {
         for (word, value) in self.entry(tail).iter().zip(message) {
             word.store(*value, Relaxed);
         }
+        trace::at(Step::Put);
         // Release. Partner: the acquire in `first`.
         self.tail.store(tail.wrapping_add(1), Release);
         Ok(true)
@@ -82,6 +84,7 @@ impl<const W: usize> Ring<'_, W> {
     /// Takes the message out that [`Ring::first`] read, for the consumer. Returns whether the producer may have found no room.
     pub fn take(&self) -> bool {
         let head = self.head.load(Relaxed);
+        trace::at(Step::Take);
         let was_full = self.tail.load(Relaxed).wrapping_sub(head) >= self.entries.len() as u64;
         // Release. Partner: the acquire in `put`: the entry is free once its words are read.
         self.head.store(head.wrapping_add(1), Release);

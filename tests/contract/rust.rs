@@ -20,6 +20,8 @@ pub trait Make: Send + Sync + 'static {
     const RECURSIVE: bool = false;
     /// Which algorithm they run; `None`: nothing is said.
     const ALGORITHM: Option<MutexAlgorithm> = None;
+    /// How often each of a crowd takes the lock.
+    const ROUNDS: u64 = 400;
 }
 
 /// As if nothing were said.
@@ -65,7 +67,7 @@ impl Make for ByDescriptor {
 }
 
 macro_rules! by_messages {
-    ($($(#[$doc:meta])* $name:ident = $algorithm:ident)*) => { $(
+    ($($(#[$doc:meta])* $name:ident = $algorithm:ident, $rounds:literal)*) => { $(
         $(#[$doc])*
         pub struct $name;
 
@@ -73,16 +75,17 @@ macro_rules! by_messages {
             const FULL_FENCES: bool = false;
             const PATIENCE: Option<Duration> = None;
             const ALGORITHM: Option<MutexAlgorithm> = Some(MutexAlgorithm::$algorithm);
+            const ROUNDS: u64 = $rounds;
         }
     )* };
 }
 by_messages! {
     /// Lamport's queue.
-    LamportQueue = LamportQueue
+    LamportQueue = LamportQueue, 400
     /// A token on a mesh.
-    RicartAgrawala = RicartAgrawala
-    /// Lamport's bakery by messages.
-    MessageBakery = MessageBakery
+    RicartAgrawala = RicartAgrawala, 400
+    /// Lamport's bakery by messages, which takes more than a hundred of them for each entry of a crowd.
+    MessageBakery = MessageBakery, 40
 }
 
 /// A descriptor of the file at `path`, which is empty if it was not there.
@@ -192,6 +195,7 @@ pub struct ThreadAtMutex<M> {
 impl<M: Make> Way for BakeryByThreads<M> {
     type Party = ThreadAtMutex<M>;
     type ByThreads = Self;
+    const ROUNDS: u64 = M::ROUNDS;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         let mut options = options_of::<M>(participants, locks);
@@ -270,6 +274,7 @@ pub struct ParticipantAtMutex<M = Default> {
 impl<M: Make> Way for BakeryByParticipants<M> {
     type Party = ParticipantAtMutex<M>;
     type ByThreads = BakeryByThreads<M>;
+    const ROUNDS: u64 = M::ROUNDS;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         let file = options_of::<M>(participants, locks).open(path).map_err(code)?;

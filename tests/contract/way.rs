@@ -18,6 +18,8 @@ pub trait Way: Sized + Send + Sync + 'static {
     type Party: Party + 'static;
     /// The same lock, taken by threads through the Rust API.
     type ByThreads: Way;
+    /// How often each of a crowd takes the lock.
+    const ROUNDS: u64 = 400;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32>;
 

@@ -18,7 +18,7 @@ use support::{
     limit, watchdog,
 };
 use turnlock::{
-    LockFile,
+    LockFile, MutexAlgorithm,
     inspect::Life,
     mutants::{self, Mutant},
     trace::Step,
@@ -38,6 +38,22 @@ const ON_MUTEXES_ONLY: [Step; 6] =
     [Step::Try, Step::Revoke, Step::RevokeWait, Step::Settle, Step::Bias, Step::BackOff];
 /// Steps that only those come to who take part in a ring.
 const ON_RINGS_ONLY: [Step; 4] = [Step::Reconfigure, Step::Rotate, Step::Pass, Step::Passed];
+/// Steps that only those come to who take a lock by messages.
+const BY_MESSAGES_ONLY: [Step; 6] =
+    [Step::Put, Step::Take, Step::TokenMoves, Step::TokenSent, Step::TokenMade, Step::LifeEnds];
+/// Of those, what only those come to who pass a token.
+const WITH_A_TOKEN: [Step; 3] = [Step::TokenMoves, Step::TokenSent, Step::TokenMade];
+/// Those to which they do not come.
+const BY_REGISTERS_ONLY: [Step; 8] = [
+    Step::Doorway,
+    Step::Wait,
+    Step::Wake,
+    Step::Withdraw,
+    Step::Enter,
+    Step::Evict,
+    Step::PassedOver,
+    Step::Evicted,
+];
 /// Steps that no worker comes to.
 const OF_NOBODY: [Step; 3] = [Step::Make, Step::Remove, Step::Removed];
 
@@ -167,6 +183,10 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
     let file = LockFile::options()
         .participants(participants_for(round.workers, round.lock))
         .locks(1)
+        .mailboxes(match round.lock {
+            Subject::Exclusive(Kind::Messages(_)) => participants_for(round.workers, round.lock),
+            _ => 0,
+        })
         .open(folder.path().join("torture.lock"))
         .unwrap();
     let lock = match round.lock {
@@ -177,9 +197,16 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         Subject::Claims(kind) => Open::Claims(kind.open(&file, "torture")),
     };
     // One who is to die at any other would only live longer than the rest.
-    let of_others: &[Step] = match round.lock {
-        Subject::Exclusive(Kind::Ring(_)) => &ON_MUTEXES_ONLY,
-        _ => &ON_RINGS_ONLY,
+    let of_others = match round.lock {
+        Subject::Exclusive(Kind::Ring(_)) => [ON_MUTEXES_ONLY, BY_MESSAGES_ONLY].concat(),
+        Subject::Exclusive(Kind::Messages(algorithm)) => {
+            let mut others = [ON_MUTEXES_ONLY.as_slice(), &ON_RINGS_ONLY, &BY_REGISTERS_ONLY, &[Step::Unbias]].concat();
+            if algorithm != MutexAlgorithm::RicartAgrawala {
+                others.extend(WITH_A_TOKEN);
+            }
+            others
+        }
+        _ => [ON_RINGS_ONLY.as_slice(), &BY_MESSAGES_ONLY].concat(),
     };
     let mut killer = Killer {
         arena: Arena::new(),
@@ -190,7 +217,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         round,
         steps: Step::ALL
             .into_iter()
-            .filter(|step| ![of_others, &OF_NOBODY].concat().contains(step))
+            .filter(|step| ![of_others.as_slice(), &OF_NOBODY].concat().contains(step))
             .collect(),
         dice: Dice::of_stream(seed, round.workers as u64),
         seed,
