@@ -332,7 +332,9 @@ impl Killer<'_> {
         note.phase_skip.store(self.dice.roll(6) as u32, Relaxed);
         // Its predecessor's entries are struck out.
         note.condemned.store(0, SeqCst);
-        note.skip.store(self.dice.roll(12) as u32, Relaxed);
+        // Each message has both: most of them come when all have joined.
+        let is_frequent = [Step::Put as u32, Step::Take as u32].contains(&armed);
+        note.skip.store(self.dice.roll(if is_frequent { 600 } else { 12 }) as u32, Relaxed);
         note.step.store(0, Relaxed);
         note.armed.store(armed, Relaxed);
         let long_stop = self.round.stops == Stops::Long && self.dice.in_hundred(30);
@@ -388,7 +390,10 @@ impl Killer<'_> {
     /// after a stop before they die.
     fn time_to_live(&mut self, armed: bool) -> u64 {
         let short = if armed { 4_000_000 } else { 100_000 + self.dice.roll(1_500_000) };
-        if self.round.stops == Stops::Long { 20 * short } else { short }
+        let by_messages = matches!(self.round.lock, Subject::Exclusive(Kind::Messages(_)));
+        // To join and to enter takes an answer of each of the others.
+        let longer = if self.round.stops == Stops::Long || by_messages { 20 } else { 1 };
+        longer * short
     }
 
     /// The lock's next plain entry may be followed by a retention. Only how fast it is depends on these two words.
