@@ -26,24 +26,23 @@ pub fn enter<S: Site>(site: &S, file: &OpenFile, membership: &Membership, limit:
     if !site.is_ours() {
         return Err(Error::Interrupted);
     }
-    let travelled = {
-        let mut seat = membership.seat();
+    let travelled = membership.with_seat(|seat| {
         if entered.is_err() {
             seat.give_up();
         }
         seat.travelled_token()
-    };
+    });
     if entered.is_err() {
         site.lock().set_since(site.me(), 0);
     }
     hand_over(membership);
-    entered.map(|()| travelled)
+    entered.map(|()| travelled.flatten())
 }
 
 /// From here on the service thread looks after the mailboxes; what came before it is done now.
 fn hand_over(membership: &Membership) {
     membership.attend(false);
-    membership.seat().pump();
+    membership.with_seat(|seat| seat.pump());
 }
 
 /// One call.
@@ -73,11 +72,11 @@ impl<S: Site> Call<'_, S> {
                 return Err(self.limit.passed());
             }
             let seen = Blocker { slot: self.site.me(), seen: 0, ahead: 1 };
-            match waiter.wait(&seen, || !self.membership.seat().has_news()) {
+            match waiter.wait(&seen, || self.nothing_came()) {
                 Outcome::LookAgain | Outcome::BackOff => {}
                 Outcome::CheckAlive => {
                     self.look_around(&mut waiter)?;
-                    self.membership.seat().ask_again();
+                    self.membership.with_seat(|seat| seat.ask_again());
                 }
                 // It may have come at the last moment.
                 Outcome::TimedOut if self.go_on()? => return Ok(()),
@@ -90,13 +89,16 @@ impl<S: Site> Call<'_, S> {
 
     /// Returns whether the participant is inside.
     fn go_on(&self) -> Result<bool> {
-        self.site.check_intact()?;
-        let mut seat = self.membership.seat();
-        let went = seat.go_on();
-        if went.is_err() || seat.is_overwritten() {
-            return Err(self.file.damaged(OVERWRITTEN.into()));
-        }
-        Ok(seat.is_inside())
+        self.site.check_named()?;
+        let went = self.membership.with_seat(|seat| match seat.go_on() {
+            Ok(()) if !seat.is_overwritten() => Ok(seat.is_inside()),
+            _ => Err(self.file.damaged(OVERWRITTEN.into())),
+        });
+        went.unwrap_or_else(|| Err(self.file.removed()))
+    }
+
+    fn nothing_came(&self) -> bool {
+        !self.membership.with_seat(|seat| seat.has_news()).unwrap_or(true)
     }
 
     /// Returns whether the time is up, and somebody is inside.

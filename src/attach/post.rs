@@ -33,13 +33,24 @@ pub struct Membership {
     slot: usize,
     region: usize,
     generation: u64,
-    seat: Mutex<Box<dyn Seat>>,
+    /// `None` once it is over.
+    seat: Mutex<Option<Box<dyn Seat>>>,
 }
 
 impl Membership {
-    /// The seat, for one thread at a time.
-    pub fn seat(&self) -> MutexGuard<'_, Box<dyn Seat>> {
-        self.seat.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Runs `act` with the seat, for one thread at a time. `None`: the membership is over, since the lock was removed.
+    pub fn with_seat<R>(&self, act: impl FnOnce(&mut dyn Seat) -> R) -> Option<R> {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        seat.as_mut().map(|seat| act(seat.as_mut()))
+    }
+
+    /// The participant leaves the lock for good.
+    fn end(&self) {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        if seat.take().is_some() {
+            let (view, region) = (self.file.view(), self.region);
+            end_life(&view.mail(region), self.slot, |peer| call_participant(view, region, peer));
+        }
     }
 
     /// The calling thread looks after the mailboxes from now on, or does so no more and the service thread does.
@@ -100,7 +111,7 @@ impl Post {
                 return Ok(known.clone());
             }
             // One of a lock that was removed.
-            end(known);
+            known.end();
             memberships.retain(|known| known.region != region);
         }
         let membership = Arc::new(join(file, slot, (region, generation))?);
@@ -161,18 +172,11 @@ fn join(file: &Arc<OpenFile>, slot: usize, (region, generation): (usize, u64)) -
     let seat = algorithm
         .and_then(|algorithm| take_seat(MailOf { file: file.clone(), region }, slot, algorithm))
         .ok_or_else(|| file.damaged(OVERWRITTEN.into()))?;
-    let membership = Membership { file: file.clone(), slot, region, generation, seat: Mutex::new(seat) };
+    let membership = Membership { file: file.clone(), slot, region, generation, seat: Mutex::new(Some(seat)) };
     // Partner: the fence in `take_seat` comes before it. Whoever gives the region to another lock has seen that we are there, or
     // we see that the lock was removed.
-    named().inspect_err(|_| end(&membership))?;
+    named().inspect_err(|_| membership.end())?;
     Ok(membership)
-}
-
-/// Leaves the lock for good.
-fn end(membership: &Membership) {
-    let Membership { file, region, slot, .. } = membership;
-    let _seat = membership.seat();
-    end_life(&file.view().mail(*region), *slot, |peer| call_participant(file.view(), *region, peer));
 }
 
 /// The service thread.
@@ -193,16 +197,17 @@ fn serve(shared: &Shared) {
         let all: Vec<Arc<Membership>> = shared.memberships().clone();
         for membership in &all {
             if !membership.is_named() {
-                end(membership);
+                membership.end();
                 shared.memberships().retain(|known| !Arc::ptr_eq(known, membership));
                 continue;
             }
             if membership.is_attended() {
                 continue;
             }
-            let mut seat = membership.seat();
-            came |= seat.pump();
-            is_held_up |= seat.is_held_up();
+            let pumped = membership.with_seat(|seat| (seat.pump(), seat.is_held_up()));
+            let (pumped, waits) = pumped.unwrap_or((false, false));
+            came |= pumped;
+            is_held_up |= waits;
         }
         if !came {
             futex::wait(&record.bell, seen, if is_held_up { HELD_UP } else { NAP });

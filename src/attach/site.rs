@@ -212,7 +212,7 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
 
     fn leave_by_messages(&self) {
         if let Some(membership) = self.attachment.known_membership(self.lock.region) {
-            membership.seat().give_up();
+            membership.with_seat(|seat| seat.give_up());
         }
     }
 }
