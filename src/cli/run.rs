@@ -72,8 +72,8 @@ pub struct Run {
     /// Wait at most so long, in seconds; fractions allowed
     #[arg(long, short = 'w', visible_alias = "wait", value_name = "SECONDS", value_parser = super::seconds::seconds)]
     timeout: Option<Duration>,
-    /// What the lock must be, and is to be if it is created now: a mutex (bakery), or a ring, whose turn goes round. If
-    /// not said, whatever it is, and bakery if it is created now
+    /// What the lock must be, and is to be if it is created now: a mutex (bakery), a ring, whose turn goes round, or a mutex by
+    /// messages, in a file with --mailboxes. If not said, whatever it is, and bakery if it is created now
     #[arg(long, value_enum, value_name = "NAME")]
     algorithm: Option<Algorithm>,
     #[command(flatten)]
@@ -122,6 +122,9 @@ impl Run {
         match self.algorithm {
             None | Some(Algorithm::Bakery) => Ok(()),
             Some(_) if self.patience.is_none() => Ok(()),
+            Some(algorithm) if algorithm.is_by_messages() => {
+                Err("--patience is not for locks by messages: leave it out".into())
+            }
             Some(_) => Err("--patience is not for rings; on a ring nobody overtakes, so leave it out".into()),
         }
     }
@@ -200,7 +203,11 @@ impl Run {
     fn open(&self, wanted: &Wanted) -> turnlock::Result<Opened> {
         let name = Path::new(&self.command[0]).file_name().map(|name| name.to_string_lossy().into_owned());
         let label = self.label.clone().or(name).unwrap_or_default();
-        let mut options = self.creation.options();
+        let by_messages = self.algorithm.is_some_and(Algorithm::is_by_messages);
+        // One that is there has the mailboxes that it has.
+        let is_new = by_messages && identity(&self.file).is_none();
+        let mut options =
+            if is_new { self.creation.with_mailboxes().options() } else { self.creation.options() };
         let file = file::open(options.label(&label), &self.file)?;
         let path = file::path(&file, &self.file);
         let before = identity(&path);

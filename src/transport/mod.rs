@@ -11,5 +11,7 @@ mod ring;
 
 #[cfg(not(any(loom, shuttle)))]
 pub use mailbox::{Carried, Mailboxes, Place, end_life};
+#[cfg(not(any(loom, shuttle)))]
+pub use record::Record;
 #[cfg(any(loom, shuttle))]
 pub use ring::{Overwritten, Ring};
