@@ -39,7 +39,8 @@ pub fn mail_of(view: View<'_>, region: usize) -> Option<MailView<'_>> {
 
 /// Returns whether somebody takes part in the lock by messages that is in `region`, or was there last.
 pub fn has_members(view: View, region: usize) -> bool {
-    mail_of(view, region).is_some_and(|mail| mail.stations.iter().any(|station| station.life.load(Acquire) % 2 == 1))
+    mail_of(view, region)
+        .is_some_and(|mail| mail.stations.iter().any(|station| station.life.load(Acquire) % 2 == 1))
 }
 
 /// Empties the mailboxes of a lock, as if it was new; lives are counted on. For a caller beside whom nobody takes part in it.

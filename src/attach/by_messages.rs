@@ -18,7 +18,12 @@ const ANSWERS: Duration = Duration::from_millis(250);
 /// Waits for the turn as long as `limit` says. Returns the fencing token that came with it, if one travels with it.
 ///
 /// Errors as [`Site::enter_by_messages`].
-pub fn enter<S: Site>(site: &S, file: &OpenFile, membership: &Membership, limit: Limit) -> Result<Option<u64>> {
+pub fn enter<S: Site>(
+    site: &S,
+    file: &OpenFile,
+    membership: &Membership,
+    limit: Limit,
+) -> Result<Option<u64>> {
     membership.attend(true);
     let mut call = Call { site, file, membership, limit, began: Instant::now(), looked_at: 0 };
     let entered = call.wait_for_the_turn();
@@ -117,9 +122,8 @@ impl<S: Site> Call<'_, S> {
         let (lock, me) = (self.site.lock(), self.site.me());
         let view = self.file.view();
         let members = view.slots_bound().min(view.geometry().mail_participants() as usize);
-        let is_taken = |slot: &usize| {
-            *slot != me && view.slots()[*slot].state.load(Relaxed) != SlotState::Free as u32
-        };
+        let is_taken =
+            |slot: &usize| *slot != me && view.slots()[*slot].state.load(Relaxed) != SlotState::Free as u32;
         let inside = (0..members).find(|slot| *slot != me && lock.held(*slot).load(Relaxed) != 0);
         let next = (1..=members).map(|step| (self.looked_at + step) % members).find(is_taken);
         self.looked_at = next.unwrap_or(0);

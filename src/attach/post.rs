@@ -172,7 +172,8 @@ fn join(file: &Arc<OpenFile>, slot: usize, (region, generation): (usize, u64)) -
     let seat = algorithm
         .and_then(|algorithm| take_seat(MailOf { file: file.clone(), region }, slot, algorithm))
         .ok_or_else(|| file.damaged(OVERWRITTEN.into()))?;
-    let membership = Membership { file: file.clone(), slot, region, generation, seat: Mutex::new(Some(seat)) };
+    let membership =
+        Membership { file: file.clone(), slot, region, generation, seat: Mutex::new(Some(seat)) };
     // Partner: the fence in `take_seat` comes before it. Whoever gives the region to another lock has seen that we are there, or
     // we see that the lock was removed.
     named().inspect_err(|_| membership.end())?;

@@ -11,7 +11,7 @@ use super::{
 use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
 use crate::error::status::TURNLOCK_OK;
-use crate::kind::{DEFAULT_PATIENCE, MutexAlgorithm, DeathPolicy, MutexKind};
+use crate::kind::{DEFAULT_PATIENCE, DeathPolicy, MutexAlgorithm, MutexKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
 /// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the

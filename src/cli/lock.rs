@@ -3,10 +3,10 @@
 use super::wanted::Wanted;
 use std::time::Duration;
 use turnlock::{
-    Acquired, DEFAULT_PATIENCE, DeathPolicy, Error, KeyParticipantGuard, KeyedLock, LockFile, Mutex, MutexAlgorithm,
-    Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock, RangeParticipantGuard,
-    Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard, RwLockWriteParticipantGuard, Semaphore,
-    TurnParticipantGuard, TurnRing,
+    Acquired, DEFAULT_PATIENCE, DeathPolicy, Error, KeyParticipantGuard, KeyedLock, LockFile, Mutex,
+    MutexAlgorithm, Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock,
+    RangeParticipantGuard, Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard,
+    RwLockWriteParticipantGuard, Semaphore, TurnParticipantGuard, TurnRing,
 };
 
 /// A named lock.

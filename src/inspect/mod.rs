@@ -9,8 +9,8 @@ mod open_lock;
 mod status;
 
 pub use status::{
-    Activity, ByMessages, Claim, ClaimMode, DeadOwner, FileStatus, Holder, Life, LockStatus, Part, ParticipantStatus,
-    Waiter, WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, DeadOwner, FileStatus, Holder, Life, LockStatus, Part,
+    ParticipantStatus, Waiter, WaiterState,
 };
 
 use crate::attach::new_file::header_of;

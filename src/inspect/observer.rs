@@ -1,8 +1,8 @@
 //! The observer: what the registers of a mapped file say, in words. Never writes.
 
 use super::status::{
-    Activity, ByMessages, Claim, ClaimMode, DeadOwner, Holder, Life, LockStatus, Part, ParticipantStatus, Waiter,
-    WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, DeadOwner, Holder, Life, LockStatus, Part, ParticipantStatus,
+    Waiter, WaiterState,
 };
 use crate::acquire::site::Lock;
 use crate::algorithm::{

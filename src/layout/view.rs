@@ -1,6 +1,9 @@
 //! The mapped file as references: the only code that turns offsets into memory.
 
-use super::{Cell, DirectoryEntry, Geometry, LiveHeader, LockWords, MailView, SlotRecord, mail::{MailWords, Station}};
+use super::{
+    Cell, DirectoryEntry, Geometry, LiveHeader, LockWords, MailView, SlotRecord,
+    mail::{MailWords, Station},
+};
 use crate::sync::{AtomicU64, Ordering::Acquire};
 use std::ptr::NonNull;
 

@@ -3,8 +3,8 @@
 use crate::way::{Cancel, Held, Party, Wait, Way};
 use std::{fs::File, marker::PhantomData, path::Path, sync::Arc, time::Duration};
 use turnlock::{
-    DeathPolicy, Error, LockFile, LockFileOptions, Mutex, MutexAlgorithm, MutexGuard, Participant, ParticipantGuard, TurnGuard,
-    TurnParticipantGuard,
+    DeathPolicy, Error, LockFile, LockFileOptions, Mutex, MutexAlgorithm, MutexGuard, Participant,
+    ParticipantGuard, TurnGuard, TurnParticipantGuard,
     inspect::{Holder, LockStatus, WaiterState},
 };
 

@@ -25,7 +25,8 @@ fn a_file_that_was_made_without_mailboxes_has_none() {
 fn only_so_many_participants_have_mailboxes() {
     let place = Place::new();
     for (participants, mailboxes) in [(64, 17), (2, 3)] {
-        let asked = LockFile::options().participants(participants).mailboxes(mailboxes).open(place.lock_file());
+        let asked =
+            LockFile::options().participants(participants).mailboxes(mailboxes).open(place.lock_file());
         assert!(matches!(asked, Err(Error::InvalidArgument(_))), "{participants} {mailboxes}");
     }
     let file = LockFile::options().mailboxes(2).open(place.lock_file()).unwrap();
@@ -34,7 +35,9 @@ fn only_so_many_participants_have_mailboxes() {
     drop(mutex.lock_as(&other).unwrap());
     drop(mutex.lock().unwrap());
     elsewhere(|| match mutex.lock() {
-        Err(Error::Capacity { what, has: 2, wanted: 3, .. }) => assert_eq!(what, "participants with mailboxes"),
+        Err(Error::Capacity { what, has: 2, wanted: 3, .. }) => {
+            assert_eq!(what, "participants with mailboxes")
+        }
         other => panic!("{:?}", other.map(drop)),
     });
     // The others are not disturbed by it.

@@ -200,7 +200,8 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
     let of_others = match round.lock {
         Subject::Exclusive(Kind::Ring(_)) => [ON_MUTEXES_ONLY, BY_MESSAGES_ONLY].concat(),
         Subject::Exclusive(Kind::Messages(algorithm)) => {
-            let mut others = [ON_MUTEXES_ONLY.as_slice(), &ON_RINGS_ONLY, &BY_REGISTERS_ONLY, &[Step::Unbias]].concat();
+            let mut others =
+                [ON_MUTEXES_ONLY.as_slice(), &ON_RINGS_ONLY, &BY_REGISTERS_ONLY, &[Step::Unbias]].concat();
             if algorithm != MutexAlgorithm::RicartAgrawala {
                 others.extend(WITH_A_TOKEN);
             }

@@ -184,7 +184,12 @@ fn nobody_hangs_or_enters_twice_by_messages_whoever_is_killed_wherever() {
         round("queue by messages, workers = cores + 1", 1, Stops::Never, MutexAlgorithm::LamportQueue),
         round("queue by messages, workers = cores + 2, stops", 2, Stops::Short, MutexAlgorithm::LamportQueue),
         round("bakery by messages, workers = cores + 1", 1, Stops::Never, MutexAlgorithm::MessageBakery),
-        round("bakery by messages, workers = cores + 2, stops", 2, Stops::Short, MutexAlgorithm::MessageBakery),
+        round(
+            "bakery by messages, workers = cores + 2, stops",
+            2,
+            Stops::Short,
+            MutexAlgorithm::MessageBakery,
+        ),
     ];
     let rounds: Vec<&Round> = rounds.iter().filter(|round| round.name.contains(&only)).collect();
     let share = kills.div_ceil(rounds.len().max(1) as u64);
