@@ -103,6 +103,20 @@ pub enum Mutant {
     CountersLiteral,
     /// By messages: a token of more than two that was made anew judges at once, by what is remembered of its namesake.
     NoFirstRound,
+    /// By messages: a message is published without release order, so its words may come after it.
+    TornMessage,
+    /// By messages: a message is taken out without release order, so its words may be read after that.
+    TakesBeforeReading,
+    /// By messages: whoever waits makes a token anew, though the record says that another one has it, who lives.
+    TokenOnSuspicion,
+    /// By messages: who makes a lost token anew does not write its name into the record.
+    TokenMadeTwice,
+    /// By messages: who sends the token does not look whether the other one's life is over by then.
+    TokenSentToTheDead,
+    /// By messages: nobody is told that a life is over.
+    DeadAnswerAwaited,
+    /// By messages: the life of a dead participant is ended before its death is written down.
+    LifeBeforeNotice,
     /// Permits of a dead participant do not come back.
     PermitNeverReturned,
     /// What a dead participant held of a range lock or a keyed lock is not written down.
@@ -121,7 +135,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 52] = [
+    pub const ALL: [Mutant; 59] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -167,6 +181,13 @@ impl Mutant {
         Mutant::TokenStranded,
         Mutant::CountersLiteral,
         Mutant::NoFirstRound,
+        Mutant::TornMessage,
+        Mutant::TakesBeforeReading,
+        Mutant::TokenOnSuspicion,
+        Mutant::TokenMadeTwice,
+        Mutant::TokenSentToTheDead,
+        Mutant::DeadAnswerAwaited,
+        Mutant::LifeBeforeNotice,
         Mutant::PermitNeverReturned,
         Mutant::DeadPartNotRecorded,
         Mutant::ClaimAfterNumber,

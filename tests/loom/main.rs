@@ -35,6 +35,7 @@
 
 mod bias;
 mod home;
+mod mailbox;
 mod numbers;
 mod oracle;
 mod plan;

@@ -381,6 +381,51 @@ mod with_mutants {
         is_caught_on_ring(0, RingAlgorithm::Raynal, Mutant::JoinWithoutLock, None, TWO_INSIDE);
     }
 
+    /// By messages.
+    fn is_caught_by_messages(
+        algorithm: MutexAlgorithm,
+        mutant: Mutant,
+        mostly_at: Option<Step>,
+        may_show_as: &[Fault],
+    ) {
+        let lock = Subject::Exclusive(Kind::Messages(algorithm));
+        is_caught_among(cores() + 2, lock, mutant, mostly_at, may_show_as);
+    }
+
+    #[test]
+    fn a_token_that_is_made_anew_on_suspicion_is_caught() {
+        is_caught_by_messages(MutexAlgorithm::RicartAgrawala, Mutant::TokenOnSuspicion, None, TWO_INSIDE);
+    }
+
+    #[test]
+    fn a_lost_token_that_two_make_anew_is_caught() {
+        is_caught_by_messages(MutexAlgorithm::RicartAgrawala, Mutant::TokenMadeTwice, None, TWO_INSIDE);
+    }
+
+    #[test]
+    fn a_token_that_is_sent_to_a_dead_one_and_left_there_is_caught() {
+        let at = Some(Step::TokenMoves);
+        is_caught_by_messages(MutexAlgorithm::RicartAgrawala, Mutant::TokenSentToTheDead, at, &[Fault::Hang]);
+    }
+
+    #[test]
+    fn the_answer_of_a_dead_one_that_is_waited_for_is_caught() {
+        for algorithm in [MutexAlgorithm::LamportQueue, MutexAlgorithm::MessageBakery] {
+            is_caught_by_messages(algorithm, Mutant::DeadAnswerAwaited, None, &[Fault::Hang]);
+        }
+    }
+
+    #[test]
+    fn a_life_that_is_ended_before_the_owner_dead_notice_is_caught() {
+        let shows_as = [Fault::DoubleEntry, Fault::Torn];
+        is_caught_by_messages(
+            MutexAlgorithm::RicartAgrawala,
+            Mutant::LifeBeforeNotice,
+            Some(Step::LifeEnds),
+            &shows_as,
+        );
+    }
+
     /// Where participants hold it beside others.
     fn is_caught_among_claims(kind: claims::Kind, mutant: Mutant, may_show_as: &[Fault]) {
         is_caught_among(cores() + 1, Subject::Claims(kind), mutant, None, may_show_as);
