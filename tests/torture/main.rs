@@ -404,8 +404,12 @@ mod with_mutants {
 
     #[test]
     fn a_token_that_is_sent_to_a_dead_one_and_left_there_is_caught() {
-        let at = Some(Step::TokenMoves);
-        is_caught_by_messages(MutexAlgorithm::RicartAgrawala, Mutant::TokenSentToTheDead, at, &[Fault::Hang]);
+        is_caught_by_messages(
+            MutexAlgorithm::RicartAgrawala,
+            Mutant::TokenSentToTheDead,
+            None,
+            &[Fault::Hang],
+        );
     }
 
     #[test]
