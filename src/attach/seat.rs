@@ -143,7 +143,7 @@ where
         self.tell(Event::Join)?;
         if !A::HAS_TOKEN {
             // What numbers have been given the lock's word knows, whoever is there.
-            let floor = self.node.transport().place().number();
+            let floor = self.node.links().place().number();
             self.tell(Event::Recreate { floor })?;
         }
         Ok(())
@@ -164,12 +164,12 @@ where
             Standing::Waiting => 3,
             Standing::Inside => 4,
         };
-        let (mailboxes, me) = (self.node.transport(), self.node.machine().me());
+        let (mailboxes, me) = (self.node.links(), self.node.machine().me());
         mailboxes.place().mail().stations[me].standing.store(standing, Relaxed);
     }
 
     fn hint_to_others(&self) {
-        let (place, me) = (self.node.transport().place(), self.node.machine().me());
+        let (place, me) = (self.node.links().place(), self.node.machine().me());
         for (peer, station) in place.mail().stations.iter().enumerate() {
             if peer != me && station.attended.load(Relaxed) != 0 {
                 station.hints.fetch_add(1, Relaxed);
@@ -185,7 +185,7 @@ where
 
     /// How often it was told to ask again.
     fn hints(&self) -> u64 {
-        self.node.transport().place().mail().stations[self.node.machine().me()].hints.load(Relaxed)
+        self.node.links().place().mail().stations[self.node.machine().me()].hints.load(Relaxed)
     }
 }
 
@@ -210,7 +210,7 @@ where
     }
 
     fn has_news(&self) -> bool {
-        self.node.transport().has_news() || self.is_to_ask_again()
+        self.node.links().has_news() || self.is_to_ask_again()
     }
 
     fn is_held_up(&self) -> bool {
@@ -225,7 +225,7 @@ where
                 Standing::Idle if self.is_held_up() => return Ok(()),
                 Standing::Idle => self.tell(Event::Request)?,
                 Standing::Waiting if A::HAS_TOKEN => {
-                    let Some(floor) = self.node.transport().take_lost_token() else { return Ok(()) };
+                    let Some(floor) = self.node.links().take_lost_token() else { return Ok(()) };
                     self.tell(Event::Recreate { floor })?;
                 }
                 Standing::Waiting if self.is_to_ask_again() => {
@@ -265,6 +265,6 @@ where
     }
 
     fn is_overwritten(&self) -> bool {
-        self.is_refused || self.node.transport().is_overwritten()
+        self.is_refused || self.node.links().is_overwritten()
     }
 }

@@ -77,7 +77,7 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
     }
 
     /// The transport, to be looked at.
-    pub fn transport(&self) -> &T {
+    pub fn links(&self) -> &T {
         &self.transport
     }
 
