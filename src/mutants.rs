@@ -95,6 +95,8 @@ pub enum Mutant {
     NoAcknowledgement,
     /// By messages: whoever passes the token on sends it to the next two that ask for it.
     TokenTwice,
+    /// By messages: a token is taken whatever its number is, also one that was here before.
+    TokenTakenAgain,
     /// By messages: when somebody departs, what others have asked for is forgotten.
     RequestForgotten,
     /// By messages: one that has given up keeps the token when it comes.
@@ -135,7 +137,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 59] = [
+    pub const ALL: [Mutant; 60] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -177,6 +179,7 @@ impl Mutant {
         Mutant::DeadReaderIsOwnerDead,
         Mutant::NoAcknowledgement,
         Mutant::TokenTwice,
+        Mutant::TokenTakenAgain,
         Mutant::RequestForgotten,
         Mutant::TokenStranded,
         Mutant::CountersLiteral,

@@ -17,6 +17,7 @@
 //! - The rule in words says that P_i may enter when "the message in f[j]" is a request and the oldest: f[i] is meant, as
 //!   its program has it. That program in turn says "for all i != j" and compares f[i] with f[j], with i as the participant
 //!   whose program it is: j is what runs.
+//! - It does not say where clocks begin: here at 1, after the 0 of what everybody begins with.
 //! - It does not count messages. An entry costs n-1 requests, n-1 acknowledgements and n-1 releases: 3(n-1), the
 //!   literature's number.
 //! - It does not advance the clock after an acknowledgement, so two messages of one sender may have the same stamp. Here it

@@ -81,6 +81,12 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
         &self.transport
     }
 
+    /// The end of the transport: for its host, which waits on it, has it work, and passes failure notices to it. What the
+    /// machine sends and gets goes through the node alone.
+    pub fn transport(&mut self) -> &mut T {
+        &mut self.transport
+    }
+
     /// The fencing token of whoever is inside here.
     pub fn fencing_token(&self) -> Option<u64> {
         self.fencing_token
@@ -110,11 +116,16 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
         self.tell(Event::Release)
     }
 
-    /// Tells the machine anything that does not come from the transport.
+    /// Tells the machine anything that does not come from the transport. [`Event::Retry`] is left out while something is
+    /// unsent: to ask again would only make it more.
     ///
     /// # Errors
     /// As [`Machine::on`].
     pub fn tell(&mut self, event: Event<A::Message>) -> Result<(), Misuse> {
+        if matches!(event, Event::Retry) && !self.unsent.is_empty() {
+            self.flush();
+            return Ok(());
+        }
         for action in self.machine.on(event)? {
             match action {
                 Action::Send { to, message } => self.unsent.push_back((to, message)),

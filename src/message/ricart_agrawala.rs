@@ -334,6 +334,8 @@ impl Machine for RicartAgrawala {
             Event::Join => {
                 self.expect("a join", Standing::Absent)?;
                 self.members.forget();
+                // Whatever was sent in an earlier life has come, or never will.
+                self.sent.fill(0);
                 self.clock = self.clock.max(first_stamp(self.members.life));
                 self.members.expect(|_, _| true);
                 self.standing = Standing::Joining;

@@ -45,10 +45,13 @@ impl Channels {
 /// - *Whole.* A message comes as it was sent, or not at all: never torn, never of somebody else.
 /// - *Order.* With `in_order`, messages of one link come in the order in which they were sent. Nothing is said about two
 ///   links.
-/// - *Loss.* Without `loses`, what [`Self::send`] took comes, unless an end of the link dies or departs first. A
-///   connection that breaks and is made again between two that live has lost nothing: what was not delivered is sent
-///   again, or both ends are told that the other is down. `loses_tokens` allows the loss of tokens, and of nothing else: what a
-///   link loses that knows of its losses, or a participant that dies.
+/// - *Loss.* Without `loses`, what [`Self::send`] took comes, unless its sender dies first, or whoever it is for dies or departs.
+///   A connection that breaks and is made again between two that live has lost nothing: what was not delivered is sent
+///   again, or both ends are told that the other is down. Of what the dead have sent, the last may be lost, on each
+///   link by itself. `loses_tokens` allows the loss of tokens, and of nothing else: what a link loses that knows of its
+///   losses, or a participant that dies.
+/// - *Departure.* What was sent before [`Action::Departed`](super::Action::Departed) comes: the host keeps its links until then.
+///   The last that a participant of the mesh sends may be the token.
 /// - *Repetition.* Without `repeats`, a message comes once.
 /// - *Delay.* A message may take as long as it likes. No machine has a time limit; its host may have.
 /// - *Failure notice.* [`Notice::Down`] is said of a peer that is dead or has departed, and only when that is certain: a lock
@@ -57,6 +60,7 @@ impl Channels {
 ///   participant, and for each death.
 /// - *Reconnection.* A participant that returns has a larger life number, and joins. No message of an earlier life comes to
 ///   anybody after the first of the later one, and none that was sent to an earlier life comes to the later one.
+///   So nothing of a later life is taken before the notice about the earlier one.
 ///   To one who joins a [`Notice::Down`] comes about everybody who is not there.
 /// - *A death without a loss.* A participant that dies with its state stored, and whose links keep what is on its way, needs
 ///   no notice: it goes on where it was. To the others it was slow.

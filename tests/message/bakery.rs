@@ -41,6 +41,8 @@ fn three() {
     longer(|| {
         holds("three", machines(3), &BAKERY);
         holds("three, a death", machines(3), &Plan { deaths: 1, ..BAKERY });
+        let plan = Plan { departures: 1, departs: 1, returns: Some(Kept::Nothing), rulings: true, ..BAKERY };
+        holds("three, of which one comes and goes", machines(3), &plan);
     });
 }
 

@@ -81,3 +81,24 @@ fn the_bakery_sends_four_times_n_less_one_alone_and_more_the_longer_it_waits() {
         assert!(long > 2.0 * short, "{n}: {short} and {long} messages an entry");
     }
 }
+
+/// Half a poll until one asks, and then a delay for the answer; up to two more where who leaves is back in its doorway at
+/// once, and is asked again afterwards.
+#[test]
+fn the_bakery_hands_over_within_half_a_poll_and_one() {
+    for n in [2, 3] {
+        for poll in [2000, 6000] {
+            let delays = |habits: Habits| {
+                let counts = counted(n, habits, |n, me| Bakery::founding(n, me).unwrap());
+                counts.hand_over.0 as f64 / counts.hand_over.1 as f64 / 1000.0
+            };
+            let habits =
+                Habits { delay: 900..1100, retry: poll, entries: 100, section: 777, ..Habits::quiet() };
+            let half = poll as f64 / 2000.0;
+            let now_and_then = delays(Habits { section: 12_345, think: 20_000..40_000, ..habits.clone() });
+            let always = delays(habits);
+            assert!((now_and_then - half - 1.0).abs() < 1.0, "{n}, a poll each {poll}: {now_and_then}");
+            assert!(always > now_and_then && always < half + 4.0, "{n}, a poll each {poll}: {always}");
+        }
+    }
+}

@@ -40,6 +40,8 @@ fn three() {
     longer(|| {
         holds("three", machines(3), &QUIET);
         holds("three, a death", machines(3), &Plan { deaths: 1, ..QUIET });
+        let plan = Plan { departures: 1, departs: 1, returns: Some(Kept::Nothing), rulings: true, ..QUIET };
+        holds("three, of which one comes and goes", machines(3), &plan);
     });
 }
 

@@ -7,6 +7,7 @@ mod encoding;
 mod lamport;
 mod losses;
 mod mesh;
+mod node;
 mod ring;
 mod search;
 mod simulated;

@@ -31,6 +31,10 @@ fn two_come_and_go() {
         holds("two come and go", machines(2), &plan);
         let plan = Plan { requests: 2, deaths: 1, returns: Some(kept), rulings: true, ..MESH };
         holds("two, a death", machines(2), &plan);
+        // One that departed returns to one that has died meanwhile, and forgets what it sent to it.
+        let plan = Plan { requests: 1, departures: 1, ..plan };
+        holds("two come and go, a death", machines(2), &plan);
+        let plan = Plan { requests: 2, ..plan };
         longer(|| {
             let plan = Plan { losses: 1, repeats: 1, retries: true, deaths: 1, departures: 1, ..plan };
             holds("two come and go, a death, a loss, a repeat", machines(2), &plan);

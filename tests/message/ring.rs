@@ -61,7 +61,8 @@ fn come_and_go() {
         holds("two come and go", machines(2, 2), &plan);
         longer(|| {
             holds("two come and go, a token lost", machines(2, 2), &Plan { lost_tokens: 1, ..plan });
-            holds("three come and go", machines(3, 2), &Plan { departures: 1, ..plan });
+            holds("three, of which one comes and goes", machines(3, 2), &Plan { departs: 1, ..plan });
+            holds("three, of which two come and go", machines(3, 2), &Plan { departs: 2, ..plan });
         });
     }
 }

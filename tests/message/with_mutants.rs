@@ -51,6 +51,12 @@ fn a_token_sent_twice_is_caught() {
 }
 
 #[test]
+fn a_token_taken_again_is_caught() {
+    let plan = Plan { requests: 2, repeats: 1, ..MESH };
+    is_caught(Mutant::TokenTakenAgain, || mesh(2), &plan, "fencing token");
+}
+
+#[test]
 fn a_request_forgotten_when_somebody_departs_is_caught() {
     let plan = Plan { departures: 1, departs: 1, ..MESH };
     is_caught(Mutant::RequestForgotten, || mesh(3), &plan, "can never be served");

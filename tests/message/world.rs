@@ -151,6 +151,10 @@ impl<A: Subject> World<A> {
         self.places.len()
     }
 
+    fn is_dead(&self, who: u8) -> bool {
+        matches!(self.places[usize::from(who)], Place::Dead)
+    }
+
     fn machine(&self, me: usize) -> Option<&A> {
         match &self.places[me] {
             Place::There(machine) => Some(machine),
@@ -280,7 +284,9 @@ impl<A: Subject> World<A> {
                     steps.push(Step::Deliver(from, to, index));
                 }
                 let lost = if messages[at].token().is_some() { self.lost_tokens } else { self.losses };
-                if lost > 0 {
+                // Of what the dead have sent the last may be lost with them.
+                let dies_with_its_sender = self.is_dead(from) && (at + 1 == messages.len() || !plan.in_order);
+                if lost > 0 || dies_with_its_sender {
                     steps.push(Step::Lose(from, to, index));
                 }
                 if self.repeats > 0 {
@@ -318,7 +324,9 @@ impl<A: Subject> World<A> {
             }
             Step::Lose(from, to, at) => {
                 let message = self.links[link(from, to)].remove(at.into());
-                *(if message.token().is_some() { &mut self.lost_tokens } else { &mut self.losses }) -= 1;
+                if !self.is_dead(from) {
+                    *(if message.token().is_some() { &mut self.lost_tokens } else { &mut self.losses }) -= 1;
+                }
                 Done::default()
             }
             Step::Repeat(from, to, at) => {
