@@ -47,7 +47,9 @@ impl What {
             What::Ring => file.turn_ring(LOCK).map(Lock::Ring),
             What::Mutex(algorithm, patience) => {
                 let mut options = file.mutex_options();
-                patience.into_iter().for_each(|patience| drop(options.patience(patience)));
+                if let Some(patience) = patience {
+                    options.patience(patience);
+                }
                 options.algorithm(algorithm).open(LOCK).map(Lock::Mutex)
             }
         }
