@@ -174,7 +174,7 @@ mod registers;
 mod slots;
 #[cfg(not(any(loom, shuttle)))]
 mod transport;
-// Model checkers search the mailbox.
+// Its ring is pure, for model checkers.
 #[cfg(any(loom, shuttle))]
 pub mod transport;
 #[cfg(not(any(loom, shuttle)))]

@@ -105,10 +105,6 @@ pub enum Mutant {
     CountersLiteral,
     /// By messages: a token of more than two that was made anew judges at once, by what is remembered of its namesake.
     NoFirstRound,
-    /// By messages: a message is published without release order, so its words may come after it.
-    TornMessage,
-    /// By messages: a message is taken out without release order, so its words may be read after that.
-    TakesBeforeReading,
     /// By messages: whoever waits makes a token anew, though the record says that another one has it, who lives.
     TokenOnSuspicion,
     /// By messages: who makes a lost token anew does not write its name into the record.
@@ -137,7 +133,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 60] = [
+    pub const ALL: [Mutant; 58] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -184,8 +180,6 @@ impl Mutant {
         Mutant::TokenStranded,
         Mutant::CountersLiteral,
         Mutant::NoFirstRound,
-        Mutant::TornMessage,
-        Mutant::TakesBeforeReading,
         Mutant::TokenOnSuspicion,
         Mutant::TokenMadeTwice,
         Mutant::TokenSentToTheDead,

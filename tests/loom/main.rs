@@ -35,7 +35,6 @@
 
 mod bias;
 mod home;
-mod mailbox;
 mod numbers;
 mod oracle;
 mod plan;
