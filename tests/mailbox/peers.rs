@@ -2,6 +2,7 @@
 
 use crate::{ALL, lock, seen};
 use nix::sys::signal::Signal;
+use std::fs;
 use support::{
     NoHang, Place,
     puppet::{Puppet, Said},
@@ -12,6 +13,18 @@ use turnlock::{Error, MutexAlgorithm, status::*};
 fn token_of(said: Said) -> u64 {
     let Said::Taken(token, false) = said else { panic!("{said:?}") };
     token
+}
+
+/// Stops it, and waits until all of its threads stand.
+fn stop(puppet: &Puppet) {
+    puppet.0.signal(Signal::SIGSTOP);
+    until("all of its threads stand", || {
+        let tasks = fs::read_dir(format!("/proc/{}/task", puppet.0.pid())).unwrap();
+        tasks.into_iter().all(|task| {
+            let stat = fs::read_to_string(task.unwrap().path().join("stat")).unwrap_or_default();
+            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+        })
+    });
 }
 
 #[test]
@@ -138,7 +151,7 @@ fn a_stopped_member_that_must_answer_is_waited_for_and_never_taken_for_dead() {
         let mut stopped = Puppet::at(&place.lock_file(), "a");
         token_of(stopped.ask("lock"));
         assert_eq!(stopped.ask("unlock"), Said::Done);
-        stopped.0.signal(Signal::SIGSTOP);
+        stop(&stopped);
         // More often than a mailbox has room for.
         for _ in 0..20 {
             let told = mutex.lock_for(std::time::Duration::from_millis(1)).err().map(|error| error.code());
@@ -164,7 +177,7 @@ fn on_a_mesh_a_stopped_member_without_the_token_is_not_waited_for() {
         assert_eq!(puppet.ask("unlock"), Said::Done);
     }
     drop(mutex.lock().unwrap());
-    stopped.0.signal(Signal::SIGSTOP);
+    stop(&stopped);
     // Each time with a request to the stopped one too, which has room for 16.
     for _ in 0..7 {
         token_of(other.ask("lock"));

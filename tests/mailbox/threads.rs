@@ -20,25 +20,30 @@ fn service_threads() -> usize {
     names.filter(|name| name.trim() == "turnlock mail").count()
 }
 
+/// A thread takes its name when it first runs.
+fn until_there_are(threads: usize) {
+    until("there are as many service threads as there should be", || service_threads() == threads);
+}
+
 /// Words: the lock file. Alone in its process, so that it counts its own threads only.
 pub fn forks_as_a_member(words: &[String]) {
     let file = LockFile::open(&words[0]).unwrap();
     let mutex = file.mutex("a").unwrap();
-    assert_eq!(service_threads(), 0, "nobody has entered yet");
+    until_there_are(0);
     let guard = mutex.lock().unwrap();
-    assert_eq!(service_threads(), 1);
+    until_there_are(1);
     let participant = file.participant().unwrap();
     assert!(matches!(mutex.try_lock_as(&participant), Err(Error::WouldBlock)));
-    assert_eq!(service_threads(), 2);
+    until_there_are(2);
     drop(participant);
-    assert_eq!(service_threads(), 1);
+    until_there_are(1);
     // SAFETY: the service thread holds nothing that the child touches: attachments of the parent are not the child's.
     match unsafe { fork() }.unwrap() {
         ForkResult::Child => {
-            assert_eq!(service_threads(), 0);
+            until_there_are(0);
             assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
             assert!(matches!(guard.unlock(), Err(Error::NotOwner)));
-            assert_eq!(service_threads(), 1);
+            until_there_are(1);
             say("forked");
             let guard = mutex.lock().unwrap();
             assert!(!guard.acquired().previous_owner_died);
@@ -56,7 +61,7 @@ pub fn forks_as_a_member(words: &[String]) {
         }
     }
     drop((mutex, file));
-    until("it has no thread more than it began with", || service_threads() == 0);
+    until_there_are(0);
     say("done");
 }
 
