@@ -785,7 +785,7 @@ typedef struct turnlock_participant_info {
 /**
  * `turnlock_mutex_options.algorithm`: Lamport's queue by messages, in a file with mailboxes. A participant that takes it has a
  * thread from then on that answers messages. A try gives up at once if somebody is inside, and else waits for the answers of
- * the others, at most 250 milliseconds; so does a limit that is shorter.
+ * the others, at most a second; so does a limit that is shorter.
  */
 #define TURNLOCK_ALGORITHM_LAMPORT_QUEUE 5
 

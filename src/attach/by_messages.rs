@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// A free lock by messages is had once the others have answered, and a call that has little time or none may wait for that;
 /// but not for one that is inside.
-const ANSWERS: Duration = Duration::from_millis(250);
+const ANSWERS: Duration = Duration::from_secs(1);
 
 /// Waits for the turn as long as `limit` says. Returns the fencing token that came with it, if one travels with it.
 ///

@@ -29,7 +29,7 @@ impl OpaqueLock for turnlock_mutex {
 pub const TURNLOCK_ALGORITHM_BAKERY: u32 = 1;
 /// `turnlock_mutex_options.algorithm`: Lamport's queue by messages, in a file with mailboxes. A participant that takes it has a
 /// thread from then on that answers messages. A try gives up at once if somebody is inside, and else waits for the answers of
-/// the others, at most 250 milliseconds; so does a limit that is shorter.
+/// the others, at most a second; so does a limit that is shorter.
 pub const TURNLOCK_ALGORITHM_LAMPORT_QUEUE: u32 = 5;
 /// `turnlock_mutex_options.algorithm`: a token on a mesh, by messages (Ricart and Agrawala, Suzuki and Kasami), likewise.
 pub const TURNLOCK_ALGORITHM_RICART_AGRAWALA: u32 = 6;

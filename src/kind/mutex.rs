@@ -67,7 +67,7 @@ pub const DEFAULT_PATIENCE: Duration = Duration::from_millis(1);
 /// that have mailboxes can take such a lock: others get [`Error::Capacity`]. Each attachment that has taken one has a thread
 /// that answers messages, from its first entry until it is detached. A stopped process answers nothing, so others wait
 /// for it where the algorithm does; `docs/messages.md` says which. [`Mutex::try_lock`] gives up at once if somebody is inside,
-/// and else waits for the answers of the others, at most 250 milliseconds; so does a limit that is shorter than that.
+/// and else waits for the answers of the others, at most a second; so does a limit that is shorter than that.
 /// Patience means nothing to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

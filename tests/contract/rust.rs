@@ -196,6 +196,8 @@ impl<M: Make> Way for BakeryByThreads<M> {
     type Party = ThreadAtMutex<M>;
     type ByThreads = Self;
     const ROUNDS: u64 = M::ROUNDS;
+    // A token goes round from its holder.
+    const AS_SHOWN: bool = !matches!(M::ALGORITHM, Some(MutexAlgorithm::RicartAgrawala));
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         let mut options = options_of::<M>(participants, locks);
@@ -275,6 +277,8 @@ impl<M: Make> Way for BakeryByParticipants<M> {
     type Party = ParticipantAtMutex<M>;
     type ByThreads = BakeryByThreads<M>;
     const ROUNDS: u64 = M::ROUNDS;
+    // A token goes round from its holder.
+    const AS_SHOWN: bool = !matches!(M::ALGORITHM, Some(MutexAlgorithm::RicartAgrawala));
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         let file = options_of::<M>(participants, locks).open(path).map_err(code)?;
