@@ -359,9 +359,10 @@ typedef struct turnlock_file_options {
    */
   uint32_t flags;
   /**
-   * 0.
+   * How many participants, those in the lowest slots, can take locks by messages (TURNLOCK_ALGORITHM_RICART_AGRAWALA and
+   * others), at most 16; 0 = none. A file that exists must have mailboxes for at least as many as a number given here.
    */
-  uint32_t reserved;
+  uint32_t mailboxes;
   /**
    * What this process calls itself in `turnlock status` and in the owner-dead notice, up to 63 bytes of UTF-8;
    * NULL = the program's name.
@@ -782,6 +783,23 @@ typedef struct turnlock_participant_info {
 #define TURNLOCK_ALGORITHM_BAKERY 1
 
 /**
+ * `turnlock_mutex_options.algorithm`: Lamport's queue by messages, in a file with mailboxes. A participant that takes it has a
+ * thread from then on that answers messages. A try gives up at once if somebody is inside, and else waits for the answers of
+ * the others, at most a second; so does a limit that is shorter.
+ */
+#define TURNLOCK_ALGORITHM_LAMPORT_QUEUE 5
+
+/**
+ * `turnlock_mutex_options.algorithm`: a token on a mesh, by messages (Ricart and Agrawala, Suzuki and Kasami), likewise.
+ */
+#define TURNLOCK_ALGORITHM_RICART_AGRAWALA 6
+
+/**
+ * `turnlock_mutex_options.algorithm`: Lamport's bakery by messages, likewise.
+ */
+#define TURNLOCK_ALGORITHM_MESSAGE_BAKERY 8
+
+/**
  * `turnlock_mutex_options.flags`: do not create the lock.
  */
 #define TURNLOCK_MUTEX_MUST_EXIST 1
@@ -821,7 +839,7 @@ typedef struct turnlock_mutex_options {
    */
   size_t size;
   /**
-   * TURNLOCK_ALGORITHM_...; 0 = TURNLOCK_ALGORITHM_BAKERY.
+   * TURNLOCK_ALGORITHM_...: which it must be. 0 = whichever it is, and TURNLOCK_ALGORITHM_BAKERY if it is created now.
    */
   uint32_t algorithm;
   /**

@@ -173,6 +173,11 @@ mod registers;
 #[cfg(not(any(loom, shuttle)))]
 mod slots;
 #[cfg(not(any(loom, shuttle)))]
+mod transport;
+// Its ring is pure, for model checkers.
+#[cfg(any(loom, shuttle))]
+pub mod transport;
+#[cfg(not(any(loom, shuttle)))]
 mod wait;
 
 #[cfg(all(feature = "memory-reserve", not(any(loom, shuttle))))]

@@ -105,6 +105,16 @@ pub enum Mutant {
     CountersLiteral,
     /// By messages: a token of more than two that was made anew judges at once, by what is remembered of its namesake.
     NoFirstRound,
+    /// By messages: whoever waits makes a token anew, though the record says that another one has it, who lives.
+    TokenOnSuspicion,
+    /// By messages: who makes a lost token anew does not write its name into the record.
+    TokenMadeTwice,
+    /// By messages: who sends the token does not look whether the other one's life is over by then.
+    TokenSentToTheDead,
+    /// By messages: nobody is told that a life is over.
+    DeadAnswerAwaited,
+    /// By messages: the life of a dead participant is ended before its death is written down.
+    LifeBeforeNotice,
     /// Permits of a dead participant do not come back.
     PermitNeverReturned,
     /// What a dead participant held of a range lock or a keyed lock is not written down.
@@ -133,7 +143,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 58] = [
+    pub const ALL: [Mutant; 63] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -180,6 +190,11 @@ impl Mutant {
         Mutant::TokenStranded,
         Mutant::CountersLiteral,
         Mutant::NoFirstRound,
+        Mutant::TokenOnSuspicion,
+        Mutant::TokenMadeTwice,
+        Mutant::TokenSentToTheDead,
+        Mutant::DeadAnswerAwaited,
+        Mutant::LifeBeforeNotice,
         Mutant::PermitNeverReturned,
         Mutant::DeadPartNotRecorded,
         Mutant::ClaimAfterNumber,

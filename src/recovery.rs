@@ -6,11 +6,15 @@
 use crate::acquire::{liveness, site::Lock};
 use crate::algorithm::ownership::TOKEN_LIMIT;
 use crate::error::Result;
-use crate::layout::{Fences, LockView, SlotState, View};
+use crate::layout::{Algorithm, Fences, LockView, MailView, SlotState, View};
 use crate::os::{liveness_lock::Probe, process};
-use crate::registers::FileLock;
+use crate::registers::{FileLock, call_participant};
 use crate::slots;
-use crate::sync::Ordering::{Relaxed, Release};
+use crate::sync::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use crate::transport::end_life;
 
 /// Clears what `slot` left in every lock, so that it blocks nobody and the next holder of what it held gets the
 /// owner-dead notice.
@@ -18,6 +22,44 @@ use crate::sync::Ordering::{Relaxed, Release};
 pub fn recover(view: View, slot: usize) {
     for region in view.regions_in_use() {
         liveness::clear(&FileLock::of_any_kind(view, region), slot);
+        // After it: who sees that the life is over has the owner-dead notice.
+        if let Some(mail) = mail_of(view, region).filter(|mail| slot < mail.stations.len()) {
+            end_life(&mail, slot, |peer| call_participant(view, region, peer));
+        }
+    }
+}
+
+/// The mail area of the lock in `region`, if its participants send messages; or of the one that was there last.
+pub fn mail_of(view: View<'_>, region: usize) -> Option<MailView<'_>> {
+    let entry = &view.directory()[region.checked_sub(1)?];
+    let algorithm = Algorithm::of(entry.algorithm.load(Relaxed));
+    let has_mail = view.geometry().mail_participants() > 0;
+    (has_mail && algorithm.is_some_and(Algorithm::is_by_messages)).then(|| view.mail(region))
+}
+
+/// Returns whether somebody takes part in the lock by messages that is in `region`, or was there last.
+pub fn has_members(view: View, region: usize) -> bool {
+    mail_of(view, region)
+        .is_some_and(|mail| mail.stations.iter().any(|station| station.life.load(Acquire) % 2 == 1))
+}
+
+/// Empties the mailboxes of a lock, as if it was new; lives are counted on. For a caller beside whom nobody takes part in it.
+pub fn clear_mail(mail: &MailView) {
+    let clear = |word: &AtomicU64| {
+        if word.load(Relaxed) != 0 {
+            word.store(0, Relaxed);
+        }
+    };
+    clear(&mail.words.token_at);
+    for station in mail.stations {
+        station.life.store(station.life.load(Relaxed) & !1, Relaxed);
+        [&station.sends_to, &station.sends_at, &station.sent].into_iter().for_each(clear);
+        station.attended.store(0, Relaxed);
+        station.standing.store(0, Relaxed);
+    }
+    for mailbox in mail.mailboxes {
+        // What is in the entries means nothing then.
+        [&mailbox.tail.count, &mailbox.head.count].into_iter().for_each(clear);
     }
 }
 
@@ -51,6 +93,9 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
         // Of every slot, whatever the slot table says: the disk may have kept the one and not the other.
         for slot in (0..lock.cells.len()).filter(|slot| has_left_something(&lock, *slot)) {
             liveness::clear(&FileLock::of_any_kind(view, region), slot);
+        }
+        if let Some(mail) = mail_of(view, region) {
+            clear_mail(&mail);
         }
         let token = &lock.words.token;
         token.store(token_after_boot(token.load(Relaxed), token_floor(realtime_ns)), Relaxed);

@@ -75,11 +75,23 @@ pub enum Step {
     PassedOver,
     /// Others passed over us: about to leave the queue, to stand in it again.
     Evicted,
+    /// A message is written into a mailbox, and not yet published.
+    Put,
+    /// A message is read, and not yet taken out of its mailbox.
+    Take,
+    /// The record says that the token is another one's; it is not yet in the mailbox.
+    TokenMoves,
+    /// The token is in the mailbox; not yet looked whether the other one's life goes on.
+    TokenSent,
+    /// The record says that the lost token is ours; not yet made anew.
+    TokenMade,
+    /// A life is over; what it had of the token is not yet seen to.
+    LifeEnds,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Step; 34] = [
+    pub const ALL: [Step; 40] = [
         Step::Attach,
         Step::Doorway,
         Step::Wait,
@@ -114,6 +126,12 @@ impl Step {
         Step::Evict,
         Step::PassedOver,
         Step::Evicted,
+        Step::Put,
+        Step::Take,
+        Step::TokenMoves,
+        Step::TokenSent,
+        Step::TokenMade,
+        Step::LifeEnds,
     ];
 }
 

@@ -29,7 +29,7 @@ pub struct LockConfig {
     pub discipline: Discipline,
 }
 
-/// What orders those who want a lock: a queue or a rotation. What it does stands in [`super::discipline`].
+/// What orders those who want a lock: a queue, a rotation, or messages. What it does stands in [`super::discipline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// First come first served among claims that conflict: the bakery's queue, with a bias.
@@ -41,6 +41,8 @@ pub enum Discipline {
         /// What the participant wants of it.
         membership: Membership,
     },
+    /// By messages: a machine of `crate::message`, at the site.
+    Messages,
 }
 
 /// What an unfinished acquisition waits for.

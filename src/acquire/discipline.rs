@@ -1,9 +1,9 @@
-//! The disciplines: what the operations ask, and the queue and the rings answer.
+//! The disciplines: what the operations ask, and the queue, the rings and the messages answer.
 
 use super::{
     attempt::{Attempt, Discipline},
     local::{Holding, Idle},
-    queue, retained, rotation,
+    messages, queue, retained, rotation,
     site::{Limit, Site},
 };
 use crate::error::Result;
@@ -16,6 +16,7 @@ impl Discipline {
         match self {
             Discipline::Queue => queue::enter(attempt, limit, idle),
             Discipline::Ring { rule, membership } => rotation::enter(attempt, rule, membership, limit),
+            Discipline::Messages => messages::enter(attempt, limit),
         }
     }
 
@@ -25,14 +26,22 @@ impl Discipline {
         match self {
             Discipline::Queue => queue::leave(attempt),
             Discipline::Ring { rule, membership } => rotation::leave(attempt, rule, membership),
+            Discipline::Messages => messages::leave(attempt),
         }
     }
 
     /// Mends what it keeps of the order, before a lock that is closed for everyone is opened again.
     pub fn renew<S: Site>(self, attempt: &Attempt<S>, limit: Limit) -> Result<()> {
         match self {
-            Discipline::Queue => Ok(()),
+            Discipline::Queue | Discipline::Messages => Ok(()),
             Discipline::Ring { rule, .. } => rotation::renew(attempt, rule, limit),
+        }
+    }
+
+    /// A dying holder has been cleared from the lock's words; lets the next one have what else it had.
+    pub fn abandon<S: Site>(self, attempt: &Attempt<S>) {
+        if self == Discipline::Messages {
+            attempt.site.leave_by_messages();
         }
     }
 
@@ -40,7 +49,7 @@ impl Discipline {
     pub fn depart<S: Site>(self, attempt: &Attempt<S>, idle: Idle) {
         match self {
             Discipline::Queue if idle == Idle::Place => retained::give_up(attempt),
-            Discipline::Queue => {}
+            Discipline::Queue | Discipline::Messages => {}
             Discipline::Ring { rule, .. } => rotation::depart(attempt, rule),
         }
     }

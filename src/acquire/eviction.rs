@@ -73,7 +73,8 @@ pub fn pass_over<S: Site>(
         return if ahead > 0 { reap_insiders(attempt, waiter).map(drop) } else { Ok(()) };
     };
     let is_kept = match attempt.config.discipline {
-        Discipline::Queue => is_kept_waiting(lock, first, Some(me)),
+        // The queue of a lock by messages is for who removes it.
+        Discipline::Queue | Discipline::Messages => is_kept_waiting(lock, first, Some(me)),
         Discipline::Ring { .. } => is_another_reconfiguring(lock),
     };
     if is_kept {

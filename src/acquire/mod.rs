@@ -9,6 +9,7 @@ pub mod discipline;
 pub mod eviction;
 pub mod liveness;
 pub mod local;
+pub mod messages;
 pub mod operations;
 pub mod queue;
 pub mod readers;

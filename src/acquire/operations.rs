@@ -112,6 +112,7 @@ impl<S: Site> Attempt<S> {
     pub fn abandon(&self, token: Option<u64>) -> Result<()> {
         self.begin_unlock(token)?;
         liveness::clear(self.site.lock(), self.site.me());
+        self.config.discipline.abandon(self);
         self.site.local().record(None);
         Ok(())
     }

@@ -162,6 +162,18 @@ pub trait Site: Copy {
     fn is_stopped(&self, slot: usize) -> bool;
     /// Lets about a millisecond pass.
     fn pause(&self);
+
+    /// Enters by the participant's machine in [`crate::message`], waiting as long as `limit` says. Returns the fencing token
+    /// that came with a token of the algorithm, if it has one.
+    ///
+    /// # Errors
+    /// [`Error::WouldBlock`], [`Error::TimedOut`], [`Error::Cancelled`], [`Error::Interrupted`]; what the site's checks give.
+    fn enter_by_messages(&self, _limit: Limit) -> Result<Option<u64>> {
+        Err(Error::Internal("this site has no mailboxes".into()))
+    }
+
+    /// Leaves by the machine that entered.
+    fn leave_by_messages(&self) {}
 }
 
 /// One wait, from the first look to the turn.

@@ -84,6 +84,24 @@ impl Ownership<'_> {
         Some(token)
     }
 
+    /// The critical section begins of one that got its fencing token by another way than the lock's word, which it is written
+    /// into.
+    ///
+    /// `None` if it is not larger than the last one; nothing was written then.
+    pub fn enter_with(&self, held: &AtomicU64, token: u64) -> Option<u64> {
+        // Relaxed, as in `enter`. An entry has a larger number than the hop before it.
+        if token <= self.token.load(Relaxed) || token >= TOKEN_LIMIT {
+            return None;
+        }
+        self.token.store(token, Relaxed);
+        trace::at(Step::Token);
+        // Release, as in `enter`.
+        held.store(token, Release);
+        compiler_fence(SeqCst);
+        trace::at(Step::Held);
+        Some(token)
+    }
+
     /// The section of a reader begins, beside others: writes it down with the fencing token of the last writer.
     ///
     /// `None` if the token word holds a value that nobody reached; nothing was written then.

@@ -39,6 +39,11 @@ impl Allocation<'_> {
         self.allocate(&[geometry.bytes_of_entries(entry..entry + 1), geometry.bytes_of_region(entry + 1)])
     }
 
+    /// The mail area of the lock in the directory entry `entry` may be touched from here on, likewise.
+    pub fn allocate_mail(&self, entry: usize) -> Result<()> {
+        self.allocate(&[self.geometry().bytes_of_mail(entry + 1)])
+    }
+
     /// Everybody looks at the directory entry `entry` and its lock region from here on. Under the directory's lock.
     pub fn count_lock_in(&self, entry: usize) {
         if self.view.locks_bound() <= entry {

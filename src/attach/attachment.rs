@@ -3,6 +3,7 @@
 use super::{
     calls::{Call, Calls, ThisThread},
     open_file::OpenFile,
+    post::{Membership, Post},
 };
 use crate::acquire::{local::LocalState, recursion::Recursion};
 use crate::algorithm::bias::Mark;
@@ -44,6 +45,8 @@ pub struct Attachment {
     detached: AtomicBool,
     /// Who is in a call on it, for participants that threads share.
     pub(super) calls: Calls,
+    /// Its part in locks by messages.
+    post: Post,
     liveness_lock: ForkGuarded<Option<LivenessLock>>,
     /// For each lock region, the word of a [`LocalState`], and one for what else is known of it: the word of a [`Recursion`], or
     /// how the lock is claimed.
@@ -189,6 +192,7 @@ impl Attachment {
             process: process_mark(),
             detached: AtomicBool::new(false),
             calls: Calls::new(!options.of_thread && !fenced),
+            post: Post::default(),
             liveness_lock: ForkGuarded::new(Some(liveness_lock)),
             local,
             fast_path,
@@ -215,6 +219,7 @@ impl Attachment {
         if !self.is_ours() || self.detached.swap(true, Release) {
             return;
         }
+        self.post.stop();
         recovery::recover(self.file.view(), self.slot);
         trace::at(Step::Detach);
         slots::vacate(self.file.view(), self.slot);
@@ -299,6 +304,17 @@ impl Attachment {
     pub fn begin_leaving(&self, region: usize) -> Result<()> {
         self.check()?;
         self.calls.begin_leaving(ThisThread, region)
+    }
+
+    /// Its part in the lock by messages in `region`, whose name has this generation; begun now if it has none there. Errors as
+    /// [`Post::membership`].
+    pub fn membership(&self, region: usize, generation: u64) -> Result<Arc<Membership>> {
+        self.post.membership(&self.file, self.slot, (region, generation))
+    }
+
+    /// Its part in the lock by messages in `region`, if it has one.
+    pub fn known_membership(&self, region: usize) -> Option<Arc<Membership>> {
+        self.post.known(region)
     }
 
     /// Ends a wait of this participant, the present one or else the next.

@@ -3,6 +3,7 @@
 pub mod allocation;
 pub mod attachment;
 mod barrier;
+mod by_messages;
 pub mod calls;
 pub mod fast_path;
 pub mod fast_place;
@@ -10,6 +11,8 @@ pub mod file_handle;
 pub mod names;
 pub mod new_file;
 pub mod open_file;
+mod post;
+mod seat;
 pub mod site;
 pub mod thread;
 pub mod upkeep;

@@ -384,11 +384,13 @@ impl OpenFile {
     }
 
     /// Checks that the file has the capacities that were asked for. One of 0 was not asked for.
-    pub fn check_capacity(&self, participants: u32, locks: u32) -> Result<()> {
+    pub fn check_capacity(&self, participants: u32, locks: u32, mailboxes: u32) -> Result<()> {
         let geometry = self.geometry();
-        for (what, has, wanted) in
-            [("participants", geometry.participants(), participants), ("locks", geometry.locks(), locks)]
-        {
+        for (what, has, wanted) in [
+            ("participants", geometry.participants(), participants),
+            ("locks", geometry.locks(), locks),
+            ("participants with mailboxes", geometry.mail_participants(), mailboxes),
+        ] {
             if wanted > has {
                 return Err(Error::Capacity { path: self.reopen.path(), what, has, wanted });
             }

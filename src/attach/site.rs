@@ -1,6 +1,6 @@
 //! The mapped file as the site of an acquisition: one attached participant at one lock, its waits and liveness checks.
 
-use super::{attachment::Attachment, open_file::NO_MEMBARRIER};
+use super::{attachment::Attachment, by_messages, open_file::NO_MEMBARRIER, post::Membership};
 use crate::acquire::{
     eviction,
     local::LocalState,
@@ -23,7 +23,7 @@ use crate::recovery;
 use crate::registers::{Exclusively, FileClaims, FileLock};
 use crate::sync::{Ordering::Relaxed, prefetch_for_writing};
 use crate::wait::{self, Cancel, Interrupt, Stop};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// An attached participant at one lock of its file.
 #[derive(Clone, Copy)]
@@ -47,6 +47,11 @@ impl<'a, F: FileClaims> FileSite<'a, F> {
     ) -> Self {
         let lock = FileLock::claimed(attachment.file.view(), region, claims);
         Self { attachment, lock, generation, interrupt }
+    }
+
+    /// The participant's part in the lock, which is one by messages.
+    fn membership(&self) -> Result<Arc<Membership>> {
+        self.attachment.membership(self.lock.region, self.generation)
     }
 
     /// The participant.
@@ -209,6 +214,17 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
 
     fn pause(&self) {
         std::thread::sleep(Duration::from_millis(1));
+    }
+
+    fn enter_by_messages(&self, limit: Limit) -> Result<Option<u64>> {
+        let membership = self.membership()?;
+        by_messages::enter(self, &self.attachment.file, &membership, limit)
+    }
+
+    fn leave_by_messages(&self) {
+        if let Some(membership) = self.attachment.known_membership(self.lock.region) {
+            membership.with_seat(|seat| seat.give_up());
+        }
     }
 }
 

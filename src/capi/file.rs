@@ -46,8 +46,9 @@ pub struct turnlock_file_options {
     pub group: u32,
     /// TURNLOCK_FILE_... or'ed together.
     pub flags: u32,
-    /// 0.
-    pub reserved: u32,
+    /// How many participants, those in the lowest slots, can take locks by messages (TURNLOCK_ALGORITHM_RICART_AGRAWALA and
+    /// others), at most 16; 0 = none. A file that exists must have mailboxes for at least as many as a number given here.
+    pub mailboxes: u32,
     /// What this process calls itself in `turnlock status` and in the owner-dead notice, up to 63 bytes of UTF-8;
     /// NULL = the program's name.
     pub label: *const c_char,
@@ -144,11 +145,11 @@ unsafe fn open(
         return Err(invalid("the place for the file handle is NULL"));
     }
     const FLAGS: u32 = TURNLOCK_FILE_GROUP | TURNLOCK_FILE_MUST_EXIST | TURNLOCK_FILE_FULL_FENCES;
-    if given.flags & !FLAGS != 0 || given.reserved != 0 {
+    if given.flags & !FLAGS != 0 {
         return Err(invalid("a flag is set that this version of turnlock does not know"));
     }
     let mut wanted = LockFile::options();
-    wanted.participants(given.participants).locks(given.locks);
+    wanted.participants(given.participants).locks(given.locks).mailboxes(given.mailboxes);
     wanted.must_exist(given.flags & TURNLOCK_FILE_MUST_EXIST != 0);
     wanted.full_fences(given.flags & TURNLOCK_FILE_FULL_FENCES != 0);
     if let Some(is_to_end) = given.is_wait_to_end {

@@ -11,7 +11,7 @@ use super::{
 use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
 use crate::error::status::TURNLOCK_OK;
-use crate::kind::{DEFAULT_PATIENCE, DeathPolicy, MutexKind};
+use crate::kind::{DEFAULT_PATIENCE, DeathPolicy, MutexAlgorithm, MutexKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
 /// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
@@ -27,6 +27,14 @@ impl OpaqueLock for turnlock_mutex {
 
 /// `turnlock_mutex_options.algorithm`: Lamport's bakery, first come first served.
 pub const TURNLOCK_ALGORITHM_BAKERY: u32 = 1;
+/// `turnlock_mutex_options.algorithm`: Lamport's queue by messages, in a file with mailboxes. A participant that takes it has a
+/// thread from then on that answers messages. A try gives up at once if somebody is inside, and else waits for the answers of
+/// the others, at most a second; so does a limit that is shorter.
+pub const TURNLOCK_ALGORITHM_LAMPORT_QUEUE: u32 = 5;
+/// `turnlock_mutex_options.algorithm`: a token on a mesh, by messages (Ricart and Agrawala, Suzuki and Kasami), likewise.
+pub const TURNLOCK_ALGORITHM_RICART_AGRAWALA: u32 = 6;
+/// `turnlock_mutex_options.algorithm`: Lamport's bakery by messages, likewise.
+pub const TURNLOCK_ALGORITHM_MESSAGE_BAKERY: u32 = 8;
 /// `turnlock_mutex_options.flags`: do not create the lock.
 pub const TURNLOCK_MUTEX_MUST_EXIST: u32 = 1;
 /// `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the
@@ -55,7 +63,7 @@ const KNOWN_FLAGS: u32 = TURNLOCK_MUTEX_MUST_EXIST
 pub struct turnlock_mutex_options {
     /// `sizeof(struct turnlock_mutex_options)`.
     pub size: usize,
-    /// TURNLOCK_ALGORITHM_...; 0 = TURNLOCK_ALGORITHM_BAKERY.
+    /// TURNLOCK_ALGORITHM_...: which it must be. 0 = whichever it is, and TURNLOCK_ALGORITHM_BAKERY if it is created now.
     pub algorithm: u32,
     /// TURNLOCK_MUTEX_... or'ed together.
     pub flags: u32,
@@ -85,7 +93,14 @@ pub unsafe extern "C" fn turnlock_mutex_open(
         let (file, name) = unsafe { (lock_file(file)?, self::name(name)?) };
         // SAFETY: the caller's promise.
         let given = unsafe { self::options(options, offset_of!(turnlock_mutex_options, patience_ns)) }?;
-        if !matches!(given.algorithm, 0 | TURNLOCK_ALGORITHM_BAKERY) || given.flags & !KNOWN_FLAGS != 0 {
+        let algorithm = match given.algorithm {
+            TURNLOCK_ALGORITHM_BAKERY => Some(MutexAlgorithm::Bakery),
+            TURNLOCK_ALGORITHM_LAMPORT_QUEUE => Some(MutexAlgorithm::LamportQueue),
+            TURNLOCK_ALGORITHM_RICART_AGRAWALA => Some(MutexAlgorithm::RicartAgrawala),
+            TURNLOCK_ALGORITHM_MESSAGE_BAKERY => Some(MutexAlgorithm::MessageBakery),
+            _ => None,
+        };
+        if (algorithm.is_none() && given.algorithm != 0) || given.flags & !KNOWN_FLAGS != 0 {
             return Err(invalid(
                 "the algorithm or a flag is one that this version of turnlock does not know",
             ));
@@ -98,6 +113,9 @@ pub unsafe extern "C" fn turnlock_mutex_open(
         let must_exist = given.flags & TURNLOCK_MUTEX_MUST_EXIST != 0;
         let mut options = file.mutex_options();
         options.patience(patience).must_exist(must_exist);
+        if let Some(algorithm) = algorithm {
+            options.algorithm(algorithm);
+        }
         options.recursive(given.flags & TURNLOCK_MUTEX_RECURSIVE != 0);
         if given.flags & TURNLOCK_MUTEX_RELEASE_ON_DEATH != 0 {
             options.death_policy(DeathPolicy::Release);

@@ -125,7 +125,10 @@ impl Acquisition<'_> {
     /// Opens the file and what is needed in it. [`Error::Replaced`] if the path names another one by then.
     fn open(&self, wanted: &Wanted) -> turnlock::Result<Opened> {
         let label = self.asked.label.as_ref().unwrap_or(&self.label);
-        let mut options = self.asked.creation.options();
+        // One that is there has the mailboxes that it has.
+        let is_new = self.asked.is_by_messages() && identity(self.file).is_none();
+        let creation = &self.asked.creation;
+        let mut options = if is_new { creation.with_mailboxes().options() } else { creation.options() };
         let file = file::open(options.label(label), self.file)?;
         let path = file::path(&file, self.file);
         let before = identity(&path);

@@ -36,8 +36,8 @@ pub struct Asked {
     /// is, for whoever does not care which algorithm; Raynal's if it is created now
     #[arg(long, conflicts_with_all = ["algorithm", "shared", "exclusive", "permits", "range", "key"])]
     turn: bool,
-    /// What the lock must be, and is to be if it is created now: a mutex (bakery), or a ring. If not said, whatever it is,
-    /// and bakery if it is created now
+    /// What the lock must be, and is to be if it is created now: a mutex (bakery), a ring, whose turn goes round, or a mutex by
+    /// messages, in a file with --mailboxes. If not said, whatever it is, and bakery if it is created now
     #[arg(long, value_enum, value_name = "NAME")]
     algorithm: Option<Algorithm>,
     /// With --algorithm sum: from one slot to the next in the order of turns; coprime to the file's participant slots
@@ -114,7 +114,11 @@ impl Asked {
     /// Whether what was said goes together. If not, what does not.
     pub fn check(&self) -> Result<(), String> {
         self.parts.wanted()?;
-        let is_ring = self.turn || !matches!(self.algorithm, None | Some(Algorithm::Bakery));
+        let by_messages = self.is_by_messages();
+        if by_messages && self.patience.is_some() {
+            return Err("--patience is not for locks by messages: leave it out".into());
+        }
+        let is_ring = self.turn || !(by_messages || matches!(self.algorithm, None | Some(Algorithm::Bakery)));
         if is_ring && self.patience.is_some() {
             return Err("--patience is not for rings; on a ring nobody overtakes, so leave it out".into());
         }
@@ -122,6 +126,11 @@ impl Asked {
             return Err("--standing is for rings: say --turn too, or which ring by --algorithm".into());
         }
         Ok(())
+    }
+
+    /// Whether the lock is to be one by messages.
+    pub fn is_by_messages(&self) -> bool {
+        self.algorithm.is_some_and(Algorithm::is_by_messages)
     }
 
     /// For how long it is waited for at most; nothing: until the lock is free.

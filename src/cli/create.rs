@@ -47,6 +47,10 @@ pub struct Creation {
     /// Room for so many named locks, 1 to 4096; 64 if not said
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     locks: Option<u32>,
+    /// So many participants can take locks by messages, 0 to 16: those in the lowest slots. None if not said; with an --algorithm
+    /// by messages, 16, or as many as there are
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
+    mailboxes: Option<u32>,
     /// The permission bits, whatever the umask is, none for others; 600 if not said, 660 with --group
     #[arg(long, value_name = "OCTAL", value_parser = octal)]
     mode: Option<u32>,
@@ -56,10 +60,18 @@ pub struct Creation {
 }
 
 impl Creation {
+    /// With mailboxes, unless it was said how many.
+    #[must_use]
+    pub fn with_mailboxes(&self) -> Self {
+        let all = self.participants.map_or(16, |participants| participants.min(16));
+        Self { mailboxes: self.mailboxes.or(Some(all)), ..self.clone() }
+    }
+
     /// The options for a file that is opened, or created like this.
     pub fn options(&self) -> LockFileOptions {
         let mut options = LockFile::options();
         options.participants(self.participants.unwrap_or(0)).locks(self.locks.unwrap_or(0));
+        options.mailboxes(self.mailboxes.unwrap_or(0));
         if let Some(mode) = self.mode {
             options.mode(mode);
         }
@@ -76,6 +88,7 @@ pub struct Created {
     path: String,
     participant_capacity: u32,
     lock_capacity: u32,
+    mailbox_capacity: u32,
     bytes: u64,
     mode: String,
     owner: u32,
@@ -157,6 +170,7 @@ impl Created {
             path: status.path.to_string_lossy().into_owned(),
             participant_capacity: status.participant_capacity,
             lock_capacity: status.lock_capacity,
+            mailbox_capacity: status.mailbox_capacity,
             bytes: meta.len(),
             mode: format!("{:03o}", meta.mode() & 0o777),
             owner: meta.uid(),

@@ -4,7 +4,7 @@ use super::escape;
 use anstyle::{AnsiColor, Style};
 use std::{fmt::Write, path::Path};
 use turnlock::inspect::{
-    Activity, Claim, ClaimMode, Holder, Life, Part, ParticipantStatus, Waiter, WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, Holder, Life, Part, ParticipantStatus, Waiter, WaiterState,
 };
 
 /// The style of what matters most.
@@ -41,6 +41,15 @@ pub fn quoted(path: &Path) -> String {
 /// A process, and which of its threads: "(pid 4711, thread 4712)".
 pub fn process(pid: u32, thread: u32) -> String {
     if thread == pid { format!("(pid {pid})") } else { format!("(pid {pid}, thread {thread})") }
+}
+
+/// Who takes part in a lock by messages: "3 take part, 17 messages sent, token at slot 2".
+pub fn by_messages(by_messages: &ByMessages) -> String {
+    let mut text = format!("{} take part, {} messages sent", by_messages.members.len(), by_messages.messages);
+    if let Some(slot) = by_messages.token_of {
+        let _ = write!(text, ", token at slot {slot}");
+    }
+    text
 }
 
 /// What a holder does: "held for 12 s by make, run by turnlock (pid 4711)". Of a dead one it is known when it entered,

@@ -4,9 +4,9 @@ use super::wanted::Wanted;
 use std::time::Duration;
 use turnlock::{
     Acquired, DEFAULT_PATIENCE, DeathPolicy, Error, KeyParticipantGuard, KeyedLock, LockFile, Mutex,
-    Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock, RangeParticipantGuard,
-    Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard, RwLockWriteParticipantGuard, Semaphore,
-    TurnParticipantGuard, TurnRing,
+    MutexAlgorithm, Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock,
+    RangeParticipantGuard, Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard,
+    RwLockWriteParticipantGuard, Semaphore, TurnParticipantGuard, TurnRing,
 };
 
 /// A named lock.
@@ -42,6 +42,30 @@ pub enum Algorithm {
     Raynal,
     /// in turn, Raynal's sum ring: in the order that --step says
     Sum,
+    /// by messages, Lamport's queue: by time stamps
+    LamportQueue,
+    /// by messages, a token on a mesh (Ricart and Agrawala; Suzuki and Kasami)
+    RicartAgrawala,
+    /// by messages, Lamport's bakery
+    MessageBakery,
+}
+
+impl Algorithm {
+    /// Of a mutex.
+    fn of_mutex(self) -> Option<MutexAlgorithm> {
+        match self {
+            Algorithm::Bakery => Some(MutexAlgorithm::Bakery),
+            Algorithm::LamportQueue => Some(MutexAlgorithm::LamportQueue),
+            Algorithm::RicartAgrawala => Some(MutexAlgorithm::RicartAgrawala),
+            Algorithm::MessageBakery => Some(MutexAlgorithm::MessageBakery),
+            Algorithm::KState | Algorithm::Raynal | Algorithm::Sum => None,
+        }
+    }
+
+    /// Whether its participants need mailboxes.
+    pub fn is_by_messages(self) -> bool {
+        self.of_mutex().is_some_and(|algorithm| algorithm != MutexAlgorithm::Bakery)
+    }
 }
 
 /// What a holder's death means for a lock that is created now.
@@ -121,15 +145,18 @@ impl Lock {
     fn mutex_or_ring(file: &LockFile, name: &str, options: &OpenOptions) -> Result<Self> {
         let algorithm = match options.algorithm {
             None if options.turn => None,
-            None | Some(Algorithm::Bakery) => {
+            Some(Algorithm::KState) => Some(RingAlgorithm::KState),
+            Some(Algorithm::Raynal) => Some(RingAlgorithm::Raynal),
+            Some(Algorithm::Sum) => Some(RingAlgorithm::Sum { step: options.step.unwrap_or(1) }),
+            of_mutex => {
                 let mut mutex = file.mutex_options();
+                if let Some(algorithm) = of_mutex.and_then(Algorithm::of_mutex) {
+                    mutex.algorithm(algorithm);
+                }
                 mutex.patience(options.patience.unwrap_or(DEFAULT_PATIENCE));
                 mutex.death_policy(options.death_policy()).must_exist(options.must_exist);
                 return mutex.open(name).map(Lock::Mutex);
             }
-            Some(Algorithm::KState) => Some(RingAlgorithm::KState),
-            Some(Algorithm::Raynal) => Some(RingAlgorithm::Raynal),
-            Some(Algorithm::Sum) => Some(RingAlgorithm::Sum { step: options.step.unwrap_or(1) }),
         };
         let mut ring = file.ring_options();
         ring.death_policy(options.death_policy()).must_exist(options.must_exist).standing(options.standing);

@@ -200,6 +200,9 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path, columns: usi
     for holder in lock.holders.iter().filter(|_| alone.is_none()) {
         *text += &fit::fit(&describe::holder(holder), "  - ", MORE, columns);
     }
+    if let Some(by_messages) = &lock.by_messages {
+        let _ = writeln!(text, "  {FAINT}{}{FAINT:#}", describe::by_messages(by_messages));
+    }
     let one_at_a_time = matches!(lock.kind, "mutex" | "ring");
     for (at, waiter) in lock.queue.iter().enumerate() {
         let has_turn = Some(waiter.participant.slot) == lock.turn_of;
@@ -273,6 +276,7 @@ fn order(lock: &LockStatus) -> String {
     let order = match (lock.kind, lock.ring_step) {
         ("ring", Some(step)) => format!("in turn, step {step}"),
         ("ring", None) => "in turn".into(),
+        _ if lock.by_messages.is_some() => "by messages".into(),
         _ if lock.patience_seconds == 0.0 => "strict order".into(),
         _ => format!("patience {} ms", lock.patience_seconds * 1e3),
     };

@@ -12,8 +12,8 @@ mod status;
 pub use registers::{Held, LockRegisters, MachineRegisters, SlotRegisters};
 
 pub use status::{
-    Activity, Claim, ClaimMode, DeadOwner, FileStatus, Holder, Life, LockStatus, Part, ParticipantStatus,
-    Waiter, WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, DeadOwner, FileStatus, Holder, Life, LockStatus, Part,
+    ParticipantStatus, Waiter, WaiterState,
 };
 
 use crate::attach::new_file::header_of;
@@ -135,6 +135,7 @@ fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
         format: format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),
         participant_capacity: prefix.geometry.participants(),
         lock_capacity: prefix.geometry.locks(),
+        mailbox_capacity: prefix.geometry.mail_participants(),
         created_unix_seconds: prefix.created_realtime_ns / 1_000_000_000,
         of_this_boot: recovery::is_of_this_boot(view)
             || process::boot_id() == [0, 0]

@@ -1,8 +1,8 @@
 //! The observer: what the registers of a mapped file say, in words. Never writes.
 
 use super::status::{
-    Activity, Claim, ClaimMode, DeadOwner, Holder, Life, LockStatus, Part, ParticipantStatus, Waiter,
-    WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, DeadOwner, Holder, Life, LockStatus, Part, ParticipantStatus,
+    Waiter, WaiterState,
 };
 use crate::acquire::{retained, site::Lock};
 use crate::algorithm::{
@@ -21,8 +21,10 @@ use crate::os::{
     memory,
     process::{self, ProcessState},
 };
+use crate::recovery;
 use crate::registers::{Claimed, FileLock};
 use crate::sync::Ordering::{Acquire, Relaxed};
+use crate::transport::Record;
 
 /// One who reads a mapped file, and asks the kernel who is alive.
 pub struct Observer<'a> {
@@ -216,6 +218,7 @@ impl<'a> Observer<'a> {
             turn_of: rule.and_then(|rule| ring(rule).who()),
             biased_to: self.bias_owner_of(&lock).filter(|_| claims.relation == Relation::Always),
             biased_to_readers: claims.relation == Relation::Modes && lock.shared_bias().is_unrevoked(),
+            by_messages: by_messages(self.view, named.region),
             permits: (claims.relation == Relation::Permits).then(|| lock.queue().1.permits()),
             dead_parts,
             holders,
@@ -228,6 +231,17 @@ impl<'a> Observer<'a> {
             }),
         })
     }
+}
+
+/// What the participants of a lock by messages wrote down.
+fn by_messages(view: View, region: usize) -> Option<ByMessages> {
+    let mail = recovery::mail_of(view, region)?;
+    let takes_part = |slot: &usize| mail.stations[*slot].life.load(Acquire) % 2 == 1;
+    Some(ByMessages {
+        members: (0..mail.stations.len()).filter(takes_part).collect(),
+        token_of: Record(&mail.words.token_at).at().map(|at| at.participant),
+        messages: mail.stations.iter().map(|station| station.sent.load(Relaxed)).sum(),
+    })
 }
 
 /// A claim, for people.

@@ -18,6 +18,8 @@ pub struct FileStatus {
     pub participant_capacity: u32,
     /// Room for so many named locks.
     pub lock_capacity: u32,
+    /// So many participants can take locks by messages: those in the lowest slots.
+    pub mailbox_capacity: u32,
     /// When it was created, in seconds since 1970.
     pub created_unix_seconds: u64,
     /// `false`: nobody opened it since this computer booted; the next one to open it clears what stands in it.
@@ -82,7 +84,8 @@ pub struct LockStatus {
     pub name: String,
     /// "mutex", "ring", "rwlock", "semaphore", "range lock" or "keyed lock".
     pub kind: &'static str,
-    /// Of a ring "k-state", "raynal" or "sum"; else "bakery".
+    /// Of a ring "k-state", "raynal" or "sum"; else "bakery", or of a mutex by messages "lamport-queue", "ricart-agrawala" or
+    /// "message-bakery".
     pub algorithm: &'static str,
     /// "consistent", "inconsistent" (a holder died; the next one is told) or "not_recoverable" (closed until a reset). A range
     /// lock or a keyed lock is inconsistent while one of its parts is.
@@ -109,6 +112,8 @@ pub struct LockStatus {
     pub permits: Option<u32>,
     /// Of a range lock or a keyed lock: what participants held that died, which nobody has marked consistent since.
     pub dead_parts: Vec<Part>,
+    /// Of a mutex by messages: what those write down who take part in it.
+    pub by_messages: Option<ByMessages>,
     /// Who has it: one participant at most, of a mutex and of a ring.
     pub holders: Vec<Holder>,
     /// Who waits for it: those who are queued, first the one who is next, and after them those who stand by. Of a ring:
@@ -116,6 +121,19 @@ pub struct LockStatus {
     pub queue: Vec<Waiter>,
     /// Who died holding it, last.
     pub previous_owner: Option<DeadOwner>,
+}
+
+/// What is known of a mutex by messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ByMessages {
+    /// The slots of those who take part: who wants the lock may need an answer of each.
+    pub members: Vec<usize>,
+    /// Of a mesh: the slot that has the token, or that it is on its way to; nothing if whoever wants it makes it.
+    pub token_of: Option<usize>,
+    /// How many messages were sent, since the lock was created.
+    pub messages: u64,
 }
 
 /// What a participant has of a lock, or wants of it.

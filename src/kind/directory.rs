@@ -30,10 +30,10 @@ const NAMING_LIMIT: Duration = Duration::from_secs(5);
 /// Returns the rule of a ring that runs `algorithm` with this step; `None`: it is not a ring's.
 pub fn rule_of(algorithm: Algorithm, step: u32) -> Option<Rule> {
     match algorithm {
-        Algorithm::Bakery => None,
         Algorithm::KState => Some(Rule::KState),
         Algorithm::Raynal => Some(Rule::Raynal),
         Algorithm::Sum => Some(Rule::Sum { step: step as usize }),
+        _ => None,
     }
 }
 
@@ -75,6 +75,15 @@ pub struct Found {
     pub recursive: bool,
     /// How its turn goes round, if it is a ring.
     pub rule: Option<Rule>,
+    /// Whether its participants send messages.
+    pub by_messages: bool,
+}
+
+impl Found {
+    /// Who comes after whom, if it is no ring.
+    pub fn discipline(&self) -> Discipline {
+        if self.by_messages { Discipline::Messages } else { Discipline::Queue }
+    }
 }
 
 /// Checks that a lock can have this name.
@@ -105,8 +114,10 @@ pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Fou
             })?,
         };
         if let Some((name, may_be_biased)) = file.enter_name(named.region, generation)? {
+            let by_messages = named.algorithm.is_some_and(Algorithm::is_by_messages);
+            let may_be_biased = may_be_biased && !by_messages;
             let (rule, Named { patience, death_policy, recursive, .. }) = (named.rule(), named);
-            return Ok(Found { name, may_be_biased, patience, death_policy, recursive, rule });
+            return Ok(Found { name, may_be_biased, patience, death_policy, recursive, rule, by_messages });
         }
     }
 }
@@ -137,6 +148,9 @@ pub(super) fn with_directory_lock<R>(attachment: &Attachment, act: impl FnOnce()
     done
 }
 
+/// What a file may have no room for, in [`Error::Capacity`].
+const WITH_MAILBOXES: &str = "participants with mailboxes";
+
 /// The lock called `name`, named now if nobody was faster. With the directory's lock.
 fn name_it(file: &OpenFile, name: &str, plan: &Plan) -> Result<(u64, Named)> {
     if let Some(found) = find(file, name, plan)? {
@@ -144,12 +158,22 @@ fn name_it(file: &OpenFile, name: &str, plan: &Plan) -> Result<(u64, Named)> {
     }
     let view = file.view();
     let known = view.locks_bound();
-    let removed = (0..known).find(|at| !names_a_lock(view.directory()[*at].generation.load(Relaxed)));
+    if plan.algorithm.is_by_messages() && view.geometry().mail_participants() == 0 {
+        return Err(Error::Capacity { path: file.reopen().path(), what: WITH_MAILBOXES, has: 0, wanted: 2 });
+    }
+    let is_free = |at: &usize| {
+        // Those who were in a lock by messages that was removed leave it by and by.
+        !names_a_lock(view.directory()[*at].generation.load(Relaxed)) && !recovery::has_members(view, at + 1)
+    };
+    let removed = (0..known).find(is_free);
     let at = removed.unwrap_or(known);
     if at == view.directory().len() {
         return Err(Error::LocksFull { path: file.reopen().path(), locks: at });
     }
     file.allocation().allocate_lock(at)?;
+    if plan.algorithm.is_by_messages() {
+        file.allocation().allocate_mail(at)?;
+    }
     let entry = &view.directory()[at];
     let generation = entry.generation.load(Relaxed);
     if names_a_lock(generation) {
@@ -164,6 +188,9 @@ fn name_it(file: &OpenFile, name: &str, plan: &Plan) -> Result<(u64, Named)> {
     fence(Release);
     entry.kind.store(plan.kind as u32, Relaxed);
     entry.algorithm.store(plan.algorithm as u32, Relaxed);
+    if let Some(mail) = recovery::mail_of(view, at + 1) {
+        recovery::clear_mail(&mail);
+    }
     entry.ring_step.store(plan.ring_step, Relaxed);
     entry.death_policy.store(plan.death_policy as u32, Relaxed);
     entry.patience_ns.store(plan.patience, Relaxed);

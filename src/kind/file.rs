@@ -10,7 +10,7 @@ use super::{
 };
 use crate::attach::{file_handle::FileHandle, open_file::OpenFile};
 use crate::error::{Error, Result};
-use crate::layout::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
+use crate::layout::{Geometry, MAX_LOCKS, MAX_MAIL_PARTICIPANTS, MAX_PARTICIPANTS};
 use crate::os::file::Permissions;
 use crate::wait::Interrupt;
 use std::{
@@ -57,6 +57,7 @@ pub struct LockFile {
 pub struct LockFileOptions {
     pub(super) participants: u32,
     pub(super) locks: u32,
+    pub(super) mailboxes: u32,
     mode: Option<u32>,
     group: Option<u32>,
     pub(super) label: String,
@@ -77,6 +78,14 @@ impl LockFileOptions {
     /// as many.
     pub fn locks(&mut self, locks: u32) -> &mut Self {
         self.locks = locks;
+        self
+    }
+
+    /// How many participants can take locks by messages ([`super::MutexAlgorithm`]): those with so many of the lowest slots, at
+    /// most 16; none if not said. A file that exists must have mailboxes for at least as many. Each such lock takes 128 bytes,
+    /// 128 for each of them, and 3328 for each pair.
+    pub fn mailboxes(&mut self, mailboxes: u32) -> &mut Self {
+        self.mailboxes = mailboxes;
         self
     }
 
@@ -174,16 +183,22 @@ impl LockFileOptions {
     /// What a file is to be like that is created now.
     fn checked(&self) -> Result<(Geometry, Permissions)> {
         let or = |asked: u32, default| if asked == 0 { default } else { asked };
-        let geometry =
-            Geometry::new(or(self.participants, DEFAULT_PARTICIPANTS), or(self.locks, DEFAULT_LOCKS)).ok_or_else(
-                || {
-                    Error::InvalidArgument(format!(
-                        "{} participants and {} locks were asked for: a file has 1 to {MAX_PARTICIPANTS} participants \
-                         and 1 to {MAX_LOCKS} locks",
-                        self.participants, self.locks
-                    ))
-                },
-            )?;
+        let (participants, locks) =
+            (or(self.participants, DEFAULT_PARTICIPANTS), or(self.locks, DEFAULT_LOCKS));
+        let geometry = Geometry::new(participants, locks).ok_or_else(|| {
+            Error::InvalidArgument(format!(
+                "{} participants and {} locks were asked for: a file has 1 to {MAX_PARTICIPANTS} participants and 1 to \
+                 {MAX_LOCKS} locks",
+                self.participants, self.locks
+            ))
+        })?;
+        let geometry = geometry.with_mail(self.mailboxes).ok_or_else(|| {
+            Error::InvalidArgument(format!(
+                "mailboxes for {} of {participants} participants were asked for: at most {MAX_MAIL_PARTICIPANTS} of them have \
+                 mailboxes",
+                self.mailboxes
+            ))
+        })?;
         let mode = self.mode.unwrap_or(if self.group.is_some() { 0o660 } else { 0o600 });
         if mode & !0o770 != 0 || mode & 0o600 != 0o600 {
             return Err(Error::InvalidArgument(format!(
@@ -197,7 +212,7 @@ impl LockFileOptions {
 
     fn opened(&self, file: Arc<OpenFile>) -> Result<LockFile> {
         file.settle_fences(self.full_fences)?;
-        file.check_capacity(self.participants, self.locks)?;
+        file.check_capacity(self.participants, self.locks, self.mailboxes)?;
         Ok(LockFile { file: FileHandle::new(file, self.interrupt.clone()) })
     }
 }

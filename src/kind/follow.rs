@@ -25,7 +25,7 @@ impl<K: LockKind> Handle<K> {
         let (name, plan) = directory::plan_of(&self.file.open, &self.name)?;
         let found = directory::find_or_name(&open, &name, &Plan { may_create: true, ..plan })?;
         let discipline = match self.config.discipline {
-            Discipline::Queue => Discipline::Queue,
+            Discipline::Queue | Discipline::Messages => found.discipline(),
             Discipline::Ring { rule, membership } => {
                 Discipline::Ring { rule: found.rule.unwrap_or(rule), membership }
             }

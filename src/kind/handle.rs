@@ -389,7 +389,7 @@ impl<K: LockKind> Handle<K> {
             Discipline::Queue if holding.unbiased => lock.may_have_waiters(me),
             Discipline::Queue if K::BIAS == BiasUse::Readers => true,
             Discipline::Queue => !lock.bias().is_unrevoked(attachment.mark),
-            Discipline::Ring { .. } => true,
+            Discipline::Ring { .. } | Discipline::Messages => true,
         };
         Ok(maybe && lock.is_another_waiting(me))
     }

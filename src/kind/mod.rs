@@ -22,7 +22,9 @@ mod upkeep;
 pub use acquired::{Acquired, PreviousOwner};
 pub use file::{LockFile, LockFileOptions};
 pub use guard::{Guard, GuardAs};
-pub use mutex::{DEFAULT_PATIENCE, Mutex, MutexGuard, MutexKind, MutexOptions, ParticipantGuard};
+pub use mutex::{
+    DEFAULT_PATIENCE, Mutex, MutexAlgorithm, MutexGuard, MutexKind, MutexOptions, ParticipantGuard,
+};
 pub use participant::{Participant, ParticipantOptions};
 pub use parts::{
     KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions, RangeGuard, RangeKind, RangeLock,

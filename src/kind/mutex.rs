@@ -7,7 +7,7 @@ use super::{
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
 };
-use crate::acquire::{attempt::Discipline, site::Limit};
+use crate::acquire::site::Limit;
 use crate::attach::file_handle::FileHandle;
 #[cfg(doc)]
 use crate::error::Error;
@@ -61,6 +61,40 @@ pub struct Mutex(pub(super) Handle<MutexKind>);
 /// `docs/performance.md` has the measurements behind it.
 pub const DEFAULT_PATIENCE: Duration = Duration::from_millis(1);
 
+/// Which algorithm a mutex runs.
+///
+/// Those *by messages* need a file that was made with mailboxes ([`super::LockFileOptions::mailboxes`]), and only participants
+/// that have mailboxes can take such a lock: others get [`Error::Capacity`]. Each attachment that has taken one has a thread
+/// that answers messages, from its first entry until it is detached. A stopped process answers nothing, so others wait
+/// for it where the algorithm does; `docs/messages.md` says which. [`Mutex::try_lock`] gives up at once if somebody is inside,
+/// and else waits for the answers of the others, at most a second; so does a limit that is shorter than that.
+/// Patience means nothing to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MutexAlgorithm {
+    /// Lamport's bakery in shared memory (1974), with a bias: the algorithm for all purposes.
+    #[default]
+    Bakery,
+    /// Lamport's queue, by messages (1978): by time stamps, 3(n-1) messages an entry among n participants.
+    LamportQueue,
+    /// A token on a mesh, by messages (Ricart and Agrawala 1983, Suzuki and Kasami 1985): no message where the token was last,
+    /// n else.
+    RicartAgrawala,
+    /// Lamport's bakery, by messages (1974): everybody is asked for the numbers, and again by those who wait.
+    MessageBakery,
+}
+
+impl MutexAlgorithm {
+    fn in_file(self) -> Algorithm {
+        match self {
+            Self::Bakery => Algorithm::Bakery,
+            Self::LamportQueue => Algorithm::LamportQueue,
+            Self::RicartAgrawala => Algorithm::RicartAgrawala,
+            Self::MessageBakery => Algorithm::MessageBakery,
+        }
+    }
+}
+
 /// How to open, or create, a mutex.
 ///
 /// ```
@@ -78,6 +112,7 @@ pub struct MutexOptions<'a> {
     death_policy: DeathPolicy,
     recursive: bool,
     must_exist: bool,
+    algorithm: Option<MutexAlgorithm>,
 }
 
 impl<'a> MutexOptions<'a> {
@@ -88,6 +123,7 @@ impl<'a> MutexOptions<'a> {
             death_policy: DeathPolicy::default(),
             recursive: false,
             must_exist: false,
+            algorithm: None,
         }
     }
 
@@ -129,6 +165,22 @@ impl<'a> MutexOptions<'a> {
         self
     }
 
+    /// Which algorithm it must run. If not said: whichever it runs, and [`MutexAlgorithm::Bakery`] if the lock is created now.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("app.lock");
+    /// use turnlock::MutexAlgorithm;
+    /// let file = turnlock::LockFile::options().mailboxes(8).open(&path)?;
+    /// let mutex = file.mutex_options().algorithm(MutexAlgorithm::RicartAgrawala).open("jobs")?;
+    /// drop(mutex.lock()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn algorithm(&mut self, algorithm: MutexAlgorithm) -> &mut Self {
+        self.algorithm = Some(algorithm);
+        self
+    }
+
     /// Do not create the lock.
     pub fn must_exist(&mut self, must_exist: bool) -> &mut Self {
         self.must_exist = must_exist;
@@ -139,21 +191,23 @@ impl<'a> MutexOptions<'a> {
     ///
     /// # Errors
     /// [`Error::BadName`], [`Error::LocksFull`], [`Error::Kind`] if the name belongs to another kind of lock,
+    /// or another algorithm; [`Error::Capacity`] if it is to run one by messages and the file was made without mailboxes;
     /// [`Error::NotFound`], [`Error::ParticipantsFull`] (naming a lock takes a slot), [`Error::Damaged`].
     pub fn open(&self, name: &str) -> Result<Mutex> {
         let plan = Plan {
             kind: Kind::Mutex,
             permits: 0,
-            algorithm: Algorithm::Bakery,
+            algorithm: self.algorithm.unwrap_or_default().in_file(),
             ring_step: 0,
-            whichever: false,
+            whichever: self.algorithm.is_none(),
             patience: u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX),
             death_policy: self.death_policy,
             recursive: self.recursive,
             may_create: !self.must_exist,
         };
         let found = directory::find_or_name(&self.file.open, name, &plan)?;
-        Ok(Mutex(Handle::new(self.file.clone(), found, Discipline::Queue)))
+        let discipline = found.discipline();
+        Ok(Mutex(Handle::new(self.file.clone(), found, discipline)))
     }
 }
 

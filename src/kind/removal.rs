@@ -45,9 +45,11 @@ use crate::algorithm::{
 use crate::attach::{attachment::Attachment, site::FileSite, thread::with_thread_attachment};
 use crate::error::{Error, Result};
 use crate::os::memory;
-use crate::registers::{Claimed, Exclusively, FileClaims, FileLock};
+use crate::recovery;
+use crate::registers::{Claimed, Exclusively, FileClaims, FileLock, call_participant};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::trace::{self, Step};
+use std::time::Duration;
 
 impl LockFile {
     /// Removes the lock called `name`: its place in the file is free for another one. Refused while somebody uses it:
@@ -92,6 +94,10 @@ fn remove(attachment: &Attachment, name: &str) -> Result<()> {
     let Some((region, generation)) = directory::region_of(file, name) else {
         return Err(directory::no_such_lock(file, name));
     };
+    if recovery::mail_of(file.view(), region).is_some() {
+        let site = FileSite::new(attachment, region, generation, Exclusively, None);
+        return remove_by_messages(&site, name, generation);
+    }
     // It conflicts with every claim, whichever kind of lock it is.
     let claims = Claimed::in_region(file.view(), region);
     if claims.relation == Relation::Always {
@@ -138,6 +144,58 @@ fn remove_as<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str, gen
     site.local().record(None);
     removed
 }
+
+/// A lock by messages: by one who is inside, as any other holder. Whoever enters after it looks at the generation then.
+fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Result<()> {
+    let (file, region) = (&site.attachment().file, site.lock().region);
+    let in_use = |why: String| Err(Error::InUse { path: file.reopen().path(), why });
+    let config = LockConfig {
+        patience: 0,
+        may_be_biased: false,
+        release_on_death: false,
+        discipline: Discipline::Messages,
+    };
+    let acquisition = match (Attempt { site: *site, config, claim: () }).lock(Limit::Never) {
+        Err(Error::Deadlock) => return in_use(format!("this thread has its lock {name:?}: unlock it first")),
+        Err(Error::WouldBlock) => {
+            return in_use(format!(
+                "its lock {name:?} is in use, or one who takes part in it does not answer (`turnlock status` shows who): \
+                 remove it when nobody holds it or waits for it"
+            ));
+        }
+        locked => locked?,
+    };
+    let removed = if acquisition.owner_dead {
+        in_use(format!(
+            "a holder of its lock {name:?} died, and nobody has been told yet: lock it and look at the data, or reset it"
+        ))
+    } else if site.lock().is_another_waiting(site.me()) {
+        in_use(format!("its lock {name:?} is waited for (`turnlock status` shows by whom)"))
+    } else {
+        make_generation_even(site, generation);
+        Ok(())
+    };
+    // The notice of a death, if there was one, stays for the next holder.
+    site.lock().ownership().exit_unchanged(site.lock().held(site.me()));
+    site.lock().set_since(site.me(), 0);
+    site.leave_by_messages();
+    site.local().record(None);
+    if removed.is_ok() {
+        let members = recovery::mail_of(file.view(), region).map_or(0, |mail| mail.stations.len());
+        (0..members).for_each(|member| call_participant(file.view(), region, member));
+        // Their threads leave it; until they have, no other lock comes in its place.
+        for _ in 0..MEMBERS_LEAVE {
+            if !recovery::has_members(file.view(), region) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    removed
+}
+
+/// Milliseconds that a removal waits for those who took part in the lock to leave it.
+const MEMBERS_LEAVE: u32 = 100;
 
 /// Point 3 above, and that no owner-dead notice would be lost.
 fn check_unused<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str) -> Result<()> {

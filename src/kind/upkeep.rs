@@ -113,7 +113,7 @@ impl LockFileOptions {
     ///
     /// # Errors
     /// [`Error::InUse`]: somebody takes part, this thread included, or the file has several names.
-    /// [`Error::InvalidArgument`]: it is larger already; or it has a sum ring whose step would not be coprime to the new
+    /// [`Error::InvalidArgument`]: it is larger already; it has mailboxes, or was to get some; or it has a sum ring whose step would not be coprime to the new
     /// number of participants. [`Error::NoSpace`]; and as [`LockFileOptions::open`] with [`LockFileOptions::must_exist`].
     pub fn grow(&self, path: impl AsRef<Path>) -> Result<LockFile> {
         let (participants, locks) = (self.participants, self.locks);
@@ -123,6 +123,12 @@ impl LockFileOptions {
         let (participants, locks) = (or(participants, now.participants()), or(locks, now.locks()));
         let refused = |why: String| Err(Error::InvalidArgument(why));
         let (shown, has) = (path.as_ref().display(), (now.participants(), now.locks()));
+        if now.mail_participants() > 0 || self.mailboxes > 0 {
+            return refused(format!(
+                "{shown}: a file with mailboxes, for locks by messages, cannot be made larger, nor one get mailboxes: delete it \
+                 when nobody uses it, and create a larger one"
+            ));
+        }
         if participants < has.0 || locks < has.1 {
             return refused(format!(
                 "{shown}: it has room for {} participants and {} locks, and a lock file is not made smaller: ask for as many \

@@ -1,6 +1,9 @@
 //! Where everything lies, computed from two capacities and never read from the file again.
 
-use super::{Cell, DirectoryEntry, LockWords, SlotRecord};
+use super::{
+    Cell, DirectoryEntry, LockWords, SlotRecord,
+    mail::{MAX_MAIL_PARTICIPANTS, mail_bytes},
+};
 use crate::sync::AtomicU64;
 use std::{mem::size_of, ops::Range};
 
@@ -13,6 +16,7 @@ pub const MAX_LOCKS: u32 = 4096;
 ///
 /// ```text
 /// header | directory: locks x 128 | slots: participants x 256 | lock regions: (1 + locks) x region
+///        | mail areas: locks x mail area, if there are any
 /// region: lock words 512 | number[participants] x 8, rounded up to 128 | crowd[participants] x 8, likewise
 ///         | cell[participants] x 128
 /// ```
@@ -27,6 +31,9 @@ pub struct Geometry {
     region_bytes: usize,
     crowd_in_region: usize,
     cells_in_region: usize,
+    /// How many of the participants, those with the lowest slots, have mailboxes.
+    mail_participants: u32,
+    mail_bytes: usize,
 }
 
 impl Geometry {
@@ -52,7 +59,26 @@ impl Geometry {
             region_bytes: (cells_in_region + participants as usize * size_of::<Cell>()).next_multiple_of(128),
             crowd_in_region,
             cells_in_region,
+            mail_participants: 0,
+            mail_bytes: 0,
         })
+    }
+
+    /// With mailboxes between so many of the participants, in each lock; 0: none.
+    ///
+    /// `None` if there are not so many participants, or more than [`MAX_MAIL_PARTICIPANTS`] were asked for.
+    pub const fn with_mail(mut self, mail_participants: u32) -> Option<Self> {
+        if mail_participants > self.participants || mail_participants > MAX_MAIL_PARTICIPANTS {
+            return None;
+        }
+        self.mail_participants = mail_participants;
+        self.mail_bytes = mail_bytes(mail_participants as usize);
+        Some(self)
+    }
+
+    /// How many of the participants, those with the lowest slots, have mailboxes.
+    pub const fn mail_participants(&self) -> u32 {
+        self.mail_participants
     }
 
     /// How many participant slots.
@@ -67,7 +93,7 @@ impl Geometry {
 
     /// The size of the whole file, in bytes.
     pub const fn file_size(&self) -> u64 {
-        (self.lock_region(self.locks as usize) + self.region_bytes) as u64
+        self.mail_area(self.locks as usize + 1) as u64
     }
 
     /// Where the directory entries `entries` lie in the file.
@@ -83,6 +109,11 @@ impl Geometry {
     /// Where the lock region `region` lies in the file.
     pub fn bytes_of_region(&self, region: usize) -> Range<u64> {
         Self::bytes(self.lock_region(region), self.region_bytes, 0..1)
+    }
+
+    /// Where the mail area of the lock in `region` lies in the file; empty if there is none. Not of region 0.
+    pub fn bytes_of_mail(&self, region: usize) -> Range<u64> {
+        Self::bytes(self.mail_area(region), self.mail_bytes, 0..1)
     }
 
     fn bytes(start: usize, each: usize, these: Range<usize>) -> Range<u64> {
@@ -106,6 +137,11 @@ impl Geometry {
     #[inline]
     pub(super) const fn lock_region(&self, region: usize) -> usize {
         self.regions + region * self.region_bytes
+    }
+
+    /// Where the mail area of region `region` begins, counted from 1.
+    pub(super) const fn mail_area(&self, region: usize) -> usize {
+        self.lock_region(self.locks as usize + 1) + (region - 1) * self.mail_bytes
     }
 
     #[inline]
@@ -149,6 +185,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn mail_areas_lie_behind_the_regions() {
+        let without = Geometry::new(32, 3).unwrap();
+        for participants in [0, 1, 5, MAX_MAIL_PARTICIPANTS] {
+            let geometry = without.with_mail(participants).unwrap();
+            assert_eq!(geometry.bytes_of_mail(1).start, geometry.bytes_of_region(3).end);
+            assert_eq!(geometry.bytes_of_mail(1).end, geometry.bytes_of_mail(2).start);
+            assert_eq!(geometry.bytes_of_mail(3).end, geometry.file_size());
+            assert_eq!(geometry.file_size() == without.file_size(), participants == 0);
+            assert_eq!(geometry.bytes_of_mail(2).start % 128, 0);
+        }
+        assert_eq!(without.with_mail(MAX_MAIL_PARTICIPANTS + 1), None);
+        assert_eq!(Geometry::new(4, 3).unwrap().with_mail(5), None);
     }
 
     #[test]

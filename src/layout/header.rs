@@ -2,7 +2,7 @@
 
 use super::{
     Cell, ClaimCell, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords, PreviousOwner,
-    RingCell, SlotRecord,
+    RingCell, SlotRecord, mail::FACTS,
 };
 use crate::sync::{AtomicU32, AtomicU64};
 use std::mem::{offset_of, size_of};
@@ -44,7 +44,7 @@ impl HeaderPrefix {
     /// | 8 | 2 + 2 | format major, minor |
     /// | 12 | 4 | byte order tag |
     /// | 16 | 8 | layout fingerprint |
-    /// | 24 | 4 + 4 | participants, locks |
+    /// | 24 | 4 + 2 + 2 | participants, locks, of these participants those that have mailboxes |
     /// | 32 | 8 | file size |
     /// | 40 | 8 | incarnation |
     /// | 48 | 8 | creation time |
@@ -57,7 +57,9 @@ impl HeaderPrefix {
         bytes[12..16].copy_from_slice(&BYTE_ORDER.to_ne_bytes());
         bytes[16..24].copy_from_slice(&layout_fingerprint().to_ne_bytes());
         bytes[24..28].copy_from_slice(&self.geometry.participants().to_ne_bytes());
-        bytes[28..32].copy_from_slice(&self.geometry.locks().to_ne_bytes());
+        // At most 4096.
+        bytes[28..30].copy_from_slice(&(self.geometry.locks() as u16).to_ne_bytes());
+        bytes[30..32].copy_from_slice(&(self.geometry.mail_participants() as u16).to_ne_bytes());
         bytes[32..40].copy_from_slice(&self.geometry.file_size().to_ne_bytes());
         bytes[40..48].copy_from_slice(&self.incarnation.to_ne_bytes());
         bytes[48..56].copy_from_slice(&self.created_realtime_ns.to_ne_bytes());
@@ -98,11 +100,12 @@ impl HeaderPrefix {
                 layout_fingerprint()
             )));
         }
-        let Some(geometry) = Geometry::new(u32_at(24), u32_at(28)) else {
+        let (participants, locks, mail) = (u32_at(24), u32::from(u16_at(28)), u32::from(u16_at(30)));
+        let geometry = Geometry::new(participants, locks).and_then(|geometry| geometry.with_mail(mail));
+        let Some(geometry) = geometry else {
             return Err(HeaderFault::Damaged(format!(
-                "it claims room for {} participants and {} locks, which no turnlock file has",
-                u32_at(24),
-                u32_at(28)
+                "it claims room for {participants} participants, {locks} locks and {mail} participants with mailboxes, \
+                 which no turnlock file has"
             )));
         };
         if u64_at(32) != geometry.file_size() || file_size != geometry.file_size() {
@@ -212,6 +215,8 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(SlotRecord, pid_namespace),
         offset_of!(SlotRecord, attached_realtime_ns),
         offset_of!(SlotRecord, blind),
+        offset_of!(SlotRecord, bell),
+        offset_of!(SlotRecord, asleep),
         offset_of!(SlotRecord, label),
         offset_of!(SlotRecord, program),
         size_of::<LockWords>(),
@@ -262,19 +267,21 @@ pub(super) const fn layout_fingerprint() -> u64 {
         super::SLOT_BYTES_START as usize,
         super::RENEWAL_BYTE as usize,
     ];
-    let mut hash = FNV_START;
-    let mut i = 0;
-    while i < facts.len() {
-        hash = fnv1a_step(hash, facts[i] as u64);
-        i += 1;
-    }
-    hash
+    fnv1a_of(fnv1a_of(FNV_START, &facts), &FACTS)
 }
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo): a check against accidents, not against forgers.
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 const fn fnv1a_step(hash: u64, value: u64) -> u64 {
     (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3)
+}
+const fn fnv1a_of(mut hash: u64, facts: &[usize]) -> u64 {
+    let mut i = 0;
+    while i < facts.len() {
+        hash = fnv1a_step(hash, facts[i] as u64);
+        i += 1;
+    }
+    hash
 }
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(FNV_START, |hash, byte| fnv1a_step(hash, u64::from(*byte)))
@@ -311,7 +318,7 @@ mod tests {
         let checksum = fnv1a(&bytes[..56]);
         bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
         match HeaderPrefix::decode(&bytes, 0) {
-            Err(HeaderFault::Version(why)) => assert!(why.contains("6.0") && why.contains("5.x"), "{why}"),
+            Err(HeaderFault::Version(why)) => assert!(why.contains("7.0") && why.contains("6.x"), "{why}"),
             other => panic!("{other:?}"),
         }
     }

@@ -31,6 +31,12 @@ pub enum Algorithm {
     Raynal = 3,
     /// Raynal's sum ring.
     Sum = 4,
+    /// Lamport's queue, by messages.
+    LamportQueue = 5,
+    /// A token on a mesh, by messages.
+    RicartAgrawala = 6,
+    /// Lamport's bakery, by messages.
+    MessageBakery = 8,
 }
 
 /// What the death of a holder means for a lock, chosen when the lock is created.
@@ -71,7 +77,15 @@ impl Kind {
 
 impl Algorithm {
     /// Every algorithm.
-    pub const ALL: [Algorithm; 4] = [Algorithm::Bakery, Algorithm::KState, Algorithm::Raynal, Algorithm::Sum];
+    pub const ALL: [Algorithm; 7] = [
+        Algorithm::Bakery,
+        Algorithm::KState,
+        Algorithm::Raynal,
+        Algorithm::Sum,
+        Algorithm::LamportQueue,
+        Algorithm::RicartAgrawala,
+        Algorithm::MessageBakery,
+    ];
 
     /// Returns the algorithm of this number, if there is one.
     pub fn of(number: u32) -> Option<Self> {
@@ -85,12 +99,24 @@ impl Algorithm {
             Algorithm::KState => "k-state",
             Algorithm::Raynal => "raynal",
             Algorithm::Sum => "sum",
+            Algorithm::LamportQueue => "lamport-queue",
+            Algorithm::RicartAgrawala => "ricart-agrawala",
+            Algorithm::MessageBakery => "message-bakery",
         }
     }
 
-    /// Returns whether locks of this kind run it: rings theirs, all others the bakery.
+    /// Returns whether locks of this kind run it: rings theirs, all others the bakery, mutexes also those by messages.
     pub const fn is_of(self, kind: Kind) -> bool {
-        matches!(kind, Kind::TurnRing) != matches!(self, Algorithm::Bakery)
+        match self {
+            Algorithm::Bakery => !matches!(kind, Kind::TurnRing),
+            Algorithm::KState | Algorithm::Raynal | Algorithm::Sum => matches!(kind, Kind::TurnRing),
+            _ => matches!(kind, Kind::Mutex),
+        }
+    }
+
+    /// Returns whether its participants send messages, and so need mailboxes.
+    pub const fn is_by_messages(self) -> bool {
+        matches!(self, Algorithm::LamportQueue | Algorithm::RicartAgrawala | Algorithm::MessageBakery)
     }
 }
 

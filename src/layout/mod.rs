@@ -9,6 +9,7 @@ mod growth;
 mod header;
 mod kinds;
 mod lock;
+mod mail;
 mod slot;
 mod text;
 mod view;
@@ -18,12 +19,13 @@ pub use geometry::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
 pub use header::{Fences, HeaderFault, HeaderPrefix, LiveHeader, PREFIX_BYTES};
 pub use kinds::{Algorithm, DeathPolicy, Kind};
 pub use lock::{Cell, ClaimCell, LockWords, PreviousOwner, RingCell};
+pub use mail::{ENTRY_WORDS, MAX_MAIL_PARTICIPANTS, MailView};
 pub use slot::{LivenessLockKind, SlotRecord, SlotState};
 pub use text::Text;
 pub use view::{CellOffset, LockView, RegionPointer, View};
 
 /// Format version: another major number cannot be read; a larger minor number adds only what may be ignored.
-pub const FORMAT_MAJOR: u16 = 5;
+pub const FORMAT_MAJOR: u16 = 6;
 /// See [`FORMAT_MAJOR`].
 pub const FORMAT_MINOR: u16 = 0;
 
@@ -38,7 +40,11 @@ pub const CANARY_BYTES_START: u64 = 1 << 41;
 
 #[cfg(test)]
 mod tests {
-    use super::{lock::RingWords, *};
+    use super::{
+        lock::RingWords,
+        mail::{MailWords, Mailbox, MailboxEnd, Station},
+        *,
+    };
     use std::mem::{offset_of, size_of};
 
     const DOCUMENT: &str = include_str!("../../docs/format.md");
@@ -91,7 +97,7 @@ mod tests {
         );
         compare(
             "Slot",
-            offsets!(SlotRecord: state liveness_lock generation pid tid pid_namespace attached_realtime_ns blind label program),
+            offsets!(SlotRecord: state liveness_lock generation pid tid pid_namespace attached_realtime_ns blind bell asleep label program),
         );
         compare(
             "Lock words",
@@ -105,8 +111,12 @@ mod tests {
         compare("Ring words", offsets!(RingWords: bound));
         compare("Ring cell", offsets!(RingCell: state link membership));
         compare("Claim", offsets!(ClaimCell: how first last));
+        compare("Mail words", offsets!(MailWords: token_at));
+        compare("Station", offsets!(Station: life attended standing sends_to sends_at hints sent));
+        compare("Mailbox", offsets!(Mailbox: tail head entries));
+        assert_eq!(offset_of!(MailboxEnd, count), 0);
         let header = rows("Header");
-        assert_eq!(header.len(), 18);
+        assert_eq!(header.len(), 19);
         for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use fences locks_bound slots_bound removed_token)
         {
             assert!(header.iter().any(|row| (row.2.as_str(), row.0) == (field, offset)), "{field}");
@@ -127,6 +137,9 @@ mod tests {
             ("Slot", size_of::<SlotRecord>()),
             ("Lock words", size_of::<LockWords>()),
             ("Cell", size_of::<Cell>()),
+            ("Mail words", size_of::<MailWords>()),
+            ("Station", size_of::<Station>()),
+            ("Mailbox", size_of::<Mailbox>()),
         ] {
             assert!(DOCUMENT.contains(&format!("## {part}\n\n{size} bytes")), "{part} has {size} bytes");
         }

@@ -24,7 +24,11 @@ pub struct SlotRecord {
     /// Not 0: its waits cannot see whether others are alive, since it can open no descriptor of the file.
     pub blind: AtomicU32,
     reserved_blind: AtomicU32,
-    reserved: [AtomicU64; 2],
+    /// Futex word: changes when the participant's service thread should look into its mailboxes.
+    pub bell: AtomicU32,
+    /// Not 0 while that thread may be asleep on `bell`.
+    pub asleep: AtomicU32,
+    reserved: [AtomicU64; 1],
     /// What the participant calls itself.
     pub label: Text<8>,
     /// The name of its program.
@@ -60,6 +64,7 @@ const _: () = {
     assert!(size_of::<SlotRecord>() == 256);
     assert!(offset_of!(SlotRecord, generation) == 8);
     assert!(offset_of!(SlotRecord, blind) == 40);
+    assert!(offset_of!(SlotRecord, bell) == 48);
     assert!(offset_of!(SlotRecord, label) == 64);
     assert!(offset_of!(SlotRecord, program) == 128);
 };

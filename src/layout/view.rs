@@ -1,6 +1,9 @@
 //! The mapped file as references: the only code that turns offsets into memory.
 
-use super::{Cell, DirectoryEntry, Geometry, LiveHeader, LockWords, SlotRecord};
+use super::{
+    Cell, DirectoryEntry, Geometry, LiveHeader, LockWords, MailView, SlotRecord,
+    mail::{MailWords, Station},
+};
 use crate::sync::{AtomicU64, Ordering::Acquire};
 use std::ptr::NonNull;
 
@@ -130,6 +133,28 @@ impl<'map> View<'map> {
                 crowd: self.array(start + self.geometry.crowd_in_region(), participants),
                 cells: self.array(start + self.geometry.cells_in_region(), participants),
                 header: self.header(),
+            }
+        }
+    }
+
+    /// The mail area of the lock in `region`.
+    ///
+    /// To be looked at only while the lock runs an algorithm by messages: else there may be a hole.
+    ///
+    /// # Panics
+    /// As [`View::lock`], of region 0, which runs none, and where the file has no mail areas.
+    pub fn mail(&self, region: usize) -> MailView<'map> {
+        let participants = self.geometry.mail_participants() as usize;
+        assert!((1..=self.geometry.locks() as usize).contains(&region) && participants > 0);
+        let start = self.geometry.mail_area(region);
+        let stations = start + size_of::<MailWords>();
+        let mailboxes = stations + participants * size_of::<Station>();
+        // SAFETY: 1 <= region <= locks, so all of it lies where this geometry says.
+        unsafe {
+            MailView {
+                words: &self.array::<MailWords>(start, 1)[0],
+                stations: self.array(stations, participants),
+                mailboxes: self.array(mailboxes, participants * participants),
             }
         }
     }

@@ -146,6 +146,11 @@ impl Bakery {
         Self { members, standing, choosing: false, number: 0, highest: 0, question, passed }
     }
 
+    /// Whether it is choosing a number: others wait until it has.
+    pub fn is_choosing(&self) -> bool {
+        self.choosing
+    }
+
     /// Asks everybody anew.
     fn next_question(&mut self, actions: &mut Actions) {
         self.question += 1;

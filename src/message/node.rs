@@ -76,6 +76,11 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
         &self.machine
     }
 
+    /// The transport, to be looked at.
+    pub fn links(&self) -> &T {
+        &self.transport
+    }
+
     /// The end of the transport: for its host, which waits on it, has it work, and passes failure notices to it. What the
     /// machine sends and gets goes through the node alone.
     pub fn transport(&mut self) -> &mut T {
@@ -145,6 +150,19 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
         if !self.unsent.is_empty() {
             return Ok(false);
         }
+        self.take()
+    }
+
+    /// [`Node::step`], but also while something is unsent: what comes of it waits too. Two that wait for room in each other's
+    /// links would wait for ever otherwise.
+    ///
+    /// What is unsent stays little, as long as hosts tell machines nothing that sends but leaving while anything is unsent: then
+    /// each message that comes was sent for by something that others had room for.
+    ///
+    /// # Errors
+    /// As [`Node::step`].
+    pub fn take(&mut self) -> Result<bool, Misuse> {
+        self.flush();
         let Some(notice) = self.transport.receive() else { return Ok(false) };
         self.tell(match notice {
             Notice::Message { from, message } => Event::Receive { from, message },

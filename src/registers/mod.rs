@@ -18,9 +18,11 @@ use crate::algorithm::{
 use crate::layout::{
     Cell, DeathPolicy, DirectoryEntry, LivenessLockKind, LockView, LockWords, MAX_PARTICIPANTS, View,
 };
+use crate::os::futex;
 use crate::sync::{
     AtomicU64,
-    Ordering::{Acquire, Relaxed},
+    Ordering::{Acquire, Relaxed, Release},
+    full_fence,
 };
 use crate::wait::{ParkingSpot, Standby, name_of};
 
@@ -131,6 +133,33 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         let notice = &self.lock.words.previous_owner;
         let token = notice.token.load(Acquire);
         (token, notice.pid.load(Relaxed), notice.tid.load(Relaxed), notice.label.get())
+    }
+}
+
+/// Has whoever looks after the mailboxes of a participant in the lock of `region` look into them: the call of it that waits, else
+/// its service thread. After the store that it is to see.
+pub fn call_participant(view: View, region: usize, participant: usize) {
+    // Partners: the fences in `attach::post`, after a participant says who looks after them. If ours comes first, what we
+    // stored is seen; if theirs does, we see whom to wake.
+    full_fence();
+    if view.mail(region).stations[participant].attended.load(Relaxed) != 0 {
+        // Or it died in a call.
+        FileLock::new(view, region).spot(participant).unpark();
+    } else {
+        ring_bell(view, participant);
+    }
+}
+
+/// Wakes the service thread of `slot`, if it may be asleep. After a full fence.
+pub fn ring_bell(view: View, slot: usize) {
+    if slot >= view.slots_bound() {
+        return;
+    }
+    let record = &view.slots()[slot];
+    if record.asleep.load(Relaxed) != 0 {
+        record.asleep.store(0, Relaxed);
+        record.bell.fetch_add(1, Release);
+        futex::wake_all(&record.bell);
     }
 }
 

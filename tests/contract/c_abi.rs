@@ -199,9 +199,9 @@ pub fn options_of_another_version_are_taken_or_refused_but_never_misread() {
     newer.known.flags = 1 << 31;
     assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT);
     newer.known.flags = 0;
-    newer.known.reserved = 1;
+    newer.known.mailboxes = 17;
     assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT);
-    newer.known.reserved = 0;
+    newer.known.mailboxes = 0;
     newer.known.flags = TURNLOCK_FILE_MUST_EXIST;
     assert_eq!(open(&newer), TURNLOCK_ERROR_NOT_FOUND);
     newer.known.flags = 0;

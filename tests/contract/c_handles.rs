@@ -55,7 +55,7 @@ pub fn file_options(participants: u32, locks: u32) -> turnlock_file_options {
         mode: 0,
         group: 0,
         flags: 0,
-        reserved: 0,
+        mailboxes: 0,
         label: ptr::null(),
         is_wait_to_end: None,
         context: ptr::null_mut(),

@@ -17,7 +17,6 @@ use support::{elsewhere, join, shared::Plain, until};
 use turnlock::status::*;
 
 const CROWD: u64 = 8;
-const ROUNDS: u64 = 400;
 
 /// Many threads take the lock over and over and run `section` inside, with the fencing token.
 fn crowd<W: Way>(stage: &Stage<W>, section: impl Fn(u64) + Sync) {
@@ -25,7 +24,7 @@ fn crowd<W: Way>(stage: &Stage<W>, section: impl Fn(u64) + Sync) {
         for _ in 0..CROWD {
             threads.spawn(|| {
                 let party = stage.party("a");
-                for _ in 0..ROUNDS {
+                for _ in 0..W::ROUNDS {
                     let held = party.lock(Wait::Forever).unwrap();
                     section(held.fencing_token());
                     held.unlock().unwrap();
@@ -47,7 +46,7 @@ pub fn a_plain_counter_loses_nothing<W: Way>() {
         counter.set(seen + 1);
         inside.store(false, SeqCst);
     });
-    assert_eq!(counter.get(), CROWD * ROUNDS);
+    assert_eq!(counter.get(), CROWD * W::ROUNDS);
 }
 
 pub fn fencing_tokens_strictly_increase<W: Way>() {

@@ -148,6 +148,10 @@ contract! {
     bakery_with_full_fences = crate::rust::BakeryByThreads<crate::rust::Fenced>: every closes once fair threads guards;
     bakery_by_descriptor = crate::rust::BakeryByThreads<crate::rust::ByDescriptor>: every closes once fair threads guards;
     bakery_by_participants = crate::rust::BakeryByParticipants: every closes once fair participants guards;
+    lamport_queue_by_threads = crate::rust::BakeryByThreads<crate::rust::LamportQueue>: every closes once fair threads guards;
+    mesh_by_threads = crate::rust::BakeryByThreads<crate::rust::RicartAgrawala>: every closes once threads guards;
+    mesh_by_participants = crate::rust::BakeryByParticipants<crate::rust::RicartAgrawala>: every closes once participants guards;
+    message_bakery_by_threads = crate::rust::BakeryByThreads<crate::rust::MessageBakery>: every closes once fair threads guards;
     k_state_ring_by_threads = crate::ring::ByThreads<crate::ring::KState>: every closes once threads guards;
     raynals_ring_by_threads = crate::ring::ByThreads<crate::ring::Raynal>: every closes once threads guards;
     sum_ring_by_threads = crate::ring::ByThreads<crate::ring::Sum>: every closes once threads guards;

@@ -3,8 +3,8 @@
 use crate::way::{Cancel, Held, Party, Wait, Way};
 use std::{fs::File, marker::PhantomData, path::Path, sync::Arc, time::Duration};
 use turnlock::{
-    DeathPolicy, Error, LockFile, Mutex, MutexGuard, Participant, ParticipantGuard, TurnGuard,
-    TurnParticipantGuard,
+    DeathPolicy, Error, LockFile, LockFileOptions, Mutex, MutexAlgorithm, MutexGuard, Participant,
+    ParticipantGuard, TurnGuard, TurnParticipantGuard,
     inspect::{Holder, LockStatus, WaiterState},
 };
 
@@ -18,6 +18,10 @@ pub trait Make: Send + Sync + 'static {
     const BY_DESCRIPTOR: bool = false;
     /// The locks are recursive.
     const RECURSIVE: bool = false;
+    /// Which algorithm they run; `None`: nothing is said.
+    const ALGORITHM: Option<MutexAlgorithm> = None;
+    /// How often each of a crowd takes the lock.
+    const ROUNDS: u64 = 400;
 }
 
 /// As if nothing were said.
@@ -62,9 +66,41 @@ impl Make for ByDescriptor {
     const BY_DESCRIPTOR: bool = true;
 }
 
+macro_rules! by_messages {
+    ($($(#[$doc:meta])* $name:ident = $algorithm:ident, $rounds:literal)*) => { $(
+        $(#[$doc])*
+        pub struct $name;
+
+        impl Make for $name {
+            const FULL_FENCES: bool = false;
+            const PATIENCE: Option<Duration> = None;
+            const ALGORITHM: Option<MutexAlgorithm> = Some(MutexAlgorithm::$algorithm);
+            const ROUNDS: u64 = $rounds;
+        }
+    )* };
+}
+by_messages! {
+    /// Lamport's queue.
+    LamportQueue = LamportQueue, 400
+    /// A token on a mesh.
+    RicartAgrawala = RicartAgrawala, 400
+    /// Lamport's bakery by messages, which takes more than a hundred of them for each entry of a crowd.
+    MessageBakery = MessageBakery, 40
+}
+
 /// A descriptor of the file at `path`, which is empty if it was not there.
 pub fn descriptor_of(path: &Path) -> File {
     File::options().read(true).write(true).create(true).truncate(false).open(path).unwrap()
+}
+
+/// Participants of locks by messages have mailboxes, as many as can have some.
+fn options_of<M: Make>(participants: u32, locks: u32) -> LockFileOptions {
+    let mut options = LockFile::options();
+    options.participants(participants).locks(locks);
+    if M::ALGORITHM.is_some() {
+        options.mailboxes(participants.min(16));
+    }
+    options
 }
 
 fn mutex<M: Make>(file: &LockFile, name: &str) -> Result<Mutex, i32> {
@@ -75,6 +111,9 @@ fn mutex_with<M: Make>(file: &LockFile, name: &str, death_policy: DeathPolicy) -
     let mut options = file.mutex_options();
     if let Some(patience) = M::PATIENCE {
         options.patience(patience);
+    }
+    if let Some(algorithm) = M::ALGORITHM {
+        options.algorithm(algorithm);
     }
     options.recursive(M::RECURSIVE).death_policy(death_policy).open(name).map_err(code)
 }
@@ -156,10 +195,13 @@ pub struct ThreadAtMutex<M> {
 impl<M: Make> Way for BakeryByThreads<M> {
     type Party = ThreadAtMutex<M>;
     type ByThreads = Self;
+    const ROUNDS: u64 = M::ROUNDS;
+    // A token goes round from its holder.
+    const AS_SHOWN: bool = !matches!(M::ALGORITHM, Some(MutexAlgorithm::RicartAgrawala));
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
-        let mut options = LockFile::options();
-        options.participants(participants).locks(locks).full_fences(M::FULL_FENCES);
+        let mut options = options_of::<M>(participants, locks);
+        options.full_fences(M::FULL_FENCES);
         let opened = match M::BY_DESCRIPTOR {
             true => options.open_descriptor(descriptor_of(path)),
             false => options.open(path),
@@ -222,41 +264,47 @@ impl<M: Make> Party for ThreadAtMutex<M> {
 }
 
 /// The bakery mutex, by explicit participants.
-pub struct BakeryByParticipants(Arc<LockFile>);
+pub struct BakeryByParticipants<M = Default>(Arc<LockFile>, PhantomData<M>);
 
-pub struct ParticipantAtMutex {
+pub struct ParticipantAtMutex<M = Default> {
     pub participant: Participant,
     file: Arc<LockFile>,
     mutex: Mutex,
+    _made: PhantomData<M>,
 }
 
-impl Way for BakeryByParticipants {
-    type Party = ParticipantAtMutex;
-    type ByThreads = BakeryByThreads;
+impl<M: Make> Way for BakeryByParticipants<M> {
+    type Party = ParticipantAtMutex<M>;
+    type ByThreads = BakeryByThreads<M>;
+    const ROUNDS: u64 = M::ROUNDS;
+    // A token goes round from its holder.
+    const AS_SHOWN: bool = !matches!(M::ALGORITHM, Some(MutexAlgorithm::RicartAgrawala));
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
-        open(path, participants, locks).map(Self)
+        let file = options_of::<M>(participants, locks).open(path).map_err(code)?;
+        Ok(Self(Arc::new(file), PhantomData))
     }
 
-    fn party(&self, name: &str) -> Result<ParticipantAtMutex, i32> {
-        let mutex = self.0.mutex(name).map_err(code)?;
+    fn party(&self, name: &str) -> Result<ParticipantAtMutex<M>, i32> {
+        let mutex = mutex::<M>(&self.0, name)?;
         let participant = self.0.participant().map_err(code)?;
-        Ok(ParticipantAtMutex { participant, mutex, file: self.0.clone() })
+        Ok(ParticipantAtMutex { participant, mutex, file: self.0.clone(), _made: PhantomData })
     }
 
-    fn party_where_death_releases(&self, name: &str) -> Result<ParticipantAtMutex, i32> {
-        mutex_with::<Default>(&self.0, name, DeathPolicy::Release)?;
+    fn party_where_death_releases(&self, name: &str) -> Result<ParticipantAtMutex<M>, i32> {
+        mutex_with::<M>(&self.0, name, DeathPolicy::Release)?;
         self.party(name)
     }
 }
 
-impl Party for ParticipantAtMutex {
+impl<M: Make> Party for ParticipantAtMutex<M> {
     type Held<'a> = ParticipantGuard<'a>;
     type Canceller = Participant;
 
     fn at(&self, name: &str) -> Self {
-        let mutex = self.file.mutex(name).unwrap();
-        Self { participant: self.participant.clone(), mutex, file: self.file.clone() }
+        let mutex = mutex::<M>(&self.file, name).unwrap();
+        let (participant, file) = (self.participant.clone(), self.file.clone());
+        Self { participant, mutex, file, _made: PhantomData }
     }
 
     fn lock(&self, wait: Wait) -> Result<ParticipantGuard<'_>, i32> {

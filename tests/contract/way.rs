@@ -18,6 +18,10 @@ pub trait Way: Sized + Send + Sync + 'static {
     type Party: Party + 'static;
     /// The same lock, taken by threads through the Rust API.
     type ByThreads: Way;
+    /// How often each of a crowd takes the lock.
+    const ROUNDS: u64 = 400;
+    /// Whether waiters are served in the order in which they are shown.
+    const AS_SHOWN: bool = true;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32>;
 

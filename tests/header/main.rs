@@ -39,7 +39,17 @@ const SECTIONS: [(&str, &[&str]); 11] = [
             "TURNLOCK_INFO_",
         ],
     ),
-    ("Mutexes", &["TURNLOCK_ALGORITHM_BAKERY", "TURNLOCK_MUTEX_", "turnlock_mutex"]),
+    (
+        "Mutexes",
+        &[
+            "TURNLOCK_ALGORITHM_BAKERY",
+            "TURNLOCK_ALGORITHM_LAMPORT_QUEUE",
+            "TURNLOCK_ALGORITHM_RICART_AGRAWALA",
+            "TURNLOCK_ALGORITHM_MESSAGE_BAKERY",
+            "TURNLOCK_MUTEX_",
+            "turnlock_mutex",
+        ],
+    ),
     ("Reader/writer locks", &["TURNLOCK_RWLOCK_", "turnlock_rwlock"]),
     ("Semaphores", &["TURNLOCK_SEMAPHORE_", "turnlock_semaphore"]),
     ("Range locks", &["TURNLOCK_RANGELOCK_", "TURNLOCK_RANGE_END", "turnlock_rangelock"]),

@@ -12,7 +12,7 @@ use std::{
 support::watched_for_seconds!(support::watchdog::USUAL);
 
 /// The layers of `src/`, from the top down. `lib.rs`, `main.rs` and `cli` see only what the library shows everyone.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "sync",
     "trace",
     "mutants",
@@ -20,6 +20,7 @@ const LAYERS: [&str; 17] = [
     "layout",
     "algorithm",
     "message",
+    "transport",
     "acquire",
     "os",
     "wait",

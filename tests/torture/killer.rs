@@ -18,7 +18,7 @@ use support::{
     limit, watchdog,
 };
 use turnlock::{
-    LockFile,
+    LockFile, MutexAlgorithm,
     inspect::Life,
     mutants::{self, Mutant},
     trace::Step,
@@ -38,6 +38,22 @@ const ON_MUTEXES_ONLY: [Step; 6] =
     [Step::Try, Step::Revoke, Step::RevokeWait, Step::Settle, Step::Bias, Step::BackOff];
 /// Steps that only those come to who take part in a ring.
 const ON_RINGS_ONLY: [Step; 4] = [Step::Reconfigure, Step::Rotate, Step::Pass, Step::Passed];
+/// Steps that only those come to who take a lock by messages.
+const BY_MESSAGES_ONLY: [Step; 6] =
+    [Step::Put, Step::Take, Step::TokenMoves, Step::TokenSent, Step::TokenMade, Step::LifeEnds];
+/// Of those, what only those come to who pass a token.
+const WITH_A_TOKEN: [Step; 3] = [Step::TokenMoves, Step::TokenSent, Step::TokenMade];
+/// Those to which they do not come.
+const BY_REGISTERS_ONLY: [Step; 8] = [
+    Step::Doorway,
+    Step::Wait,
+    Step::Wake,
+    Step::Withdraw,
+    Step::Enter,
+    Step::Evict,
+    Step::PassedOver,
+    Step::Evicted,
+];
 /// Steps that no worker comes to.
 const OF_NOBODY: [Step; 3] = [Step::Make, Step::Remove, Step::Removed];
 
@@ -167,6 +183,10 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
     let file = LockFile::options()
         .participants(participants_for(round.workers, round.lock))
         .locks(1)
+        .mailboxes(match round.lock {
+            Subject::Exclusive(Kind::Messages(_)) => participants_for(round.workers, round.lock),
+            _ => 0,
+        })
         .open(folder.path().join("torture.lock"))
         .unwrap();
     let lock = match round.lock {
@@ -177,9 +197,17 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         Subject::Claims(kind) => Open::Claims(kind.open(&file, "torture")),
     };
     // One who is to die at any other would only live longer than the rest.
-    let of_others: &[Step] = match round.lock {
-        Subject::Exclusive(Kind::Ring(_)) => &ON_MUTEXES_ONLY,
-        _ => &ON_RINGS_ONLY,
+    let of_others = match round.lock {
+        Subject::Exclusive(Kind::Ring(_)) => [ON_MUTEXES_ONLY, BY_MESSAGES_ONLY].concat(),
+        Subject::Exclusive(Kind::Messages(algorithm)) => {
+            let mut others =
+                [ON_MUTEXES_ONLY.as_slice(), &ON_RINGS_ONLY, &BY_REGISTERS_ONLY, &[Step::Unbias]].concat();
+            if algorithm != MutexAlgorithm::RicartAgrawala {
+                others.extend(WITH_A_TOKEN);
+            }
+            others
+        }
+        _ => [ON_RINGS_ONLY.as_slice(), &BY_MESSAGES_ONLY].concat(),
     };
     let mut killer = Killer {
         arena: Arena::new(),
@@ -190,7 +218,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         round,
         steps: Step::ALL
             .into_iter()
-            .filter(|step| ![of_others, &OF_NOBODY].concat().contains(step))
+            .filter(|step| ![of_others.as_slice(), &OF_NOBODY].concat().contains(step))
             .collect(),
         dice: Dice::of_stream(seed, round.workers as u64),
         seed,
@@ -305,7 +333,9 @@ impl Killer<'_> {
         note.phase_skip.store(self.dice.roll(6) as u32, Relaxed);
         // Its predecessor's entries are struck out.
         note.condemned.store(0, SeqCst);
-        note.skip.store(self.dice.roll(12) as u32, Relaxed);
+        // Each message has both: most of them come when all have joined.
+        let is_frequent = [Step::Put as u32, Step::Take as u32].contains(&armed);
+        note.skip.store(self.dice.roll(if is_frequent { 600 } else { 12 }) as u32, Relaxed);
         note.step.store(0, Relaxed);
         note.armed.store(armed, Relaxed);
         let long_stop = self.round.stops == Stops::Long && self.dice.in_hundred(30);
@@ -361,7 +391,10 @@ impl Killer<'_> {
     /// after a stop before they die.
     fn time_to_live(&mut self, armed: bool) -> u64 {
         let short = if armed { 4_000_000 } else { 100_000 + self.dice.roll(1_500_000) };
-        if self.round.stops == Stops::Long { 20 * short } else { short }
+        let by_messages = matches!(self.round.lock, Subject::Exclusive(Kind::Messages(_)));
+        // To join and to enter takes an answer of each of the others.
+        let longer = if self.round.stops == Stops::Long || by_messages { 20 } else { 1 };
+        longer * short
     }
 
     /// The lock's next plain entry may be followed by a retention. Only how fast it is depends on these two words.

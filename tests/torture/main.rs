@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 use support::{either::Kind, watchdog};
-use turnlock::{DEFAULT_PATIENCE, RingAlgorithm, trace::Step};
+use turnlock::{DEFAULT_PATIENCE, MutexAlgorithm, RingAlgorithm, trace::Step};
 
 // Each death is a sign of life.
 support::watched_for_seconds!(120);
@@ -37,6 +37,12 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn kills() -> u64 {
     std::env::var("TURNLOCK_TORTURE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5_000)
+}
+
+/// In all rounds together.
+fn kills_by_messages() -> u64 {
+    let given = std::env::var("TURNLOCK_TORTURE_KILLS").ok().and_then(|kills| kills.parse().ok());
+    given.unwrap_or(1_200)
 }
 
 /// Three times as many where it is said how many: so there are a thousand in the rarest phase of 100,000.
@@ -150,6 +156,44 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
         outcome
     };
     let outcomes: Vec<Outcome> = rounds.map(play).collect();
+    let fault = report::print(&outcomes);
+    assert!(fault.is_none(), "{}", fault.unwrap());
+}
+
+/// Locks by messages: whoever dies, at whichever step of a message or of the token, in a call or in the service thread.
+#[test]
+fn nobody_hangs_or_enters_twice_by_messages_whoever_is_killed_wherever() {
+    let _alone = alone();
+    let (kills, seed) = (kills_by_messages(), seed());
+    let cores = cores();
+    println!("seed {seed}, {cores} cores");
+    let only = std::env::var("TURNLOCK_TORTURE_ROUNDS").unwrap_or_default();
+    let round = |name, more: usize, stops, algorithm| Round {
+        name,
+        workers: (cores + more).min(7),
+        stops,
+        lock: Subject::Exclusive(Kind::Messages(algorithm)),
+        standing: Standing::Nobody,
+        biased: false,
+        mutant: None,
+        mostly_at: None,
+    };
+    let rounds = [
+        round("mesh, workers = cores", 0, Stops::Never, MutexAlgorithm::RicartAgrawala),
+        round("mesh, workers = cores + 2, stops", 2, Stops::Short, MutexAlgorithm::RicartAgrawala),
+        round("queue by messages, workers = cores + 1", 1, Stops::Never, MutexAlgorithm::LamportQueue),
+        round("queue by messages, workers = cores + 2, stops", 2, Stops::Short, MutexAlgorithm::LamportQueue),
+        round("bakery by messages, workers = cores + 1", 1, Stops::Never, MutexAlgorithm::MessageBakery),
+        round(
+            "bakery by messages, workers = cores + 2, stops",
+            2,
+            Stops::Short,
+            MutexAlgorithm::MessageBakery,
+        ),
+    ];
+    let rounds: Vec<&Round> = rounds.iter().filter(|round| round.name.contains(&only)).collect();
+    let share = kills.div_ceil(rounds.len().max(1) as u64);
+    let outcomes: Vec<Outcome> = rounds.iter().map(|round| killer::torture(round, share, seed)).collect();
     let fault = report::print(&outcomes);
     assert!(fault.is_none(), "{}", fault.unwrap());
 }
@@ -335,6 +379,55 @@ mod with_mutants {
     #[test]
     fn a_membership_without_the_reconfiguration_lock_is_caught() {
         is_caught_on_ring(0, RingAlgorithm::Raynal, Mutant::JoinWithoutLock, None, TWO_INSIDE);
+    }
+
+    /// By messages.
+    fn is_caught_by_messages(
+        algorithm: MutexAlgorithm,
+        mutant: Mutant,
+        mostly_at: Option<Step>,
+        may_show_as: &[Fault],
+    ) {
+        let lock = Subject::Exclusive(Kind::Messages(algorithm));
+        is_caught_among(cores() + 2, lock, mutant, mostly_at, may_show_as);
+    }
+
+    #[test]
+    fn a_token_that_is_made_anew_on_suspicion_is_caught() {
+        is_caught_by_messages(MutexAlgorithm::RicartAgrawala, Mutant::TokenOnSuspicion, None, TWO_INSIDE);
+    }
+
+    #[test]
+    fn a_lost_token_that_two_make_anew_is_caught() {
+        is_caught_by_messages(MutexAlgorithm::RicartAgrawala, Mutant::TokenMadeTwice, None, TWO_INSIDE);
+    }
+
+    #[test]
+    fn a_token_that_is_sent_to_a_dead_one_and_left_there_is_caught() {
+        is_caught_by_messages(
+            MutexAlgorithm::RicartAgrawala,
+            Mutant::TokenSentToTheDead,
+            None,
+            &[Fault::Hang],
+        );
+    }
+
+    #[test]
+    fn the_answer_of_a_dead_one_that_is_waited_for_is_caught() {
+        for algorithm in [MutexAlgorithm::LamportQueue, MutexAlgorithm::MessageBakery] {
+            is_caught_by_messages(algorithm, Mutant::DeadAnswerAwaited, None, &[Fault::Hang]);
+        }
+    }
+
+    #[test]
+    fn a_life_that_is_ended_before_the_owner_dead_notice_is_caught() {
+        let shows_as = [Fault::DoubleEntry, Fault::Torn];
+        is_caught_by_messages(
+            MutexAlgorithm::RicartAgrawala,
+            Mutant::LifeBeforeNotice,
+            Some(Step::LifeEnds),
+            &shows_as,
+        );
     }
 
     /// Where participants hold it beside others.

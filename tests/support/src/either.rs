@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 use turnlock::{
-    Acquired, LockFile, Mutex, MutexGuard, Participant, ParticipantGuard, PreviousOwner, Result,
-    RingAlgorithm, TurnGuard, TurnParticipantGuard, TurnRing,
+    Acquired, LockFile, Mutex, MutexAlgorithm, MutexGuard, Participant, ParticipantGuard, PreviousOwner,
+    Result, RingAlgorithm, TurnGuard, TurnParticipantGuard, TurnRing,
 };
 
 /// Which kind.
@@ -13,6 +13,8 @@ pub enum Kind {
     Mutex { patience: Duration },
     /// A turn ring.
     Ring(RingAlgorithm),
+    /// A mutex by messages.
+    Messages(MutexAlgorithm),
 }
 
 /// One that is open.
@@ -36,6 +38,9 @@ impl Kind {
     fn open_to_take_part(self, standing: bool, file: &LockFile, name: &str) -> Result<Lock> {
         match self {
             Kind::Mutex { patience } => file.mutex_options().patience(patience).open(name).map(Lock::Mutex),
+            Kind::Messages(algorithm) => {
+                file.mutex_options().algorithm(algorithm).open(name).map(Lock::Mutex)
+            }
             Kind::Ring(algorithm) => {
                 file.ring_options().algorithm(algorithm).standing(standing).open(name).map(Lock::Ring)
             }

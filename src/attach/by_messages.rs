@@ -1,0 +1,135 @@
+//! A call on a lock by messages: waiting for the turn, giving up, leaving.
+
+use super::{
+    open_file::OpenFile,
+    post::{Membership, OVERWRITTEN},
+};
+use crate::acquire::site::{Limit, Lock, Outcome, Site, Waiter};
+use crate::algorithm::{Blocker, ownership::token_in};
+use crate::error::{Error, Result};
+use crate::layout::SlotState;
+use crate::sync::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// A free lock by messages is had once the others have answered, and a call that has little time or none may wait for that;
+/// but not for one that is inside.
+const ANSWERS: Duration = Duration::from_secs(1);
+
+/// Waits for the turn as long as `limit` says. Returns the fencing token that came with it, if one travels with it.
+///
+/// Errors as [`Site::enter_by_messages`].
+pub fn enter<S: Site>(
+    site: &S,
+    file: &OpenFile,
+    membership: &Membership,
+    limit: Limit,
+) -> Result<Option<u64>> {
+    membership.attend(true);
+    let mut call = Call { site, file, membership, limit, began: Instant::now(), looked_at: 0 };
+    let entered = call.wait_for_the_turn();
+    // A child that was forked in the wait remembers a participant that is its parent's.
+    if !site.is_ours() {
+        return Err(Error::Interrupted);
+    }
+    let travelled = membership.with_seat(|seat| {
+        if entered.is_err() {
+            seat.give_up();
+        }
+        seat.travelled_token()
+    });
+    if entered.is_err() {
+        site.lock().set_since(site.me(), 0);
+    }
+    hand_over(membership);
+    entered.map(|()| travelled.flatten())
+}
+
+/// From here on the service thread looks after the mailboxes; what came before it is done now.
+fn hand_over(membership: &Membership) {
+    membership.attend(false);
+    membership.with_seat(|seat| seat.pump());
+}
+
+/// One call.
+struct Call<'a, S: Site> {
+    site: &'a S,
+    file: &'a OpenFile,
+    membership: &'a Membership,
+    limit: Limit,
+    began: Instant,
+    /// Whose life was checked last.
+    looked_at: usize,
+}
+
+impl<S: Site> Call<'_, S> {
+    fn wait_for_the_turn(&mut self) -> Result<()> {
+        let span = match self.limit {
+            Limit::Never => Limit::For(ANSWERS),
+            Limit::For(limit) => Limit::For(limit.max(ANSWERS)),
+            Limit::Forever => Limit::Forever,
+        };
+        let mut waiter = self.site.waiter(span, 0, self.limit != Limit::Never);
+        loop {
+            if self.go_on()? {
+                return Ok(());
+            }
+            if self.is_too_late() {
+                return Err(self.limit.passed());
+            }
+            let seen = Blocker { slot: self.site.me(), seen: 0, ahead: 1 };
+            match waiter.wait(&seen, || self.nothing_came()) {
+                Outcome::LookAgain | Outcome::BackOff => {}
+                Outcome::CheckAlive => {
+                    self.look_around(&mut waiter)?;
+                    self.membership.with_seat(|seat| seat.ask_again());
+                }
+                // It may have come at the last moment.
+                Outcome::TimedOut if self.go_on()? => return Ok(()),
+                Outcome::TimedOut => return Err(self.limit.passed()),
+                Outcome::Cancelled => return Err(Error::Cancelled),
+                Outcome::Interrupted | Outcome::Forked => return Err(Error::Interrupted),
+            }
+        }
+    }
+
+    /// Returns whether the participant is inside.
+    fn go_on(&self) -> Result<bool> {
+        self.site.check_named()?;
+        let went = self.membership.with_seat(|seat| match seat.go_on() {
+            Ok(()) if !seat.is_overwritten() => Ok(seat.is_inside()),
+            _ => Err(self.file.damaged(OVERWRITTEN.into())),
+        });
+        went.unwrap_or_else(|| Err(self.file.removed()))
+    }
+
+    fn nothing_came(&self) -> bool {
+        !self.membership.with_seat(|seat| seat.has_news()).unwrap_or(true)
+    }
+
+    /// Returns whether the time is up, and somebody is inside.
+    fn is_too_late(&self) -> bool {
+        let is_up = match self.limit {
+            Limit::Never => true,
+            Limit::For(limit) => self.began.elapsed() >= limit,
+            Limit::Forever => false,
+        };
+        let (lock, me) = (self.site.lock(), self.site.me());
+        is_up && (0..lock.slots()).any(|slot| slot != me && token_in(lock.held(slot).load(Relaxed)).is_some())
+    }
+
+    /// Checks one who is inside, and one of all the others in turn: whoever is dead is reaped, and its peers are told.
+    fn look_around(&mut self, waiter: &mut impl Waiter) -> Result<()> {
+        let (lock, me) = (self.site.lock(), self.site.me());
+        let view = self.file.view();
+        let members = view.slots_bound().min(view.geometry().mail_participants() as usize);
+        let is_taken =
+            |slot: &usize| *slot != me && view.slots()[*slot].state.load(Relaxed) != SlotState::Free as u32;
+        let inside = (0..members).find(|slot| *slot != me && lock.held(*slot).load(Relaxed) != 0);
+        let next = (1..=members).map(|step| (self.looked_at + step) % members).find(is_taken);
+        self.looked_at = next.unwrap_or(0);
+        for slot in inside.into_iter().chain(next.filter(|next| Some(*next) != inside)) {
+            waiter.check_alive(slot)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,227 @@
+//! The post of one attachment: its seats at locks by messages, and the thread that answers for it.
+//!
+//! A message wants an answer whatever the program does. So an attachment that takes part in such a lock has a *service thread*,
+//! which sleeps until the slot's bell rings and then lets the machines act. While a call of the participant waits for a lock,
+//! that call *attends* to the seat there: it is woken by itself, and runs the machine; the service thread keeps away.
+//!
+//! A child that is forked has neither the thread nor the attachment. The thread ends when the attachment is detached, before the
+//! slot is given up; it blocks all signals, and takes no lock of the program's.
+
+use super::{
+    open_file::OpenFile,
+    seat::{MailOf, Seat, take_seat},
+};
+use crate::error::{Error, Result};
+use crate::layout::Algorithm;
+use crate::os::{fork::process_mark, futex, signals::SignalsBlocked};
+use crate::registers::{call_participant, ring_bell};
+use crate::sync::{
+    AtomicBool,
+    Ordering::{Acquire, Relaxed, Release},
+    full_fence,
+};
+use crate::transport::end_life;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+/// A participant in one lock by messages.
+pub struct Membership {
+    file: Arc<OpenFile>,
+    slot: usize,
+    region: usize,
+    generation: u64,
+    /// `None` once it is over.
+    seat: Mutex<Option<Box<dyn Seat>>>,
+}
+
+impl Membership {
+    /// Runs `act` with the seat, for one thread at a time. `None`: the membership is over, since the lock was removed.
+    pub fn with_seat<R>(&self, act: impl FnOnce(&mut dyn Seat) -> R) -> Option<R> {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        seat.as_mut().map(|seat| act(seat.as_mut()))
+    }
+
+    /// The participant leaves the lock for good.
+    fn end(&self) {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        if seat.take().is_some() {
+            let (view, region) = (self.file.view(), self.region);
+            end_life(&view.mail(region), self.slot, |peer| call_participant(view, region, peer));
+        }
+    }
+
+    /// The calling thread looks after the mailboxes from now on, or does so no more and the service thread does.
+    pub fn attend(&self, attends: bool) {
+        let station = &self.file.view().mail(self.region).stations[self.slot];
+        station.attended.store(u32::from(attends), Relaxed);
+        // Partner: the fence in `registers::call_participant`.
+        full_fence();
+    }
+
+    fn is_attended(&self) -> bool {
+        self.file.view().mail(self.region).stations[self.slot].attended.load(Relaxed) != 0
+    }
+
+    fn is_named(&self) -> bool {
+        self.file.is_named(self.region, self.generation)
+    }
+}
+
+/// What the attachment and its service thread share.
+struct Shared {
+    file: Arc<OpenFile>,
+    slot: usize,
+    memberships: Mutex<Vec<Arc<Membership>>>,
+    ends: AtomicBool,
+}
+
+/// The seats of one attachment, and its service thread, once it has one.
+#[derive(Default)]
+pub struct Post(Mutex<Option<(Arc<Shared>, JoinHandle<()>)>>);
+
+impl Post {
+    /// The attachment's membership in the lock of `region`, whose name has this generation; taken now if there is none.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the lock was removed; [`Error::Capacity`]: the slot is none of those that have mailboxes;
+    /// [`Error::System`]: no thread is to be had; [`Error::Damaged`].
+    pub fn membership(
+        &self,
+        file: &Arc<OpenFile>,
+        slot: usize,
+        (region, generation): (usize, u64),
+    ) -> Result<Arc<Membership>> {
+        let mut post = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = match &*post {
+            Some((shared, _)) => shared.clone(),
+            None => {
+                let begun = begin(file, slot)?;
+                let shared = begun.0.clone();
+                *post = Some(begun);
+                shared
+            }
+        };
+        let mut memberships = shared.memberships();
+        let known = memberships.iter().find(|known| known.region == region);
+        if let Some(known) = known {
+            if known.generation == generation {
+                return Ok(known.clone());
+            }
+            // One of a lock that was removed.
+            known.end();
+            memberships.retain(|known| known.region != region);
+        }
+        let membership = Arc::new(join(file, slot, (region, generation))?);
+        memberships.push(membership.clone());
+        Ok(membership)
+    }
+
+    /// The membership in the lock of `region`, if there is one.
+    pub fn known(&self, region: usize) -> Option<Arc<Membership>> {
+        let post = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let memberships = post.as_ref()?.0.memberships();
+        memberships.iter().find(|known| known.region == region).cloned()
+    }
+
+    /// Ends the service thread. What the seats leave in the file is for [`crate::recovery`].
+    pub fn stop(&self) {
+        let post = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((shared, thread)) = post {
+            // Release. Partner: the acquire in `serve`.
+            shared.ends.store(true, Release);
+            full_fence();
+            ring_bell(shared.file.view(), shared.slot);
+            // It has caught its panics, if there were any.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn memberships(&self) -> MutexGuard<'_, Vec<Arc<Membership>>> {
+        self.memberships.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn begin(file: &Arc<OpenFile>, slot: usize) -> Result<(Arc<Shared>, JoinHandle<()>)> {
+    let (file, memberships) = (file.clone(), Mutex::default());
+    let shared = Arc::new(Shared { file, slot, memberships, ends: AtomicBool::new(false) });
+    let its = shared.clone();
+    // It inherits the mask: signals are for the program's own threads.
+    let _signals = SignalsBlocked::new();
+    let thread = thread::Builder::new().name("turnlock mail".into()).stack_size(STACK);
+    let thread = thread.spawn(move || serve(&its)).map_err(|source| Error::System {
+        what: format!("{}: beginning a thread that answers messages", shared.file.reopen().path().display()),
+        source,
+    })?;
+    Ok((shared, thread))
+}
+
+fn join(file: &Arc<OpenFile>, slot: usize, (region, generation): (usize, u64)) -> Result<Membership> {
+    let has = file.geometry().mail_participants();
+    if slot >= has as usize {
+        let (path, wanted) = (file.reopen().path(), slot as u32 + 1);
+        return Err(Error::Capacity { path, what: "participants with mailboxes", has, wanted });
+    }
+    let named = || if file.is_named(region, generation) { Ok(()) } else { Err(file.removed()) };
+    named()?;
+    let algorithm = Algorithm::of(file.view().directory()[region - 1].algorithm.load(Relaxed));
+    let seat = algorithm
+        .and_then(|algorithm| take_seat(MailOf { file: file.clone(), region }, slot, algorithm))
+        .ok_or_else(|| file.damaged(OVERWRITTEN.into()))?;
+    let membership =
+        Membership { file: file.clone(), slot, region, generation, seat: Mutex::new(Some(seat)) };
+    // Partner: the fence in `take_seat` comes before it. Whoever gives the region to another lock has seen that we are there, or
+    // we see that the lock was removed.
+    named().inspect_err(|_| membership.end())?;
+    Ok(membership)
+}
+
+/// The service thread.
+fn serve(shared: &Shared) {
+    let record = &shared.file.view().slots()[shared.slot];
+    let process = process_mark();
+    loop {
+        // Acquire. Partner: the release in `registers::ring_bell`; read before the looks, so that a bell after them counts.
+        let seen = record.bell.load(Acquire);
+        record.asleep.store(1, Relaxed);
+        // Partner: the fence in `registers::call_participant`.
+        full_fence();
+        // Acquire. Partner: the release in `Post::stop`.
+        if shared.ends.load(Acquire) || process_mark() != process || !shared.file.is_intact() {
+            return;
+        }
+        let (mut came, mut is_held_up) = (false, false);
+        let all: Vec<Arc<Membership>> = shared.memberships().clone();
+        for membership in &all {
+            if !membership.is_named() {
+                membership.end();
+                shared.memberships().retain(|known| !Arc::ptr_eq(known, membership));
+                continue;
+            }
+            if membership.is_attended() {
+                continue;
+            }
+            let pumped = membership.with_seat(|seat| (seat.pump(), seat.is_held_up()));
+            let (pumped, waits) = pumped.unwrap_or((false, false));
+            came |= pumped;
+            is_held_up |= waits;
+        }
+        if !came {
+            futex::wait(&record.bell, seen, if is_held_up { HELD_UP } else { NAP });
+        }
+        record.asleep.store(0, Relaxed);
+    }
+}
+
+/// What is said of mailboxes that something else wrote into.
+pub const OVERWRITTEN: &str = "something else than turnlock wrote into the mailboxes of one of its locks: stop its users, delete it \
+     and let it be created anew";
+const STACK: usize = 128 << 10;
+/// While a message waits for room, whoever makes some may be too early for us to be called.
+const HELD_UP: Duration = Duration::from_millis(1);
+/// Nobody has to look while nothing comes; this is for a bell that was overwritten.
+const NAP: Duration = Duration::from_secs(10);

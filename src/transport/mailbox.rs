@@ -1,0 +1,378 @@
+//! The mailboxes of one participant: what carries the messages of a lock in a file.
+//!
+//! The contract of [`Transport`] is kept so:
+//!
+//! - *Whole, order, loss, repetition.* One [`Ring`] for each pair: a message is there with one store, and is taken once.
+//! - *Failure notice, reconnection.* A participant's life has a number, written down under the byte lock of its slot and ended
+//!   under that lock, by itself or by whoever acts for it after its death. Each message carries the lives of both ends. One
+//!   to or from another life than the two ends know of each other is dropped, or (from a later life) preceded by the notice
+//!   that the earlier one is over. That it is over is also said when its mailbox is empty and its number is not the same.
+//! - *Full.* The message stays with its sender, whose machine is told nothing new ([`Node`](crate::message::Node)). Whoever
+//!   takes from a full mailbox calls its sender.
+//! - *Slow or stopped* is nothing: its mailboxes fill up. *Dead* is what the byte lock says, and nothing else.
+
+use super::{
+    record::{At, Record},
+    ring::Ring,
+};
+use crate::layout::{ENTRY_WORDS, MailView};
+use crate::message::{
+    BakeryMessage, Channels, LamportQueueMessage, Notice, Refusal, RicartAgrawalaMessage, Transport, Wire,
+};
+use crate::sync::{
+    Ordering::{Acquire, Relaxed, Release},
+    full_fence,
+};
+use crate::trace::{self, Step};
+
+/// The bytes of a message that an entry has room for.
+const MESSAGE_BYTES: usize = (ENTRY_WORDS - 2) * 8;
+
+/// A message that mailboxes carry.
+pub trait Carried: Wire {
+    /// Of a token its number: larger with each hop and each entry.
+    fn token_number(&self) -> Option<u64>;
+}
+
+impl Carried for RicartAgrawalaMessage {
+    fn token_number(&self) -> Option<u64> {
+        match self {
+            RicartAgrawalaMessage::Token(token) => Some(token.number),
+            _ => None,
+        }
+    }
+}
+
+impl Carried for LamportQueueMessage {
+    fn token_number(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl Carried for BakeryMessage {
+    fn token_number(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Where the mailboxes are.
+pub trait Place {
+    /// The mail area of the lock.
+    fn mail(&self) -> MailView<'_>;
+
+    /// Has whoever looks after the mailboxes of a participant look into them. After a store that it is to see.
+    fn call(&self, participant: usize);
+
+    /// Writes down a number of the token, before anybody else can have it: no number was larger.
+    fn write_number(&self, number: u64);
+
+    /// The number written down last, or the last fencing token.
+    fn number(&self) -> u64;
+}
+
+/// One participant's end of all mailboxes, in one life of it.
+#[derive(Debug)]
+pub struct Mailboxes<P> {
+    place: P,
+    at: At,
+    peers: Box<[Peer]>,
+    /// Whose mailbox is looked into next.
+    next: usize,
+    is_overwritten: bool,
+}
+
+/// What one end knows of another participant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Peer {
+    /// The life of it that messages are exchanged with; 0: none.
+    life: u32,
+    /// The machine is still to be told that it is not there.
+    is_to_be_told: bool,
+}
+
+impl<P: Place> Mailboxes<P> {
+    /// Begins the participant's next life, by whoever has the byte lock of its slot. `None`: its lives are used up, or were
+    /// overwritten.
+    pub fn begin_life(place: P, me: usize) -> Option<Self> {
+        let mail = place.mail();
+        let station = &mail.stations[me];
+        // Relaxed: ours to write.
+        let life = u32::try_from((station.life.load(Relaxed) >> 1) + 1).ok()?;
+        station.attended.store(0, Relaxed);
+        station.sends_to.store(0, Relaxed);
+        // Release. Partner: the acquire below, of another one that begins: it sees no more of our former life.
+        station.life.store(present(life), Release);
+        // Partner: this fence there. Of two that begin at once one sees the other, at least, and tells it.
+        full_fence();
+        let peer = |peer: usize| {
+            // Acquire, as above.
+            let life = mail.stations[peer].life.load(Acquire);
+            match is_present(life) && peer != me {
+                true => Peer { life: (life >> 1) as u32, is_to_be_told: false },
+                false => Peer { life: 0, is_to_be_told: peer != me },
+            }
+        };
+        let peers = (0..mail.stations.len()).map(peer).collect();
+        Some(Self { at: At { participant: me, life }, peers, next: 0, is_overwritten: false, place })
+    }
+
+    /// The participant and its life.
+    pub fn at(&self) -> At {
+        self.at
+    }
+
+    /// Where the mailboxes are.
+    pub fn place(&self) -> &P {
+        &self.place
+    }
+
+    /// Returns whether something else than turnlock wrote into a mailbox.
+    pub fn is_overwritten(&self) -> bool {
+        self.is_overwritten
+    }
+
+    /// Returns whether [`Transport::receive`] would give anything, or a message that waits for room could be sent.
+    pub fn has_news(&self) -> bool {
+        let mail = self.place.mail();
+        self.others().any(|peer| {
+            let known = self.peers[peer];
+            known.is_to_be_told
+                || !self.ring(&mail, peer, self.at.participant).is_empty()
+                || known.life != 0 && mail.stations[peer].life.load(Acquire) != present(known.life)
+        })
+    }
+
+    /// Takes the token of a mesh, if it is lost or was never made. Returns the floor for the new one.
+    pub fn take_lost_token(&self) -> Option<u64> {
+        let taken = Record(&self.place.mail().words.token_at).take(self.at);
+        taken.then(|| {
+            trace::at(Step::TokenMade);
+            self.place.number()
+        })
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> + use<P> {
+        let (me, count) = (self.at.participant, self.peers.len());
+        (0..count).filter(move |peer| *peer != me)
+    }
+
+    fn ring<'a>(&self, mail: &MailView<'a>, from: usize, to: usize) -> Ring<'a, ENTRY_WORDS> {
+        ring(mail, from, to)
+    }
+
+    /// What came from one peer.
+    fn receive_from<M: Carried>(&mut self, from: usize) -> Option<Notice<M>> {
+        let participants = self.peers.len();
+        if std::mem::take(&mut self.peers[from].is_to_be_told) {
+            return Some(Notice::Down { peer: from });
+        }
+        loop {
+            let mail = self.place.mail();
+            let ring = ring(&mail, from, self.at.participant);
+            let known = self.peers[from].life;
+            let mut words = [0; ENTRY_WORDS];
+            match ring.first(&mut words) {
+                Err(_) => {
+                    self.is_overwritten = true;
+                    return None;
+                }
+                Ok(false) => {
+                    // Acquire. Partner: the release in `end_life`: all that the peer sent in that life is in the mailbox.
+                    if known == 0 || mail.stations[from].life.load(Acquire) == present(known) {
+                        return None;
+                    }
+                    if ring.is_empty() {
+                        self.peers[from].life = 0;
+                        return Some(Notice::Down { peer: from });
+                    }
+                    continue;
+                }
+                Ok(true) => {}
+            }
+            let (its_life, our_life) = (words[0] as u32, (words[0] >> 32) as u32);
+            let is_ours = our_life == self.at.life && its_life >= known;
+            if is_ours && its_life > known && known != 0 {
+                // Its former life is over, and all that came of it was taken.
+                self.peers[from].life = 0;
+                return Some(Notice::Down { peer: from });
+            }
+            let message = is_ours.then(|| decode(&words, participants));
+            if ring.take() {
+                self.place.call(from);
+            }
+            match message {
+                Some(Some(message)) => {
+                    self.peers[from].life = its_life;
+                    return Some(Notice::Message { from, message });
+                }
+                Some(None) => self.is_overwritten = true,
+                None => {}
+            }
+        }
+    }
+
+    fn put(&mut self, to: usize, bytes: (&[u8; MESSAGE_BYTES], usize)) -> bool {
+        let mut words = [0; ENTRY_WORDS];
+        words[0] = u64::from(self.peers[to].life) << 32 | u64::from(self.at.life);
+        words[1] = bytes.1 as u64;
+        for (word, bytes) in words[2..].iter_mut().zip(bytes.0.chunks_exact(8)) {
+            *word = u64::from_le_bytes(std::array::from_fn(|at| bytes[at]));
+        }
+        let mail = self.place.mail();
+        let put = ring(&mail, self.at.participant, to).put(&words);
+        self.is_overwritten |= put.is_err();
+        if put == Ok(true) {
+            let sent = &mail.stations[self.at.participant].sent;
+            sent.store(sent.load(Relaxed) + 1, Relaxed);
+        }
+        // What cannot be put into an overwritten mailbox is not kept either.
+        put != Ok(false)
+    }
+
+    /// As [`super::record`] says.
+    fn put_token(&mut self, to: usize, number: u64, bytes: (&[u8; MESSAGE_BYTES], usize)) {
+        let us = self.at;
+        let them = At { participant: to, life: self.peers[to].life };
+        let mail = self.place.mail();
+        let (record, station) = (Record(&mail.words.token_at), &mail.stations[us.participant]);
+        self.place.write_number(number);
+        station.sends_at.store(ring(&mail, us.participant, to).count(), Relaxed);
+        // Release. Partner: the acquire in `end_life`, which then sees `sends_at`.
+        station.sends_to.store(them.word(), Release);
+        if record.moves(us, them) {
+            trace::at(Step::TokenMoves);
+            self.put(to, bytes);
+            trace::at(Step::TokenSent);
+            let mail = self.place.mail();
+            let station = &mail.stations[us.participant];
+            // Partner: the fence in `end_life`. If ours comes first, it sees that they have the token; if theirs does, we see
+            // that their life is over.
+            full_fence();
+            if mail.stations[to].life.load(Acquire) != present(them.life) && record_of(&mail).is_lost(them) {
+                call_all(&mail, us.participant, |peer| self.place.call(peer));
+            }
+            // Release: all the above is done.
+            station.sends_to.store(0, Release);
+        } else {
+            // By the record it was not ours: whoever changed that takes us for dead, or wrote over it.
+            station.sends_to.store(0, Release);
+            self.is_overwritten = true;
+        }
+    }
+}
+
+impl<M: Carried, P: Place> Transport<M> for Mailboxes<P> {
+    const CHANNELS: Channels = Channels { in_order: true, loses: false, repeats: false, loses_tokens: false };
+
+    fn send(&mut self, to: usize, message: M) -> Result<(), (Refusal, M)> {
+        let number = message.token_number();
+        if self.peers[to].life == 0 {
+            // It is down. A token that was to go there stays by the record: nobody else will ever have it.
+            if number.is_some() {
+                let mail = self.place.mail();
+                record_of(&mail).is_lost(self.at);
+                call_all(&mail, self.at.participant, |peer| self.place.call(peer));
+            }
+            return Ok(());
+        }
+        let mut bytes = [0; MESSAGE_BYTES];
+        let Ok(length) = message.encode(self.peers.len(), &mut bytes) else {
+            // Its numbers are used up: those of an overwritten file.
+            self.is_overwritten = true;
+            return Ok(());
+        };
+        if ring(&self.place.mail(), self.at.participant, to).is_full() {
+            return Err((Refusal::Full, message));
+        }
+        match number {
+            Some(number) => self.put_token(to, number, (&bytes, length)),
+            None if self.put(to, (&bytes, length)) => {}
+            None => return Err((Refusal::Full, message)),
+        }
+        self.place.call(to);
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Option<Notice<M>> {
+        let count = self.peers.len();
+        for _ in 0..count {
+            let from = self.next;
+            if from != self.at.participant
+                && let Some(notice) = self.receive_from(from)
+            {
+                return Some(notice);
+            }
+            self.next = (from + 1) % count;
+        }
+        None
+    }
+}
+
+/// Ends the life of a participant, by whoever has the byte lock of its slot: itself, or one that acts for it after its death.
+/// May be repeated. `call` has whoever looks after a participant's mailboxes look.
+pub fn end_life(mail: &MailView, participant: usize, call: impl Fn(usize)) {
+    let station = &mail.stations[participant];
+    // Relaxed: ours to write.
+    let life = station.life.load(Relaxed);
+    let was_present = is_present(life);
+    let at = At { participant, life: (life >> 1) as u32 };
+    station.attended.store(0, Relaxed);
+    station.standing.store(0, Relaxed);
+    // Release. Partner: the acquires of `life`: who sees that the life is over has all that was sent in it, and the
+    // owner-dead notice.
+    station.life.store(life & !1, Release);
+    trace::at(Step::LifeEnds);
+    // Partner: the fence in `put_token`.
+    full_fence();
+    let record = record_of(mail);
+    // Acquire. Partner: the release in `put_token`.
+    if let Some(them) = At::of(station.sends_to.load(Acquire)) {
+        let other = them.participant;
+        let is_sent = other < mail.stations.len()
+            && ring(mail, participant, other).count() != station.sends_at.load(Relaxed)
+            && mail.stations[other].life.load(Acquire) == present(them.life);
+        if !is_sent {
+            record.is_lost(them);
+        }
+        station.sends_to.store(0, Release);
+    }
+    let had_token = record.is_lost(at);
+    if was_present || had_token {
+        call_all(mail, participant, call);
+    }
+}
+
+/// Calls all that are present but `me`.
+fn call_all(mail: &MailView, me: usize, call: impl Fn(usize)) {
+    let is_there = |peer: &usize| *peer != me && is_present(mail.stations[*peer].life.load(Relaxed));
+    (0..mail.stations.len()).filter(is_there).for_each(call);
+}
+
+fn record_of<'a>(mail: &MailView<'a>) -> Record<'a> {
+    Record(&mail.words.token_at)
+}
+
+/// The mailbox from one participant to another.
+fn ring<'a>(mail: &MailView<'a>, from: usize, to: usize) -> Ring<'a, ENTRY_WORDS> {
+    let mailbox = mail.mailbox(from, to);
+    Ring { tail: &mailbox.tail.count, head: &mailbox.head.count, entries: &mailbox.entries }
+}
+
+/// How the word of a life reads while it goes on.
+fn present(life: u32) -> u64 {
+    u64::from(life) << 1 | 1
+}
+
+fn is_present(word: u64) -> bool {
+    word % 2 == 1
+}
+
+/// The message in an entry, if it is one.
+fn decode<M: Carried>(words: &[u64; ENTRY_WORDS], participants: usize) -> Option<M> {
+    let mut bytes = [0; MESSAGE_BYTES];
+    for (bytes, word) in bytes.chunks_exact_mut(8).zip(&words[2..]) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    let length = usize::try_from(words[1]).ok().filter(|length| *length <= MESSAGE_BYTES)?;
+    M::decode(&bytes[..length], participants).ok()
+}
