@@ -129,7 +129,7 @@ pub fn may_pass<S: Site>(attempt: &Attempt<S>, slot: usize) -> bool {
 
 /// Returns whether a number stands in `slot` that is a retained place. Who is in its next doorway may seem to have its last
 /// claim still.
-fn is_retained<L: Lock>(lock: &L, slot: usize) -> bool {
+pub fn is_retained<L: Lock>(lock: &L, slot: usize) -> bool {
     matches!(lock.queue().place(slot), Place::Numbered(_)) && lock.queue().1.is_retained(slot)
 }
 

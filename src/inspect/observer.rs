@@ -216,7 +216,12 @@ impl<'a> Observer<'a> {
                 _ => None,
             },
             turn_of: rule.and_then(|rule| ring(rule).who()),
-            biased_to: self.bias_owner_of(&lock).filter(|_| claims.relation == Relation::Always),
+            biased_to: match claims.relation {
+                Relation::Always => self.bias_owner_of(&lock),
+                Relation::Modes => (0..self.view.slots_bound())
+                    .find(|slot| retained::is_retained(&lock, *slot) && !lock.eviction(*slot).is_evicted()),
+                _ => None,
+            },
             biased_to_readers: claims.relation == Relation::Modes && lock.shared_bias().is_unrevoked(),
             by_messages: by_messages(self.view, named.region),
             permits: (claims.relation == Relation::Permits).then(|| lock.queue().1.permits()),

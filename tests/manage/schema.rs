@@ -84,6 +84,14 @@ fn what_is_printed_is_what_is_documented() {
     drop(held);
     waiters.iter_mut().for_each(|waiter| drop(waiter.wait()));
 
+    let mut watch = fixture.command("watch", &["--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(watch.stdout.take().unwrap()));
+    for line in lines.take(2) {
+        check("watch", &serde_json::from_str(&line.unwrap()).unwrap());
+    }
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+
     fixture.leave_dead(&["--lock", "well"]);
     check("status", &fixture.json("status"));
     check("doctor", &fixture.json("doctor"));

@@ -59,6 +59,10 @@ EXIT CODES
   71  the terminal cannot be written to
   128 + N  signal N ended it
 
+EXAMPLES
+  turnlock top /run/app.lock
+  turnlock top --interval 2 /run/*.lock
+
 Without a terminal: turnlock watch, turnlock status.")]
 pub struct Top {
     /// From one drawing to the next, in seconds; looks are more frequent
