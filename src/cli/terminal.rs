@@ -45,6 +45,24 @@ impl Ending {
         Some(self.0.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
+    /// Ends this process by the signal where nobody has heard of it for a while: crossterm does not come back from a terminal
+    /// that is gone, and takes a whole processor for that.
+    fn end_even_so(&self) {
+        let signal = self.0.clone();
+        std::thread::spawn(move || {
+            loop {
+                std::thread::sleep(NOTICED_WITHIN);
+                let number = signal.load(Ordering::Relaxed);
+                if number != 0 {
+                    std::thread::sleep(HEARD_WITHIN);
+                    // If that fails, the default has been to end anyhow.
+                    let _ = emulate_default_handler(number as i32);
+                    std::process::exit(128 + number as i32);
+                }
+            }
+        });
+    }
+
     /// Waits so long for one.
     pub fn within(&self, time: Duration) -> Option<usize> {
         let until = Instant::now() + time;
@@ -75,6 +93,9 @@ pub enum Input {
 /// How long a signal may go unnoticed.
 const NOTICED_WITHIN: Duration = Duration::from_millis(100);
 
+/// How long it takes at most, from a signal until the terminal is as it was.
+const HEARD_WITHIN: Duration = Duration::from_secs(1);
+
 /// Whether there is a terminal to be taken over: keys come from one, and what is drawn goes to one.
 pub fn is_there() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
@@ -84,6 +105,7 @@ impl Screen {
     /// Takes the terminal over. A panic gives it back too, before its message is printed.
     pub fn open() -> io::Result<Self> {
         let ending = Ending::listen()?;
+        ending.end_even_so();
         Ok(Self { terminal: ratatui::try_init()?, ending })
     }
 

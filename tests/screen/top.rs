@@ -70,6 +70,23 @@ fn keys_lead_through_the_screen_and_out() {
     drop(waiter);
 }
 
+/// The pid of the `turnlock top` that shows this file, while there is one.
+fn pid_of_top(fixture: &Fixture) -> Option<String> {
+    let pattern = format!("^{TURNLOCK} top .*{}", fixture.file.display());
+    let found = limit::output(Command::new("pgrep").args(["-f", &pattern])).unwrap();
+    String::from_utf8(found.stdout).unwrap().lines().next().map(str::to_owned)
+}
+
+#[test]
+fn it_ends_when_the_terminal_goes_away() {
+    let fixture = Fixture::new();
+    let _holder = fixture.hold("build");
+    let Some(terminal) = top(&fixture) else { return };
+    assert!(pid_of_top(&fixture).is_some());
+    drop(terminal);
+    support::until("it has ended", || pid_of_top(&fixture).is_none());
+}
+
 #[test]
 fn signals_and_ctrl_c_give_the_terminal_back() {
     let fixture = Fixture::new();
