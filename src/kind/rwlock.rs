@@ -43,7 +43,8 @@ impl LockKind for RwLockKind {
 /// writer that waits lets no later reader pass once its patience is over.
 ///
 /// While only readers come, the lock is *biased* to them: a reader enters and leaves without writing anything that another
-/// reader writes. A writer ends that, and waits for those readers that are inside.
+/// reader writes. A writer ends that, and waits for those readers that are inside. A thread that writes again and again retains its
+/// place, and comes in without the queue, as a writer or a reader, until somebody else wants the lock.
 ///
 /// A reader that dies is removed, and that is all. A writer that dies leaves an owner-dead notice, as with a
 /// [`super::Mutex`]: everybody who comes is told until a writer has said [`Guard::mark_consistent`].
