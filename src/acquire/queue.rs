@@ -218,7 +218,8 @@ impl<'a, S: Site> QueueWait<'a, S> {
             let unchanged = || {
                 queue.still_blocks(&blocker)
                     && (always_conflict::<S>()
-                        || !queue.is_next(me, number) && !retained::may_pass(self.attempt, blocker.slot))
+                        || !queue.is_next(me, number)
+                            && (self.takings.in_vain || !retained::may_pass(self.attempt, blocker.slot)))
             };
             let outcome = match self.waiter.limit() {
                 Limit::Never => try_once(&queue, &blocker),

@@ -164,11 +164,13 @@ pub struct Takings {
     told: PassedOver,
     /// Whether one of them was used all the time.
     pub in_demand: bool,
+    /// Whether there was nobody who could be told so, though places are in the way: the words say what nobody writes.
+    pub in_vain: bool,
 }
 
 impl Takings {
     /// Nothing.
-    pub const NONE: Self = Self { told: PassedOver::NONE, in_demand: false };
+    pub const NONE: Self = Self { told: PassedOver::NONE, in_demand: false, in_vain: false };
 
     /// Another number is about to be published.
     pub fn forget(&mut self) {
@@ -221,6 +223,7 @@ pub fn end_others<S: Site>(
         }
     }
     let mut told = PassedOver::NONE;
+    takings.in_vain = true;
     lock.queue().each_before(me, number, |slot, place| {
         if !passed.has(slot)
             && place != Place::Choosing
@@ -229,6 +232,7 @@ pub fn end_others<S: Site>(
             && lock.eviction(slot).evict().is_some()
         {
             told.insert(slot);
+            takings.in_vain = false;
         }
     });
     if let Err(error) = eviction::pass_the_barrier(site) {
