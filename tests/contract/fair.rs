@@ -4,7 +4,7 @@ use crate::{
     stage::Stage,
     way::{Held, Party, Wait, Way},
 };
-use std::{sync::Mutex, thread};
+use std::{sync::Mutex, thread, time::Duration};
 
 /// Who finds no processor for some milliseconds when its turn comes is passed over, so on a busy machine one round may show
 /// nothing. By chance ten are served in order once in millions of rounds.
@@ -31,6 +31,10 @@ fn served_one_after_the_other<W: Way>() -> bool {
                 held.unlock().unwrap();
             });
             stage.until_waiting("a", waiter + 1);
+            if W::ASKS_FOR_ITS_PLACE {
+                // Nothing shows when its messages have come. If this is too short, the round shows nothing.
+                thread::sleep(Duration::from_millis(30));
+            }
         }
         held.unlock().unwrap();
     });

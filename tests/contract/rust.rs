@@ -198,6 +198,8 @@ impl<M: Make> Way for BakeryByThreads<M> {
     const ROUNDS: u64 = M::ROUNDS;
     // A token goes round from its holder.
     const AS_SHOWN: bool = !matches!(M::ALGORITHM, Some(MutexAlgorithm::RicartAgrawala));
+    const ASKS_FOR_ITS_PLACE: bool =
+        matches!(M::ALGORITHM, Some(MutexAlgorithm::MessageBakery | MutexAlgorithm::LamportQueue));
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         let mut options = options_of::<M>(participants, locks);
@@ -279,6 +281,8 @@ impl<M: Make> Way for BakeryByParticipants<M> {
     const ROUNDS: u64 = M::ROUNDS;
     // A token goes round from its holder.
     const AS_SHOWN: bool = !matches!(M::ALGORITHM, Some(MutexAlgorithm::RicartAgrawala));
+    const ASKS_FOR_ITS_PLACE: bool =
+        matches!(M::ALGORITHM, Some(MutexAlgorithm::MessageBakery | MutexAlgorithm::LamportQueue));
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         let file = options_of::<M>(participants, locks).open(path).map_err(code)?;

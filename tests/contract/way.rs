@@ -22,6 +22,8 @@ pub trait Way: Sized + Send + Sync + 'static {
     const ROUNDS: u64 = 400;
     /// Whether waiters are served in the order in which they are shown.
     const AS_SHOWN: bool = true;
+    /// Whether others may not know yet of one that is shown to wait: its place in the order takes messages.
+    const ASKS_FOR_ITS_PLACE: bool = false;
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32>;
 
