@@ -197,7 +197,8 @@ impl<M: Make> Way for BakeryByThreads<M> {
     type ByThreads = Self;
     const ROUNDS: u64 = M::ROUNDS;
     // A token goes round from its holder.
-    const AS_SHOWN: bool = !matches!(M::ALGORITHM, Some(MutexAlgorithm::RicartAgrawala));
+    // By messages the order is that of stamps and numbers, or of the token's round, which is not written down.
+    const AS_SHOWN: bool = matches!(M::ALGORITHM, None | Some(MutexAlgorithm::Bakery));
     const ASKS_FOR_ITS_PLACE: bool =
         matches!(M::ALGORITHM, Some(MutexAlgorithm::MessageBakery | MutexAlgorithm::LamportQueue));
 
@@ -280,7 +281,8 @@ impl<M: Make> Way for BakeryByParticipants<M> {
     type ByThreads = BakeryByThreads<M>;
     const ROUNDS: u64 = M::ROUNDS;
     // A token goes round from its holder.
-    const AS_SHOWN: bool = !matches!(M::ALGORITHM, Some(MutexAlgorithm::RicartAgrawala));
+    // By messages the order is that of stamps and numbers, or of the token's round, which is not written down.
+    const AS_SHOWN: bool = matches!(M::ALGORITHM, None | Some(MutexAlgorithm::Bakery));
     const ASKS_FOR_ITS_PLACE: bool =
         matches!(M::ALGORITHM, Some(MutexAlgorithm::MessageBakery | MutexAlgorithm::LamportQueue));
 
