@@ -65,7 +65,7 @@ fn each_change_is_a_line_of_json() {
     let acquired = watch.until("acquired");
     assert_eq!(acquired["participant"]["pid"], second.0.id());
     assert_eq!(acquired["fencing_token"], (token + 1).to_string());
-    assert!(acquired["waited_seconds"].as_f64().unwrap() > 0.0);
+    assert!(acquired["waited_seconds"].as_f64().unwrap() >= 0.0);
 
     let _third = fixture.run("build");
     watch.until("asked");
