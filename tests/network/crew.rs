@@ -44,7 +44,6 @@ pub struct Crew {
     pub algorithm: &'static str,
     place: Place,
     wrong: Wrong,
-    mutant: &'static str,
     people: Vec<Option<Actor>>,
     lives: Vec<u32>,
     stopped: Option<usize>,
@@ -54,18 +53,12 @@ pub struct Crew {
 impl Crew {
     /// Everybody founds the lock, each at its host.
     pub fn found(cables: Cables, algorithm: &'static str, wrong: Wrong) -> Self {
-        Self::found_with(cables, algorithm, wrong, "")
-    }
-
-    /// As [`Crew::found`], with a mutant in all machines.
-    pub fn found_with(cables: Cables, algorithm: &'static str, wrong: Wrong, mutant: &'static str) -> Self {
         let n = cables.hosts();
         let mut crew = Self {
             cables,
             algorithm,
             place: Place::new(),
             wrong,
-            mutant,
             people: Vec::new(),
             lives: vec![1; n],
             stopped: None,
@@ -88,7 +81,7 @@ impl Crew {
             &journal.to_string_lossy(),
             &format!("{:?}", self.wrong),
         ];
-        let mut actor = Actor::start_with("participant", &words, &[("TURNLOCK_MUTANT", self.mutant)]);
+        let mut actor = Actor::start("participant", &words);
         actor.expect("ready");
         actor
     }

@@ -118,27 +118,3 @@ fn the_mesh_bears_messages_that_come_twice() {
 fn the_bakery_bears_messages_that_come_twice() {
     bears_messages_that_come_twice(BAKERY);
 }
-
-/// A machine that does not look at the token's number does not bear it. `ci/mutants` builds this.
-#[cfg(feature = "mutants")]
-#[test]
-fn with_mutants_a_token_that_comes_twice_and_is_taken_twice_lets_two_in() {
-    let _no_hang = NoHang::for_seconds(300);
-    let Some(cables) = Cables::between(3) else { return };
-    let mut crew = Crew::found_with(cables, MESH, Wrong::NoNumbers, "TokenTakenAgain");
-    crew.everybody_wants(6);
-    for round in 0..40 {
-        // Nobody is asked anything from here on: a machine may have ended by what it was sent.
-        let (one, other) = (round % 3, (round + 1) % 3);
-        crew.cables.cut(one, other);
-        thread::sleep(Duration::from_millis(500));
-        crew.cables.heal(one, other);
-        thread::sleep(Duration::from_millis(300));
-        if let Err(wrong) = crew.checked() {
-            println!("TokenTakenAgain: {wrong}");
-            assert!(wrong.contains("inside") || wrong.contains("fencing token"), "{wrong}");
-            return;
-        }
-    }
-    panic!("TokenTakenAgain was switched on and nothing was seen");
-}
