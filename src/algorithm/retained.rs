@@ -96,6 +96,5 @@ impl RetainedPlace<'_> {
     }
 }
 
-/// A place that was of use less often than this, by fencing tokens, did not pay: to take it away costs as much as some ten
-/// entries by the queue.
+/// A place that was of use less often than this, by fencing tokens, did not pay.
 pub const PAYS: u64 = 8;
