@@ -50,7 +50,7 @@ pub fn clear_mail(mail: &MailView) {
             word.store(0, Relaxed);
         }
     };
-    clear(&mail.words.token_at);
+    [&mail.words.token_at, &mail.words.second_token_at].into_iter().for_each(clear);
     for station in mail.stations {
         station.life.store(station.life.load(Relaxed) & !1, Relaxed);
         [&station.sends_to, &station.sends_at, &station.sent].into_iter().for_each(clear);

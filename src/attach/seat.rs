@@ -2,10 +2,12 @@
 
 use super::open_file::OpenFile;
 use crate::layout::{Algorithm, MailView};
-use crate::message::{Bakery, Event, LamportQueue, Machine, Misuse, Node, RicartAgrawala, Standing};
+use crate::message::{
+    Bakery, Event, LamportQueue, Machine, Misuse, Node, RestingRing, RicartAgrawala, Standing,
+};
 use crate::registers::call_participant;
-use crate::sync::Ordering::Relaxed;
-use crate::transport::{Carried, Mailboxes, Place};
+use crate::sync::{Ordering::Relaxed, full_fence};
+use crate::transport::{Carried, Mailboxes, Place, WAITING};
 use std::sync::Arc;
 
 /// The mailboxes of the lock in `region`.
@@ -43,7 +45,7 @@ pub trait Seat: Send {
     fn has_news(&self) -> bool;
     /// Returns whether something waits for room in a mailbox.
     fn is_held_up(&self) -> bool;
-    /// Does what there is to do on the way in: requests, makes a lost token anew.
+    /// Does what there is to do on the way in.
     fn go_on(&mut self) -> Result<(), Misuse>;
     /// Gives up on the way in, or leaves the section.
     fn give_up(&mut self);
@@ -57,12 +59,34 @@ pub trait Seat: Send {
     fn is_overwritten(&self) -> bool;
 }
 
+/// A machine at its mailboxes.
+type AtMail<A> = Node<A, Mailboxes<MailOf>>;
+
 /// In what machines differ for their hosts.
 pub trait Hosted: Machine {
     /// Whether it has a token, which is lost with its participant.
     const HAS_TOKEN: bool;
     /// Whether its waiters ask again.
     const POLLS: bool;
+    /// Whether its tokens rest until whoever waits has them woken.
+    const RESTS: bool = false;
+
+    /// Does what there is to do by what the file says, and no message: makes a lost token anew, wakes one that rests. Returns
+    /// whether that was anything.
+    fn attend(_: &mut AtMail<Self>) -> Result<bool, Misuse>
+    where
+        Self: Sized,
+    {
+        Ok(false)
+    }
+
+    /// Returns whether [`Hosted::attend`] of a machine whose tokens rest would do anything.
+    fn is_to_attend(_: &AtMail<Self>) -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
 
     /// Returns whether others wait for something that it does before it waits itself.
     fn is_choosing(&self) -> bool {
@@ -78,6 +102,31 @@ impl Hosted for LamportQueue {
 impl Hosted for RicartAgrawala {
     const HAS_TOKEN: bool = true;
     const POLLS: bool = false;
+
+    fn attend(node: &mut AtMail<Self>) -> Result<bool, Misuse> {
+        if node.machine().standing() != Standing::Waiting {
+            return Ok(false);
+        }
+        let Some(floor) = node.links().take_lost_token(0) else { return Ok(false) };
+        node.tell(Event::Recreate { floor })?;
+        Ok(true)
+    }
+}
+
+impl Hosted for RestingRing {
+    const HAS_TOKEN: bool = true;
+    const POLLS: bool = false;
+    const RESTS: bool = true;
+
+    fn attend(node: &mut AtMail<Self>) -> Result<bool, Misuse> {
+        // Partner: the fence in `Mailboxes::call_for_token`, as it says there.
+        full_fence();
+        Ok(node.attend(RestingRing::attend))
+    }
+
+    fn is_to_attend(node: &AtMail<Self>) -> bool {
+        node.machine().is_to_attend(node.links())
+    }
 }
 
 impl Hosted for Bakery {
@@ -98,6 +147,7 @@ pub fn take_seat(place: MailOf, me: usize, algorithm: Algorithm) -> Option<Box<d
     match algorithm {
         Algorithm::LamportQueue => seat(LamportQueue::absent(participants, me, life), mailboxes),
         Algorithm::RicartAgrawala => seat(RicartAgrawala::absent(participants, me, life), mailboxes),
+        Algorithm::TokenRing => seat(RestingRing::absent(participants, me, life), mailboxes),
         Algorithm::MessageBakery => seat(Bakery::absent(participants, me, life), mailboxes),
         _ => None,
     }
@@ -117,7 +167,7 @@ where
 
 /// A machine at its mailboxes.
 struct Seated<A: Machine> {
-    node: Node<A, Mailboxes<MailOf>>,
+    node: AtMail<A>,
     /// A message came that the machine refuses.
     is_refused: bool,
     /// The last hint that was followed.
@@ -161,11 +211,23 @@ where
             Standing::Absent => 0,
             Standing::Joining => 1,
             Standing::Idle | Standing::Leaving => 2,
-            Standing::Waiting => 3,
+            Standing::Waiting => WAITING,
             Standing::Inside => 4,
         };
         let (mailboxes, me) = (self.node.links(), self.node.machine().me());
         mailboxes.place().mail().stations[me].standing.store(standing, Relaxed);
+    }
+
+    /// Returns whether there was anything to do.
+    fn attend(&mut self) -> bool {
+        let attended = A::attend(&mut self.node);
+        // As of a message that cannot be.
+        self.is_refused |= attended.is_err();
+        let does = attended.unwrap_or(false);
+        if does {
+            self.has_changed();
+        }
+        does
     }
 
     fn hint_to_others(&self) {
@@ -201,6 +263,7 @@ where
                     came = true;
                     self.has_changed();
                 }
+                Ok(false) if self.attend() => came = true,
                 Ok(false) => break,
                 // It is dropped; the call says so.
                 Err(_) => self.is_refused = true,
@@ -210,7 +273,7 @@ where
     }
 
     fn has_news(&self) -> bool {
-        self.node.links().has_news() || self.is_to_ask_again()
+        self.node.links().has_news() || self.is_to_ask_again() || A::is_to_attend(&self.node)
     }
 
     fn is_held_up(&self) -> bool {
@@ -223,10 +286,11 @@ where
             match self.standing() {
                 // Else it waits for room before it waits for the lock.
                 Standing::Idle if self.is_held_up() => return Ok(()),
-                Standing::Idle => self.tell(Event::Request)?,
-                Standing::Waiting if A::HAS_TOKEN => {
-                    let Some(floor) = self.node.links().take_lost_token() else { return Ok(()) };
-                    self.tell(Event::Recreate { floor })?;
+                Standing::Idle => {
+                    self.tell(Event::Request)?;
+                    if A::RESTS && self.standing() == Standing::Waiting {
+                        self.node.links().call_for_token();
+                    }
                 }
                 Standing::Waiting if self.is_to_ask_again() => {
                     self.hints = self.hints();
@@ -244,6 +308,7 @@ where
             Standing::Inside => self.tell(Event::Release),
             _ => Ok(()),
         };
+        while self.attend() {}
         if A::POLLS {
             // Nobody is told otherwise.
             self.hint_to_others();

@@ -33,6 +33,8 @@ pub const TURNLOCK_ALGORITHM_BAKERY: u32 = 1;
 pub const TURNLOCK_ALGORITHM_LAMPORT_QUEUE: u32 = 5;
 /// `turnlock_mutex_options.algorithm`: a token on a mesh, by messages (Ricart and Agrawala, Suzuki and Kasami), likewise.
 pub const TURNLOCK_ALGORITHM_RICART_AGRAWALA: u32 = 6;
+/// `turnlock_mutex_options.algorithm`: Misra's two tokens on a ring, by messages, likewise.
+pub const TURNLOCK_ALGORITHM_TOKEN_RING: u32 = 7;
 /// `turnlock_mutex_options.algorithm`: Lamport's bakery by messages, likewise.
 pub const TURNLOCK_ALGORITHM_MESSAGE_BAKERY: u32 = 8;
 /// `turnlock_mutex_options.flags`: do not create the lock.
@@ -97,6 +99,7 @@ pub unsafe extern "C" fn turnlock_mutex_open(
             TURNLOCK_ALGORITHM_BAKERY => Some(MutexAlgorithm::Bakery),
             TURNLOCK_ALGORITHM_LAMPORT_QUEUE => Some(MutexAlgorithm::LamportQueue),
             TURNLOCK_ALGORITHM_RICART_AGRAWALA => Some(MutexAlgorithm::RicartAgrawala),
+            TURNLOCK_ALGORITHM_TOKEN_RING => Some(MutexAlgorithm::TokenRing),
             TURNLOCK_ALGORITHM_MESSAGE_BAKERY => Some(MutexAlgorithm::MessageBakery),
             _ => None,
         };

@@ -46,6 +46,8 @@ pub enum Algorithm {
     LamportQueue,
     /// by messages, a token on a mesh (Ricart and Agrawala; Suzuki and Kasami)
     RicartAgrawala,
+    /// by messages, Misra's two tokens on a ring
+    TokenRing,
     /// by messages, Lamport's bakery
     MessageBakery,
 }
@@ -57,6 +59,7 @@ impl Algorithm {
             Algorithm::Bakery => Some(MutexAlgorithm::Bakery),
             Algorithm::LamportQueue => Some(MutexAlgorithm::LamportQueue),
             Algorithm::RicartAgrawala => Some(MutexAlgorithm::RicartAgrawala),
+            Algorithm::TokenRing => Some(MutexAlgorithm::TokenRing),
             Algorithm::MessageBakery => Some(MutexAlgorithm::MessageBakery),
             Algorithm::KState | Algorithm::Raynal | Algorithm::Sum => None,
         }

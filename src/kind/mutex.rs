@@ -80,6 +80,8 @@ pub enum MutexAlgorithm {
     /// A token on a mesh, by messages (Ricart and Agrawala 1983, Suzuki and Kasami 1985): no message where the token was last,
     /// n else.
     RicartAgrawala,
+    /// Misra's two tokens on a ring, by messages (1983): no message where the token was last, else a hop for each one on its way.
+    TokenRing,
     /// Lamport's bakery, by messages (1974): everybody is asked for the numbers, and again by those who wait.
     MessageBakery,
 }
@@ -90,6 +92,7 @@ impl MutexAlgorithm {
             Self::Bakery => Algorithm::Bakery,
             Self::LamportQueue => Algorithm::LamportQueue,
             Self::RicartAgrawala => Algorithm::RicartAgrawala,
+            Self::TokenRing => Algorithm::TokenRing,
             Self::MessageBakery => Algorithm::MessageBakery,
         }
     }

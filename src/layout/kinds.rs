@@ -35,6 +35,8 @@ pub enum Algorithm {
     LamportQueue = 5,
     /// A token on a mesh, by messages.
     RicartAgrawala = 6,
+    /// Misra's two tokens on a ring, by messages.
+    TokenRing = 7,
     /// Lamport's bakery, by messages.
     MessageBakery = 8,
 }
@@ -77,13 +79,14 @@ impl Kind {
 
 impl Algorithm {
     /// Every algorithm.
-    pub const ALL: [Algorithm; 7] = [
+    pub const ALL: [Algorithm; 8] = [
         Algorithm::Bakery,
         Algorithm::KState,
         Algorithm::Raynal,
         Algorithm::Sum,
         Algorithm::LamportQueue,
         Algorithm::RicartAgrawala,
+        Algorithm::TokenRing,
         Algorithm::MessageBakery,
     ];
 
@@ -101,6 +104,7 @@ impl Algorithm {
             Algorithm::Sum => "sum",
             Algorithm::LamportQueue => "lamport-queue",
             Algorithm::RicartAgrawala => "ricart-agrawala",
+            Algorithm::TokenRing => "token-ring",
             Algorithm::MessageBakery => "message-bakery",
         }
     }
@@ -116,7 +120,13 @@ impl Algorithm {
 
     /// Returns whether its participants send messages, and so need mailboxes.
     pub const fn is_by_messages(self) -> bool {
-        matches!(self, Algorithm::LamportQueue | Algorithm::RicartAgrawala | Algorithm::MessageBakery)
+        matches!(
+            self,
+            Algorithm::LamportQueue
+                | Algorithm::RicartAgrawala
+                | Algorithm::TokenRing
+                | Algorithm::MessageBakery
+        )
     }
 }
 

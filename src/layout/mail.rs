@@ -18,9 +18,11 @@ pub const ENTRY_WORDS: usize = 24;
 /// The words that belong to the lock rather than to a participant.
 #[repr(C, align(128))]
 pub struct MailWords {
-    /// Of a mesh: whose the token is, see [`crate::transport::record`]; 0: nobody's, it is to be made by who wants it.
+    /// Of a mesh or a ring: whose the token is, see [`crate::transport::record`]; 0: nobody's, it is to be made anew.
     pub token_at: AtomicU64,
-    reserved: [AtomicU64; 15],
+    /// Of a ring: whose the second token is, which is no privilege, likewise.
+    pub second_token_at: AtomicU64,
+    reserved: [AtomicU64; 14],
 }
 
 /// What one participant says of itself. Written by the slot's owner, or by whoever holds the slot's byte lock after its death.
@@ -30,9 +32,11 @@ pub struct Station {
     pub life: AtomicU64,
     /// Not 0 while a call of it waits, and looks after its mailboxes by itself.
     pub attended: AtomicU32,
-    /// Where it stands, for observers: 0 = absent, 1 = joining, 2 = idle, 3 = waiting, 4 = inside.
+    /// Where it stands, for observers, and on a ring for who has a token: 0 = absent, 1 = joining, 2 = idle, 3 = waiting,
+    /// 4 = inside.
     pub standing: AtomicU32,
-    /// Where the token is about to be said to be, by this participant, which sends it; 0: it sends none.
+    /// Where a token is about to be said to be, by this participant, which sends it, and from bit 48 on which token; 0: it
+    /// sends none.
     pub sends_to: AtomicU64,
     /// The tail of the mailbox before that token.
     pub sends_at: AtomicU64,
@@ -97,9 +101,10 @@ pub(super) const fn mail_bytes(participants: usize) -> usize {
 }
 
 /// The sizes and offsets, for the fingerprint.
-pub(super) const FACTS: [usize; 15] = [
+pub(super) const FACTS: [usize; 16] = [
     size_of::<MailWords>(),
     offset_of!(MailWords, token_at),
+    offset_of!(MailWords, second_token_at),
     size_of::<Station>(),
     offset_of!(Station, life),
     offset_of!(Station, attended),

@@ -111,7 +111,7 @@ mod tests {
         compare("Ring words", offsets!(RingWords: bound));
         compare("Ring cell", offsets!(RingCell: state link membership));
         compare("Claim", offsets!(ClaimCell: how first last));
-        compare("Mail words", offsets!(MailWords: token_at));
+        compare("Mail words", offsets!(MailWords: token_at second_token_at));
         compare("Station", offsets!(Station: life attended standing sends_to sends_at hints sent));
         compare("Mailbox", offsets!(Mailbox: tail head entries));
         assert_eq!(offset_of!(MailboxEnd, count), 0);

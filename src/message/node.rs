@@ -126,7 +126,22 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
             self.flush();
             return Ok(());
         }
-        for action in self.machine.on(event)? {
+        let actions = self.machine.on(event)?;
+        self.carry_out(actions);
+        Ok(())
+    }
+
+    /// Has the machine do what it can do by what its host sees, which is the transport: what comes of no event. Returns
+    /// whether that was anything.
+    pub fn attend(&mut self, attend: impl FnOnce(&mut A, &mut T) -> Vec<Action<A::Message>>) -> bool {
+        let actions = attend(&mut self.machine, &mut self.transport);
+        let does = !actions.is_empty();
+        self.carry_out(actions);
+        does
+    }
+
+    fn carry_out(&mut self, actions: Vec<Action<A::Message>>) {
+        for action in actions {
             match action {
                 Action::Send { to, message } => self.unsent.push_back((to, message)),
                 Action::Enter { fencing_token } => self.fencing_token = Some(fencing_token),
@@ -137,7 +152,6 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
             self.fencing_token = None;
         }
         self.flush();
-        Ok(())
     }
 
     /// Sends what can be sent, and then tells the machine the next thing that came, if nothing is left unsent. Returns

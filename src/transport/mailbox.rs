@@ -17,7 +17,8 @@ use super::{
 };
 use crate::layout::{ENTRY_WORDS, MailView};
 use crate::message::{
-    BakeryMessage, Channels, LamportQueueMessage, Notice, Refusal, RicartAgrawalaMessage, Transport, Wire,
+    BakeryMessage, Channels, LamportQueueMessage, Notice, Refusal, RicartAgrawalaMessage, RingHost,
+    TokenRingMessage, Transport, Wire,
 };
 use crate::sync::{
     Ordering::{Acquire, Relaxed, Release},
@@ -28,10 +29,22 @@ use crate::trace::{self, Step};
 /// The bytes of a message that an entry has room for.
 const MESSAGE_BYTES: usize = (ENTRY_WORDS - 2) * 8;
 
+/// [`Station::standing`](crate::layout::MailView::stations) of one that waits.
+pub const WAITING: u32 = 3;
+
 /// A message that mailboxes carry.
 pub trait Carried: Wire {
-    /// Of a token its number: larger with each hop and each entry.
+    /// Of a token that is the privilege its number: larger with each entry.
     fn token_number(&self) -> Option<u64>;
+}
+
+impl Carried for TokenRingMessage {
+    fn token_number(&self) -> Option<u64> {
+        match self {
+            TokenRingMessage::Token(token) if token.name == 0 => Some(token.number),
+            _ => None,
+        }
+    }
 }
 
 impl Carried for RicartAgrawalaMessage {
@@ -142,13 +155,25 @@ impl<P: Place> Mailboxes<P> {
         })
     }
 
-    /// Takes the token of a mesh, if it is lost or was never made. Returns the floor for the new one.
-    pub fn take_lost_token(&self) -> Option<u64> {
-        let taken = Record(&self.place.mail().words.token_at).take(self.at);
+    /// Takes a token, if it is lost or was never made: 0 is the privilege. Returns the floor for the new one.
+    pub fn take_lost_token(&self, token: usize) -> Option<u64> {
+        let taken = record_of(&self.place.mail(), token)?.take(self.at);
         taken.then(|| {
             trace::at(Step::TokenMade);
             self.place.number()
         })
+    }
+
+    /// Calls whoever has the token of a ring, or if it is lost the second one. After the store that it is to see.
+    pub fn call_for_token(&self) {
+        // Partner: the fence in `attach::seat`, between what makes a token that participant's and its look who waits. If ours
+        // comes first, it sees that we wait; if theirs does, we see who has the token.
+        full_fence();
+        let mail = self.place.mail();
+        let at = records(&mail).into_iter().find_map(Record::at);
+        if let Some(peer) = at.and_then(|at| self.others().find(|peer| *peer == at.participant)) {
+            self.place.call(peer);
+        }
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<P> {
@@ -230,25 +255,26 @@ impl<P: Place> Mailboxes<P> {
     }
 
     /// As [`super::record`] says.
-    fn put_token(&mut self, to: usize, number: u64, bytes: (&[u8; MESSAGE_BYTES], usize)) {
+    fn put_token(&mut self, to: usize, token: usize, bytes: (&[u8; MESSAGE_BYTES], usize)) {
         let us = self.at;
         let them = At { participant: to, life: self.peers[to].life };
         let mail = self.place.mail();
-        let (record, station) = (Record(&mail.words.token_at), &mail.stations[us.participant]);
-        self.place.write_number(number);
+        let station = &mail.stations[us.participant];
+        let Some(record) = record_of(&mail, token) else { return };
         station.sends_at.store(ring(&mail, us.participant, to).count(), Relaxed);
         // Release. Partner: the acquire in `end_life`, which then sees `sends_at`.
-        station.sends_to.store(them.word(), Release);
+        station.sends_to.store(sends_to(them, token), Release);
         if record.moves(us, them) {
             trace::at(Step::TokenMoves);
             self.put(to, bytes);
             trace::at(Step::TokenSent);
             let mail = self.place.mail();
             let station = &mail.stations[us.participant];
+            let Some(record) = record_of(&mail, token) else { return };
             // Partner: the fence in `end_life`. If ours comes first, it sees that they have the token; if theirs does, we see
             // that their life is over.
             full_fence();
-            if mail.stations[to].life.load(Acquire) != present(them.life) && record_of(&mail).is_lost(them) {
+            if mail.stations[to].life.load(Acquire) != present(them.life) && record.is_lost(them) {
                 call_all(&mail, us.participant, |peer| self.place.call(peer));
             }
             // Release: all the above is done.
@@ -261,16 +287,35 @@ impl<P: Place> Mailboxes<P> {
     }
 }
 
+impl<P: Place> RingHost for Mailboxes<P> {
+    fn is_there(&self, peer: usize) -> bool {
+        let life = self.peers[peer].life;
+        life != 0 && self.place.mail().stations[peer].life.load(Acquire) == present(life)
+    }
+
+    fn waits(&self, peer: usize) -> bool {
+        self.is_there(peer) && self.place.mail().stations[peer].standing.load(Relaxed) == WAITING
+    }
+
+    fn is_lost(&self, token: usize) -> bool {
+        record_of(&self.place.mail(), token).is_some_and(Record::is_nobodys)
+    }
+
+    fn take(&mut self, token: usize) -> Option<u64> {
+        self.take_lost_token(token)
+    }
+}
+
 impl<M: Carried, P: Place> Transport<M> for Mailboxes<P> {
     const CHANNELS: Channels = Channels { in_order: true, loses: false, repeats: false, loses_tokens: false };
 
     fn send(&mut self, to: usize, message: M) -> Result<(), (Refusal, M)> {
-        let number = message.token_number();
+        let token = message.token();
         if self.peers[to].life == 0 {
             // It is down. A token that was to go there stays by the record: nobody else will ever have it.
-            if number.is_some() {
+            if let Some(token) = token {
                 let mail = self.place.mail();
-                record_of(&mail).is_lost(self.at);
+                record_of(&mail, token).map(|record| record.is_lost(self.at));
                 call_all(&mail, self.at.participant, |peer| self.place.call(peer));
             }
             return Ok(());
@@ -284,8 +329,11 @@ impl<M: Carried, P: Place> Transport<M> for Mailboxes<P> {
         if ring(&self.place.mail(), self.at.participant, to).is_full() {
             return Err((Refusal::Full, message));
         }
-        match number {
-            Some(number) => self.put_token(to, number, (&bytes, length)),
+        if let Some(number) = message.token_number() {
+            self.place.write_number(number);
+        }
+        match token {
+            Some(token) => self.put_token(to, token, (&bytes, length)),
             None if self.put(to, (&bytes, length)) => {}
             None => return Err((Refusal::Full, message)),
         }
@@ -316,30 +364,38 @@ pub fn end_life(mail: &MailView, participant: usize, call: impl Fn(usize)) {
     let life = station.life.load(Relaxed);
     let was_present = is_present(life);
     let at = At { participant, life: (life >> 1) as u32 };
+    // Partner: the fence in whoever ends the life that the token is sent to: as that in `put_token`.
+    full_fence();
+    // Acquire. Partner: the release in `put_token`.
+    let sends_to = station.sends_to.load(Acquire);
+    if let Some(them) = At::of(sends_to) {
+        // Before our life is over: until then nobody else takes from us what we have, so the record says that they have it
+        // only if we have sent it.
+        let other = them.participant;
+        let is_sent = other < mail.stations.len()
+            && ring(mail, participant, other).count() != station.sends_at.load(Relaxed)
+            && mail.stations[other].life.load(Acquire) == present(them.life);
+        if let Some(record) = record_of(mail, token_sent(sends_to)).filter(|_| !is_sent) {
+            // Back to us, and lost with us below: whoever dies here after it, and whoever repeats it, changes nothing more.
+            record.moves(them, at);
+        }
+        station.sends_to.store(0, Release);
+    }
     station.attended.store(0, Relaxed);
-    station.standing.store(0, Relaxed);
     // Release. Partner: the acquires of `life`: who sees that the life is over has all that was sent in it, and the
     // owner-dead notice.
     station.life.store(life & !1, Release);
     trace::at(Step::LifeEnds);
     // Partner: the fence in `put_token`.
     full_fence();
-    let record = record_of(mail);
-    // Acquire. Partner: the release in `put_token`.
-    if let Some(them) = At::of(station.sends_to.load(Acquire)) {
-        let other = them.participant;
-        let is_sent = other < mail.stations.len()
-            && ring(mail, participant, other).count() != station.sends_at.load(Relaxed)
-            && mail.stations[other].life.load(Acquire) == present(them.life);
-        if !is_sent {
-            record.is_lost(them);
-        }
-        station.sends_to.store(0, Release);
-    }
-    let had_token = record.is_lost(at);
-    if was_present || had_token {
+    let had_tokens = records(mail).map(|record| record.is_lost(at));
+    // Or whoever ended it before us died before it had told them.
+    let is_untold = station.standing.load(Relaxed) != 0;
+    if was_present || is_untold || had_tokens.contains(&true) {
         call_all(mail, participant, call);
     }
+    // Release: all the above is done.
+    station.standing.store(0, Release);
 }
 
 /// Calls all that are present but `me`.
@@ -348,8 +404,24 @@ fn call_all(mail: &MailView, me: usize, call: impl Fn(usize)) {
     (0..mail.stations.len()).filter(is_there).for_each(call);
 }
 
-fn record_of<'a>(mail: &MailView<'a>) -> Record<'a> {
-    Record(&mail.words.token_at)
+/// The records of both tokens, that of the privilege first. A mesh has one token, and the second one is nobody's.
+fn records<'a>(mail: &MailView<'a>) -> [Record<'a>; 2] {
+    [Record(&mail.words.token_at), Record(&mail.words.second_token_at)]
+}
+
+/// `None`: there is no such token.
+fn record_of<'a>(mail: &MailView<'a>, token: usize) -> Option<Record<'a>> {
+    records(mail).get(token).copied()
+}
+
+/// How the word reads that says where a token is sent.
+fn sends_to(to: At, token: usize) -> u64 {
+    to.word() | (token as u64) << 48
+}
+
+/// Which token such a word names.
+fn token_sent(word: u64) -> usize {
+    (word >> 48) as usize
 }
 
 /// The mailbox from one participant to another.

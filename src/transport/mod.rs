@@ -1,7 +1,7 @@
 //! Transports for the machines of [`crate::message`]: mailboxes in the lock file.
 //!
-//! `ring` is one mailbox: a ring of words with one producer and one consumer. `record` says who has the token of a mesh, so
-//! that a death does not lose it. `mailbox` is the [`Transport`](crate::message::Transport) made of both.
+//! `ring` is one mailbox: a ring of words with one producer and one consumer. `record` says who has the token of a mesh, or
+//! the tokens of a ring, so that a death does not lose them. `mailbox` is the [`Transport`](crate::message::Transport) made of both.
 
 #[cfg(not(any(loom, shuttle)))]
 mod mailbox;
@@ -10,7 +10,7 @@ mod record;
 mod ring;
 
 #[cfg(not(any(loom, shuttle)))]
-pub use mailbox::{Carried, Mailboxes, Place, end_life};
+pub use mailbox::{Carried, Mailboxes, Place, WAITING, end_life};
 #[cfg(not(any(loom, shuttle)))]
 pub use record::Record;
 #[cfg(any(loom, shuttle))]

@@ -1,10 +1,12 @@
-//! Whose the token of a mesh is: one word of the lock, so that a death does not lose the token, and nobody guesses.
+//! Whose a token is, of a mesh or of a ring: one word of the lock, so that a death does not lose the token, and nobody
+//! guesses. A ring has one for each of its two tokens.
 //!
 //! | the word says | the token is | who may change it |
 //! |---|---|---|
-//! | 0 | nobody's | whoever wants it makes it anew, having written its own name there by a compare-exchange |
+//! | 0 | nobody's | whoever makes it anew, having written its own name there by a compare-exchange |
 //! | a participant, in a life that goes on | there, or on its way there | that participant: to the one that it sends it to |
 //! | a participant, in a life that is over | lost | whoever ended that life, and whoever sent it there: to 0 |
+//! | a participant, to whom one that is dead was sending it | with the dead one | whoever ends that one's life: to the dead one |
 //!
 //! So a token is made anew for one reason only: the life that had it was ended by whoever has its slot's byte lock. Each
 //! change is a compare-exchange from what was seen, and no name comes back, since lives are counted on: who comes second
@@ -15,11 +17,18 @@
 //!                          record: x -> y; put the token into the mailbox                        (2)
 //!                          fence; if y's life is over: record: y -> 0                            (3)
 //!                          sends_to[x] = 0
-//! y's life is ended:       life[y] is over; fence; if sends_to[y] = z and (the token is not in the mailbox, or z's life is
-//!                          over): record: z -> 0;  record: y -> 0
+//! y's life is ended:       fence; if sends_to[y] = z and (the token is not in the mailbox, or z's life is over):
+//!                              record: z -> y;  sends_to[y] = 0                                 (4)
+//!                          life[y] is over; fence; record: y -> 0                                (5)
 //! ```
 //! If y's life ends while x sends: x's fence comes after the record says y, and the ending one's after the life is over, so
 //! one of them sees both. If x dies between (1) and (3), whoever ends x's life does what x would have done.
+//!
+//! (4) comes before (5). As long as y's life is not over nobody but y takes from the record that y has the token, so if the
+//! record says z at (4), y has sent it there. Once y's life is over, whoever sent the token to y and was late with its
+//! look (3) may take it from there; it may have been made anew by then, and have come to z on another way. And it goes
+//! back to y first, so that (4) may be repeated when whoever ends y's life dies over it: lost at once, it could be made
+//! anew and come to z before that.
 
 use crate::sync::{
     AtomicU64,
@@ -55,7 +64,14 @@ pub struct Record<'a>(pub &'a AtomicU64);
 impl Record<'_> {
     /// Returns whose the token is said to be.
     pub fn at(self) -> Option<At> {
+        // Acquire. Partner: the exchange in `change`.
         At::of(self.0.load(Acquire))
+    }
+
+    /// Returns whether the token is nobody's.
+    pub fn is_nobodys(self) -> bool {
+        // Acquire, as in `at`.
+        self.0.load(Acquire) == 0
     }
 
     /// The token goes from one to another. Returns whether it was there.

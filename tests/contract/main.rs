@@ -151,6 +151,8 @@ contract! {
     lamport_queue_by_threads = crate::rust::BakeryByThreads<crate::rust::LamportQueue>: every closes once fair threads guards;
     mesh_by_threads = crate::rust::BakeryByThreads<crate::rust::RicartAgrawala>: every closes once threads guards;
     mesh_by_participants = crate::rust::BakeryByParticipants<crate::rust::RicartAgrawala>: every closes once participants guards;
+    token_ring_by_threads = crate::rust::BakeryByThreads<crate::rust::TokenRing>: every closes once threads guards;
+    token_ring_by_participants = crate::rust::BakeryByParticipants<crate::rust::TokenRing>: every closes once participants guards;
     message_bakery_by_threads = crate::rust::BakeryByThreads<crate::rust::MessageBakery>: every closes once fair threads guards;
     k_state_ring_by_threads = crate::ring::ByThreads<crate::ring::KState>: every closes once threads guards;
     raynals_ring_by_threads = crate::ring::ByThreads<crate::ring::Raynal>: every closes once threads guards;

@@ -84,6 +84,8 @@ by_messages! {
     LamportQueue = LamportQueue, 400
     /// A token on a mesh.
     RicartAgrawala = RicartAgrawala, 400
+    /// Misra's tokens on a ring.
+    TokenRing = TokenRing, 400
     /// Lamport's bakery by messages, which takes more than a hundred of them for each entry of a crowd.
     MessageBakery = MessageBakery, 40
 }

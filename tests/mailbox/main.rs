@@ -14,8 +14,12 @@ use turnlock::{LockFile, Mutex, MutexAlgorithm, inspect::ByMessages};
 
 support::roles! { forks_as_a_member, puppet }
 
-const ALL: [MutexAlgorithm; 3] =
-    [MutexAlgorithm::LamportQueue, MutexAlgorithm::RicartAgrawala, MutexAlgorithm::MessageBakery];
+const ALL: [MutexAlgorithm; 4] = [
+    MutexAlgorithm::LamportQueue,
+    MutexAlgorithm::RicartAgrawala,
+    MutexAlgorithm::TokenRing,
+    MutexAlgorithm::MessageBakery,
+];
 
 /// A lock called "a" in a new file.
 fn lock(place: &Place, algorithm: MutexAlgorithm) -> (LockFile, Mutex) {

@@ -4,6 +4,7 @@
 mod bakery;
 mod counts;
 mod encoding;
+mod in_file;
 mod lamport;
 mod losses;
 mod mesh;
