@@ -795,6 +795,11 @@ typedef struct turnlock_participant_info {
 #define TURNLOCK_ALGORITHM_RICART_AGRAWALA 6
 
 /**
+ * `turnlock_mutex_options.algorithm`: Misra's two tokens on a ring, by messages, likewise.
+ */
+#define TURNLOCK_ALGORITHM_TOKEN_RING 7
+
+/**
  * `turnlock_mutex_options.algorithm`: Lamport's bakery by messages, likewise.
  */
 #define TURNLOCK_ALGORITHM_MESSAGE_BAKERY 8

@@ -105,6 +105,12 @@ pub enum Mutant {
     CountersLiteral,
     /// By messages: a token of more than two that was made anew judges at once, by what is remembered of its namesake.
     NoFirstRound,
+    /// By messages: a token on a ring in a file goes on, though nobody waits for it.
+    TokenNeverRests,
+    /// By messages: on a ring in a file a token that is missed is made anew, whatever its record says.
+    MissedIsLost,
+    /// By messages: on a ring in a file the token that is left does not set off when the privilege is lost.
+    SecondTokenRests,
     /// By messages: whoever waits makes a token anew, though the record says that another one has it, who lives.
     TokenOnSuspicion,
     /// By messages: who makes a lost token anew does not write its name into the record.
@@ -143,7 +149,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 63] = [
+    pub const ALL: [Mutant; 66] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -190,6 +196,9 @@ impl Mutant {
         Mutant::TokenStranded,
         Mutant::CountersLiteral,
         Mutant::NoFirstRound,
+        Mutant::TokenNeverRests,
+        Mutant::MissedIsLost,
+        Mutant::SecondTokenRests,
         Mutant::TokenOnSuspicion,
         Mutant::TokenMadeTwice,
         Mutant::TokenSentToTheDead,

@@ -20,12 +20,13 @@ const SPAN: Duration = Duration::from_millis(300);
 const LOCK: &str = "bench";
 
 /// The rows: how a lock is called here, and what it runs.
-const ROWS: [(&str, What); 6] = [
+const ROWS: [(&str, What); 7] = [
     ("bakery", What::Mutex(MutexAlgorithm::Bakery, None)),
     ("bakery, patience 0", What::Mutex(MutexAlgorithm::Bakery, Some(Duration::ZERO))),
     ("Raynal's ring, on demand", What::Ring),
     ("Lamport's queue, by messages", What::Mutex(MutexAlgorithm::LamportQueue, None)),
     ("token on a mesh, by messages", What::Mutex(MutexAlgorithm::RicartAgrawala, None)),
+    ("tokens on a ring, by messages", What::Mutex(MutexAlgorithm::TokenRing, None)),
     ("bakery, by messages", What::Mutex(MutexAlgorithm::MessageBakery, None)),
 ];
 

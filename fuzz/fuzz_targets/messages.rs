@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use turnlock::message::{Bakery, Event, LamportQueue, Machine, RicartAgrawala, TokenRing, Wire};
+use turnlock::message::{Bakery, Event, LamportQueue, Machine, RestingRing, RicartAgrawala, TokenRing, Wire};
 
 /// What happens to a machine.
 #[derive(Arbitrary, Debug)]
@@ -29,11 +29,12 @@ struct Input {
 
 fuzz_target!(|input: Input| {
     let n = usize::from(input.participants % 4) + 1;
-    let tokens = usize::from(input.machine / 4 % 8) + 1;
-    match input.machine % 4 {
+    let tokens = usize::from(input.machine / 5 % 8) + 1;
+    match input.machine % 5 {
         0 => run(LamportQueue::founding(n, 0).unwrap(), input.happens),
         1 => run(RicartAgrawala::founding(n, 0).unwrap(), input.happens),
         2 => run(TokenRing::founding(n, 0, tokens).unwrap(), input.happens),
+        3 => run(RestingRing::absent(n, 0, 1).unwrap(), input.happens),
         _ => run(Bakery::founding(n, 0).unwrap(), input.happens),
     }
 });

@@ -43,11 +43,15 @@ pub fn process(pid: u32, thread: u32) -> String {
     if thread == pid { format!("(pid {pid})") } else { format!("(pid {pid}, thread {thread})") }
 }
 
-/// Who takes part in a lock by messages: "3 take part, 17 messages sent, token at slot 2".
+/// Who takes part in a lock by messages: "3 take part, 17 messages sent, token at slot 2", and of a ring
+/// ", second token at slot 0".
 pub fn by_messages(by_messages: &ByMessages) -> String {
     let mut text = format!("{} take part, {} messages sent", by_messages.members.len(), by_messages.messages);
     if let Some(slot) = by_messages.token_of {
         let _ = write!(text, ", token at slot {slot}");
+    }
+    if let Some(slot) = by_messages.second_token_of {
+        let _ = write!(text, ", second token at slot {slot}");
     }
     text
 }

@@ -245,6 +245,7 @@ fn by_messages(view: View, region: usize) -> Option<ByMessages> {
     Some(ByMessages {
         members: (0..mail.stations.len()).filter(takes_part).collect(),
         token_of: Record(&mail.words.token_at).at().map(|at| at.participant),
+        second_token_of: Record(&mail.words.second_token_at).at().map(|at| at.participant),
         messages: mail.stations.iter().map(|station| station.sent.load(Relaxed)).sum(),
     })
 }

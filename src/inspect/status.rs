@@ -84,8 +84,8 @@ pub struct LockStatus {
     pub name: String,
     /// "mutex", "ring", "rwlock", "semaphore", "range lock" or "keyed lock".
     pub kind: &'static str,
-    /// Of a ring "k-state", "raynal" or "sum"; else "bakery", or of a mutex by messages "lamport-queue", "ricart-agrawala" or
-    /// "message-bakery".
+    /// Of a ring "k-state", "raynal" or "sum"; else "bakery", or of a mutex by messages "lamport-queue", "ricart-agrawala",
+    /// "token-ring" or "message-bakery".
     pub algorithm: &'static str,
     /// "consistent", "inconsistent" (a holder died; the next one is told) or "not_recoverable" (closed until a reset). A range
     /// lock or a keyed lock is inconsistent while one of its parts is.
@@ -131,8 +131,10 @@ pub struct LockStatus {
 pub struct ByMessages {
     /// The slots of those who take part: who wants the lock may need an answer of each.
     pub members: Vec<usize>,
-    /// Of a mesh: the slot that has the token, or that it is on its way to; nothing if whoever wants it makes it.
+    /// Of a mesh or a token ring: the slot that has the token, or that it is on its way to; nothing if it is to be made anew.
     pub token_of: Option<usize>,
+    /// Of a token ring: likewise, of the second token, which is no privilege and watches over the first.
+    pub second_token_of: Option<usize>,
     /// How many messages were sent, since the lock was created.
     pub messages: u64,
 }

@@ -171,7 +171,7 @@ impl RestingRing {
         if self.sees_both_lost(host)
             && let Some(floor) = host.take(PING)
         {
-            self.here[PING] = Some(token(PING, 1, floor + 1));
+            self.here[PING] = Some(token(PING, 1, floor.saturating_add(1)));
             if host.take(PONG).is_some() {
                 self.here[PONG] = Some(token(PONG, 1, 1));
             }
@@ -182,14 +182,15 @@ impl RestingRing {
     fn made_by_rule(&mut self, lost: usize, floor: u64) {
         let Some(left) = &mut self.here[ward(lost)] else { return };
         left.counter = one_more(left.counter, self.participants);
-        self.here[lost] = Some(token(lost, left.counter, if lost == PING { floor + 1 } else { 1 }));
+        self.here[lost] =
+            Some(token(lost, left.counter, if lost == PING { floor.saturating_add(1) } else { 1 }));
     }
 
     fn enter(&mut self, actions: &mut Actions) {
         if self.standing == Standing::Waiting
             && let Some(ping) = &mut self.here[PING]
         {
-            ping.number += 1;
+            ping.number = ping.number.saturating_add(1);
             self.standing = Standing::Inside;
             actions.push(Action::Enter { fencing_token: ping.number });
         }
@@ -201,6 +202,7 @@ impl RestingRing {
         if self.here[PING].is_some() {
             return (self.standing == Standing::Idle && another_waits()).then_some(PING);
         }
+        // Pong has nothing to do but to find out that ping is lost, if that is so.
         let is_wanted = || self.standing == Standing::Waiting || another_waits();
         (self.here[PONG].is_some() && host.is_lost(PING) && is_wanted()).then_some(PONG)
     }
@@ -329,7 +331,7 @@ impl Machine for RestingRing {
                 if self.here.iter().any(Option::is_some) || self.standing == Standing::Absent {
                     return Err(Misuse::Recreate { wrong: "the machine has a token, or is absent" });
                 }
-                self.here = [Some(token(PING, 1, floor + 1)), Some(token(PONG, 1, 1))];
+                self.here = [Some(token(PING, 1, floor.saturating_add(1))), Some(token(PONG, 1, 1))];
                 self.enter(&mut actions);
             }
         }

@@ -338,8 +338,10 @@ fn fields(json: &serde_json::Value, into: &mut std::collections::BTreeSet<String
 fn the_page_about_status_has_every_field_of_its_json() {
     let fixture = Fixture::new();
     // The first, so that the file has mailboxes.
-    let by_messages = ["--lock", "mesh", "--algorithm", "ricart-agrawala"];
-    assert!(fixture.run(&by_messages, &["true"]).status.success());
+    for (lock, algorithm) in [("mesh", "ricart-agrawala"), ("misra", "token-ring")] {
+        let by_messages = ["--lock", lock, "--algorithm", algorithm];
+        assert!(fixture.run(&by_messages, &["true"]).status.success());
+    }
     let dies = ["sh", "-c", "kill -9 $$"];
     for options in [&["--range", "5-6"][..], &["--key", "ada"]] {
         let name = options[0].trim_start_matches('-');

@@ -45,6 +45,7 @@ const SECTIONS: [(&str, &[&str]); 11] = [
             "TURNLOCK_ALGORITHM_BAKERY",
             "TURNLOCK_ALGORITHM_LAMPORT_QUEUE",
             "TURNLOCK_ALGORITHM_RICART_AGRAWALA",
+            "TURNLOCK_ALGORITHM_TOKEN_RING",
             "TURNLOCK_ALGORITHM_MESSAGE_BAKERY",
             "TURNLOCK_MUTEX_",
             "turnlock_mutex",

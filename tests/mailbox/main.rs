@@ -3,6 +3,7 @@
 #![cfg(not(any(loom, shuttle)))]
 
 mod peers;
+mod ring;
 mod room;
 mod threads;
 

@@ -1,6 +1,7 @@
 //! Faults in the machines that the searches must see. `ci/mutants` builds them.
 
 use crate::{
+    in_file,
     search::search,
     subject::Subject,
     world::{Plan, QUIET},
@@ -65,6 +66,35 @@ fn a_request_forgotten_when_somebody_departs_is_caught() {
 #[test]
 fn a_token_kept_by_one_that_has_given_up_is_caught() {
     is_caught(Mutant::TokenStranded, || mesh(2), &Plan { withdrawals: 1, ..MESH }, "can never be served");
+}
+
+fn is_caught_in_a_file(mutant: Mutant, plan: &in_file::Plan, how: &str) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    switch_on(Some(mutant));
+    let found = in_file::search(&format!("{mutant:?}"), plan);
+    switch_on(None);
+    let wrong = found.wrong.unwrap_or_else(|| panic!("{mutant:?} was switched on and nothing was seen"));
+    println!("{mutant:?}: {}", wrong.lines().next().unwrap_or_default());
+    assert!(wrong.contains(how), "{mutant:?}: not '{how}', but {wrong}");
+    let found = in_file::search(&format!("without {mutant:?}"), plan);
+    assert!(found.wrong.is_none(), "without {mutant:?}: {}", found.wrong.unwrap_or_default());
+}
+
+#[test]
+fn a_token_in_a_file_that_never_rests_is_caught() {
+    is_caught_in_a_file(Mutant::TokenNeverRests, &in_file::QUIET, "and nobody waits");
+}
+
+#[test]
+fn a_token_in_a_file_that_is_made_anew_because_it_is_missed_is_caught() {
+    let plan = in_file::Plan { participants: 3, there: 3, deaths: 1, ..in_file::QUIET };
+    is_caught_in_a_file(Mutant::MissedIsLost, &plan, "token 1 is");
+}
+
+#[test]
+fn a_second_token_in_a_file_that_does_not_set_off_is_caught() {
+    let plan = in_file::Plan { requests: 2, deaths: 1, ..in_file::QUIET };
+    is_caught_in_a_file(Mutant::SecondTokenRests, &plan, "nothing happens any more");
 }
 
 #[test]

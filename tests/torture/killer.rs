@@ -202,7 +202,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         Subject::Exclusive(Kind::Messages(algorithm)) => {
             let mut others =
                 [ON_MUTEXES_ONLY.as_slice(), &ON_RINGS_ONLY, &BY_REGISTERS_ONLY, &[Step::Unbias]].concat();
-            if algorithm != MutexAlgorithm::RicartAgrawala {
+            if !matches!(algorithm, MutexAlgorithm::RicartAgrawala | MutexAlgorithm::TokenRing) {
                 others.extend(WITH_A_TOKEN);
             }
             others

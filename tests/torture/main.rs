@@ -181,6 +181,8 @@ fn nobody_hangs_or_enters_twice_by_messages_whoever_is_killed_wherever() {
     let rounds = [
         round("mesh, workers = cores", 0, Stops::Never, MutexAlgorithm::RicartAgrawala),
         round("mesh, workers = cores + 2, stops", 2, Stops::Short, MutexAlgorithm::RicartAgrawala),
+        round("token ring, workers = cores + 1", 1, Stops::Never, MutexAlgorithm::TokenRing),
+        round("token ring, workers = cores + 2, stops", 2, Stops::Short, MutexAlgorithm::TokenRing),
         round("queue by messages, workers = cores + 1", 1, Stops::Never, MutexAlgorithm::LamportQueue),
         round("queue by messages, workers = cores + 2, stops", 2, Stops::Short, MutexAlgorithm::LamportQueue),
         round("bakery by messages, workers = cores + 1", 1, Stops::Never, MutexAlgorithm::MessageBakery),
