@@ -13,11 +13,11 @@
 //! # What is turnlock's own
 //!
 //! - *The ring* is whoever is there at the moment, in the order of their numbers: a token goes to the next one that is there
-//!   when it is sent. So nobody lets anybody in, and a death needs nobody who takes up a place. Tokens may overtake each other
-//!   where somebody has come or gone, and Misra's rule may then find a token lost that is not.
+//!   when it is sent. So nobody lets anybody in, and a death needs nobody who takes up a place. But Misra's rule is for a ring
+//!   that stays as it is: while a life ends, it may find a token lost that is not, or not yet.
 //! - *So the rule alone makes nothing*: it asks the host, which knows of each token whether it is lost for certain
 //!   ([`RingHost::take`]), and gives each lost one to one alone. Exclusion rests on that, and not on the counters; what
-//!   they are for is to find a lost token where its ward comes by.
+//!   they are for is to find out which token is lost, where the other one comes by.
 //! - *Both lost*, which the source cannot repair: whoever waits and sees that asks the host for both.
 //! - *Ping, the privilege, rests* where it was last, and goes on only while another one that is there waits. Who has it enters
 //!   without a message. *Pong rests* as long as ping is not lost, and is met there when ping comes by; it sets off
@@ -104,7 +104,8 @@ fn ward(token: usize) -> usize {
 }
 
 impl RestingRing {
-    /// The machine of a participant that is not there yet. `life` is larger than that of any earlier life of this number.
+    /// The machine of a participant that is not there yet. It takes part as soon as it joins; its tokens are lost when it leaves,
+    /// as in a death, and whoever says [`RingHost::is_lost`] has to know of it. `life` is larger than that of any earlier life of this number.
     ///
     /// # Errors
     /// [`Misuse::Size`], [`Misuse::Life`].
