@@ -15,14 +15,14 @@ use support::{
     limit,
 };
 use turnlock::{
-    Error, LockFile,
+    Error, LockFile, MutexAlgorithm,
     inspect::{self, Life},
     trace::{self, Step},
 };
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
-support::roles! { asks_for_a_turn, dies_holding, forks_and_reaps, lowers, reaps }
+support::roles! { asks_for_a_turn, dies_holding, forks_and_reaps, lowers, reaps, sends_on }
 
 fn dies_holding(words: &[String]) {
     let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
@@ -223,5 +223,41 @@ fn what_a_killed_reaper_left_half_done_another_one_finishes() {
         let dead = status.participants.iter().filter(|one| one.life == Life::Dead);
         assert!(dead.map(|one| one.pid).all(|pid| pid == reaper.pid()), "{step:?}: {status:?}");
         assert!(status.locks[0].queue.is_empty(), "{step:?}: {status:?}");
+    }
+}
+
+/// Has the token of a lock by messages; stops itself when it sends it to somebody: the record says so, and the mailbox does not.
+fn sends_on(words: &[String]) {
+    let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
+    drop(mutex.lock().unwrap());
+    stop_at(Step::TokenMoves);
+    say("ready");
+    hear();
+}
+
+/// It goes back to the dead one, whose life is not over before: so nobody makes it anew until all that the dead one was doing is
+/// seen to, also when that is done a second time.
+#[test]
+fn a_token_that_a_dead_one_had_not_sent_yet_is_lost_with_it_and_not_before() {
+    for algorithm in [MutexAlgorithm::RicartAgrawala, MutexAlgorithm::TokenRing] {
+        let _no_hang = NoHang::for_seconds(60);
+        let place = Place::new();
+        let path = place.lock_file();
+        let file = LockFile::options().mailboxes(8).open(&path).unwrap();
+        let mutex = file.mutex_options().algorithm(algorithm).open("a").unwrap();
+        let token_of = || mutex.status().unwrap().by_messages.unwrap().token_of;
+        let file = path.to_str().unwrap();
+        let mut sender = Actor::start("sends_on", &[file]);
+        sender.expect("ready");
+        let had_it = token_of();
+        let mut reaper = Actor::start("reaps", &[file, &(Step::LifeEnds as u8).to_string()]);
+        until_stopped(&sender);
+        let is_to_have_it = token_of();
+        assert!(had_it.is_some() && is_to_have_it.is_some() && is_to_have_it != had_it, "{algorithm:?}");
+        sender.kill();
+        until_stopped(&reaper);
+        assert_eq!(token_of(), had_it, "{algorithm:?}: as the life of the dead one ends");
+        reaper.kill();
+        assert!(!mutex.lock_for(Duration::from_secs(10)).unwrap().acquired().previous_owner_died);
     }
 }
