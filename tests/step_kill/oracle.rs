@@ -43,7 +43,11 @@ impl Stage {
 
     /// With one lock of this kind.
     pub fn with(trial: &Trial, participants: u32, kind: Kind) -> Self {
-        let file = options().participants(participants).open(trial.lock_file()).unwrap();
+        let mut options = options();
+        if let Kind::Messages(_) = kind {
+            options.mailboxes(participants);
+        }
+        let file = options.participants(participants).open(trial.lock_file()).unwrap();
         let own = file.current_participant().unwrap();
         let lock = kind.open(&file, LOCK).unwrap();
         Self { file, lock, kind, own }
