@@ -10,6 +10,7 @@ use crate::{
     oracle::{PARTICIPANTS, Stage, enter, the_living_go_on, the_victim_stands_still},
     tracee::{begin, end},
     trial::{Bystander, Trial, Victim},
+    way::LONG_LESSON,
 };
 use std::{
     io::{PipeReader, PipeWriter, Read, Write, pipe},
@@ -220,23 +221,42 @@ fn until(mut is_so: impl FnMut() -> bool) {
 
 /// Each scenario with each algorithm.
 macro_rules! by_messages {
-    ($list:ident: $($algorithm:ident $called:literal: $($play:ident $name:literal),+;)+) => {
-        pub const $list: &[Scenario] = &[$($(
-            alone(concat!($called, ": ", $name), |trial| $play(trial, MutexAlgorithm::$algorithm)),
-        )+)+];
+    ($list:ident; $($algorithm:ident $called:literal: $($play:ident $name:literal),+;)+) => {
+        pub const $list: &[Scenario] = &[$($(Scenario {
+            lesson: LONG_LESSON,
+            ..alone(concat!($called, ": ", $name), |trial| $play(trial, MutexAlgorithm::$algorithm))
+        },)+)+];
     };
 }
 
-by_messages! { BY_MESSAGES:
-    RicartAgrawala "mesh": locks "lock and unlock", joins "join", leaves "leave", asks_a_peer "lock, a peer answers",
-        answers_a_peer "unlock, a peer waits", takes_a_dead_ones_place "lock, one died inside";
-    LamportQueue "queue by messages": locks "lock and unlock", joins "join", leaves "leave", asks_a_peer "lock, a peer answers",
-        answers_a_peer "unlock, a peer waits", takes_a_dead_ones_place "lock, one died inside";
+by_messages! { BY_MESSAGES;
+    RicartAgrawala "mesh":
+        locks "lock and unlock",
+        joins "join",
+        leaves "leave",
+        asks_a_peer "lock, a peer answers",
+        answers_a_peer "unlock, a peer waits",
+        takes_a_dead_ones_place "lock, one died inside";
+    LamportQueue "queue by messages":
+        locks "lock and unlock",
+        joins "join",
+        leaves "leave",
+        asks_a_peer "lock, a peer answers",
+        answers_a_peer "unlock, a peer waits";
 }
 
-by_messages! { BY_MESSAGES_IN_LONG_RUNS:
-    RicartAgrawala "mesh": waits_for_a_peer "lock, a peer answers after a sleep";
-    LamportQueue "queue by messages": waits_for_a_peer "lock, a peer answers after a sleep";
-    MessageBakery "bakery by messages": locks "lock and unlock", joins "join", leaves "leave", asks_a_peer "lock, a peer answers",
-        answers_a_peer "unlock, a peer waits", takes_a_dead_ones_place "lock, one died inside";
+// The bakery asks again as long as nobody answers, so that it does not fall asleep for good.
+by_messages! { BY_MESSAGES_IN_LONG_RUNS;
+    RicartAgrawala "mesh":
+        waits_for_a_peer "lock, a peer answers after a sleep";
+    LamportQueue "queue by messages":
+        waits_for_a_peer "lock, a peer answers after a sleep",
+        takes_a_dead_ones_place "lock, one died inside";
+    MessageBakery "bakery by messages":
+        locks "lock and unlock",
+        joins "join",
+        leaves "leave",
+        asks_a_peer "lock, a peer answers",
+        answers_a_peer "unlock, a peer waits",
+        takes_a_dead_ones_place "lock, one died inside";
 }
