@@ -41,8 +41,6 @@ pub struct Scenario {
     pub threads: bool,
     /// The victim is stopped too, and comes to its end however long that was for.
     pub stops: bool,
-    /// So many instructions of its way are learnt at once.
-    pub lesson: u32,
 }
 
 /// What came of playing it at every point.
@@ -132,7 +130,6 @@ pub struct Crew {
     fate: Fate,
     one_fault_is_enough: bool,
     short_cuts: bool,
-    lesson: u32,
     /// Goes to the point after every instruction.
     every: bool,
 }
@@ -172,7 +169,6 @@ impl Crew {
             fate,
             one_fault_is_enough,
             short_cuts: !scenario.threads,
-            lesson: scenario.lesson,
             every,
         }
     }
@@ -183,9 +179,8 @@ impl Crew {
             return None;
         }
         let start = Point::after_calls(calls, self.outcome.sleeps > 0);
-        let (short_cuts, lesson) = (self.short_cuts, self.lesson);
-        let stretch =
-            Stretch::learn(start, short_cuts, lesson, |from, length| self.two_lessons(from, length))?;
+        let short_cuts = self.short_cuts;
+        let stretch = Stretch::learn(start, short_cuts, |from, length| self.two_lessons(from, length))?;
         let places = stretch.points(short_cuts, self.every);
         self.progress.learnt(places.len());
         let consequences = self.go_to(&places)?;

@@ -6,10 +6,8 @@
 use super::order::{Point, Result, ShortCut};
 use std::{collections::HashMap, sync::atomic::Ordering::SeqCst};
 
-/// So many instructions are learnt at once, where the victim may read the clock.
-pub const LESSON: u32 = 50;
-/// Likewise, where it waits for nothing: a longer one costs hardly more.
-pub const LONG_LESSON: u32 = 2000;
+/// So many instructions are learnt at once.
+const LESSON: u32 = 50;
 /// So many times may two trials disagree, in one stretch.
 const DISAGREEMENTS: u32 = 200;
 
@@ -68,12 +66,11 @@ impl Lesson {
 }
 
 impl Stretch {
-    /// Learns the one that begins at `start`, so many instructions at once. `two_lessons` has two trials note so many instructions from a point on, and
+    /// Learns the one that begins at `start`. `two_lessons` has two trials note so many instructions from a point on, and
     /// they must agree. `None`: they went wrong, or never agreed.
     pub fn learn(
         start: Point,
         short_cuts: bool,
-        lesson: u32,
         mut two_lessons: impl FnMut(Point, u32) -> Option<[Lesson; 2]>,
     ) -> Option<Self> {
         let mut stretch = Self { start, stops: Vec::new(), is_last: false, sleeps: false };
@@ -82,7 +79,7 @@ impl Stretch {
                 // The last instruction known is the first of the lesson.
                 let last = stretch.places(short_cuts).last();
                 let from = last.map_or(start, |place| place.point);
-                let [one, other] = two_lessons(from, lesson)?;
+                let [one, other] = two_lessons(from, LESSON)?;
                 let first = one.stops.first().map(|stop| stop.address);
                 let follows = last.is_none_or(|place| place.address == first);
                 if !one.agrees_with(&other) || !follows {
@@ -100,7 +97,7 @@ impl Stretch {
                 }
             }
             // Perhaps only a stray one comes to where we thought we were.
-            stretch.stops.truncate(stretch.stops.len().saturating_sub(lesson as usize));
+            stretch.stops.truncate(stretch.stops.len().saturating_sub(LESSON as usize));
         }
         None
     }

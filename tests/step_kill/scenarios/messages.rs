@@ -10,7 +10,6 @@ use crate::{
     oracle::{PARTICIPANTS, Stage, enter, the_living_go_on, the_victim_stands_still},
     tracee::{begin, end},
     trial::{Bystander, Trial, Victim},
-    way::LONG_LESSON,
 };
 use std::{
     io::{PipeReader, PipeWriter, Read, Write, pipe},
@@ -222,10 +221,9 @@ fn until(mut is_so: impl FnMut() -> bool) {
 /// Each scenario with each algorithm.
 macro_rules! by_messages {
     ($list:ident; $($algorithm:ident $called:literal: $($play:ident $name:literal),+;)+) => {
-        pub const $list: &[Scenario] = &[$($(Scenario {
-            lesson: LONG_LESSON,
-            ..alone(concat!($called, ": ", $name), |trial| $play(trial, MutexAlgorithm::$algorithm))
-        },)+)+];
+        pub const $list: &[Scenario] = &[$($(
+            alone(concat!($called, ": ", $name), |trial| $play(trial, MutexAlgorithm::$algorithm)),
+        )+)+];
     };
 }
 

@@ -25,7 +25,6 @@ use super::{
     order::Fate,
     stopped::the_others_go_on,
     trial::{Bystander, Trial, Victim},
-    way,
 };
 use std::sync::atomic::Ordering::Relaxed;
 use support::either::Held;
@@ -196,7 +195,7 @@ pub const LINKS_RENEWED_IN_SUM_RING: Scenario =
 
 /// One whose victim has one thread that runs.
 const fn alone(name: &'static str, play: fn(&Trial)) -> Scenario {
-    Scenario { name, play, threads: false, stops: false, lesson: way::LESSON }
+    Scenario { name, play, threads: false, stops: false }
 }
 
 /// Likewise, and it is stopped too: it takes a lock, on a ring on demand, waits for it or gives it back.
