@@ -218,43 +218,43 @@ fn until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Each scenario with each algorithm.
-macro_rules! by_messages {
-    ($list:ident; $($algorithm:ident $called:literal: $($play:ident $name:literal),+;)+) => {
-        pub const $list: &[Scenario] = &[$($(
-            alone(concat!($called, ": ", $name), |trial| $play(trial, MutexAlgorithm::$algorithm)),
-        )+)+];
+/// Scenarios with one algorithm.
+macro_rules! of {
+    ($algorithm:ident $called:literal: $($play:ident $name:literal),+) => {
+        &[$(alone(concat!($called, ": ", $name), |trial| $play(trial, MutexAlgorithm::$algorithm))),+]
     };
 }
 
-by_messages! { BY_MESSAGES;
-    RicartAgrawala "mesh":
-        locks "lock and unlock",
-        joins "join",
-        leaves "leave",
-        asks_a_peer "lock, a peer answers",
-        answers_a_peer "unlock, a peer waits",
-        takes_a_dead_ones_place "lock, one died inside";
-    LamportQueue "queue by messages":
-        locks "lock and unlock",
-        joins "join",
-        leaves "leave",
-        asks_a_peer "lock, a peer answers",
-        answers_a_peer "unlock, a peer waits";
+macro_rules! usual_of {
+    ($algorithm:ident $called:literal) => {
+        of!($algorithm $called: locks "lock and unlock", joins "join", leaves "leave",
+            asks_a_peer "lock, a peer answers", answers_a_peer "unlock, a peer waits")
+    };
 }
 
-// The bakery asks again as long as nobody answers, so that it does not fall asleep for good.
-by_messages! { BY_MESSAGES_IN_LONG_RUNS;
-    RicartAgrawala "mesh":
-        waits_for_a_peer "lock, a peer answers after a sleep";
-    LamportQueue "queue by messages":
-        waits_for_a_peer "lock, a peer answers after a sleep",
-        takes_a_dead_ones_place "lock, one died inside";
-    MessageBakery "bakery by messages":
-        locks "lock and unlock",
-        joins "join",
-        leaves "leave",
-        asks_a_peer "lock, a peer answers",
-        answers_a_peer "unlock, a peer waits",
-        takes_a_dead_ones_place "lock, one died inside";
+macro_rules! death_of {
+    ($algorithm:ident $called:literal) => {
+        of!($algorithm $called: takes_a_dead_ones_place "lock, one died inside")
+    };
 }
+
+// What asks again as long as nobody answers does not fall asleep for good.
+macro_rules! sleep_of {
+    ($algorithm:ident $called:literal) => {
+        of!($algorithm $called: waits_for_a_peer "lock, a peer answers after a sleep")
+    };
+}
+
+pub const BY_MESSAGES: &[&[Scenario]] = &[
+    usual_of!(RicartAgrawala "mesh"),
+    usual_of!(LamportQueue "queue by messages"),
+    death_of!(RicartAgrawala "mesh"),
+];
+
+pub const BY_MESSAGES_IN_LONG_RUNS: &[&[Scenario]] = &[
+    sleep_of!(RicartAgrawala "mesh"),
+    sleep_of!(LamportQueue "queue by messages"),
+    death_of!(LamportQueue "queue by messages"),
+    usual_of!(MessageBakery "bakery by messages"),
+    death_of!(MessageBakery "bakery by messages"),
+];
