@@ -47,7 +47,15 @@ impl Stage {
         if let Kind::Messages(_) = kind {
             options.mailboxes(participants);
         }
-        let file = options.participants(participants).open(trial.lock_file()).unwrap();
+        Self::in_file(options.participants(participants).open(trial.lock_file()).unwrap(), kind)
+    }
+
+    /// A mutex, in a file that records so few events that the ring comes round.
+    pub fn recorded(trial: &Trial) -> Self {
+        Self::in_file(options().recorded_events(64).open(trial.lock_file()).unwrap(), STRICT)
+    }
+
+    fn in_file(file: LockFile, kind: Kind) -> Self {
         let own = file.current_participant().unwrap();
         let lock = kind.open(&file, LOCK).unwrap();
         Self { file, lock, kind, own }
