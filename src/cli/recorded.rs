@@ -66,6 +66,22 @@ impl Recorded {
         }
     }
 
+    /// What a participant is called, in few letters; with its process, or its thread, where others are called the same.
+    pub fn short_name(&self, participant: usize) -> String {
+        let name = self.name(participant);
+        let others = self.recording.participants.iter().filter(|one| one.name == name);
+        let mut processes: Vec<(u32, u32)> = others.filter_map(|one| one.process).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        match self.recording.participants[participant].process {
+            Some((pid, thread)) if processes.iter().any(|other| *other != (pid, thread)) => {
+                let is_one_process = processes.iter().all(|(other, _)| *other == pid);
+                format!("{name} {}", if is_one_process { thread } else { pid })
+            }
+            _ => name,
+        }
+    }
+
     /// What a participant is called, and its process: "make (pid 4711)".
     pub fn who(&self, participant: usize) -> String {
         let one = &self.recording.participants[participant];

@@ -202,10 +202,10 @@ fn holders(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
         .take(SHOWN)
         .map(|holder| match several {
             true => (
-                format!("{}: {}", recorded.lock(holder.lock), recorded.name(holder.participant)),
+                format!("{}: {}", recorded.lock(holder.lock), recorded.short_name(holder.participant)),
                 holder.total,
             ),
-            false => (recorded.name(holder.participant), holder.total),
+            false => (recorded.short_name(holder.participant), holder.total),
         })
         .collect();
     let about = format!(
@@ -308,6 +308,7 @@ fn locks(recorded: &Recorded, numbers: &Numbers) -> String {
     let of_events = Table::new("By the events that are recorded", &columns).rows(rows, ROWS).html();
     let columns = [
         ("Lock", Left),
+        ("State", Left),
         ("Acquisitions", Right),
         ("Contended", Right),
         ("Timed out", Right),
@@ -316,7 +317,7 @@ fn locks(recorded: &Recorded, numbers: &Numbers) -> String {
     ];
     let rows = recorded.status.locks.iter().map(|lock| {
         let of = lock.counters;
-        let mut row = vec![format!("{} ({})", lock.name, lock.kind)];
+        let mut row = vec![format!("{} ({})", lock.name, lock.kind), lock.state.replace('_', " ")];
         row.extend(
             [of.acquisitions, of.contended, of.timed_out, of.died, of.passed_over].map(|of| of.to_string()),
         );

@@ -1,6 +1,6 @@
 //! Which wait or hold is drawn on which track: on one, a slice is either inside another or beside it.
 
-use super::super::recorded::Recorded;
+use super::super::{recorded::Recorded, spells::End};
 use std::collections::BTreeMap;
 
 /// Larger than any process or thread has on Linux: numbers of tracks that stand for neither.
@@ -10,7 +10,7 @@ pub const NOT_A_THREAD: u64 = 10_000_000;
 pub struct Track {
     /// Of the process; or a number of its own, if the process is not known.
     pub pid: u64,
-    /// Of the thread; or a number of its own, if the slices of the thread take more tracks than one.
+    /// Of the thread; or a number of its own, if its participants, or their slices, take more tracks than one.
     pub tid: u64,
     /// What the process is called; `None`: another of its tracks says so.
     pub process: Option<String>,
@@ -43,34 +43,59 @@ pub struct Tracks {
     pub of_participant: BTreeMap<(usize, usize), (u64, u64)>,
 }
 
+/// Those participants that one row is for: one, or several of one name, one after the other, of the same thread.
+struct Group {
+    pid: u64,
+    tid: u64,
+    name: String,
+    /// When the last of its events was.
+    last: u64,
+    slices: Vec<Slice>,
+}
+
 /// Lays everything out.
 pub fn of(files: &[Recorded]) -> Tracks {
-    let mut threads: BTreeMap<(u64, u64), (String, Vec<Slice>)> = BTreeMap::new();
+    let mut numbers = NOT_A_THREAD..;
+    let mut next = || numbers.next().unwrap_or(NOT_A_THREAD);
+    let mut groups: Vec<Group> = Vec::new();
+    // By process and thread.
+    let mut of_thread: BTreeMap<(u64, u64), Vec<usize>> = BTreeMap::new();
     let mut of_participant = BTreeMap::new();
     for (file, recorded) in files.iter().enumerate() {
-        for (at, participant) in recorded.recording.participants.iter().enumerate() {
-            let place = match participant.process {
+        let mut group_of = Vec::new();
+        for (at, (participant, (first, last))) in
+            recorded.recording.participants.iter().zip(spans(recorded)).enumerate()
+        {
+            let name = recorded.name(at);
+            let thread = match participant.process {
                 Some((pid, thread)) => (u64::from(pid), u64::from(thread)),
                 None => {
-                    let number = NOT_A_THREAD + of_participant.len() as u64;
+                    let number = next();
                     (number, number)
                 }
             };
-            of_participant.insert((file, at), place);
-            // A thread is called what it was called last.
-            threads.entry(place).or_default().0 = recorded.name(at);
+            let of_thread = of_thread.entry(thread).or_default();
+            let fitting =
+                of_thread.iter().find(|group| groups[**group].name == name && groups[**group].last <= first);
+            let group = fitting.copied().unwrap_or_else(|| {
+                let tid = if of_thread.is_empty() { thread.1 } else { next() };
+                groups.push(Group { pid: thread.0, tid, name, last, slices: Vec::new() });
+                of_thread.push(groups.len() - 1);
+                groups.len() - 1
+            });
+            groups[group].last = last;
+            of_participant.insert((file, at), (groups[group].pid, groups[group].tid));
+            group_of.push(group);
         }
         let (first, last) = (recorded.first(), recorded.last());
         for (at, spell) in recorded.spells.iter().enumerate() {
             let (from, to) = spell.drawn(first, last);
-            let place = &of_participant[&(file, spell.participant)];
-            let slices = threads.get_mut(place).map(|(_, slices)| slices);
-            slices.into_iter().for_each(|slices| slices.push(Slice { file, spell: at, from, to }));
+            groups[group_of[spell.participant]].slices.push(Slice { file, spell: at, from, to });
         }
     }
+    groups.sort_by_key(|group| (group.pid, group.tid));
     let mut all: Vec<Track> = Vec::new();
-    let mut more = NOT_A_THREAD + of_participant.len() as u64;
-    for ((pid, tid), (name, mut slices)) in threads {
+    for Group { pid, tid, name, mut slices, .. } in groups {
         slices.sort_by_key(|slice| (slice.from, u64::MAX - slice.to));
         let is_new = all.last().is_none_or(|track| track.pid != pid);
         let begin = all.len();
@@ -79,14 +104,27 @@ pub fn of(files: &[Recorded]) -> Tracks {
             let fitting = all[begin..].iter_mut().position(|track| track.has_room(&slice));
             let at = fitting.map_or(all.len(), |at| begin + at);
             if at == all.len() {
-                all.push(Track::new((pid, more), None, format!("{name} ({})", at - begin + 1)));
-                more += 1;
+                all.push(Track::new((pid, next()), None, format!("{name} ({})", at - begin + 1)));
             }
             all[at].open.push(slice.to);
             all[at].slices.push(slice);
         }
     }
     Tracks { all, of_participant }
+}
+
+/// From when to when each participant is named in the events.
+fn spans(recorded: &Recorded) -> Vec<(u64, u64)> {
+    let mut spans = vec![(u64::MAX, 0); recorded.recording.participants.len()];
+    for event in &recorded.recording.events {
+        let (first, last) = &mut spans[event.participant];
+        (*first, *last) = (event.at.min(*first), event.at.max(*last));
+    }
+    // What it does now, it does until now.
+    for spell in recorded.spells.iter().filter(|spell| spell.end == End::UnderWay) {
+        spans[spell.participant].1 = recorded.last();
+    }
+    spans
 }
 
 impl Track {

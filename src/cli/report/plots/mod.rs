@@ -16,7 +16,7 @@ pub use spans::{Percentiles, histogram_rows, histograms, percentiles, totals};
 
 use super::html;
 use plotters::{
-    coord::Shift,
+    coord::{Shift, types::RangedCoordf64},
     prelude::*,
     style::{
         FontDesc, FontFamily, FontStyle,
@@ -139,16 +139,24 @@ fn short(name: &str, letters: usize) -> String {
     name.chars().take(letters.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// The place of a row, of which there are so many: the first one is at the top.
-fn from_above(row: usize, rows: usize) -> i32 {
-    rows as i32 - 1 - row as i32
+/// Names the rows of a chart, of which each is 1 high and the first one is at the top, and draws their axis.
+fn name_rows(root: &Area, chart: &mut RowChart, names: &[String]) -> Result<(), Failure> {
+    let begin = chart.x_range().start;
+    for (row, name) in names.iter().enumerate() {
+        let (x, y) = chart.backend_coord(&(begin, middle(row, names.len())));
+        root.draw(&Text::new(name.as_str(), (x - 8, y), placed(12, HPos::Right, VPos::Center)))?;
+    }
+    let axis = vec![(begin, 0.0), (begin, names.len() as f64)];
+    chart.draw_series([PathElement::new(axis, colour::INK)])?;
+    Ok(())
 }
 
-/// What stands in the column of names for a place.
-fn name_at(place: &SegmentValue<i32>, names: &[String]) -> String {
-    let SegmentValue::CenterOf(place) = place else { return String::new() };
-    let row = usize::try_from(names.len() as i32 - 1 - place).ok();
-    row.and_then(|row| names.get(row)).cloned().unwrap_or_default()
+/// A chart with rows.
+type RowChart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// The place of the middle of a row, of which there are so many.
+fn middle(row: usize, rows: usize) -> f64 {
+    (rows - row) as f64 - 0.5
 }
 
 #[cfg(test)]

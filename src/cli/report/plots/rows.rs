@@ -1,6 +1,6 @@
 //! Who waited and held, from when to when: a row for each, time to the right.
 
-use super::{Failure, colour, figure, from_above, later, letters, name_at, short};
+use super::{Failure, colour, figure, later, letters, middle, name_rows, short};
 use plotters::prelude::*;
 
 /// A row.
@@ -66,32 +66,29 @@ pub fn rows(about: &str, wide: &Rows, narrow: &Rows) -> Result<String, Failure> 
             .margin_top(6)
             .x_label_area_size(40)
             .y_label_area_size(size.names())
-            .build_cartesian_2d(0.0..span as f64, (0..rows.len() as i32 - 1).into_segmented())?;
+            .build_cartesian_2d(0.0..span as f64, 0.0..rows.len() as f64)?;
         chart
             .configure_mesh()
             .disable_y_mesh()
+            .disable_y_axis()
             .light_line_style(TRANSPARENT)
             .bold_line_style(colour::GRID)
             .axis_style(colour::INK)
             .x_labels(if size.narrow { 3 } else { 8 })
             .x_label_formatter(&|at| later(*at))
             .x_label_style(letters(12))
-            .y_labels(rows.len())
-            .y_label_formatter(&|place| name_at(place, &names))
-            .y_label_style(letters(12))
             .draw()?;
+        name_rows(root, &mut chart, &names)?;
         for (row, Row { bars, marks, .. }) in rows.iter().enumerate() {
-            let place = from_above(row, rows.len());
+            let y = middle(row, rows.len());
             for bar in bars.iter().filter(|bar| bar.to >= *from && bar.from <= *to) {
                 let (begin, end) = (x(bar.from), x(bar.to).max(x(bar.from) + one));
-                let ends = [(begin, SegmentValue::Exact(place)), (end, SegmentValue::Exact(place + 1))];
-                let mut drawn = Rectangle::new(ends, bar.colour.filled());
-                let margin = if bar.look == Look::Thin { 8 } else { 4 };
-                drawn.set_margin(margin, margin, 0, 0);
-                chart.draw_series([drawn])?;
+                let half = if bar.look == Look::Thin { 0.13 } else { 0.32 };
+                let ends = [(begin, y - half), (end, y + half)];
+                chart.draw_series([Rectangle::new(ends, bar.colour.filled())])?;
             }
             for (at, mark) in marks.iter().filter(|(at, _)| (*from..=*to).contains(at)) {
-                let at = (x(*at), SegmentValue::CenterOf(place));
+                let at = (x(*at), y);
                 match mark {
                     Mark::Died => {
                         chart.draw_series([Cross::new(at, 6, colour::BAD.stroke_width(3))]).map(drop)?

@@ -1,7 +1,7 @@
 //! How long was waited, and how long was held.
 
 use super::{
-    super::super::durations::Durations, super::times, Failure, colour, figure, from_above, letters, name_at,
+    super::super::durations::Durations, super::times, Failure, colour, figure, letters, middle, name_rows,
     placed, short,
 };
 use plotters::{
@@ -140,25 +140,15 @@ pub fn percentiles(about: &str, all: &[Percentiles]) -> Result<String, Failure> 
             .margin_right(24)
             .margin_top(6)
             .y_label_area_size(size.names())
-            .build_cartesian_2d(f64::from(from)..f64::from(to), (0..all.len() as i32 - 1).into_segmented())?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .disable_y_mesh()
-            .disable_x_axis()
-            .axis_style(colour::INK)
-            .y_labels(all.len())
-            .y_label_formatter(&|place| name_at(place, &names))
-            .y_label_style(letters(12))
-            .draw()?;
+            .build_cartesian_2d(f64::from(from)..f64::from(to), 0.0..all.len() as f64)?;
         for power in from..=to {
             let x = f64::from(power);
-            let ends = [SegmentValue::Exact(0), SegmentValue::Exact(all.len() as i32)];
-            chart.draw_series([PathElement::new(ends.map(|end| (x, end)).to_vec(), colour::GRID)])?;
+            let line = vec![(x, 0.0), (x, all.len() as f64)];
+            chart.draw_series([PathElement::new(line, colour::GRID)])?;
         }
+        name_rows(root, &mut chart, &names)?;
         for (row, one) in all.iter().enumerate() {
-            let place = from_above(row, all.len());
-            let at = |which: usize| ((one.spans[which].max(1) as f64).log10(), SegmentValue::CenterOf(place));
+            let at = |which: usize| ((one.spans[which].max(1) as f64).log10(), middle(row, all.len()));
             chart.draw_series([PathElement::new(vec![at(0), at(3)], colour::WAIT.stroke_width(2))])?;
             chart.draw_series([Circle::new(at(0), 6, colour::HOLD.filled())])?;
             chart.draw_series([Circle::new(at(1), 5, colour::GOOD.filled())])?;
@@ -180,25 +170,13 @@ pub fn totals(about: &str, all: &[(String, u64)]) -> Result<String, Failure> {
         let mut chart = ChartBuilder::on(root)
             .margin(6)
             .y_label_area_size(size.names())
-            .build_cartesian_2d(0.0..most * room, (0..all.len() as i32 - 1).into_segmented())?;
-        chart
-            .configure_mesh()
-            .disable_mesh()
-            .disable_x_axis()
-            .axis_style(colour::INK)
-            .y_labels(all.len())
-            .y_label_formatter(&|place| name_at(place, &names))
-            .y_label_style(letters(12))
-            .draw()?;
+            .build_cartesian_2d(0.0..most * room, 0.0..all.len() as f64)?;
+        name_rows(root, &mut chart, &names)?;
         for (row, (_, total)) in all.iter().enumerate() {
-            let (place, total_f) = (from_above(row, all.len()), *total as f64);
-            let ends = [(0.0, SegmentValue::Exact(place)), (total_f, SegmentValue::Exact(place + 1))];
-            let mut bar = Rectangle::new(ends, colour::HOLD.filled());
-            bar.set_margin(3, 3, 0, 0);
-            chart.draw_series([bar])?;
+            let (y, end) = (middle(row, all.len()), *total as f64);
+            chart.draw_series([Rectangle::new([(0.0, y - 0.38), (end, y + 0.38)], colour::HOLD.filled())])?;
             let number = format!(" {}", times::span(*total));
-            let at = (total_f, SegmentValue::CenterOf(place));
-            chart.draw_series([Text::new(number, at, placed(12, HPos::Left, VPos::Center))])?;
+            chart.draw_series([Text::new(number, (end, y), placed(12, HPos::Left, VPos::Center))])?;
         }
         Ok(())
     })

@@ -133,7 +133,7 @@ fn drawn(recorded: &Recorded, lock: &LockNumbers, most: usize) -> Rows {
         let bar = |from, to, look, colour| Bar { from, to, look, colour };
         let overtaken = lock.has_one_order() && one.overtaken_by > 0;
         Row {
-            name: recorded.name(one.hold.participant),
+            name: recorded.short_name(one.hold.participant),
             bars: vec![
                 bar(one.asked, began, Look::Thin, colour::WAIT),
                 bar(began, ended, Look::Thick, colour::HOLD),

@@ -73,7 +73,7 @@ fn drawn(
             if rows.len() == most_rows {
                 break;
             }
-            let name = recorded.name(spell.participant);
+            let name = recorded.short_name(spell.participant);
             rows.push((spell.participant, Row { name, bars: Vec::new(), marks: Vec::new() }));
         }
         from = from.min(begin(spell));
