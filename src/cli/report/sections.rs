@@ -65,6 +65,16 @@ fn figure(plot: &str, legend: &str, caption: &str, summary: &str, table: &Table)
     text
 }
 
+/// When the axes of two plots begin, the wide one's and the narrow one's.
+fn begins(recorded: &Recorded, wide: u64, narrow: u64) -> String {
+    let moment = |at| times::moment(wall(recorded, at));
+    let on_a_narrow_page = match narrow {
+        _ if narrow == wide => String::new(),
+        narrow => format!(" (on a narrow page, which shows fewer, on {})", moment(narrow)),
+    };
+    format!("The plot begins on {} UTC{on_a_narrow_page}.", moment(wide))
+}
+
 /// How many of what.
 fn many(count: usize, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
@@ -202,7 +212,7 @@ fn holders(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
         .take(SHOWN)
         .map(|holder| match several {
             true => (
-                format!("{}: {}", recorded.lock(holder.lock), recorded.short_name(holder.participant)),
+                format!("{}: {}", recorded.short_name(holder.participant), recorded.lock(holder.lock)),
                 holder.total,
             ),
             false => (recorded.short_name(holder.participant), holder.total),

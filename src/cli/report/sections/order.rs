@@ -8,7 +8,7 @@ use super::{
         plots::{self, Bar, Look, Mark, Row, Rows, colour},
         times,
     },
-    Failure, ROWS, figure, title, wall,
+    Failure, ROWS, begins, figure, title, wall,
 };
 use std::fmt::Write;
 
@@ -76,8 +76,7 @@ fn of_lock(recorded: &Recorded, lock: &LockNumbers) -> Result<String, Failure> {
     let [wide, narrow] = SHOWN.map(|most| drawn(recorded, lock, most));
     let overtaken = lock.served.iter().filter(|one| one.overtaken_by > 0).count();
     let about = format!(
-        "The latest {} of {} that got {}, from asking to having it and giving it back. {} It begins on {} UTC.",
-        wide.rows.len(),
+        "The latest of {} that got {}, from asking to having it and giving it back. {} {}",
         lock.served.len(),
         recorded.lock(lock.lock),
         match (lock.has_one_order(), overtaken) {
@@ -86,7 +85,7 @@ fn of_lock(recorded: &Recorded, lock: &LockNumbers) -> Result<String, Failure> {
             (true, 1) => "One was overtaken.".into(),
             (true, overtaken) => format!("{overtaken} were overtaken."),
         },
-        times::moment(wall(recorded, wide.from))
+        begins(recorded, wide.from, narrow.from)
     );
     let legend = "<li><i class=\"thin c-wait\"></i>waits</li><li><i class=\"c-hold\"></i>holds</li><li><i class=\"ring\"></i>was \
                   overtaken</li>";

@@ -11,7 +11,7 @@ use super::{
         plots::{self, Bar, Look, Row, Rows, colour},
         times,
     },
-    DIED, ENDED, Failure, RECOVERED, ROWS, figure, mark, wall,
+    DIED, ENDED, Failure, RECOVERED, ROWS, begins, figure, mark, wall,
 };
 use plotters::style::RGBColor;
 use std::{collections::HashMap, fmt::Write};
@@ -33,11 +33,8 @@ pub fn of(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
     let colour_of = |lock: usize| colours.get(&lock).copied().unwrap_or(colour::LOCKS[own]);
     let [wide, narrow] = SHOWN.map(|(spells, rows)| drawn(recorded, spells, rows, colour_of));
     let about = format!(
-        "The latest waits (thin) and holds (thick) of {} participants, in {}, from {} UTC on. What goes on now is drawn up to the \
-         edge.",
-        wide.rows.len(),
-        times::span(wide.to - wide.from),
-        times::moment(wall(recorded, wide.from))
+        "The latest waits (thin) and holds (thick) of who came last. What goes on now is drawn up to the edge. {}",
+        begins(recorded, wide.from, narrow.from)
     );
     let mut legend = String::new();
     for (at, lock) in numbers.locks.iter().take(own).enumerate() {
