@@ -139,11 +139,15 @@ pub enum Mutant {
     WriterLeftAsReader,
     /// One who died inside by its retained place passes for a writer, also if it was a reader.
     DeadPlaceReaderIsOwnerDead,
+    /// Who reads the recording believes what stands in a place, whether it is whole or not.
+    EventWithoutHash,
+    /// A file that records lets acquisitions go by the fast path.
+    FastPathUnrecorded,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 63] = [
+    pub const ALL: [Mutant; 65] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -207,6 +211,8 @@ impl Mutant {
         Mutant::PassesWriterByPlace,
         Mutant::WriterLeftAsReader,
         Mutant::DeadPlaceReaderIsOwnerDead,
+        Mutant::EventWithoutHash,
+        Mutant::FastPathUnrecorded,
     ];
 }
 

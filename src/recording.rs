@@ -144,8 +144,10 @@ pub fn read(view: View) -> Option<Read> {
             read.events.extend(decoded(number, [first, second, what]));
         } else if words.next.load(Relaxed) <= number + places {
             read.unreadable += 1;
+        } else {
+            // A later one is in its place by now: the ring has come round, and what is left begins behind it.
+            (read.events, read.unreadable) = (Vec::new(), 0);
         }
-        // Else a later one is in its place by now.
     }
     Some(read)
 }

@@ -94,8 +94,8 @@ impl<S: Site> Attempt<S> {
     /// Notes for observers what happens to this participant.
     #[inline]
     pub fn note(&self, event: Event, token: u64) {
-        let shared = matches!(self.nature(), Nature::Reader | Nature::Upgradable | Nature::Permits);
-        self.site.note(Happening { event, slot: self.site.me(), shared, token });
+        let (slot, shared) = (self.site.me(), self.nature().is_shared());
+        self.site.note(Happening { event, slot, shared, token });
     }
 
     /// Writes the claim down, before the doorway.

@@ -231,12 +231,10 @@ impl LockFileOptions {
 
     /// The events that were asked for, as a recording has places.
     pub(super) fn places(&self) -> u32 {
-        // Of a number without a next power of two, itself, to be refused.
-        if self.recorded_events == 0 {
-            0
-        } else {
-            self.recorded_events.checked_next_power_of_two().unwrap_or(u32::MAX)
-        }
+        let events = self.recorded_events;
+        // What is not possible comes back as it was asked for, to be refused.
+        let is_possible = (MIN_RECORDED_EVENTS..=MAX_RECORDED_EVENTS).contains(&events);
+        if is_possible { events.next_power_of_two() } else { events }
     }
 
     /// Checks that a file that was there before is as large as was asked for.

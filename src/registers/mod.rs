@@ -294,14 +294,9 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
             return false;
         }
         let nature = claims.nature(claim);
-        let shared = matches!(nature, Nature::Reader | Nature::Upgradable | Nature::Permits);
         self.lock.words.died.fetch_add(1, Relaxed);
-        recording::record(
-            self.view,
-            self.region,
-            slot,
-            Happening { event: Event::Died, slot, shared, token },
-        );
+        let happening = Happening { event: Event::Died, slot, shared: nature.is_shared(), token };
+        recording::record(self.view, self.region, slot, happening);
         if !claims.may_change(claim) {
             return false;
         }
