@@ -216,11 +216,19 @@ fn a_bad_text_is_refused() {
     }
 }
 
+fn has_promtool() -> bool {
+    let is_there =
+        Command::new("promtool").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        println!("left out: promtool is not installed");
+    }
+    is_there
+}
+
 /// The same, by Prometheus' own tool.
 #[test]
 fn promtool_finds_nothing_to_say() {
-    if !Command::new("promtool").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        println!("left out: promtool is not installed");
+    if !has_promtool() {
         return;
     }
     Scene::with(|scene| {
@@ -230,6 +238,28 @@ fn promtool_finds_nothing_to_say() {
         let said = String::from_utf8_lossy(&checked.stdout).into_owned() + &errors(&checked);
         assert_eq!((checked.status.code(), said.trim()), (Some(0), ""));
     });
+}
+
+/// The alerts that the document recommends.
+#[test]
+fn promtool_reads_the_rules_of_the_document() {
+    let document = include_str!("../../docs/metrics.md");
+    let rules = document.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let names = rules.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
+    let metrics: BTreeSet<&str> = names.filter(|name| name.starts_with("turnlock_")).collect();
+    assert!(metrics.len() >= 3);
+    for metric in metrics {
+        assert!(document.contains(&format!("| `{metric}` |")), "{metric}");
+    }
+    if !has_promtool() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rules.yml");
+    std::fs::write(&file, rules).unwrap();
+    let checked = limit::output(Command::new("promtool").args(["check", "rules"]).arg(&file)).unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned() + &errors(&checked);
+    assert!(checked.status.success() && said.contains("SUCCESS: 3 rules found"), "{said}");
 }
 
 /// Each metric that is printed is in docs/metrics.md, with its labels. (That all of these are in the command, and their meanings

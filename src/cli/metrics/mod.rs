@@ -54,8 +54,8 @@ impl Metrics {
         let mut named: HashMap<String, Option<file::Identity>> = HashMap::new();
         for path in &self.files {
             let looked = file::snapshot(path);
-            let shown = looked.as_ref().map_or(path.as_path(), |status| &status.path);
-            let label = absolute(shown).to_string_lossy().into_owned();
+            let shown = looked.as_ref().map_or_else(|_| resolved(path), |status| status.path.clone());
+            let label = shown.to_string_lossy().into_owned();
             let identity = file::identity(path);
             match named.insert(label.clone(), identity) {
                 Some(other) if other == identity => continue,
@@ -84,7 +84,13 @@ impl Metrics {
     }
 }
 
-/// The path from the root, so that a label means the same wherever the command runs.
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.into())
+/// The path from the root, with its folder resolved, as that of a file that can be read: a label means the same file then and
+/// when it cannot be.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path,
+    }
 }

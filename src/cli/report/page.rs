@@ -16,11 +16,9 @@ pub fn of(recorded: &Recorded) -> Result<String, Box<dyn std::error::Error>> {
     let name = recorded.path().file_name().unwrap_or(recorded.path().as_os_str()).to_string_lossy();
     let name = html::text(&name);
     let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"generator\" content=\"turnlock {}\">\n<title>{name}: what turnlock recorded</title>\n\
-         <style>\n{}</style>\n</head>\n<body>\n<header>\n<h1>{name}: what happened at its locks</h1>\n",
+        "{}<meta name=\"generator\" content=\"turnlock {}\">\n<title>{name}: what turnlock recorded</title>\n<style>\n{}</style>\n\
+         </head>\n<body>\n<header>\n<h1>{name}: what happened at its locks</h1>\n",
+        include_str!("head.html"),
         env!("CARGO_PKG_VERSION"),
         include_str!("style.css")
     );

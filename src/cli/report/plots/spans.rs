@@ -79,14 +79,12 @@ pub fn histograms(about: &str, all: &[(String, &Durations)]) -> Result<String, F
                 let style = placed(12, HPos::Right, VPos::Center);
                 root.draw(&Text::new(count.to_string(), (at.0 - 6, at.1), style))?;
             }
-            chart.draw_series(bars.iter().filter(|bar| bar.2 > 0).enumerate().map(
-                |(_, (from, to, count))| {
-                    let [from, to] = [from, to].map(|edge| (*edge as f64).max(1.0).log10());
-                    let mut bar = Rectangle::new([(from, 0.0), (to, high(*count))], colour::WAIT.filled());
-                    bar.set_margin(0, 0, 1, 1);
-                    bar
-                },
-            ))?;
+            chart.draw_series(bars.iter().filter(|bar| bar.2 > 0).map(|(from, to, count)| {
+                let [from, to] = [from, to].map(|edge| (*edge as f64).max(1.0).log10());
+                let mut bar = Rectangle::new([(from, 0.0), (to, high(*count))], colour::WAIT.filled());
+                bar.set_margin(0, 0, 1, 1);
+                bar
+            }))?;
             chart.draw_series([PathElement::new(vec![(axis.start, 0.0), (axis.end, 0.0)], colour::INK)])?;
             let title = format!("{} ({})", short(name, size.letters() + 10), durations.count());
             panel.draw(&Text::new(title, (64, 6), letters(13)))?;
