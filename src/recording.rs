@@ -142,7 +142,7 @@ pub fn read(view: View) -> Option<Read> {
         let [first, second, what] = [0, 1, 2].map(|word: usize| place.words[word].load(Relaxed));
         if place.check.load(Relaxed) == hash(number, [first, second, what]) {
             read.events.extend(decoded(number, [first, second, what]));
-        } else if words.next.load(Relaxed) <= number + places {
+        } else if words.next.load(Relaxed).saturating_sub(places) <= number {
             read.unreadable += 1;
         } else {
             // A later one is in its place by now: the ring has come round, and what is left begins behind it.

@@ -129,7 +129,9 @@ struct Names<'a> {
     in_slot: HashMap<usize, usize>,
     /// The number of the last event that says that a slot was taken.
     last_attached: HashMap<usize, u64>,
-    /// The lock that is in a region now, likewise.
+    /// What the locks are called that are there now.
+    names: HashMap<usize, String>,
+    /// The lock that is in a region now, as the events tell it so far.
     in_region: HashMap<usize, usize>,
     last_created: HashMap<usize, u64>,
 }
@@ -144,7 +146,8 @@ impl<'a> Names<'a> {
                 _ => {}
             }
         }
-        Self { view, in_slot: HashMap::new(), last_attached, in_region: HashMap::new(), last_created }
+        let names = names_of(view).map(|named| (named.region, named.name)).collect();
+        Self { view, in_slot: HashMap::new(), last_attached, names, in_region: HashMap::new(), last_created }
     }
 
     /// Whose event it is.
@@ -200,8 +203,8 @@ impl<'a> Names<'a> {
             return *known;
         }
         let is_there_still = self.last_created.get(&region).is_none_or(|last| *last <= number);
-        let now = names_of(self.view).find(|named| named.region == region);
-        all.push(RecordedLock { region, name: now.filter(|_| is_there_still).map(|named| named.name) });
+        let now = self.names.get(&region).filter(|_| is_there_still);
+        all.push(RecordedLock { region, name: now.cloned() });
         self.in_region.insert(region, all.len() - 1);
         all.len() - 1
     }
