@@ -3,6 +3,7 @@
 #![cfg(all(feature = "cli", not(any(loom, shuttle))))]
 
 mod browser;
+mod hostile;
 mod metrics;
 mod report;
 mod trace;

@@ -59,6 +59,11 @@ fn slices(events: &[Value]) -> Result<Vec<Slice>, String> {
     if left.is_empty() { Ok(found) } else { Err(format!("they never end: {left:?}")) }
 }
 
+/// Whether a trace is one that the format allows.
+pub fn well_formed(text: &str) {
+    slices(&parse(text)).unwrap();
+}
+
 /// What a participant is called that has these numbers.
 fn names(events: &[Value], what: &str) -> BTreeMap<(u64, u64), String> {
     let named = events.iter().filter(|event| event["ph"] == "M" && event["name"] == what);

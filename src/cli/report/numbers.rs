@@ -195,7 +195,7 @@ fn holders(recorded: &Recorded) -> Vec<HolderNumbers> {
         });
         let span = until.saturating_sub(began);
         of.times += 1;
-        of.total += span;
+        of.total = of.total.saturating_add(span);
         of.longest = of.longest.max(span);
     }
     let mut holders: Vec<HolderNumbers> = by_both.into_values().collect();

@@ -35,7 +35,7 @@ const ROWS: usize = 500;
 /// When that was, in nanoseconds since 1970.
 pub fn wall(recorded: &Recorded, at: u64) -> u64 {
     let now = &recorded.recording;
-    (now.now_unix + at).saturating_sub(now.now)
+    now.now_unix.saturating_add(at).saturating_sub(now.now)
 }
 
 /// All parts.
@@ -63,6 +63,11 @@ fn figure(plot: &str, legend: &str, caption: &str, summary: &str, table: &Table)
         let _ = write!(text, "<details><summary>{summary}</summary>\n{}</details>\n", table.html());
     }
     text
+}
+
+/// Until when a plot shows what goes on, if the last that is known was then.
+fn little_after(from: u64, known: u64) -> u64 {
+    known.saturating_add(known.saturating_sub(from) / 4).saturating_add(1000)
 }
 
 /// When the axes of two plots begin, the wide one's and the narrow one's.

@@ -8,7 +8,7 @@ use super::{
         plots::{self, Bar, Look, Mark, Row, Rows, colour},
         times,
     },
-    Failure, ROWS, begins, figure, title, wall,
+    Failure, ROWS, begins, figure, little_after, title, wall,
 };
 use std::fmt::Write;
 
@@ -126,7 +126,7 @@ fn drawn(recorded: &Recorded, lock: &LockNumbers, most: usize) -> Rows {
     // What goes on is drawn to the edge, which is not far from what happened last.
     let known = latest.iter().map(|one| one.hold.ended.unwrap_or(one.began)).max().unwrap_or(from);
     let is_open = latest.iter().any(|one| one.hold.end == End::UnderWay);
-    let to = if is_open { recorded.last().min(known + (known - from) / 4 + 1000) } else { known };
+    let to = if is_open { recorded.last().min(little_after(from, known)) } else { known };
     let rows = latest.iter().map(|one| {
         let (began, ended) = one.hold.drawn(from, to);
         let bar = |from, to, look, colour| Bar { from, to, look, colour };

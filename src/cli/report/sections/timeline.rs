@@ -11,7 +11,7 @@ use super::{
         plots::{self, Bar, Look, Row, Rows, colour},
         times,
     },
-    DIED, ENDED, Failure, RECOVERED, ROWS, begins, figure, mark, wall,
+    DIED, ENDED, Failure, RECOVERED, ROWS, begins, figure, little_after, mark, wall,
 };
 use plotters::style::RGBColor;
 use std::{collections::HashMap, fmt::Write};
@@ -79,7 +79,7 @@ fn drawn(
     let events = recorded.recording.events.iter().filter(|event| event.at >= from);
     let known = events.clone().map(|event| event.at).max().unwrap_or(from);
     let is_open = kept.iter().any(|spell| spell.end == End::UnderWay);
-    let to = if is_open { last.min(known + (known - from) / 4 + 1000) } else { known };
+    let to = if is_open { last.min(little_after(from, known)) } else { known };
     for spell in kept {
         let (begin, end) = spell.drawn(first, last);
         let look = if spell.kind == Kind::Wait { Look::Thin } else { Look::Thick };
@@ -94,7 +94,7 @@ fn drawn(
         }
     }
     rows.reverse();
-    Rows { rows: rows.into_iter().map(|(_, row)| row).collect(), from, to: to.max(from + 1) }
+    Rows { rows: rows.into_iter().map(|(_, row)| row).collect(), from, to }
 }
 
 fn table(recorded: &Recorded) -> Table {
