@@ -144,6 +144,24 @@ fn who_was_overtaken_is_counted() {
     assert!(squeezed.contains("By up to a (mutex) 3 1 1 "), "{squeezed}");
 }
 
+/// A page is for a browser, however much has happened.
+#[test]
+fn it_does_not_grow_with_the_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.lock");
+    let file = LockFile::options().recorded_events(1 << 16).open(&path).unwrap();
+    let mutex = file.mutex("a").unwrap();
+    let [one, two] = [(); 2].map(|()| file.participant().unwrap());
+    let sizes = [2000, 20_000].map(|times| {
+        for _ in 0..times {
+            let _held = mutex.lock_as(&one).unwrap();
+            assert!(mutex.try_lock_as(&two).is_err());
+        }
+        printed(turnlock(&["report", path.to_str().unwrap()])).len()
+    });
+    assert!(sizes[1] < 1 << 20 && sizes[1] < sizes[0] + (sizes[0] / 5), "{sizes:?}");
+}
+
 fn report_of(path: &std::path::Path) -> String {
     words(&printed(turnlock(&["report", path.to_str().unwrap()])))
 }

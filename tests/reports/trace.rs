@@ -124,7 +124,7 @@ fn waits_and_holds_are_slices_of_their_threads() {
             let open = of(&slices, cat, "open");
             let open = open.last().unwrap();
             assert_eq!((&open.begin["args"]["outcome"], open.to), (&"under way".into(), last), "{open:?}");
-            let _ = thread;
+            assert_eq!(names(&events, "thread_name")[&open.track], thread);
         }
         let waiter = u64::from(scene.waiter.id());
         assert_eq!(of(&slices, "wait", "open").last().unwrap().track, (waiter, waiter));

@@ -2,6 +2,7 @@
 
 use super::{Failure, Mark, colour, figure, later, letters};
 use plotters::prelude::*;
+use std::collections::BTreeMap;
 
 /// How often locks were acquired, span after span, with deaths, recoveries and ends of waits above.
 pub fn activity(
@@ -49,8 +50,13 @@ pub fn activity(
                 drawn
             },
         ))?;
-        for (at, mark) in marks {
-            let x = at.clamp(&from, &to).saturating_sub(from) as f64;
+        // Those in one place look like one.
+        let places = u128::from(size.width / 2);
+        let place = |at: u64| u128::from(at.clamp(from, to) - from) * places / u128::from(span);
+        let marks: BTreeMap<(u128, Mark), u64> =
+            marks.iter().map(|(at, mark)| ((place(*at), *mark), *at)).collect();
+        for ((_, mark), at) in marks {
+            let x = (at.clamp(from, to) - from) as f64;
             let line =
                 |colour: RGBColor| PathElement::new(vec![(x, 0.0), (x, most * 1.2)], colour.stroke_width(1));
             let top = (x, most * 1.2);

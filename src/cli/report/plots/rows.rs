@@ -28,7 +28,7 @@ pub enum Look {
 }
 
 /// Something that takes none.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
     Died,
     Recovered,
