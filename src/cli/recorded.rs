@@ -30,7 +30,12 @@ impl Recorded {
         let Some(recording) = file::recording(path).map_err(of)? else {
             return Err((exit::FAILED, has_none(path)));
         };
-        let spells = spells::of(&recording);
+        let mut spells = spells::of(&recording);
+        if !status.of_this_boot {
+            // Whatever went on then is over, and nobody has written down when.
+            let open = spells.iter_mut().filter(|spell| spell.end == End::UnderWay);
+            open.for_each(|spell| spell.end = End::Unknown);
+        }
         let dead = status.participants.iter().filter(|one| one.life == Life::Dead);
         let dead: HashSet<_> = dead.map(|one| (one.slot, Some((one.pid, one.thread)))).collect();
         let numbered = recording.participants.iter().enumerate();

@@ -144,6 +144,29 @@ fn who_was_overtaken_is_counted() {
     assert!(squeezed.contains("By up to a (mutex) 3 1 1 "), "{squeezed}");
 }
 
+/// Before somebody opens the file.
+#[test]
+fn after_a_boot_it_says_that_the_times_are_of_another_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.lock");
+    printed(turnlock(&["create", "--record", "1000", path.to_str().unwrap()]));
+    let mut run = Command::new(TURNLOCK);
+    // It dies inside, and nobody finds it.
+    run.args(["run", "--close"]).arg(&path).args(["sh", "-c", "kill -9 $PPID"]).stderr(Stdio::null());
+    assert_eq!(limit::status(&mut run).unwrap().code(), None);
+    assert!(printed(turnlock(&["trace", path.to_str().unwrap()])).contains("dead, and not found yet"));
+    assert!(!report_of(&path).contains("Nobody has opened the file since"));
+    // docs/format.md: `boot_id`.
+    let hand = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&hand, &[7; 16], 64).unwrap();
+    assert!(report_of(&path).contains("Nobody has opened the file since this machine was started:"));
+    let trace = printed(turnlock(&["trace", path.to_str().unwrap()]));
+    assert!(
+        trace.contains("\"of_this_boot\":false") && trace.contains("\"outcome\":\"not recorded\""),
+        "{trace}"
+    );
+}
+
 /// A page is for a browser, however much has happened.
 #[test]
 fn it_does_not_grow_with_the_recording() {

@@ -88,6 +88,7 @@ fn about(recorded: &Recorded) -> Value {
     let recording = &recorded.recording;
     json!({
         "file": recorded.path().to_string_lossy(),
+        "of_this_boot": recorded.status.of_this_boot,
         "clock": "CLOCK_MONOTONIC",
         "clock_began_unix_nanoseconds": recording.now_unix.saturating_sub(recording.now).to_string(),
         "events": recording.events.len(),

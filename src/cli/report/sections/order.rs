@@ -25,7 +25,8 @@ pub fn of(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
     let mut text = String::from(
         "<p class=\"faint\">Each row is one that asked for the lock and got it, in the order of asking: if the holds form a staircase, \
          they were served in that order. Who asked later and was served earlier has overtaken; of two readers that \
-         are inside together, neither has. Within its patience, a waiter lets others pass.</p>\n",
+         are inside together, neither has. Within its patience, a waiter lets others pass; later, others get in while it, or one \
+         before it, wakes up.</p>\n",
     );
     served.sort_by_key(|lock| std::cmp::Reverse(lock.durations.waits.total()));
     for lock in served.iter().take(LOCKS) {
