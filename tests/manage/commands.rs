@@ -161,7 +161,7 @@ fn completions_are_what_each_shell_can_read() {
     )
     .unwrap();
     let completed = limit::output(Command::new("bash").args(["-c", script]).arg(&completions)).unwrap();
-    assert_eq!(text(&completed), "reset reap remove-lock\n", "{}", errors(&completed));
+    assert_eq!(text(&completed), "report reset reap remove-lock\n", "{}", errors(&completed));
     assert_eq!(
         limit::output(Command::new(TURNLOCK).args(["completions", "ksh"])).unwrap().status.code(),
         Some(64)
