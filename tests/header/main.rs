@@ -66,6 +66,7 @@ fn generate() -> String {
         "boundary",
         "file",
         "participant",
+        "left",
         "acquired",
         "info",
         "mutex",
