@@ -139,11 +139,17 @@ pub enum Mutant {
     WriterLeftAsReader,
     /// One who died inside by its retained place passes for a writer, also if it was a reader.
     DeadPlaceReaderIsOwnerDead,
+    /// A slot is left to an open file that does not hold its byte lock.
+    LeftWithoutByteLock,
+    /// Who leaves a slot gives its byte lock back before the open file has it.
+    LeftWithGap,
+    /// Who leaves a slot to an open file gives it back, as one who detaches.
+    LeaverDetaches,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 63] = [
+    pub const ALL: [Mutant; 66] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -207,6 +213,9 @@ impl Mutant {
         Mutant::PassesWriterByPlace,
         Mutant::WriterLeftAsReader,
         Mutant::DeadPlaceReaderIsOwnerDead,
+        Mutant::LeftWithoutByteLock,
+        Mutant::LeftWithGap,
+        Mutant::LeaverDetaches,
     ];
 }
 
