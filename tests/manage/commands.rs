@@ -1,4 +1,4 @@
-//! `list`, `reap`, `rm`, `completions`.
+//! `list`, `reap`, `rm`.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;
@@ -127,45 +127,6 @@ fn a_program_that_only_has_the_file_open_is_told_that_it_is_gone() {
         let told = mutex.lock().map(drop);
         assert!(matches!(told, Err(turnlock::Error::Replaced { .. })), "{told:?}");
     }
-}
-
-#[test]
-fn completions_are_what_each_shell_can_read() {
-    for (shell, check, says) in [
-        ("bash", &["bash", "-n"][..], "complete -F _turnlock"),
-        ("zsh", &["zsh", "-n"], "#compdef turnlock"),
-        ("fish", &["fish", "--no-execute"], "complete -c turnlock"),
-    ] {
-        let printed = limit::output(Command::new(TURNLOCK).args(["completions", shell])).unwrap();
-        assert_eq!(printed.status.code(), Some(0), "{}", errors(&printed));
-        let script = text(&printed);
-        assert!(script.contains(says), "{shell}: {script}");
-        for word in ["remove-lock", "doctor", "participants"] {
-            assert!(script.contains(word), "{shell} is not told of {word}");
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("turnlock");
-        std::fs::write(&file, &script).unwrap();
-        match limit::output(Command::new(check[0]).args(&check[1..]).arg(&file)) {
-            Ok(read) => assert!(read.status.success(), "{shell}: {}", errors(&read)),
-            Err(_) => println!("left out: {shell} is not installed"),
-        }
-    }
-    // As bash would do it after "turnlock re<TAB>".
-    let script = "source \"$0\"; COMP_WORDS=(turnlock re); COMP_CWORD=1; _turnlock turnlock re turnlock; echo ${COMPREPLY[@]}";
-    let folder = tempfile::tempdir().unwrap();
-    let completions = folder.path().join("completions");
-    std::fs::write(
-        &completions,
-        limit::output(Command::new(TURNLOCK).args(["completions", "bash"])).unwrap().stdout,
-    )
-    .unwrap();
-    let completed = limit::output(Command::new("bash").args(["-c", script]).arg(&completions)).unwrap();
-    assert_eq!(text(&completed), "reset reap remove-lock\n", "{}", errors(&completed));
-    assert_eq!(
-        limit::output(Command::new(TURNLOCK).args(["completions", "ksh"])).unwrap().status.code(),
-        Some(64)
-    );
 }
 
 #[test]

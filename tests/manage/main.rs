@@ -3,6 +3,7 @@
 
 mod bench;
 mod commands;
+mod completions;
 mod doctor;
 mod growing;
 mod killed;
