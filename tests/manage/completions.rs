@@ -1,6 +1,6 @@
 //! What bash, zsh and fish complete turnlock's command lines by: read, and driven, where they are installed.
 
-use crate::{Fixture, TURNLOCK, errors, text};
+use crate::{Fixture, TURNLOCK, errors, new_fixture, text};
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
@@ -22,7 +22,7 @@ struct Line {
 
 impl Line {
     fn new() -> Self {
-        let fixture = Fixture::new();
+        let fixture = new_fixture();
         let file = turnlock::LockFile::open(fixture.folder().join("app.lock")).unwrap();
         drop([file.mutex("build").unwrap(), file.mutex("two words").unwrap()]);
         let scripts = fixture.folder().join("scripts");
