@@ -1,13 +1,15 @@
 //! The victim's way, from one system call to the next, and how to get to a point of it.
 //!
 //! A stretch is learnt by stepping, some instructions at a time: the fewer at once, the less time passes for the victim
-//! (a step takes some 20 microseconds), which reads the clock now and then.
+//! (a step takes some 20 microseconds), which reads the clock now and then; the more, the fewer trials it takes. So it is a
+//! few at first, more and more while trials agree, and a few again where they do not.
 
 use super::order::{Point, Result, ShortCut};
 use std::{collections::HashMap, sync::atomic::Ordering::SeqCst};
 
-/// So many instructions are learnt at once.
-const LESSON: u32 = 50;
+/// So many instructions are learnt at once, at first and at most.
+const SHORTEST_LESSON: u32 = 50;
+const LONGEST_LESSON: u32 = 1600;
 /// So many times may two trials disagree, in one stretch.
 const DISAGREEMENTS: u32 = 200;
 
@@ -75,11 +77,12 @@ impl Stretch {
     ) -> Option<Self> {
         let mut stretch = Self { start, stops: Vec::new(), is_last: false, sleeps: false };
         for _ in 0..DISAGREEMENTS {
+            let mut length = SHORTEST_LESSON;
             loop {
                 // The last instruction known is the first of the lesson.
                 let last = stretch.places(short_cuts).last();
                 let from = last.map_or(start, |place| place.point);
-                let [one, other] = two_lessons(from, LESSON)?;
+                let [one, other] = two_lessons(from, length)?;
                 let first = one.stops.first().map(|stop| stop.address);
                 let follows = last.is_none_or(|place| place.address == first);
                 if !one.agrees_with(&other) || !follows {
@@ -95,9 +98,10 @@ impl Stretch {
                 if one.at_call || one.at_end {
                     return Some(Self { is_last: one.at_end, sleeps: one.at_sleep, ..stretch });
                 }
+                length = (2 * length).min(LONGEST_LESSON);
             }
             // Perhaps only a stray one comes to where we thought we were.
-            stretch.stops.truncate(stretch.stops.len().saturating_sub(LESSON as usize));
+            stretch.stops.truncate(stretch.stops.len().saturating_sub(SHORTEST_LESSON as usize));
         }
         None
     }
