@@ -379,6 +379,17 @@ typedef struct turnlock_file_options {
    * What `is_wait_to_end` is called with.
    */
   void *context;
+  /**
+   * How many of the latest events the file keeps (who asked, acquired, released, died, and when), for `turnlock trace` and
+   * `turnlock report`: 64 to 16777216, rounded up to a power of two, of 32 bytes each; 0 = none: then nothing is recorded.
+   * A file that exists must have a recording of at least as many as a number given here. In a file with a recording no
+   * acquisition goes by the fast path.
+   */
+  uint32_t recorded_events;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
 } turnlock_file_options;
 
 /**

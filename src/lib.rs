@@ -137,6 +137,10 @@ mod algorithm;
 #[cfg(any(loom, shuttle))]
 pub mod algorithm;
 pub mod error;
+#[cfg(not(any(loom, shuttle)))]
+mod event;
+#[cfg(any(loom, shuttle))]
+pub mod event;
 #[cfg(feature = "mutants")]
 #[doc(hidden)]
 pub mod mutants;
@@ -166,6 +170,8 @@ mod layout;
 pub mod message;
 #[cfg(not(any(loom, shuttle)))]
 mod os;
+#[cfg(not(any(loom, shuttle)))]
+mod recording;
 #[cfg(not(any(loom, shuttle)))]
 mod recovery;
 #[cfg(not(any(loom, shuttle)))]

@@ -145,11 +145,15 @@ pub enum Mutant {
     LeftWithGap,
     /// Who leaves a slot to an open file gives it back, as one who detaches.
     LeaverDetaches,
+    /// Who reads the recording believes what stands in a place, whether it is whole or not.
+    EventWithoutHash,
+    /// A file that records lets acquisitions go by the fast path.
+    FastPathUnrecorded,
 }
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 66] = [
+    pub const ALL: [Mutant; 68] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -216,6 +220,8 @@ impl Mutant {
         Mutant::LeftWithoutByteLock,
         Mutant::LeftWithGap,
         Mutant::LeaverDetaches,
+        Mutant::EventWithoutHash,
+        Mutant::FastPathUnrecorded,
     ];
 }
 

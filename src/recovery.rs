@@ -8,6 +8,7 @@ use crate::algorithm::ownership::TOKEN_LIMIT;
 use crate::error::Result;
 use crate::layout::{Algorithm, Fences, LockView, MailView, SlotState, View};
 use crate::os::{liveness_lock::Probe, process};
+use crate::recording;
 use crate::registers::{FileLock, call_participant};
 use crate::slots;
 use crate::sync::{
@@ -98,7 +99,11 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
             clear_mail(&mail);
         }
         let token = &lock.words.token;
-        token.store(token_after_boot(token.load(Relaxed), token_floor(realtime_ns)), Relaxed);
+        let (before, first) = (token.load(Relaxed), &lock.words.first_token);
+        let after = token_after_boot(before, token_floor(realtime_ns));
+        token.store(after, Relaxed);
+        // How many it gave out stays as it was.
+        first.store(first.load(Relaxed).wrapping_add(after.wrapping_sub(before)), Relaxed);
     }
     for slot in 0..view.slots_bound() {
         if view.slots()[slot].state.load(Relaxed) != SlotState::Free as u32 {
@@ -109,6 +114,7 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
     removed.store(token_after_boot(removed.load(Relaxed), token_floor(realtime_ns)), Relaxed);
     clear_biases(view);
     clear_rings(view);
+    recording::begin_anew(view);
     view.header().slots_in_use.store(0, Relaxed);
     view.header().fences.store(fences as u32, Relaxed);
     write_boot_id(view, boot_id);

@@ -11,6 +11,7 @@ use crate::os::{
     process,
     reopen::Reopen,
 };
+use crate::recording;
 use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use crate::trace::{self, Step};
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
@@ -55,6 +56,14 @@ pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
     // Attaching's one read-modify-write: it must not lose a higher bound that another newcomer sets at the same time.
     // Before our first doorway, so fence A there has it seen by whoever our register must be seen by.
     view.header().slots_in_use.fetch_max(slot as u32 + 1, SeqCst);
+    note(view, slot);
+}
+
+/// Records who has the slot.
+fn note(view: View, slot: usize) {
+    let record = &view.slots()[slot];
+    let who = (record.pid.load(Relaxed), record.tid.load(Relaxed));
+    recording::record_attached(view, slot, who, &record.label.get());
 }
 
 /// Writes down that the slot was left to process `pid`, for people.
@@ -65,11 +74,13 @@ pub fn leave_to(view: View, slot: usize, pid: u32) {
     if let Some(program) = process::program_of(pid) {
         record.program.set(&program);
     }
+    note(view, slot);
 }
 
 /// Writes down that nobody has the slot. Its registers are cleared by now; its byte lock is released after.
 pub fn vacate(view: View, slot: usize) {
     let record = &view.slots()[slot];
+    recording::record_detached(view, slot);
     record.generation.fetch_add(1, Relaxed);
     // Release. Partner: the acquire load in `claim`: who sees it free sees its registers cleared.
     record.state.store(SlotState::Free as u32, Release);

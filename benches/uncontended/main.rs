@@ -100,6 +100,12 @@ fn rust(group: &mut Group, slots: usize) {
             bencher.iter(|| drop(black_box(turns.next()).map(|mutex| mutex.lock().unwrap())));
         });
     }
+    let records = LockFile::options().recorded_events(1 << 16).open(in_use.beside()).unwrap();
+    let recorded = records.mutex("bench").unwrap();
+    (0..WARM).for_each(|_| drop(recorded.lock().unwrap()));
+    group.bench_function("Rust, in a file that records", |bencher| {
+        bencher.iter(|| drop(black_box(&recorded).lock().unwrap()));
+    });
     group.bench_function("Rust status", |bencher| bencher.iter(|| black_box(mutex).status().unwrap()));
     let participant = files[0].participant().unwrap();
     (0..WARM).for_each(|_| drop(mutex.lock_as(&participant).unwrap()));

@@ -53,6 +53,11 @@ impl Slots {
         Self { places, _idle: child }
     }
 
+    /// The path of a file that is not there yet.
+    pub fn beside(&self) -> PathBuf {
+        self.places[0].path().with_extension("recording")
+    }
+
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
         self.places.iter().map(Place::path)
     }

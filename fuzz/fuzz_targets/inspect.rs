@@ -24,5 +24,13 @@ fuzz_target!(|bytes: Bytes| {
             assert!(!error.to_string().is_empty());
         }
     }
+    match in_time("recording", Duration::ZERO, || inspect::recording(&lair.path)) {
+        Ok(Some(seen)) => {
+            assert!(seen.events.len() as u64 + seen.unreadable <= u64::from(seen.capacity));
+            assert!(!format!("{seen:?}").is_empty());
+        }
+        Ok(None) => {}
+        Err(error) => assert!(!matches!(error, Error::Internal(_)), "{error}"),
+    }
     assert!(fs::read(&lair.path).unwrap() == before, "looking changed the file");
 });

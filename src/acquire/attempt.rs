@@ -13,6 +13,7 @@ use crate::algorithm::{
     ring::{Membership, Rule},
 };
 use crate::error::{Error, Result};
+use crate::event::{Event, Happening};
 use crate::sync::Ordering::Relaxed;
 use crate::trace::{self, Step};
 
@@ -88,6 +89,13 @@ impl<S: Site> Attempt<S> {
     #[inline]
     pub fn nature(&self) -> Nature {
         self.site.lock().queue().1.nature(self.claim)
+    }
+
+    /// Notes for observers what happens to this participant.
+    #[inline]
+    pub fn note(&self, event: Event, token: u64) {
+        let (slot, shared) = (self.site.me(), self.nature().is_shared());
+        self.site.note(Happening { event, slot, shared, token });
     }
 
     /// Writes the claim down, before the doorway.

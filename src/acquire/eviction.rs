@@ -11,6 +11,7 @@ use crate::algorithm::{
     eviction::{Eviction, PassedOver},
 };
 use crate::error::Result;
+use crate::event::{Event, Happening};
 use crate::mutants::{self, Mutant};
 use crate::sync::Ordering::Acquire;
 use crate::trace::{self, Step};
@@ -154,6 +155,7 @@ fn evict<S: Site>(attempt: &Attempt<S>, number: u64, passed: &mut PassedOver, lo
     lock.queue().each_before(me, number, |slot, _| {
         if told.has(slot) && lock.eviction(slot).is_outside(lock.held(slot)) {
             passed.insert(slot);
+            note_passed_over(site, slot);
         }
     });
     trace::at(Step::PassedOver);
@@ -164,7 +166,16 @@ fn evict<S: Site>(attempt: &Attempt<S>, number: u64, passed: &mut PassedOver, lo
 pub fn evict_one<S: Site>(attempt: &Attempt<S>, slot: usize) -> bool {
     let (site, lock) = (&attempt.site, attempt.site.lock());
     let told = lock.eviction(slot).evict().is_some();
-    told && pass_the_barrier(site).is_ok() && lock.eviction(slot).is_outside(lock.held(slot))
+    let passed_over =
+        told && pass_the_barrier(site).is_ok() && lock.eviction(slot).is_outside(lock.held(slot));
+    if passed_over {
+        note_passed_over(site, slot);
+    }
+    passed_over
+}
+
+fn note_passed_over<S: Site>(site: &S, slot: usize) {
+    site.note(Happening { event: Event::PassedOver, slot, shared: false, token: 0 });
 }
 
 /// The barrier between the two halves of an eviction.

@@ -14,6 +14,7 @@ use crate::algorithm::{
     ownership::Health,
 };
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::trace::{self, Step};
 
 /// An acquisition.
@@ -35,6 +36,17 @@ impl<S: Site> Attempt<S> {
     pub fn lock(&self, limit: Limit) -> Result<Acquisition> {
         // Another core had them last, as a rule: both lines come at once, while we do the rest.
         self.site.prefetch();
+        self.note(Event::Asked, 0);
+        let acquired = self.try_lock_or_wait(limit);
+        match &acquired {
+            Ok(acquisition) => self.note(Event::Acquired, acquisition.token),
+            Err(error) => self.note_failure(error),
+        }
+        acquired
+    }
+
+    #[inline]
+    fn try_lock_or_wait(&self, limit: Limit) -> Result<Acquisition> {
         if self.health() == Health::NotRecoverable {
             return Err(Error::NotRecoverable);
         }
@@ -47,6 +59,7 @@ impl<S: Site> Attempt<S> {
             Health::Inconsistent => {
                 if self.config.release_on_death {
                     self.site.lock().ownership().mark_consistent();
+                    self.note(Event::Recovered, token);
                 }
                 Ok(Acquisition { token, owner_dead: true })
             }
@@ -54,6 +67,7 @@ impl<S: Site> Attempt<S> {
                 let owner_dead = self.site.lock().has_dead_part(self.claim);
                 if owner_dead && self.config.release_on_death {
                     self.site.lock().mark_parts_consistent(self.claim, true);
+                    self.note(Event::Recovered, token);
                 }
                 Ok(Acquisition { token, owner_dead })
             }
@@ -62,6 +76,19 @@ impl<S: Site> Attempt<S> {
 
     /// Takes the lock, and opens it again if it was not recoverable (or inconsistent). Errors as [`Attempt::lock`].
     pub fn lock_and_reset(&self, limit: Limit) -> Result<Acquisition> {
+        self.note(Event::Asked, 0);
+        let acquired = self.enter_and_reset(limit);
+        match &acquired {
+            Ok(acquisition) => {
+                self.note(Event::Acquired, acquisition.token);
+                self.note(Event::Recovered, acquisition.token);
+            }
+            Err(error) => self.note_failure(error),
+        }
+        acquired
+    }
+
+    fn enter_and_reset(&self, limit: Limit) -> Result<Acquisition> {
         if self.health() == Health::NotRecoverable {
             let local = self.site.local();
             let idle = local.begin().ok_or(Error::Deadlock)?;
@@ -78,6 +105,16 @@ impl<S: Site> Attempt<S> {
         Ok(Acquisition { token, owner_dead: false })
     }
 
+    #[cold]
+    fn note_failure(&self, error: &Error) {
+        let event = match error {
+            Error::WouldBlock => Event::WouldBlock,
+            Error::TimedOut => Event::TimedOut,
+            _ => Event::GaveUp,
+        };
+        self.note(event, 0);
+    }
+
     fn enter(&self, limit: Limit) -> Result<u64> {
         self.site.check_intact()?;
         let Some(idle) = self.site.local().begin() else { return Err(Error::Deadlock) };
@@ -92,7 +129,9 @@ impl<S: Site> Attempt<S> {
     /// [`Error::NotOwner`]; after the unlock, what the site's checks give.
     #[inline]
     pub fn unlock(&self, token: Option<u64>) -> Result<()> {
-        self.leave(self.begin_unlock(token)?);
+        let holding = self.begin_unlock(token)?;
+        self.note(Event::Released, holding.token);
+        self.leave(holding);
         // After: the unlock may be the first to touch what a truncated file has no more.
         self.site.check_after_unlock()
     }
@@ -137,6 +176,9 @@ impl<S: Site> Attempt<S> {
     pub fn mark_consistent(&self) -> Result<()> {
         let holding = self.begin_unlock(None)?;
         let marked = self.mark_as_holder();
+        if matches!(marked, Ok(true)) {
+            self.note(Event::Recovered, holding.token);
+        }
         self.site.local().record(Some(holding));
         match marked {
             Ok(false) if !self.config.release_on_death => Err(Error::NotInconsistent),

@@ -17,6 +17,7 @@ use crate::algorithm::{
     shared_bias::SharedBias,
 };
 use crate::error::{Error, Result};
+use crate::event::Happening;
 use crate::sync::AtomicU64;
 use std::time::Duration;
 
@@ -152,6 +153,9 @@ pub trait Site: Copy {
     }
     /// Notes that the bias towards readers was revoked, beginning at `began` ([`Site::exact_now`]).
     fn readers_were_revoked(&self, _began: u64) {}
+
+    /// Notes what happens, for observers. Nothing depends on it.
+    fn note(&self, _happening: Happening) {}
 
     /// Begins a wait of at most `limit` that lets others pass for at most `patience` nanoseconds. `may_be_ended`: by a
     /// cancel or an interrupt.

@@ -88,6 +88,14 @@ pub enum Nature {
     Permits,
 }
 
+impl Nature {
+    /// Returns whether it is beside others that are the same.
+    #[inline(always)]
+    pub fn is_shared(self) -> bool {
+        matches!(self, Nature::Reader | Nature::Upgradable | Nature::Permits)
+    }
+}
+
 /// Every two claims conflict: mutual exclusion.
 #[derive(Clone, Copy, Debug)]
 pub struct Always;

@@ -112,6 +112,13 @@ impl FastPathCache {
 pub struct FileKey(usize);
 
 impl FileKey {
+    /// Of a lock in `file`, for the fast path: that of no file, if whatever happens in it is to be recorded, so that every
+    /// acquisition goes the other way.
+    pub fn of_locks_in(file: &Arc<OpenFile>) -> Self {
+        // Neither a forked child's zeros nor an address.
+        if file.has_recording() { Self(1) } else { Self::of(file) }
+    }
+
     /// Of `file`.
     pub fn of(file: &Arc<OpenFile>) -> Self {
         Self(Arc::as_ptr(file).addr())

@@ -287,6 +287,12 @@ impl OpenFile {
         Ok(fenced)
     }
 
+    /// Whether the file keeps a recording of what happens.
+    #[inline]
+    pub fn has_recording(&self) -> bool {
+        self.prefix.geometry.recorded_events() > 0
+    }
+
     /// The mapped file.
     #[inline]
     pub fn view(&self) -> View<'_> {
@@ -381,21 +387,6 @@ impl OpenFile {
     #[cold]
     pub fn damaged(&self, why: String) -> Error {
         Error::Damaged { path: self.reopen.path(), why }
-    }
-
-    /// Checks that the file has the capacities that were asked for. One of 0 was not asked for.
-    pub fn check_capacity(&self, participants: u32, locks: u32, mailboxes: u32) -> Result<()> {
-        let geometry = self.geometry();
-        for (what, has, wanted) in [
-            ("participants", geometry.participants(), participants),
-            ("locks", geometry.locks(), locks),
-            ("participants with mailboxes", geometry.mail_participants(), mailboxes),
-        ] {
-            if wanted > has {
-                return Err(Error::Capacity { path: self.reopen.path(), what, has, wanted });
-            }
-        }
-        Ok(())
     }
 
     /// Has scans stop at the highest slot in use, for the participant in `own_slot`.

@@ -13,15 +13,17 @@ use crate::algorithm::{
     retained,
 };
 use crate::error::{Error, Result};
+use crate::event::{Event, Happening};
 use crate::os::{
     clock,
     liveness_lock::{Probe, Seen},
     membarrier,
     process::{self, ProcessState},
 };
+use crate::recording;
 use crate::recovery;
 use crate::registers::{Exclusively, FileClaims, FileLock};
-use crate::sync::{Ordering::Relaxed, prefetch_for_writing};
+use crate::sync::{AtomicU64, Ordering::Relaxed, prefetch_for_writing};
 use crate::wait::{self, Cancel, Interrupt, Stop};
 use std::{sync::Arc, time::Duration};
 
@@ -54,10 +56,23 @@ impl<'a, F: FileClaims> FileSite<'a, F> {
         self.attachment.membership(self.lock.region, self.generation)
     }
 
+    #[cold]
+    fn record(&self, happening: Happening) {
+        // What a child that was forked in a call remembers is its parent's.
+        if self.is_ours() {
+            recording::record(self.attachment.file.view(), self.lock.region, self.attachment.slot, happening);
+        }
+    }
+
     /// The participant.
     pub fn attachment(&self) -> &'a Attachment {
         self.attachment
     }
+}
+
+/// Adds one to a number for observers, which several may change at once.
+fn count(number: &AtomicU64) {
+    number.fetch_add(1, Relaxed);
 }
 
 impl<'a, F: FileClaims> Site for FileSite<'a, F> {
@@ -183,6 +198,19 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
 
     fn readers_were_revoked(&self, began: u64) {
         self.lock.readers_policy().was_revoked(began, clock::monotonic_ns());
+    }
+
+    #[inline]
+    fn note(&self, happening: Happening) {
+        let words = self.lock.lock.words;
+        match happening.event {
+            Event::TimedOut => count(&words.timed_out),
+            Event::PassedOver => count(&words.passed_over),
+            _ => {}
+        }
+        if self.attachment.file.has_recording() {
+            self.record(happening);
+        }
     }
 
     fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> FileWaiter<'a, F> {
@@ -337,6 +365,8 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
 impl<F: FileClaims> Drop for FileWaiter<'_, F> {
     fn drop(&mut self) {
         self.record_blind(false);
-        self.waiter.end();
+        if self.waiter.end() {
+            count(&self.lock.lock.words.contended);
+        }
     }
 }

@@ -47,7 +47,7 @@ impl OpenFile {
             let view = self.view();
             let (locks, slots) = (view.locks_bound(), view.slots_bound());
             let fences = Fences::of(view.header().fences.load(Relaxed));
-            let mut parts = larger.bytes_of_new().to_vec();
+            let mut parts = larger.bytes_of_new();
             parts.extend([larger.bytes_of_entries(0..locks), larger.bytes_of_slots(0..slots)]);
             parts.extend((1..=locks).map(|region| larger.bytes_of_region(region)));
             // Of a file that nobody has used yet.

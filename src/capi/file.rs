@@ -59,6 +59,13 @@ pub struct turnlock_file_options {
     pub is_wait_to_end: Option<unsafe extern "C" fn(context: *mut c_void) -> i32>,
     /// What `is_wait_to_end` is called with.
     pub context: *mut c_void,
+    /// How many of the latest events the file keeps (who asked, acquired, released, died, and when), for `turnlock trace` and
+    /// `turnlock report`: 64 to 16777216, rounded up to a power of two, of 32 bytes each; 0 = none: then nothing is recorded.
+    /// A file that exists must have a recording of at least as many as a number given here. In a file with a recording no
+    /// acquisition goes by the fast path.
+    pub recorded_events: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 /// What the caller's function needs.
@@ -150,6 +157,10 @@ unsafe fn open(
     }
     let mut wanted = LockFile::options();
     wanted.participants(given.participants).locks(given.locks).mailboxes(given.mailboxes);
+    wanted.recorded_events(given.recorded_events);
+    if given.reserved != 0 {
+        return Err(invalid("the reserved member of the options struct is not 0"));
+    }
     wanted.must_exist(given.flags & TURNLOCK_FILE_MUST_EXIST != 0);
     wanted.full_fences(given.flags & TURNLOCK_FILE_FULL_FENCES != 0);
     if let Some(is_to_end) = given.is_wait_to_end {

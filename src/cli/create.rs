@@ -51,6 +51,10 @@ pub struct Creation {
     /// by messages, 16, or as many as there are
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
     mailboxes: Option<u32>,
+    /// Record what happens: the file keeps so many of the latest events, 64 to 16777216, rounded up to a power of two, of 32
+    /// bytes each, for `turnlock trace` and `turnlock report`. Nothing is recorded if not said
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(64..=16_777_216))]
+    record: Option<u32>,
     /// The permission bits, whatever the umask is, none for others; 600 if not said, 660 with --group
     #[arg(long, value_name = "OCTAL", value_parser = octal)]
     mode: Option<u32>,
@@ -71,7 +75,7 @@ impl Creation {
     pub fn options(&self) -> LockFileOptions {
         let mut options = LockFile::options();
         options.participants(self.participants.unwrap_or(0)).locks(self.locks.unwrap_or(0));
-        options.mailboxes(self.mailboxes.unwrap_or(0));
+        options.mailboxes(self.mailboxes.unwrap_or(0)).recorded_events(self.record.unwrap_or(0));
         if let Some(mode) = self.mode {
             options.mode(mode);
         }
@@ -89,6 +93,7 @@ pub struct Created {
     participant_capacity: u32,
     lock_capacity: u32,
     mailbox_capacity: u32,
+    recorded_events: u32,
     bytes: u64,
     mode: String,
     owner: u32,
@@ -171,6 +176,7 @@ impl Created {
             participant_capacity: status.participant_capacity,
             lock_capacity: status.lock_capacity,
             mailbox_capacity: status.mailbox_capacity,
+            recorded_events: status.recorded_events,
             bytes: meta.len(),
             mode: format!("{:03o}", meta.mode() & 0o777),
             owner: meta.uid(),
@@ -184,10 +190,14 @@ impl Created {
         let group = uzers::get_group_by_gid(self.group)
             .map_or(self.group.to_string(), |group| escape::text(&group.name().to_string_lossy()));
         format!(
-            "{}: {done}, with room for {} participants and {} locks; {} bytes, mode {}, group {group}{}\n",
+            "{}: {done}, with room for {} participants and {} locks{}; {} bytes, mode {}, group {group}{}\n",
             escape::text(&self.path),
             self.participant_capacity,
             self.lock_capacity,
+            match self.recorded_events {
+                0 => String::new(),
+                events => format!(", and a recording of the latest {events} events"),
+            },
             self.bytes,
             self.mode,
             if self.fences == "full" { ", full fences" } else { "" }

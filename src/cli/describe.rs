@@ -4,7 +4,8 @@ use super::escape;
 use anstyle::{AnsiColor, Style};
 use std::{fmt::Write, path::Path};
 use turnlock::inspect::{
-    Activity, ByMessages, Claim, ClaimMode, Holder, Life, Part, ParticipantStatus, Waiter, WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, Counters, Holder, Life, Part, ParticipantStatus, Waiter,
+    WaiterState,
 };
 
 /// The style of what matters most.
@@ -48,6 +49,23 @@ pub fn by_messages(by_messages: &ByMessages) -> String {
     let mut text = format!("{} take part, {} messages sent", by_messages.members.len(), by_messages.messages);
     if let Some(slot) = by_messages.token_of {
         let _ = write!(text, ", token at slot {slot}");
+    }
+    text
+}
+
+/// What happened at a lock: "1204 acquisitions since it was created, 17 had to wait, 2 ran out of time".
+pub fn counters(counters: &Counters) -> String {
+    let Counters { acquisitions, contended, timed_out, died, passed_over, .. } = *counters;
+    let mut text = format!("{acquisitions} acquisitions since it was created");
+    for (number, what) in [
+        (contended, "had to wait"),
+        (timed_out, "ran out of time"),
+        (died, "died inside"),
+        (passed_over, "passed over"),
+    ] {
+        if number > 0 {
+            let _ = write!(text, ", {number} {what}");
+        }
     }
     text
 }

@@ -38,7 +38,8 @@ pub struct Status {
     /// Only this lock
     #[arg(long, short = 'l', value_name = "NAME")]
     lock: Option<String>,
-    /// Show every participant too, not only those at a lock, and what the file is
+    /// Show every participant too, not only those at a lock, what happened at each lock since it was created, and what the
+    /// file is
     #[arg(long, short = 'a')]
     all: bool,
     /// Show it again and again, every second or so often as said; with --json each time in one line
@@ -144,9 +145,13 @@ fn in_words(status: &FileStatus, locks: usize, all: bool, columns: usize) -> Str
     }
     for lock in &status.locks {
         describe_lock(&mut text, lock, &status.path, columns);
+        if all {
+            text += &fit::fit(&describe::counters(&lock.counters), "  ", MORE, columns);
+        }
     }
     if all {
-        let _ = writeln!(text, "\nparticipants");
+        let nobody = if status.participants.is_empty() { ": nobody" } else { "" };
+        let _ = writeln!(text, "\nparticipants{nobody}");
         for participant in &status.participants {
             let line = format!(
                 "slot {:<4} {}{}{FAINT}, kept by a {}{FAINT:#}",
@@ -168,7 +173,11 @@ fn about_the_file(status: &FileStatus) -> String {
         "membarrier" => "biases are revoked by membarrier",
         _ => "biased entries have full fences",
     };
-    format!("format {}, created {age} ago; {fences}", status.format)
+    let recording = match status.recorded_events {
+        0 => "nothing is recorded".into(),
+        events => format!("the latest {events} events are recorded"),
+    };
+    format!("format {}, created {age} ago; {fences}; {recording}", status.format)
 }
 
 fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path, columns: usize) {

@@ -6,13 +6,16 @@
 
 mod observer;
 mod open_lock;
+mod recording;
 mod registers;
 mod status;
 
+pub use crate::event::Event;
+pub use recording::{RecordedEvent, RecordedLock, RecordedParticipant, Recording};
 pub use registers::{Held, LockRegisters, MachineRegisters, SlotRegisters};
 
 pub use status::{
-    Activity, ByMessages, Claim, ClaimMode, DeadOwner, FileStatus, Holder, Life, LockStatus, Part,
+    Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, FileStatus, Holder, Life, LockStatus, Part,
     ParticipantStatus, Waiter, WaiterState,
 };
 
@@ -70,6 +73,41 @@ pub fn snapshot_descriptor(descriptor: impl AsFd) -> Result<FileStatus> {
     look_at(given.name, given.file)
 }
 
+/// Reads the latest events that the lock file at `path` has recorded. `None`: it keeps none
+/// ([`crate::LockFileOptions::recorded_events`]).
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("app.lock");
+/// use turnlock::inspect::{Event, recording};
+///
+/// let file = turnlock::LockFile::options().recorded_events(1000).open(&path)?;
+/// let guard = file.mutex("accounts")?.lock()?;
+/// let seen = recording(&path)?.expect("it was created with one");
+/// let last = seen.events.last().expect("somebody has locked");
+/// assert_eq!((last.event, last.fencing_token), (Event::Acquired, Some(guard.fencing_token())));
+/// assert_eq!(seen.locks[last.lock.unwrap()].name.as_deref(), Some("accounts"));
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`snapshot`].
+pub fn recording(path: impl AsRef<Path>) -> Result<Option<Recording>> {
+    let path = file::absolute(path.as_ref())?;
+    let opened = file::open_existing(&path, Access::Read)?;
+    recording_in(&path, &opened)
+}
+
+/// Reads the latest events of the lock file that `descriptor` stands for, as [`recording()`] does.
+///
+/// # Errors
+/// As [`snapshot`].
+pub fn recording_descriptor(descriptor: impl AsFd) -> Result<Option<Recording>> {
+    let given = given::open_given(descriptor.as_fd(), Access::Read)?;
+    recording_in(&given.name, &given.file)
+}
+
 /// Returns whether this process may ask the kernel for a memory barrier everywhere (membarrier): without it, it can take part
 /// in a file only if everybody does without ([`FileStatus::fences`] is "full").
 pub fn has_membarrier() -> bool {
@@ -119,6 +157,14 @@ fn registers_in(path: &Path, opened: &File, lock: &str) -> Result<Option<LockReg
     names_of(view).find(|named| named.name == lock).map(|named| registers::read(view, named)).transpose()
 }
 
+fn recording_in(path: &Path, opened: &File) -> Result<Option<Recording>> {
+    let prefix = header_of(opened, path)?;
+    let mapping = Mapping::read_only(opened, prefix.geometry.file_size(), path)?;
+    // SAFETY: as in `look_at`.
+    let view = unsafe { View::new(mapping.base(), prefix.geometry) };
+    Ok(recording::read(view))
+}
+
 fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
     let prefix = header_of(&opened, &path)?;
     let mapping = Mapping::read_only(&opened, prefix.geometry.file_size(), &path)?;
@@ -136,6 +182,7 @@ fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
         participant_capacity: prefix.geometry.participants(),
         lock_capacity: prefix.geometry.locks(),
         mailbox_capacity: prefix.geometry.mail_participants(),
+        recorded_events: prefix.geometry.recorded_events(),
         created_unix_seconds: prefix.created_realtime_ns / 1_000_000_000,
         of_this_boot: recovery::is_of_this_boot(view)
             || process::boot_id() == [0, 0]

@@ -1,8 +1,8 @@
 //! The observer: what the registers of a mapped file say, in words. Never writes.
 
 use super::status::{
-    Activity, ByMessages, Claim, ClaimMode, DeadOwner, Holder, Life, LockStatus, Part, ParticipantStatus,
-    Waiter, WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, Holder, Life, LockStatus, Part,
+    ParticipantStatus, Waiter, WaiterState,
 };
 use crate::acquire::{retained, site::Lock};
 use crate::algorithm::{
@@ -14,7 +14,7 @@ use crate::algorithm::{
 };
 use crate::error::{Error, Result};
 use crate::kind::{Named, names_of};
-use crate::layout::{Kind, LivenessLockKind, SlotRecord, SlotState, View};
+use crate::layout::{Kind, LivenessLockKind, LockWords, SlotRecord, SlotState, View};
 use crate::os::{
     clock,
     liveness_lock::Seen,
@@ -226,6 +226,7 @@ impl<'a> Observer<'a> {
             by_messages: by_messages(self.view, named.region),
             permits: (claims.relation == Relation::Permits).then(|| lock.queue().1.permits()),
             dead_parts,
+            counters: counters(lock.lock.words),
             holders,
             queue,
             previous_owner: (dead_token != 0).then_some(DeadOwner {
@@ -236,6 +237,20 @@ impl<'a> Observer<'a> {
             }),
         })
     }
+}
+
+fn counters(words: &LockWords) -> Counters {
+    let [token, first, contended, timed_out, died, passed_over] = [
+        &words.token,
+        &words.first_token,
+        &words.contended,
+        &words.timed_out,
+        &words.died,
+        &words.passed_over,
+    ]
+    .map(|word| word.load(Relaxed));
+    // Less than none only where something else than turnlock wrote there.
+    Counters { acquisitions: token.saturating_sub(first), contended, timed_out, died, passed_over }
 }
 
 /// What the participants of a lock by messages wrote down.

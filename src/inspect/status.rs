@@ -20,6 +20,8 @@ pub struct FileStatus {
     pub lock_capacity: u32,
     /// So many participants can take locks by messages: those in the lowest slots.
     pub mailbox_capacity: u32,
+    /// How many of the latest events the file keeps ([`super::recording()`]); 0: it has no recording.
+    pub recorded_events: u32,
     /// When it was created, in seconds since 1970.
     pub created_unix_seconds: u64,
     /// `false`: nobody opened it since this computer booted; the next one to open it clears what stands in it.
@@ -115,6 +117,8 @@ pub struct LockStatus {
     pub dead_parts: Vec<Part>,
     /// Of a mutex by messages: what those write down who take part in it.
     pub by_messages: Option<ByMessages>,
+    /// How often it was acquired, waited for, and so on.
+    pub counters: Counters,
     /// Who has it: one participant at most, of a mutex and of a ring.
     pub holders: Vec<Holder>,
     /// Who waits for it: those who are queued, first the one who is next, and after them those who stand by. Of a ring:
@@ -122,6 +126,24 @@ pub struct LockStatus {
     pub queue: Vec<Waiter>,
     /// Who died holding it, last.
     pub previous_owner: Option<DeadOwner>,
+}
+
+/// What happened at a lock since it was created, in numbers that count on beyond a boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Counters {
+    /// How often it was acquired: how many fencing tokens it gave out. Readers of a rwlock take none, and are not counted.
+    /// Of a mutex whose token travels by messages it is how far that counted.
+    pub acquisitions: u64,
+    /// How many acquisitions found that they had to wait, tries included that would have had to.
+    pub contended: u64,
+    /// How many gave up when their time was over.
+    pub timed_out: u64,
+    /// How many participants died holding it. When who reaps one is killed in the midst of that, it may be counted twice.
+    pub died: u64,
+    /// How often a waiter passed over another that did not come.
+    pub passed_over: u64,
 }
 
 /// What is known of a mutex by messages.

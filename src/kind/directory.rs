@@ -9,8 +9,10 @@ use crate::attach::{
     attachment::Attachment, names::Name, open_file::OpenFile, site::FileSite, thread::with_thread_attachment,
 };
 use crate::error::{Error, Result};
+use crate::event::{Event, Happening};
 use crate::layout::{Algorithm, DeathPolicy, DirectoryEntry, Kind, MAX_NAME_BYTES, View, names_a_lock};
 use crate::os::{clock, memory};
+use crate::recording;
 use crate::recovery;
 use crate::registers::{Exclusively, FileLock};
 use crate::sync::{
@@ -110,7 +112,7 @@ pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Fou
             Some(found) => found,
             None if !plan.may_create => return Err(no_such_lock(file, name)),
             None => with_thread_attachment(file, |attachment| {
-                with_directory_lock(attachment, || name_it(&attachment.file, name, plan))
+                with_directory_lock(attachment, || name_it(attachment, name, plan))
             })?,
         };
         if let Some((name, may_be_biased)) = file.enter_name(named.region, generation)? {
@@ -152,7 +154,8 @@ pub(super) fn with_directory_lock<R>(attachment: &Attachment, act: impl FnOnce()
 const WITH_MAILBOXES: &str = "participants with mailboxes";
 
 /// The lock called `name`, named now if nobody was faster. With the directory's lock.
-fn name_it(file: &OpenFile, name: &str, plan: &Plan) -> Result<(u64, Named)> {
+fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Named)> {
+    let (file, slot) = (&attachment.file, attachment.slot);
     if let Some(found) = find(file, name, plan)? {
         return Ok(found);
     }
@@ -201,6 +204,8 @@ fn name_it(file: &OpenFile, name: &str, plan: &Plan) -> Result<(u64, Named)> {
     file.allocation().count_lock_in(at);
     // Release. Partner: the acquire load in `read`. A name is never seen half-made.
     entry.generation.store(generation + 1, Release);
+    let happening = Happening { event: Event::Created, slot, shared: false, token: 0 };
+    recording::record(view, at + 1, slot, happening);
     Ok((generation + 1, Named::of(at + 1, entry)))
 }
 
@@ -233,7 +238,12 @@ fn clear(view: View, region: usize, untouched: bool) {
     }
     // Above all that were given out by a lock of this name, in this region or another.
     let floor = recovery::token_floor(clock::realtime_ns()).max(view.header().removed_token.load(Relaxed));
-    words.token.store(recovery::sound_token(words.token.load(Relaxed)).max(floor), Relaxed);
+    let token = recovery::sound_token(words.token.load(Relaxed)).max(floor);
+    words.token.store(token, Relaxed);
+    words.first_token.store(token, Relaxed);
+    for counter in [&words.contended, &words.timed_out, &words.died, &words.passed_over] {
+        counter.store(0, Relaxed);
+    }
 }
 
 /// Reads whatever `of_it` wants of the entry `at`: all of one generation, which comes with it. `None`: it names no lock.

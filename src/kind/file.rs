@@ -10,7 +10,9 @@ use super::{
 };
 use crate::attach::{file_handle::FileHandle, open_file::OpenFile};
 use crate::error::{Error, Result};
-use crate::layout::{Geometry, MAX_LOCKS, MAX_MAIL_PARTICIPANTS, MAX_PARTICIPANTS};
+use crate::layout::{
+    Geometry, MAX_LOCKS, MAX_MAIL_PARTICIPANTS, MAX_PARTICIPANTS, MAX_RECORDED_EVENTS, MIN_RECORDED_EVENTS,
+};
 use crate::os::file::Permissions;
 use crate::wait::Interrupt;
 use std::{
@@ -58,6 +60,7 @@ pub struct LockFileOptions {
     pub(super) participants: u32,
     pub(super) locks: u32,
     pub(super) mailboxes: u32,
+    pub(super) recorded_events: u32,
     mode: Option<u32>,
     group: Option<u32>,
     pub(super) label: String,
@@ -86,6 +89,16 @@ impl LockFileOptions {
     /// 128 for each of them, and 3328 for each pair.
     pub fn mailboxes(&mut self, mailboxes: u32) -> &mut Self {
         self.mailboxes = mailboxes;
+        self
+    }
+
+    /// How many of the latest events the file keeps, for `turnlock trace` and `turnlock report`: who asked, acquired, released,
+    /// gave up, died, and when. 64 to 16,777,216, of 32 bytes each; a number that is no power of two is made the next larger
+    /// one. None if not said: then nothing is recorded. A file that exists must have a recording of at least as many.
+    ///
+    /// In a file with a recording no acquisition goes by the fast path.
+    pub fn recorded_events(&mut self, events: u32) -> &mut Self {
+        self.recorded_events = events;
         self
     }
 
@@ -199,6 +212,12 @@ impl LockFileOptions {
                 self.mailboxes
             ))
         })?;
+        let geometry = geometry.with_recording(self.places()).ok_or_else(|| {
+            Error::InvalidArgument(format!(
+                "a recording of {} events was asked for: a file keeps {MIN_RECORDED_EVENTS} to {MAX_RECORDED_EVENTS}, or none",
+                self.recorded_events
+            ))
+        })?;
         let mode = self.mode.unwrap_or(if self.group.is_some() { 0o660 } else { 0o600 });
         if mode & !0o770 != 0 || mode & 0o600 != 0o600 {
             return Err(Error::InvalidArgument(format!(
@@ -210,9 +229,33 @@ impl LockFileOptions {
         Ok((geometry, permissions))
     }
 
+    /// The events that were asked for, as a recording has places.
+    pub(super) fn places(&self) -> u32 {
+        let events = self.recorded_events;
+        // What is not possible comes back as it was asked for, to be refused.
+        let is_possible = (MIN_RECORDED_EVENTS..=MAX_RECORDED_EVENTS).contains(&events);
+        if is_possible { events.next_power_of_two() } else { events }
+    }
+
+    /// Checks that a file that was there before is as large as was asked for.
+    fn check_capacity(&self, file: &OpenFile) -> Result<()> {
+        let geometry = file.geometry();
+        for (what, has, wanted) in [
+            ("participants", geometry.participants(), self.participants),
+            ("locks", geometry.locks(), self.locks),
+            ("participants with mailboxes", geometry.mail_participants(), self.mailboxes),
+            ("recorded events", geometry.recorded_events(), self.places()),
+        ] {
+            if wanted > has {
+                return Err(Error::Capacity { path: file.reopen().path(), what, has, wanted });
+            }
+        }
+        Ok(())
+    }
+
     fn opened(&self, file: Arc<OpenFile>) -> Result<LockFile> {
         file.settle_fences(self.full_fences)?;
-        file.check_capacity(self.participants, self.locks, self.mailboxes)?;
+        self.check_capacity(&file)?;
         Ok(LockFile { file: FileHandle::new(file, self.interrupt.clone()) })
     }
 }
@@ -327,6 +370,11 @@ impl LockFile {
     /// How many participants the file has room for.
     pub fn participants(&self) -> u32 {
         self.file.open.geometry().participants()
+    }
+
+    /// How many of the latest events the file keeps; 0: it has no recording.
+    pub fn recorded_events(&self) -> u32 {
+        self.file.open.geometry().recorded_events()
     }
 
     /// How many named locks the file has room for.

@@ -92,7 +92,8 @@ impl<K: LockKind> Handle<K> {
     pub(super) fn new(file: FileHandle, found: Found, discipline: Discipline) -> Self {
         let region = found.name.region;
         let at = file.open.view().region_pointer(region);
-        let lock = LockPointer { file: FileKey::of(&file.open), word: file.open.word.word(), region, at };
+        let lock =
+            LockPointer { file: FileKey::of_locks_in(&file.open), word: file.open.word.word(), region, at };
         let config = LockConfig {
             patience: found.patience,
             // The readers' mark has the generation in it, so no handle of a lock that was here before profits from it.

@@ -4,7 +4,9 @@ use super::{directory, file::LockFile};
 use crate::acquire::{liveness, site::Lock};
 use crate::algorithm::ownership::token_in;
 use crate::error::Result;
+use crate::event::{Event, Happening};
 use crate::os::liveness_lock::{self, AsLeft};
+use crate::recording;
 use crate::recovery;
 use crate::registers::FileLock;
 use crate::slots;
@@ -44,7 +46,14 @@ impl LockFile {
         self.with_left(number, |as_left, slot| {
             let wanted = |region: &usize| only.is_none_or(|only| only == *region);
             let regions = view.regions_in_use().filter(wanted);
-            let unlock = |region: usize| liveness::unlock(&FileLock::of_any_kind(view, region), slot);
+            let unlock = |region: usize| {
+                let unlocked = liveness::unlock(&FileLock::of_any_kind(view, region), slot);
+                if unlocked {
+                    let happening = Happening { event: Event::Released, slot, shared: false, token: 0 };
+                    recording::record(view, region, slot, happening);
+                }
+                unlocked
+            };
             let unlocked = regions.filter(|region| unlock(*region)).count();
             if view.regions_in_use().all(|region| !self.holds(region, slot)) {
                 // What one left there who was killed on the way in.

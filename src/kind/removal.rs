@@ -44,6 +44,7 @@ use crate::algorithm::{
 };
 use crate::attach::{attachment::Attachment, site::FileSite, thread::with_thread_attachment};
 use crate::error::{Error, Result};
+use crate::event::{Event, Happening};
 use crate::os::memory;
 use crate::recovery;
 use crate::registers::{Claimed, Exclusively, FileClaims, FileLock, call_participant};
@@ -247,6 +248,7 @@ fn make_generation_even<F: FileClaims>(site: &FileSite<F>, generation: u64) {
     // Release. Partner: the acquire load in `OpenFile::generation_of`, and in `directory::read`.
     view.directory()[lock.region - 1].generation.store(generation + 1, Release);
     trace::at(Step::Removed);
+    site.note(Happening { event: Event::Removed, slot: site.me(), shared: false, token: 0 });
 }
 
 fn leave_the_queue<F: FileClaims>(lock: &FileLock<F>, me: usize) {

@@ -95,7 +95,7 @@ impl LockFile {
 impl LockFileOptions {
     /// Puts a larger file in the place of the one at `path`, which holds what that one holds: its locks with their kinds,
     /// fencing tokens and what is known of deaths, its owner, group and mode. As large as these options say; what they do
-    /// not say stays as it is. Nothing is made smaller.
+    /// not say stays as it is. Nothing is made smaller. A file without a recording may get one; a longer recording begins anew.
     ///
     /// Refused while anybody takes part. Killed at any moment, it leaves the old file as it was or the new one whole. A
     /// program that has the old one open, and no participant in it, is told when it locks next ([`Error::Replaced`]), and
@@ -121,6 +121,7 @@ impl LockFileOptions {
         let now = file.geometry();
         let or = |asked: u32, has: u32| if asked == 0 { has } else { asked };
         let (participants, locks) = (or(participants, now.participants()), or(locks, now.locks()));
+        let events = or(self.places(), now.recorded_events());
         let refused = |why: String| Err(Error::InvalidArgument(why));
         let (shown, has) = (path.as_ref().display(), (now.participants(), now.locks()));
         if now.mail_participants() > 0 || self.mailboxes > 0 {
@@ -136,17 +137,26 @@ impl LockFileOptions {
                 has.0, has.1
             ));
         }
-        if (participants, locks) == has {
+        if events < now.recorded_events() {
+            return refused(format!(
+                "{shown}: it keeps a recording of {} events, and a lock file is not made smaller: ask for as many at least",
+                now.recorded_events()
+            ));
+        }
+        if (participants, locks, events) == (has.0, has.1, now.recorded_events()) {
             return refused(format!(
                 "{shown}: it has room for {participants} participants and {locks} locks already: ask for more of either"
             ));
         }
-        let Some(larger) = Geometry::new(participants, locks) else {
+        let larger = Geometry::new(participants, locks).and_then(|geometry| geometry.with_recording(events));
+        let Some(larger) = larger else {
             return refused(format!(
-                "{shown}: {participants} participants and {locks} locks were asked for: a file has 1 to {} participants and 1 \
-                 to {} locks",
+                "{shown}: {participants} participants and {locks} locks were asked for, and a recording of {events} events: a \
+                 file has 1 to {} participants, 1 to {} locks, and keeps {} to {} events",
                 crate::layout::MAX_PARTICIPANTS,
-                crate::layout::MAX_LOCKS
+                crate::layout::MAX_LOCKS,
+                crate::layout::MIN_RECORDED_EVENTS,
+                crate::layout::MAX_RECORDED_EVENTS
             ));
         };
         check_steps(&file, participants)?;

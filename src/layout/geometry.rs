@@ -3,6 +3,7 @@
 use super::{
     Cell, DirectoryEntry, LockWords, SlotRecord,
     mail::{MAX_MAIL_PARTICIPANTS, mail_bytes},
+    recording::{MAX_RECORDED_EVENTS, MIN_RECORDED_EVENTS, recording_bytes},
 };
 use crate::sync::AtomicU64;
 use std::{mem::size_of, ops::Range};
@@ -16,7 +17,7 @@ pub const MAX_LOCKS: u32 = 4096;
 ///
 /// ```text
 /// header | directory: locks x 128 | slots: participants x 256 | lock regions: (1 + locks) x region
-///        | mail areas: locks x mail area, if there are any
+///        | mail areas: locks x mail area, if there are any | recording, if there is one
 /// region: lock words 512 | number[participants] x 8, rounded up to 128 | crowd[participants] x 8, likewise
 ///         | cell[participants] x 128
 /// ```
@@ -34,6 +35,8 @@ pub struct Geometry {
     /// How many of the participants, those with the lowest slots, have mailboxes.
     mail_participants: u32,
     mail_bytes: usize,
+    /// How many events the recording keeps; 0: there is none.
+    recorded_events: u32,
 }
 
 impl Geometry {
@@ -61,6 +64,7 @@ impl Geometry {
             cells_in_region,
             mail_participants: 0,
             mail_bytes: 0,
+            recorded_events: 0,
         })
     }
 
@@ -74,6 +78,25 @@ impl Geometry {
         self.mail_participants = mail_participants;
         self.mail_bytes = mail_bytes(mail_participants as usize);
         Some(self)
+    }
+
+    /// With a recording of so many events; 0: none.
+    ///
+    /// `None` if it is no power of two, less than [`MIN_RECORDED_EVENTS`], or more than [`MAX_RECORDED_EVENTS`].
+    pub const fn with_recording(mut self, events: u32) -> Option<Self> {
+        let is_possible = events == 0
+            || events.is_power_of_two() && events >= MIN_RECORDED_EVENTS && events <= MAX_RECORDED_EVENTS;
+        if !is_possible {
+            return None;
+        }
+        self.recorded_events = events;
+        Some(self)
+    }
+
+    /// How many events the recording keeps; 0: there is none.
+    #[inline]
+    pub const fn recorded_events(&self) -> u32 {
+        self.recorded_events
     }
 
     /// How many of the participants, those with the lowest slots, have mailboxes.
@@ -93,7 +116,7 @@ impl Geometry {
 
     /// The size of the whole file, in bytes.
     pub const fn file_size(&self) -> u64 {
-        self.mail_area(self.locks as usize + 1) as u64
+        (self.recording() + recording_bytes(self.recorded_events)) as u64
     }
 
     /// Where the directory entries `entries` lie in the file.
@@ -116,13 +139,19 @@ impl Geometry {
         Self::bytes(self.mail_area(region), self.mail_bytes, 0..1)
     }
 
+    /// Where the recording lies in the file; empty if there is none.
+    pub fn bytes_of_recording(&self) -> Range<u64> {
+        Self::bytes(self.recording(), recording_bytes(self.recorded_events), 0..1)
+    }
+
     fn bytes(start: usize, each: usize, these: Range<usize>) -> Range<u64> {
         (start + these.start * each) as u64..(start + these.end * each) as u64
     }
 
-    /// The bytes of a new file that are allocated at once: the header, and the directory's own lock.
-    pub fn bytes_of_new(&self) -> [std::ops::Range<u64>; 2] {
-        [0..Self::HEADER_BYTES as u64, self.bytes_of_region(0)]
+    /// The bytes of a new file that are allocated at once: the header, the directory's own lock, and the recording.
+    pub fn bytes_of_new(&self) -> Vec<Range<u64>> {
+        let parts = [0..Self::HEADER_BYTES as u64, self.bytes_of_region(0), self.bytes_of_recording()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect()
     }
 
     pub(super) const fn directory(&self) -> usize {
@@ -142,6 +171,11 @@ impl Geometry {
     /// Where the mail area of region `region` begins, counted from 1.
     pub(super) const fn mail_area(&self, region: usize) -> usize {
         self.lock_region(self.locks as usize + 1) + (region - 1) * self.mail_bytes
+    }
+
+    /// Where the recording begins.
+    pub(super) const fn recording(&self) -> usize {
+        self.mail_area(self.locks as usize + 1)
     }
 
     #[inline]
@@ -200,6 +234,23 @@ mod tests {
         }
         assert_eq!(without.with_mail(MAX_MAIL_PARTICIPANTS + 1), None);
         assert_eq!(Geometry::new(4, 3).unwrap().with_mail(5), None);
+    }
+
+    #[test]
+    fn the_recording_lies_behind_the_mail_areas() {
+        let without = Geometry::new(32, 3).unwrap().with_mail(5).unwrap();
+        assert_eq!(without.bytes_of_recording(), without.file_size()..without.file_size());
+        assert_eq!(without.bytes_of_new().len(), 2);
+        for events in [MIN_RECORDED_EVENTS, 1024, MAX_RECORDED_EVENTS] {
+            let geometry = without.with_recording(events).unwrap();
+            assert_eq!(geometry.bytes_of_recording().start, geometry.bytes_of_mail(3).end);
+            assert_eq!(geometry.bytes_of_recording().end, geometry.file_size());
+            assert_eq!(geometry.bytes_of_recording().start % 128, 0);
+            assert_eq!(geometry.bytes_of_new()[2], geometry.bytes_of_recording());
+        }
+        for events in [1, MIN_RECORDED_EVENTS / 2, 1000, MAX_RECORDED_EVENTS * 2] {
+            assert_eq!(without.with_recording(events), None, "{events}");
+        }
     }
 
     #[test]

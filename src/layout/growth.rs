@@ -15,7 +15,7 @@ pub struct Moved {
 impl Geometry {
     /// Every stretch of a file of this shape that anybody may have written, with its place in one of the shape `larger`:
     /// all of the header but its constant part, the first `locks` directory entries and their regions, the records of the
-    /// first `slots` slots.
+    /// first `slots` slots, and the recording, if that of `larger` is as long: else a new one begins there.
     pub fn moved_into(self, larger: Geometry, locks: usize, slots: usize) -> impl Iterator<Item = Moved> {
         let moved = |from: Range<u64>, to: u64| Moved { from, to };
         let header = PREFIX_BYTES as u64..Self::HEADER_BYTES as u64;
@@ -24,7 +24,13 @@ impl Geometry {
             moved(self.bytes_of_entries(0..locks), larger.bytes_of_entries(0..1).start),
             moved(self.bytes_of_slots(0..slots), larger.bytes_of_slots(0..1).start),
         ];
-        tables.into_iter().chain((0..=locks).flat_map(move |region| self.region_moved_into(larger, region)))
+        let recording = (self.recorded_events() == larger.recorded_events())
+            .then(|| moved(self.bytes_of_recording(), larger.bytes_of_recording().start))
+            .filter(|moved| !moved.from.is_empty());
+        tables
+            .into_iter()
+            .chain(recording)
+            .chain((0..=locks).flat_map(move |region| self.region_moved_into(larger, region)))
     }
 
     /// A region's parts: its words and numbers, the crowd, the cells.

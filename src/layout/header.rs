@@ -2,7 +2,7 @@
 
 use super::{
     Cell, ClaimCell, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords, PreviousOwner,
-    RingCell, SlotRecord, mail::FACTS,
+    RingCell, SlotRecord, mail, recording,
 };
 use crate::sync::{AtomicU32, AtomicU64};
 use std::mem::{offset_of, size_of};
@@ -44,7 +44,8 @@ impl HeaderPrefix {
     /// | 8 | 2 + 2 | format major, minor |
     /// | 12 | 4 | byte order tag |
     /// | 16 | 8 | layout fingerprint |
-    /// | 24 | 4 + 2 + 2 | participants, locks, of these participants those that have mailboxes |
+    /// | 24 | 2 + 2 | participants, binary logarithm of the number of events that the recording keeps (0: there is none) |
+    /// | 28 | 2 + 2 | locks, of the participants those that have mailboxes |
     /// | 32 | 8 | file size |
     /// | 40 | 8 | incarnation |
     /// | 48 | 8 | creation time |
@@ -56,8 +57,10 @@ impl HeaderPrefix {
         bytes[10..12].copy_from_slice(&FORMAT_MINOR.to_ne_bytes());
         bytes[12..16].copy_from_slice(&BYTE_ORDER.to_ne_bytes());
         bytes[16..24].copy_from_slice(&layout_fingerprint().to_ne_bytes());
-        bytes[24..28].copy_from_slice(&self.geometry.participants().to_ne_bytes());
-        // At most 4096.
+        // At most 4096, both.
+        bytes[24..26].copy_from_slice(&(self.geometry.participants() as u16).to_ne_bytes());
+        let events = self.geometry.recorded_events().checked_ilog2().unwrap_or(0);
+        bytes[26..28].copy_from_slice(&(events as u16).to_ne_bytes());
         bytes[28..30].copy_from_slice(&(self.geometry.locks() as u16).to_ne_bytes());
         bytes[30..32].copy_from_slice(&(self.geometry.mail_participants() as u16).to_ne_bytes());
         bytes[32..40].copy_from_slice(&self.geometry.file_size().to_ne_bytes());
@@ -100,12 +103,14 @@ impl HeaderPrefix {
                 layout_fingerprint()
             )));
         }
-        let (participants, locks, mail) = (u32_at(24), u32::from(u16_at(28)), u32::from(u16_at(30)));
+        let [participants, log_of_events, locks, mail] = [24, 26, 28, 30].map(|at| u32::from(u16_at(at)));
+        let events = if log_of_events == 0 { Some(0) } else { 1_u32.checked_shl(log_of_events) };
         let geometry = Geometry::new(participants, locks).and_then(|geometry| geometry.with_mail(mail));
+        let geometry = geometry.and_then(|geometry| geometry.with_recording(events?));
         let Some(geometry) = geometry else {
             return Err(HeaderFault::Damaged(format!(
-                "it claims room for {participants} participants, {locks} locks and {mail} participants with mailboxes, \
-                 which no turnlock file has"
+                "it claims room for {participants} participants, {locks} locks, {mail} participants with mailboxes and \
+                 2^{log_of_events} recorded events, which no turnlock file has"
             )));
         };
         if u64_at(32) != geometry.file_size() || file_size != geometry.file_size() {
@@ -234,6 +239,11 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LockWords, candidate),
         offset_of!(LockWords, crowded),
         offset_of!(LockWords, candidate_looked_at),
+        offset_of!(LockWords, first_token),
+        offset_of!(LockWords, contended),
+        offset_of!(LockWords, timed_out),
+        offset_of!(LockWords, died),
+        offset_of!(LockWords, passed_over),
         offset_of!(LockWords, ring),
         offset_of!(LockWords, permits),
         offset_of!(LockWords, dead_parts),
@@ -267,7 +277,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         super::SLOT_BYTES_START as usize,
         super::RENEWAL_BYTE as usize,
     ];
-    fnv1a_of(fnv1a_of(FNV_START, &facts), &FACTS)
+    fnv1a_of(fnv1a_of(fnv1a_of(FNV_START, &facts), &mail::FACTS), &recording::FACTS)
 }
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo): a check against accidents, not against forgers.
@@ -302,6 +312,16 @@ mod tests {
     }
 
     #[test]
+    fn a_file_with_mailboxes_and_a_recording_comes_back_as_it_was() {
+        for events in [64, 1 << 10, 1 << 24] {
+            let geometry =
+                sample().geometry.with_mail(16).and_then(|geometry| geometry.with_recording(events));
+            let prefix = HeaderPrefix { geometry: geometry.unwrap(), ..sample() };
+            assert_eq!(HeaderPrefix::decode(&prefix.encode(), prefix.geometry.file_size()), Ok(prefix));
+        }
+    }
+
+    #[test]
     fn every_flipped_bit_is_noticed() {
         let prefix = sample();
         for bit in 0..PREFIX_BYTES * 8 {
@@ -318,7 +338,7 @@ mod tests {
         let checksum = fnv1a(&bytes[..56]);
         bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
         match HeaderPrefix::decode(&bytes, 0) {
-            Err(HeaderFault::Version(why)) => assert!(why.contains("7.0") && why.contains("6.x"), "{why}"),
+            Err(HeaderFault::Version(why)) => assert!(why.contains("8.0") && why.contains("7.x"), "{why}"),
             other => panic!("{other:?}"),
         }
     }

@@ -16,6 +16,8 @@ use std::mem::{offset_of, size_of};
 /// | `previous_owner` | the reaper of a dead holder | before `state` |
 /// | `standby_event`, `standby_parked` | those who back off, and who unparks them | |
 /// | `candidate`, `candidate_looked_at`, `crowded` | likewise | |
+/// | `first_token` | who names the lock; who clears the file | |
+/// | `contended`, `timed_out`, `died`, `passed_over` | who waited, gave up, reaped, passed over | adding one |
 /// | `ring` | whoever has the privilege of a ring | |
 /// | `permits` | who creates a semaphore, and who resizes it | |
 /// | `dead_parts` | the reaper of a participant that held a part of the lock; who marks parts consistent | |
@@ -54,7 +56,18 @@ pub struct LockWords {
     pub crowded: AtomicU32,
     /// When the candidate last looked at the lock (`CLOCK_MONOTONIC`, nanoseconds).
     pub candidate_looked_at: AtomicU64,
-    reserved_standby: [AtomicU64; 13],
+    /// The fencing token before the first one that the lock gave out. With those below in the line of words that waiters write
+    /// anyway.
+    pub first_token: AtomicU64,
+    /// How many acquisitions had to wait, or would have had to.
+    pub contended: AtomicU64,
+    /// How many gave up when their time was over.
+    pub timed_out: AtomicU64,
+    /// How many died holding the lock. One that reaps and is killed meanwhile may have it counted twice.
+    pub died: AtomicU64,
+    /// How often a waiter passed over another.
+    pub passed_over: AtomicU64,
+    reserved_standby: [AtomicU64; 8],
     /// Of a ring.
     pub ring: RingWords,
     /// Of a semaphore: how many permits it has.
@@ -167,6 +180,8 @@ const _: () = {
     assert!(offset_of!(LockWords, readers_not_before) == 64);
     assert!(offset_of!(LockWords, previous_owner) == 128);
     assert!(offset_of!(LockWords, standby_event) == 256);
+    assert!(offset_of!(LockWords, first_token) == 280);
+    assert!(offset_of!(LockWords, passed_over) == 312);
     assert!(offset_of!(LockWords, ring) == 384);
     assert!(offset_of!(LockWords, permits) == 392);
     assert!(offset_of!(LockWords, dead_parts) == 396);

@@ -10,6 +10,7 @@ mod header;
 mod kinds;
 mod lock;
 mod mail;
+mod recording;
 mod slot;
 mod text;
 mod view;
@@ -20,12 +21,13 @@ pub use header::{Fences, HeaderFault, HeaderPrefix, LiveHeader, PREFIX_BYTES};
 pub use kinds::{Algorithm, DeathPolicy, Kind};
 pub use lock::{Cell, ClaimCell, LockWords, PreviousOwner, RingCell};
 pub use mail::{ENTRY_WORDS, MAX_MAIL_PARTICIPANTS, MailView};
+pub use recording::{MAX_RECORDED_EVENTS, MIN_RECORDED_EVENTS, RecordingView};
 pub use slot::{LivenessLockKind, SlotRecord, SlotState};
 pub use text::Text;
 pub use view::{CellOffset, LockView, RegionPointer, View};
 
 /// Format version: another major number cannot be read; a larger minor number adds only what may be ignored.
-pub const FORMAT_MAJOR: u16 = 6;
+pub const FORMAT_MAJOR: u16 = 7;
 /// See [`FORMAT_MAJOR`].
 pub const FORMAT_MINOR: u16 = 0;
 
@@ -43,6 +45,7 @@ mod tests {
     use super::{
         lock::RingWords,
         mail::{MailWords, Mailbox, MailboxEnd, Station},
+        recording::{RecordedEvent, RecordingWords},
         *,
     };
     use std::mem::{offset_of, size_of};
@@ -101,7 +104,7 @@ mod tests {
         );
         compare(
             "Lock words",
-            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked candidate crowded candidate_looked_at ring permits dead_parts),
+            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked candidate crowded candidate_looked_at first_token contended timed_out died passed_over ring permits dead_parts),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
         compare(
@@ -113,10 +116,12 @@ mod tests {
         compare("Claim", offsets!(ClaimCell: how first last));
         compare("Mail words", offsets!(MailWords: token_at));
         compare("Station", offsets!(Station: life attended standing sends_to sends_at hints sent));
+        compare("Recording", offsets!(RecordingWords: next since_boot));
+        compare("Recorded event", offsets!(RecordedEvent: words check));
         compare("Mailbox", offsets!(Mailbox: tail head entries));
         assert_eq!(offset_of!(MailboxEnd, count), 0);
         let header = rows("Header");
-        assert_eq!(header.len(), 19);
+        assert_eq!(header.len(), 20);
         for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use fences locks_bound slots_bound removed_token)
         {
             assert!(header.iter().any(|row| (row.2.as_str(), row.0) == (field, offset)), "{field}");
@@ -140,6 +145,8 @@ mod tests {
             ("Mail words", size_of::<MailWords>()),
             ("Station", size_of::<Station>()),
             ("Mailbox", size_of::<Mailbox>()),
+            ("Recording", size_of::<RecordingWords>()),
+            ("Recorded event", size_of::<RecordedEvent>()),
         ] {
             assert!(DOCUMENT.contains(&format!("## {part}\n\n{size} bytes")), "{part} has {size} bytes");
         }

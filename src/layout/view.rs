@@ -3,6 +3,7 @@
 use super::{
     Cell, DirectoryEntry, Geometry, LiveHeader, LockWords, MailView, SlotRecord,
     mail::{MailWords, Station},
+    recording::{RecordingView, RecordingWords},
 };
 use crate::sync::{AtomicU64, Ordering::Acquire};
 use std::ptr::NonNull;
@@ -157,6 +158,17 @@ impl<'map> View<'map> {
                 mailboxes: self.array(mailboxes, participants * participants),
             }
         }
+    }
+
+    /// The recording, if there is one.
+    pub fn recording(&self) -> Option<RecordingView<'map>> {
+        let events = self.geometry.recorded_events() as usize;
+        let start = self.geometry.recording();
+        // SAFETY: a geometry that has events has the words and so many events there.
+        (events > 0).then(|| unsafe {
+            let words = &self.array::<RecordingWords>(start, 1)[0];
+            RecordingView { words, events: self.array(start + size_of::<RecordingWords>(), events) }
+        })
     }
 
     /// Where region `region` lies. Panics as [`View::lock`].

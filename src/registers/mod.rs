@@ -15,10 +15,12 @@ use crate::algorithm::{
     ring::{InWords, MachineCell, MachineWords},
     shared_bias::{ReadersMark, ReadersPolicy, SharedBias},
 };
+use crate::event::{Event, Happening};
 use crate::layout::{
     Cell, DeathPolicy, DirectoryEntry, LivenessLockKind, LockView, LockWords, MAX_PARTICIPANTS, View,
 };
 use crate::os::futex;
+use crate::recording;
 use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -288,10 +290,16 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     fn record_death(&self, slot: usize, token: u64) -> bool {
         let claims = self.queue().1;
         let claim = claims.read(slot);
-        if !claims.may_change(claim) || self.is_ordinary_end(slot) {
+        if self.is_ordinary_end(slot) {
             return false;
         }
         let nature = claims.nature(claim);
+        self.lock.words.died.fetch_add(1, Relaxed);
+        let happening = Happening { event: Event::Died, slot, shared: nature.is_shared(), token };
+        recording::record(self.view, self.region, slot, happening);
+        if !claims.may_change(claim) {
+            return false;
+        }
         if nature == Nature::Part {
             self.record_dead_part(slot, F::claim(claim).extent);
         }

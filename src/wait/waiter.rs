@@ -199,13 +199,14 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Says to observers that the wait is over, however it ended. In a child that was forked in the wait: nothing, since
-    /// the wait is its parent's.
-    pub fn end(&mut self) {
-        if self.is_told && fork::process_mark() == self.process {
-            self.is_told = false;
+    /// Says to observers that the wait is over, however it ended; not in a child that was forked in it, since it is its
+    /// parent's. Returns whether they were told of it.
+    pub fn end(&mut self) -> bool {
+        let was_told = std::mem::take(&mut self.is_told) && fork::process_mark() == self.process;
+        if was_told {
             self.waiting_since.store(0, Relaxed);
         }
+        was_told
     }
 
     /// Returns how much of the limit is left after `waited`; `None`: nothing.

@@ -59,6 +59,8 @@ pub fn file_options(participants: u32, locks: u32) -> turnlock_file_options {
         label: ptr::null(),
         is_wait_to_end: None,
         context: ptr::null_mut(),
+        recorded_events: 0,
+        reserved: 0,
     }
 }
 

@@ -7,6 +7,7 @@ mod header;
 mod healing;
 mod kinds;
 mod neighbours;
+mod recording;
 mod restless;
 mod scene;
 mod watch;

@@ -12,10 +12,11 @@ use std::{
 support::watched_for_seconds!(support::watchdog::USUAL);
 
 /// The layers of `src/`, from the top down. `lib.rs`, `main.rs` and `cli` see only what the library shows everyone.
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 20] = [
     "sync",
     "trace",
     "mutants",
+    "event",
     "error",
     "layout",
     "algorithm",
@@ -24,6 +25,7 @@ const LAYERS: [&str; 18] = [
     "acquire",
     "os",
     "wait",
+    "recording",
     "registers",
     "slots",
     "recovery",

@@ -21,7 +21,9 @@
 //!
 //! What loom does not see. A fence is no scheduling point of its own: it happens together with the access before it.
 //! A fence synchronises with every fence before it, a little more than C11 promises. A word's last access alone is looked at
-//! for races (see [`site::WatchedBias`]). And a dead thread's stores are in memory when its byte lock is free, since that is
+//! for races (see [`site::WatchedBias`]), whoever made it: a participant that loads a word of its own before it stores to it hides
+//! earlier loads by others, and some schedules are not searched. With `TURNLOCK_LOOM_TOUCH` set, all participants touch one
+//! word at some steps, so that loom has those schedules too, at one and a half to six times the price. And a dead thread's stores are in memory when its byte lock is free, since that is
 //! what the kernel gives us. The fences that are needed are caught here all the same, and the models with store buffers have
 //! each of them as a step.
 //!

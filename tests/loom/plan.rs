@@ -1,7 +1,7 @@
 //! What is searched: who comes to the lock, how, and where a participant dies.
 
 use crate::oracle::Property;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use turnlock::acquire::site::Limit;
 use turnlock::trace::Step;
@@ -131,6 +131,12 @@ pub enum Misuse {
 /// Returns whether the longer searches are wanted, with which `./check --long` is run.
 pub fn is_long() -> bool {
     std::env::var_os("TURNLOCK_LOOM_LONG").is_some()
+}
+
+/// Returns whether everybody touches one word at some steps: see the head of this suite.
+pub fn touches() -> bool {
+    static TOUCHES: LazyLock<bool> = LazyLock::new(|| std::env::var_os("TURNLOCK_LOOM_TOUCH").is_some());
+    *TOUCHES
 }
 
 /// One model.

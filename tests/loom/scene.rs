@@ -2,14 +2,14 @@
 //! them ([`crate::site`]), and says by [`turnlock::trace`] where it is: there the oracle looks, and participants die.
 
 use crate::oracle::{Oracle, Property, Tally, count};
-use crate::plan::{Death, Form, Plan, Visit};
+use crate::plan::{Death, Form, Plan, Visit, touches};
 use loom::{cell::UnsafeCell, thread};
 use std::sync::{Arc, Mutex, MutexGuard};
 use turnlock::acquire::{local::LocalState, site::Limit};
 use turnlock::algorithm::{bias::Mark, ownership::Health};
 use turnlock::sync::{
     AtomicU32, AtomicU64,
-    Ordering::{AcqRel, Release, SeqCst},
+    Ordering::{AcqRel, Relaxed, Release, SeqCst},
 };
 use turnlock::trace::Step;
 
@@ -27,6 +27,8 @@ pub struct Scene {
     pub choosing: Vec<AtomicU64>,
     pub bound: AtomicU32,
     pub held: Vec<AtomicU64>,
+    /// See [`touches`].
+    touched: AtomicU64,
     pub doorways: Vec<AtomicU64>,
     pub evicted: Vec<AtomicU64>,
     pub token: AtomicU64,
@@ -86,6 +88,7 @@ impl Scene {
             numbers: registers(),
             choosing: if plan.form == Form::OneWord { Vec::new() } else { registers() },
             bound: AtomicU32::new(if plan.raise_bound { 1 } else { slots as u32 }),
+            touched: AtomicU64::new(0),
             held: registers(),
             doorways: registers(),
             evicted: registers(),
@@ -117,6 +120,9 @@ impl Scene {
 
     /// Slot `me` is at this step. Returns whether it dies there.
     pub fn at(&self, me: usize, step: Step) -> bool {
+        if touches() && matches!(step, Step::Doorway | Step::Wait | Step::Try | Step::Revoke) {
+            self.touched.fetch_add(1, Relaxed);
+        }
         let mut now = self.now(me);
         let Some(visit) = now.visit else { return false };
         match step {

@@ -1,5 +1,5 @@
-//! Format 6.0 stays what it is: a file made by its first version is read for ever, and what is made today differs from
-//! it in nothing. Those of formats 1.0 to 5.0 are refused by their version, and left as they are.
+//! Format 7.0 stays what it is: a file made by its first version is read for ever, and what is made today differs from
+//! it in nothing. Those of formats 1.0 to 6.0 are refused by their version, and left as they are.
 //!
 //! `TURNLOCK_BLESS=1 cargo test --test opening golden` writes the golden file anew: only for a new format version, and
 //! then under a new name beside this one.
@@ -28,7 +28,7 @@ const THREAD: u32 = 4243;
 const BOOT: [u8; 16] = *b"\x10\x32\x54\x76\x98\xba\xdc\xfe\x01\x23\x45\x67\x89\xab\xcd\xef";
 
 fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-6.0.lock")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-7.0.lock")
 }
 
 /// A file with one lock, called `golden`, made by the library of today. Whatever differs from one file to the next is
@@ -51,6 +51,7 @@ fn made_today(place: &Place) -> Vec<u8> {
             poke(&path, SHAPE.cell(region, slot), &[0; 128]);
         }
     }
+    poke_u64(&path, SHAPE.first_token(1), TOKEN - 7);
     poke_u64(&path, SHAPE.number(1, 1), 2);
     poke_u64(&path, SHAPE.cell(1, 1), TOKEN);
     fs::read(&path).unwrap()
@@ -90,7 +91,7 @@ fn what_is_made_today_is_the_golden_file_byte_for_byte() {
     let golden = fs::read(golden()).unwrap();
     assert_eq!(today.len(), golden.len());
     let different = (0..today.len()).filter(|at| today[*at] != golden[*at]);
-    assert_eq!(different.collect::<Vec<_>>(), [], "the bytes at which they differ: is it still format 6.0?");
+    assert_eq!(different.collect::<Vec<_>>(), [], "the bytes at which they differ: is it still format 7.0?");
 }
 
 #[test]
@@ -99,13 +100,14 @@ fn the_golden_file_is_read_as_it_was_meant() {
     let path = copy(&place);
     poke(&path, format::BOOT_ID, &this_boot());
     let status = inspect::snapshot(&path).unwrap();
-    assert_eq!((status.format.as_str(), status.created_unix_seconds), ("6.0", 1_700_000_000));
+    assert_eq!((status.format.as_str(), status.created_unix_seconds), ("7.0", 1_700_000_000));
     assert_eq!((status.participant_capacity, status.lock_capacity, status.of_this_boot), (2, 2, true));
     let [lock] = status.locks.as_slice() else { panic!("{status:?}") };
     assert_eq!(
         (lock.name.as_str(), lock.kind, lock.algorithm, lock.fencing_token),
         ("golden", "mutex", "bakery", TOKEN)
     );
+    assert_eq!(lock.counters.acquisitions, 7);
     let holder = &lock.holders[0].participant;
     assert_eq!((holder.slot, holder.pid, holder.thread, holder.life), (1, PID, THREAD, Life::Dead));
     assert_eq!(
@@ -137,7 +139,7 @@ fn the_golden_file_of_another_boot_is_made_fit_for_this_one() {
 
 #[test]
 fn a_file_of_an_older_format_is_refused_by_its_version() {
-    for format in ["1.0", "2.0", "3.0", "4.0", "5.0"] {
+    for format in ["1.0", "2.0", "3.0", "4.0", "5.0", "6.0"] {
         let place = Place::new();
         let path = place.lock_file();
         fs::copy(golden().with_file_name(format!("format-{format}.lock")), &path).unwrap();
@@ -146,7 +148,7 @@ fn a_file_of_an_older_format_is_refused_by_its_version() {
         refused(
             &path,
             TURNLOCK_ERROR_VERSION,
-            &[&version, "reads version 6.x", "delete it while nobody uses it"],
+            &[&version, "reads version 7.x", "delete it while nobody uses it"],
         );
     }
 }

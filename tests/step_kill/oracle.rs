@@ -43,7 +43,15 @@ impl Stage {
 
     /// With one lock of this kind.
     pub fn with(trial: &Trial, participants: u32, kind: Kind) -> Self {
-        let file = options().participants(participants).open(trial.lock_file()).unwrap();
+        Self::in_file(options().participants(participants).open(trial.lock_file()).unwrap(), kind)
+    }
+
+    /// A mutex, in a file that records so few events that the ring comes round.
+    pub fn recorded(trial: &Trial) -> Self {
+        Self::in_file(options().recorded_events(64).open(trial.lock_file()).unwrap(), STRICT)
+    }
+
+    fn in_file(file: LockFile, kind: Kind) -> Self {
         let own = file.current_participant().unwrap();
         let lock = kind.open(&file, LOCK).unwrap();
         Self { file, lock, kind, own }

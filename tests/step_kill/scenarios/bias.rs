@@ -45,6 +45,17 @@ pub fn enters(trial: &Trial) {
     });
 }
 
+/// Each acquisition is recorded, and none goes by the fast path.
+pub fn enters_recorded(trial: &Trial) {
+    usual(trial, Stage::recorded(trial), (), |stage| {
+        // So often that the ring has come round.
+        (0..30).for_each(|_| stage.lock.lock().unwrap().unlock().unwrap());
+        begin();
+        takes_its_turn(trial.arena, stage);
+        end(trial.arena)
+    });
+}
+
 /// A queue head revokes the bias and falls asleep while it is inside; after that it wants to enter again.
 pub fn is_revoked(trial: &Trial) {
     let stage = Stage::new(trial);

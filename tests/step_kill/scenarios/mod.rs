@@ -48,6 +48,7 @@ pub const ALL: &[Scenario] = &[
     stopping("lock: lets others pass first", wait::lets_others_pass),
     stopping("bias: from now on", bias::begins),
     BIASED_ACQUISITION,
+    stopping("bias: an acquisition that is recorded", bias::enters_recorded),
     stopping("bias: revoked while inside, and again outside", bias::is_revoked),
     stopping("bias: in a dead owner's slot", bias::comes_in_the_owners_slot),
     stopping("revoke: owner outside", bias::revokes),

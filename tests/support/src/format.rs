@@ -69,6 +69,11 @@ impl Format {
         self.region(region) + 48
     }
 
+    /// The fencing token before the first one that the lock gave out.
+    pub fn first_token(self, region: u64) -> u64 {
+        self.region(region) + 280
+    }
+
     /// The fencing token with which the present retention began.
     pub fn biased_at(self, region: u64) -> u64 {
         self.region(region) + 8

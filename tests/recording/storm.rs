@@ -1,0 +1,136 @@
+//! Processes that record as fast as they can into a small ring, and are killed at any instruction, while others read it.
+
+use crate::{recorded, seen};
+use std::{
+    collections::HashMap,
+    path::Path,
+    time::{Duration, Instant},
+};
+use support::{
+    NoHang, Place,
+    actor::{Actor, say},
+};
+use turnlock::{
+    LockFile,
+    inspect::{Event, Recording},
+};
+
+/// Words: the lock file.
+pub fn locks_without_end(words: &[String]) {
+    let file = LockFile::options().label("storm").open(&words[0]).unwrap();
+    let mutex = file.mutex("a").unwrap();
+    say("ready");
+    loop {
+        let mut guard = mutex.lock().unwrap();
+        if guard.acquired().previous_owner_died {
+            guard.mark_consistent().unwrap();
+        }
+    }
+}
+
+fn start(path: &Path) -> Actor {
+    let mut actor = Actor::start("locks_without_end", &[path.to_str().unwrap()]);
+    actor.expect("ready");
+    actor
+}
+
+/// What no reading of a mutex's recording may say, if there is anything.
+fn wrong(seen: &Recording) -> Option<String> {
+    let (mut last_number, mut last_of) = (None, HashMap::new());
+    let mut last_token = 0;
+    for event in &seen.events {
+        let tell = |what: &str| Some(format!("{what}: {event:?}"));
+        if last_number.is_some_and(|last| last >= event.number) || event.at > seen.now {
+            return tell("an event is out of its place");
+        }
+        last_number = Some(event.number);
+        // What others do to a participant may come at any time.
+        if event.lock.is_none() || event.event == Event::PassedOver {
+            continue;
+        }
+        let token = event.fencing_token;
+        let before = last_of.insert(event.participant, (event.at, event.event, event.number, token));
+        let Some((at, what, number, its_token)) = before else { continue };
+        if event.at < at && event.event != Event::Died {
+            return tell("a participant goes back in time");
+        }
+        // Where one in between could not be read, nothing follows from the last one that could.
+        if seen.unreadable > 0 {
+            continue;
+        }
+        use Event::{Acquired, Asked, Died, Recovered, Released};
+        let follows = match event.event {
+            Asked => matches!(what, Released | Event::Created | Event::TimedOut),
+            Acquired => what == Asked,
+            Recovered => what == Acquired,
+            Released => matches!(what, Acquired | Recovered) && its_token == token,
+            // The reaper may have died too, and another one done it again.
+            Died => matches!(what, Acquired | Recovered | Released | Died | Asked),
+            _ => true,
+        };
+        if !follows {
+            return tell(&format!("it cannot come after {what:?}, number {number}"));
+        }
+        if event.event == Acquired {
+            if token.is_none_or(|token| token <= last_token) {
+                return tell("a fencing token is not above the one before");
+            }
+            last_token = token.unwrap_or(0);
+        }
+    }
+    None
+}
+
+/// Returns what is wrong, how many events were read, how many were not readable, and how many processes were killed.
+fn storm(span: Duration, events: u32) -> (Option<String>, usize, u64, u32) {
+    let place = Place::new();
+    let path = place.lock_file();
+    let _file = recorded(&place, events);
+    let mut writers: Vec<Actor> = (0..3).map(|_| start(&path)).collect();
+    let (began, mut read, mut unreadable, mut kills) = (Instant::now(), 0, 0, 0);
+    while began.elapsed() < span {
+        for _ in 0..50 {
+            let seen = seen(&path);
+            read += seen.events.len();
+            unreadable += seen.unreadable;
+            if let Some(wrong) = wrong(&seen) {
+                return (Some(wrong), read, unreadable, kills);
+            }
+        }
+        let victim = kills as usize % writers.len();
+        writers[victim].kill();
+        writers[victim] = start(&path);
+        kills += 1;
+    }
+    writers.iter_mut().for_each(Actor::kill);
+    // Of those that were killed in the midst of an event, at most one each is left.
+    let left = seen(&path);
+    assert!(left.unreadable <= u64::from(kills) + 3, "{} not readable after {kills} kills", left.unreadable);
+    (wrong(&left), read, unreadable, kills)
+}
+
+#[test]
+fn nothing_is_read_that_nobody_recorded() {
+    let _no_hang = NoHang::for_seconds(120);
+    for events in [64, 4096] {
+        let (wrong, read, unreadable, kills) = storm(Duration::from_secs(2), events);
+        println!("{events} places: {read} events read, {unreadable} not readable, {kills} kills");
+        assert_eq!(wrong, None);
+        assert!(read > 0 && kills > 0);
+    }
+}
+
+#[cfg(feature = "mutants")]
+mod with_mutants {
+    use turnlock::mutants::{Mutant, switch_on};
+
+    /// In the process that reads.
+    #[test]
+    fn event_without_hash() {
+        let _alone = crate::alone();
+        switch_on(Some(Mutant::EventWithoutHash));
+        let (wrong, ..) = super::storm(std::time::Duration::from_secs(30), 64);
+        switch_on(None);
+        assert!(wrong.is_some(), "events are believed that are not whole, and nobody noticed");
+    }
+}
