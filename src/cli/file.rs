@@ -5,12 +5,13 @@
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
+    io::Read,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 use turnlock::{
     Error, LockFile, LockFileOptions, Result,
-    inspect::{self, FileStatus, LockRegisters},
+    inspect::{self, FileStatus, LockRegisters, Recording},
 };
 
 /// Opens it with these options.
@@ -65,6 +66,20 @@ pub fn registers(path: &Path, lock: &str) -> Result<Option<LockRegisters>> {
         true => inspect::registers_descriptor(given(path, OpenOptions::new().read(true))?, lock),
         false => inspect::registers(path, lock),
     }
+}
+
+/// Reads its recording.
+pub fn recording(path: &Path) -> Result<Option<Recording>> {
+    match descriptor(path) {
+        true => inspect::recording_descriptor(given(path, OpenOptions::new().read(true))?),
+        false => inspect::recording(path),
+    }
+}
+
+/// Whether it begins as a lock file does.
+pub fn begins_as_a_lock_file(file: &mut impl Read) -> bool {
+    let mut start = [0; 8];
+    file.read_exact(&mut start).is_ok() && start == *b"turnlock"
 }
 
 /// Where to find it again, also from another working directory.

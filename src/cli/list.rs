@@ -7,7 +7,6 @@ use super::{
 use std::{
     fmt::Write,
     fs::File,
-    io::Read,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -121,17 +120,14 @@ impl List {
             if kind.is_dir() && self.recursive && depth > 0 {
                 // A folder that is not for us to read is left out.
                 let _ = self.lock_files_in(&entry.path(), depth - 1, found);
-            } else if kind.is_file() && begins_as_a_lock_file(&entry.path()) {
+            } else if kind.is_file()
+                && File::open(entry.path()).is_ok_and(|mut file| file::begins_as_a_lock_file(&mut file))
+            {
                 found.push(entry.path());
             }
         }
         Ok(())
     }
-}
-
-fn begins_as_a_lock_file(path: &Path) -> bool {
-    let mut start = [0; 8];
-    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"turnlock"
 }
 
 impl FoundFile {

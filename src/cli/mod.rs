@@ -8,6 +8,7 @@ mod create;
 mod demo;
 mod describe;
 mod doctor;
+mod durations;
 mod escape;
 mod exit;
 mod explain;
@@ -19,10 +20,14 @@ mod grow;
 mod hold;
 mod list;
 mod lock;
+mod metrics;
+mod output;
 mod print;
 mod processes;
 mod reap;
+mod recorded;
 mod remove_lock;
+mod report;
 mod reset;
 mod rm;
 mod run;
@@ -30,10 +35,12 @@ mod seconds;
 mod shell;
 mod signals;
 mod spans;
+mod spells;
 mod status;
 mod terminal;
 mod terms;
 mod top;
+mod trace;
 mod wait_line;
 mod waiting;
 mod wanted;
@@ -69,6 +76,9 @@ enum Command {
     Doctor(doctor::Doctor),
     Top(top::Top),
     Watch(watch::Watch),
+    Trace(trace::Trace),
+    Report(report::Report),
+    Metrics(metrics::Metrics),
     Create(create::Create),
     Grow(grow::Grow),
     Reset(reset::Reset),
@@ -124,6 +134,9 @@ pub fn main() -> ExitCode {
         Command::Doctor(doctor) => doctor.run(),
         Command::Top(top) => top.run(),
         Command::Watch(watch) => watch.run(),
+        Command::Trace(trace) => trace.run(),
+        Command::Report(report) => report.run(),
+        Command::Metrics(metrics) => metrics.run(),
         Command::Create(create) => create.run(),
         Command::Grow(grow) => grow.run(),
         Command::Reset(reset) => reset.run(),

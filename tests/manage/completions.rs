@@ -83,7 +83,7 @@ fn completions_are_what_each_shell_can_read() {
 
 /// Words of a line, of which the last one is completed; and what comes, one after the other.
 const LINES: [(&[&str], &str); 13] = [
-    (&["re"], "reset reap remove-lock"),
+    (&["re"], "report reset reap remove-lock"),
     (&["explain", ""], "bakery ring bias"),
     (&["run", "--algorithm", "ba"], "bakery"),
     (&["lock", "--on-death", ""], "inform release"),

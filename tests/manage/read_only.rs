@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Everything that only looks.
-const LOOKS: [&[&str]; 8] = [
+const LOOKS: [&[&str]; 12] = [
     &["status"],
     &["status", "--all"],
     &["status", "--json"],
@@ -19,6 +19,10 @@ const LOOKS: [&[&str]; 8] = [
     &["list", "--json"],
     &["doctor"],
     &["doctor", "--json"],
+    &["trace"],
+    &["report"],
+    &["metrics"],
+    &["metrics", "--recent"],
 ];
 /// Everything that writes, and takes no more than a file.
 const WRITES: [&[&str]; 5] =
@@ -34,6 +38,7 @@ fn state(path: &Path) -> (SystemTime, i64, i64, Vec<u8>) {
 #[test]
 fn looking_leaves_no_trace() {
     let fixture = new_fixture();
+    assert_eq!(fixture.turnlock("create", &["--record", "1000"]).status.code(), Some(0));
     let dies = ["sh", "-c", "kill -9 $$"];
     assert_eq!(fixture.run(&["--lock", "sad", "--on-death", "inform"], &dies), Some(137));
     fixture.leave_dead(&[]);
@@ -51,6 +56,7 @@ fn looking_leaves_no_trace() {
 #[test]
 fn who_may_only_read_may_look_and_is_told_that_the_rest_is_not_for_them() {
     let fixture = new_fixture();
+    assert_eq!(fixture.turnlock("create", &["--record", "1000"]).status.code(), Some(0));
     let _holder = fixture.hold(&["--label", "importer"]);
     // Where that user may come by the command and the file.
     let folder =

@@ -1,0 +1,121 @@
+//! The values of the metrics.
+
+use super::{
+    super::{
+        durations::{self, Durations},
+        spells,
+    },
+    families::Samples,
+};
+use std::collections::BTreeMap;
+use turnlock::inspect::{FileStatus, Life, LockStatus, Recording, WaiterState};
+
+/// Nothing is known of the file.
+pub fn of_no_file(to: &mut Samples, file: &str) {
+    to.add("turnlock_file_readable", &[file], 0.0);
+}
+
+/// What is known of the file, its locks, and of what it recorded, if that is wanted.
+pub fn of_file(to: &mut Samples, file: &str, status: &FileStatus, recording: Option<&Recording>) {
+    to.add("turnlock_file_readable", &[file], 1.0);
+    to.add("turnlock_file_info", &[file, &status.format, status.fences], 1.0);
+    to.add("turnlock_file_of_this_boot", &[file], number(status.of_this_boot));
+    to.add("turnlock_file_created_timestamp_seconds", &[file], status.created_unix_seconds as f64);
+    to.add("turnlock_participant_capacity", &[file], status.participant_capacity.into());
+    to.add("turnlock_lock_capacity", &[file], status.lock_capacity.into());
+    let lives = [
+        ("alive", Life::Alive),
+        ("stopped", Life::Stopped),
+        ("dead", Life::Dead),
+        ("unknown", Life::Unknown),
+    ];
+    for (name, life) in lives {
+        let count = status.participants.iter().filter(|one| one.life == life).count();
+        to.add("turnlock_participants", &[file, name], count as f64);
+    }
+    let blind = status.participants.iter().filter(|one| one.blind).count();
+    to.add("turnlock_participants_blind", &[file], blind as f64);
+    to.add("turnlock_locks", &[file], status.locks.len() as f64);
+    status.locks.iter().for_each(|lock| of_lock(to, file, lock));
+    to.add("turnlock_recording_capacity", &[file], status.recorded_events.into());
+    if let Some(recording) = recording {
+        of_recording(to, file, recording);
+    }
+}
+
+fn number(is_so: bool) -> f64 {
+    if is_so { 1.0 } else { 0.0 }
+}
+
+fn of_lock(to: &mut Samples, file: &str, lock: &LockStatus) {
+    let labels = &[file, lock.name.as_str()];
+    to.add("turnlock_lock_info", &[file, &lock.name, lock.kind, lock.algorithm, lock.death_policy], 1.0);
+    to.add("turnlock_lock_holders", labels, lock.holders.len() as f64);
+    let waiting = |state: WaiterState| lock.queue.iter().filter(move |waiter| waiter.state == state);
+    for (name, state) in [("queued", WaiterState::Queued), ("standing_by", WaiterState::StandingBy)] {
+        to.add("turnlock_lock_waiters", &[file, &lock.name, name], waiting(state).count() as f64);
+    }
+    let longest = |times: &mut dyn Iterator<Item = (Life, Option<f64>)>| {
+        times.filter(|(life, _)| *life != Life::Dead).filter_map(|(_, seconds)| seconds).fold(0.0, f64::max)
+    };
+    let waits = lock.queue.iter().filter(|waiter| waiter.state != WaiterState::Standing);
+    let mut waits = waits.map(|waiter| (waiter.participant.life, waiter.for_seconds));
+    to.add("turnlock_lock_longest_wait_seconds", labels, longest(&mut waits));
+    let mut holds = lock.holders.iter().map(|holder| (holder.participant.life, holder.for_seconds));
+    to.add("turnlock_lock_longest_hold_seconds", labels, longest(&mut holds));
+    to.add("turnlock_lock_inconsistent", labels, number(lock.state == "inconsistent"));
+    to.add("turnlock_lock_not_recoverable", labels, number(lock.state == "not_recoverable"));
+    to.add("turnlock_lock_patience_seconds", labels, lock.patience_seconds);
+    if let Some(permits) = lock.permits {
+        let taken: u64 = lock.holders.iter().map(|holder| u64::from(holder.claim.permits.unwrap_or(0))).sum();
+        to.add("turnlock_lock_permits", labels, permits.into());
+        to.add("turnlock_lock_permits_taken", labels, taken as f64);
+    }
+    if lock.kind == "ring" {
+        to.add("turnlock_lock_ring_standing", labels, waiting(WaiterState::Standing).count() as f64);
+    }
+    let counters = lock.counters;
+    for (name, value) in [
+        ("turnlock_lock_acquisitions_total", counters.acquisitions),
+        ("turnlock_lock_contended_total", counters.contended),
+        ("turnlock_lock_timeouts_total", counters.timed_out),
+        ("turnlock_lock_deaths_total", counters.died),
+        ("turnlock_lock_passed_over_total", counters.passed_over),
+    ] {
+        to.add(name, labels, value as f64);
+    }
+    if let Some(by_messages) = &lock.by_messages {
+        to.add("turnlock_lock_messages_total", labels, by_messages.messages as f64);
+    }
+}
+
+/// Of the latest events: a histogram would claim to count all.
+fn of_recording(to: &mut Samples, file: &str, recording: &Recording) {
+    to.add("turnlock_recording_entries_total", &[file], recording.recorded as f64);
+    to.add("turnlock_recording_unreadable", &[file], recording.unreadable as f64);
+    let first = recording.events.iter().map(|event| event.at).min().unwrap_or(recording.now);
+    to.add("turnlock_recording_span_seconds", &[file], seconds(recording.now.saturating_sub(first)));
+    let measured = durations::by_lock(&spells::of(recording));
+    // A lock that was removed and created again has a number for each time: the last one is there now.
+    let by_name: BTreeMap<&str, &durations::OfLock> = measured
+        .iter()
+        .filter_map(|(lock, of)| Some((recording.locks[*lock].name.as_deref()?, of)))
+        .collect();
+    for (lock, durations::OfLock { waits, holds }) in by_name {
+        of_durations(to, "turnlock_lock_recent_wait_seconds", [file, lock], waits);
+        of_durations(to, "turnlock_lock_recent_hold_seconds", [file, lock], holds);
+    }
+}
+
+fn of_durations(to: &mut Samples, name: &'static str, [file, lock]: [&str; 2], durations: &Durations) {
+    if durations.count() == 0 {
+        return;
+    }
+    for (percentile, part) in [("50", 0.5), ("90", 0.9), ("99", 0.99), ("100", 1.0)] {
+        to.add(name, &[file, lock, percentile], seconds(durations.quantile(part)));
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
