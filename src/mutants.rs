@@ -115,6 +115,12 @@ pub enum Mutant {
     DeadAnswerAwaited,
     /// By messages: the life of a dead participant is ended before its death is written down.
     LifeBeforeNotice,
+    /// By messages: a message in a mailbox is published without release order, so its words may come after it.
+    RelaxedPut,
+    /// By messages: an entry of a mailbox is freed without release order, so its words may be read after that.
+    RelaxedTake,
+    /// By messages: a message in a mailbox is published, and then written.
+    TornMessage,
     /// Permits of a dead participant do not come back.
     PermitNeverReturned,
     /// What a dead participant held of a range lock or a keyed lock is not written down.
@@ -153,7 +159,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 68] = [
+    pub const ALL: [Mutant; 71] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -205,6 +211,9 @@ impl Mutant {
         Mutant::TokenSentToTheDead,
         Mutant::DeadAnswerAwaited,
         Mutant::LifeBeforeNotice,
+        Mutant::RelaxedPut,
+        Mutant::RelaxedTake,
+        Mutant::TornMessage,
         Mutant::PermitNeverReturned,
         Mutant::DeadPartNotRecorded,
         Mutant::ClaimAfterNumber,

@@ -50,11 +50,16 @@ impl OpenFile {
             let mut parts = larger.bytes_of_new();
             parts.extend([larger.bytes_of_entries(0..locks), larger.bytes_of_slots(0..slots)]);
             parts.extend((1..=locks).map(|region| larger.bytes_of_region(region)));
+            let by_messages: Vec<usize> =
+                (1..=locks).filter(|region| recovery::mail_of(view, *region).is_some()).collect();
+            parts.extend(by_messages.iter().map(|region| larger.bytes_of_mail(*region)));
             // Of a file that nobody has used yet.
             parts.retain(|part| !part.is_empty());
             let fill = |new: &File| {
                 new_file::fill(new, &path, larger)?;
-                for moved in self.geometry().moved_into(larger, locks, slots) {
+                let mail =
+                    by_messages.iter().filter_map(|region| self.geometry().mail_moved_into(larger, *region));
+                for moved in self.geometry().moved_into(larger, locks, slots).chain(mail) {
                     replace::copy(&old, moved.from, new, moved.to)?;
                 }
                 clear(new, &path, larger, fences)

@@ -4,7 +4,7 @@ use super::{create::Created, escape, exit, file, print};
 use std::{path::PathBuf, process::ExitCode};
 use turnlock::{Error, LockFile, Result};
 
-/// Make room in a lock file for more participants or locks, or for a recording
+/// Make room in a lock file for more participants, locks or mailboxes, or for a recording
 ///
 /// Puts a larger file in its place that holds the same: locks, fencing tokens, what is known of deaths; owner, group and
 /// mode. Refused while anybody uses the file, who would go on in the old one: end its programs first. A program that only has
@@ -29,11 +29,14 @@ EXAMPLES
 pub struct Grow {
     /// Room for so many participants at once (threads and processes), 1 to 4096; as it is if not said
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096),
-        required_unless_present_any = ["locks", "record"])]
+        required_unless_present_any = ["locks", "mailboxes", "record"])]
     participants: Option<u32>,
     /// Room for so many named locks, 1 to 4096; as it is if not said
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     locks: Option<u32>,
+    /// So many participants can take locks by messages, at most 16: those in the lowest slots; as it is if not said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    mailboxes: Option<u32>,
     /// Record what happens: the file keeps so many of the latest events, 64 to 16777216, rounded up to a power of two, of 32
     /// bytes each, for `turnlock trace` and `turnlock report`. What was recorded in a shorter recording is lost
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(64..=16_777_216))]
@@ -72,7 +75,7 @@ impl Grow {
         }
         let mut options = LockFile::options();
         options.participants(self.participants.unwrap_or(0)).locks(self.locks.unwrap_or(0));
-        options.recorded_events(self.record.unwrap_or(0));
+        options.mailboxes(self.mailboxes.unwrap_or(0)).recorded_events(self.record.unwrap_or(0));
         options.label("turnlock grow").grow(&self.file).map(drop)
     }
 }

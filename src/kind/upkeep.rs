@@ -113,8 +113,8 @@ impl LockFileOptions {
     ///
     /// # Errors
     /// [`Error::InUse`]: somebody takes part, this thread included, or the file has several names.
-    /// [`Error::InvalidArgument`]: it is larger already; it has mailboxes, or was to get some; or it has a sum ring whose step would not be coprime to the new
-    /// number of participants. [`Error::NoSpace`]; and as [`LockFileOptions::open`] with [`LockFileOptions::must_exist`].
+    /// [`Error::InvalidArgument`]: it is larger already; it was to get more mailboxes than can be; or it has a sum ring whose
+    /// step would not be coprime to the new number of participants. [`Error::NoSpace`]; and as [`LockFileOptions::open`] with [`LockFileOptions::must_exist`].
     pub fn grow(&self, path: impl AsRef<Path>) -> Result<LockFile> {
         let (participants, locks) = (self.participants, self.locks);
         let file = existing(path.as_ref(), &self.label)?;
@@ -124,12 +124,7 @@ impl LockFileOptions {
         let events = or(self.places(), now.recorded_events());
         let refused = |why: String| Err(Error::InvalidArgument(why));
         let (shown, has) = (path.as_ref().display(), (now.participants(), now.locks()));
-        if now.mail_participants() > 0 || self.mailboxes > 0 {
-            return refused(format!(
-                "{shown}: a file with mailboxes, for locks by messages, cannot be made larger, nor one get mailboxes: delete it \
-                 when nobody uses it, and create a larger one"
-            ));
-        }
+        let mailboxes = or(self.mailboxes, now.mail_participants());
         if participants < has.0 || locks < has.1 {
             return refused(format!(
                 "{shown}: it has room for {} participants and {} locks, and a lock file is not made smaller: ask for as many \
@@ -143,12 +138,28 @@ impl LockFileOptions {
                 now.recorded_events()
             ));
         }
-        if (participants, locks, events) == (has.0, has.1, now.recorded_events()) {
+        if mailboxes < now.mail_participants() {
+            return refused(format!(
+                "{shown}: {} participants have mailboxes, and a lock file is not made smaller: ask for as many at least",
+                now.mail_participants()
+            ));
+        }
+        if (participants, locks, events) == (has.0, has.1, now.recorded_events())
+            && mailboxes == now.mail_participants()
+        {
             return refused(format!(
                 "{shown}: it has room for {participants} participants and {locks} locks already: ask for more of either"
             ));
         }
-        let larger = Geometry::new(participants, locks).and_then(|geometry| geometry.with_recording(events));
+        if mailboxes > participants.min(crate::layout::MAX_MAIL_PARTICIPANTS) {
+            return refused(format!(
+                "{shown}: mailboxes for {mailboxes} of {participants} participants were asked for: so many participants can \
+                 have some, and at most {}",
+                crate::layout::MAX_MAIL_PARTICIPANTS
+            ));
+        }
+        let larger = Geometry::new(participants, locks)
+            .and_then(|geometry| geometry.with_recording(events)?.with_mail(mailboxes));
         let Some(larger) = larger else {
             return refused(format!(
                 "{shown}: {participants} participants and {locks} locks were asked for, and a recording of {events} events: a \

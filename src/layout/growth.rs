@@ -1,6 +1,6 @@
 //! Where what a file holds lies in a larger one.
 
-use super::{Cell, Geometry, PREFIX_BYTES};
+use super::{Cell, Geometry, PREFIX_BYTES, mail::bytes_before_mailboxes};
 use std::{mem::size_of, ops::Range};
 
 /// A stretch of a file, and where it begins in a larger one.
@@ -33,6 +33,16 @@ impl Geometry {
             .chain((0..=locks).flat_map(move |region| self.region_moved_into(larger, region)))
     }
 
+    /// What moves of the mail area of a lock by messages: the words of the lock and of its participants. Not the mailboxes, which
+    /// are other ones among more participants: nobody takes part, so those of whom messages tell are no more, and in the
+    /// larger file the mailboxes are empty.
+    pub fn mail_moved_into(self, larger: Geometry, region: usize) -> Option<Moved> {
+        let participants = self.mail_participants() as usize;
+        let from = self.bytes_of_mail(region).start;
+        let stretch = from..from + bytes_before_mailboxes(participants) as u64;
+        (participants > 0).then(|| Moved { from: stretch, to: larger.bytes_of_mail(region).start })
+    }
+
     /// A region's parts: its words and numbers, the crowd, the cells.
     fn region_moved_into(self, larger: Geometry, region: usize) -> [Moved; 3] {
         let (crowd, cells) = (self.crowd_in_region() as u64, self.cells_in_region() as u64);
@@ -49,6 +59,9 @@ impl Geometry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As `docs/format.md` has it.
+    const MAILBOX_BYTES: u64 = 3328;
 
     /// A part of the file that is new in a later format, and not moved, is noticed here.
     #[test]
@@ -74,6 +87,30 @@ mod tests {
             assert!(to.windows(2).all(|two| two[0].end <= two[1].start), "{to:?}");
             assert!(to.last().unwrap().end <= large.file_size());
         }
+    }
+
+    /// Likewise, with mail areas: of them the mailboxes alone stay behind, which are the last part of each.
+    #[test]
+    fn of_the_mail_areas_all_but_the_mailboxes_is_moved() {
+        for (had, has) in [(1, 1), (2, 2), (2, 5), (5, 16)] {
+            let [small, large] = [(8, 3, had), (32, 7, has)].map(|(participants, locks, mail)| {
+                Geometry::new(participants, locks).and_then(|geometry| geometry.with_mail(mail)).unwrap()
+            });
+            let all: Vec<Moved> = small.moved_into(large, 3, 8).collect();
+            assert_eq!(all.iter().map(|moved| moved.from.end).max(), Some(small.bytes_of_mail(1).start));
+            for region in 1..=3 {
+                let moved = small.mail_moved_into(large, region).unwrap();
+                let (mail, mailboxes) = (small.bytes_of_mail(region), u64::from(had * had) * MAILBOX_BYTES);
+                assert_eq!(moved.from, mail.start..mail.end - mailboxes);
+                // Their places are stations there, and no mailboxes.
+                let room = large.bytes_of_mail(region);
+                assert_eq!(moved.to, room.start);
+                let end = moved.to + (moved.from.end - moved.from.start);
+                assert!(end <= room.end - u64::from(has * has) * MAILBOX_BYTES);
+            }
+        }
+        let without = Geometry::new(8, 3).unwrap();
+        assert_eq!(without.mail_moved_into(without.with_mail(4).unwrap(), 1), None);
     }
 
     #[test]

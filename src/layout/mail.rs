@@ -88,12 +88,13 @@ impl<'map> MailView<'map> {
 pub(super) const fn mail_bytes(participants: usize) -> usize {
     match participants {
         0 => 0,
-        _ => {
-            size_of::<MailWords>()
-                + participants * size_of::<Station>()
-                + participants * participants * size_of::<Mailbox>()
-        }
+        _ => bytes_before_mailboxes(participants) + participants * participants * size_of::<Mailbox>(),
     }
+}
+
+/// How many of them come before the mailboxes.
+pub(super) const fn bytes_before_mailboxes(participants: usize) -> usize {
+    size_of::<MailWords>() + participants * size_of::<Station>()
 }
 
 /// The sizes and offsets, for the fingerprint.

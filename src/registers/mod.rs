@@ -158,8 +158,9 @@ pub fn ring_bell(view: View, slot: usize) {
         return;
     }
     let record = &view.slots()[slot];
+    // It stays so until the thread says otherwise: were it ours to take back, and did we die before the wake-up, nobody would wake
+    // it any more.
     if record.asleep.load(Relaxed) != 0 {
-        record.asleep.store(0, Relaxed);
         record.bell.fetch_add(1, Release);
         futex::wake_all(&record.bell);
     }

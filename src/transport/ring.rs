@@ -18,9 +18,10 @@
 //! place writes over what it had begun. A consumer that dies before `take` has taken nothing; what it read is read again by
 //! the next one in its place, which knows by the lives in it that it is not its own.
 
+use crate::mutants::{Mutant, release_unless};
 use crate::sync::{
     AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{Acquire, Relaxed},
 };
 use crate::trace::{self, Step};
 
@@ -57,7 +58,7 @@ impl<const W: usize> Ring<'_, W> {
         }
         trace::at(Step::Put);
         // Release. Partner: the acquire in `first`.
-        self.tail.store(tail.wrapping_add(1), Release);
+        self.tail.store(tail.wrapping_add(1), release_unless(Mutant::RelaxedPut));
         Ok(true)
     }
 
@@ -87,7 +88,7 @@ impl<const W: usize> Ring<'_, W> {
         trace::at(Step::Take);
         let was_full = self.tail.load(Relaxed).wrapping_sub(head) >= self.entries.len() as u64;
         // Release. Partner: the acquire in `put`: the entry is free once its words are read.
-        self.head.store(head.wrapping_add(1), Release);
+        self.head.store(head.wrapping_add(1), release_unless(Mutant::RelaxedTake));
         was_full
     }
 

@@ -1,7 +1,7 @@
 //! Locks through the C ABI: by threads, and by explicit participants.
 
 use crate::{
-    c_functions::Functions,
+    c_functions::{Functions, Open},
     c_handles::{Owned, current_participant, open_file, open_participant, sized},
     way::{Cancel, Held, Party, Wait, Way, WithoutGuards},
 };
@@ -49,6 +49,8 @@ pub struct AtLock<L> {
     pub participant: Option<Arc<Owned<turnlock_participant>>>,
     pub mutex: Owned<L>,
     pub file: Arc<Owned<turnlock_file>>,
+    /// How its locks are opened, and created.
+    pub open: Open<L>,
 }
 
 pub type AtMutex = AtLock<turnlock_mutex>;
@@ -60,9 +62,17 @@ pub struct HeldLock<'a, L> {
 }
 
 pub fn at_lock<L: Functions>(file: &Arc<Owned<turnlock_file>>, name: &str) -> Result<AtLock<L>, i32> {
+    at_lock_opened_by(L::OPEN, file, name)
+}
+
+pub fn at_lock_opened_by<L>(
+    open: Open<L>,
+    file: &Arc<Owned<turnlock_file>>,
+    name: &str,
+) -> Result<AtLock<L>, i32> {
     // A C string ends at its first NUL, so a name with one is another name.
     let name = CString::new(name).expect("C cannot say a name with a NUL in it");
-    Ok(AtLock { participant: None, mutex: L::OPEN(file, &name)?, file: file.clone() })
+    Ok(AtLock { participant: None, mutex: open(file, &name)?, file: file.clone(), open })
 }
 
 impl<L: Functions> Way for ByThreads<L> {
@@ -107,7 +117,8 @@ impl<L: Functions> Party for AtLock<L> {
     type Held<'a> = HeldLock<'a, L>;
 
     fn at(&self, name: &str) -> Self {
-        Self { participant: self.participant.clone(), ..at_lock(&self.file, name).unwrap() }
+        let at = at_lock_opened_by(self.open, &self.file, name).unwrap();
+        Self { participant: self.participant.clone(), ..at }
     }
 
     fn lock(&self, wait: Wait) -> Result<HeldLock<'_, L>, i32> {

@@ -303,7 +303,12 @@ pub fn a_label_stands_in_the_owner_dead_notice() {
     assert_eq!(unsafe { turnlock_file_open(path.as_ptr(), &options, &mut file) }, TURNLOCK_OK);
     let at = || {
         let opened = open_file(&place.lock_file(), 0, 0).unwrap();
-        AtMutex { participant: None, mutex: open_mutex(&opened, c"a").unwrap(), file: opened.into() }
+        AtMutex {
+            participant: None,
+            mutex: open_mutex(&opened, c"a").unwrap(),
+            file: opened.into(),
+            open: open_mutex,
+        }
     };
     elsewhere(|| {
         // Held, and never given back.

@@ -7,6 +7,8 @@ use crate::{
 use std::ffi::CStr;
 use turnlock::capi::*;
 
+/// Opens a lock, or creates it.
+pub type Open<L> = fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<L>, i32>;
 type Take<L> = unsafe extern "C" fn(*const L, *mut turnlock_acquired) -> i32;
 type TakeAs<L> = unsafe extern "C" fn(*const L, *const turnlock_participant, *mut turnlock_acquired) -> i32;
 type TakeFor<L> = unsafe extern "C" fn(*const L, u64, *mut turnlock_acquired) -> i32;
@@ -20,7 +22,7 @@ type ActAs<L> = unsafe extern "C" fn(*const L, *const turnlock_participant) -> i
 pub trait Functions: Sized + 'static {
     /// The same lock through the Rust API, by threads.
     type ByThreads: Way;
-    const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32>;
+    const OPEN: Open<Self>;
     const LOCK: Take<Self>;
     const TRY_LOCK: Take<Self>;
     const LOCK_FOR: TakeFor<Self>;
@@ -32,7 +34,7 @@ pub trait Functions: Sized + 'static {
     const MARK_CONSISTENT: Act<Self>;
     const MARK_CONSISTENT_AS: ActAs<Self>;
     /// Creates a lock whose holder's death needs no repair.
-    const CREATE_RELEASING: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32>;
+    const CREATE_RELEASING: Open<Self>;
     const RESET: Act<Self>;
     const TRY_RESET: Act<Self>;
     const RESET_FOR: unsafe extern "C" fn(*const Self, u64) -> i32;
@@ -45,7 +47,7 @@ pub trait Functions: Sized + 'static {
 
 impl Functions for turnlock_mutex {
     type ByThreads = crate::rust::BakeryByThreads;
-    const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> = open_mutex;
+    const OPEN: Open<Self> = open_mutex;
     const LOCK: Take<Self> = turnlock_mutex_lock;
     const TRY_LOCK: Take<Self> = turnlock_mutex_try_lock;
     const LOCK_FOR: TakeFor<Self> = turnlock_mutex_lock_for;
@@ -56,8 +58,7 @@ impl Functions for turnlock_mutex {
     const UNLOCK_AS: ActAs<Self> = turnlock_mutex_unlock_as;
     const MARK_CONSISTENT: Act<Self> = turnlock_mutex_mark_consistent;
     const MARK_CONSISTENT_AS: ActAs<Self> = turnlock_mutex_mark_consistent_as;
-    const CREATE_RELEASING: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> =
-        create_releasing_mutex;
+    const CREATE_RELEASING: Open<Self> = create_releasing_mutex;
     const RESET: Act<Self> = turnlock_mutex_reset;
     const TRY_RESET: Act<Self> = turnlock_mutex_try_reset;
     const RESET_FOR: unsafe extern "C" fn(*const Self, u64) -> i32 = turnlock_mutex_reset_for;
@@ -72,7 +73,7 @@ impl Functions for turnlock_mutex {
 
 impl Functions for turnlock_rwlock {
     type ByThreads = crate::claims::ByThreads<turnlock::RwLock>;
-    const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> = crate::c_claims::open_rwlock;
+    const OPEN: Open<Self> = crate::c_claims::open_rwlock;
     const LOCK: Take<Self> = turnlock_rwlock_lock_exclusive;
     const TRY_LOCK: Take<Self> = turnlock_rwlock_try_lock_exclusive;
     const LOCK_FOR: TakeFor<Self> = turnlock_rwlock_lock_exclusive_for;
@@ -83,8 +84,7 @@ impl Functions for turnlock_rwlock {
     const UNLOCK_AS: ActAs<Self> = turnlock_rwlock_unlock_as;
     const MARK_CONSISTENT: Act<Self> = turnlock_rwlock_mark_consistent;
     const MARK_CONSISTENT_AS: ActAs<Self> = turnlock_rwlock_mark_consistent_as;
-    const CREATE_RELEASING: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> =
-        crate::c_claims::create_releasing_rwlock;
+    const CREATE_RELEASING: Open<Self> = crate::c_claims::create_releasing_rwlock;
     const RESET: Act<Self> = turnlock_rwlock_reset;
     const TRY_RESET: Act<Self> = turnlock_rwlock_try_reset;
     const RESET_FOR: unsafe extern "C" fn(*const Self, u64) -> i32 = turnlock_rwlock_reset_for;
@@ -99,7 +99,7 @@ impl Functions for turnlock_rwlock {
 
 impl Functions for turnlock_ring {
     type ByThreads = crate::ring::ByThreads<crate::ring::Raynal>;
-    const OPEN: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> = open_ring;
+    const OPEN: Open<Self> = open_ring;
     const LOCK: Take<Self> = turnlock_ring_lock;
     const TRY_LOCK: Take<Self> = turnlock_ring_try_lock;
     const LOCK_FOR: TakeFor<Self> = turnlock_ring_lock_for;
@@ -110,8 +110,7 @@ impl Functions for turnlock_ring {
     const UNLOCK_AS: ActAs<Self> = turnlock_ring_unlock_as;
     const MARK_CONSISTENT: Act<Self> = turnlock_ring_mark_consistent;
     const MARK_CONSISTENT_AS: ActAs<Self> = turnlock_ring_mark_consistent_as;
-    const CREATE_RELEASING: fn(&Owned<turnlock_file>, &CStr) -> Result<Owned<Self>, i32> =
-        create_releasing_ring;
+    const CREATE_RELEASING: Open<Self> = create_releasing_ring;
     const RESET: Act<Self> = turnlock_ring_reset;
     const TRY_RESET: Act<Self> = turnlock_ring_try_reset;
     const RESET_FOR: unsafe extern "C" fn(*const Self, u64) -> i32 = turnlock_ring_reset_for;

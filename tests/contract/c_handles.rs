@@ -41,10 +41,13 @@ pub fn opened<T>(
 }
 
 pub fn open_file(path: &Path, participants: u32, locks: u32) -> Result<Owned<turnlock_file>, i32> {
+    open_file_with(path, &file_options(participants, locks))
+}
+
+pub fn open_file_with(path: &Path, options: &turnlock_file_options) -> Result<Owned<turnlock_file>, i32> {
     let path = CString::new(path.as_os_str().as_bytes()).unwrap();
-    let options = file_options(participants, locks);
     // SAFETY: a C string, an options struct of the right size, and a place for the handle.
-    opened(turnlock_file_close, |file| unsafe { turnlock_file_open(path.as_ptr(), &options, file) })
+    opened(turnlock_file_close, |file| unsafe { turnlock_file_open(path.as_ptr(), options, file) })
 }
 
 pub fn file_options(participants: u32, locks: u32) -> turnlock_file_options {

@@ -9,6 +9,7 @@ mod c_file;
 mod c_functions;
 mod c_handles;
 mod c_left;
+mod c_mail;
 mod c_query;
 mod claims;
 mod every;
@@ -160,6 +161,9 @@ contract! {
     bakery_by_descriptor_in_c = crate::c_file::BakeryByDescriptor: every closes once fair threads without_guards;
     bakery_by_threads_in_c = crate::c::BakeryByThreads: every closes once fair threads without_guards;
     bakery_by_participants_in_c = crate::c::BakeryByParticipants: every closes once fair participants without_guards;
+    lamport_queue_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::LamportQueue>: every closes once fair participants without_guards;
+    mesh_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::RicartAgrawala>: every closes once participants without_guards;
+    message_bakery_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::MessageBakery>: every closes once fair participants without_guards;
     raynals_ring_by_threads_in_c = crate::c::RingByThreads: every closes once threads without_guards;
     raynals_ring_by_participants_in_c = crate::c::RingByParticipants: every closes once participants without_guards;
     rwlock_by_threads = crate::claims::ByThreads<turnlock::RwLock>: every closes once fair threads guards;

@@ -20,8 +20,20 @@ pub trait Make: Send + Sync + 'static {
     const RECURSIVE: bool = false;
     /// Which algorithm they run; `None`: nothing is said.
     const ALGORITHM: Option<MutexAlgorithm> = None;
+    /// The same number in C; 0: nothing is said.
+    const ALGORITHM_IN_C: u32 = 0;
     /// How often each of a crowd takes the lock.
     const ROUNDS: u64 = 400;
+}
+
+/// By messages the order is that of stamps and numbers, or of the token's round, which is not written down.
+pub const fn is_served_as_shown<M: Make>() -> bool {
+    matches!(M::ALGORITHM, None | Some(MutexAlgorithm::Bakery))
+}
+
+/// Stamps and numbers are told by messages; a token goes round from its holder.
+pub const fn asks_for_its_place<M: Make>() -> bool {
+    matches!(M::ALGORITHM, Some(MutexAlgorithm::MessageBakery | MutexAlgorithm::LamportQueue))
 }
 
 /// As if nothing were said.
@@ -67,7 +79,7 @@ impl Make for ByDescriptor {
 }
 
 macro_rules! by_messages {
-    ($($(#[$doc:meta])* $name:ident = $algorithm:ident, $rounds:literal)*) => { $(
+    ($($(#[$doc:meta])* $name:ident = $algorithm:ident, $in_c:ident, $rounds:literal)*) => { $(
         $(#[$doc])*
         pub struct $name;
 
@@ -75,17 +87,18 @@ macro_rules! by_messages {
             const FULL_FENCES: bool = false;
             const PATIENCE: Option<Duration> = None;
             const ALGORITHM: Option<MutexAlgorithm> = Some(MutexAlgorithm::$algorithm);
+            const ALGORITHM_IN_C: u32 = turnlock::capi::$in_c;
             const ROUNDS: u64 = $rounds;
         }
     )* };
 }
 by_messages! {
     /// Lamport's queue.
-    LamportQueue = LamportQueue, 400
+    LamportQueue = LamportQueue, TURNLOCK_ALGORITHM_LAMPORT_QUEUE, 400
     /// A token on a mesh.
-    RicartAgrawala = RicartAgrawala, 400
+    RicartAgrawala = RicartAgrawala, TURNLOCK_ALGORITHM_RICART_AGRAWALA, 400
     /// Lamport's bakery by messages, which takes more than a hundred of them for each entry of a crowd.
-    MessageBakery = MessageBakery, 40
+    MessageBakery = MessageBakery, TURNLOCK_ALGORITHM_MESSAGE_BAKERY, 40
 }
 
 /// A descriptor of the file at `path`, which is empty if it was not there.
@@ -196,11 +209,8 @@ impl<M: Make> Way for BakeryByThreads<M> {
     type Party = ThreadAtMutex<M>;
     type ByThreads = Self;
     const ROUNDS: u64 = M::ROUNDS;
-    // A token goes round from its holder.
-    // By messages the order is that of stamps and numbers, or of the token's round, which is not written down.
-    const AS_SHOWN: bool = matches!(M::ALGORITHM, None | Some(MutexAlgorithm::Bakery));
-    const ASKS_FOR_ITS_PLACE: bool =
-        matches!(M::ALGORITHM, Some(MutexAlgorithm::MessageBakery | MutexAlgorithm::LamportQueue));
+    const AS_SHOWN: bool = is_served_as_shown::<M>();
+    const ASKS_FOR_ITS_PLACE: bool = asks_for_its_place::<M>();
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         let mut options = options_of::<M>(participants, locks);
@@ -280,11 +290,8 @@ impl<M: Make> Way for BakeryByParticipants<M> {
     type Party = ParticipantAtMutex<M>;
     type ByThreads = BakeryByThreads<M>;
     const ROUNDS: u64 = M::ROUNDS;
-    // A token goes round from its holder.
-    // By messages the order is that of stamps and numbers, or of the token's round, which is not written down.
-    const AS_SHOWN: bool = matches!(M::ALGORITHM, None | Some(MutexAlgorithm::Bakery));
-    const ASKS_FOR_ITS_PLACE: bool =
-        matches!(M::ALGORITHM, Some(MutexAlgorithm::MessageBakery | MutexAlgorithm::LamportQueue));
+    const AS_SHOWN: bool = is_served_as_shown::<M>();
+    const ASKS_FOR_ITS_PLACE: bool = asks_for_its_place::<M>();
 
     fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
         let file = options_of::<M>(participants, locks).open(path).map_err(code)?;

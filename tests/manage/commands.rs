@@ -158,14 +158,3 @@ fn a_grown_file_keeps_its_mode() {
     assert_eq!(grow.status.code(), Some(0), "{}", errors(&grow));
     assert_eq!(mode(), 0o1640);
 }
-
-#[test]
-fn a_file_with_mailboxes_is_not_grown() {
-    let fixture = new_fixture();
-    drop(turnlock::LockFile::options().mailboxes(2).open(&fixture.file).unwrap());
-    let before = std::fs::read(&fixture.file).unwrap();
-    let grow = fixture.turnlock("grow", &["--locks", "65"]);
-    assert_ne!(grow.status.code(), Some(0));
-    assert!(errors(&grow).contains("mailboxes"), "{}", errors(&grow));
-    assert!(std::fs::read(&fixture.file).unwrap() == before, "it was changed all the same");
-}

@@ -3,6 +3,7 @@
 use super::*;
 use serde_json::Value;
 use std::os::unix::fs::MetadataExt;
+use turnlock::{Error, LockFile, MutexAlgorithm};
 
 /// A file with locks of every kind and in every state.
 pub fn with_everything(fixture: &Fixture) {
@@ -120,6 +121,78 @@ fn what_cannot_be_is_refused_and_the_file_left_as_it_is() {
     assert!(errors(&refused).contains("is in use, by busy (pid "), "{}", errors(&refused));
     drop(holder);
     assert_eq!(json_of(&fixture, "status")["lock_capacity"], 9);
+}
+
+/// More locks, more participants, more of them with mailboxes; and one who died inside a mesh.
+#[test]
+fn locks_by_messages_go_on_in_a_larger_file() {
+    const BY_MESSAGES: [MutexAlgorithm; 3] =
+        [MutexAlgorithm::RicartAgrawala, MutexAlgorithm::LamportQueue, MutexAlgorithm::MessageBakery];
+    let fixture = new_fixture();
+    let create = ["--participants", "6", "--locks", "4", "--mailboxes", "3"];
+    assert_eq!(fixture.turnlock("create", &create).status.code(), Some(0));
+    let open = |file: &LockFile, algorithm: MutexAlgorithm| {
+        file.mutex_options().algorithm(algorithm).open(&format!("{algorithm:?}")).unwrap()
+    };
+    let mut tokens = Vec::new();
+    {
+        let file = LockFile::open(&fixture.file).unwrap();
+        let others = [file.participant().unwrap(), file.participant().unwrap()];
+        for algorithm in BY_MESSAGES {
+            let mutex = open(&file, algorithm);
+            // So that there are messages in all mailboxes, or were.
+            for participant in &others {
+                drop(mutex.lock_as(participant).unwrap());
+            }
+            tokens.push(mutex.lock().unwrap().fencing_token());
+        }
+    }
+    fixture.leave_dead(&["--lock", "RicartAgrawala", "--label", "last", "--on-death", "inform"]);
+
+    let refused = fixture.turnlock("grow", &["--mailboxes", "2"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(errors(&refused).contains("is not made smaller"), "{}", errors(&refused));
+    let refused = fixture.turnlock("grow", &["--mailboxes", "7"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(errors(&refused).contains("mailboxes for 7 of 6 participants"), "{}", errors(&refused));
+
+    for (options, mailboxes) in [
+        (&["--locks", "9"][..], 3),
+        (&["--participants", "40"], 3),
+        (&["--mailboxes", "16", "--locks", "11"], 16),
+    ] {
+        let grow = fixture.turnlock("grow", &[options, &["--json"]].concat());
+        assert_eq!(grow.status.code(), Some(0), "{options:?}: {}", errors(&grow));
+        assert_eq!(json(&grow)["mailbox_capacity"], mailboxes, "{options:?}");
+        let file = LockFile::open(&fixture.file).unwrap();
+        for (algorithm, last) in BY_MESSAGES.into_iter().zip(&mut tokens) {
+            let mutex = open(&file, algorithm);
+            let by_messages = mutex.status().unwrap().by_messages.unwrap();
+            assert_eq!((by_messages.members, by_messages.token_of), (vec![], None), "of the smaller file");
+            let all: Vec<_> = (0..mailboxes).map(|_| file.participant().unwrap()).collect();
+            for participant in &all {
+                let mut guard = mutex.lock_as(participant).unwrap();
+                let told = guard.acquired().previous_owner_died;
+                let is_first = options[1] == "9" && participant.slot() == 0;
+                assert_eq!(told, is_first && algorithm == MutexAlgorithm::RicartAgrawala, "{options:?}");
+                if told {
+                    assert_eq!(guard.previous_owner().unwrap().label, "last");
+                    guard.mark_consistent().unwrap();
+                }
+                assert!(guard.fencing_token() > *last, "{algorithm:?}: {options:?}");
+                *last = guard.fencing_token();
+            }
+            assert_eq!(mutex.status().unwrap().by_messages.unwrap().members.len(), mailboxes, "{options:?}");
+            let one_too_many = file.participant().unwrap();
+            assert!(matches!(mutex.lock_as(&one_too_many), Err(Error::Capacity { .. })), "{options:?}");
+        }
+    }
+    // And a file that had none.
+    let fixture = new_fixture();
+    with_everything(&fixture);
+    assert_eq!(fixture.turnlock("grow", &["--mailboxes", "4"]).status.code(), Some(0));
+    assert_eq!(fixture.run(&["--lock", "told"], &["true"]), Some(0));
+    assert_eq!(fixture.turnlock("grow", &["--mailboxes", "4"]).status.code(), Some(1));
 }
 
 /// Whoever comes while the file is made larger waits a moment, and is in one of the two: no two are alone at once.

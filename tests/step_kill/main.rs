@@ -30,6 +30,7 @@ mod report;
 mod scenarios;
 mod seen;
 mod stopped;
+mod threads;
 mod tracee;
 mod trial;
 mod way;
@@ -75,8 +76,10 @@ fn chosen_among(all: impl Iterator<Item = &'static Scenario>) -> Vec<&'static Sc
 #[test]
 fn killed_at_any_instruction_the_others_go_on_and_are_told() {
     let Some(_alone) = alone() else { return };
-    let in_long_runs = scenarios::IN_LONG_RUNS.iter().filter(|_| is_long_run());
-    let chosen = chosen_among(scenarios::ALL.iter().chain(in_long_runs));
+    let in_all_runs = scenarios::ALL.iter().chain(scenarios::BY_MESSAGES.iter().copied().flatten());
+    let by_messages = scenarios::BY_MESSAGES_IN_LONG_RUNS.iter().copied().flatten();
+    let in_long_runs = scenarios::IN_LONG_RUNS.iter().chain(by_messages);
+    let chosen = chosen_among(in_all_runs.chain(in_long_runs.filter(|_| is_long_run())));
     let play = |(at, scenario): (usize, &&Scenario)| {
         kill_everywhere(scenario, false, Progress::of(scenario.name, at + 1, chosen.len()))
     };

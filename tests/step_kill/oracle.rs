@@ -43,7 +43,11 @@ impl Stage {
 
     /// With one lock of this kind.
     pub fn with(trial: &Trial, participants: u32, kind: Kind) -> Self {
-        Self::in_file(options().participants(participants).open(trial.lock_file()).unwrap(), kind)
+        let mut options = options();
+        if let Kind::Messages(_) = kind {
+            options.mailboxes(participants);
+        }
+        Self::in_file(options.participants(participants).open(trial.lock_file()).unwrap(), kind)
     }
 
     /// A mutex, in a file that records so few events that the ring comes round.

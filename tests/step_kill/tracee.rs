@@ -4,6 +4,7 @@ use super::{
     arena::Arena,
     order::{Point, ShortCut},
     seen::Seen,
+    threads,
 };
 use std::{ffi::c_long, io, mem::offset_of, ptr};
 
@@ -39,6 +40,8 @@ pub struct Tracee {
     thread: i32,
     arena: &'static Arena,
     away: bool,
+    /// The processes whose other threads are let come to rest after each system call.
+    others: Vec<u32>,
 }
 
 /// Called by the victim: from here on every instruction counts, and it stops now.
@@ -72,11 +75,24 @@ impl Tracee {
             "the victim ended before it began: status {status:#x}, {}",
             io::Error::last_os_error()
         );
-        let tracee = Self { thread, arena, away: false };
+        let tracee = Self { thread, arena, away: false, others: Vec::new() };
         // Should this process die, the victim dies too.
         let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL;
         tracee.ask(libc::PTRACE_SETOPTIONS, ptr::null_mut(), options as u64);
         tracee
+    }
+
+    /// Has the other threads of these processes come to rest now, and after each of its system calls. They have nothing to do but
+    /// what those wake them for.
+    pub fn lets_others_rest(&mut self, processes: Vec<u32>) {
+        self.others = processes;
+        self.others_rest();
+    }
+
+    fn others_rest(&self) {
+        if !self.others.is_empty() {
+            threads::come_to_rest(&self.others, self.thread as u32);
+        }
     }
 
     /// Goes to `point`, and tells `at_call` of every system call on the way, right before it.
@@ -197,6 +213,7 @@ impl Tracee {
             std::thread::sleep(A_TIME_SLICE);
         }
         self.go_on(libc::PTRACE_SYSCALL);
+        self.others_rest();
     }
 
     fn step(&mut self) {

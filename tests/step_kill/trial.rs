@@ -4,6 +4,7 @@
 use super::{
     arena::Arena,
     order::{Fate, Point},
+    threads,
     tracee::{Call, Tracee},
 };
 use std::{
@@ -99,6 +100,13 @@ impl Victim<'_> {
         result.inside.store(self.trial.arena.inside.load(SeqCst), SeqCst);
     }
 
+    /// Has its other threads, and those of `peers`, come to rest before it goes, and after each of its system calls: so that it
+    /// goes the same way each time.
+    pub fn lets_others_rest(&mut self, peers: &[&Bystander]) {
+        let all = [self.pid].into_iter().chain(peers.iter().map(|peer| peer.pid));
+        self.tracee.lets_others_rest(all.map(|pid| pid as u32).collect());
+    }
+
     /// Stops it, if it does not stand still already: in its sleep it does not.
     pub fn stop(&mut self) {
         if self.trial.point.asleep {
@@ -147,6 +155,23 @@ pub struct Bystander {
 }
 
 impl Bystander {
+    /// Stops it, once none of its threads runs.
+    pub fn stop(&self) {
+        threads::come_to_rest(&[self.pid as u32], 0);
+        // SAFETY: a child of our own that nobody has waited for.
+        unsafe { libc::kill(self.pid, libc::SIGSTOP) };
+        let mut status = 0;
+        // SAFETY: the status is ours.
+        let came = unsafe { libc::waitpid(self.pid, &mut status, libc::WUNTRACED) };
+        assert!(came == self.pid && libc::WIFSTOPPED(status), "another survivor ended: status {status:#x}");
+    }
+
+    /// It goes on.
+    pub fn resume(&self) {
+        // SAFETY: as above.
+        unsafe { libc::kill(self.pid, libc::SIGCONT) };
+    }
+
     /// Waits for its end, which must be a good one.
     pub fn join(self) {
         let status = wait_for(self.pid);

@@ -9,6 +9,7 @@ mod close;
 mod enter;
 mod leave;
 mod left;
+mod messages;
 mod names;
 mod open;
 mod parts;
@@ -28,6 +29,8 @@ use super::{
 use std::sync::atomic::Ordering::Relaxed;
 use support::either::Held;
 use turnlock::{RingAlgorithm, inspect};
+
+pub use messages::{BY_MESSAGES, BY_MESSAGES_IN_LONG_RUNS};
 
 pub const ALL: &[Scenario] = &[
     alone("open: create the file", open::creates),
