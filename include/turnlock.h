@@ -459,6 +459,40 @@ int32_t turnlock_file_path(const struct turnlock_file *file,
                            char *path,
                            size_t *length);
 
+/**
+ * Unlocks what participants hold that were left to the open file which this process has as `descriptor`, whichever of
+ * those that share it calls: of the lock called `name`, or of all if it is NULL. What they were told of a death counts as
+ * repaired; where it is not, close the descriptor instead. Puts into `unlocked`, which may be NULL, how many acquisitions
+ * those were: 0 if nothing is held by it.
+ *
+ * TURNLOCK_ERROR_INVALID_ARGUMENT: `descriptor` is none of this lock file that is open for reading; _NOT_FOUND: the file
+ * has no lock called `name`; _DAMAGED: the file was truncated, or another process is stopped in the midst of this;
+ * _SYSTEM.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` NULL or a NUL-terminated string, `unlocked` NULL or writable. While the call runs,
+ * `descriptor` is not closed.
+ */
+int32_t turnlock_file_unlock_left(const struct turnlock_file *file,
+                                  int32_t descriptor,
+                                  const char *name,
+                                  size_t *unlocked);
+
+/**
+ * Puts into `count` how many acquisitions of the lock called `name` are held by the open file that this process has as
+ * `descriptor`. Whoever waits for a lock that its own descriptor holds waits for ever: ask before. Changes nothing.
+ *
+ * Errors as `turnlock_file_unlock_left`.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `count` NULL or writable. While the call runs, `descriptor` is
+ * not closed.
+ */
+int32_t turnlock_file_count_left(const struct turnlock_file *file,
+                                 int32_t descriptor,
+                                 const char *name,
+                                 size_t *count);
+
 /* Participants ------------------------------------------------------------------------------------------ */
 
 /**
@@ -472,6 +506,13 @@ int32_t turnlock_file_path(const struct turnlock_file *file,
  * a `close` of it (a stray one, `closefrom`) is then taken for the participant's death.
  */
 #define TURNLOCK_PARTICIPANT_BY_DESCRIPTOR 2
+
+/**
+ * `turnlock_participant_options.flags`: the end of what keeps the slot (the last copy of its descriptor is closed) is an
+ * ordinary end where the lock was created with TURNLOCK_..._RELEASE_ON_DEATH: nobody is told of a death, as with flock(2).
+ * For a participant that is left to an open file (`turnlock_participant_leave_to`). Implies TURNLOCK_PARTICIPANT_BY_DESCRIPTOR.
+ */
+#define TURNLOCK_PARTICIPANT_ENDS_BY_CLOSING 4
 
 /**
  * A participant: a slot of its own in a lock file, for work that moves between threads (goroutines, promises, tasks).
@@ -551,6 +592,27 @@ int32_t turnlock_participant_cancel(const struct turnlock_participant *participa
  * `participant` is a participant handle.
  */
 int32_t turnlock_participant_clear_cancel(const struct turnlock_participant *participant);
+
+/**
+ * Leaves the participant's slot, and what it holds, to the open file that this process has as `descriptor`: it stays held
+ * as long as any copy of that descriptor is open, in whichever process (a shell's own, which its commands inherit; one
+ * that came over a socket). What `turnlock lock --fd` does. The participant is opened with
+ * TURNLOCK_PARTICIPANT_ENDS_BY_CLOSING or _BY_DESCRIPTOR. `pid` is the process whose it is shown as; 0 = the calling one's.
+ *
+ * The participant is nobody's from here on: calls as it give TURNLOCK_ERROR_CLOSED; close its handle as ever. What it held
+ * is unlocked by `turnlock_file_unlock_left`, or passes on when the last copy is closed: as from a dead owner or, with
+ * TURNLOCK_PARTICIPANT_ENDS_BY_CLOSING and a lock that was created with TURNLOCK_..._RELEASE_ON_DEATH, with no more ado.
+ *
+ * TURNLOCK_ERROR_INVALID_ARGUMENT: `descriptor` is none of this lock file that is open for reading, or the participant is
+ * not kept by a descriptor; _PARTICIPANT_BUSY: another thread acquires or unlocks as it; _CLOSED, _FILESYSTEM, _SYSTEM. All
+ * is as before then.
+ *
+ * The caller promises:
+ * `participant` is a participant handle. While the call runs, `descriptor` is not closed.
+ */
+int32_t turnlock_participant_leave_to(const struct turnlock_participant *participant,
+                                      int32_t descriptor,
+                                      uint32_t pid);
 
 /* What locks of every kind tell ------------------------------------------------------------------------- */
 

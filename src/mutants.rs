@@ -151,6 +151,12 @@ pub enum Mutant {
     WriterLeftAsReader,
     /// One who died inside by its retained place passes for a writer, also if it was a reader.
     DeadPlaceReaderIsOwnerDead,
+    /// A slot is left to an open file that does not hold its byte lock.
+    LeftWithoutByteLock,
+    /// Who leaves a slot gives its byte lock back before the open file has it.
+    LeftWithGap,
+    /// Who leaves a slot to an open file gives it back, as one who detaches.
+    LeaverDetaches,
     /// Who reads the recording believes what stands in a place, whether it is whole or not.
     EventWithoutHash,
     /// A file that records lets acquisitions go by the fast path.
@@ -159,7 +165,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant, in the order of the table in `docs/reliability.md`.
-    pub const ALL: [Mutant; 71] = [
+    pub const ALL: [Mutant; 74] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -229,6 +235,9 @@ impl Mutant {
         Mutant::PassesWriterByPlace,
         Mutant::WriterLeftAsReader,
         Mutant::DeadPlaceReaderIsOwnerDead,
+        Mutant::LeftWithoutByteLock,
+        Mutant::LeftWithGap,
+        Mutant::LeaverDetaches,
         Mutant::EventWithoutHash,
         Mutant::FastPathUnrecorded,
     ];

@@ -11,6 +11,7 @@ mod handle;
 mod info;
 mod keyedlock;
 mod keyedlock_as;
+mod left;
 mod mutex;
 mod operations;
 mod participant;
@@ -39,6 +40,7 @@ pub use info::{
 };
 pub use keyedlock::*;
 pub use keyedlock_as::*;
+pub use left::*;
 pub use mutex::*;
 pub use participant::*;
 pub use query::*;

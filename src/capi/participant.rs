@@ -22,6 +22,10 @@ pub const TURNLOCK_PARTICIPANT_INHERITED: u32 = 1;
 /// `turnlock_participant_options.flags`: keep the slot by an open descriptor, as on file systems where a mapping does not:
 /// a `close` of it (a stray one, `closefrom`) is then taken for the participant's death.
 pub const TURNLOCK_PARTICIPANT_BY_DESCRIPTOR: u32 = 2;
+/// `turnlock_participant_options.flags`: the end of what keeps the slot (the last copy of its descriptor is closed) is an
+/// ordinary end where the lock was created with TURNLOCK_..._RELEASE_ON_DEATH: nobody is told of a death, as with flock(2).
+/// For a participant that is left to an open file (`turnlock_participant_leave_to`). Implies TURNLOCK_PARTICIPANT_BY_DESCRIPTOR.
+pub const TURNLOCK_PARTICIPANT_ENDS_BY_CLOSING: u32 = 4;
 
 /// How to open a participant. Set `size` to `sizeof(struct turnlock_participant_options)` and everything else that you do
 /// not care about to 0.
@@ -59,7 +63,9 @@ pub unsafe extern "C" fn turnlock_participant_open(
         // SAFETY: the caller's promise.
         let given =
             unsafe { self::options(options, offset_of!(turnlock_participant_options, reserved) + 4) }?;
-        const FLAGS: u32 = TURNLOCK_PARTICIPANT_INHERITED | TURNLOCK_PARTICIPANT_BY_DESCRIPTOR;
+        const FLAGS: u32 = TURNLOCK_PARTICIPANT_INHERITED
+            | TURNLOCK_PARTICIPANT_BY_DESCRIPTOR
+            | TURNLOCK_PARTICIPANT_ENDS_BY_CLOSING;
         if given.flags & !FLAGS != 0 || given.reserved != 0 {
             return Err(invalid(
                 "a flag is set that this version of turnlock does not know: use a newer one",
@@ -68,6 +74,7 @@ pub unsafe extern "C" fn turnlock_participant_open(
         let mut wanted = opened.participant_options();
         wanted.inherited_by_children(given.flags & TURNLOCK_PARTICIPANT_INHERITED != 0);
         wanted.kept_by_descriptor(given.flags & TURNLOCK_PARTICIPANT_BY_DESCRIPTOR != 0);
+        wanted.ends_by_closing(given.flags & TURNLOCK_PARTICIPANT_ENDS_BY_CLOSING != 0);
         if !given.label.is_null() {
             // SAFETY: the caller's promise.
             wanted.label(unsafe { text(given.label, "the label") }?);

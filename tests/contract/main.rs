@@ -8,6 +8,7 @@ mod c_claims;
 mod c_file;
 mod c_functions;
 mod c_handles;
+mod c_left;
 mod c_mail;
 mod c_query;
 mod claims;
@@ -205,6 +206,11 @@ mod only_in_c {
         permits_that_are_none_or_too_many_are_neither_taken_nor_given_back
         ranges_of_nothing_and_parts_that_are_not_held_are_refused
         handles_of_claims_that_are_null_or_closed_say_so
+    }
+    cases! { c_left:
+        what_is_left_is_unlocked_by_the_descriptor
+        closing_is_an_ordinary_end_only_where_both_said_so
+        what_cannot_be_left_stays_as_it_was
     }
     cases! { recursive:
         through_the_c_abi_it_is_taken_again_and_the_limit_is_an_error

@@ -67,6 +67,7 @@ fn generate() -> String {
         "boundary",
         "file",
         "participant",
+        "left",
         "acquired",
         "info",
         "mutex",

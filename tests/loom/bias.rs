@@ -59,17 +59,17 @@ fn who_tries_without_being_the_owner_does_not_get_in_by_the_bias() {
 
 #[test]
 fn what_is_pruned_after_a_look_in_vain_hides_nothing() {
-    let plan = Plan { unpruned: true, ..duel(LOCK) }.preemptions(5).long(Plan::unbounded);
-    hold("an owner and one who takes it, unpruned", &[plan], 50_000);
+    let plan = Plan { unpruned: true, ..duel(LOCK) }.preemptions(4).long(Plan::unbounded);
+    hold("an owner and one who takes it, unpruned", &[plan], 15_000);
 }
 
 #[test]
 fn the_owner_comes_again() {
     for (visit, how) in [(LOCK, "unbiased"), (BIAS, "biased")] {
-        let plan = Plan::bias(&[&[BIAS, BIAS], &[visit]]).preemptions(4);
-        hold(&format!("an owner twice, one {how}"), &[plan], 31_000);
-        let plan = Plan::bias(&[&[BIAS], &[visit, BIAS]]).preemptions(4);
-        hold(&format!("an owner, one {how} and again"), &[plan], 57_000);
+        let plan = Plan::bias(&[&[BIAS, BIAS], &[visit]]).usual_preemptions(3);
+        hold(&format!("an owner twice, one {how}"), &[plan], 7000);
+        let plan = Plan::bias(&[&[BIAS], &[visit, BIAS]]).usual_preemptions(3);
+        hold(&format!("an owner, one {how} and again"), &[plan], 5000);
     }
 }
 
@@ -88,8 +88,8 @@ fn who_revokes_and_gives_up_leaves_it_to_the_owner() {
         let tally = hold(&format!("an owner and a {name}"), &[duel(hurried).preemptions(5)], 23_000);
         assert!(get(&tally.hurried_entries) > 0, "no try ever won");
         assert!(get(&tally.withdrawals) > 0, "nobody ever withdrew");
-        let plan = Plan::bias(&[&[LOCK, LOCK], &[hurried, LOCK]]).preemptions(3);
-        hold(&format!("an owner twice, a {name} and an entry"), &[plan], 28_000);
+        let plan = Plan::bias(&[&[LOCK, LOCK], &[hurried, LOCK]]).usual_preemptions(2);
+        hold(&format!("an owner twice, a {name} and an entry"), &[plan], 1600);
     }
 }
 
@@ -120,12 +120,12 @@ fn a_queue_head_that_dies_blocks_nobody_and_is_told_if_it_was_inside() {
 #[test]
 fn a_newcomer_that_finds_the_lock_biased_to_its_slot_does_no_harm() {
     for death in OF_OWNER {
-        let plan = Plan::bias(&[&[LOCK.dying(death), LOCK], &[BIAS]]).preemptions(3);
+        let plan = Plan::bias(&[&[LOCK.dying(death), LOCK], &[BIAS]]).usual_preemptions(2);
         // No access of the model lies between these and a death in the middle.
         if !matches!(death, Death::Entered | Death::Written) || is_long() {
             deaths_hold("with a newcomer that takes it for its own", death, plan.clone());
         }
-        let plan = Plan { newcomer_is_fresh: true, ..plan }.preemptions(2).long(|plan| plan.preemptions(3));
+        let plan = Plan { newcomer_is_fresh: true, ..plan };
         deaths_hold("with a newcomer", death, plan);
     }
 }

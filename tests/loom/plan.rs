@@ -199,6 +199,11 @@ impl Plan {
         if is_long() { change(self) } else { self }
     }
 
+    /// The same plan, with so many preemptions at most, or one more if the longer searches are wanted.
+    pub fn usual_preemptions(self, most: usize) -> Self {
+        self.preemptions(most).long(|plan| plan.preemptions(most + 1))
+    }
+
     /// The same plan, with any number of preemptions.
     pub fn unbounded(self) -> Self {
         Plan { preemptions: None, ..self }

@@ -45,15 +45,15 @@ fn two_participants_enter_one_at_a_time_and_see_each_others_writes() {
 #[test]
 fn what_is_pruned_after_a_look_in_vain_hides_nothing() {
     let plan = Plan { unpruned: true, ..duel() }.preemptions(4).long(Plan::unbounded);
-    both_hold("two participants, one entry each, unpruned", &[plan], [Some(4); 2], [12_000, 20_000]);
+    both_hold("two participants, one entry each, unpruned", &[plan], [Some(3), Some(4)], [12_000, 12_000]);
 }
 
 #[test]
 fn who_comes_back_waits_for_who_came_meanwhile() {
-    let plans = Plan::queue(&[&[LOCK, LOCK], &[LOCK]]).preemptions(5).in_each_slot();
-    both_hold("two participants, two entries and one", &plans, [Some(2), Some(3)], [80_000, 2000]);
-    let plan = Plan::queue(&[&[LOCK, LOCK], &[LOCK, LOCK]]).preemptions(4);
-    both_hold("two participants, two entries each", &[plan], [Some(3); 2], [70_000, 30_000]);
+    let plans = Plan::queue(&[&[LOCK, LOCK], &[LOCK]]).usual_preemptions(4).in_each_slot();
+    both_hold("two participants, two entries and one", &plans, [Some(2), Some(3)], [18_000, 2000]);
+    let plan = Plan::queue(&[&[LOCK, LOCK], &[LOCK, LOCK]]).usual_preemptions(3);
+    both_hold("two participants, two entries each", &[plan], [Some(2), Some(3)], [3000, 3000]);
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn who_gives_up_leaves_nothing_behind() {
         both_ways(both_hold(&name_of_both, &twice.in_each_slot(), once_in_two_words, [40_000, 5000]));
         for (then, again) in [(hurried, "and again"), (LOCK, "and then a lock")] {
             let plan = Plan::queue(&[&[LOCK], &[hurried, then]]);
-            let plans = plan.preemptions(usually).long(|plan| plan.preemptions(4)).in_each_slot();
+            let plans = plan.preemptions(3).long(|plan| plan.preemptions(4)).in_each_slot();
             both_ways(both_hold(
                 &format!("a {name} {again} beside a locker"),
                 &plans,
                 twice_in_two_words,
-                [6000, 200],
+                [2500, 200],
             ));
         }
         let plan = Plan::queue(&[&[LOCK], &[hurried.dying(Death::At(Step::Withdraw)), LOCK]]).preemptions(2);

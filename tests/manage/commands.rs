@@ -1,11 +1,11 @@
-//! `list`, `reap`, `rm`, `completions`.
+//! `list`, `reap`, `rm`.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn list_finds_lock_files_and_shows_the_locks_of_one() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     assert_eq!(fixture.run(&["--lock", "a"], &["true"]), Some(0));
     assert_eq!(fixture.run(&["--lock", "b", "--permits", "3"], &["true"]), Some(0));
     std::fs::write(fixture.folder().join("other.txt"), "turn the other way").unwrap();
@@ -47,7 +47,7 @@ fn list_finds_lock_files_and_shows_the_locks_of_one() {
 
 #[test]
 fn reap_removes_the_dead_and_the_next_holder_is_told_all_the_same() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let alive = fixture.hold(&["--lock", "alive"]);
     fixture.leave_dead(&["--label", "victim", "--on-death", "inform"]);
     let reap = fixture.turnlock("reap", &["--json"]);
@@ -55,7 +55,7 @@ fn reap_removes_the_dead_and_the_next_holder_is_told_all_the_same() {
     let reaped = json(&reap)["reaped"].clone();
     let labels: Vec<_> = reaped.as_array().unwrap().iter().map(|one| one["label"].clone()).collect();
     assert!(!labels.is_empty() && labels.iter().all(|label| label == "victim"), "{reaped}");
-    let left = fixture.json("status");
+    let left = json_of(&fixture, "status");
     let lives: Vec<_> =
         left["participants"].as_array().unwrap().iter().map(|one| one["life"].clone()).collect();
     assert!(!lives.is_empty() && lives.iter().all(|life| life == "alive"), "{left:#}");
@@ -73,13 +73,13 @@ fn reap_removes_the_dead_and_the_next_holder_is_told_all_the_same() {
     let again = fixture.turnlock("reap", &[]);
     assert!(text(&again).ends_with(": nobody in it is dead\n"), "{}", text(&again));
     drop(alive);
-    let missing = Fixture::new().turnlock("reap", &[]);
+    let missing = new_fixture().turnlock("reap", &[]);
     assert_eq!(missing.status.code(), Some(66));
 }
 
 #[test]
 fn rm_refuses_what_is_used_and_what_is_no_lock_file() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let mut holder = fixture.hold(&["--label", "importer"]);
     let used = fixture.turnlock("rm", &[]);
     assert_eq!(used.status.code(), Some(1));
@@ -101,7 +101,7 @@ fn rm_refuses_what_is_used_and_what_is_no_lock_file() {
 
 #[test]
 fn rm_takes_several_and_goes_on_after_a_failure() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let [one, other] = ["one.lock", "other.lock"].map(|name| fixture.folder().join(name));
     for path in [&one, &other] {
         drop(turnlock::LockFile::open(path).unwrap());
@@ -115,7 +115,7 @@ fn rm_takes_several_and_goes_on_after_a_failure() {
 
 #[test]
 fn a_program_that_only_has_the_file_open_is_told_that_it_is_gone() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let file = turnlock::LockFile::open(&fixture.file).unwrap();
     let mutex = std::thread::scope(|threads| threads.spawn(|| file.mutex("a").unwrap()).join().unwrap());
     for grow in [true, false] {
@@ -127,45 +127,6 @@ fn a_program_that_only_has_the_file_open_is_told_that_it_is_gone() {
         let told = mutex.lock().map(drop);
         assert!(matches!(told, Err(turnlock::Error::Replaced { .. })), "{told:?}");
     }
-}
-
-#[test]
-fn completions_are_what_each_shell_can_read() {
-    for (shell, check, says) in [
-        ("bash", &["bash", "-n"][..], "complete -F _turnlock"),
-        ("zsh", &["zsh", "-n"], "#compdef turnlock"),
-        ("fish", &["fish", "--no-execute"], "complete -c turnlock"),
-    ] {
-        let printed = limit::output(Command::new(TURNLOCK).args(["completions", shell])).unwrap();
-        assert_eq!(printed.status.code(), Some(0), "{}", errors(&printed));
-        let script = text(&printed);
-        assert!(script.contains(says), "{shell}: {script}");
-        for word in ["remove-lock", "doctor", "participants"] {
-            assert!(script.contains(word), "{shell} is not told of {word}");
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("turnlock");
-        std::fs::write(&file, &script).unwrap();
-        match limit::output(Command::new(check[0]).args(&check[1..]).arg(&file)) {
-            Ok(read) => assert!(read.status.success(), "{shell}: {}", errors(&read)),
-            Err(_) => println!("left out: {shell} is not installed"),
-        }
-    }
-    // As bash would do it after "turnlock re<TAB>".
-    let script = "source \"$0\"; COMP_WORDS=(turnlock re); COMP_CWORD=1; _turnlock turnlock re turnlock; echo ${COMPREPLY[@]}";
-    let folder = tempfile::tempdir().unwrap();
-    let completions = folder.path().join("completions");
-    std::fs::write(
-        &completions,
-        limit::output(Command::new(TURNLOCK).args(["completions", "bash"])).unwrap().stdout,
-    )
-    .unwrap();
-    let completed = limit::output(Command::new("bash").args(["-c", script]).arg(&completions)).unwrap();
-    assert_eq!(text(&completed), "report reset reap remove-lock\n", "{}", errors(&completed));
-    assert_eq!(
-        limit::output(Command::new(TURNLOCK).args(["completions", "ksh"])).unwrap().status.code(),
-        Some(64)
-    );
 }
 
 #[test]
@@ -189,7 +150,7 @@ fn every_help_has_its_exit_codes_and_examples() {
 /// Whether the file is kept from cleaners, by the sticky bit.
 #[test]
 fn a_grown_file_keeps_its_mode() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     drop(turnlock::LockFile::options().mode(0o640).open(&fixture.file).unwrap());
     let mode = || fixture.file.metadata().unwrap().permissions().mode() & 0o7777;
     assert_eq!(mode(), 0o1640);

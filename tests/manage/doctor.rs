@@ -22,7 +22,7 @@ fn set_mode(path: &Path, mode: u32) {
 
 #[test]
 fn a_file_that_is_well_has_no_problem() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     assert_eq!(fixture.run(&[], &["true"]), Some(0));
     let output = fixture.turnlock("doctor", &["--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
@@ -40,7 +40,7 @@ fn a_file_that_is_well_has_no_problem() {
 
 #[test]
 fn each_problem_is_found_and_what_it_says_to_do_helps() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let (file, folder) = (fixture.file.clone(), fixture.folder().to_owned());
     assert_eq!(fixture.turnlock("create", &["--locks", "2", "--participants", "9"]).status.code(), Some(0));
     let dies = ["sh", "-c", "kill -9 $$"];
@@ -90,23 +90,22 @@ fn each_problem_is_found_and_what_it_says_to_do_helps() {
 
 #[test]
 fn a_holder_that_is_stopped_in_others_way_is_a_problem() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let holder = fixture.hold(&["--label", "sleepy"]);
     let mut waiter = fixture.command("run", &[]).arg("true").spawn().unwrap();
     let kill = |signal: &str| {
-        let pid = holder.child.id().to_string();
+        let pid = holder.pid().to_string();
         assert!(limit::status(Command::new("kill").args([signal, &pid])).unwrap().success());
     };
     kill("-STOP");
-    until("somebody waits for one that is stopped", || !findings(&fixture.json("doctor"), "lock").is_empty());
-    let report = fixture.json("doctor");
+    until("somebody waits for one that is stopped", || {
+        !findings(&json_of(&fixture, "doctor"), "lock").is_empty()
+    });
+    let report = json_of(&fixture, "doctor");
     let found = one(&report, "lock");
     assert_eq!(found["severity"], "problem");
     assert!(found["finding"].as_str().unwrap().contains("is held by sleepy"), "{found}");
-    assert!(
-        found["to_do"].as_str().unwrap().contains(&format!("kill -CONT {}", holder.child.id())),
-        "{found}"
-    );
+    assert!(found["to_do"].as_str().unwrap().contains(&format!("kill -CONT {}", holder.pid())), "{found}");
     kill("-CONT");
     drop(holder);
     assert!(limit::end_of(&mut waiter, "the waiter").success());
@@ -114,7 +113,7 @@ fn a_holder_that_is_stopped_in_others_way_is_a_problem() {
 
 #[test]
 fn what_is_no_lock_file_and_where_none_is_yet() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let report = fixture.turnlock("doctor", &["--json"]);
     assert_eq!(report.status.code(), Some(0), "{}", text(&report));
     assert_eq!(one(&json(&report), "file")["severity"], "note");
@@ -139,7 +138,7 @@ fn what_is_no_lock_file_and_where_none_is_yet() {
 /// The files of former formats, as they were.
 #[test]
 fn a_file_of_another_format_is_a_problem_of_versions() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-1.0.lock");
     std::fs::copy(golden, &fixture.file).unwrap();
     set_mode(&fixture.file, 0o1600);
@@ -154,7 +153,7 @@ fn a_file_of_another_format_is_a_problem_of_versions() {
 /// A mount namespace of one's own, with an overlay, where this machine lets one have that.
 #[test]
 fn an_overlay_and_a_read_only_mount_are_named() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let script = "set -e; cd \"$1\"; mkdir over back; mount -t tmpfs none back; mkdir back/low back/up back/work;
         mount -t overlay -o lowerdir=back/low,upperdir=back/up,workdir=back/work none over
         \"$0\" create over/a.lock >/dev/null; \"$0\" doctor --json over/a.lock

@@ -44,16 +44,16 @@ pub fn tokens(status: &Value) -> Vec<u64> {
 
 #[test]
 fn a_larger_file_holds_what_the_smaller_one_held() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     with_everything(&fixture);
     // Somebody who died and was not removed: what it held passes on in the larger file.
     fixture.leave_dead(&["--lock", "cache", "-x", "--label", "last"]);
-    let (before, inode) = (fixture.json("status"), fixture.file.metadata().unwrap().ino());
+    let (before, inode) = (json_of(&fixture, "status"), fixture.file.metadata().unwrap().ino());
     let grow = fixture.turnlock("grow", &["--participants", "100", "--locks", "70", "--json"]);
     assert_eq!(grow.status.code(), Some(0), "{}", errors(&grow));
     assert_eq!(json(&grow)["participant_capacity"], 100);
     assert_ne!(fixture.file.metadata().unwrap().ino(), inode);
-    let after = fixture.json("status");
+    let after = json_of(&fixture, "status");
     assert_eq!((&after["participant_capacity"], &after["lock_capacity"]), (&100.into(), &70.into()));
     assert_eq!(after["participants"], Value::Array(vec![]), "the dead are removed");
     let was = |status: &Value| {
@@ -92,7 +92,7 @@ fn a_larger_file_holds_what_the_smaller_one_held() {
 
 #[test]
 fn what_cannot_be_is_refused_and_the_file_left_as_it_is() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     assert_eq!(fixture.turnlock("grow", &["--locks", "70"]).status.code(), Some(66));
     with_everything(&fixture);
     let before = std::fs::read(&fixture.file).unwrap();
@@ -120,7 +120,7 @@ fn what_cannot_be_is_refused_and_the_file_left_as_it_is() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(errors(&refused).contains("is in use, by busy (pid "), "{}", errors(&refused));
     drop(holder);
-    assert_eq!(fixture.json("status")["lock_capacity"], 9);
+    assert_eq!(json_of(&fixture, "status")["lock_capacity"], 9);
 }
 
 /// More locks, more participants, more of them with mailboxes; and one who died inside a mesh.
@@ -132,7 +132,7 @@ fn locks_by_messages_go_on_in_a_larger_file() {
         MutexAlgorithm::LamportQueue,
         MutexAlgorithm::MessageBakery,
     ];
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let create = ["--participants", "6", "--locks", "4", "--mailboxes", "3"];
     assert_eq!(fixture.turnlock("create", &create).status.code(), Some(0));
     let open = |file: &LockFile, algorithm: MutexAlgorithm| {
@@ -192,7 +192,7 @@ fn locks_by_messages_go_on_in_a_larger_file() {
         }
     }
     // And a file that had none.
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     with_everything(&fixture);
     assert_eq!(fixture.turnlock("grow", &["--mailboxes", "4"]).status.code(), Some(0));
     assert_eq!(fixture.run(&["--lock", "told"], &["true"]), Some(0));
@@ -202,7 +202,7 @@ fn locks_by_messages_go_on_in_a_larger_file() {
 /// Whoever comes while the file is made larger waits a moment, and is in one of the two: no two are alone at once.
 #[test]
 fn newcomers_and_growing_get_along() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let (counter, end) = (fixture.folder().join("counter"), 40);
     std::fs::write(&counter, "0").unwrap();
     // Read and written under the lock alone; each reads again what it wrote.

@@ -60,10 +60,10 @@ fn kill_before(command: &mut Command, call: u32) -> bool {
 
 #[test]
 fn killed_at_any_moment_the_old_file_stands_or_the_new_one() {
-    let model = Fixture::new();
+    let model = new_fixture();
     with_everything(&model);
-    let (before, bytes) = (model.json("status"), std::fs::read(&model.file).unwrap());
-    let fixture = Fixture::new();
+    let (before, bytes) = (json_of(&model, "status"), std::fs::read(&model.file).unwrap());
+    let fixture = new_fixture();
     let (mut old, mut new, mut left) = (0, 0, 0);
     for call in 1..MOST {
         for entry in fixture.folder().read_dir().unwrap() {

@@ -37,7 +37,7 @@ fn state(path: &Path) -> (SystemTime, i64, i64, Vec<u8>) {
 
 #[test]
 fn looking_leaves_no_trace() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     assert_eq!(fixture.turnlock("create", &["--record", "1000"]).status.code(), Some(0));
     let dies = ["sh", "-c", "kill -9 $$"];
     assert_eq!(fixture.run(&["--lock", "sad", "--on-death", "inform"], &dies), Some(137));
@@ -55,7 +55,7 @@ fn looking_leaves_no_trace() {
 /// A file with mode 0444, seen by a user who is nobody in particular.
 #[test]
 fn who_may_only_read_may_look_and_is_told_that_the_rest_is_not_for_them() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     assert_eq!(fixture.turnlock("create", &["--record", "1000"]).status.code(), Some(0));
     let _holder = fixture.hold(&["--label", "importer"]);
     // Where that user may come by the command and the file.

@@ -38,10 +38,10 @@ fn check(command: &str, printed: &Value) {
 
 #[test]
 fn what_is_printed_is_what_is_documented() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     with_everything(&fixture);
-    check("list", &fixture.json("list"));
-    check("doctor", &fixture.json("doctor"));
+    check("list", &json_of(&fixture, "list"));
+    check("doctor", &json_of(&fixture, "doctor"));
     check("grow", &json(&fixture.turnlock("grow", &["--locks", "30", "--json"])));
 
     let holders: [&[&str]; 7] = [
@@ -55,7 +55,7 @@ fn what_is_printed_is_what_is_documented() {
     ];
     // With what it holds they are more than eight.
     check("grow", &json(&fixture.turnlock("grow", &["--participants", "40", "--json"])));
-    let held: Vec<Holder> = holders.iter().map(|options| fixture.hold(options)).collect();
+    let held: Vec<Running> = holders.iter().map(|options| fixture.hold(options)).collect();
     let waiting: [&[&str]; 4] = [
         &["--lock", "well"],
         &["--lock", "cache", "-x"],
@@ -67,14 +67,14 @@ fn what_is_printed_is_what_is_documented() {
         .map(|options| fixture.command("run", options).arg("true").stdout(Stdio::null()).spawn().unwrap())
         .collect();
     until("they wait", || {
-        let status = fixture.json("status");
+        let status = json_of(&fixture, "status");
         let waits =
             |lock: &Value| lock["queue"].as_array().unwrap().iter().any(|one| one["for_seconds"].is_number());
         status["locks"].as_array().unwrap().iter().filter(|lock| waits(lock)).count() == 4
     });
-    let status = fixture.json("status");
+    let status = json_of(&fixture, "status");
     check("status", &status);
-    check("list", &fixture.json("list"));
+    check("list", &json_of(&fixture, "list"));
     let seen = |field: &str| -> BTreeSet<String> {
         let of_all = status["locks"].as_array().unwrap().iter();
         of_all.filter_map(|lock| Some(lock[field].as_str()?.to_owned())).collect()
@@ -93,14 +93,14 @@ fn what_is_printed_is_what_is_documented() {
     watch.wait().unwrap();
 
     fixture.leave_dead(&["--lock", "well"]);
-    check("status", &fixture.json("status"));
-    check("doctor", &fixture.json("doctor"));
-    check("reap", &fixture.json("reap"));
+    check("status", &json_of(&fixture, "status"));
+    check("doctor", &json_of(&fixture, "doctor"));
+    check("reap", &json_of(&fixture, "reap"));
     check("reset", &json(&fixture.turnlock("reset", &["--lock", "closed", "--json"])));
     let mut remove = fixture.command("remove-lock", &["--json"]);
     check("remove-lock", &json(&limit::output(remove.arg("closed")).unwrap()));
-    check("rm", &fixture.json("rm"));
-    check("create", &fixture.json("create"));
+    check("rm", &json_of(&fixture, "rm"));
+    check("create", &json_of(&fixture, "create"));
     let mut bench = Command::new(TURNLOCK);
     bench.args([
         "bench",
@@ -121,8 +121,8 @@ fn what_is_printed_is_what_is_documented() {
 
 #[test]
 fn a_field_that_is_missing_wrong_or_new_is_noticed() {
-    let fixture = Fixture::new();
-    let created = fixture.json("create");
+    let fixture = new_fixture();
+    let created = json_of(&fixture, "create");
     check("create", &created);
     let spoilt: [fn(&mut Value); 3] = [
         |value| drop(value.as_object_mut().unwrap().remove("bytes")),

@@ -5,14 +5,14 @@ use std::io::{BufRead, Read};
 
 #[test]
 fn every_line_fits_80_columns_whatever_people_call_themselves() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     with_everything(&fixture);
     let label = "a label of sixty-three bytes, which is as many as there may be.";
     assert_eq!(label.len(), 63);
     let _holder = fixture.hold(&["--lock", "cache", "-s", "--label", label]);
     let mut waiter =
         fixture.command("run", &["--lock", "cache", "-x", "--label", label]).arg("true").spawn().unwrap();
-    until("it waits", || fixture.json("status").to_string().contains("\"queued\""));
+    until("it waits", || json_of(&fixture, "status").to_string().contains("\"queued\""));
     for options in [&["--all"][..], &["--terse"], &["--lock", "cache"]] {
         let shown = text(&fixture.turnlock("status", options));
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
@@ -23,7 +23,7 @@ fn every_line_fits_80_columns_whatever_people_call_themselves() {
 
 #[test]
 fn words_are_explained_where_they_are_used() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     assert_eq!(fixture.run(&["--lock", "plain", "--on-death", "inform"], &["true"]), Some(0));
     let explained = |options: &[&str]| -> Vec<String> {
         let shown = text(&fixture.turnlock("status", options)).replace("\n    ", " ");
@@ -34,7 +34,7 @@ fn words_are_explained_where_they_are_used() {
     };
     assert_eq!(explained(&[]), ["slot", "fencing token", "patience"]);
     assert_eq!(explained(&["--terse"]), [] as [&str; 0]);
-    with_everything(&Fixture::new());
+    with_everything(&new_fixture());
     assert_eq!(fixture.run(&["--lock", "sad"], &["sh", "-c", "kill -9 $$"]), Some(137));
     assert_eq!(fixture.run(&["--lock", "turns", "--algorithm", "raynal"], &["true"]), Some(0));
     let all = explained(&[]);
@@ -44,7 +44,7 @@ fn words_are_explained_where_they_are_used() {
 
 #[test]
 fn one_lock_alone() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     for lock in ["a", "b"] {
         assert_eq!(fixture.run(&["--lock", lock], &["true"]), Some(0));
     }
@@ -62,7 +62,7 @@ fn one_lock_alone() {
 
 #[test]
 fn watching_shows_it_again_and_again_until_the_reader_goes() {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     assert_eq!(fixture.run(&[], &["true"]), Some(0));
     let mut watch = fixture.command("status", &["--watch=0.05", "--json"]);
     let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();

@@ -1,7 +1,7 @@
 //! `turnlock explain`: what it tells is what the file says, and it leaves nothing behind.
 
 use super::{
-    Fixture, TURNLOCK,
+    TURNLOCK, new_fixture,
     terminal::{self, Terminal},
 };
 use std::{fs, process::Command};
@@ -9,14 +9,14 @@ use support::limit;
 
 /// What it prints; its temporary folder is that of the fixture, and empty afterwards.
 fn printed(arguments: &[&str]) -> String {
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let mut command = Command::new(TURNLOCK);
-    command.arg("explain").args(arguments).env("TMPDIR", fixture.folder.path());
+    command.arg("explain").args(arguments).env("TMPDIR", fixture.folder());
     let output = limit::output(&mut command).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{arguments:?}: {errors}{text}");
-    assert_eq!(fs::read_dir(fixture.folder.path()).unwrap().count(), 0, "it left something behind");
+    assert_eq!(fs::read_dir(fixture.folder()).unwrap().count(), 0, "it left something behind");
     // At no time are two inside.
     for table in text.split("  slot  process").skip(1) {
         let inside = table.lines().take(4).filter(|line| line.ends_with("INSIDE")).count();
@@ -120,9 +120,9 @@ fn on_a_terminal_a_key_goes_on_and_back_and_out() {
         println!("left out: tmux is not installed");
         return;
     }
-    let fixture = Fixture::new();
+    let fixture = new_fixture();
     let command = format!("echo before; {TURNLOCK} explain bakery; echo ended $?; stty -a; exec cat");
-    let folder = fixture.folder.path().to_str().unwrap();
+    let folder = fixture.folder().to_str().unwrap();
     let terminal = Terminal::run(&command, (80, 24), &[("TMPDIR", folder)]);
     let first = terminal.until_shown("step 1 of 1");
     assert!(first.contains("A bakery with a queue of numbers") && first.contains("q quit"), "{first}");
@@ -139,7 +139,7 @@ fn on_a_terminal_a_key_goes_on_and_back_and_out() {
     let after = terminal.until_shown("ended 0");
     assert!(after.contains("before") && !terminal.is_taken(), "{after}");
     limit::within(limit::of_processes(), || {
-        (fs::read_dir(fixture.folder.path()).unwrap().count() == 0).then_some(())
+        (fs::read_dir(fixture.folder()).unwrap().count() == 0).then_some(())
     })
     .expect("its folder is removed");
 }

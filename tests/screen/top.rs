@@ -1,7 +1,7 @@
 //! `turnlock top`, in a terminal.
 
 use super::{
-    Fixture, TURNLOCK,
+    Fixture, TURNLOCK, new_fixture,
     terminal::{self, Terminal},
 };
 use std::{fs, process::Command};
@@ -32,10 +32,10 @@ fn is_restored(terminal: &Terminal, code: &str) {
 
 #[test]
 fn keys_lead_through_the_screen_and_out() {
-    let fixture = Fixture::new();
-    let mut holder = fixture.hold("build");
-    let waiter = fixture.run("build");
-    fixture.until_shown("build", |lock| lock["queue"].as_array().unwrap().len() == 1);
+    let fixture = new_fixture();
+    let mut holder = fixture.hold(&["--lock", "build"]);
+    let waiter = fixture.want(&["--lock", "build"]);
+    support::until("it waits", || support::queue_at(&fixture.file, "build").len() == 1);
     let Some(terminal) = top(&fixture) else { return };
     let list = terminal.until_shown("● held for");
     assert!(list.contains("1/64 locks") && list.contains("1 cat, run by turnlock"), "{list}");
@@ -79,8 +79,8 @@ fn pid_of_top(fixture: &Fixture) -> Option<String> {
 
 #[test]
 fn it_ends_when_the_terminal_goes_away() {
-    let fixture = Fixture::new();
-    let _holder = fixture.hold("build");
+    let fixture = new_fixture();
+    let _holder = fixture.hold(&["--lock", "build"]);
     let Some(terminal) = top(&fixture) else { return };
     assert!(pid_of_top(&fixture).is_some());
     drop(terminal);
@@ -89,8 +89,8 @@ fn it_ends_when_the_terminal_goes_away() {
 
 #[test]
 fn signals_and_ctrl_c_give_the_terminal_back() {
-    let fixture = Fixture::new();
-    let _holder = fixture.hold("build");
+    let fixture = new_fixture();
+    let _holder = fixture.hold(&["--lock", "build"]);
     // Nobody else writes to it: who waits would.
     let before = fs::read(&fixture.file).unwrap();
     let Some(terminal) = top(&fixture) else { return };
@@ -114,12 +114,12 @@ fn signals_and_ctrl_c_give_the_terminal_back() {
 
 #[test]
 fn a_file_that_goes_is_replaced_or_truncated_is_said() {
-    let fixture = Fixture::new();
-    let holder = fixture.hold("build");
+    let fixture = new_fixture();
+    let holder = fixture.hold(&["--lock", "build"]);
     let Some(terminal) = top(&fixture) else { return };
     fs::remove_file(&fixture.file).unwrap();
     terminal.until_shown("LOST, shown as it last was");
-    let another = fixture.hold("another");
+    let another = fixture.hold(&["--lock", "another"]);
     terminal
         .until("the file that is there now", |text| text.contains("REPLACED") && text.contains("another"));
     let open = fs::OpenOptions::new().write(true).open(&fixture.file).unwrap();
@@ -132,19 +132,19 @@ fn a_file_that_goes_is_replaced_or_truncated_is_said() {
 
 #[test]
 fn a_holder_that_was_killed_is_shown_as_dead() {
-    let fixture = Fixture::new();
-    let holder = fixture.hold("build");
+    let fixture = new_fixture();
+    let mut holder = fixture.hold(&["--lock", "build"]);
     let Some(terminal) = top(&fixture) else { return };
-    holder.kill_9();
+    holder.kill();
     terminal.until_shown("DEAD: cat");
-    let waiter = fixture.run("build");
-    terminal.until("the next holder", |text| text.contains(&format!("cat ({})", waiter.0.id())));
+    let waiter = fixture.want(&["--lock", "build"]);
+    terminal.until("the next holder", |text| text.contains(&format!("cat ({})", waiter.pid())));
 }
 
 #[test]
 fn without_a_terminal_it_says_what_to_use() {
-    let fixture = Fixture::new();
-    let _holder = fixture.hold("build");
+    let fixture = new_fixture();
+    let _holder = fixture.hold(&["--lock", "build"]);
     let output = limit::output(Command::new(TURNLOCK).arg("top").arg(&fixture.file)).unwrap();
     assert_eq!(output.status.code(), Some(64));
     assert!(String::from_utf8_lossy(&output.stderr).contains("turnlock watch"));

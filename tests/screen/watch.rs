@@ -1,6 +1,6 @@
 //! `turnlock watch`: lines for programs and for people.
 
-use super::{Fixture, TURNLOCK};
+use super::{Fixture, TURNLOCK, new_fixture};
 use std::{
     fs,
     io::BufReader,
@@ -51,42 +51,42 @@ impl Drop for Watch {
 
 #[test]
 fn each_change_is_a_line_of_json() {
-    let fixture = Fixture::new();
-    let mut first = fixture.hold("build");
+    let fixture = new_fixture();
+    let mut first = fixture.hold(&["--lock", "build"]);
     let mut watch = Watch::new(&fixture, &["--json"]);
     assert!(watch.until("watching")["message"].as_str().unwrap().ends_with("test.lock"));
     let holds = watch.until("holds");
-    assert_eq!((&holds["lock"], &holds["participant"]["pid"]), (&"build".into(), &first.0.id().into()));
+    assert_eq!((&holds["lock"], &holds["participant"]["pid"]), (&"build".into(), &first.pid().into()));
     let token = holds["fencing_token"].as_str().unwrap().parse::<u64>().unwrap();
 
-    let second = fixture.run("build");
-    assert_eq!(watch.until("asked")["participant"]["pid"], second.0.id());
+    let mut second = fixture.want(&["--lock", "build"]);
+    assert_eq!(watch.until("asked")["participant"]["pid"], second.pid());
     first.end();
     let acquired = watch.until("acquired");
-    assert_eq!(acquired["participant"]["pid"], second.0.id());
+    assert_eq!(acquired["participant"]["pid"], second.pid());
     assert_eq!(acquired["fencing_token"], (token + 1).to_string());
     assert!(acquired["waited_seconds"].as_f64().unwrap() >= 0.0);
 
-    let _third = fixture.run("build");
+    let _third = fixture.want(&["--lock", "build"]);
     watch.until("asked");
-    second.kill_9();
+    second.kill();
     let died = watch.until("died");
-    assert_eq!((&died["lock"], &died["participant"]["pid"]), (&"build".into(), &second.0.id().into()));
+    assert_eq!((&died["lock"], &died["participant"]["pid"]), (&"build".into(), &second.pid().into()));
     assert_eq!(died["fencing_token"], (token + 1).to_string());
 }
 
 #[test]
 fn a_file_that_goes_and_comes_is_said_and_watched_on() {
-    let fixture = Fixture::new();
-    let _first = fixture.hold("build");
+    let fixture = new_fixture();
+    let _first = fixture.hold(&["--lock", "build"]);
     let mut watch = Watch::new(&fixture, &["--json"]);
     watch.until("holds");
     fs::remove_file(&fixture.file).unwrap();
     assert_eq!(watch.until("file_lost")["why"], "gone");
-    let _second = fixture.hold("build");
+    let _second = fixture.hold(&["--lock", "build"]);
     watch.until("file_found");
-    let third = Fixture::new();
-    drop(third.hold("deploy"));
+    let third = new_fixture();
+    drop(third.hold(&["--lock", "deploy"]));
     fs::rename(&third.file, &fixture.file).unwrap();
     watch.until("file_replaced");
     fs::OpenOptions::new().write(true).open(&fixture.file).unwrap().set_len(4096).unwrap();
@@ -95,9 +95,9 @@ fn a_file_that_goes_and_comes_is_said_and_watched_on() {
 
 #[test]
 fn people_read_sentences_and_of_one_lock_if_they_say_so() {
-    let fixture = Fixture::new();
-    let mut holder = fixture.hold("build");
-    let _other = fixture.hold("deploy");
+    let fixture = new_fixture();
+    let mut holder = fixture.hold(&["--lock", "build"]);
+    let _other = fixture.hold(&["--lock", "deploy"]);
     let mut watch = Watch::new(&fixture, &["--lock", "build"]);
     assert!(watch.line().contains("watching"));
     let line = watch.line();
@@ -109,13 +109,13 @@ fn people_read_sentences_and_of_one_lock_if_they_say_so() {
 
 #[test]
 fn a_reader_that_has_enough_ends_it_and_a_file_that_is_not_there_is_an_error() {
-    let fixture = Fixture::new();
-    let _holder = fixture.hold("build");
+    let fixture = new_fixture();
+    let _holder = fixture.hold(&["--lock", "build"]);
     let script = format!("{TURNLOCK} watch --interval 0.02 {} | head -n 1", fixture.file.display());
     let mut pipe = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
     // It notices when it has something more to say.
     let ended = limit::within(limit::of_processes(), || {
-        drop(fixture.hold("another"));
+        drop(fixture.hold(&["--lock", "another"]));
         pipe.try_wait().unwrap()
     });
     assert!(ended.expect("watch | head ends").success());

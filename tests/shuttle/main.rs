@@ -12,8 +12,8 @@
 //! acts for the dead. An execution that goes on for a million steps is a failure too: nobody waits for ever.
 //!
 //! Each search prints its seed and what came up in it, deaths and all. Half of its schedules are random, half by PCT
-//! (probabilistic concurrency testing: few preemptions, at any place). 223,000 schedules in all, with 615,000 deaths,
-//! 86,000 of them inside; fifty seconds of one core. With `TURNLOCK_SHUTTLE_LONG` set, ten times as many schedules.
+//! (probabilistic concurrency testing: few preemptions, at any place). 112,000 schedules in all, with 300,000 deaths,
+//! 43,000 of them inside; twenty seconds of one core. With `TURNLOCK_SHUTTLE_LONG` set, twenty times as many schedules.
 //!
 //! Shuttle runs everything sequentially consistent: a missing fence or a missing release order it cannot show, which is
 //! what the searches under loom are for. Mutants of other kinds are caught, with the feature `mutants` and in a copy of the
@@ -44,47 +44,47 @@ support::watched_for_seconds!(600);
 
 #[test]
 fn three_participants_enter_one_at_a_time_in_the_order_of_their_arrival() {
-    all_hold("three participants", Plan::new(3, 5), 3000);
+    all_hold("three participants", Plan::new(3, 5), 1500);
 }
 
 #[test]
 fn five_participants_enter_one_at_a_time_in_the_order_of_their_arrival() {
-    all_hold("five participants", Plan::new(5, 3), 1500);
+    all_hold("five participants", Plan::new(5, 3), 750);
 }
 
 #[test]
 fn a_waiter_that_gives_up_leaves_nothing_behind() {
-    let tally = all_hold("withdrawals", Plan { withdraw: true, ..Plan::new(4, 4) }, 4000);
+    let tally = all_hold("withdrawals", Plan { withdraw: true, ..Plan::new(4, 4) }, 2000);
     assert!(came_up(&[&tally.withdrawals]));
 }
 
 #[test]
 fn deaths_anywhere_block_nobody_and_are_told_if_they_were_inside() {
-    let tally = all_hold("deaths among three", Plan::mortal(3, 4), 20_000);
+    let tally = all_hold("deaths among three", Plan::mortal(3, 4), 10_000);
     assert!(all_deaths_came_up(&tally));
 }
 
 #[test]
 fn deaths_among_five_block_nobody_and_are_told_if_they_were_inside() {
-    let tally = all_hold("deaths among five", Plan::mortal(5, 4), 8000);
+    let tally = all_hold("deaths among five", Plan::mortal(5, 4), 4000);
     assert!(all_deaths_came_up(&tally));
 }
 
 #[test]
 fn a_lock_that_was_left_without_repair_stays_closed_through_deaths_until_a_reset() {
-    let tally = all_hold("no repair", Plan { careless: true, ..Plan::mortal(4, 4) }, 8000);
+    let tally = all_hold("no repair", Plan { careless: true, ..Plan::mortal(4, 4) }, 4000);
     assert!(came_up(&[&tally.notices, &tally.refused_when_closed, &tally.resets]));
 }
 
 #[test]
 fn a_biased_lock_has_one_holder_at_a_time() {
-    let tally = all_hold("bias among three", Plan { bias: true, ..Plan::new(3, 5) }, 8000);
+    let tally = all_hold("bias among three", Plan { bias: true, ..Plan::new(3, 5) }, 4000);
     assert!(came_up(&[&tally.biased, &tally.revocations]));
 }
 
 #[test]
 fn deaths_and_withdrawals_at_a_biased_lock_block_nobody() {
-    let tally = all_hold("bias and deaths among three", Plan { bias: true, ..Plan::mortal(3, 5) }, 15_000);
+    let tally = all_hold("bias and deaths among three", Plan { bias: true, ..Plan::mortal(3, 5) }, 7500);
     assert!(all_deaths_came_up(&tally));
     assert!(came_up(&[&tally.biased, &tally.revocations, &tally.deaths_biased, &tally.withdrawals]));
 }
@@ -92,35 +92,35 @@ fn deaths_and_withdrawals_at_a_biased_lock_block_nobody() {
 #[test]
 fn waiters_that_let_others_pass_come_back() {
     let plan = Plan { patient: true, bias: true, careless: true, ..Plan::mortal(4, 4) };
-    let tally = all_hold("bias, patience and deaths among four", plan, 10_000);
+    let tally = all_hold("bias, patience and deaths among four", plan, 5000);
     assert!(all_deaths_came_up(&tally));
     assert!(came_up(&[&tally.back_offs, &tally.biased, &tally.deaths_biased, &tally.resets]));
 }
 
 #[test]
 fn waiters_that_are_passed_over_queue_again() {
-    let tally = all_hold("evictions among three", Plan { evict: true, ..Plan::new(3, 5) }, 4000);
+    let tally = all_hold("evictions among three", Plan { evict: true, ..Plan::new(3, 5) }, 2000);
     assert!(came_up(&[&tally.evictions]));
     let tally =
-        all_hold("evictions among five", Plan { evict: true, withdraw: true, ..Plan::new(5, 3) }, 2000);
+        all_hold("evictions among five", Plan { evict: true, withdraw: true, ..Plan::new(5, 3) }, 1000);
     assert!(came_up(&[&tally.evictions, &tally.withdrawals]));
 }
 
 #[test]
 fn evictions_and_deaths_at_a_biased_lock_block_nobody() {
     let plan = Plan { evict: true, bias: true, patient: true, ..Plan::mortal(4, 5) };
-    let tally = all_hold("evictions, bias, patience and deaths among four", plan, 8000);
+    let tally = all_hold("evictions, bias, patience and deaths among four", plan, 4000);
     assert!(all_deaths_came_up(&tally));
     assert!(came_up(&[&tally.evictions, &tally.biased, &tally.revocations, &tally.back_offs]));
     let plan = Plan { evict: true, bias: true, ..Plan::mortal(3, 5) };
-    let tally = all_hold("evictions, bias and deaths among three", plan, 8000);
+    let tally = all_hold("evictions, bias and deaths among three", plan, 4000);
     assert!(all_deaths_came_up(&tally) && came_up(&[&tally.evictions, &tally.deaths_biased]));
 }
 
 #[test]
 fn on_a_ring_deaths_and_withdrawals_block_nobody() {
     let plan = Plan { ring: true, careless: true, ..Plan::mortal(4, 4) };
-    let tally = all_hold("rings and deaths among four", plan, 6000);
+    let tally = all_hold("rings and deaths among four", plan, 3000);
     assert!(all_deaths_came_up(&tally));
     assert!(came_up(&[&tally.withdrawals, &tally.refused_when_closed, &tally.resets]));
 }
@@ -128,6 +128,6 @@ fn on_a_ring_deaths_and_withdrawals_block_nobody() {
 #[test]
 fn evictions_and_deaths_on_a_ring_block_nobody() {
     let plan = Plan { ring: true, evict: true, ..Plan::mortal(4, 4) };
-    let tally = all_hold("rings, evictions and deaths among four", plan, 6000);
+    let tally = all_hold("rings, evictions and deaths among four", plan, 3000);
     assert!(all_deaths_came_up(&tally) && came_up(&[&tally.evictions, &tally.withdrawals]));
 }

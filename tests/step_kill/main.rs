@@ -227,4 +227,22 @@ mod with_mutants {
     fn a_dead_ones_range_that_is_not_written_down_is_caught() {
         is_caught(Mutant::DeadPartNotRecorded, &scenarios::RANGE_OF_A_DEAD_ONE, "told");
     }
+
+    #[test]
+    fn a_slot_that_is_left_to_who_does_not_lock_its_byte_is_caught() {
+        let any = ["robbed", "is lost"];
+        let scenario = &scenarios::LEFT_TO_AN_OPEN_FILE;
+        is_caught_by(kill_everywhere, Mutant::LeftWithoutByteLock, scenario, &any);
+    }
+
+    #[test]
+    fn a_moment_in_which_nobody_has_a_slot_that_is_left_is_caught() {
+        is_caught(Mutant::LeftWithGap, &scenarios::LEFT_TO_AN_OPEN_FILE, "robbed");
+    }
+
+    #[test]
+    fn one_who_leaves_its_slot_and_detaches_is_caught() {
+        let any = ["robbed", "is lost"];
+        is_caught_by(kill_everywhere, Mutant::LeaverDetaches, &scenarios::LEFT_TO_AN_OPEN_FILE, &any);
+    }
 }

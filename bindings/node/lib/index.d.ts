@@ -7,8 +7,10 @@
  * lock again.
  */
 
+import { LockOfOne, LockOfSeveral, Mode, SyncWaitOptions, TellingLock, WaitOptions } from './common';
 import { RecursiveMutex } from './recursive';
 
+export type { DeadOwner, Mode, ParticipantInfo, SyncWaitOptions, WaitOptions } from './common';
 export { Owner, RecursiveHeld, RecursiveMutex } from './recursive';
 
 /** How to open, or create, a lock file. What is left out has the library's default. */
@@ -65,17 +67,6 @@ export interface SemaphoreOptions {
   label?: string;
 }
 
-/** What ends a wait before the lock comes. */
-export interface WaitOptions {
-  /** In milliseconds. A negative number is 0: no wait. Infinity, as if nothing were said: no limit. */
-  timeout?: number;
-  /** Promise forms only. The promise is rejected with `signal.reason` when nothing is left in the queue. */
-  signal?: AbortSignal;
-}
-
-/** Of a wait that blocks this thread. */
-export type SyncWaitOptions = Pick<WaitOptions, 'timeout'>;
-
 /** A lock file that is open. Locks that were opened from it stay open without it. */
 export class LockFile {
   /** Opens the file, or creates it. */
@@ -106,7 +97,7 @@ export class LockFile {
 }
 
 /** A lock of a kind that one holds at a time. */
-interface ExclusiveLock {
+interface ExclusiveLock extends LockOfOne {
   /** Waits off the main thread. */
   lock(options?: WaitOptions): Promise<Held>;
   /** Waits and blocks this thread. ERR_TURNLOCK_DEADLOCK while this object has the lock or waits for it. */
@@ -120,54 +111,23 @@ interface ExclusiveLock {
   withLock<Result>(section: (held: Held) => Result | PromiseLike<Result>, options?: WaitOptions): Promise<Result>;
   /** The acquisition that this object holds now, if it does. */
   readonly held: Held | null;
-  /** Opens a lock that is not recoverable again, after the data were repaired or given up. */
-  reset(options?: WaitOptions): Promise<void>;
-  /** Who died holding the lock, last. */
-  previousOwner(): DeadOwner | null;
-  /** Who has the lock now, dead or alive. */
-  holder(): ParticipantInfo | null;
-  /** Who waits now, first the one that is next; of a ring also who stands in it. */
-  waiters(): ParticipantInfo[];
-  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has the lock. */
-  close(): void;
-  [Symbol.dispose](): void;
 }
 
 /** A mutex: one at a time, first come first served after a moment of patience. A `RecursiveMutex` may be taken again. */
-export class Mutex implements ExclusiveLock {
+export class Mutex {
   private constructor();
   /** How long waiters let others pass here, in milliseconds, as its creator said; 0 is strictly first come first served. */
   readonly patience: number;
-  lock(options?: WaitOptions): Promise<Held>;
-  lockSync(options?: SyncWaitOptions): Held;
-  tryLock(): Held | null;
-  withLock<Result>(section: (held: Held) => Result | PromiseLike<Result>, options?: WaitOptions): Promise<Result>;
-  readonly held: Held | null;
-  reset(options?: WaitOptions): Promise<void>;
-  previousOwner(): DeadOwner | null;
-  holder(): ParticipantInfo | null;
-  waiters(): ParticipantInfo[];
-  close(): void;
-  [Symbol.dispose](): void;
 }
+export interface Mutex extends ExclusiveLock {}
 
 /** A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it. */
-export class TurnRing implements ExclusiveLock {
+export class TurnRing {
   private constructor();
   /** The participant, if it stands in the ring, leaves it until its next turn is asked for. */
   leave(): void;
-  lock(options?: WaitOptions): Promise<Held>;
-  lockSync(options?: SyncWaitOptions): Held;
-  tryLock(): Held | null;
-  withLock<Result>(section: (held: Held) => Result | PromiseLike<Result>, options?: WaitOptions): Promise<Result>;
-  readonly held: Held | null;
-  reset(options?: WaitOptions): Promise<void>;
-  previousOwner(): DeadOwner | null;
-  holder(): ParticipantInfo | null;
-  waiters(): ParticipantInfo[];
-  close(): void;
-  [Symbol.dispose](): void;
 }
+export interface TurnRing extends ExclusiveLock {}
 
 /** A lock that is held. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
 export class Held {
@@ -190,9 +150,6 @@ export class Held {
   [Symbol.dispose](): void;
 }
 
-/** How a reader/writer lock is held: alone; beside others that read; beside these, with the right to become exclusive. */
-export type Mode = 'exclusive' | 'shared' | 'upgradable';
-
 /**
  * A reader/writer lock: several that read, or one that writes. Everybody waits for the earlier ones that stand in its way.
  * Each holding has a participant of its own; those who wait by the same object stand in line as one.
@@ -211,16 +168,8 @@ export class RwLock {
     section: (held: RwHeld) => Result | PromiseLike<Result>,
     options?: WaitOptions,
   ): Promise<Result>;
-  /** Opens a lock that is not recoverable again, after the data were repaired or given up. */
-  reset(options?: WaitOptions): Promise<void>;
-  /** Who died writing, last. */
-  previousOwner(): DeadOwner | null;
-  holders(): ParticipantInfo[];
-  waiters(): ParticipantInfo[];
-  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has the lock. */
-  close(): void;
-  [Symbol.dispose](): void;
 }
+export interface RwLock extends TellingLock, LockOfSeveral {}
 
 /** A reader/writer lock that is held. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
 export class RwHeld {
@@ -269,12 +218,8 @@ export class Semaphore {
   readonly permits: number;
   /** Makes it have so many, for everybody and at once. Those that are taken stay taken. */
   resize(permits: number): void;
-  holders(): ParticipantInfo[];
-  waiters(): ParticipantInfo[];
-  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has permits. */
-  close(): void;
-  [Symbol.dispose](): void;
 }
+export interface Semaphore extends LockOfSeveral {}
 
 /** Permits that are held. ERR_TURNLOCK_NOT_OWNER once all are given back. */
 export class Permits {
@@ -315,14 +260,8 @@ export class RangeLock {
   ): Promise<Result>;
   /** Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or given up. */
   reset(options?: WaitOptions): Promise<void>;
-  /** Who died holding a part exclusively, last. */
-  previousOwner(): DeadOwner | null;
-  holders(): ParticipantInfo[];
-  waiters(): ParticipantInfo[];
-  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has a part. */
-  close(): void;
-  [Symbol.dispose](): void;
 }
+export interface RangeLock extends TellingLock, LockOfSeveral {}
 
 /** A lock for each key, which is any bytes; a string is its UTF-8. Keys need not be created. Each wait takes a slot. */
 export class KeyedLock {
@@ -342,14 +281,8 @@ export class KeyedLock {
   ): Promise<Result>;
   /** Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or given up. */
   reset(options?: WaitOptions): Promise<void>;
-  /** Who died holding a part exclusively, last. */
-  previousOwner(): DeadOwner | null;
-  holders(): ParticipantInfo[];
-  waiters(): ParticipantInfo[];
-  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has a part. */
-  close(): void;
-  [Symbol.dispose](): void;
 }
+export interface KeyedLock extends TellingLock, LockOfSeveral {}
 
 /** A part of a lock that is held. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
 export class PartHeld {
@@ -366,32 +299,6 @@ export class PartHeld {
   markConsistent(): void;
   isContended(): boolean;
   [Symbol.dispose](): void;
-}
-
-export interface DeadOwner {
-  label: string;
-  pid: number;
-  thread: number;
-  fencingToken: bigint;
-}
-
-/** A participant at a lock, at one moment. */
-export interface ParticipantInfo {
-  label: string;
-  program: string;
-  /** Of a holder; else 0n. */
-  fencingToken: bigint;
-  /** For how long it has held or waited, in milliseconds; 0 where nobody knows. */
-  durationMs: number;
-  slot: number;
-  pid: number;
-  thread: number;
-  life: 'unknown' | 'alive' | 'stopped' | 'dead';
-  state: 'holding' | 'queued' | 'standing by' | 'standing' | 'unknown';
-  /** What it has of the lock, or wants. */
-  mode: Mode | 'upgrading' | 'unknown';
-  /** Of a semaphore: how many it has, or wants. */
-  permits: number;
 }
 
 /** A failure of turnlock; its message says which path, what was expected, what to do. */

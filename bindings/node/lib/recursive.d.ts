@@ -1,4 +1,4 @@
-import { DeadOwner, ParticipantInfo, SyncWaitOptions, WaitOptions } from './index';
+import { LockOfOne, SyncWaitOptions, WaitOptions } from './common';
 
 /**
  * One that takes recursive mutexes: a chain of calls, which hands it on. It is what a thread is to a recursive mutex elsewhere.
@@ -37,18 +37,8 @@ export class RecursiveMutex {
   depth(owner: Owner): number;
   /** How long waiters let others pass here, in milliseconds, as its creator said; 0 is strictly first come first served. */
   readonly patience: number;
-  /** Opens a lock that is not recoverable again, after the data were repaired or given up. */
-  reset(options?: WaitOptions): Promise<void>;
-  /** Who died holding the lock, last. */
-  previousOwner(): DeadOwner | null;
-  /** Who has the lock now, dead or alive. */
-  holder(): ParticipantInfo | null;
-  /** Who waits now, first the one that is next. */
-  waiters(): ParticipantInfo[];
-  /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it has the lock. */
-  close(): void;
-  [Symbol.dispose](): void;
 }
+export interface RecursiveMutex extends LockOfOne {}
 
 /** One time that a recursive mutex is taken. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
 export class RecursiveHeld {

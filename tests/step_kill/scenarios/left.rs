@@ -37,15 +37,21 @@ pub fn leaves(trial: &Trial) {
         end(arena)
     });
     victim.go(|_| {});
+    // It stands still, and somebody has the lock: the victim, or the open file.
+    is_not_robbed(&stage);
     victim.kill();
     let left = stage.file.count_left(given.as_raw_fd(), LOCK).unwrap();
     assert!(left == 1 || arena.ended.load(SeqCst) == 0, "it was left, and is lost");
     if left == 1 {
-        let robbed = stage.lock.try_lock().err();
-        assert!(matches!(robbed, Some(Error::WouldBlock)), "robbed of what was left to it: {robbed:?}");
+        is_not_robbed(&stage);
     }
     drop(given);
     the_living_go_on(trial, stage);
+}
+
+fn is_not_robbed(stage: &Stage) {
+    let robbed = stage.lock.try_lock().err();
+    assert!(matches!(robbed, Some(Error::WouldBlock)), "robbed of what is, or was, left: {robbed:?}");
 }
 
 /// Half-way, the next one who unlocks finishes; nobody died to whom it mattered.

@@ -75,7 +75,7 @@ pub const ALL: &[Scenario] = &[
     alone("detach: a participant that holds", close::closes_a_participant_that_holds),
     alone("detach: the last handle", close::closes_the_file),
     alone("detach: the end of a thread", close::ends_a_thread),
-    alone("leave: to an open file of others", left::leaves),
+    LEFT_TO_AN_OPEN_FILE,
     alone("leave: unlock what was left", left::unlocks),
     RING_FREE,
     stopping("ring: a turn again", |trial| ring::takes_a_turn_again(trial, RAYNALS)),
@@ -140,6 +140,8 @@ pub const IN_LONG_RUNS: &[Scenario] = &[
     stopping("semaphore: behind a living holder", permits::waits_for_permits),
     stopping("ranges: behind a living holder", parts::waits_for_a_range),
 ];
+
+pub const LEFT_TO_AN_OPEN_FILE: Scenario = alone("leave: to an open file of others", left::leaves);
 
 pub const READ_BIASED: Scenario = stopping("rwlock: read, biased", rwlock::reads_biased);
 

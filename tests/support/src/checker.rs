@@ -51,12 +51,12 @@ pub fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'stati
     let mut config = shuttle::Config::new();
     // What it would warn of, no weak memory, is said above.
     config.silence_warnings = true;
-    let schedules = if *IS_LONG { 60_000 } else { 1000 };
+    let schedules = if *IS_LONG { 60_000 } else { 500 };
     match preemptions {
         None => shuttle::Runner::new(RandomScheduler::new(schedules), config).run(scene),
         Some(preemptions) => {
             // As many as a mutant takes, at least.
-            let schedules = schedules * if FOR_MUTANT.load(SeqCst) { 60 } else { 1 };
+            let schedules = if FOR_MUTANT.load(SeqCst) { 60_000 } else { schedules };
             shuttle::Runner::new(PctScheduler::new(preemptions, schedules), config).run(scene)
         }
     }

@@ -9,6 +9,8 @@ pub mod built;
 #[cfg(any(loom, shuttle))]
 pub mod checker;
 #[cfg(not(any(loom, shuttle)))]
+pub mod command;
+#[cfg(not(any(loom, shuttle)))]
 pub mod descriptor;
 #[cfg(not(any(loom, shuttle)))]
 pub mod either;
