@@ -61,6 +61,9 @@ pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
 
 /// Records who has the slot.
 fn note(view: View, slot: usize) {
+    if view.recording().is_none() {
+        return;
+    }
     let record = &view.slots()[slot];
     let who = (record.pid.load(Relaxed), record.tid.load(Relaxed));
     recording::record_attached(view, slot, who, &record.label.get());

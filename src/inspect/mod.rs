@@ -82,7 +82,8 @@ pub fn snapshot_descriptor(descriptor: impl AsFd) -> Result<FileStatus> {
 /// use turnlock::inspect::{Event, recording};
 ///
 /// let file = turnlock::LockFile::options().recorded_events(1000).open(&path)?;
-/// let guard = file.mutex("accounts")?.lock()?;
+/// let accounts = file.mutex("accounts")?;
+/// let guard = accounts.lock()?;
 /// let seen = recording(&path)?.expect("it was created with one");
 /// let last = seen.events.last().expect("somebody has locked");
 /// assert_eq!((last.event, last.fencing_token), (Event::Acquired, Some(guard.fencing_token())));
