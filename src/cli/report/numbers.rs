@@ -66,6 +66,8 @@ pub struct Death {
     pub participant: usize,
     pub lock: usize,
     pub fencing_token: Option<u64>,
+    /// A reader, or a holder of permits: it leaves nothing that is to be repaired.
+    pub shared: bool,
     /// Who marked the lock consistent after it, and when.
     pub recovered: Option<(usize, u64)>,
 }
@@ -91,14 +93,15 @@ pub fn of(recorded: &Recorded) -> Numbers {
             *events.entry(lock).or_default().entry(event.event).or_default() += 1;
         }
     }
+    let kinds: HashMap<&str, &'static str> =
+        recorded.status.locks.iter().map(|lock| (lock.name.as_str(), lock.kind)).collect();
     let mut locks: Vec<LockNumbers> = events
         .into_iter()
         .map(|(lock, events)| {
             let name = recorded.recording.locks[lock].name.as_deref();
-            let status = recorded.status.locks.iter().find(|status| Some(status.name.as_str()) == name);
             LockNumbers {
                 lock,
-                kind: status.map(|status| status.kind),
+                kind: name.and_then(|name| kinds.get(name).copied()),
                 durations: durations.remove(&lock).unwrap_or_default(),
                 events,
                 served: Vec::new(),
@@ -211,13 +214,16 @@ fn deaths(recorded: &Recorded) -> Vec<Death> {
         let Some(lock) = event.lock else { continue };
         match event.event {
             Event::Died => {
-                open.entry(lock).or_default().push(deaths.len());
+                if !event.shared {
+                    open.entry(lock).or_default().push(deaths.len());
+                }
                 let (at, participant) = (event.at, event.participant);
                 deaths.push(Death {
                     at,
                     participant,
                     lock,
                     fencing_token: event.fencing_token,
+                    shared: event.shared,
                     recovered: None,
                 });
             }
