@@ -86,8 +86,11 @@ pub fn record_detached(view: View, slot: usize) {
 
 /// After a boot: what was recorded before it has times of another clock. For a caller that has every slot's byte lock.
 pub fn begin_anew(view: View) {
-    if let Some(recording) = view.recording() {
-        recording.words.since_boot.store(recording.words.next.load(Relaxed), Relaxed);
+    if let Some(RecordingView { words, events }) = view.recording() {
+        // Once round: the disk may have kept events with later numbers than it kept of `next`.
+        let next = words.next.load(Relaxed).wrapping_add(events.len() as u64);
+        words.next.store(next, Relaxed);
+        words.since_boot.store(next, Relaxed);
     }
 }
 

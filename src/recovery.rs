@@ -8,7 +8,6 @@ use crate::algorithm::ownership::TOKEN_LIMIT;
 use crate::error::Result;
 use crate::layout::{Algorithm, Fences, LockView, MailView, SlotState, View};
 use crate::os::{liveness_lock::Probe, process};
-use crate::recording;
 use crate::registers::{FileLock, call_participant};
 use crate::slots;
 use crate::sync::{
@@ -24,9 +23,14 @@ pub fn recover(view: View, slot: usize) {
     for region in view.regions_in_use() {
         liveness::clear(&FileLock::of_any_kind(view, region), slot);
         // After it: who sees that the life is over has the owner-dead notice.
-        if let Some(mail) = mail_of(view, region).filter(|mail| slot < mail.stations.len()) {
-            end_life(&mail, slot, |peer| call_participant(view, region, peer));
-        }
+        end_membership(view, region, slot);
+    }
+}
+
+/// Ends the part of `slot` in the lock in `region`, if that is one by messages. With the slot's byte lock in hand.
+pub fn end_membership(view: View, region: usize, slot: usize) {
+    if let Some(mail) = mail_of(view, region).filter(|mail| slot < mail.stations.len()) {
+        end_life(&mail, slot, |peer| call_participant(view, region, peer));
     }
 }
 
@@ -114,7 +118,6 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
     removed.store(token_after_boot(removed.load(Relaxed), token_floor(realtime_ns)), Relaxed);
     clear_biases(view);
     clear_rings(view);
-    recording::begin_anew(view);
     view.header().slots_in_use.store(0, Relaxed);
     view.header().fences.store(fences as u32, Relaxed);
     write_boot_id(view, boot_id);

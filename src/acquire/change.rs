@@ -16,6 +16,7 @@ use crate::algorithm::{
     ownership::Health,
 };
 use crate::error::{Error, Result};
+use crate::event::{Event, Happening};
 
 impl<'a, S, C> Attempt<S>
 where
@@ -31,7 +32,7 @@ where
     pub fn upgrade(&self, limit: Limit) -> Result<Acquisition> {
         let holding = self.begin_unlock(None)?;
         let upgraded = if self.claim.mode == Mode::Upgradable {
-            self.upgrade_in_place(limit)
+            self.upgrade_and_note(limit)
         } else {
             Err(Error::NotUpgradable)
         };
@@ -39,6 +40,20 @@ where
         let token = *upgraded.as_ref().unwrap_or(&holding.token);
         self.site.local().record(Some(Holding { token, ..holding }));
         upgraded.map(|token| Acquisition { token, owner_dead: self.health() == Health::Inconsistent })
+    }
+
+    fn upgrade_and_note(&self, limit: Limit) -> Result<u64> {
+        self.note_as(Event::Asked, false, 0);
+        let upgraded = self.upgrade_in_place(limit);
+        match &upgraded {
+            Ok(token) => self.note_as(Event::Acquired, false, *token),
+            Err(error) => self.note_failure(error),
+        }
+        upgraded
+    }
+
+    fn note_as(&self, event: Event, shared: bool, token: u64) {
+        self.site.note(Happening { event, slot: self.site.me(), shared, token });
     }
 
     fn upgrade_in_place(&self, limit: Limit) -> Result<u64> {
@@ -102,6 +117,7 @@ where
                 lock.shared_bias().end();
             }
             lock.queue().1.set_how(me, mode, self.claim.weight);
+            self.note_as(Event::Acquired, true, holding.token);
             lock.unpark(me);
             lock.unpark_standby(me, true);
         }

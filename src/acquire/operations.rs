@@ -105,8 +105,9 @@ impl<S: Site> Attempt<S> {
         Ok(Acquisition { token, owner_dead: false })
     }
 
+    /// Notes for observers that an acquisition came to nothing.
     #[cold]
-    fn note_failure(&self, error: &Error) {
+    pub fn note_failure(&self, error: &Error) {
         let event = match error {
             Error::WouldBlock => Event::WouldBlock,
             Error::TimedOut => Event::TimedOut,

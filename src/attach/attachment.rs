@@ -251,12 +251,16 @@ impl Attachment {
         }
         // Nobody else acquires or unlocks as it meanwhile. (Region 0 is the directory's, which no participant unlocks.)
         let _call = self.begin_taking(0)?;
+        // Nobody answers for it from then on: who waits for an answer must not wait for that of one who wants nothing.
+        self.post.end_where(|region| self.local(region).holding().is_none());
         let liveness_lock =
             self.liveness_lock.with(&ForkGuard::enter(), Option::take).ok_or(Error::Closed)?;
         if let Err((liveness_lock, error)) = liveness_lock.leave_to(self.file.reopen(), number) {
             self.liveness_lock.with(&ForkGuard::enter(), |place| *place = Some(liveness_lock));
             return Err(error);
         }
+        // Before anybody else can have the slot: two would take messages out of its mailboxes.
+        self.post.stop();
         // A guard that is dropped later finds nothing to unlock, by the fast path neither.
         (0..self.local.len() / 2).for_each(|region| self.local(region).record(None));
         self.detached.store(true, Release);

@@ -19,6 +19,7 @@ use crate::os::{
     reopen::{OpenedBy, Reopen},
     thread_words::WordInUse,
 };
+use crate::recording;
 use crate::recovery;
 use crate::slots;
 use crate::sync::{
@@ -191,6 +192,8 @@ impl OpenFile {
             || recovery::is_of_this_boot(self.view()),
             || {
                 allocation.raise_bounds(used);
+                // First: the deaths that are found now are of this boot.
+                recording::begin_anew(self.view());
                 recovery::renew_after_boot(
                     self.view(),
                     possible_fences(),

@@ -126,6 +126,20 @@ impl Post {
         memberships.iter().find(|known| known.region == region).cloned()
     }
 
+    /// Ends the memberships in those locks that `ends` says, by their regions.
+    pub fn end_where(&self, ends: impl Fn(usize) -> bool) {
+        let post = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((shared, _)) = &*post {
+            shared.memberships().retain(|membership| {
+                let goes = ends(membership.region);
+                if goes {
+                    membership.end();
+                }
+                !goes
+            });
+        }
+    }
+
     /// Ends the service thread. What the seats leave in the file is for [`crate::recovery`].
     pub fn stop(&self) {
         let post = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();

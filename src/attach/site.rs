@@ -205,6 +205,7 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         let words = self.lock.lock.words;
         match happening.event {
             Event::TimedOut => count(&words.timed_out),
+            Event::WouldBlock => count(&words.contended),
             Event::PassedOver => count(&words.passed_over),
             _ => {}
         }
@@ -225,7 +226,8 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         let since = (&cell.since, &cell.waiting_since);
         let waiter =
             wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since, lock.standby());
-        FileWaiter { attachment, lock, waiter, blind: false }
+        let is_counted = may_be_ended && limit != Limit::Never;
+        FileWaiter { attachment, lock, waiter, blind: false, is_counted }
     }
 
     fn reap(&self, slot: usize) -> Result<bool> {
@@ -263,6 +265,8 @@ pub struct FileWaiter<'a, F: FileClaims> {
     waiter: wait::Waiter<'a>,
     /// Whether the slot's record says that it cannot check others.
     blind: bool,
+    /// Whether it is the wait of an acquisition that is no try: those are counted when they fail.
+    is_counted: bool,
 }
 
 impl<F: FileClaims> FileWaiter<'_, F> {
@@ -365,7 +369,7 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
 impl<F: FileClaims> Drop for FileWaiter<'_, F> {
     fn drop(&mut self) {
         self.record_blind(false);
-        if self.waiter.end() {
+        if self.waiter.end() && self.is_counted {
             count(&self.lock.lock.words.contended);
         }
     }

@@ -94,7 +94,13 @@ pub fn read(view: View) -> Option<Recording> {
     for recorded in &read.events {
         let who = names.participant(&mut found.participants, recorded);
         match recorded.what {
-            What::Called(bytes) => found.participants[who].name = text(&bytes),
+            What::Called(bytes) => {
+                let (called, name) = (text(&bytes), &mut found.participants[who].name);
+                // Of one that is there still all of it is known.
+                if !name.starts_with(&called) {
+                    *name = called;
+                }
+            }
             What::Happened { event, at, shared, token } => {
                 let by = (recorded.by != recorded.slot)
                     .then(|| names.of_slot(&mut found.participants, recorded.by, recorded.number));
@@ -187,6 +193,7 @@ impl<'a> Names<'a> {
     fn now_in(&self, slot: usize) -> Option<RecordedParticipant> {
         let record = self.view.slots()[..self.view.slots_bound()].get(slot)?;
         let process = Some((record.pid.load(Relaxed), record.tid.load(Relaxed)));
+        // Acquire. Partner: the release store in `slots::occupy`.
         (record.state.load(Acquire) != SlotState::Free as u32).then(|| RecordedParticipant {
             slot,
             process,

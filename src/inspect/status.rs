@@ -136,7 +136,7 @@ pub struct Counters {
     /// How often it was acquired: how many fencing tokens it gave out. Readers of a rwlock take none, and are not counted.
     /// Of a mutex whose token travels by messages it is how far that counted.
     pub acquisitions: u64,
-    /// How many acquisitions found that they had to wait, tries included that would have had to.
+    /// How many acquisitions had to wait, for longer than a waiter spins, and how many tries failed for that.
     pub contended: u64,
     /// How many gave up when their time was over.
     pub timed_out: u64,

@@ -202,10 +202,11 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     view.lock(at + 1).words.permits.store(plan.permits, Relaxed);
     entry.name.set(name);
     file.allocation().count_lock_in(at);
-    // Release. Partner: the acquire load in `read`. A name is never seen half-made.
-    entry.generation.store(generation + 1, Release);
+    // Before anybody can use it.
     let happening = Happening { event: Event::Created, slot, shared: false, token: 0 };
     recording::record(view, at + 1, slot, happening);
+    // Release. Partner: the acquire load in `read`. A name is never seen half-made.
+    entry.generation.store(generation + 1, Release);
     Ok((generation + 1, Named::of(at + 1, entry)))
 }
 

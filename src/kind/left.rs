@@ -49,6 +49,8 @@ impl LockFile {
             let unlock = |region: usize| {
                 let unlocked = liveness::unlock(&FileLock::of_any_kind(view, region), slot);
                 if unlocked {
+                    // Nobody answers for it, or passes a token on.
+                    recovery::end_membership(view, region, slot);
                     let happening = Happening { event: Event::Released, slot, shared: false, token: 0 };
                     recording::record(view, region, slot, happening);
                 }

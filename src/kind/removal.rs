@@ -156,7 +156,8 @@ fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Resul
         release_on_death: false,
         discipline: Discipline::Messages,
     };
-    let acquisition = match (Attempt { site: *site, config, claim: () }).lock(Limit::Never) {
+    let attempt = Attempt { site: *site, config, claim: () };
+    let acquisition = match attempt.lock(Limit::Never) {
         Err(Error::Deadlock) => return in_use(format!("this thread has its lock {name:?}: unlock it first")),
         Err(Error::WouldBlock) => {
             return in_use(format!(
@@ -176,6 +177,7 @@ fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Resul
         make_generation_even(site, generation);
         Ok(())
     };
+    attempt.note(Event::Released, acquisition.token);
     // The notice of a death, if there was one, stays for the next holder.
     site.lock().ownership().exit_unchanged(site.lock().held(site.me()));
     site.lock().set_since(site.me(), 0);

@@ -59,7 +59,7 @@ pub struct LockWords {
     /// The fencing token before the first one that the lock gave out. With those below in the line of words that waiters write
     /// anyway.
     pub first_token: AtomicU64,
-    /// How many acquisitions had to wait, or would have had to.
+    /// How many acquisitions had to wait, for longer than a waiter spins, and how many tries failed for that.
     pub contended: AtomicU64,
     /// How many gave up when their time was over.
     pub timed_out: AtomicU64,

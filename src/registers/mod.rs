@@ -291,13 +291,14 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     fn record_death(&self, slot: usize, token: u64) -> bool {
         let claims = self.queue().1;
         let claim = claims.read(slot);
-        if self.is_ordinary_end(slot) {
+        let (nature, is_ordinary) = (claims.nature(claim), self.is_ordinary_end(slot));
+        let event = if is_ordinary { Event::Released } else { Event::Died };
+        let happening = Happening { event, slot, shared: nature.is_shared(), token };
+        recording::record(self.view, self.region, slot, happening);
+        if is_ordinary {
             return false;
         }
-        let nature = claims.nature(claim);
         self.lock.words.died.fetch_add(1, Relaxed);
-        let happening = Happening { event: Event::Died, slot, shared: nature.is_shared(), token };
-        recording::record(self.view, self.region, slot, happening);
         if !claims.may_change(claim) {
             return false;
         }

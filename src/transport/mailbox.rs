@@ -277,10 +277,11 @@ impl<P: Place> Mailboxes<P> {
             if mail.stations[to].life.load(Acquire) != present(them.life) && record.is_lost(them) {
                 call_all(&mail, us.participant, |peer| self.place.call(peer));
             }
-            // Release: all the above is done.
+            // Release: all the above is done. Partner: the acquire of `sends_to` in `end_life`.
             station.sends_to.store(0, Release);
         } else {
             // By the record it was not ours: whoever changed that takes us for dead, or wrote over it.
+            // Release, as above.
             station.sends_to.store(0, Release);
             self.is_overwritten = true;
         }
@@ -290,6 +291,7 @@ impl<P: Place> Mailboxes<P> {
 impl<P: Place> RingHost for Mailboxes<P> {
     fn is_there(&self, peer: usize) -> bool {
         let life = self.peers[peer].life;
+        // Acquire. Partners: the release stores of `life` in `begin_life` and `end_life`.
         life != 0 && self.place.mail().stations[peer].life.load(Acquire) == present(life)
     }
 
@@ -379,6 +381,7 @@ pub fn end_life(mail: &MailView, participant: usize, call: impl Fn(usize)) {
             // Back to us, and lost with us below: whoever dies here after it, and whoever repeats it, changes nothing more.
             record.moves(them, at);
         }
+        // Release: the record is as it should be. Partner: the acquire above, of whoever repeats this.
         station.sends_to.store(0, Release);
     }
     station.attended.store(0, Relaxed);

@@ -188,6 +188,47 @@ fn a_cancelled_wait_and_a_lock_that_is_taken_already_are_given_up() {
     assert_eq!(events, [Asked, Acquired, Asked, GaveUp, Asked, GaveUp, Released]);
 }
 
+/// A hold that becomes another one, in its place.
+#[test]
+fn an_upgrade_and_a_downgrade_are_recorded() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let file = recorded(&place, 1024);
+    let rwlock = file.rwlock("a").unwrap();
+    let reader = file.participant().unwrap();
+    let reads = rwlock.read_as(&reader).unwrap();
+    let upgradable = rwlock.upgradable().unwrap();
+    let refused = upgradable.try_upgrade().err().unwrap();
+    assert!(matches!(refused.error, Error::WouldBlock));
+    drop(reads);
+    let writer = refused.guard.upgrade().unwrap();
+    let token = writer.fencing_token();
+    drop(writer.downgrade().unwrap());
+    let seen = seen(&place.lock_file());
+    let me = at_lock(&seen, "a").filter(|event| event.participant != 1);
+    let told: Vec<_> = me.map(|event| (event.event, event.shared)).collect();
+    use Event::{Acquired, Asked, Released, WouldBlock};
+    let upgradable = [(Asked, true), (Acquired, true)];
+    let upgrades = [(Asked, false), (WouldBlock, true), (Asked, false), (Acquired, false)];
+    assert_eq!(told, [&upgradable[..], &upgrades, &[(Acquired, true), (Released, true)]].concat());
+    let tokens = at_lock(&seen, "a").filter(|event| event.fencing_token == Some(token)).count();
+    assert_eq!(tokens, 3, "the upgrade, the downgrade and the release");
+}
+
+#[test]
+fn a_lock_by_messages_that_is_removed_is_held_for_that_and_no_longer() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let file = recorded(&place, 1024);
+    file.mutex_options().algorithm(MutexAlgorithm::RicartAgrawala).open("a").unwrap();
+    file.remove_lock("a").unwrap();
+    let seen = seen(&place.lock_file());
+    let told: Vec<Event> =
+        seen.events.iter().filter(|event| event.lock.is_some()).map(|event| event.event).collect();
+    let last = &told[told.len() - 4..];
+    assert_eq!(last, [Event::Asked, Event::Acquired, Event::Removed, Event::Released]);
+}
+
 /// The dead one's slot is another's by then.
 #[test]
 fn one_that_comes_into_the_slot_of_another_is_not_taken_for_it() {
@@ -205,7 +246,12 @@ fn one_that_comes_into_the_slot_of_another_is_not_taken_for_it() {
     let acquired: Vec<_> = at_lock(&seen, "a").filter(|event| event.event == Event::Acquired).collect();
     let [first, second] = acquired.as_slice() else { panic!("{acquired:?}") };
     assert_eq!(who(first.participant).slot, who(second.participant).slot);
-    // Of those that are gone the recording has sixteen bytes.
+    // Of those that are gone the recording has sixteen bytes, of one that is there all is known.
+    let there = file.participant_options().label("one that is there still").open().unwrap();
+    drop(mutex.lock_as(&there).unwrap());
+    let now = crate::seen(&path);
+    assert!(now.participants.iter().any(|who| who.name == "one that is there still"), "{now:?}");
+    drop(there);
     assert_eq!(who(first.participant).name, "the first of the");
     assert_eq!(who(second.participant).name, "the second");
     let life = |event| seen.events.iter().filter(move |other| other.event == event).count();
