@@ -113,7 +113,15 @@
 //!
 //! # Looking on
 //!
-//! [`inspect::snapshot`] says who holds and who waits, without disturbing; `turnlock status` prints it.
+//! [`inspect::snapshot`] says who holds and who waits, without disturbing; `turnlock status` prints it. A file that is created
+//! with [`LockFileOptions::recorded_events`] keeps the latest events, which [`inspect::recording`] reads; `turnlock trace` and
+//! `turnlock report` show them.
+//!
+//! # By messages
+//!
+//! A mutex may also be had by an algorithm that knows nothing but messages ([`MutexAlgorithm`]), between mailboxes in the file
+//! ([`LockFileOptions::mailboxes`]): to see what these cost, and for programs that will go on to other transports. The machines
+//! are in [`message`].
 //!
 //! # From C and other languages
 //!

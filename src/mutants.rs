@@ -164,7 +164,7 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    /// Every mutant, in the order of the table in `docs/reliability.md`.
+    /// Every mutant. The table in `docs/reliability.md` says what catches it.
     pub const ALL: [Mutant; 74] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,

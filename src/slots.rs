@@ -12,7 +12,10 @@ use crate::os::{
     reopen::Reopen,
 };
 use crate::recording;
-use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use crate::sync::{
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    fence,
+};
 use crate::trace::{self, Step};
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
@@ -43,6 +46,8 @@ pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
     let record = &view.slots()[slot];
     let program = process::program_name();
     record.generation.fetch_add(1, Relaxed);
+    // Partner: the fence in `inspect::observer`: who reads what is written below sees that the slot was taken again.
+    fence(Release);
     record.blind.store(0, Relaxed);
     record.liveness_lock.store(kind as u32, Relaxed);
     record.pid.store(process::pid(), Relaxed);
@@ -84,7 +89,8 @@ pub fn leave_to(view: View, slot: usize, pid: u32) {
 pub fn vacate(view: View, slot: usize) {
     let record = &view.slots()[slot];
     recording::record_detached(view, slot);
-    record.generation.fetch_add(1, Relaxed);
+    // Release. Partner: the acquire loads in `inspect::observer`: who sees it sees that the registers are cleared.
+    record.generation.fetch_add(1, Release);
     // Release. Partner: the acquire load in `claim`: who sees it free sees its registers cleared.
     record.state.store(SlotState::Free as u32, Release);
 }

@@ -23,8 +23,12 @@ use crate::os::{
 };
 use crate::recovery;
 use crate::registers::{Claimed, FileLock};
-use crate::sync::Ordering::{Acquire, Relaxed};
+use crate::sync::{
+    Ordering::{Acquire, Relaxed},
+    fence,
+};
 use crate::transport::Record;
+use std::cell::Cell;
 
 /// One who reads a mapped file, and asks the kernel who is alive.
 pub struct Observer<'a> {
@@ -37,6 +41,8 @@ pub struct Observer<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Registers {
     slot: usize,
+    /// How often the slot was taken and given back, before the rest was read.
+    generation: u64,
     place: Place,
     /// Its fencing token, if it is the holder.
     held: Option<u64>,
@@ -57,7 +63,21 @@ impl<'a> Observer<'a> {
         taken.map(|(slot, record)| self.participant(slot, record)).collect()
     }
 
+    /// Looks again when the slot is given to another one meanwhile.
     fn participant(&self, slot: usize, record: &SlotRecord) -> Result<ParticipantStatus> {
+        for _ in 1..LOOKS {
+            // Acquire. Partners: as in `steady_look` and `is_still`.
+            let generation = record.generation.load(Acquire);
+            let participant = self.look_at_slot(slot, record)?;
+            fence(Acquire);
+            if record.generation.load(Relaxed) == generation {
+                return Ok(participant);
+            }
+        }
+        self.look_at_slot(slot, record)
+    }
+
+    fn look_at_slot(&self, slot: usize, record: &SlotRecord) -> Result<ParticipantStatus> {
         memory::check()?;
         let (pid, thread) = (record.pid.load(Relaxed), record.tid.load(Relaxed));
         let same_pid_namespace = record.pid_namespace.load(Relaxed) == self.namespace;
@@ -118,8 +138,27 @@ impl<'a> Observer<'a> {
         (record.state.load(Acquire) != SlotState::Free as u32).then_some(slot)
     }
 
-    /// Returns one lock.
+    /// Returns one lock. Looks again when a slot was given to another participant between the look at the lock and that at
+    /// the slot: the newcomer is not who was seen. Where that goes on, those slots are left out.
     pub fn lock(&self, named: Named) -> Result<LockStatus> {
+        for _ in 1..LOOKS {
+            let (status, is_of_one_moment) = self.look_at(&named)?;
+            if is_of_one_moment {
+                return Ok(status);
+            }
+        }
+        Ok(self.look_at(&named)?.0)
+    }
+
+    /// Returns whether the slot still is the one of that participant.
+    fn is_still(&self, seen: &Registers) -> bool {
+        // Partner: the fence in `slots::occupy`. Who has read what a newcomer wrote sees that the slot was taken again.
+        fence(Acquire);
+        self.view.slots()[seen.slot].generation.load(Relaxed) == seen.generation
+    }
+
+    /// Returns one lock, without those whose slots were given to others meanwhile; and whether there were none.
+    fn look_at(&self, named: &Named) -> Result<(LockStatus, bool)> {
         let claims = Claimed::of(named.kind.unwrap_or(Kind::Mutex), named.generation);
         let lock = FileLock::claimed(self.view, named.region, claims);
         let claim_of = |slot: usize| shown(claims.relation, lock.queue().1.read(slot));
@@ -133,22 +172,27 @@ impl<'a> Observer<'a> {
             })
         };
         memory::check()?;
-        let (seen, now) = (steady_look(&lock, rule)?, clock::monotonic_ns());
+        let (seen, now) = (steady_look(&lock, self.view.slots(), rule)?, clock::monotonic_ns());
         let span = |since: u64| (since != 0).then(|| now.saturating_sub(since) as f64 / 1e9);
-        let holder = |slot: usize, fencing_token: u64| -> Result<Holder> {
+        let is_of_one_moment = Cell::new(true);
+        let holder = |seen: &Registers, fencing_token: u64| -> Result<Option<Holder>> {
+            let slot = seen.slot;
             let (since, at_least) = match lock.since(slot) {
                 // Of a biased acquisition nobody wrote down since when; but since when the bias has been under revocation.
                 0 => (lock.revoking_since(), true),
                 since => (since, false),
             };
-            Ok(Holder {
+            let holder = Holder {
                 participant: participant(slot)?,
                 claim: claim_of(slot),
                 fencing_token,
                 takes_part: takes_part(slot),
                 for_seconds: span(since),
                 at_least,
-            })
+            };
+            let is_it = self.is_still(seen);
+            is_of_one_moment.set(is_of_one_moment.get() && is_it);
+            Ok(is_it.then_some(holder))
         };
         // In the crowd nobody is written down as queued for good; but those who have outwaited their patience keep their
         // order there.
@@ -173,7 +217,7 @@ impl<'a> Observer<'a> {
                 for_seconds: span(lock.waiting_since(seen.slot)),
             })
         };
-        let holders = seen.iter().filter_map(|seen| Some(holder(seen.slot, seen.held?)));
+        let holders = seen.iter().filter_map(|seen| holder(seen, seen.held?).transpose());
         let holders = holders.collect::<Result<_>>()?;
         let mut waiting: Vec<Registers> = seen.into_iter().filter(|seen| seen.held.is_none()).collect();
         // Those in the doorway have no number yet and come after those who have; after them, those in the standby queue.
@@ -190,6 +234,10 @@ impl<'a> Observer<'a> {
         let mut queue = with_room(waiting.len())?;
         for seen in &waiting {
             let waiter = waiter(seen)?;
+            if !self.is_still(seen) {
+                is_of_one_moment.set(false);
+                continue;
+            }
             // A dead one that stood by is in nobody's way.
             if seen.place != Place::Idle || waiter.participant.life != Life::Dead {
                 queue.push(waiter);
@@ -197,10 +245,10 @@ impl<'a> Observer<'a> {
         }
         let dead_parts: Vec<Part> = lock.dead_parts().map(|dead| part_of(claims.relation, dead)).collect();
         let (dead_token, dead_pid, dead_thread, dead_label) = lock.death();
-        Ok(LockStatus {
+        let status = LockStatus {
             kind: named.kind_name(),
             algorithm: named.algorithm_name(),
-            name: named.name,
+            name: named.name.clone(),
             state: match lock.ownership().health() {
                 Health::Consistent if dead_parts.is_empty() => "consistent",
                 Health::Consistent => "inconsistent",
@@ -235,9 +283,13 @@ impl<'a> Observer<'a> {
                 thread: dead_thread,
                 fencing_token: dead_token,
             }),
-        })
+        };
+        Ok((status, is_of_one_moment.get()))
     }
 }
+
+/// So often a lock is looked at whose slots change hands meanwhile.
+const LOOKS: usize = 20;
 
 fn counters(words: &LockWords) -> Counters {
     let [token, first, contended, timed_out, died, passed_over] = [
@@ -309,7 +361,11 @@ fn blocked_by(lock: &FileLock<Claimed>, waiter: &Registers) -> Option<usize> {
 
 /// Everyone in one lock's queue. Looks again until two looks agree, so that nobody appears twice or in a place that was
 /// never theirs; where the queue moves too fast for that, the last look stands.
-fn steady_look(lock: &FileLock<Claimed>, rule: Option<Rule>) -> Result<Vec<Registers>> {
+fn steady_look(
+    lock: &FileLock<Claimed>,
+    records: &[SlotRecord],
+    rule: Option<Rule>,
+) -> Result<Vec<Registers>> {
     let look = || -> Result<Vec<Registers>> {
         let in_turn = rule.map(|rule| in_order_of_turns(lock, rule));
         let place = |slot: usize| match &in_turn {
@@ -321,6 +377,8 @@ fn steady_look(lock: &FileLock<Claimed>, rule: Option<Rule>) -> Result<Vec<Regis
         };
         let all = (0..lock.slots()).map(|slot| Registers {
             slot,
+            // Acquire: first. Partner: the release in `slots::vacate`, after which nothing here is the former one's.
+            generation: records[slot].generation.load(Acquire),
             place: place(slot),
             held: token_in(lock.held(slot).load(Acquire)),
             waits: lock.waiting_since(slot) != 0,

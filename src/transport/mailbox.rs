@@ -12,7 +12,7 @@
 //! - *Slow or stopped* is nothing: its mailboxes fill up. *Dead* is what the byte lock says, and nothing else.
 
 use super::{
-    record::{At, Record},
+    record::{At, Record, sends_to, token_sent},
     ring::Ring,
 };
 use crate::layout::{ENTRY_WORDS, MailView};
@@ -280,8 +280,7 @@ impl<P: Place> Mailboxes<P> {
             // Release: all the above is done. Partner: the acquire of `sends_to` in `end_life`.
             station.sends_to.store(0, Release);
         } else {
-            // By the record it was not ours: whoever changed that takes us for dead, or wrote over it.
-            // Release, as above.
+            // By the record it was not ours: whoever changed that takes us for dead, or wrote over it. Release, as above.
             station.sends_to.store(0, Release);
             self.is_overwritten = true;
         }
@@ -290,9 +289,9 @@ impl<P: Place> Mailboxes<P> {
 
 impl<P: Place> RingHost for Mailboxes<P> {
     fn is_there(&self, peer: usize) -> bool {
-        let life = self.peers[peer].life;
         // Acquire. Partners: the release stores of `life` in `begin_life` and `end_life`.
-        life != 0 && self.place.mail().stations[peer].life.load(Acquire) == present(life)
+        let seen = self.place.mail().stations[peer].life.load(Acquire);
+        self.peers[peer].life != 0 && seen == present(self.peers[peer].life)
     }
 
     fn waits(&self, peer: usize) -> bool {
@@ -415,16 +414,6 @@ fn records<'a>(mail: &MailView<'a>) -> [Record<'a>; 2] {
 /// `None`: there is no such token.
 fn record_of<'a>(mail: &MailView<'a>, token: usize) -> Option<Record<'a>> {
     records(mail).get(token).copied()
-}
-
-/// How the word reads that says where a token is sent.
-fn sends_to(to: At, token: usize) -> u64 {
-    to.word() | (token as u64) << 48
-}
-
-/// Which token such a word names.
-fn token_sent(word: u64) -> usize {
-    (word >> 48) as usize
 }
 
 /// The mailbox from one participant to another.

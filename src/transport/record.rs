@@ -95,6 +95,16 @@ impl Record<'_> {
     }
 }
 
+/// How the word reads that says where a token is sent.
+pub fn sends_to(to: At, token: usize) -> u64 {
+    to.word() | (token as u64) << 48
+}
+
+/// Which token such a word names.
+pub fn token_sent(word: u64) -> usize {
+    (word >> 48) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 //! dies, room for mailboxes, removal, and the threads that answer.
 #![cfg(not(any(loom, shuttle)))]
 
+mod left;
 mod peers;
 mod ring;
 mod room;

@@ -1,6 +1,6 @@
 //! Who did what, as it is recorded.
 
-use crate::{at_lock, recorded, seen};
+use crate::{at_lock, recorded, recording_of as seen};
 use nix::sys::signal::Signal;
 use std::{process, thread, time::Duration};
 use support::{
@@ -108,9 +108,13 @@ fn every_kind_and_algorithm_records() {
         drop(ring.lock().unwrap());
         ring.leave().unwrap();
     }
-    let by_messages =
-        [MutexAlgorithm::LamportQueue, MutexAlgorithm::RicartAgrawala, MutexAlgorithm::MessageBakery];
-    for (algorithm, name) in by_messages.into_iter().zip(["lamport", "mesh", "message-bakery"]) {
+    let by_messages = [
+        (MutexAlgorithm::LamportQueue, "lamport"),
+        (MutexAlgorithm::RicartAgrawala, "mesh"),
+        (MutexAlgorithm::TokenRing, "token-ring"),
+        (MutexAlgorithm::MessageBakery, "message-bakery"),
+    ];
+    for (algorithm, name) in by_messages {
         let mutex = file.mutex_options().algorithm(algorithm).open(name).unwrap();
         drop(mutex.lock().unwrap());
     }
@@ -128,6 +132,7 @@ fn every_kind_and_algorithm_records() {
         ("sum", false),
         ("lamport", false),
         ("mesh", false),
+        ("token-ring", false),
         ("message-bakery", false),
     ] {
         let events: Vec<_> = at_lock(&seen, name).collect();
@@ -249,7 +254,7 @@ fn one_that_comes_into_the_slot_of_another_is_not_taken_for_it() {
     // Of those that are gone the recording has sixteen bytes, of one that is there all is known.
     let there = file.participant_options().label("one that is there still").open().unwrap();
     drop(mutex.lock_as(&there).unwrap());
-    let now = crate::seen(&path);
+    let now = crate::recording_of(&path);
     assert!(now.participants.iter().any(|who| who.name == "one that is there still"), "{now:?}");
     drop(there);
     assert_eq!(who(first.participant).name, "the first of the");

@@ -1,6 +1,6 @@
 //! The recording as a part of the file: its size, what is forgotten, what a boot and a larger file leave of it.
 
-use crate::{recorded, seen};
+use crate::{recorded, recording_of as seen};
 use support::{
     Place, elsewhere,
     format::{self, poke},

@@ -5,10 +5,12 @@
 mod counters;
 mod events;
 mod file;
+mod seen;
 mod storm;
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
+use seen::holds_by_its_number;
 use std::path::Path;
 use storm::locks_without_end;
 use support::{Place, puppet::puppet};
@@ -17,7 +19,7 @@ use turnlock::{
     inspect::{self, Event, RecordedEvent, Recording},
 };
 
-support::roles! { locks_without_end, puppet }
+support::roles! { holds_by_its_number, locks_without_end, puppet }
 
 /// A mutant is on in the whole process, and tests are its threads: those with one come one after the other.
 #[cfg(feature = "mutants")]
@@ -31,7 +33,7 @@ fn recorded(place: &Place, events: u32) -> LockFile {
     LockFile::options().recorded_events(events).mailboxes(4).label("test").open(place.lock_file()).unwrap()
 }
 
-fn seen(path: &Path) -> Recording {
+fn recording_of(path: &Path) -> Recording {
     inspect::recording(path).unwrap().expect("it was created with a recording")
 }
 

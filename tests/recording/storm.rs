@@ -1,6 +1,6 @@
 //! Processes that record as fast as they can into a small ring, and are killed at any instruction, while others read it.
 
-use crate::{recorded, seen};
+use crate::{recorded, recording_of as seen};
 use std::{
     collections::HashMap,
     path::Path,
