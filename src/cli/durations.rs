@@ -1,56 +1,52 @@
 //! Many spans of time, and what can be said of them.
 
 use super::spells::{End, Kind, Spell};
-use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
 /// Spans of time, in nanoseconds.
+///
+/// They are kept as they are: a recording may name a hundred thousand locks of a few spans each, and a histogram of each would
+/// take thousands of times as much memory.
+#[derive(Default)]
 pub struct Durations {
-    /// To three digits.
-    histogram: Histogram<u64>,
-    longest: u64,
-    total: u128,
+    /// The shortest first.
+    spans: Vec<u64>,
 }
 
-impl Default for Durations {
-    fn default() -> Self {
-        let histogram = Histogram::new(3).expect("3 digits are among those that there can be");
-        Self { histogram, longest: 0, total: 0 }
+impl From<Vec<u64>> for Durations {
+    fn from(mut spans: Vec<u64>) -> Self {
+        spans.sort_unstable();
+        Self { spans }
     }
 }
 
 impl Durations {
-    /// One more.
-    pub fn add(&mut self, nanoseconds: u64) {
-        // Of a span that no memory is left for, only what is counted here is known.
-        let _ = self.histogram.record(nanoseconds);
-        self.longest = self.longest.max(nanoseconds);
-        self.total += u128::from(nanoseconds);
-    }
-
     /// How many.
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.spans.len() as u64
     }
 
-    /// The one that so large a part is not longer than: 0.5 gives the median. 0 if there is none.
+    /// The one that so large a part is not longer than: 0.5 gives the median, 0 the shortest. 0 if there is none.
     pub fn quantile(&self, part: f64) -> u64 {
-        self.histogram.value_at_quantile(part).min(self.longest)
+        let rank = (part * self.spans.len() as f64).ceil() as usize;
+        let last = self.spans.len().saturating_sub(1);
+        self.spans.get(rank.saturating_sub(1).min(last)).copied().unwrap_or(0)
     }
 
-    /// The longest, exactly.
+    /// The longest. 0 if there is none.
     pub fn longest(&self) -> u64 {
-        self.longest
+        self.spans.last().copied().unwrap_or(0)
     }
 
-    /// All together, exactly.
+    /// All together.
     pub fn total(&self) -> u128 {
-        self.total
+        self.spans.iter().copied().map(u128::from).sum()
     }
 
-    /// How many of them are in [`from`, `to`), to three digits of both.
+    /// How many of them are in [`from`, `to`).
     pub fn between(&self, from: u64, to: u64) -> u64 {
-        if to <= from { 0 } else { self.histogram.count_between(from, to - 1) }
+        let before = |end: u64| self.spans.partition_point(|span| *span < end);
+        before(to).saturating_sub(before(from)) as u64
     }
 }
 
@@ -59,22 +55,25 @@ impl Durations {
 pub struct OfLock {
     /// From asking to acquiring, of those that acquired it.
     pub waits: Durations,
-    /// From acquiring to releasing, or to being found dead.
+    /// From acquiring to releasing, or to being found dead; of a rwlock, to being upgraded or downgraded too.
     pub holds: Durations,
 }
 
 /// Of each lock, as far as both ends are known.
 pub fn by_lock(spells: &[Spell]) -> BTreeMap<usize, OfLock> {
-    let mut found: BTreeMap<usize, OfLock> = BTreeMap::new();
+    let mut found: BTreeMap<usize, [Vec<u64>; 2]> = BTreeMap::new();
     for spell in spells {
         let Some(nanoseconds) = spell.nanoseconds() else { continue };
         match (spell.kind, spell.end) {
-            (Kind::Wait, End::Acquired) => found.entry(spell.lock).or_default().waits.add(nanoseconds),
-            (Kind::Hold, _) => found.entry(spell.lock).or_default().holds.add(nanoseconds),
+            (Kind::Wait, End::Acquired) => found.entry(spell.lock).or_default()[0].push(nanoseconds),
+            (Kind::Hold, _) => found.entry(spell.lock).or_default()[1].push(nanoseconds),
             _ => {}
         }
     }
-    found
+    let of = |(lock, [waits, holds]): (usize, [Vec<u64>; 2])| {
+        (lock, OfLock { waits: waits.into(), holds: holds.into() })
+    };
+    found.into_iter().map(of).collect()
 }
 
 #[cfg(test)]
@@ -82,14 +81,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_never_longer_than_the_longest() {
-        let mut durations = Durations::default();
-        (1..=1000).for_each(|span| durations.add(span * 1_000_003));
-        let [median, most] = [0.5, 1.0].map(|part| durations.quantile(part));
-        assert!((499_000_000..=501_000_000).contains(&median), "{median}");
-        assert_eq!((most, durations.longest(), durations.count()), (1_000_003_000, 1_000_003_000, 1000));
-        assert_eq!(durations.total(), 500_500 * 1_000_003);
-        assert_eq!(durations.between(0, u64::MAX), 1000);
-        assert_eq!(Durations::default().quantile(0.99), 0);
+    fn quantiles_are_those_of_the_spans_in_their_order() {
+        let durations = Durations::from((1..=1000).rev().collect::<Vec<u64>>());
+        assert_eq!([0.0, 0.5, 0.99, 1.0].map(|part| durations.quantile(part)), [1, 500, 990, 1000]);
+        assert_eq!((durations.longest(), durations.count(), durations.total()), (1000, 1000, 500_500));
+        assert_eq!([0.0, 0.99].map(|part| Durations::default().quantile(part)), [0, 0]);
+    }
+
+    /// Beyond the longest there is none, however far.
+    #[test]
+    fn what_is_in_a_bar_is_in_no_other() {
+        let durations = Durations::from(vec![5, 7, 1 << 40, 7]);
+        let counted = [(0, 5), (5, 6), (6, 100), (100, 1 << 40), (1 << 40, 1 << 41), (1 << 41, u64::MAX)];
+        assert_eq!(counted.map(|(from, to)| durations.between(from, to)), [0, 1, 2, 0, 1, 0]);
+        assert_eq!((durations.between(0, u64::MAX), durations.between(7, 5)), (4, 0));
     }
 }

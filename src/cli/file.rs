@@ -12,6 +12,7 @@ use std::{
 use turnlock::{
     Error, LockFile, LockFileOptions, Result,
     inspect::{self, FileStatus, LockRegisters, Recording},
+    kernel_lock::BEGINNINGS,
 };
 
 /// Opens it with these options.
@@ -78,8 +79,17 @@ pub fn recording(path: &Path) -> Result<Option<Recording>> {
 
 /// Whether it begins as a lock file does.
 pub fn begins_as_a_lock_file(file: &mut impl Read) -> bool {
-    let mut start = [0; 8];
-    file.read_exact(&mut start).is_ok() && start == *b"turnlock"
+    beginning(file).is_some_and(|letters| letters == *b"turnlock")
+}
+
+/// Whether it begins as a lock file does, or as one in the making: nothing but turnlock may write to it.
+pub fn is_turnlocks(file: &mut impl Read) -> bool {
+    beginning(file).is_some_and(|letters| BEGINNINGS.contains(&&letters))
+}
+
+fn beginning(file: &mut impl Read) -> Option<[u8; 8]> {
+    let mut letters = [0; 8];
+    file.read_exact(&mut letters).ok().map(|()| letters)
 }
 
 /// Where to find it again, also from another working directory.

@@ -46,14 +46,23 @@ impl Recorded {
 
     /// When its first event was, or now (`CLOCK_MONOTONIC`, nanoseconds).
     pub fn first(&self) -> u64 {
-        let earliest = self.recording.events.iter().map(|event| event.at).min();
-        earliest.unwrap_or(self.recording.now).min(self.recording.now)
+        let now = self.recording.now;
+        match self.recording.events.iter().map(|event| event.at).min() {
+            // Before the boot, another clock counted, of which now is no time.
+            Some(earliest) if !self.status.of_this_boot => earliest,
+            Some(earliest) => earliest.min(now),
+            None => now,
+        }
     }
 
     /// When its last event was, or now: some may have come while it was read.
     pub fn last(&self) -> u64 {
-        let latest = self.recording.events.iter().map(|event| event.at).max();
-        latest.unwrap_or(0).max(self.recording.now)
+        let now = self.recording.now;
+        match self.recording.events.iter().map(|event| event.at).max() {
+            Some(latest) if !self.status.of_this_boot => latest,
+            Some(latest) => latest.max(now),
+            None => now,
+        }
     }
 
     /// How many events the file has forgotten, since the machine was started.

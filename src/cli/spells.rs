@@ -1,9 +1,10 @@
 //! Who waited for a lock, and who held it, from when to when: what the events of a recording come to.
 //!
 //! A recording forgets: of what it still has, the first events may lack their beginnings, and what goes on now has no end.
-//! Where an event in the midst is missing, because who recorded it was killed, it is not made up.
+//! Where an event in the midst is missing, because who recorded it was killed, it is not made up: what it would have begun, or
+//! ended, is a moment.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use turnlock::inspect::{Event, Recording};
 
 /// A wait, or a hold.
@@ -17,7 +18,8 @@ pub struct Spell {
     pub lock: usize,
     /// Of a hold: since when its participant had asked for it, if that is known.
     pub asked: Option<u64>,
-    /// When it began (`CLOCK_MONOTONIC`, nanoseconds); `None`: that is not recorded any more.
+    /// When it began (`CLOCK_MONOTONIC`, nanoseconds); `None`: that is not recorded any more. Where the event that says so is
+    /// missing, but it was not the first one that is left: when it ended.
     pub began: Option<u64>,
     /// When it ended; `None`: it goes on, or that could not be read.
     pub ended: Option<u64>,
@@ -51,6 +53,10 @@ pub enum End {
     GaveUp,
     /// The holder gave the lock back.
     Released,
+    /// The holder shared the lock, and has it alone from then on.
+    Upgraded,
+    /// The holder had the lock alone, and shares it from then on.
+    Downgraded,
     /// The holder was found dead.
     Died,
     /// Its participant is gone: a waiter that was killed, or a holder whose end is no death there.
@@ -80,6 +86,8 @@ impl End {
             Self::TimedOut => "timed out",
             Self::GaveUp => "gave up",
             Self::Released => "released",
+            Self::Upgraded => "upgraded",
+            Self::Downgraded => "downgraded",
             Self::Died => "died",
             Self::Left => "gone",
             Self::UnderWay => "under way",
@@ -100,7 +108,7 @@ impl Spell {
         let ended = match (self.ended, self.end) {
             (Some(ended), _) => ended,
             (None, End::UnderWay) => now,
-            // It is not known for how long: a moment.
+            // It is not known since when or until when: a moment.
             (None, _) => began,
         };
         (began, ended.max(began))
@@ -146,6 +154,10 @@ struct Found {
     /// Those that are under way, by their slots and locks: a slot may change hands meanwhile, and keep a lock.
     waits: HashMap<(usize, usize), usize>,
     holds: HashMap<(usize, usize), usize>,
+    /// Slots that were taken after the first event that is left.
+    attached: HashSet<usize>,
+    /// Slots and locks of which no wait or hold that is yet to end began before the first event that is left.
+    settled: HashSet<(usize, usize)>,
 }
 
 impl Found {
@@ -158,19 +170,41 @@ impl Found {
                 self.forget(Kind::Wait, (slot, lock));
                 self.begin(Kind::Wait, lock, happened);
             }
-            (Event::Acquired, Some(lock)) => {
-                let wait = self.end(Kind::Wait, lock, happened, End::Acquired);
-                self.forget(Kind::Hold, (slot, lock));
-                let hold = self.begin(Kind::Hold, lock, happened);
-                self.spells[hold].asked = self.spells[wait].began;
-            }
-            (Event::WouldBlock, Some(lock)) => drop(self.end(Kind::Wait, lock, happened, End::WouldBlock)),
-            (Event::TimedOut, Some(lock)) => drop(self.end(Kind::Wait, lock, happened, End::TimedOut)),
-            (Event::GaveUp, Some(lock)) => drop(self.end(Kind::Wait, lock, happened, End::GaveUp)),
-            (Event::Released, Some(lock)) => drop(self.end(Kind::Hold, lock, happened, End::Released)),
-            (Event::Died, Some(lock)) => drop(self.end(Kind::Hold, lock, happened, End::Died)),
+            (Event::Acquired, Some(lock)) => self.acquire(lock, happened),
+            (Event::WouldBlock, Some(lock)) => self.end(Kind::Wait, lock, happened, End::WouldBlock),
+            (Event::TimedOut, Some(lock)) => self.end(Kind::Wait, lock, happened, End::TimedOut),
+            (Event::GaveUp, Some(lock)) => self.end(Kind::Wait, lock, happened, End::GaveUp),
+            (Event::Released, Some(lock)) => self.end(Kind::Hold, lock, happened, End::Released),
+            (Event::Died, Some(lock)) => self.end(Kind::Hold, lock, happened, End::Died),
             _ => {}
         }
+        if let Some(lock) = happened.lock
+            && (self.attached.contains(&slot)
+                || matches!(event, Event::Acquired | Event::Released | Event::Died))
+        {
+            self.settled.insert((slot, lock));
+        }
+    }
+
+    fn acquire(&mut self, lock: usize, happened: Happened) {
+        let place = (happened.slot, lock);
+        let asked = self.waits.get(&place).and_then(|wait| self.spells[*wait].began);
+        let held = self.holds.get(&place).map(|hold| self.spells[*hold]);
+        let changed = held.and_then(|held| match (held.shared, happened.shared, asked) {
+            (true, false, Some(_)) => Some(End::Upgraded),
+            // Nobody asks for that: it is given at once, and keeps its fencing token.
+            (false, true, None) if held.fencing_token == happened.fencing_token => Some(End::Downgraded),
+            _ => None,
+        });
+        if changed != Some(End::Downgraded) {
+            self.end(Kind::Wait, lock, happened, End::Acquired);
+        }
+        match changed {
+            Some(end) => self.end(Kind::Hold, lock, happened, end),
+            None => self.forget(Kind::Hold, place),
+        }
+        let hold = self.begin(Kind::Hold, lock, happened);
+        self.spells[hold].asked = asked;
     }
 
     fn under_way(&mut self, kind: Kind) -> &mut HashMap<(usize, usize), usize> {
@@ -199,20 +233,36 @@ impl Found {
     }
 
     /// Ends what is under way, or what began before the first event that is left.
-    fn end(&mut self, kind: Kind, lock: usize, happened: Happened, end: End) -> usize {
-        let at_index = match self.under_way(kind).remove(&(happened.slot, lock)) {
-            Some(at_index) => at_index,
-            None => {
-                let at_index = self.begin(kind, lock, happened);
-                self.under_way(kind).remove(&(happened.slot, lock));
-                self.spells[at_index].began = None;
-                at_index
-            }
+    fn end(&mut self, kind: Kind, lock: usize, happened: Happened, end: End) {
+        let place = (happened.slot, lock);
+        let Some(at_index) = self.under_way(kind).remove(&place) else {
+            return self.end_of_unknown(kind, lock, happened, end);
         };
         let spell = &mut self.spells[at_index];
         (spell.ended, spell.end) = (Some(happened.at), end);
-        spell.fencing_token = spell.fencing_token.or(happened.fencing_token);
-        at_index
+        // That of an upgrade is of what comes next.
+        if end != End::Upgraded {
+            spell.fencing_token = spell.fencing_token.or(happened.fencing_token);
+        }
+    }
+
+    /// Ends what no event began that could be read: from the first event on, or, if it began later than that, a moment.
+    fn end_of_unknown(&mut self, kind: Kind, lock: usize, happened: Happened, end: End) {
+        let place = (happened.slot, lock);
+        let mut is_later = self.settled.contains(&place);
+        if kind == Kind::Hold {
+            // Killed after it got what it waited for, and before it had recorded that.
+            let wait = self.waits.get(&place).filter(|wait| self.spells[**wait].shared == happened.shared);
+            is_later |= wait.is_some();
+            self.forget(Kind::Wait, place);
+        }
+        let at_index = self.begin(kind, lock, happened);
+        self.under_way(kind).remove(&place);
+        let spell = &mut self.spells[at_index];
+        spell.end = end;
+        if !is_later {
+            (spell.began, spell.ended) = (None, Some(happened.at));
+        }
     }
 
     /// The end of what was under way there was not read.
@@ -224,6 +274,7 @@ impl Found {
 
     /// Somebody else has the slot, and whatever is held by it: a lock that was left to another process by a descriptor.
     fn change_hands(&mut self, slot: usize, participant: usize) {
+        self.attached.insert(slot);
         for at_index in self.waits.extract_if(|place, _| place.0 == slot).map(|(_, at_index)| at_index) {
             self.spells[at_index].end = End::Unknown;
         }
@@ -243,127 +294,4 @@ impl Found {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Events one nanosecond after the other: what, in which slot (by the participant of the same number), at which lock.
-    fn spells(events: &[(Event, usize, usize)]) -> Vec<Spell> {
-        of_events(events.iter().enumerate().map(|(at, (event, slot, lock))| Happened {
-            at: at as u64,
-            event: *event,
-            slot: *slot,
-            participant: *slot,
-            lock: (!matches!(event, Event::Attached | Event::Detached)).then_some(*lock),
-            shared: false,
-            fencing_token: matches!(event, Event::Acquired | Event::Released | Event::Died).then_some(7),
-        }))
-    }
-
-    /// Kind, beginning, end, and how it ended.
-    fn told(spells: &[Spell]) -> Vec<(Kind, Option<u64>, Option<u64>, End)> {
-        spells.iter().map(|spell| (spell.kind, spell.began, spell.ended, spell.end)).collect()
-    }
-
-    use Event::*;
-    use Kind::{Hold, Wait};
-
-    #[test]
-    fn asking_acquiring_and_releasing_are_a_wait_and_a_hold() {
-        let seen =
-            spells(&[(Asked, 1, 0), (Asked, 2, 0), (Acquired, 1, 0), (Released, 1, 0), (Acquired, 2, 0)]);
-        assert_eq!(
-            told(&seen),
-            [
-                (Wait, Some(0), Some(2), End::Acquired),
-                (Wait, Some(1), Some(4), End::Acquired),
-                (Hold, Some(2), Some(3), End::Released),
-                (Hold, Some(4), None, End::UnderWay),
-            ]
-        );
-        assert_eq!(seen[3].asked, Some(1));
-        assert!(seen.iter().all(|spell| spell.fencing_token == Some(7)));
-        assert_eq!((seen[1].nanoseconds(), seen[3].nanoseconds()), (Some(3), None));
-        assert_eq!((seen[1].drawn(0, 9), seen[3].drawn(0, 9)), ((1, 4), (4, 9)));
-    }
-
-    #[test]
-    fn each_way_to_give_up_ends_the_wait_alone() {
-        for (event, end) in [(WouldBlock, End::WouldBlock), (TimedOut, End::TimedOut), (GaveUp, End::GaveUp)]
-        {
-            let seen = spells(&[(Asked, 1, 0), (event, 1, 0), (Asked, 1, 0), (Acquired, 1, 0)]);
-            assert_eq!(told(&seen)[0], (Wait, Some(0), Some(1), end));
-            assert_eq!((seen.len(), seen[2].asked), (3, Some(2)));
-        }
-        // Who holds it and asks again is refused, and holds it still.
-        let refused = spells(&[(Acquired, 1, 0), (Asked, 1, 0), (GaveUp, 1, 0), (Released, 1, 0)]);
-        assert_eq!(told(&refused)[1], (Hold, Some(0), Some(3), End::Released));
-    }
-
-    #[test]
-    fn what_began_before_the_first_event_has_an_end_and_no_beginning() {
-        let seen = spells(&[(Acquired, 1, 0), (Released, 2, 1), (Died, 3, 2), (TimedOut, 4, 3)]);
-        assert_eq!(
-            told(&seen),
-            [
-                (Wait, None, Some(0), End::Acquired),
-                (Hold, Some(0), None, End::UnderWay),
-                (Hold, None, Some(1), End::Released),
-                (Hold, None, Some(2), End::Died),
-                (Wait, None, Some(3), End::TimedOut),
-            ]
-        );
-        assert_eq!(seen[1].asked, None);
-        // It is drawn from the first event on, and takes an unknown time.
-        assert_eq!((seen[3].drawn(1, 9), seen[3].nanoseconds()), ((1, 2), None));
-    }
-
-    #[test]
-    fn an_event_that_is_missing_in_between_is_not_made_up() {
-        let seen = spells(&[(Asked, 1, 0), (Asked, 1, 0), (Acquired, 1, 0), (Acquired, 1, 0)]);
-        assert_eq!(
-            told(&seen),
-            [
-                (Wait, Some(0), None, End::Unknown),
-                (Wait, Some(1), Some(2), End::Acquired),
-                (Hold, Some(2), None, End::Unknown),
-                (Wait, None, Some(3), End::Acquired),
-                (Hold, Some(3), None, End::UnderWay),
-            ]
-        );
-        assert_eq!(seen[2].drawn(0, 9), (2, 2));
-    }
-
-    #[test]
-    fn who_is_gone_neither_waits_nor_holds() {
-        let seen = spells(&[(Asked, 1, 0), (Acquired, 1, 1), (Asked, 2, 0), (Detached, 1, 0)]);
-        let gone: Vec<End> = seen.iter().map(|spell| spell.end).collect();
-        assert_eq!(gone, [End::Left, End::Acquired, End::Left, End::UnderWay]);
-        assert_eq!(seen[0].ended, Some(3));
-    }
-
-    /// `turnlock lock --fd` leaves its slot, and the lock, to the shell.
-    #[test]
-    fn a_slot_that_changes_hands_takes_its_locks_along() {
-        let event = |at, event, participant, lock| Happened {
-            at,
-            event,
-            slot: 1,
-            participant,
-            lock,
-            shared: false,
-            fencing_token: None,
-        };
-        let seen = of_events(
-            [
-                event(0, Asked, 0, Some(0)),
-                event(1, Acquired, 0, Some(0)),
-                event(2, Asked, 0, Some(1)),
-                event(3, Attached, 5, None),
-                event(4, Released, 5, Some(0)),
-            ]
-            .into_iter(),
-        );
-        assert_eq!((seen[1].participant, seen[1].ended, seen[1].end), (5, Some(4), End::Released));
-        assert_eq!((seen[2].end, seen.len()), (End::Unknown, 3));
-    }
-}
+mod tests;

@@ -184,7 +184,22 @@ mod common {
                 assert!(errors(&refused).contains("is a lock file"), "{}", errors(&refused));
             }
         }
+        // Nor by a descriptor, whether it can be read or not; but read it may be by one.
+        for command in ["trace", "report"] {
+            for redirected in [">>", "1<>"] {
+                let script = format!("\"$0\" {command} \"$1\" {redirected} \"$1\"");
+                let refused =
+                    limit::output(Command::new("sh").args(["-c", &script, TURNLOCK, name])).unwrap();
+                assert_eq!(refused.status.code(), Some(71), "{script}: {}", errors(&refused));
+                assert!(errors(&refused).contains("is a lock file"), "{}", errors(&refused));
+            }
+        }
         assert!(state(&path) == before);
+        // One in the making, as docs/format.md has it.
+        let making = path.with_file_name("making.lock");
+        fs::write(&making, b"turnmake and more").unwrap();
+        let refused = turnlock(&["report", name, "-o", making.to_str().unwrap()]);
+        assert_eq!((refused.status.code(), fs::read(&making).unwrap().len()), (Some(71), 17));
     }
 
     #[test]

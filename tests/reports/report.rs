@@ -167,6 +167,31 @@ fn after_a_boot_it_says_that_the_times_are_of_another_clock() {
     );
 }
 
+/// A reader that died, and permits of a dead holder, leave nothing that anybody would mark consistent.
+#[test]
+fn who_shared_a_lock_and_died_leaves_nothing_to_recover() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.lock");
+    let file = LockFile::options().recorded_events(1000).open(&path).unwrap();
+    let doomed = |label: &str| file.participant_options().label(label).open().unwrap();
+    let (reader, writer, one) = (doomed("the reader"), doomed("the writer"), doomed("one"));
+    let rwlock = file.rwlock("a").unwrap();
+    let mutex = file.mutex("b").unwrap();
+    std::mem::forget(rwlock.read_as(&reader).unwrap());
+    std::mem::forget(mutex.lock_as(&writer).unwrap());
+    drop((reader, writer));
+    drop(rwlock.write_as(&one).unwrap());
+    let _told = mutex.lock_as(&one).unwrap();
+    let page = report_of(&path);
+    let row = |who: &str| {
+        let deaths = page.split("Who died holding a lock").nth(1).unwrap();
+        let row = deaths.split(who).nth(1).unwrap_or_else(|| panic!("no {who}: {page}"));
+        row.split("(UTC)").next().unwrap().chars().take(80).collect::<String>()
+    };
+    assert!(row("the reader").contains('–') && !row("the reader").contains("nobody yet"), "{page}");
+    assert!(row("the writer").contains("nobody yet"), "{page}");
+}
+
 /// A page is for a browser, however much has happened.
 #[test]
 fn it_does_not_grow_with_the_recording() {

@@ -257,3 +257,32 @@ fn who_is_killed_is_dead_before_and_after_it_is_found() {
     drop(file.mutex("a").unwrap().lock().unwrap());
     assert_eq!(outcome(), ("died".into(), true));
 }
+
+/// It holds the lock throughout: one slice begins where the other one ends.
+#[test]
+fn an_upgrade_and_a_downgrade_are_seen_without_a_gap() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.lock");
+    let file = LockFile::options().recorded_events(1000).open(&path).unwrap();
+    let rwlock = file.rwlock("a").unwrap();
+    let reader = file.participant().unwrap();
+    let reads = rwlock.read_as(&reader).unwrap();
+    let refused = rwlock.upgradable().unwrap().try_upgrade().err().unwrap();
+    drop(reads);
+    drop(refused.guard.upgrade().unwrap().downgrade().unwrap());
+    let events = parse(&printed(turnlock(&["trace", path.to_str().unwrap()])));
+    let slices = slices(&events).unwrap();
+    let mut holds = of(&slices, "hold", "a");
+    let outcome = |slice: &&Slice| slice.begin["args"]["outcome"].as_str().unwrap().to_owned();
+    // Without the other reader's.
+    let track = holds.iter().find(|slice| outcome(slice) == "upgraded").unwrap().track;
+    holds.retain(|slice| slice.track == track);
+    assert_eq!(holds.iter().map(outcome).collect::<Vec<_>>(), ["upgraded", "downgraded", "released"]);
+    assert!(holds.windows(2).all(|pair| pair[0].to == pair[1].from), "{holds:?}");
+    let shared: Vec<&Value> = holds.iter().map(|slice| &slice.begin["args"]["shared"]).collect();
+    assert_eq!(shared, [true, false, true]);
+    let mut waits = of(&slices, "wait", "a");
+    waits.retain(|slice| slice.track == track);
+    assert_eq!(waits.iter().map(outcome).collect::<Vec<_>>(), ["acquired", "would block", "acquired"]);
+    assert_eq!(waits[2].to, holds[1].from);
+}

@@ -16,12 +16,10 @@ use super::{exit, failed::Failed, hold, seconds, shell};
 use std::{
     ffi::OsString,
     fs::File,
-    io::Read,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
-use turnlock::kernel_lock::BEGINNINGS;
 
 /// Do what flock(1) does, for scripts that were written for it
 ///
@@ -187,10 +185,7 @@ impl Flock {
 /// Whether it is one of turnlock's, by its first letters; one that cannot be read is none.
 fn is_lock_file(target: &Target) -> bool {
     let begins = |path: &Path| {
-        let mut letters = [0; 8];
-        let read =
-            path.is_file() && File::open(path).and_then(|mut file| file.read_exact(&mut letters)).is_ok();
-        read && BEGINNINGS.contains(&&letters)
+        path.is_file() && File::open(path).is_ok_and(|mut file| super::file::is_turnlocks(&mut file))
     };
     match target {
         Target::Path(path) => begins(path),

@@ -131,7 +131,7 @@ pub const FAMILIES: [Family; 32] = [
     counter(
         "turnlock_lock_contended_total",
         LOCK,
-        "How many acquisitions found that they had to wait, tries included that would have had to",
+        "How many acquisitions had to wait, for longer than a waiter spins, and how many tries failed for that",
     ),
     counter("turnlock_lock_timeouts_total", LOCK, "How many gave up when their time was over"),
     counter("turnlock_lock_deaths_total", LOCK, "How many participants died holding the lock"),

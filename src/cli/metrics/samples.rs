@@ -7,7 +7,7 @@ use super::{
     },
     families::Samples,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use turnlock::inspect::{FileStatus, Life, LockStatus, Recording, WaiterState};
 
 /// Nothing is known of the file.
@@ -36,10 +36,15 @@ pub fn of_file(to: &mut Samples, file: &str, status: &FileStatus, recording: Opt
     let blind = status.participants.iter().filter(|one| one.blind).count();
     to.add("turnlock_participants_blind", &[file], blind as f64);
     to.add("turnlock_locks", &[file], status.locks.len() as f64);
-    status.locks.iter().for_each(|lock| of_lock(to, file, lock));
+    // A series that is there twice would have the whole of the text refused. Two entries may have one name where a lock was
+    // removed and created again while the file was read, or where somebody made the file up: the first one stands for both.
+    let mut named = HashSet::new();
+    for lock in status.locks.iter().filter(|lock| named.insert(lock.name.as_str())) {
+        of_lock(to, file, lock);
+    }
     to.add("turnlock_recording_capacity", &[file], status.recorded_events.into());
     if let Some(recording) = recording {
-        of_recording(to, file, recording);
+        of_recording(to, file, status, recording);
     }
 }
 
@@ -90,11 +95,14 @@ fn of_lock(to: &mut Samples, file: &str, lock: &LockStatus) {
 }
 
 /// Of the latest events: a histogram would claim to count all.
-fn of_recording(to: &mut Samples, file: &str, recording: &Recording) {
+fn of_recording(to: &mut Samples, file: &str, status: &FileStatus, recording: &Recording) {
     to.add("turnlock_recording_entries_total", &[file], recording.recorded as f64);
     to.add("turnlock_recording_unreadable", &[file], recording.unreadable as f64);
-    let first = recording.events.iter().map(|event| event.at).min().unwrap_or(recording.now);
-    to.add("turnlock_recording_span_seconds", &[file], seconds(recording.now.saturating_sub(first)));
+    // Before the boot, another clock counted: how long ago that was is not known.
+    if status.of_this_boot {
+        let first = recording.events.iter().map(|event| event.at).min().unwrap_or(recording.now);
+        to.add("turnlock_recording_span_seconds", &[file], seconds(recording.now.saturating_sub(first)));
+    }
     let measured = durations::by_lock(&spells::of(recording));
     // A lock that was removed and created again has a number for each time: the last one is there now.
     let by_name: BTreeMap<&str, &durations::OfLock> = measured
@@ -118,4 +126,31 @@ fn of_durations(to: &mut Samples, name: &'static str, [file, lock]: [&str; 2], d
 
 fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn two_locks_of_one_name_are_one_series() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.lock");
+        let file = turnlock::LockFile::options().recorded_events(64).open(&path).unwrap();
+        for name in ["a", "b"] {
+            drop(file.mutex(name).unwrap().lock().unwrap());
+        }
+        let mut status = turnlock::inspect::snapshot(&path).unwrap();
+        let recording = turnlock::inspect::recording(&path).unwrap();
+        let twice = status.locks[0].clone();
+        status.locks.push(twice);
+        let mut samples = Samples::default();
+        of_file(&mut samples, "f", &status, recording.as_ref());
+        let text = samples.text();
+        let values = text.lines().filter(|line| !line.starts_with('#'));
+        let series: Vec<&str> = values.map(|line| line.rsplit_once(' ').unwrap().0).collect();
+        assert_eq!(series.len(), series.iter().collect::<BTreeSet<_>>().len(), "{text}");
+        assert_eq!(text.matches("turnlock_lock_holders{").count(), 2, "{text}");
+    }
 }

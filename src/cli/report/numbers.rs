@@ -18,6 +18,13 @@ pub struct Numbers {
     pub deaths: Vec<Death>,
 }
 
+/// How many of each event. A recording may name a hundred thousand locks, each with its own.
+type Counted = [u64; Event::ALL.len()];
+
+fn index(event: Event) -> usize {
+    event as usize - Event::ALL[0] as usize
+}
+
 /// A lock's.
 pub struct LockNumbers {
     /// Which of [`turnlock::inspect::Recording::locks`].
@@ -26,8 +33,8 @@ pub struct LockNumbers {
     pub kind: Option<&'static str>,
     /// How long was waited, and how long it was held.
     pub durations: OfLock,
-    /// How many of its events say this.
-    events: HashMap<Event, u64>,
+    /// How many of its events say each, in the order of [`Event::ALL`].
+    events: Counted,
     /// Who was served, in the order of asking: only those of which both is recorded.
     pub served: Vec<Served>,
 }
@@ -66,6 +73,8 @@ pub struct Death {
     pub participant: usize,
     pub lock: usize,
     pub fencing_token: Option<u64>,
+    /// A reader, or a holder of permits: it leaves nothing that is to be repaired.
+    pub shared: bool,
     /// Who marked the lock consistent after it, and when.
     pub recovered: Option<(usize, u64)>,
 }
@@ -73,7 +82,7 @@ pub struct Death {
 impl LockNumbers {
     /// How many of its events say this.
     pub fn count(&self, event: Event) -> u64 {
-        self.events.get(&event).copied().unwrap_or(0)
+        self.events[index(event)]
     }
 
     /// Whether there is one order in which all are to be served: that in which they asked.
@@ -85,20 +94,21 @@ impl LockNumbers {
 /// Counts.
 pub fn of(recorded: &Recorded) -> Numbers {
     let mut durations = durations::by_lock(&recorded.spells);
-    let mut events: BTreeMap<usize, HashMap<Event, u64>> = BTreeMap::new();
+    let mut events: BTreeMap<usize, Counted> = BTreeMap::new();
     for event in &recorded.recording.events {
         if let Some(lock) = event.lock {
-            *events.entry(lock).or_default().entry(event.event).or_default() += 1;
+            events.entry(lock).or_default()[index(event.event)] += 1;
         }
     }
+    let kinds: HashMap<&str, &'static str> =
+        recorded.status.locks.iter().map(|lock| (lock.name.as_str(), lock.kind)).collect();
     let mut locks: Vec<LockNumbers> = events
         .into_iter()
         .map(|(lock, events)| {
             let name = recorded.recording.locks[lock].name.as_deref();
-            let status = recorded.status.locks.iter().find(|status| Some(status.name.as_str()) == name);
             LockNumbers {
                 lock,
-                kind: status.map(|status| status.kind),
+                kind: name.and_then(|name| kinds.get(name).copied()),
                 durations: durations.remove(&lock).unwrap_or_default(),
                 events,
                 served: Vec::new(),
@@ -122,7 +132,10 @@ fn served(spells: &[Spell]) -> BTreeMap<usize, Vec<Served>> {
             by_lock.entry(hold.lock).or_default().push(served);
         }
     }
-    by_lock.values_mut().for_each(|served| count_overtaken(served));
+    for served in by_lock.values_mut() {
+        served.shrink_to_fit();
+        count_overtaken(served);
+    }
     by_lock
 }
 
@@ -211,13 +224,16 @@ fn deaths(recorded: &Recorded) -> Vec<Death> {
         let Some(lock) = event.lock else { continue };
         match event.event {
             Event::Died => {
-                open.entry(lock).or_default().push(deaths.len());
+                if !event.shared {
+                    open.entry(lock).or_default().push(deaths.len());
+                }
                 let (at, participant) = (event.at, event.participant);
                 deaths.push(Death {
                     at,
                     participant,
                     lock,
                     fencing_token: event.fencing_token,
+                    shared: event.shared,
                     recovered: None,
                 });
             }

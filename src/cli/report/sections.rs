@@ -10,7 +10,7 @@ use super::{
     plots::{self, Mark, Percentiles},
     times,
 };
-use std::fmt::Write;
+use std::{collections::HashMap, fmt::Write};
 use turnlock::inspect::Event;
 
 mod order;
@@ -266,6 +266,7 @@ fn deaths(recorded: &Recorded, numbers: &Numbers) -> String {
     let rows = numbers.deaths.iter().map(|death| {
         let (by, after) = match death.recovered {
             Some((who, at)) => (recorded.who(who), times::span(at.saturating_sub(death.at))),
+            None if death.shared => ("–".into(), String::new()),
             None => ("nobody yet".into(), String::new()),
         };
         vec![
@@ -279,7 +280,7 @@ fn deaths(recorded: &Recorded, numbers: &Numbers) -> String {
     });
     let table = Table::new("Who died holding a lock, and who repaired what it left", &columns);
     let said = "A death is found by who comes next, or waits: it happened before. Recovered is a lock when its next holder says so, or at \
-                once if a death there needs no repair.";
+                once if a death there needs no repair. – is said of readers and of holders of permits: they leave nothing to repair.";
     format!("<p class=\"faint\">{said}</p>\n{}", table.rows(rows, ROWS).html())
 }
 
@@ -299,10 +300,11 @@ fn locks(recorded: &Recorded, numbers: &Numbers) -> String {
         ("Held now", Right),
         ("Waiting now", Right),
     ];
-    let under_way = |lock: usize, kind: Kind| {
-        let open = recorded.spells.iter().filter(|spell| spell.end == End::UnderWay && spell.lock == lock);
-        open.filter(|spell| spell.kind == kind).count().to_string()
-    };
+    // By lock: how many hold it now, and how many wait for it.
+    let mut under_way: HashMap<usize, [u64; 2]> = HashMap::new();
+    for spell in recorded.spells.iter().filter(|spell| spell.end == End::UnderWay) {
+        under_way.entry(spell.lock).or_default()[usize::from(spell.kind == Kind::Wait)] += 1;
+    }
     let rows = numbers.locks.iter().map(|lock| {
         let mut row = vec![title(recorded, lock)];
         let counted = [
@@ -317,7 +319,7 @@ fn locks(recorded: &Recorded, numbers: &Numbers) -> String {
         row.extend(counted.map(|event| lock.count(event).to_string()));
         let holds = &lock.durations.holds;
         row.extend([holds.quantile(0.5), holds.quantile(0.99), holds.longest()].map(times::span));
-        row.extend([Kind::Hold, Kind::Wait].map(|kind| under_way(lock.lock, kind)));
+        row.extend(under_way.get(&lock.lock).copied().unwrap_or_default().map(|count| count.to_string()));
         row
     });
     let of_events = Table::new("By the events that are recorded", &columns).rows(rows, ROWS).html();

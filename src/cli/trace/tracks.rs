@@ -121,8 +121,9 @@ fn spans(recorded: &Recorded) -> Vec<(u64, u64)> {
         (*first, *last) = (event.at.min(*first), event.at.max(*last));
     }
     // What it does now, it does until now.
+    let last = recorded.last();
     for spell in recorded.spells.iter().filter(|spell| spell.end == End::UnderWay) {
-        spans[spell.participant].1 = recorded.last();
+        spans[spell.participant].1 = last;
     }
     spans
 }
