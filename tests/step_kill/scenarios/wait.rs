@@ -81,6 +81,8 @@ pub fn is_cancelled(trial: &Trial) {
     });
 }
 
+const LONG_ASLEEP: Duration = Duration::from_millis(250);
+
 /// The one who waits is asleep, in another thread of the victim.
 pub fn cancels(trial: &Trial) {
     behind_a_holder(trial, Meanwhile::Nothing, |stage, _| {
@@ -93,6 +95,8 @@ pub fn cancels(trial: &Trial) {
                 trial.arena.is_busy(false);
             });
             until_asleep(trial, 1);
+            // It looks around every twenty-fourth of its wait: now so rarely that the victim finds it asleep, as a rule.
+            thread::sleep(LONG_ASLEEP);
             begin();
             me.cancel();
             end(trial.arena)
