@@ -22,6 +22,7 @@ use std::{
     process::{Command, ExitStatus},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
+    time::Duration,
 };
 use turnlock::Participant;
 
@@ -67,6 +68,9 @@ pub struct Ended {
     /// Whether [`INTERRUPT`] ended it, which turnlock was sent too.
     pub by_interrupt: bool,
 }
+
+/// So many milliseconds a signal may be on its way from the kernel to the thread that listens.
+const LATEST: u32 = 200;
 
 /// What Ctrl-C sends.
 pub const INTERRUPT: i32 = SIGINT;
@@ -135,11 +139,20 @@ impl Signals {
             let _ = child.send_signal(origin.signal);
         }
         let status = child.wait();
-        let mut seen = locked(&self.seen);
-        seen.child = None;
-        let interrupted = seen.all & (1 << (INTERRUPT - 1)) != 0;
+        locked(&self.seen).child = None;
         let by_it = matches!(&status, Ok(status) if status.signal() == Some(INTERRUPT));
-        Ok(Ended { status, by_interrupt: interrupted && by_it })
+        Ok(Ended { status, by_interrupt: by_it && self.was_sent(INTERRUPT) })
+    }
+
+    /// Returns whether this process was sent a signal that its command was sent, too. The thread that listens may hear of it
+    /// later than of the command's end.
+    fn was_sent(&self, signal: i32) -> bool {
+        (0..LATEST).any(|look| {
+            if look > 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            locked(&self.seen).all & (1 << (signal - 1)) != 0
+        })
     }
 }
 
