@@ -58,9 +58,14 @@ impl<'a> Observer<'a> {
 
     /// Returns everyone who takes part.
     pub fn participants(&self) -> Result<Vec<ParticipantStatus>> {
-        let records = self.view.slots()[..self.view.slots_bound()].iter().enumerate();
+        let records = self.records().iter().enumerate();
         let taken = records.filter(|(_, record)| record.state.load(Acquire) != SlotState::Free as u32);
         taken.map(|(slot, record)| self.participant(slot, record)).collect()
+    }
+
+    /// The records of slots that somebody ever took. What lies behind may be a hole.
+    fn records(&self) -> &'a [SlotRecord] {
+        &self.view.slots()[..self.view.slots_bound()]
     }
 
     /// Looks again when the slot is given to another one meanwhile.
@@ -154,7 +159,8 @@ impl<'a> Observer<'a> {
     fn is_still(&self, seen: &Registers) -> bool {
         // Partner: the fence in `slots::occupy`. Who has read what a newcomer wrote sees that the slot was taken again.
         fence(Acquire);
-        self.view.slots()[seen.slot].generation.load(Relaxed) == seen.generation
+        let record = self.records().get(seen.slot);
+        record.map_or(0, |record| record.generation.load(Relaxed)) == seen.generation
     }
 
     /// Returns one lock, without those whose slots were given to others meanwhile; and whether there were none.
@@ -172,7 +178,7 @@ impl<'a> Observer<'a> {
             })
         };
         memory::check()?;
-        let (seen, now) = (steady_look(&lock, self.view.slots(), rule)?, clock::monotonic_ns());
+        let (seen, now) = (steady_look(&lock, self.records(), rule)?, clock::monotonic_ns());
         let span = |since: u64| (since != 0).then(|| now.saturating_sub(since) as f64 / 1e9);
         let is_of_one_moment = Cell::new(true);
         let holder = |seen: &Registers, fencing_token: u64| -> Result<Option<Holder>> {
@@ -378,7 +384,7 @@ fn steady_look(
         let all = (0..lock.slots()).map(|slot| Registers {
             slot,
             // Acquire: first. Partner: the release in `slots::vacate`, after which nothing here is the former one's.
-            generation: records[slot].generation.load(Acquire),
+            generation: records.get(slot).map_or(0, |record| record.generation.load(Acquire)),
             place: place(slot),
             held: token_in(lock.held(slot).load(Acquire)),
             waits: lock.waiting_since(slot) != 0,
