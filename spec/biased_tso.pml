@@ -3,12 +3,13 @@
  *
  * MODELLED: one lock of one file, and N slots. A participant first tries to enter as the bias owner: it raises `held` to TRYING
  * and looks whether the bias word names it. If not, it goes through the bakery, as in bakery_tso.pml. As the *queue head* it is
- * the only one that writes the bias word: it marks the bias as revoked, has every processor pass a barrier (membarrier), and
- * waits until the bias owner's `held` is 0. Then it holds the lock unbiased, or has it biased to itself; which, is a free choice
- * here. Store buffers, deaths at every step (DEATHS), reaping, and newcomers in a dead one's slot are as in bakery_tso.pml; the
- * buffered stores of a killed participant reach memory before the kernel drops its byte locks. A waiter may give up, or leave
- * the queue and come back (WITHDRAWALS, both together); a holder may unlock as a dead one does (ABANDONS). With FENCED_MODE
- * there is no membarrier: a bias owner passes a full fence instead, and so does the queue head.
+ * the only one that writes the bias word: it marks the bias as revoked, has every thread of its process pass a barrier
+ * (membarrier; all participants are of one process), and waits until the bias owner's `held` is 0. Then it holds the lock
+ * unbiased, or has it biased to itself; which, is a free choice here. Store buffers, deaths at every step (DEATHS), reaping, and
+ * newcomers in a dead one's slot are as in bakery_tso.pml; the buffered stores of a killed participant reach memory before the
+ * kernel drops its byte locks. A waiter may give up, or leave the queue and come back (WITHDRAWALS, both together); a holder may
+ * unlock as a dead one does (ABANDONS). FENCED_MODE is a file of several processes: no membarrier, but a full fence in `try` and
+ * in every entry step, and one of the queue head. How a file comes to that is in fences_tso.pml.
  *
  * Whoever stands behind another one may pass over it, at any moment, whether that runs or not (EVICTIONS), until that has taken
  * its entry step. And a participant may take no step any more (STOPS), wherever it is but inside, in its entry step, or with
@@ -18,8 +19,8 @@
  * before the call returns.
  *
  * LEFT OUT: what bakery_tso.pml leaves out, and the counts by which the code chooses between unbiased and biased; parking; how
- * long a waiter that backs off stays away, and time limits; that FENCED_MODE is read from the bias word, since it is the same
- * for all who use the file; that the code has the lock biased only if it sees nobody else queued for good, and cancels a
+ * long a waiter that backs off stays away, and time limits; that each tells FENCED_MODE from the file, after a first look
+ * without a fence (fences_tso.pml); that the code has the lock biased only if it sees nobody else queued for good, and cancels a
  * revocation only then, which is for the order among those who wait and not for safety; that it tries only where its own last
  * acquisition was a biased one, and on the slower of two ways looks at the bias word before it raises `held` (fewer executions
  * than here, where newcomers try too); that a slot is used by one thread at a time, which the code sees to. With PSO=1, loads
@@ -67,7 +68,7 @@
 #define ABANDONS 0
 #endif
 #ifndef FENCED_MODE
-#define FENCED_MODE 0       /* 1: full fences instead of membarrier */
+#define FENCED_MODE 0       /* 1: the participants are of several processes: full fences instead of membarrier */
 #endif
 #ifndef BIASES
 #define BIASES 1            /* 0: nobody takes the bias, so that there is more room for evictions */

@@ -13,13 +13,16 @@
  * (WITHDRAWALS); downgrades, or a part of the permits given back (DOWNGRADES); more and fewer permits (RESIZES: 3 and 2 again);
  * waiters that pass over any other one (EVICTIONS); holders that stay inside for ever (STAYS); waiters that sleep until they
  * are woken (PARKING). A participant that has done its rounds may leave its place behind for good: the others must come to their end.
- * With FENCED_MODE there is no membarrier: who comes in by its place passes a full fence after `held` = TRYING, and who
- * leaves one after `held` = 0. With SCAN=1 the doorway takes its steps one by one; else a number is drawn in one, which is a full fence.
+ * The participants are of one process, whose threads pass a barrier by membarrier. FENCED_MODE is a file of several: who evicts
+ * passes a full fence only, and so does who comes in by its place, after `held` = TRYING (how a file comes to that: fences_tso.pml).
+ * Who leaves passes none: it may miss that its place is evicted and wake nobody, so there every sleep ends by itself (the nap).
+ * With SCAN=1 the doorway takes its steps one by one; else a number is drawn in one, which is a full fence.
  *
  * LEFT OUT: not recoverable, resets, panics (claims_sc.pml); participants that stop inside their entry step (biased_tso.pml); the
  * standby queue; when to retain a place, and for how long; numbers that begin again at 1: here they only grow, as in the code while a
  * place stands. Where a waiter looks at several words of others it does so at once: what barred nobody before bars nobody later,
- * but for an upgrade, which every reader looks for again. With PARKING every sleep has an end only where somebody has died.
+ * but for an upgrade, which every reader looks for again. With PARKING every sleep has an end only where somebody has died, and in
+ * FENCED_MODE. There a nap is over when there is something to do, and not before: else who is stuck would be between two naps for ever.
  *
  * THE LABELS are the code's steps:
  *   again, refused              an entry by the place; it was evicted, so `held` = 0 and into the queue
@@ -60,7 +63,7 @@
 #define TSO 1               /* 0: every access is seen by everyone at once */
 #endif
 #ifndef FENCED_MODE
-#define FENCED_MODE 0       /* without membarrier */
+#define FENCED_MODE 0       /* 1: the participants are of several processes: full fences instead of membarrier */
 #endif
 #ifndef SCAN
 #define SCAN 0              /* 1: the doorway step by step */
@@ -286,6 +289,7 @@ byte deaths, withdrawals, downgrades, evictions, resizes, stays;
 #define IS_AWAITED(p) (BARS(p) && MARKED(p) && memory[HELD(p)] == TRYING && mine < X)    /* may be inside as a reader */
 #endif
 #define KEEPS_BUSY(p) (TO_EVICT(p) || TO_LOOK(p) || IS_AWAITED(p))
+#define MAY_SLEEP (SUM(TAKEN_BY_STANDING) > ROOM && NEITHER(KEEPS_BUSY))
 
 #define BESIDE(p) (rights[p] != 0 && mine + rights[p] > 3)
 #define IS_INSIDE(p) (rights[p] != 0)
@@ -339,11 +343,6 @@ byte deaths, withdrawals, downgrades, evictions, resizes, stays;
 #define BARRIER STEP(FENCED)
 #else
 #define BARRIER skip
-#endif
-#if FENCED_MODE && !defined(MUTANT_NoFenceAtLeave)
-#define BARRIER_AT_LEAVE STEP(FENCED)
-#else
-#define BARRIER_AT_LEAVE skip
 #endif
 #ifdef MUTANT_NoFenceToEvict
 #define EVICT_BARRIER STEP(FENCED)
@@ -541,7 +540,7 @@ wait:
     :: atomic { NEVER -> goto end_gone }
 #endif
 #if PARKING
-    :: atomic { SUM(TAKEN_BY_STANDING) > ROOM && NEITHER(KEEPS_BUSY) ->
+    :: atomic { MAY_SLEEP ->
         parked[i] = 1 + LATEST;
         goto asleep }
 #endif
@@ -550,6 +549,9 @@ wait:
 asleep:
     if
     :: atomic { parked[i] == 0 -> goto wait }
+#if FENCED_MODE && !defined(MUTANT_NoNap)
+    :: atomic { !MAY_SLEEP -> parked[i] = 0; goto wait }        /* the nap is over */
+#endif
 #if STAYS > 0
     :: atomic { NEVER -> goto end_gone }                        /* somebody stays inside */
 #endif
@@ -576,6 +578,12 @@ evict:  /* The place of q, or with EVICTIONS any claim. */
          :: evicted[q] > t -> t = 0; q = 0; seen = 0; marked = 0; goto wait
          :: else -> evicted[q] = t; t = 0
          fi);
+#ifdef MUTANT_SleepsBeforeBarrier
+    if
+    :: atomic { marked && memory[HELD(q)] != 0 -> parked[i] = 1 + q; q = 0; seen = 0; marked = 0; goto asleep }
+    :: atomic { !marked || memory[HELD(q)] == 0 -> skip }
+    fi;
+#endif
     EVICT_BARRIER;
     STEP(t = 0; have_told = have_told | BIT(q);
          if :: marked && evicted[q] == doorway[q] -> told[q] = told[q] | BIT(i) :: else fi);
@@ -781,7 +789,6 @@ retain: /* The number stays. The mark comes before `held` = 0, and that before t
     STEP(if :: evicted[i] == doorway[i] -> t = 1 :: else fi);
 #endif
     STEP(OUTSIDE; retained = retained | BIT(i); store(HELD(i), 0));
-    BARRIER_AT_LEAVE;
 #ifdef MUTANT_LeaveCheckBeforeHeld
     STEP(if :: t -> t = 0; goto leave :: else fi);
 #else

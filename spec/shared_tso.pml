@@ -3,14 +3,16 @@
  *
  * MODELLED: one lock of one file, and N slots. Each of ROUNDS times a participant wants S, U or X. A reader first tries by the
  * bias: `held` = TRYING, then a look at the bias word. If that is not READERS, it goes through the queue, and when it is inside it may
- * have the lock biased to readers again. X at the head revokes: bias word, membarrier, and then it waits until everybody's
- * `held` is 0. A holder of U upgrades: mode and bias word UPGRADING, membarrier, and the same wait. Store buffers, membarrier, deaths at
- * every step (DEATHS), reaping and newcomers are as in biased_tso.pml. X and U may give up while they wait (WITHDRAWALS). A
- * reader may stay inside for ever (STAYS): then whoever has room beside it comes in all the same.
+ * have the lock biased to readers again. X at the head revokes: bias word, membarrier (all participants are of
+ * one process), and then it waits until everybody's `held` is 0. A holder of U upgrades: mode and bias word UPGRADING, membarrier, and
+ * the same wait. Store buffers, membarrier, deaths at every step (DEATHS), reaping and newcomers are as in biased_tso.pml. X and U may
+ * give up while they wait (WITHDRAWALS). A reader may stay inside for ever (STAYS): then whoever has room beside it comes in all the
+ * same.
  *
  * LEFT OUT: the doorway and the scan, which bakery_tso.pml and claims_sc.pml have: a number is drawn in one step that is a full fence, as
  * fences A and B make it, and the earlier claims are looked at in one step; fencing tokens, the owner-dead notice and its state,
- * downgrades (claims_sc.pml); evictions and stops on the way (biased_tso.pml); files without membarrier; when a bias pays.
+ * downgrades (claims_sc.pml); evictions and stops on the way (biased_tso.pml); files of several processes, and how a file
+ * becomes one (fences_tso.pml); when a bias pays.
  *
  * THE LABELS are the code's steps (src/acquire/readers.rs, src/acquire/change.rs, src/algorithm/shared_bias.rs):
  *   try, let_go                 a biased reader: `held` = TRYING, the look at the bias word; `held` = 0 again
