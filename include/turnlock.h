@@ -317,9 +317,10 @@ const char *turnlock_last_error_message(void);
 #define TURNLOCK_FILE_MUST_EXIST 2
 
 /**
- * `turnlock_file_options.flags`: do without membarrier, if nobody takes part now: locks that nobody else wants then
- * cost two full fences. For files that a process without membarrier (by a filter that is installed later, say) is to
- * use together with others. The file keeps it until the next boot.
+ * `turnlock_file_options.flags`: do without membarrier, if nobody takes part now: locks that nobody else wants cost a full
+ * fence then also while one process alone uses the file, and the second one that comes waits for nothing. For files that a
+ * process without membarrier (by a filter that is installed later, say) is to use together with others. The file keeps it
+ * until the next boot.
  */
 #define TURNLOCK_FILE_FULL_FENCES 4
 

@@ -36,9 +36,9 @@ pub enum Mutant {
     LeaveBeforeBias,
     /// A bias owner under revocation takes its own mark out of the bias word, though it is not the queue head.
     BiasByNonHead,
-    /// A process that is not registered for membarrier is a bias owner without fences.
+    /// A participant of a second process has no fences either, as though the file were still one process's.
     UnregisteredBiasOwner,
-    /// No full fence in a biased acquisition where membarrier is missing.
+    /// No full fence in a biased acquisition where several processes take part.
     NoFenceInFencedMode,
     /// One who died trying to enter passes for a dead owner.
     OwnerDeadByTrying,

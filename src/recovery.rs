@@ -119,7 +119,7 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
     clear_biases(view);
     clear_rings(view);
     view.header().slots_in_use.store(0, Relaxed);
-    view.header().fences.store(fences as u32, Relaxed);
+    view.header().private_to.store(fences.word(), Relaxed);
     write_boot_id(view, boot_id);
 }
 

@@ -1,4 +1,5 @@
-//! What each call costs where nobody is in the way, beside peers, by criterion.
+//! What each call costs where nobody is in the way, beside peers, by criterion. With one slot in use our process is the only one
+//! that takes part in the file, and entries have no fence; with more, another process has the others.
 //!
 //! `cargo bench --bench uncontended` measures everything in under a minute and prints, at the end, every call's
 //! median and its ratio to the robust mutex in the same run. `cargo bench --bench uncontended -- TEXT` measures what has
@@ -24,7 +25,7 @@ use std::{
 };
 use turnlock::{LockFile, Mutex, Participant};
 
-/// How many slots are in use.
+/// How many slots are in use: all but ours by another process.
 const SLOTS: [usize; 3] = [1, 8, 128];
 const LIMIT: Duration = Duration::from_secs(1);
 /// A lock has to be taken some times by the same participant before it is biased.

@@ -22,7 +22,7 @@ pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
         return None;
     }
     let token = if bias.is_unrevoked(mark) {
-        bias.enter(site.lock().held(me), mark, &site.lock().ownership())
+        bias.enter(site.lock().held(me), mark, site.light(), &site.lock().ownership())
     } else {
         None
     };
@@ -38,7 +38,7 @@ pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
 /// Unlocks what [`enter`] took.
 pub fn leave<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
-    let quietly = site.lock().bias().leave(site.lock().held(site.me()), site.mark());
+    let quietly = site.lock().bias().leave(site.lock().held(site.me()), site.mark(), site.light());
     site.local().record_biased();
     if !quietly {
         site.lock().unpark(site.me());
@@ -126,9 +126,6 @@ fn cancel_revocation<S: Site>(attempt: &Attempt<S>, owner: BiasOwner) {
 fn pass_the_barrier<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<()> {
     // Partner: the barrier in `Bias::enter` and `Bias::leave`.
     full_fence();
-    if owner.fenced {
-        return Ok(());
-    }
     match attempt.site.heavy_barrier() {
         Ok(()) => Ok(()),
         // Refused from now on, by a filter that came after the file was opened. Of a dead owner everything has been seen

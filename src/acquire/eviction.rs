@@ -22,7 +22,7 @@ use crate::trace::{self, Step};
 pub fn enter<S: Site>(attempt: &Attempt<S>) -> bool {
     let site = &attempt.site;
     let (lock, me) = (site.lock(), site.me());
-    let entered = lock.eviction(me).enter(lock.held(me), site.mark());
+    let entered = lock.eviction(me).enter(lock.held(me), site.light());
     if entered {
         trace::at(Step::Enter);
     }
@@ -186,5 +186,5 @@ pub fn pass_the_barrier<S: Site>(site: &S) -> Result<()> {
     trace::at(Step::Evict);
     // Partner: the barrier in `Eviction::enter`.
     mutants::full_fence_unless(Mutant::NoFenceToEvict);
-    if site.mark().is_fenced() { Ok(()) } else { site.heavy_barrier() }
+    site.heavy_barrier()
 }

@@ -32,7 +32,7 @@ pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
         site.lock().unpark(me);
         return None;
     }
-    let token = shared_bias.enter(site.lock().held(me), site.mark(), &site.lock().ownership());
+    let token = shared_bias.enter(site.lock().held(me), site.light(), &site.lock().ownership());
     match token {
         Some(_) => trace::at(Step::Section),
         // A writer may have seen us try.
@@ -44,7 +44,7 @@ pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
 /// Unlocks what [`enter`] took.
 pub fn leave<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
-    let quietly = site.lock().shared_bias().leave(site.lock().held(site.me()), site.mark());
+    let quietly = site.lock().shared_bias().leave(site.lock().held(site.me()), site.light());
     site.local().record_biased();
     if !quietly {
         site.lock().unpark(site.me());
@@ -170,9 +170,7 @@ pub fn have_all_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -
     let site = &attempt.site;
     // Partner: the barrier of readers between their `held` and their look at the bias word.
     mutants::full_fence_unless(Mutant::NoFenceToRevokeReaders);
-    if !site.mark().is_fenced() {
-        site.heavy_barrier()?;
-    }
+    site.heavy_barrier()?;
     // Read after the barrier: who raises it later sees the bias word.
     let bound = site.lock().queue().0.bound();
     for slot in (0..bound).filter(|slot| *slot != site.me()) {

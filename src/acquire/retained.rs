@@ -34,7 +34,7 @@ pub fn enter_or_give_up<S: Site>(attempt: &Attempt<S>, idle: Idle) -> Option<u64
     if claims.suits_place(me, attempt.claim)
         && matches!(lock.queue().place(me), Place::Numbered(_))
         && let Some(token) =
-            place_of(lock, me).enter(claims, me, attempt.claim, site.mark(), &lock.ownership())
+            place_of(lock, me).enter(claims, me, attempt.claim, site.light(), &lock.ownership())
     {
         trace::at(Step::Section);
         return Some(token);
@@ -80,7 +80,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
         return false;
     }
     lock.set_since(me, 0);
-    if !place_of(lock, me).leave(site.mark()) {
+    if !place_of(lock, me).leave(site.light()) {
         give_up(attempt);
         site.local().record(None);
         return true;
@@ -96,7 +96,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
 /// Unlocks what was taken by the place.
 pub fn leave_again<S: Site>(attempt: &Attempt<S>) {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    if place_of(lock, me).leave(site.mark()) {
+    if place_of(lock, me).leave(site.light()) {
         site.local().record_place();
     } else {
         give_up(attempt);
@@ -215,7 +215,7 @@ pub fn end_others<S: Site>(
         takings.in_demand = true;
         // A reader does not stand by: others could read beside it meanwhile.
         if attempt.nature() != Nature::Reader && waiter.lets_pass() {
-            return Ok(Ended::Busy(BlockedBy::Bias(BiasOwner { slot: first, fenced: false })));
+            return Ok(Ended::Busy(BlockedBy::Bias(BiasOwner { slot: first })));
         }
         // A try that will fail should not take it away.
         if waiter.limit() == Limit::Never && !may_pass(attempt, first) && !waiter.check_alive(first)? {

@@ -12,6 +12,7 @@ use crate::algorithm::{
     bias::{Bias, BiasWord, Mark},
     claim::Claims,
     eviction::Eviction,
+    light_barrier::LightBarrier,
     ownership::Ownership,
     ring::Machines,
     shared_bias::SharedBias,
@@ -102,6 +103,8 @@ pub trait Site: Copy {
     fn me(&self) -> usize;
     /// Returns how the bias word reads while the lock is biased to this participant.
     fn mark(&self) -> Mark;
+    /// The participant's side of the barriers whose other side is [`Site::heavy_barrier`].
+    fn light(&self) -> impl LightBarrier;
     /// Returns what this participant itself knows of its part in this lock.
     fn local(&self) -> LocalState<'_>;
     /// Returns whether several threads use this participant.
@@ -132,7 +135,7 @@ pub trait Site: Copy {
     /// Returns the error for a value that no participant writes.
     fn overwritten(&self, what: Overwritten) -> Error;
 
-    /// Makes every participant's stores before its own barrier seen here, and ours there: the heavy barrier.
+    /// Makes every participant's stores before its own barrier seen here, and ours there: the heavy barrier. After a full fence.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the kernel refuses it.

@@ -16,22 +16,22 @@
 //! again before the next one is awake. Nor does one that gives up cancel its revocation then: the bias owner would pass
 //! those behind it.
 //!
-//! BARRIER keeps only the compiler in order where HEAVY BARRIER is `membarrier`, which is a full fence in every process
-//! that may be a bias owner; else (in *fenced* mode) both are full fences. The argument is Dekker's: either the queue head
-//! sees `held[r] != 0`, or the bias owner sees the revocation. `spec/biased_tso.pml` goes through every execution.
+//! BARRIER is the light side and HEAVY BARRIER the other one of [`super::light_barrier`]: no instruction and `membarrier` where
+//! one process alone takes part, full fences on both sides else. The argument is Dekker's: either the queue head sees
+//! `held[r] != 0`, or the bias owner sees the revocation. `spec/biased_tso.pml` goes through every execution.
 
-use super::ownership::{Health, Ownership};
-use crate::mutants::{self, Mutant};
+use super::{
+    light_barrier::LightBarrier,
+    ownership::{Health, Ownership},
+};
 use crate::sync::{
     AtomicU64, Ordering,
-    Ordering::{Acquire, Relaxed, Release, SeqCst},
-    compiler_fence,
+    Ordering::{Acquire, Relaxed, Release},
 };
 use crate::trace::{self, Step};
 
 const SLOT: u64 = 0xffff;
 const REVOKED: u64 = 1 << 16;
-const FENCED: u64 = 1 << 17;
 const NOBODY: u64 = 0;
 
 /// How the bias word reads while the lock is biased to a slot and nobody revokes that.
@@ -42,25 +42,9 @@ impl Mark {
     /// The mark of no slot: how the bias word reads while the lock is biased to nobody.
     pub const NONE: Self = Self(NOBODY);
 
-    /// Returns the mark of slot `slot`. `fenced`: its process is not registered for membarrier, so its biased
-    /// acquisitions have full fences.
-    pub fn new(slot: usize, fenced: bool) -> Self {
-        Self((slot as u64 + 1) | if fenced { FENCED } else { 0 })
-    }
-
-    /// Returns whether its biased acquisitions have full fences.
-    pub fn is_fenced(self) -> bool {
-        self.0 & FENCED != 0
-    }
-
-    /// The barrier between what the participant says and what it reads: the other side has a heavy one.
-    #[inline(always)]
-    pub(super) fn barrier(self) {
-        if self.is_fenced() {
-            mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
-        } else {
-            compiler_fence(SeqCst);
-        }
+    /// Returns the mark of slot `slot`.
+    pub fn new(slot: usize) -> Self {
+        Self(slot as u64 + 1)
     }
 }
 
@@ -69,13 +53,11 @@ impl Mark {
 pub struct BiasOwner {
     /// The slot.
     pub slot: usize,
-    /// Whether its own full fence is the partner of ours, so that membarrier is not needed.
-    pub fenced: bool,
 }
 
 impl BiasOwner {
     fn word(self) -> u64 {
-        Mark::new(self.slot, self.fenced).0
+        Mark::new(self.slot).0
     }
 }
 
@@ -128,12 +110,18 @@ impl<W: BiasWord> Bias<'_, W> {
     /// bias is being revoked. Then it has to queue, after unparking who is parked at its slot if it still is the bias
     /// owner: they may have seen it try.
     #[inline(always)]
-    pub fn enter(&self, held: &AtomicU64, mark: Mark, ownership: &Ownership) -> Option<u64> {
+    pub fn enter(
+        &self,
+        held: &AtomicU64,
+        mark: Mark,
+        light: impl LightBarrier,
+        ownership: &Ownership,
+    ) -> Option<u64> {
         held.store(super::ownership::TRYING, Relaxed);
         trace::at(Step::Try);
         // Partner: the queue head's heavy barrier, after it revoked. If theirs comes first, we see the revocation; if ours
         // does, they see that we try, and wait for us.
-        mark.barrier();
+        light.pass();
         // Acquire. Partner: the release store in `cancel_revocation`; for our own `begin` none is needed.
         if self.0.load(Acquire) == mark.0
             && ownership.health() == Health::Consistent
@@ -149,13 +137,13 @@ impl<W: BiasWord> Bias<'_, W> {
     /// Unlocks as the bias owner. Returns `false` if the bias is being revoked, or was: then who is parked at its slot
     /// has to be unparked.
     #[inline(always)]
-    pub fn leave(&self, held: &AtomicU64, mark: Mark) -> bool {
+    pub fn leave(&self, held: &AtomicU64, mark: Mark, light: impl LightBarrier) -> bool {
         // Release. Partner: the acquire load of `held` by the queue head that waits for it.
         held.store(0, Release);
         trace::at(Step::Leave);
         // Partner: the queue head's heavy barrier. If theirs comes first, we see the revocation and unpark them; if ours
         // does, they see that we are out.
-        mark.barrier();
+        light.before_leaver_looks();
         self.0.load(Acquire) == mark.0
     }
 
@@ -165,7 +153,7 @@ impl<W: BiasWord> Bias<'_, W> {
     pub fn is_free_for(&self, me: usize) -> bool {
         // Acquire, as in `owner_other_than`.
         let word = self.0.load(Acquire);
-        word == NOBODY || word & !(REVOKED | FENCED) == me as u64 + 1
+        word == NOBODY || word & !REVOKED == me as u64 + 1
     }
 
     /// Returns to whom but `me`, the queue head, the lock is biased, if to anybody. `held` are all slots' words.
@@ -179,15 +167,14 @@ impl<W: BiasWord> Bias<'_, W> {
         if word == NOBODY {
             return None;
         }
-        let fenced = word & FENCED != 0;
         let slot = (word & SLOT).checked_sub(1).map(|slot| slot as usize);
-        match slot.filter(|slot| *slot < held.len() && word & !(SLOT | REVOKED | FENCED) == 0) {
-            Some(slot) => (slot != me).then_some(BiasOwner { slot, fenced }),
+        match slot.filter(|slot| *slot < held.len() && word & !(SLOT | REVOKED) == 0) {
+            Some(slot) => (slot != me).then_some(BiasOwner { slot }),
             // Written by nobody: the file was overwritten. Whoever is inside all the same shows by its own word.
             None => {
                 let inside = |(slot, held): (usize, &AtomicU64)| slot != me && held.load(Acquire) != 0;
                 let slot = held.by_ref().enumerate().position(inside)?;
-                Some(BiasOwner { slot, fenced: false })
+                Some(BiasOwner { slot })
             }
         }
     }

@@ -23,7 +23,7 @@
 //!
 //! `spec/biased_tso.pml` goes through every execution, each of these rules broken as well.
 
-use super::{bias::Mark, ownership::TRYING};
+use super::{light_barrier::LightBarrier, ownership::TRYING};
 use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
@@ -53,11 +53,11 @@ impl Eviction<'_> {
     /// The entry step: nobody passes over the slot any more, until `held` is 0 again. `false`: it lost its place, and
     /// nothing was done.
     #[inline]
-    pub fn enter(&self, held: &AtomicU64, mark: Mark) -> bool {
+    pub fn enter(&self, held: &AtomicU64, light: impl LightBarrier) -> bool {
         held.store(TRYING, Relaxed);
         // Partner: the barrier between the two halves of `evict`. If theirs comes first, we see that we lost our place; if
         // ours does, they see that we enter.
-        mark.barrier();
+        light.pass();
         // Relaxed: nothing else is read by it.
         if self.evicted.load(Relaxed) != self.doorway.load(Relaxed) {
             return true;

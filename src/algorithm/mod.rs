@@ -10,6 +10,7 @@ pub mod claim;
 pub mod dead_claim;
 pub mod eviction;
 pub mod home;
+pub mod light_barrier;
 pub mod ownership;
 pub mod retained;
 pub mod ring;

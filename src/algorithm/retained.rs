@@ -34,9 +34,9 @@
 //! - A waiter takes away every place that stands in its way, and not only that of the one at whose slot it parks.
 
 use super::{
-    bias::Mark,
     claim::{Claims, Nature},
     eviction::Eviction,
+    light_barrier::LightBarrier,
     ownership::{Health, Ownership},
 };
 use crate::sync::{AtomicU64, Ordering::Release};
@@ -60,11 +60,11 @@ impl RetainedPlace<'_> {
         claims: C,
         me: usize,
         claim: C::Claim,
-        mark: Mark,
+        light: impl LightBarrier,
         ownership: &Ownership,
     ) -> Option<u64> {
         claims.come_again(me, claim);
-        if !self.eviction.enter(self.held, mark) {
+        if !self.eviction.enter(self.held, light) {
             return None;
         }
         trace::at(Step::Enter);
@@ -85,13 +85,13 @@ impl RetainedPlace<'_> {
 
     /// Leaves, and keeps the place. Returns `false` if it is lost.
     #[inline(always)]
-    pub fn leave(&self, mark: Mark) -> bool {
+    pub fn leave(&self, light: impl LightBarrier) -> bool {
         // Release. Partner: the acquire load in `Eviction::is_outside`, of who takes the place away.
         self.held.store(0, Release);
         trace::at(Step::Leave);
         // Partner: the barrier between the two halves of an eviction. If theirs comes first, we see that we lost the place,
         // and unpark them; if ours does, they see that we are out.
-        mark.barrier();
+        light.before_leaver_looks();
         !self.eviction.is_evicted()
     }
 }

@@ -35,7 +35,8 @@
 //!   inside.
 
 use super::{
-    bias::{BiasWord, Mark},
+    bias::BiasWord,
+    light_barrier::LightBarrier,
     ownership::{Health, Ownership, TRYING},
 };
 use crate::sync::{
@@ -123,12 +124,12 @@ impl<W: BiasWord> SharedBias<'_, W> {
     /// Enters as a reader without the queue. Returns the fencing token of the last writer; `None`: it has to queue, after
     /// unparking who is parked at its slot, which may have seen it try.
     #[inline(always)]
-    pub fn enter(&self, held: &AtomicU64, mark: Mark, ownership: &Ownership) -> Option<u64> {
+    pub fn enter(&self, held: &AtomicU64, light: impl LightBarrier, ownership: &Ownership) -> Option<u64> {
         held.store(TRYING, Relaxed);
         trace::at(Step::Try);
         // Partner: the heavy barrier of a writer that revokes, or upgrades. If theirs comes first, we see that; if ours does,
         // they see that we try, and wait for us.
-        mark.barrier();
+        light.pass();
         // Acquire. Partner: the release stores of the reader that biased the lock and of the writer that gave its
         // revocation up: what former writers did is before us.
         if self.0.load(Acquire) == self.1.0
@@ -144,13 +145,13 @@ impl<W: BiasWord> SharedBias<'_, W> {
 
     /// Leaves as a biased reader. Returns `false` if somebody waits for that: who is parked at its slot has to be unparked.
     #[inline(always)]
-    pub fn leave(&self, held: &AtomicU64, mark: Mark) -> bool {
+    pub fn leave(&self, held: &AtomicU64, light: impl LightBarrier) -> bool {
         // Release. Partner: the acquire load of `held` by the writer that waits for it.
         held.store(0, Release);
         trace::at(Step::Leave);
         // Partner: the heavy barrier of a writer. If theirs comes first, we see that somebody waits; if ours does, they see
         // that we are out.
-        mark.barrier();
+        light.before_leaver_looks();
         self.0.load(Relaxed) == self.1.0
     }
 

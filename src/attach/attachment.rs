@@ -6,13 +6,13 @@ use super::{
     post::{Membership, Post},
 };
 use crate::acquire::{local::LocalState, recursion::Recursion};
-use crate::algorithm::bias::Mark;
+use crate::algorithm::{bias::Mark, light_barrier::FileBarrier};
 use crate::error::{Error, Result};
 use crate::layout::{CellOffset, LivenessLockKind};
 use crate::os::{
     fork::{ForkGuard, ForkGuarded, process_mark},
     liveness_lock::LivenessLock,
-    memory,
+    membarrier, memory,
     wipe_on_fork::{WipeOnFork, Wipeable},
     zeroed,
 };
@@ -62,6 +62,8 @@ pub struct FastPathCache {
     pub(super) local: *const AtomicU64,
     pub(super) cell: CellOffset,
     pub(super) mark: Mark,
+    pub(super) private_to: *const AtomicU64,
+    pub(super) process: u64,
     /// The attachment itself; NULL if it is not a thread's.
     pub(super) attachment: *const Attachment,
 }
@@ -74,8 +76,10 @@ pub struct Cached<'a> {
     pub how: &'a AtomicU64,
     /// Where its cell lies in each region of the file.
     pub cell: CellOffset,
-    /// How a lock's bias word reads while the lock is biased to it; not a fenced one.
+    /// How a lock's bias word reads while the lock is biased to it.
     pub mark: Mark,
+    /// Its side of the barriers.
+    pub light: FileBarrier<'a>,
 }
 
 impl FastPathCache {
@@ -83,18 +87,17 @@ impl FastPathCache {
     ///
     /// # Safety
     /// It is that of an attachment in a file that is open for all of `'file` and has such a region, found by the file's
-    /// key; its mark is not fenced.
+    /// key.
     #[inline(always)]
     pub(super) unsafe fn at<'file>(&self, region: usize) -> Cached<'file> {
-        // SAFETY: the attachment has two for each region of its file; and only what a forked child has is NULL, which is no
-        // file's.
-        let (local, how) = unsafe {
-            assert_unchecked(!self.local.is_null());
-            (LocalState(&*self.local.add(2 * region)), &*self.local.add(2 * region + 1))
+        // SAFETY: the attachment has two for each region of its file, whose mapping has the header; and only what a forked child
+        // has is NULL, which is no file's.
+        let (local, how, private_to) = unsafe {
+            assert_unchecked(!self.local.is_null() && !self.private_to.is_null());
+            (LocalState(&*self.local.add(2 * region)), &*self.local.add(2 * region + 1), &*self.private_to)
         };
-        // SAFETY: the caller's promise.
-        unsafe { assert_unchecked(!self.mark.is_fenced()) };
-        Cached { local, how, cell: self.cell, mark: self.mark }
+        let light = FileBarrier { private_to, process: self.process };
+        Cached { local, how, cell: self.cell, mark: self.mark, light }
     }
 
     /// No file's.
@@ -103,6 +106,8 @@ impl FastPathCache {
         local: ptr::null(),
         cell: CellOffset::NONE,
         mark: Mark::NONE,
+        private_to: ptr::null(),
+        process: 0,
         attachment: ptr::null(),
     };
 }
@@ -172,22 +177,21 @@ impl Attachment {
         let liveness_lock = slots::claim(file.reopen(), file.view(), kind, options.inherited)?;
         let slot = liveness_lock.slot();
         trace::at(Step::Attach);
-        let ready = file.allocation().allocate_slot(slot).and_then(|()| file.fences_of_participant());
-        let fenced = match ready {
-            Ok(fenced) => fenced,
-            Err(error) => {
-                liveness_lock.release(file.reopen());
-                return Err(error);
-            }
-        };
+        if let Err(error) = file.allocation().allocate_slot(slot).and_then(|()| file.settle_barriers()) {
+            liveness_lock.release(file.reopen());
+            return Err(error);
+        }
         recovery::recover(file.view(), slot);
         let label = if options.label.is_empty() { file.label() } else { options.label.clone() };
         slots::occupy(file.view(), slot, kind, &label);
         file.lower_bound(slot);
-        let (mark, cell) = (Mark::new(slot, fenced), file.view().cell_offset(slot));
+        let (mark, cell) = (Mark::new(slot), file.view().cell_offset(slot));
         let (key, local_at) = (FileKey::of(file), local.as_ptr());
+        let (process, private_to) = (process_mark(), ptr::from_ref(&file.view().header().private_to));
         fast_path.change(|fast_path| {
-            *fast_path = FastPathCache { file: key, local: local_at, cell, mark, attachment: ptr::null() }
+            let attachment = ptr::null();
+            *fast_path =
+                FastPathCache { file: key, local: local_at, cell, mark, private_to, process, attachment }
         });
         Ok(Self {
             file: file.clone(),
@@ -196,9 +200,9 @@ impl Attachment {
             cancel: Cancel::default(),
             adaptive: AdaptiveSpin::default(),
             mark,
-            process: process_mark(),
+            process,
             detached: AtomicBool::new(false),
-            calls: Calls::new(!options.of_thread && !fenced),
+            calls: Calls::new(!options.of_thread && membarrier::register()),
             post: Post::default(),
             liveness_lock: ForkGuarded::new(Some(liveness_lock)),
             local,
@@ -272,13 +276,19 @@ impl Attachment {
     /// found by [`super::thread::cached`].
     ///
     /// # Safety
-    /// `file` is open for all of `'file`, and has such a region; the mark is not fenced.
+    /// `file` is open for all of `'file`, and has such a region.
     #[inline(always)]
     pub(super) unsafe fn cached<'file>(&self, file: FileKey, region: usize) -> Option<Cached<'file>> {
         // SAFETY: its own, which lives as long; in a forked child it is zeros.
         let cache = unsafe { &*self.fast_path.place() };
         // SAFETY: the caller's promise.
         (cache.file == file).then(|| unsafe { cache.at(region) })
+    }
+
+    /// Its side of the barriers of its file.
+    #[inline]
+    pub fn light(&self) -> FileBarrier<'_> {
+        FileBarrier { private_to: &self.file.view().header().private_to, process: self.process }
     }
 
     /// Returns what it knows of its part in the lock of `region`.

@@ -1,7 +1,7 @@
 //! Calls on a participant that threads share, by threads of this process: [`crate::algorithm::home`] says who may do what.
 
 use crate::algorithm::home::Caller;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::os::{membarrier, thread_words};
 
 pub use crate::algorithm::home::{Call, Calls, Doing};
@@ -17,14 +17,16 @@ impl Caller for ThisThread {
     }
 
     fn heavy_barrier(&self) -> Result<()> {
-        membarrier::everywhere()
+        membarrier::in_this_process().map_err(|source| Error::System {
+            what: "asking for a memory barrier (membarrier)".into(),
+            source,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
     use crate::sync::{
         AtomicBool, AtomicUsize,
         Ordering::{Acquire, Relaxed, Release},

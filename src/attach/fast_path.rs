@@ -54,7 +54,7 @@ pub unsafe fn enter(lock: LockPointer) -> Option<u64> {
 /// As [`enter`].
 #[inline(always)]
 pub unsafe fn enter_as(lock: LockPointer, attachment: &Attachment) -> Option<u64> {
-    // SAFETY: as in `enter`; one whose mark is fenced has no home thread.
+    // SAFETY: as in `enter`.
     let act = || unsafe { enter_at(lock, attachment.cached(lock.file, lock.region)?) };
     attachment.calls.at_home(ThisThread, Doing::Taking(lock.region), act)
 }
@@ -69,7 +69,7 @@ unsafe fn enter_at(lock: LockPointer, at: Cached) -> Option<u64> {
     // SAFETY: pointer and cell offset were computed from views of the same file, whose mapping lives as long as it does.
     let (words, cell) = unsafe { lock.at.words(at.cell) };
     at.local.begin_biased();
-    match registers::bias(words).enter(&cell.held, at.mark, &registers::ownership(words)) {
+    match registers::bias(words).enter(&cell.held, at.mark, at.light, &registers::ownership(words)) {
         Some(token) => {
             at.local.record(Some(Holding { token, unbiased: false }));
             trace::at(Step::Section);
@@ -124,7 +124,7 @@ unsafe fn enter_shared_at(lock: LockPointer, at: Cached, readers: ReadersMark) -
         return None;
     }
     at.local.begin_biased();
-    match shared_bias.enter(&cell.held, at.mark, &registers::ownership(words)) {
+    match shared_bias.enter(&cell.held, at.light, &registers::ownership(words)) {
         Some(token) => {
             at.local.record(Some(Holding { token, unbiased: false }));
             trace::at(Step::Section);
@@ -180,7 +180,7 @@ unsafe fn leave_shared_at(
     let (words, cell) = unsafe { lock.at.words(at.cell) };
     at.local.record_biased();
     trace::at(Step::Exit);
-    let quietly = registers::shared_bias(words, readers).leave(&cell.held, at.mark);
+    let quietly = registers::shared_bias(words, readers).leave(&cell.held, at.light);
     Some(if quietly { Left::Quietly } else { Left::Revoked })
 }
 
@@ -217,5 +217,9 @@ unsafe fn leave_at(lock: LockPointer, at: Cached, token: Option<u64>) -> Option<
     let (words, cell) = unsafe { lock.at.words(at.cell) };
     at.local.record_biased();
     trace::at(Step::Exit);
-    Some(if registers::bias(words).leave(&cell.held, at.mark) { Left::Quietly } else { Left::Revoked })
+    Some(if registers::bias(words).leave(&cell.held, at.mark, at.light) {
+        Left::Quietly
+    } else {
+        Left::Revoked
+    })
 }

@@ -35,7 +35,7 @@ pub unsafe fn enter(lock: LockPointer, relation: Relation, claim: Claim) -> Opti
         return None;
     }
     at.local.begin_biased();
-    match place(cell).enter(claims, 0, claim, at.mark, &registers::ownership(words)) {
+    match place(cell).enter(claims, 0, claim, at.light, &registers::ownership(words)) {
         Some(token) => {
             Claimed::note(at.how, claim);
             at.local.record(Some(Holding { token, unbiased: false }));
@@ -68,7 +68,7 @@ pub unsafe fn leave(lock: LockPointer, relation: Relation, token: Option<u64>) -
     }
     at.local.record_place();
     trace::at(Step::Exit);
-    Some(if place(cell).leave(at.mark) { Left::Quietly } else { Left::Revoked })
+    Some(if place(cell).leave(at.light) { Left::Quietly } else { Left::Revoked })
 }
 
 /// [`leave`], of a semaphore, if the thread has just so many permits, all by its own slot.

@@ -1,21 +1,16 @@
 //! What makes a file a lock file: its header, written and read.
 
 use crate::error::{Error, Result};
-use crate::layout::{Fences, Geometry, HeaderFault, HeaderPrefix, PREFIX_BYTES, View};
+use crate::layout::{Geometry, HeaderFault, HeaderPrefix, PREFIX_BYTES, View};
 use crate::os::{
     clock,
     file::{self, Permissions},
     map::Mapping,
-    membarrier, process,
+    process,
 };
 use crate::recovery;
 use crate::sync::Ordering::Relaxed;
 use std::{fs::File, os::unix::fs::FileExt, path::Path};
-
-/// How biases are revoked in a file that this process creates or clears.
-pub fn possible_fences() -> Fences {
-    if membarrier::register() { Fences::Membarrier } else { Fences::Full }
-}
 
 /// Creates a lock file at `path`; `None`: somebody else did.
 pub fn create(path: &Path, geometry: Geometry, permissions: Permissions) -> Result<Option<File>> {
@@ -32,7 +27,6 @@ pub fn fill(file: &File, path: &Path, geometry: Geometry) -> std::io::Result<()>
     // SAFETY: as in `OpenFile::view`; the file was allocated at this size, and nobody takes it for a lock file yet.
     let view = unsafe { View::new(mapping.base(), geometry) };
     view.lock(0).words.token.store(recovery::token_floor(now), Relaxed);
-    view.header().fences.store(possible_fences() as u32, Relaxed);
     recovery::write_boot_id(view, process::boot_id());
     file.write_all_at(&prefix.encode(), 0)
 }

@@ -3,7 +3,7 @@
 use super::{
     allocation::Allocation,
     names::{Name, Names},
-    new_file::{create, fill, header_of, possible_fences},
+    new_file::{create, fill, header_of},
 };
 use crate::error::{Error, Result};
 use crate::layout::{Fences, Geometry, HeaderPrefix, LivenessLockKind, View};
@@ -15,7 +15,7 @@ use crate::os::{
     identity::{self, Identity, JustOpened},
     liveness_lock::{self, Alone, Probe},
     map::Mapping,
-    membarrier, memory, process,
+    memory, process,
     reopen::{OpenedBy, Reopen},
     thread_words::WordInUse,
 };
@@ -196,7 +196,7 @@ impl OpenFile {
                 recording::begin_anew(self.view());
                 recovery::renew_after_boot(
                     self.view(),
-                    possible_fences(),
+                    Fences::Undecided,
                     process::boot_id(),
                     clock::realtime_ns(),
                 );
@@ -205,7 +205,7 @@ impl OpenFile {
     }
 
     /// Has `act` done by us or somebody else, if nobody takes part, unless it `is_done` already.
-    fn alone_with_it(&self, is_done: impl Fn() -> bool, act: impl Fn()) -> Result<()> {
+    pub(super) fn alone_with_it(&self, is_done: impl Fn() -> bool, act: impl Fn()) -> Result<()> {
         let slots = 0..self.geometry().participants() as usize;
         for _ in 0..LOOKS {
             if is_done() {
@@ -250,44 +250,6 @@ impl OpenFile {
         let new = Self::open_or_create(&path, self.geometry(), true, permissions, &self.label())?;
         new.settle_fences(false)?;
         Ok(new)
-    }
-
-    /// Sees to it that this process can take part in revoking biases. A file begins with membarrier
-    /// where the kernel has it, and goes over to full fences for good (until the next boot) when somebody without it
-    /// opens it and nobody takes part.
-    pub fn settle_fences(&self, full_fences: bool) -> Result<()> {
-        if self.fences() == Fences::Full || (!full_fences && membarrier::register()) {
-            return Ok(());
-        }
-        self.alone_with_it(
-            || self.fences() == Fences::Full,
-            || {
-                // Before the word: nobody takes part, so no bias of the other kind is left.
-                recovery::clear_biases(self.view());
-                self.view().header().fences.store(Fences::Full as u32, Relaxed);
-            },
-        )?;
-        // Without membarrier, one cannot take anything back from those who rely on it.
-        if self.fences() == Fences::Membarrier { self.can_membarrier() } else { Ok(()) }
-    }
-
-    fn fences(&self) -> Fences {
-        Fences::of(self.view().header().fences.load(Relaxed))
-    }
-
-    fn can_membarrier(&self) -> Result<()> {
-        if membarrier::register() { Ok(()) } else { Err(Error::Unsupported(NO_MEMBARRIER)) }
-    }
-
-    /// Returns whether this process's biased acquisitions have full fences. With a slot's byte lock in hand: nobody changes
-    /// it then.
-    pub fn fences_of_participant(&self) -> Result<bool> {
-        let fenced = self.fences() == Fences::Full;
-        if !fenced {
-            // A forked child is not registered by its parent.
-            self.can_membarrier()?;
-        }
-        Ok(fenced)
     }
 
     /// Whether the file keeps a recording of what happens.
@@ -430,10 +392,6 @@ impl OpenFile {
     }
 }
 
-/// What a process is told that cannot revoke the biases of those who rely on membarrier.
-pub const NO_MEMBARRIER: &str = "membarrier (before Linux 4.16, or by a filter), which those who use this file now rely on: \
-     allow it in the filter; or open the file while nobody uses it, from here or with the option for full fences \
-     (TURNLOCK_FILE_FULL_FENCES), and everybody will do without";
 /// How long somebody else may be clearing the file before it counts as stopped.
 const LOOKS: u32 = 5_000;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);

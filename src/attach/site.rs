@@ -1,6 +1,6 @@
 //! The mapped file as the site of an acquisition: one attached participant at one lock, its waits and liveness checks.
 
-use super::{attachment::Attachment, by_messages, open_file::NO_MEMBARRIER, post::Membership};
+use super::{attachment::Attachment, by_messages, post::Membership};
 use crate::acquire::{
     eviction,
     local::LocalState,
@@ -10,6 +10,7 @@ use crate::algorithm::{
     Blocker, Place, Protocol,
     bias::{self, Mark},
     claim::Claims,
+    light_barrier::LightBarrier,
     retained,
 };
 use crate::error::{Error, Result};
@@ -17,7 +18,6 @@ use crate::event::{Event, Happening};
 use crate::os::{
     clock,
     liveness_lock::{Probe, Seen},
-    membarrier,
     process::{self, ProcessState},
 };
 use crate::recording;
@@ -95,6 +95,11 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     #[inline]
+    fn light(&self) -> impl LightBarrier {
+        self.attachment.light()
+    }
+
+    #[inline]
     fn local(&self) -> LocalState<'_> {
         self.attachment.local(self.lock.region)
     }
@@ -166,7 +171,7 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     fn heavy_barrier(&self) -> Result<()> {
-        membarrier::everywhere().map_err(|_| Error::Unsupported(NO_MEMBARRIER))
+        self.attachment.file.heavy_barrier()
     }
 
     #[inline]

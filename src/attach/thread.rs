@@ -65,14 +65,13 @@ thread_local! {
     static SURPLUS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The thread's attachment in `file`, at the lock of `region`, if it is the one that `word` remembers; its biased
-/// acquisitions need no fence then.
+/// The thread's attachment in `file`, at the lock of `region`, if it is the one that `word` remembers.
 ///
 /// # Safety
 /// The file is open for all of `'file`, and has such a region.
 #[inline(always)]
 pub unsafe fn cached<'file>(word: ThreadWord, file: FileKey, region: usize) -> Option<Cached<'file>> {
-    // SAFETY: the cache of an attachment in `file`, and only such are remembered that are not fenced, see `remember`.
+    // SAFETY: the cache of an attachment in `file`.
     remembered(word, file).map(|cache| unsafe { cache.at(region) })
 }
 
@@ -94,15 +93,10 @@ fn cached_attachment(file: &Arc<OpenFile>) -> Option<&Attachment> {
     unsafe { cache.attachment.as_ref() }
 }
 
-/// Has the attachment found by the word of its file, in the place of the file's that had it before. Returns whether it is:
-/// a biased acquisition with a full fence does not gain much by the fast path; the others gain by not having to ask.
-fn remember(attachment: &Attachment) -> bool {
-    let remembers = !attachment.mark.is_fenced();
-    if remembers {
-        // SAFETY: every word is one of this type; the cache is there until `forget_all`.
-        unsafe { attachment.file.word.word().set(attachment.fast_path.place()) };
-    }
-    remembers
+/// Has the attachment found by the word of its file, in the place of the file's that had it before.
+fn remember(attachment: &Attachment) {
+    // SAFETY: every word is one of this type; the cache is there until `forget_all`.
+    unsafe { attachment.file.word.word().set(attachment.fast_path.place()) };
 }
 
 fn forget_all() {
@@ -362,7 +356,7 @@ pub fn detach_thread(file: &Arc<OpenFile>) {
 /// already, or cannot be.
 #[inline]
 pub fn recall(file: &Arc<OpenFile>) -> bool {
-    remembered(file.word.word(), FileKey::of(file)).is_none() && find(file).is_some_and(remember)
+    remembered(file.word.word(), FileKey::of(file)).is_none() && find(file).map(remember).is_some()
 }
 
 fn find_or_attach(file: &Arc<OpenFile>) -> Result<&Attachment> {

@@ -46,7 +46,10 @@ impl OpenFile {
         self.while_nobody_takes_part(|| {
             let view = self.view();
             let (locks, slots) = (view.locks_bound(), view.slots_bound());
-            let fences = Fences::of(view.header().fences.load(Relaxed));
+            let fences = match Fences::of(view.header().private_to.load(Relaxed)) {
+                Fences::Full | Fences::Changing => Fences::Full,
+                Fences::Undecided | Fences::PrivateTo(_) => Fences::Undecided,
+            };
             let mut parts = larger.bytes_of_new();
             parts.extend([larger.bytes_of_entries(0..locks), larger.bytes_of_slots(0..slots)]);
             parts.extend((1..=locks).map(|region| larger.bytes_of_region(region)));

@@ -22,9 +22,10 @@ pub struct turnlock_file {
 pub const TURNLOCK_FILE_GROUP: u32 = 1;
 /// `turnlock_file_options.flags`: do not create the file.
 pub const TURNLOCK_FILE_MUST_EXIST: u32 = 2;
-/// `turnlock_file_options.flags`: do without membarrier, if nobody takes part now: locks that nobody else wants then
-/// cost two full fences. For files that a process without membarrier (by a filter that is installed later, say) is to
-/// use together with others. The file keeps it until the next boot.
+/// `turnlock_file_options.flags`: do without membarrier, if nobody takes part now: locks that nobody else wants cost a full
+/// fence then also while one process alone uses the file, and the second one that comes waits for nothing. For files that a
+/// process without membarrier (by a filter that is installed later, say) is to use together with others. The file keeps it
+/// until the next boot.
 pub const TURNLOCK_FILE_FULL_FENCES: u32 = 4;
 
 /// How to open, or create, a lock file. Set `size` to `sizeof(struct turnlock_file_options)` and everything else that

@@ -27,8 +27,8 @@ EXAMPLES
 pub struct Create {
     #[command(flatten)]
     creation: Creation,
-    /// Never rely on membarrier, even where the kernel has it: for a file that will also be used from a sandbox that
-    /// refuses it. Until the next boot
+    /// Never rely on membarrier, even while one process alone uses the file: for one that will also be used from a sandbox
+    /// that refuses it, or whose second process is not to wait some milliseconds. Until the next boot
     #[arg(long)]
     full_fences: bool,
     /// Print what was created as JSON

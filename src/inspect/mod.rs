@@ -109,8 +109,8 @@ pub fn recording_descriptor(descriptor: impl AsFd) -> Result<Option<Recording>> 
     recording_in(&given.name, &given.file)
 }
 
-/// Returns whether this process may ask the kernel for a memory barrier everywhere (membarrier): without it, it can take part
-/// in a file only if everybody does without ([`FileStatus::fences`] is "full").
+/// Returns whether this process may ask the kernel for its memory barriers (membarrier): without them, it cannot take part in a
+/// file beside one process that relies on them ([`FileStatus::fences`] is "membarrier").
 pub fn has_membarrier() -> bool {
     membarrier::is_there()
 }
@@ -189,9 +189,9 @@ fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
             || process::boot_id() == [0, 0]
             // Whoever lives has cleared it since the boot, whatever id a container goes by.
             || participants.iter().any(|participant| participant.life != Life::Dead),
-        fences: match Fences::of(view.header().fences.load(Relaxed)) {
-            Fences::Membarrier => "membarrier",
-            Fences::Full => "full",
+        fences: match Fences::of(view.header().private_to.load(Relaxed)) {
+            Fences::Undecided | Fences::PrivateTo(_) => "membarrier",
+            Fences::Changing | Fences::Full => "full",
         },
         participants,
         locks: observer.locks()?,

@@ -17,6 +17,7 @@ use crate::attach::{attachment::Attachment, file_handle::FileHandle, thread};
 use crate::error::{Error, Result};
 use crate::layout::{Algorithm, DeathPolicy, Kind};
 use crate::registers::{Claimed, FileClaims, FileLock};
+use crate::sync::full_fence;
 use std::time::Duration;
 
 /// What the options of these kinds have in common.
@@ -145,6 +146,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         }
         FileLock::claimed(self.file.open.view(), self.lock.region, self.claims).resize(permits);
         // Partner: the barrier in `RetainedPlace::enter`. Either who comes in by its place sees the new number, or it was in.
+        full_fence();
         self.file.open.heavy_barrier()
     }
 

@@ -128,9 +128,9 @@ impl LockFileOptions {
         self
     }
 
-    /// Do without membarrier even where the kernel has it: entries of a lock that nobody else wants then cost two full
-    /// fences. The file keeps it until the next boot. Where membarrier is missing, it is so by itself. Nothing is
-    /// changed while others take part.
+    /// Do without membarrier even where the kernel has it: an entry of a lock that nobody else wants costs a full fence then also
+    /// while one process alone uses the file, and the second one that comes waits for nothing. The file keeps it until the
+    /// next boot. Where membarrier is missing, it is so by itself. Nothing is changed while others take part.
     pub fn full_fences(&mut self, full_fences: bool) -> &mut Self {
         self.full_fences = full_fences;
         self

@@ -144,45 +144,64 @@ pub struct LiveHeader {
     /// that it then leaves out.
     pub slots_in_use: AtomicU32,
     slots_reserved: [AtomicU32; 15],
-    /// A [`Fences`]; written by whoever holds every slot's byte lock.
-    pub fences: AtomicU32,
-    /// One more than the highest directory entry that ever named a lock: behind it neither the directory nor lock regions
-    /// are looked at, since the file may have holes there. Raised under the directory's lock.
-    pub locks_bound: AtomicU32,
+    /// A [`Fences`]: which process alone takes part, if one does. On the fast path. Written by who takes a slot, by
+    /// compare-exchange; or by whoever holds every slot's byte lock.
+    pub private_to: AtomicU64,
     /// One more than the highest slot that was ever taken; the slot table has holes behind it. Raised (fetch_max) by a
     /// newcomer.
     pub slots_bound: AtomicU32,
-    reserved_bound: AtomicU32,
+    /// One more than the highest directory entry that ever named a lock: behind it neither the directory nor lock regions
+    /// are looked at, since the file may have holes there. Raised under the directory's lock.
+    pub locks_bound: AtomicU32,
     /// The highest fencing token of any lock that was removed: the next lock of any name begins above it. Written under
     /// the directory's lock.
     pub removed_token: AtomicU64,
     rest: [AtomicU64; 485],
 }
 
-/// The values of [`LiveHeader::fences`]: how biases are revoked.
+/// The values of [`LiveHeader::private_to`]: what is between two accesses that the other side of a barrier relies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
 pub enum Fences {
-    /// By membarrier: biased acquisitions have no fence. Everybody who takes part is registered for it.
-    Membarrier = 1,
-    /// By full fences on both sides (what any other value is read as too).
-    Full = 2,
+    /// Nobody has taken part yet: 0.
+    Undecided,
+    /// Full fences on both sides, whoever takes part: 1.
+    Full,
+    /// Somebody of a second process is about to take part: 2. Full fences, and membarrier besides.
+    Changing,
+    /// No other process takes part than the one with this mark, which is larger than 2: its own fast side has no fence, and
+    /// the other one asks for membarrier.
+    PrivateTo(u64),
 }
 
 impl Fences {
     /// What the word says.
-    pub fn of(word: u32) -> Self {
-        if word == Fences::Membarrier as u32 { Fences::Membarrier } else { Fences::Full }
+    pub fn of(word: u64) -> Self {
+        match word {
+            0 => Fences::Undecided,
+            1 => Fences::Full,
+            2 => Fences::Changing,
+            process => Fences::PrivateTo(process),
+        }
+    }
+
+    /// The word that says it.
+    pub fn word(self) -> u64 {
+        match self {
+            Fences::Undecided => 0,
+            Fences::Full => 1,
+            Fences::Changing => 2,
+            Fences::PrivateTo(process) => process,
+        }
     }
 }
 
 const _: () = {
-    assert!(offset_of!(LiveHeader, fences) == 192);
+    assert!(offset_of!(LiveHeader, private_to) == 192);
     assert!(offset_of!(LiveHeader, incarnation) == 40);
     assert!(offset_of!(LiveHeader, boot_id) == 64);
     assert!(offset_of!(LiveHeader, unlinked) == 80);
     assert!(offset_of!(LiveHeader, slots_in_use) == 128);
-    assert!(offset_of!(LiveHeader, locks_bound) == 196);
+    assert!(offset_of!(LiveHeader, locks_bound) == 204);
     assert!(offset_of!(LiveHeader, slots_bound) == 200);
     assert!(offset_of!(LiveHeader, removed_token) == 208);
     assert!(size_of::<LiveHeader>() == Geometry::HEADER_BYTES);
@@ -197,7 +216,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LiveHeader, boot_id),
         offset_of!(LiveHeader, unlinked),
         offset_of!(LiveHeader, slots_in_use),
-        offset_of!(LiveHeader, fences),
+        offset_of!(LiveHeader, private_to),
         offset_of!(LiveHeader, locks_bound),
         offset_of!(LiveHeader, slots_bound),
         offset_of!(LiveHeader, removed_token),
@@ -338,7 +357,7 @@ mod tests {
         let checksum = fnv1a(&bytes[..56]);
         bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
         match HeaderPrefix::decode(&bytes, 0) {
-            Err(HeaderFault::Version(why)) => assert!(why.contains("8.0") && why.contains("7.x"), "{why}"),
+            Err(HeaderFault::Version(why)) => assert!(why.contains("9.0") && why.contains("8.x"), "{why}"),
             other => panic!("{other:?}"),
         }
     }

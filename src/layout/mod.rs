@@ -27,7 +27,7 @@ pub use text::Text;
 pub use view::{CellOffset, LockView, RegionPointer, View};
 
 /// Format version: another major number cannot be read; a larger minor number adds only what may be ignored.
-pub const FORMAT_MAJOR: u16 = 7;
+pub const FORMAT_MAJOR: u16 = 8;
 /// See [`FORMAT_MAJOR`].
 pub const FORMAT_MINOR: u16 = 0;
 
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(offset_of!(MailboxEnd, count), 0);
         let header = rows("Header");
         assert_eq!(header.len(), 20);
-        for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use fences locks_bound slots_bound removed_token)
+        for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use private_to slots_bound locks_bound removed_token)
         {
             assert!(header.iter().any(|row| (row.2.as_str(), row.0) == (field, offset)), "{field}");
         }

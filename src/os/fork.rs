@@ -14,7 +14,7 @@ use std::{cell::UnsafeCell, os::fd::RawFd, ptr, time::Duration};
 
 static MARK: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 
-/// This process's number: never 0, and another one in every forked child. [`prepare`] must have succeeded before.
+/// This process's number: above 2, and another one in every forked child. [`prepare`] must have succeeded before.
 #[inline]
 pub fn process_mark() -> u64 {
     // SAFETY: `prepare` put a leaked, mapped page there and nobody takes it away.
@@ -27,7 +27,7 @@ pub fn process_mark() -> u64 {
 
 #[cold]
 fn first_look(mark: &AtomicU64) -> u64 {
-    let number = super::process::random();
+    let number = super::process::random().max(3);
     match mark.compare_exchange(0, number, Relaxed, Relaxed) {
         Ok(_) => number,
         Err(others) => others,

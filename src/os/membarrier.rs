@@ -1,13 +1,18 @@
-//! A memory barrier on every processor that runs a registered process, paid for by the one who asks.
+//! A memory barrier on every processor that runs a thread of this process, or of any process, paid for by the one who asks.
 //!
-//! `membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)` returns after every running thread of every registered process has
-//! executed a full barrier; one that does not run executes it when it is switched to. So whoever stores a word, asks
-//! for the barrier and then loads, and a registered one that stores and then loads with nothing but a compiler barrier
-//! between, see each other as if both had a full fence. 0.2 microseconds, on two cores, to who asks; an interrupt to
-//! who is asked. It came with Linux 4.16; a seccomp filter may refuse it.
+//! Whoever stores a word, asks for the barrier and then loads, and a thread that stores and then loads with nothing but a
+//! compiler barrier between, see each other as if both had a full fence. `MEMBARRIER_CMD_PRIVATE_EXPEDITED` (Linux 4.14) does so
+//! for the threads of this process: 0.2 microseconds, on two cores, to who asks, and an interrupt to who is asked.
+//! `MEMBARRIER_CMD_GLOBAL` (Linux 4.3) does so for everybody, and waits until every processor has been through the scheduler:
+//! some milliseconds. A seccomp filter may refuse both; a kernel that keeps its ticks from some processors (`nohz_full`) refuses
+//! the second.
+//!
+//! `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, which is to do for registered processes what the first does for one, is not used: it misses
+//! processors (seen with Linux 6.18; docs/reliability.md has how). It asks each processor what the process that it runs is
+//! registered for, and a thread that exits has the processor forget that: `exit_mm` clears it, and a switch from there to another
+//! thread of the same process does not set it again.
 
 use super::fork;
-use crate::error::{Error, Result};
 use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Release},
@@ -17,7 +22,7 @@ use std::{ffi::c_int, io};
 /// The process (by its mark) that is registered.
 static REGISTERED: AtomicU64 = AtomicU64::new(0);
 
-/// Registers this process, once. `false`: not possible here, neither to register nor to ask.
+/// Registers this process for [`in_this_process`], once. `false`: not possible here, neither to register nor to ask.
 ///
 /// After [`fork::prepare`]. A process with several threads may wait some milliseconds for the kernel, once.
 pub fn register() -> bool {
@@ -25,25 +30,33 @@ pub fn register() -> bool {
     if REGISTERED.load(Acquire) == fork::process_mark() {
         return true;
     }
-    let done = command(libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED).is_ok() && everywhere().is_ok();
+    let done = command(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).is_ok() && in_this_process().is_ok();
     if done {
         REGISTERED.store(fork::process_mark(), Release);
     }
     done
 }
 
-/// Returns whether the kernel has what [`register`] wants, and lets this process ask. Registers nothing.
+/// Returns whether the kernel has both barriers, and lets this process ask. Registers nothing.
 pub fn is_there() -> bool {
     // SAFETY: as in `command`.
     let commands = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_QUERY, 0, 0) };
-    let wanted = [libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED, libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED];
+    let wanted = [
+        libc::MEMBARRIER_CMD_GLOBAL,
+        libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
+        libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+    ];
     commands >= 0 && wanted.into_iter().all(|wanted| commands & libc::c_long::from(wanted) != 0)
 }
 
-/// Has every registered process pass a full barrier, and this thread too.
-pub fn everywhere() -> Result<()> {
-    command(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED)
-        .map_err(|source| Error::System { what: "asking for a memory barrier (membarrier)".into(), source })
+/// Has every thread of this process pass a full barrier, which has registered.
+pub fn in_this_process() -> io::Result<()> {
+    command(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+}
+
+/// Has every thread of every process pass a full barrier.
+pub fn in_every_process() -> io::Result<()> {
+    command(libc::MEMBARRIER_CMD_GLOBAL)
 }
 
 fn command(command: c_int) -> io::Result<()> {

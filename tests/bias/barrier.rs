@@ -1,17 +1,22 @@
 //! The barrier of a revocation: one thread enters by its bias for all it is worth, and another one takes the lock from it.
 
-use super::{options, order::MUTANT};
+use super::{enter_often, options, order::MUTANT};
 use std::{
     sync::{
         PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     thread,
     time::{Duration, Instant},
 };
-use support::{NoHang, Place};
+use support::{
+    NoHang, Place,
+    actor::{Actor, hear, say},
+};
+use turnlock::{LockFile, inspect};
 
 /// Returns how many acquisitions did not get a fencing token of their own, of how many, until one did not or `limit` passed.
+/// In short rounds: every one ends two threads, after which a processor may take the next for one that needs no barrier.
 fn lost_tokens(full_fences: bool, limit: Duration) -> (u64, u64) {
     let place = Place::new();
     let file = options(full_fences).open(place.lock_file()).unwrap();
@@ -31,13 +36,12 @@ fn lost_tokens(full_fences: bool, limit: Duration) -> (u64, u64) {
         times
     };
     let (mut taken, mut lost) = (0, 0);
-    // In rounds, to look now and then.
     while lost == 0 && began.elapsed() < limit {
         over.store(false, Relaxed);
         let times = thread::scope(|threads| {
             let revokes = threads.spawn(|| enters(Duration::from_micros(20)));
             let enters = threads.spawn(|| enters(Duration::ZERO));
-            thread::sleep(Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(10));
             over.store(true, Relaxed);
             revokes.join().unwrap() + enters.join().unwrap()
         });
@@ -59,6 +63,76 @@ fn each_acquisition_has_a_fencing_token_of_its_own_however_often_the_bias_is_rev
     }
 }
 
+/// Opens the files that it is told, takes the lock in each so many times, and says how often.
+pub fn comes_too(_: &[String]) {
+    const TIMES: usize = 300;
+    loop {
+        let path = hear();
+        let mutex = LockFile::open(path).unwrap().mutex("a").unwrap();
+        (0..TIMES).for_each(|_| drop(mutex.lock().unwrap()));
+        say(&format!("times {TIMES}"));
+    }
+}
+
+/// A second process comes while a thread of the first enters by its bias without a fence.
+#[test]
+fn whoever_comes_from_another_process_finds_nobody_without_a_fence() {
+    let _no_hang = NoHang::for_seconds(120);
+    let _no_mutant = MUTANT.read().unwrap_or_else(PoisonError::into_inner);
+    let mut other = Actor::start("comes_too", &[]);
+    for _ in 0..12 {
+        let place = Place::new();
+        let path = place.lock_file();
+        let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+        let first = mutex.lock().unwrap().fencing_token();
+        let (over, times) = (AtomicBool::new(false), AtomicU64::new(0));
+        let others = thread::scope(|threads| {
+            threads.spawn(|| {
+                while !over.load(Relaxed) {
+                    drop(mutex.lock().unwrap());
+                    times.fetch_add(1, Relaxed);
+                }
+            });
+            while times.load(Relaxed) < 10_000 {
+                thread::yield_now();
+            }
+            assert_eq!(inspect::snapshot(&path).unwrap().fences, "membarrier");
+            other.tell(path.to_str().unwrap());
+            let others = other.expect_number("times");
+            over.store(true, Relaxed);
+            others
+        });
+        let last = mutex.lock().unwrap().fencing_token();
+        assert_eq!(times.into_inner() + others + 1, last - first);
+        assert_eq!(inspect::snapshot(&path).unwrap().fences, "full");
+    }
+}
+
+/// Which processes take part says what barriers cost: one alone, whichever it is; more than one, once and for all.
+#[test]
+fn one_process_after_the_other_needs_no_fences_and_two_at_once_keep_them() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let fences = || inspect::snapshot(&path).unwrap().fences;
+    for _ in 0..2 {
+        let mut alone = Actor::start("owns_the_bias", &[path.to_str().unwrap()]);
+        alone.expect("owns");
+        assert_eq!(fences(), "membarrier");
+        alone.kill();
+    }
+    let mut other = Actor::start("owns_the_bias", &[path.to_str().unwrap()]);
+    other.expect("owns");
+    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    assert_eq!(fences(), "membarrier", "who only opens it takes no part");
+    enter_often(&mutex);
+    assert_eq!(fences(), "full");
+    drop(mutex);
+    other.kill();
+    enter_often(&LockFile::open(&path).unwrap().mutex("a").unwrap());
+    assert_eq!(fences(), "full");
+}
+
 #[cfg(feature = "mutants")]
 mod with_mutants {
     use super::*;
@@ -66,12 +140,14 @@ mod with_mutants {
 
     #[test]
     fn a_missing_barrier_is_caught() {
-        let _no_hang = NoHang::for_seconds(300);
+        let _no_hang = NoHang::for_seconds(500);
         let _alone = MUTANT.write().unwrap_or_else(PoisonError::into_inner);
-        switch_on(Some(Mutant::NoMembarrier));
-        let (lost, taken) = lost_tokens(false, Duration::from_secs(200));
-        switch_on(None);
-        println!("NoMembarrier: {lost} tokens lost in {taken} acquisitions");
-        assert!(lost > 0, "nothing was seen in {taken} acquisitions");
+        for (mutant, full_fences) in [(Mutant::NoMembarrier, false), (Mutant::NoFenceInFencedMode, true)] {
+            switch_on(Some(mutant));
+            let (lost, taken) = lost_tokens(full_fences, Duration::from_secs(200));
+            switch_on(None);
+            println!("{mutant:?}: {lost} tokens lost in {taken} acquisitions");
+            assert!(lost > 0, "{mutant:?}: nothing was seen in {taken} acquisitions");
+        }
     }
 }

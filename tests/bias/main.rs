@@ -3,9 +3,11 @@
 
 mod barrier;
 mod death;
+mod kernel;
 mod membarrier;
 mod order;
 
+use barrier::comes_too;
 use death::{owns_the_bias, owns_the_bias_and_holds};
 use membarrier::{forbids_membarrier, loses_membarrier};
 use std::{path::Path, thread, time::Duration};
@@ -18,7 +20,7 @@ use turnlock::{Error, LockFile, LockFileOptions, Mutex, inspect};
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
-support::roles! { forbids_membarrier, loses_membarrier, owns_the_bias, owns_the_bias_and_holds }
+support::roles! { comes_too, forbids_membarrier, loses_membarrier, owns_the_bias, owns_the_bias_and_holds }
 
 /// Enough acquisitions in a row to have the lock biased, whatever was learnt before.
 const MANY: usize = 200;

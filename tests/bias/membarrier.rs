@@ -61,12 +61,25 @@ fn without_membarrier_everybody_fences() {
 
 pub fn loses_membarrier(words: &[String]) {
     let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
-    enter_often(&mutex);
-    say("takes part");
-    hear();
+    let (tell, told) = std::sync::mpsc::channel();
+    let (tell_owner, told_owner) = std::sync::mpsc::channel();
+    let owner = std::thread::spawn({
+        let mutex = mutex.clone();
+        move || {
+            enter_often(&mutex);
+            tell.send(()).unwrap();
+            told_owner.recv().unwrap();
+            enter_often(&mutex);
+        }
+    });
+    told.recv().unwrap();
+    // This thread alone loses it.
     refuse_membarrier();
     say(&mutex.lock().map(drop).unwrap_err().to_string());
     hear();
+    tell_owner.send(()).unwrap();
+    owner.join().unwrap();
+    // Its slot is detached: the lock is biased to nobody.
     drop(mutex.lock().unwrap());
     say("inside");
 }
@@ -79,22 +92,15 @@ fn one_that_membarrier_is_taken_from_is_told_at_once_what_to_do() {
     let place = Place::new();
     let path = place.lock_file();
     let mut loses = Actor::start("loses_membarrier", &[path.to_str().unwrap()]);
-    loses.expect("takes part");
-    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
-    enter_often(&mutex);
-    loses.tell("go on");
     let said = loses.hear();
     assert!(said.contains("membarrier") && said.contains("TURNLOCK_FILE_FULL_FENCES"), "{said}");
-    enter_often(&mutex);
     assert!(inspect::snapshot(&path).unwrap().locks[0].queue.is_empty());
-    // Once the slot is detached, the lock is biased to nobody.
-    drop(mutex);
     loses.tell("go on");
     loses.expect("inside");
     loses.end_well();
 }
 
-/// Where others rely on membarrier already, one without it is told so, and nothing is changed.
+/// Where one process relies on membarrier already, another one without it is told so, and nothing is changed.
 #[test]
 fn one_without_membarrier_is_refused_among_those_who_rely_on_it() {
     let _no_hang = NoHang::for_seconds(60);

@@ -10,8 +10,8 @@ use std::cell::UnsafeCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use turnlock::acquire::local::LocalState;
 use turnlock::algorithm::{
-    bias::Mark,
     claim::{Claim, ClaimCell, ClaimWords, Relation},
+    light_barrier::FullFences,
     ownership::Health,
     shared_bias::ReadersMark,
 };
@@ -127,8 +127,8 @@ impl World {
     }
 
     /// Full fences on both sides, where anybody needs the heavy barrier: neither checker has a membarrier.
-    pub fn mark(&self, slot: usize) -> Mark {
-        Mark::new(slot, self.plan.needs_barriers())
+    pub fn light(&self) -> FullFences {
+        FullFences { needed: self.plan.needs_barriers() }
     }
 
     pub fn oracle(&self) -> MutexGuard<'_, Oracle> {

@@ -8,9 +8,9 @@
 //! increase; first come first served, and no entry by a bias that is revoked; and a death at any step is told if it was
 //! inside, is not told if it was outside, and blocks nobody once somebody acts for the dead. Participants may also try, run
 //! out of time, back off, abandon the lock, or leave torn data to a reset. Nobody waits for ever: an execution that gets
-//! too long is a failure. The bias is searched in *fenced* mode: loom has no membarrier, so every mark says that its process
-//! has none either, and both sides pass full fences. The mode with membarrier is for the model `spec/biased_tso.pml` and for
-//! torture.
+//! too long is a failure. The bias is searched with full fences on both sides, as in a file of several processes: loom has no
+//! membarrier. That of a file of one process is for the model `spec/biased_tso.pml` and for torture, and the change from one to
+//! the other for `spec/fences_tso.pml`.
 //!
 //! Every search prints how much it explored, and with which bound on preemptions. With `TURNLOCK_LOOM_LONG` set, those that
 //! usually have a smaller bound than they could have (each says so) are searched further.

@@ -6,7 +6,7 @@ use crate::plan::{Death, Form, Plan, Visit, touches};
 use loom::{cell::UnsafeCell, thread};
 use std::sync::{Arc, Mutex, MutexGuard};
 use turnlock::acquire::{local::LocalState, site::Limit};
-use turnlock::algorithm::{bias::Mark, ownership::Health};
+use turnlock::algorithm::{light_barrier::FullFences, ownership::Health};
 use turnlock::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Relaxed, Release, SeqCst},
@@ -104,10 +104,9 @@ impl Scene {
         })
     }
 
-    /// The bias word's mark of a slot: where somebody needs the barrier, of a process without membarrier, which loom has
-    /// not either.
-    pub fn mark(&self, slot: usize) -> Mark {
-        Mark::new(slot, self.plan.needs_barriers())
+    /// A participant's side of the barriers, where somebody needs them.
+    pub fn light(&self) -> FullFences {
+        FullFences { needed: self.plan.needs_barriers() }
     }
 
     pub fn now(&self, me: usize) -> MutexGuard<'_, Now> {

@@ -15,6 +15,7 @@ use turnlock::algorithm::{
     bias::{Bias, BiasWord, Mark},
     claim::Always,
     eviction::Eviction,
+    light_barrier::LightBarrier,
     ownership::Ownership,
     ring::{LinkWord, Machines, Membership},
     shared_bias::{ReadersMark, SharedBias},
@@ -40,7 +41,7 @@ impl<'a> At<'a> {
 
     /// Begins with the lock biased to this slot. Everybody's last acquisition was a biased one.
     pub fn begin_biased(&self) {
-        self.bias().begin(self.scene.mark(self.me));
+        self.bias().begin(Mark::new(self.me));
         for word in &self.scene.local {
             LocalState(word).record_biased();
         }
@@ -246,7 +247,10 @@ impl<'a> Site for LoomSite<'a> {
     }
 
     fn mark(&self) -> Mark {
-        self.at.scene.mark(self.at.me)
+        Mark::new(self.at.me)
+    }
+    fn light(&self) -> impl LightBarrier {
+        self.at.scene.light()
     }
 
     fn local(&self) -> LocalState<'_> {
@@ -285,7 +289,8 @@ impl<'a> Site for LoomSite<'a> {
     }
 
     fn heavy_barrier(&self) -> Result<()> {
-        unreachable!("where it is needed, every mark says that its process has no membarrier");
+        // The full fence before it was all.
+        Ok(())
     }
 
     fn wants_place(&self, _: bool) -> bool {

@@ -1,4 +1,4 @@
-//! Format 7.0 stays what it is: a file made by its first version is read for ever, and what is made today differs from
+//! Format 8.0 stays what it is: a file made by its first version is read for ever, and what is made today differs from
 //! it in nothing. Those of formats 1.0 to 6.0 are refused by their version, and left as they are.
 //!
 //! `TURNLOCK_BLESS=1 cargo test --test opening golden` writes the golden file anew: only for a new format version, and
@@ -28,7 +28,7 @@ const THREAD: u32 = 4243;
 const BOOT: [u8; 16] = *b"\x10\x32\x54\x76\x98\xba\xdc\xfe\x01\x23\x45\x67\x89\xab\xcd\xef";
 
 fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-7.0.lock")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-8.0.lock")
 }
 
 /// A file with one lock, called `golden`, made by the library of today. Whatever differs from one file to the next is
@@ -42,6 +42,7 @@ fn made_today(place: &Place) -> Vec<u8> {
     poke(&path, format::BOOT_ID, &BOOT);
     poke_u32(&path, format::SLOTS_IN_USE, 2);
     poke_u32(&path, format::SLOTS_BOUND, 2);
+    poke_u64(&path, format::PRIVATE_TO, 0x7ea5_e5ed_0c0f_fee5);
     // Slot 0 named the lock and left; slot 1 is inside.
     poke(&path, SHAPE.slot(0), &[0; 256]);
     poke(&path, SHAPE.slot(1), &slot_of_the_holder());
@@ -91,7 +92,7 @@ fn what_is_made_today_is_the_golden_file_byte_for_byte() {
     let golden = fs::read(golden()).unwrap();
     assert_eq!(today.len(), golden.len());
     let different = (0..today.len()).filter(|at| today[*at] != golden[*at]);
-    assert_eq!(different.collect::<Vec<_>>(), [], "the bytes at which they differ: is it still format 7.0?");
+    assert_eq!(different.collect::<Vec<_>>(), [], "the bytes at which they differ: is it still format 8.0?");
 }
 
 #[test]
@@ -100,8 +101,9 @@ fn the_golden_file_is_read_as_it_was_meant() {
     let path = copy(&place);
     poke(&path, format::BOOT_ID, &this_boot());
     let status = inspect::snapshot(&path).unwrap();
-    assert_eq!((status.format.as_str(), status.created_unix_seconds), ("7.0", 1_700_000_000));
+    assert_eq!((status.format.as_str(), status.created_unix_seconds), ("8.0", 1_700_000_000));
     assert_eq!((status.participant_capacity, status.lock_capacity, status.of_this_boot), (2, 2, true));
+    assert_eq!(status.fences, "membarrier", "one process has taken part");
     let [lock] = status.locks.as_slice() else { panic!("{status:?}") };
     assert_eq!(
         (lock.name.as_str(), lock.kind, lock.algorithm, lock.fencing_token),
@@ -148,7 +150,7 @@ fn a_file_of_an_older_format_is_refused_by_its_version() {
         refused(
             &path,
             TURNLOCK_ERROR_VERSION,
-            &[&version, "reads version 7.x", "delete it while nobody uses it"],
+            &[&version, "reads version 8.x", "delete it while nobody uses it"],
         );
     }
 }

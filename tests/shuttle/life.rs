@@ -13,7 +13,6 @@ use turnlock::acquire::attempt::{Attempt, Discipline, LockConfig};
 use turnlock::acquire::liveness;
 use turnlock::acquire::operations::Acquisition;
 use turnlock::acquire::site::{Limit, Lock};
-use turnlock::algorithm::bias::Mark;
 use turnlock::algorithm::ownership::{Health, token_in};
 use turnlock::algorithm::ring::{Machines, Membership, Rule};
 use turnlock::algorithm::{Place, Protocol};
@@ -63,7 +62,7 @@ impl World {
             release_on_death: false,
             discipline: if plan.ring { Discipline::Ring { rule, membership } } else { Discipline::Queue },
         };
-        let site = Participant { lock: self.lock(), me, mark: Mark::new(me, chance()), local };
+        let site = Participant { lock: self.lock(), me, local };
         Attempt { site, config, claim: () }
     }
 

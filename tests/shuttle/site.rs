@@ -18,6 +18,7 @@ use turnlock::algorithm::{
     bias::{Bias, BiasWord, Mark},
     claim::Always,
     eviction::Eviction,
+    light_barrier::{FullFences, LightBarrier},
     ownership::{Health, Ownership},
     ring::{InWords, LinkWord, MachineCell, MachineWords, Machines, Membership},
     shared_bias::{ReadersMark, SharedBias},
@@ -310,7 +311,6 @@ impl<'a> Lock for TheLock<'a> {
 pub struct Participant<'a> {
     pub lock: TheLock<'a>,
     pub me: usize,
-    pub mark: Mark,
     pub local: &'a AtomicU64,
 }
 
@@ -336,7 +336,11 @@ impl<'a> Site for Participant<'a> {
         self.me
     }
     fn mark(&self) -> Mark {
-        self.mark
+        Mark::new(self.me)
+    }
+    fn light(&self) -> impl LightBarrier {
+        // Nothing is reordered here.
+        FullFences { needed: false }
     }
     fn local(&self) -> LocalState<'_> {
         LocalState(self.local)

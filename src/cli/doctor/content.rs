@@ -38,23 +38,21 @@ fn boot(status: &FileStatus) -> Finding {
 
 fn fences(status: &FileStatus) -> Finding {
     match (status.fences, inspect::has_membarrier()) {
-        ("membarrier", true) => Finding::good("membarrier", "the kernel has it, and the file relies on it"),
+        ("membarrier", true) => Finding::good(
+            "membarrier",
+            "the kernel has it, and as long as one process alone uses the file it relies on it",
+        ),
         ("membarrier", false) => Finding::problem(
             "membarrier",
-            "those who use the file rely on it, and it is refused here (a kernel before Linux 4.16, or a seccomp filter)",
+            "the process that uses the file may rely on it, and it is refused here (a kernel before Linux 4.14, or a seccomp \
+             filter)",
             "allow it in the filter; or open the file from here while nobody uses it, and everybody will do without",
         ),
-        (_, true) => Finding::note(
+        (_, true) => Finding::good(
             "membarrier",
-            "the kernel has it and the file does without, since somebody opened it who had none: each entry costs two full \
-             fences",
-            "nothing: it may be relied on again after the next boot; or `turnlock rm` it while nobody uses it",
+            "the kernel has it, and the file does without: several processes have used it, or full fences were asked for",
         ),
-        (_, false) => Finding::note(
-            "membarrier",
-            "it is refused here, and the file does without: each entry costs two full fences",
-            "nothing; allowing it in the seccomp filter makes entries that nobody contends faster",
-        ),
+        (_, false) => Finding::good("membarrier", "it is refused here, and the file does without"),
     }
 }
 

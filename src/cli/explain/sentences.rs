@@ -181,8 +181,7 @@ fn of_bias(
     match ((before.bias_owner, before.bias_revoked), (now.bias_owner, now.bias_revoked)) {
         (old, new) if old == new => {}
         (_, (Some(slot), true)) => said.push(format!(
-            "{label} is the head of the queue and revokes the bias of {}: it marks the bias word. Then comes a heavy barrier \
-             (the system call membarrier): from here on {0} sees the mark, or {label} sees {0} inside.",
+            "{label} is the head of the queue and revokes the bias of {}: it marks the bias word. Then comes a full fence: from here on {0} sees the mark, or {label} sees {0} inside.",
             name(slot)
         )),
         (_, (Some(slot), false)) => said.push(format!(

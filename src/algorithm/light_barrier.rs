@@ -1,0 +1,86 @@
+//! The light side of an asymmetric barrier: between what a participant says and what it looks at then, where the other side
+//! passes a heavy one.
+//!
+//! Whoever enters by a bias, in an entry step or by a retained place stores `held = TRYING`, passes the light barrier, and looks
+//! whether it may. Whoever revokes or evicts stores that, passes the heavy barrier, and looks at `held`. By Dekker's argument one
+//! of the two sees the other. The heavy barrier reaches the threads of one process and no others (`membarrier`, as the kernel
+//! keeps it: `os::membarrier`), so the light one is free as long as one process alone takes part in the file, and a full fence
+//! otherwise. The file's word `private_to` says which:
+//!
+//! ```text
+//! light   private_to == my process? then nothing. Else full fence
+//! heavy   full fence; private_to == several? then that was all. == my process? membarrier in it. Else in every process
+//! share   a newcomer of another process, before it takes part:
+//!         private_to = changing; membarrier in every process; private_to = several
+//! ```
+//! The word is read after what the light side says is stored. Whoever reads its own process there did so before the newcomer's
+//! membarrier, which then has the others see what was stored. That the word says *changing* until then has those revoke by
+//! membarrier who cannot know yet that everybody fences. `spec/fences_tso.pml` goes through every execution.
+
+use crate::mutants::{self, Mutant};
+use crate::sync::{
+    AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+    compiler_fence,
+};
+
+/// The light side.
+pub trait LightBarrier: Copy {
+    /// Comes between the store of what the participant says and its look.
+    fn pass(self);
+
+    /// Comes between the store of who leaves and its look whether anybody is to be unparked. No safety depends on it: who waits
+    /// looks again by itself at the end of a nap.
+    fn before_leaver_looks(self);
+}
+
+/// That of a participant of a file.
+#[derive(Clone, Copy)]
+pub struct FileBarrier<'a> {
+    /// The file's word.
+    pub private_to: &'a AtomicU64,
+    /// How it reads if no other process than the participant's takes part.
+    pub process: u64,
+}
+
+impl LightBarrier for FileBarrier<'_> {
+    #[inline(always)]
+    fn pass(self) {
+        compiler_fence(SeqCst);
+        // Relaxed. Partner: the membarrier of who shares the file, which comes after what we stored if it comes after this load.
+        if self.private_to.load(Relaxed) != self.process {
+            mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
+        }
+    }
+
+    #[inline(always)]
+    fn before_leaver_looks(self) {
+        // Where one process alone takes part, membarrier makes it as good as a fence. Where several do, the look may come too
+        // early: then the end of a nap comes instead of the wake-up, and an unlock costs no fence.
+        compiler_fence(SeqCst);
+    }
+}
+
+/// Full fences wherever a barrier is needed: neither loom nor shuttle has a membarrier.
+#[cfg(any(loom, shuttle))]
+#[derive(Clone, Copy)]
+pub struct FullFences {
+    /// Whether one is needed: what is searched may have nobody who revokes or evicts.
+    pub needed: bool,
+}
+
+#[cfg(any(loom, shuttle))]
+impl LightBarrier for FullFences {
+    fn pass(self) {
+        if self.needed {
+            mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
+        }
+    }
+
+    /// A full fence, as membarrier is in a file of one process: so that no wake-up may be missed.
+    fn before_leaver_looks(self) {
+        if self.needed {
+            mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What the barriers stand on: that the kernel's reach every thread, also where threads end.
+//!
+//! Two threads, each on a processor of its own. One stores a word and loads another with nothing but the compiler's barrier
+//! between; before that it stores to words that the other processor has, so that its store waits long in its buffer. The other
+//! one stores, asks for the barrier and loads. If both loads miss, the barrier did not reach the first.
+
+use libc::c_int;
+use std::{
+    io,
+    mem::{size_of, zeroed},
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{Acquire, Relaxed, Release, SeqCst},
+        compiler_fence, fence,
+    },
+    thread,
+};
+use support::NoHang;
+
+const TIMES: u64 = 10_000;
+/// So many rounds are tried until something is missed without the kernel; as a rule it is in the first.
+const ROUNDS: u32 = 50;
+const BUSY: usize = 40;
+
+/// A word in a cache line of its own, its neighbour's included, which processors fetch too.
+#[repr(align(128))]
+#[derive(Default)]
+struct Word(AtomicU64);
+
+#[derive(Default)]
+struct Words {
+    busy: [[Word; 8]; BUSY / 8],
+    said: Word,
+    asked: Word,
+    turn: Word,
+    saw: Word,
+    done: Word,
+}
+
+/// What the one that asks does between its store and its load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Barrier {
+    /// Its own full fence.
+    Own,
+    /// This command of membarrier.
+    Kernel(c_int),
+}
+
+impl Barrier {
+    fn pass(self) {
+        match self {
+            Barrier::Own => fence(SeqCst),
+            Barrier::Kernel(command) => membarrier(command).unwrap(),
+        }
+    }
+}
+
+fn membarrier(command: c_int) -> io::Result<()> {
+    // SAFETY: takes numbers and touches no memory.
+    match unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The processors that this process may run on.
+fn processors() -> Vec<usize> {
+    // SAFETY: zeros are a set without members; the kernel fills it in.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        assert_eq!(libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set), 0);
+        set
+    };
+    // SAFETY: below the size of the set.
+    (0..libc::CPU_SETSIZE as usize).filter(|at| unsafe { libc::CPU_ISSET(*at, &set) }).collect()
+}
+
+fn stay_on(processor: usize) {
+    // SAFETY: a set with one member; the kernel reads it.
+    unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        libc::CPU_SET(processor, &mut set);
+        assert_eq!(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set), 0);
+    }
+}
+
+fn says_and_looks(words: &Words, processor: usize) {
+    stay_on(processor);
+    for time in 1..=TIMES {
+        while words.turn.0.load(Acquire) < time {
+            std::hint::spin_loop();
+        }
+        words.busy.as_flattened().iter().for_each(|word| word.0.store(time, Relaxed));
+        words.said.0.store(time, Relaxed);
+        compiler_fence(SeqCst);
+        words.saw.0.store(words.asked.0.load(Relaxed), Relaxed);
+        words.done.0.store(time, Release);
+    }
+}
+
+/// Returns how often both missed the other's store. A thread has ended on the processor of the one that does not ask, right
+/// before that began.
+fn missed(barrier: Barrier, [here, there]: [usize; 2]) -> u64 {
+    let words = Words::default();
+    stay_on(here);
+    thread::scope(|threads| {
+        threads.spawn(|| stay_on(there)).join().unwrap();
+        threads.spawn(|| says_and_looks(&words, there));
+        let mut missed = 0;
+        for time in 1..=TIMES {
+            words.busy.as_flattened().iter().for_each(|word| word.0.store(0, Relaxed));
+            words.said.0.store(0, Relaxed);
+            words.turn.0.store(time, Release);
+            (0..time * 7 % 200).for_each(|_| std::hint::spin_loop());
+            words.asked.0.store(time, Relaxed);
+            barrier.pass();
+            let seen = words.said.0.load(Relaxed);
+            while words.done.0.load(Acquire) < time {
+                std::hint::spin_loop();
+            }
+            missed += u64::from(seen != time && words.saw.0.load(Relaxed) != time);
+        }
+        missed
+    })
+}
+
+/// The kernel's barrier for the threads of one process misses nobody. One side's fence alone does: else nothing was shown. What
+/// that for registered processes misses is only told.
+#[test]
+fn the_kernels_barriers_reach_a_thread_that_comes_after_one_that_ended() {
+    let _no_hang = NoHang::for_seconds(120);
+    let [here, there, ..] = processors()[..] else {
+        println!("with one processor nothing can be shown");
+        return;
+    };
+    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).unwrap();
+    membarrier(libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED).unwrap();
+    thread::spawn(move || {
+        let of = |barrier| missed(barrier, [here, there]);
+        let alone = (0..ROUNDS).map(|_| of(Barrier::Own)).find(|missed| *missed > 0);
+        let [private, global] =
+            [libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED, libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED]
+                .map(|command| (0..6).map(|_| of(Barrier::Kernel(command))).sum::<u64>());
+        println!(
+            "missed: {} of {TIMES} times without the kernel; of {} {private} with its barrier for one process, {global} with that \
+             for registered processes (which is not used)",
+            alone.unwrap_or(0),
+            6 * TIMES
+        );
+        assert!(alone.is_some(), "nothing was missed without a barrier: nothing is shown");
+        assert_eq!(private, 0);
+    })
+    .join()
+    .unwrap();
+}
