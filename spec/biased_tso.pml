@@ -19,8 +19,8 @@
  * before the call returns.
  *
  * LEFT OUT: what bakery_tso.pml leaves out, and the counts by which the code chooses between unbiased and biased; parking; how
- * long a waiter that backs off stays away, and time limits; that each tells FENCED_MODE from the file, after a first look
- * without a fence (fences_tso.pml); that the code has the lock biased only if it sees nobody else queued for good, and cancels a
+ * long a waiter that backs off stays away, and time limits; that each looks in the file which of the two
+ * modes it is (fences_tso.pml); that the code has the lock biased only if it sees nobody else queued for good, and cancels a
  * revocation only then, which is for the order among those who wait and not for safety; that it tries only where its own last
  * acquisition was a biased one, and on the slower of two ways looks at the bias word before it raises `held` (fewer executions
  * than here, where newcomers try too); that a slot is used by one thread at a time, which the code sees to. With PSO=1, loads

@@ -1,40 +1,45 @@
-/* Which fences a file needs, on x86 (total store order): none but the compiler's as long as all participants are of one process, which
- * has its own threads pass a barrier; full fences for everybody from when a second process comes; and how the one becomes the other
- * while they go on.
+/* Which fences a file needs, on x86 (total store order): none but the compiler's as long as all participants are of one process,
+ * which has its own threads pass a barrier; full fences for everybody from when a second process comes; and how the one becomes
+ * the other while they go on.
  *
- * MODELLED: one biased lock of one file, and N slots, whose participants are of several processes. The word `private_to` of the file
- * says who takes part: nobody yet; the participants of one process, whose mark it is; SHARING, while somebody of another process is
- * on its way in; SEVERAL, for good. Whoever attaches sees to it before it takes part. A bias owner that tries, stores
- * `held` = TRYING, looks at the bias word, and then at `private_to`: with its own mark there the look counts; else it passes a full
- * fence and looks again. Who revokes passes a full fence and looks at `private_to`: its own mark, and it has the threads of its
+ * MODELLED: one biased lock of one file, and N slots, whose participants are of several processes. The word `private_to` of the
+ * file says who takes part: UNDECIDED, nobody yet; the mark of a process, whose participants are the only ones; CHANGING, while
+ * somebody of another process is on its way in; SEVERAL. Whoever attaches sees to it before it takes part. A bias owner that
+ * tries, stores `held` = TRYING and looks at `private_to`: with its own mark there it passes no fence, else a full one; then it
+ * looks at the bias word. (With LOOKS_FIRST=1 that look comes first, as on a machine whose loads overtake one another, and again
+ * after the full fence.) Who revokes passes a full fence and looks at `private_to`: its own mark, and it has the threads of its
  * process pass a barrier (PRIVATE); SEVERAL, and there is nothing to do; else it has all threads there are pass one (GLOBAL).
  * Deaths at every step (DEATHS), of one participant at a time; newcomers of any process in a dead one's slot; participants that
- * detach and come again (SESSIONS); a revocation that is given up (WITHDRAWALS). Somebody that finds that nobody else takes part, and
- * has all byte locks in hand, may set `private_to` back (RESTARTS).
+ * detach and come again (SESSIONS); a revocation that is given up (WITHDRAWALS). Somebody that finds that nobody else takes part,
+ * and has all byte locks in hand, may set `private_to` back (RESTARTS; here from SEVERAL too, which the code leaves as it is). And
+ * one without a slot, of any process, may pass the heavy barrier (OUTSIDER).
  *
  * With PARKING who revokes sleeps until it is woken. A leaving bias owner looks at the bias word, without a fence. So in a file of
  * several processes the wake-up may be missed, and there every sleep ends by itself (the nap); after a barrier, PRIVATE or GLOBAL,
- * the wake-up must come, here.
+ * the wake-up must come, here. A nap is over when there is something to do, and not before: else who is stuck would be between two
+ * naps for ever.
  *
- * A barrier: its caller passes a full fence, then the buffer of each participant that it reaches has been empty at some moment, in
- * any order, before the call returns. PRIVATE reaches those of the caller's process, GLOBAL all. (Linux has a third one, which reaches
+ * A barrier: its caller passes a full fence, then the buffer of each participant that it reaches has been empty at some moment,
+ * in any order, before the call returns. PRIVATE reaches those of the caller's process, GLOBAL all. (Linux has a third one, for
  * those that registered for it, MEMBARRIER_CMD_GLOBAL_EXPEDITED. Since 5.11 that misses processors, as MissedProcessor does.)
  *
  * LEFT OUT: the queue, which is a lock that is taken and given back in one step each, without order, and so the entry step of its
- * head (biased_tso.pml); data, fencing tokens and the owner-dead notice; retained places and readers, whose barriers are the same;
- * that participants of one process die together (here one by one, without a step of others in between too); fork, which makes a new
- * process with a new mark.
+ * head (biased_tso.pml); data, fencing tokens and the owner-dead notice; retained places and readers, whose barriers are the
+ * same; that participants of one process die together (here one by one, also without a step of others in between); fork, which
+ * makes a new process with a new mark; a kernel that refuses the barriers.
  *
- * THE LABELS are the steps:
- *   claim, restart              the byte lock of the slot; all byte locks, and `private_to` = nobody
- *   attach, share               the look at `private_to`; SHARING is there: GLOBAL, then SEVERAL by a compare-exchange
- *   take, try, let_go           as in biased_tso.pml, with the look at `private_to`
- *   queue, won, revoke, revoke_wait, asleep, cancel, settle     who revokes, from the queue's lock on
- *   leave, detach, reap         as in biased_tso.pml; the byte lock given back
+ * THE LABELS are the code's steps (src/attach/barrier.rs, src/algorithm/light_barrier.rs):
+ *   claim, restart              the byte lock of the slot; OpenFile::settle_fences: all byte locks, and `private_to` = UNDECIDED
+ *   attach, share               OpenFile::settle_barriers: the look at `private_to`; it is CHANGING: GLOBAL, then SEVERAL
+ *   take, try, let_go           Bias::enter, with FileBarrier::pass at `try`; `held` = 0 again
+ *   queue, won                  who revokes, from the queue's lock on
+ *   revoke, revoke_wait, asleep bias::pass_the_barrier (OpenFile::heavy_barrier), bias::wait_until_outside
+ *   settle, leave, cancel, reap as in biased_tso.pml
+ *   detach                      the byte lock given back
  *
- * ASSERTED: EXCLUSION, one at a time, from `settle` or the look at the bias word that counts, to `held` = 0 or the queue's lock given
- * back; LENGTH, a buffer is long enough; and by Spin itself NO DEADLOCK: nobody is stuck in the switch, whoever dies in it, and
- * nobody sleeps for ever.
+ * ASSERTED: EXCLUSION, one at a time, from `settle` or the look at the bias word, to `held` = 0 or the queue's lock given back, and
+ * nobody by the bias once the one without a slot has seen everybody outside; LENGTH, a buffer is long enough; and by Spin itself
+ * NO DEADLOCK: nobody is stuck in the change, whoever dies in it, and nobody sleeps for ever.
  *
  * MUTANTS: -DMUTANT_name, as README.md says.
  */
@@ -74,6 +79,12 @@
 #ifndef PARKING
 #define PARKING 0
 #endif
+#ifndef LOOKS_FIRST
+#define LOOKS_FIRST 0       /* 1: the look at the bias word overtakes the one at `private_to` */
+#endif
+#ifndef OUTSIDER
+#define OUTSIDER 0          /* the process of one that takes no part, and passes the heavy barrier; 0: nobody */
+#endif
 #define ALL_ROUNDS (i == 0 -> ROUNDS + AGAIN : ROUNDS)
 #ifndef LENGTH              /* held, bias, queue, held, and each time more: TRYING, 0 */
 #define LENGTH (2 * (ROUNDS + AGAIN) + 4)
@@ -85,11 +96,12 @@
 #define BIAS N              /* LockWords::bias: 0, or r + 1 where r is the bias owner, */
 #define REVOKED 8           /* with this beside it while the bias is being revoked */
 #define QUEUE (N + 1)       /* for the whole queue: 0, or p + 1 where p is its head */
-#define PRIVATE_TO (N + 2)  /* the header's: NOBODY, a process, SHARING or SEVERAL */
-#define NOBODY 0
-#define SHARING 8
+#define PRIVATE_TO (N + 2)  /* the header's: UNDECIDED, a process, CHANGING or SEVERAL */
+#define UNDECIDED 0
+#define CHANGING 8
 #define SEVERAL 9
-byte memory[N + 3];
+#define STOP (N + 3)        /* of the one without a slot: nobody may come in by the bias any more */
+byte memory[N + 4];
 
 /* ---- The store buffers: 16 * word + value, the oldest first ----------------------------------------------------------- */
 byte buffer[N * LENGTH];
@@ -136,6 +148,10 @@ byte parked[N];             /* p + 1: sleeps at slot p */
 /* ---- What only the checker knows ------------------------------------------------------------------------------------ */
 #define BIT(p) (1 << (p))
 byte inside;
+#if OUTSIDER
+byte fast;                  /* of those, the ones that came in by `try` */
+bit shut;                   /* the one without a slot has seen everybody outside */
+#endif
 byte deaths, withdrawals, restarts;
 
 #define MAY_DIE atomic { deaths < DEATHS -> deaths++; goto dead }
@@ -153,6 +169,20 @@ byte deaths, withdrawals, restarts;
 #endif
 
 /* ---- Barriers ---- */
+#ifdef MUTANT_NoFenceInFencedMode
+#define NEEDS_FENCE(v) (v != MARK && v != SEVERAL)
+#elif defined(MUTANT_NoFenceWhileChanging)
+#define NEEDS_FENCE(v) (v != MARK && v != CHANGING)
+#else
+#define NEEDS_FENCE(v) (v != MARK)
+#endif
+#if OUTSIDER
+#define LOOK load(BIAS, t); t = (memory[STOP] -> 0 : t)
+#define LEFT fast = fast & ~BIT(i);
+#else
+#define LOOK load(BIAS, t)
+#define LEFT
+#endif
 #define EVERYBODY ((1 << N) - 1 - BIT(i))
 #define MATE(p) (p != i && process[p] == process[i] -> BIT(p) : 0)
 #if N == 2
@@ -209,7 +239,7 @@ newcomer: /* Of any of the processes. */
     fi;
 #endif
 
-claim:  /* The slot is that of whoever has its byte lock. First it finishes what a dead one left. */
+claim:  /* The slot is that of whoever has its byte lock. Before it takes part, it finishes what a dead one left. */
     if
     :: atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; sessions--; rounds = ALL_ROUNDS; q = i; after = FOR_ATTACH }
     fi;
@@ -227,51 +257,50 @@ restart:
 #endif
        od;
 #endif
-       STEP(store(PRIVATE_TO, NOBODY));
+       STEP(store(PRIVATE_TO, UNDECIDED));
 restarted:
        STEP(FENCED; j = FIRST; do :: j < N -> GIVE_BACK(j); NEXT(j) :: else -> j = 0; break od)
     :: skip
     fi;
 #endif
-    goto reap;
 
 attach: /* Which fences: before we take part, everybody must know of us. */
     STEP(load(PRIVATE_TO, v);
          if
-         :: v == MARK || v == SEVERAL -> v = 0; goto take
-#ifdef MUTANT_TakesPartWhileSharing
-         :: v == SHARING -> v = 0; goto take
+         :: v == MARK || v == SEVERAL -> v = 0; goto reap
+#ifdef MUTANT_TakesPartWhileChanging
+         :: v == CHANGING -> v = 0; goto reap
 #endif
          :: else
          fi);
     if
-    :: atomic { v == NOBODY -> skip };
+    :: atomic { v == UNDECIDED -> skip };
 #ifdef MUTANT_TakesByStore
-       STEP(store(PRIVATE_TO, MARK); v = 0; goto take)
+       STEP(store(PRIVATE_TO, MARK); v = 0; goto reap)
 #else
-       STEP(FENCED; if :: memory[PRIVATE_TO] == NOBODY -> memory[PRIVATE_TO] = MARK :: else fi; v = 0; goto attach)
+       STEP(FENCED; if :: memory[PRIVATE_TO] == UNDECIDED -> memory[PRIVATE_TO] = MARK :: else fi; v = 0; goto attach)
 #endif
-    :: atomic { v != NOBODY && v != SHARING -> skip };
-#ifdef MUTANT_SeveralAtOnce
+    :: atomic { v != UNDECIDED && v != CHANGING -> skip };
+#ifdef MUTANT_SharesAtOnce
        STEP(FENCED; if :: memory[PRIVATE_TO] == v -> memory[PRIVATE_TO] = SEVERAL :: else -> v = 0; goto attach fi)
 #else
-       STEP(FENCED; if :: memory[PRIVATE_TO] == v -> memory[PRIVATE_TO] = SHARING :: else -> v = 0; goto attach fi)
+       STEP(FENCED; if :: memory[PRIVATE_TO] == v -> memory[PRIVATE_TO] = CHANGING :: else -> v = 0; goto attach fi)
 #endif
 #ifdef MUTANT_FinishesWithoutBarrier
-    :: atomic { v == SHARING -> v = 0 };
-       STEP(FENCED; if :: memory[PRIVATE_TO] == SHARING -> memory[PRIVATE_TO] = SEVERAL :: else fi; goto attach)
+    :: atomic { v == CHANGING -> v = 0 };
+       STEP(FENCED; if :: memory[PRIVATE_TO] == CHANGING -> memory[PRIVATE_TO] = SEVERAL :: else fi; goto attach)
 #else
-    :: atomic { v == SHARING -> skip }
+    :: atomic { v == CHANGING -> skip }
 #endif
     fi;
 share:
     STEP(FENCED; v = 0; t = EVERYBODY);
-#ifdef MUTANT_NoBarrierToShare
+#ifdef MUTANT_SharesWithoutBarrier
     atomic { t = 0 };
 #else
     PASS_BARRIER;
 #endif
-    STEP(FENCED; if :: memory[PRIVATE_TO] == SHARING -> memory[PRIVATE_TO] = SEVERAL :: else fi);
+    STEP(FENCED; if :: memory[PRIVATE_TO] == CHANGING -> memory[PRIVATE_TO] = SEVERAL :: else fi);
     goto attach;
 
 take:   /* One more acquisition, or the end. First as the bias owner. */
@@ -281,34 +310,33 @@ take:   /* One more acquisition, or the end. First as the bias owner. */
     fi;
 #ifdef MUTANT_ModeBeforeFlag
     STEP(load(PRIVATE_TO, v));
-#endif
     STEP(store(HELD(i), TRYING));
-try:
-    STEP(load(BIAS, t));
-#ifdef MUTANT_ModeBeforeFlag
-    STEP(
 #else
-    STEP(load(PRIVATE_TO, v);
+    STEP(store(HELD(i), TRYING));
+#if LOOKS_FIRST
+    STEP(LOOK);
 #endif
-         if
-         :: v != MARK
-#ifdef MUTANT_NoFenceInFencedMode
-            && v != SEVERAL
+try:
+    STEP(load(PRIVATE_TO, v));
 #endif
-#ifdef MUTANT_NoFenceWhileSharing
-            && v != SHARING
-#endif
-            -> v = 0
-         :: else -> v = 0; goto looked
-         fi);
-    STEP(FENCED);
+    if
+    :: atomic { NEEDS_FENCE(v) -> v = 0 };
+       STEP(FENCED);
 #ifndef MUTANT_NoSecondLook
-    STEP(load(BIAS, t));
+       STEP(LOOK)
 #endif
-looked:
+    :: atomic { !NEEDS_FENCE(v) -> v = 0 };
+#if !LOOKS_FIRST
+       STEP(LOOK)
+#endif
+    fi;
     if
     :: atomic { t == i + 1 -> t = 0;
                 assert(inside == 0);    /* EXCLUSION */
+#if OUTSIDER
+                assert(!shut);    /* EXCLUSION */
+                fast = fast | BIT(i);
+#endif
                 inside = inside | BIT(i); biased = 1; goto section }
     :: atomic { t != i + 1 -> goto let_go }
     fi;
@@ -337,10 +365,10 @@ revoke:
          if
          :: v == SEVERAL -> skip
          :: v == MARK -> t = OF_THE_PROCESS
-#ifdef MUTANT_SkipsWhileSharing
-         :: v == SHARING -> skip
-#elif defined(MUTANT_TakesPartWhileSharing)
-         :: v == SHARING -> t = OF_THE_PROCESS
+#ifdef MUTANT_SkipsWhileChanging
+         :: v == CHANGING -> skip
+#elif defined(MUTANT_TakesPartWhileChanging)
+         :: v == CHANGING -> t = OF_THE_PROCESS
 #endif
          :: else -> t = EVERYBODY
          fi);
@@ -400,7 +428,7 @@ settle: /* Nobody else can be inside. */
 section:
     if
     :: atomic { biased -> biased = 0 };
-       STEP(store(HELD(i), 0); inside = inside & ~BIT(i));
+       STEP(LEFT store(HELD(i), 0); inside = inside & ~BIT(i));
 leave: STEP(load(BIAS, t); if :: t == i + 1 -> t = 0; goto take :: else -> t = 0 fi);      /* is it being revoked? */
        WAKE(i)
     :: atomic { !biased -> skip };
@@ -421,7 +449,7 @@ reap:
     STEP(load(QUEUE, t); if :: t == q + 1 -> store(QUEUE, 0) :: else fi; t = 0);
     WAKE(q);
     if
-    :: atomic { after == FOR_ATTACH -> q = 0; goto attach }
+    :: atomic { after == FOR_ATTACH -> q = 0; goto take }
 #if DEATHS > 0
     :: atomic { after != FOR_ATTACH -> skip };
        STEP(FENCED; GIVE_BACK(q));
@@ -435,7 +463,7 @@ reap:
 #if DEATHS > 0
 dead:   /* kill -9: what was stored reaches memory, then the kernel drops the byte locks. Somebody new comes, or nobody. */
     atomic { FENCED ->
-        inside = inside & ~BIT(i); AWAKE(i);
+        LEFT inside = inside & ~BIT(i); AWAKE(i);
         GIVE_BACK(0); GIVE_BACK(1); GIVE_BACK(N - 1);
         j = 0; q = 0; t = 0; v = 0; rounds = 0; after = 0; biased = 0; sessions = 1;
 #if NEWCOMERS
@@ -448,6 +476,26 @@ dead:   /* kill -9: what was stored reaches memory, then the kernel drops the by
 gone:
     skip
 }
+
+#if OUTSIDER
+/* Somebody without a slot (src/kind/claimed.rs, resize): it says something, passes the heavy barrier (where nobody takes part yet it
+ * needs none, though the code has a GLOBAL one there), and waits until everybody is outside that may not have seen it. The full fence
+ * comes right after its store. With two slots. */
+#define IS_OF(p) (process[p] == OUTSIDER -> BIT(p) : 0)
+#define IS_OUTSIDE(p) (memory[HELD(p)] == 0 || byte_lock[p] == 0)
+proctype Outsider() {
+    byte t;
+
+    atomic { memory[STOP] = 1 };
+    atomic { t = (memory[PRIVATE_TO] == SEVERAL || memory[PRIVATE_TO] == UNDECIDED -> 0 :
+                  (memory[PRIVATE_TO] == OUTSIDER -> IS_OF(0) + IS_OF(1) : BIT(0) + BIT(1))) };
+#ifdef MUTANT_NoMembarrier
+    atomic { t = 0 };
+#endif
+    do :: DRAINED(0) :: DRAINED(1) :: atomic { t == 0 -> break } od;
+    atomic { IS_OUTSIDE(0) && IS_OUTSIDE(1) -> assert(fast == 0); shut = 1 }    /* EXCLUSION */
+}
+#endif
 
 #define TAKE(x) atomic { buffered[x] > 0 -> drain(x) }
 proctype Memory() {
@@ -470,6 +518,9 @@ init {
         process[2] = PROCESS_2;
 #endif
         do :: p < N -> run Participant(p); p++ :: else -> break od;
+#if OUTSIDER
+        run Outsider();
+#endif
         run Memory()
     }
 }
