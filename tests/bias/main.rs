@@ -64,7 +64,7 @@ fn a_lock_is_biased_to_the_one_that_enters_again_and_again() {
     }
 }
 
-/// A thread by the shortest way, a participant and one with full fences by a longer one: none of them through the queue.
+/// A thread and a participant, with a fence or without: neither goes through the queue.
 #[test]
 fn the_bias_owner_does_not_go_through_the_queue() {
     for full_fences in [false, true] {

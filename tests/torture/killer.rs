@@ -180,7 +180,10 @@ fn participants_for(workers: usize, lock: Subject) -> u32 {
 pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
     assert!(round.workers <= MAX_WORKERS);
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    // We take part too. Else the file would be our process's alone until a second one has waited for the kernel, and these do
+    // not live that long.
     let file = LockFile::options()
+        .full_fences(true)
         .participants(participants_for(round.workers, round.lock))
         .locks(1)
         .mailboxes(match round.lock {
