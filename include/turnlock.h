@@ -397,6 +397,9 @@ typedef struct turnlock_file_options {
  * Opens the lock file at `path`, or creates it, and puts a handle into `file`. `options` may be NULL. A file that is
  * open already in this process gives another handle of the same; close each.
  *
+ * The first lock that the second process takes in a file waits some milliseconds for the kernel, once, whatever its time limit
+ * (see TURNLOCK_FILE_FULL_FENCES).
+ *
  * TURNLOCK_ERROR_NOT_A_LOCK_FILE, _VERSION, _DAMAGED: something else lies there, and was left as it is. _FILESYSTEM,
  * _PERMISSION, _NOT_FOUND, _NO_SPACE, _CAPACITY, _INVALID_ARGUMENT, _UNSUPPORTED, _SYSTEM: as they say.
  *

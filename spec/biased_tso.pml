@@ -205,7 +205,7 @@ byte halted;               /* those that take no step any more */
 #define FOR_ATTACH 2
 #define FOR_ABANDON 3
 
-#ifdef MUTANT_UnregisteredBiasOwner
+#ifdef MUTANT_NoFenceBesideAnother
 #define REGISTERED(p) (p != 0)
 #else
 #define REGISTERED(p) 1

@@ -37,7 +37,7 @@ pub enum Mutant {
     /// A bias owner under revocation takes its own mark out of the bias word, though it is not the queue head.
     BiasByNonHead,
     /// A participant of a second process has no fences either, as though the file were still one process's.
-    UnregisteredBiasOwner,
+    NoFenceBesideAnother,
     /// No full fence in a biased acquisition where several processes take part.
     NoFenceInFencedMode,
     /// One who died trying to enter passes for a dead owner.
@@ -178,7 +178,7 @@ impl Mutant {
         Mutant::FlagAfterCheck,
         Mutant::LeaveBeforeBias,
         Mutant::BiasByNonHead,
-        Mutant::UnregisteredBiasOwner,
+        Mutant::NoFenceBesideAnother,
         Mutant::NoFenceInFencedMode,
         Mutant::OwnerDeadByTrying,
         Mutant::BiasOverQueue,

@@ -142,7 +142,7 @@ fn has_left_something(lock: &LockView, slot: usize) -> bool {
 }
 
 /// Clears the bias and the standby queue of every lock. With every slot's byte lock in hand.
-pub fn clear_biases(view: View) {
+fn clear_biases(view: View) {
     for region in view.regions_in_use() {
         let lock = FileLock::new(view, region);
         lock.bias().clear();

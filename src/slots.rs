@@ -21,6 +21,8 @@ use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 /// Free slots may all be locked by somebody who clears the file after a boot, for milliseconds as a rule.
 const LOOKS_FOR_A_SLOT: u32 = 300;
+/// Those of the dead may be locked by somebody who sees whether anybody takes part, for microseconds.
+const LOOKS_FOR_A_DEAD_ONE: u32 = 3;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
 
 /// Takes the byte lock of a free or dead slot. What a dead one left in it is still there.
@@ -29,11 +31,11 @@ pub fn claim(file: &Reopen, view: View, kind: LivenessLockKind, inherited: bool)
     let is_free =
         |slot: &usize| *slot >= known || view.slots()[*slot].state.load(Acquire) == SlotState::Free as u32;
     let candidates = all.clone().filter(is_free).chain(all.clone().filter(|slot| !is_free(slot)));
-    for _ in 0..LOOKS_FOR_A_SLOT {
+    for look in 1..=LOOKS_FOR_A_SLOT {
         if let Some(liveness_lock) = LivenessLock::claim(file, candidates.clone(), kind, inherited)? {
             return Ok(liveness_lock);
         }
-        if !all.clone().any(|slot| is_free(&slot)) {
+        if look >= LOOKS_FOR_A_DEAD_ONE && !all.clone().any(|slot| is_free(&slot)) {
             break;
         }
         std::thread::sleep(BETWEEN_THEM);

@@ -38,7 +38,7 @@ pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
 /// Unlocks what [`enter`] took.
 pub fn leave<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
-    let quietly = site.lock().bias().leave(site.lock().held(site.me()), site.mark(), site.light());
+    let quietly = site.lock().bias().leave(site.lock().held(site.me()), site.mark());
     site.local().record_biased();
     if !quietly {
         site.lock().unpark(site.me());
@@ -124,7 +124,7 @@ fn cancel_revocation<S: Site>(attempt: &Attempt<S>, owner: BiasOwner) {
 
 /// The heavy barrier between the revocation and the look whether the owner is inside.
 fn pass_the_barrier<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<()> {
-    // Partner: the barrier in `Bias::enter` and `Bias::leave`.
+    // Partner: the barrier in `Bias::enter`; in a file of one process that of `Bias::leave` too.
     full_fence();
     match attempt.site.heavy_barrier() {
         Ok(()) => Ok(()),

@@ -44,7 +44,7 @@ pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
 /// Unlocks what [`enter`] took.
 pub fn leave<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
-    let quietly = site.lock().shared_bias().leave(site.lock().held(site.me()), site.light());
+    let quietly = site.lock().shared_bias().leave(site.lock().held(site.me()));
     site.local().record_biased();
     if !quietly {
         site.lock().unpark(site.me());

@@ -80,7 +80,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
         return false;
     }
     lock.set_since(me, 0);
-    if !place_of(lock, me).leave(site.light()) {
+    if !place_of(lock, me).leave() {
         give_up(attempt);
         site.local().record(None);
         return true;
@@ -96,7 +96,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
 /// Unlocks what was taken by the place.
 pub fn leave_again<S: Site>(attempt: &Attempt<S>) {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    if place_of(lock, me).leave(site.light()) {
+    if place_of(lock, me).leave() {
         site.local().record_place();
     } else {
         give_up(attempt);

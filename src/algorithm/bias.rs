@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! bias owner   held[i] = TRYING; BARRIER; bias == i exactly? then in: held[i] = token
-//!              leaves: held[i] = 0; BARRIER; bias == i still? else unpark who revokes
+//!              leaves: held[i] = 0; bias == i still? else unpark who revokes
 //! queue head   bias = r, revoked; HEAVY BARRIER; wait until held[r] == 0; now the lock is its own, and it holds it
 //!   unbiased   bias = nobody; its number stands in the queue through the critical section
 //!   biased     held[i] = token; bias = i; number[i] = 0, in that order; leaves as the bias owner
@@ -21,7 +21,7 @@
 //! `held[r] != 0`, or the bias owner sees the revocation. `spec/biased_tso.pml` goes through every execution.
 
 use super::{
-    light_barrier::LightBarrier,
+    light_barrier::{LightBarrier, before_leaver_looks},
     ownership::{Health, Ownership},
 };
 use crate::sync::{
@@ -137,13 +137,13 @@ impl<W: BiasWord> Bias<'_, W> {
     /// Unlocks as the bias owner. Returns `false` if the bias is being revoked, or was: then who is parked at its slot
     /// has to be unparked.
     #[inline(always)]
-    pub fn leave(&self, held: &AtomicU64, mark: Mark, light: impl LightBarrier) -> bool {
+    pub fn leave(&self, held: &AtomicU64, mark: Mark) -> bool {
         // Release. Partner: the acquire load of `held` by the queue head that waits for it.
         held.store(0, Release);
         trace::at(Step::Leave);
-        // Partner: the queue head's heavy barrier. If theirs comes first, we see the revocation and unpark them; if ours
-        // does, they see that we are out.
-        light.before_leaver_looks();
+        // Partner, in a file of one process: the queue head's heavy barrier. If theirs comes first, we see the revocation and
+        // unpark them; if ours does, they see that we are out.
+        before_leaver_looks();
         self.0.load(Acquire) == mark.0
     }
 

@@ -162,7 +162,7 @@ impl Calls {
             return Ok(home);
         }
         self.home.store(REVOKING, Relaxed);
-        // Partner: the barrier in `at_home`. A participant that is not registered has no home thread.
+        // Partner: the barrier in `at_home`. A participant of a process that is not registered has no home thread.
         caller.heavy_barrier()?;
         self.home.store(SHARED, Release);
         Ok(SHARED)

@@ -28,10 +28,14 @@ use crate::sync::{
 pub trait LightBarrier: Copy {
     /// Comes between the store of what the participant says and its look.
     fn pass(self);
+}
 
-    /// Comes between the store of who leaves and its look whether anybody is to be unparked. No safety depends on it: who waits
-    /// looks again by itself at the end of a nap.
-    fn before_leaver_looks(self);
+/// Comes between the store of who leaves and its look whether anybody is to be unparked. Where one process alone takes part,
+/// membarrier makes it as good as a fence. Where several do, the look may come too early: then who waits looks again at the end
+/// of a nap, instead of being unparked, and an unlock costs no fence. No safety depends on it.
+#[inline(always)]
+pub(super) fn before_leaver_looks() {
+    compiler_fence(SeqCst);
 }
 
 /// That of a participant of a file.
@@ -52,13 +56,6 @@ impl LightBarrier for FileBarrier<'_> {
             mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
         }
     }
-
-    #[inline(always)]
-    fn before_leaver_looks(self) {
-        // Where one process alone takes part, membarrier makes it as good as a fence. Where several do, the look may come too
-        // early: then the end of a nap comes instead of the wake-up, and an unlock costs no fence.
-        compiler_fence(SeqCst);
-    }
 }
 
 /// Full fences wherever a barrier is needed: neither loom nor shuttle has a membarrier.
@@ -72,13 +69,6 @@ pub struct FullFences {
 #[cfg(any(loom, shuttle))]
 impl LightBarrier for FullFences {
     fn pass(self) {
-        if self.needed {
-            mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
-        }
-    }
-
-    /// A full fence, as membarrier is in a file of one process: so that no wake-up may be missed.
-    fn before_leaver_looks(self) {
         if self.needed {
             mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
         }

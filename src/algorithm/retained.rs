@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! begin      inside, by its number: mode[i] says so; the first time that it leaves it unparks who waits behind it
-//! leave      held[i] = 0; BARRIER; evicted[i] == doorway[i]? then number[i] = 0, and unpark. Else number[i] stands
+//! leave      held[i] = 0; evicted[i] == doorway[i]? then number[i] = 0, and unpark. Else number[i] stands
 //! again      mode[i], as reader or writer; held[i] = TRYING; BARRIER; evicted[i] == doorway[i]?
 //!            then held[i] = 0; number[i] = 0; unpark, and queue. Else in: held[i] = token
 //! end        who waits behind it: evicted[i] = doorway[i]; HEAVY BARRIER; then
@@ -36,7 +36,7 @@
 use super::{
     claim::{Claims, Nature},
     eviction::Eviction,
-    light_barrier::LightBarrier,
+    light_barrier::{LightBarrier, before_leaver_looks},
     ownership::{Health, Ownership},
 };
 use crate::sync::{AtomicU64, Ordering::Release};
@@ -85,13 +85,13 @@ impl RetainedPlace<'_> {
 
     /// Leaves, and keeps the place. Returns `false` if it is lost.
     #[inline(always)]
-    pub fn leave(&self, light: impl LightBarrier) -> bool {
+    pub fn leave(&self) -> bool {
         // Release. Partner: the acquire load in `Eviction::is_outside`, of who takes the place away.
         self.held.store(0, Release);
         trace::at(Step::Leave);
-        // Partner: the barrier between the two halves of an eviction. If theirs comes first, we see that we lost the place,
-        // and unpark them; if ours does, they see that we are out.
-        light.before_leaver_looks();
+        // Partner, in a file of one process: the barrier between the two halves of an eviction. If theirs comes first, we see
+        // that we lost the place, and unpark them; if ours does, they see that we are out.
+        before_leaver_looks();
         !self.eviction.is_evicted()
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! biased reader   held[i] = TRYING; BARRIER; bias word == READERS exactly? then in: held[i] = the last writer's token
-//!                 leaves: held[i] = 0; BARRIER; bias word == READERS still? else unpark who waits for i
+//!                 leaves: held[i] = 0; bias word == READERS still? else unpark who waits for i
 //! reader inside by its number
 //!                 may bias the lock: bias word NOBODY -> READERS, by a compare-exchange
 //! writer, head of the queue
@@ -36,7 +36,7 @@
 
 use super::{
     bias::BiasWord,
-    light_barrier::LightBarrier,
+    light_barrier::{LightBarrier, before_leaver_looks},
     ownership::{Health, Ownership, TRYING},
 };
 use crate::sync::{
@@ -145,13 +145,13 @@ impl<W: BiasWord> SharedBias<'_, W> {
 
     /// Leaves as a biased reader. Returns `false` if somebody waits for that: who is parked at its slot has to be unparked.
     #[inline(always)]
-    pub fn leave(&self, held: &AtomicU64, light: impl LightBarrier) -> bool {
+    pub fn leave(&self, held: &AtomicU64) -> bool {
         // Release. Partner: the acquire load of `held` by the writer that waits for it.
         held.store(0, Release);
         trace::at(Step::Leave);
-        // Partner: the heavy barrier of a writer. If theirs comes first, we see that somebody waits; if ours does, they see
-        // that we are out.
-        light.before_leaver_looks();
+        // Partner, in a file of one process: the heavy barrier of a writer. If theirs comes first, we see that somebody waits;
+        // if ours does, they see that we are out.
+        before_leaver_looks();
         self.0.load(Relaxed) == self.1.0
     }
 

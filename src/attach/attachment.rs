@@ -177,7 +177,7 @@ impl Attachment {
         let liveness_lock = slots::claim(file.reopen(), file.view(), kind, options.inherited)?;
         let slot = liveness_lock.slot();
         trace::at(Step::Attach);
-        if let Err(error) = file.allocation().allocate_slot(slot).and_then(|()| file.settle_barriers()) {
+        if let Err(error) = file.allocation().allocate_slot(slot).and_then(|()| file.take_part()) {
             liveness_lock.release(file.reopen());
             return Err(error);
         }

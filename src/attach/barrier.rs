@@ -1,4 +1,4 @@
-//! How the two sides of the barriers of a file pass them: which processes take part in it, and what that costs.
+//! Which processes take part in a file, and so what its barriers are.
 //!
 //! [`crate::algorithm::light_barrier`] says why it is right.
 
@@ -13,23 +13,25 @@ use crate::sync::{
 };
 
 impl OpenFile {
-    /// Sees to it that nothing of a process that is gone says how barriers are passed; and, with `full_fences`, that nobody
-    /// ever does without them: if nobody takes part, else it is left as it is.
+    /// Sees to it that nothing of a process that is gone says what barriers are; and that nobody does without full fences, if
+    /// that is asked for, or this process is refused the kernel's barriers. If somebody takes part, it is left as it is.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the one process that takes part relies on membarrier, which this one is refused.
     pub fn settle_fences(&self, full_fences: bool) -> Result<()> {
-        let wanted = if full_fences { Fences::Full } else { Fences::Undecided };
+        let has_membarrier = membarrier::is_there();
+        let wanted = if full_fences || !has_membarrier { Fences::Full } else { Fences::Undecided };
         let is_settled = || match self.fences() {
             Fences::Full => true,
-            Fences::Undecided => !full_fences,
+            Fences::Undecided => wanted == Fences::Undecided,
+            // Also of one that a filter has come to since.
             Fences::PrivateTo(process) => !full_fences && process == process_mark(),
             Fences::Changing => false,
         };
         // With every slot's byte lock in hand: nobody takes part, or is about to.
         self.alone_with_it(is_settled, || self.private_to().store(wanted.word(), Relaxed))?;
         // Better now than at the first lock.
-        if is_settled() || membarrier::is_there() { Ok(()) } else { Err(Error::Unsupported(NO_MEMBARRIER)) }
+        if is_settled() || has_membarrier { Ok(()) } else { Err(Error::Unsupported(NO_MEMBARRIER)) }
     }
 
     /// Has the others know, if they are of another process, that this one takes part too. With a slot's byte lock in hand,
@@ -40,9 +42,9 @@ impl OpenFile {
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the kernel refuses that, or something came to refuse it since the process began to rely on it.
-    pub fn settle_barriers(&self) -> Result<()> {
+    pub fn take_part(&self) -> Result<()> {
         loop {
-            // Acquire. Partner: the release of whoever says that everybody fences: the membarrier before it is before us.
+            // Acquire. Partner: the release of whoever says that everybody fences: its membarrier is before our looks.
             let seen = self.private_to().load(Acquire);
             // Release, for the same; and acquire where it fails.
             let change = |new: Fences| self.private_to().compare_exchange(seen, new.word(), AcqRel, Acquire);
@@ -73,18 +75,27 @@ impl OpenFile {
     }
 
     /// Passes the heavy barrier, after a full fence: whoever enters by a bias, in an entry step or by a retained place after it
-    /// sees what was stored before it. Also where the process does not take part.
+    /// sees what was stored before it. `takes_part`: the caller has a slot's byte lock.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the kernel refuses it.
-    pub fn heavy_barrier(&self) -> Result<()> {
-        // Acquire, as in `settle_barriers`. Partner: the light barrier, which looks first and reads this then.
-        let passed = match Fences::of(self.private_to().load(Acquire)) {
-            Fences::Full => return Ok(()),
+    pub fn heavy_barrier(&self, takes_part: bool) -> Result<()> {
+        // Acquire, as in `take_part`.
+        let seen = Fences::of(self.private_to().load(Acquire));
+        let passed = match seen {
+            // Who takes part from now on has passed a full fence, in a doorway, before it has anything to enter by.
+            Fences::Full | Fences::Undecided => return Ok(()),
             Fences::PrivateTo(process) if process == process_mark() => membarrier::in_this_process(),
-            _ => membarrier::in_every_process(),
+            Fences::PrivateTo(_) | Fences::Changing => membarrier::in_every_process(),
         };
-        passed.map_err(|_| Error::Unsupported(NO_MEMBARRIER))
+        passed.map_err(|_| Error::Unsupported(NO_MEMBARRIER))?;
+        // Whoever began the change has not ended it, and may be dead. As long as we take part, it is the same change.
+        if takes_part && seen == Fences::Changing {
+            // Release, as in `take_part`.
+            let (changing, full) = (Fences::Changing.word(), Fences::Full.word());
+            let _ = self.private_to().compare_exchange(changing, full, AcqRel, Relaxed);
+        }
+        Ok(())
     }
 
     fn private_to(&self) -> &AtomicU64 {

@@ -180,7 +180,7 @@ unsafe fn leave_shared_at(
     let (words, cell) = unsafe { lock.at.words(at.cell) };
     at.local.record_biased();
     trace::at(Step::Exit);
-    let quietly = registers::shared_bias(words, readers).leave(&cell.held, at.light);
+    let quietly = registers::shared_bias(words, readers).leave(&cell.held);
     Some(if quietly { Left::Quietly } else { Left::Revoked })
 }
 
@@ -217,9 +217,5 @@ unsafe fn leave_at(lock: LockPointer, at: Cached, token: Option<u64>) -> Option<
     let (words, cell) = unsafe { lock.at.words(at.cell) };
     at.local.record_biased();
     trace::at(Step::Exit);
-    Some(if registers::bias(words).leave(&cell.held, at.mark, at.light) {
-        Left::Quietly
-    } else {
-        Left::Revoked
-    })
+    Some(if registers::bias(words).leave(&cell.held, at.mark) { Left::Quietly } else { Left::Revoked })
 }

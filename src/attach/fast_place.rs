@@ -68,7 +68,7 @@ pub unsafe fn leave(lock: LockPointer, relation: Relation, token: Option<u64>) -
     }
     at.local.record_place();
     trace::at(Step::Exit);
-    Some(if place(cell).leave(at.light) { Left::Quietly } else { Left::Revoked })
+    Some(if place(cell).leave() { Left::Quietly } else { Left::Revoked })
 }
 
 /// [`leave`], of a semaphore, if the thread has just so many permits, all by its own slot.

@@ -171,7 +171,7 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     fn heavy_barrier(&self) -> Result<()> {
-        self.attachment.file.heavy_barrier()
+        self.attachment.file.heavy_barrier(true)
     }
 
     #[inline]

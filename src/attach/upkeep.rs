@@ -47,8 +47,8 @@ impl OpenFile {
             let view = self.view();
             let (locks, slots) = (view.locks_bound(), view.slots_bound());
             let fences = match Fences::of(view.header().private_to.load(Relaxed)) {
-                Fences::Full | Fences::Changing => Fences::Full,
-                Fences::Undecided | Fences::PrivateTo(_) => Fences::Undecided,
+                Fences::Full => Fences::Full,
+                Fences::Undecided | Fences::Changing | Fences::PrivateTo(_) => Fences::Undecided,
             };
             let mut parts = larger.bytes_of_new();
             parts.extend([larger.bytes_of_entries(0..locks), larger.bytes_of_slots(0..slots)]);

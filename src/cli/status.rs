@@ -170,8 +170,8 @@ fn about_the_file(status: &FileStatus) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let age = describe::span(now.saturating_sub(status.created_unix_seconds) as f64);
     let fences = match status.fences {
-        "membarrier" => "one process at a time has used it",
-        _ => "several processes have used it",
+        "membarrier" => "biased entries need no fence",
+        _ => "biased entries have a full fence",
     };
     let recording = match status.recorded_events {
         0 => "nothing is recorded".into(),

@@ -26,7 +26,8 @@ pub struct FileStatus {
     pub created_unix_seconds: u64,
     /// `false`: nobody opened it since this computer booted; the next one to open it clears what stands in it.
     pub of_this_boot: bool,
-    /// How biases are revoked: by "membarrier", as long as one process at a time takes part; or by "full" fences on both sides.
+    /// How biases are revoked: by "membarrier", as long as one process at a time takes part; else by "full" fences on both
+    /// sides.
     pub fences: &'static str,
     /// Everyone who takes part.
     pub participants: Vec<ParticipantStatus>,

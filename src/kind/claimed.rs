@@ -147,7 +147,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         FileLock::claimed(self.file.open.view(), self.lock.region, self.claims).resize(permits);
         // Partner: the barrier in `RetainedPlace::enter`. Either who comes in by its place sees the new number, or it was in.
         full_fence();
-        self.file.open.heavy_barrier()
+        self.file.open.heavy_barrier(false)
     }
 
     /// Takes `weight` permits as the calling thread.

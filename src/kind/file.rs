@@ -262,6 +262,9 @@ impl LockFileOptions {
 
 impl LockFile {
     /// Opens the lock file at `path` with the default options, or creates it. Errors as [`LockFileOptions::open`].
+    ///
+    /// The first lock that the second process takes in a file waits some milliseconds for the kernel, once, whatever its time
+    /// limit ([`LockFileOptions::full_fences`]).
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         LockFileOptions::default().open(path)
     }

@@ -101,6 +101,6 @@ pub fn random() -> u64 {
     if got == 8 && number != 0 {
         return number;
     }
-    // Interrupted or forbidden: unlikely, and time and pid still tell one creation from another.
+    // Interrupted or forbidden: unlikely, and time and pid still tell one creation, or one process, from another.
     (super::clock::realtime_ns() ^ (u64::from(pid()) << 40)) | 1
 }

@@ -3,7 +3,7 @@
 use super::{enter_often, options, order::MUTANT};
 use std::{
     sync::{
-        PoisonError,
+        Barrier, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     thread,
@@ -12,6 +12,8 @@ use std::{
 use support::{
     NoHang, Place,
     actor::{Actor, hear, say},
+    elsewhere,
+    format::{self, peek_u64, poke_u64},
 };
 use turnlock::{LockFile, inspect};
 
@@ -63,15 +65,49 @@ fn each_acquisition_has_a_fencing_token_of_its_own_however_often_the_bias_is_rev
     }
 }
 
-/// Opens the files that it is told, takes the lock in each so many times, and says how often.
-pub fn comes_too(_: &[String]) {
-    const TIMES: usize = 300;
+/// Opens the files that it is told, and takes the lock in each as often as it is told; with a mutant, if it is started with one.
+pub fn comes_too(_words: &[String]) {
+    #[cfg(feature = "mutants")]
+    turnlock::mutants::switch_on(
+        turnlock::mutants::Mutant::ALL.into_iter().find(|one| format!("{one:?}") == _words[0]),
+    );
     loop {
         let path = hear();
+        let times: u64 = hear().parse().unwrap();
         let mutex = LockFile::open(path).unwrap().mutex("a").unwrap();
-        (0..TIMES).for_each(|_| drop(mutex.lock().unwrap()));
-        say(&format!("times {TIMES}"));
+        (0..times).for_each(|_| drop(mutex.lock().unwrap()));
+        say("done");
     }
+}
+
+/// Returns how many acquisitions did not get a fencing token of their own, while a second process comes to take a lock `times`
+/// times that a thread of this one enters by its bias without a fence.
+fn lost_beside(other: &mut Actor, times: u64) -> u64 {
+    let place = Place::new();
+    let path = place.lock_file();
+    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    let first = mutex.lock().unwrap().fencing_token();
+    let (over, taken) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            while !over.load(Relaxed) {
+                drop(mutex.lock().unwrap());
+                taken.fetch_add(1, Relaxed);
+            }
+        });
+        while taken.load(Relaxed) < 10_000 {
+            thread::yield_now();
+        }
+        if inspect::has_membarrier() {
+            assert_eq!(inspect::snapshot(&path).unwrap().fences, "membarrier");
+        }
+        other.tell(path.to_str().unwrap());
+        other.tell(&times.to_string());
+        other.expect("done");
+        over.store(true, Relaxed);
+    });
+    let last = mutex.lock().unwrap().fencing_token();
+    taken.into_inner() + times + 1 - (last - first)
 }
 
 /// A second process comes while a thread of the first enters by its bias without a fence.
@@ -79,39 +115,49 @@ pub fn comes_too(_: &[String]) {
 fn whoever_comes_from_another_process_finds_nobody_without_a_fence() {
     let _no_hang = NoHang::for_seconds(120);
     let _no_mutant = MUTANT.read().unwrap_or_else(PoisonError::into_inner);
-    let mut other = Actor::start("comes_too", &[]);
-    for _ in 0..12 {
-        let place = Place::new();
-        let path = place.lock_file();
-        let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
-        let first = mutex.lock().unwrap().fencing_token();
-        let (over, times) = (AtomicBool::new(false), AtomicU64::new(0));
-        let others = thread::scope(|threads| {
-            threads.spawn(|| {
-                while !over.load(Relaxed) {
-                    drop(mutex.lock().unwrap());
-                    times.fetch_add(1, Relaxed);
-                }
-            });
-            while times.load(Relaxed) < 10_000 {
-                thread::yield_now();
-            }
-            assert_eq!(inspect::snapshot(&path).unwrap().fences, "membarrier");
-            other.tell(path.to_str().unwrap());
-            let others = other.expect_number("times");
-            over.store(true, Relaxed);
-            others
+    let mut other = Actor::start("comes_too", &["none"]);
+    (0..12).for_each(|_| assert_eq!(lost_beside(&mut other, 2_000), 0));
+}
+
+/// One that was killed in the midst of its coming: the next one that comes ends the change, or who revokes a bias.
+#[test]
+fn a_change_that_was_begun_is_ended_by_the_next() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    enter_often(&mutex);
+    let private_to = || peek_u64(&path, format::PRIVATE_TO);
+    let begin_the_change = || poke_u64(&path, format::PRIVATE_TO, 2);
+    begin_the_change();
+    elsewhere(|| enter_often(&mutex));
+    assert_eq!(private_to(), 1, "by the next that came");
+    poke_u64(&path, format::PRIVATE_TO, 1);
+    enter_often(&mutex);
+    let (comes, revokes) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            drop(mutex.lock().unwrap());
+            comes.wait();
+            revokes.wait();
+            drop(mutex.lock().unwrap());
         });
-        let last = mutex.lock().unwrap().fencing_token();
-        assert_eq!(times.into_inner() + others + 1, last - first);
-        assert_eq!(inspect::snapshot(&path).unwrap().fences, "full");
-    }
+        comes.wait();
+        enter_often(&mutex);
+        begin_the_change();
+        revokes.wait();
+    });
+    assert_eq!(private_to(), 1, "by the one that revoked");
 }
 
 /// Which processes take part says what barriers cost: one alone, whichever it is; more than one, once and for all.
 #[test]
 fn one_process_after_the_other_needs_no_fences_and_two_at_once_keep_them() {
     let _no_hang = NoHang::for_seconds(60);
+    if !inspect::has_membarrier() {
+        println!("the kernel has not both barriers: everybody has full fences");
+        return;
+    }
     let place = Place::new();
     let path = place.lock_file();
     let fences = || inspect::snapshot(&path).unwrap().fences;
@@ -149,5 +195,22 @@ mod with_mutants {
             println!("{mutant:?}: {lost} tokens lost in {taken} acquisitions");
             assert!(lost > 0, "{mutant:?}: nothing was seen in {taken} acquisitions");
         }
+    }
+
+    #[test]
+    fn a_second_process_that_does_not_say_so_is_caught() {
+        let _no_hang = NoHang::for_seconds(500);
+        let _alone = MUTANT.write().unwrap_or_else(PoisonError::into_inner);
+        let mutant = Mutant::NoFenceBesideAnother;
+        let mut other = Actor::start("comes_too", &[&format!("{mutant:?}")]);
+        let began = Instant::now();
+        switch_on(Some(mutant));
+        let mut lost = 0;
+        while lost == 0 && began.elapsed() < Duration::from_secs(300) {
+            lost = lost_beside(&mut other, 100_000);
+        }
+        switch_on(None);
+        println!("{mutant:?}: {lost} tokens lost in {:?}", began.elapsed());
+        assert!(lost > 0, "nothing was seen");
     }
 }

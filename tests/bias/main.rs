@@ -9,7 +9,7 @@ mod order;
 
 use barrier::comes_too;
 use death::{owns_the_bias, owns_the_bias_and_holds};
-use membarrier::{forbids_membarrier, loses_membarrier};
+use membarrier::{forbids_membarrier, loses_membarrier, opens_before_it_takes_part};
 use std::{path::Path, thread, time::Duration};
 use support::{
     NoHang, Place, elsewhere,
@@ -20,7 +20,7 @@ use turnlock::{Error, LockFile, LockFileOptions, Mutex, inspect};
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
-support::roles! { comes_too, forbids_membarrier, loses_membarrier, owns_the_bias, owns_the_bias_and_holds }
+support::roles! { comes_too, forbids_membarrier, loses_membarrier, opens_before_it_takes_part, owns_the_bias, owns_the_bias_and_holds }
 
 /// Enough acquisitions in a row to have the lock biased, whatever was learnt before.
 const MANY: usize = 200;

@@ -100,6 +100,32 @@ fn one_that_membarrier_is_taken_from_is_told_at_once_what_to_do() {
     loses.end_well();
 }
 
+pub fn opens_before_it_takes_part(words: &[String]) {
+    refuse_membarrier();
+    let file = LockFile::open(&words[0]).unwrap();
+    say("open");
+    hear();
+    drop(file.mutex("a").unwrap().lock().unwrap());
+    say("took part");
+}
+
+/// One that has it opens the file later, and locks first.
+#[test]
+fn without_membarrier_a_file_that_nobody_uses_does_without_from_the_opening_on() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    enter_often(&LockFile::open(&path).unwrap().mutex("a").unwrap());
+    let mut without = Actor::start("opens_before_it_takes_part", &[path.to_str().unwrap()]);
+    without.expect("open");
+    assert_eq!(inspect::snapshot(&path).unwrap().fences, "full");
+    let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
+    enter_often(&mutex);
+    without.tell("lock");
+    without.expect("took part");
+    without.end_well();
+}
+
 /// Where one process relies on membarrier already, another one without it is told so, and nothing is changed.
 #[test]
 fn one_without_membarrier_is_refused_among_those_who_rely_on_it() {

@@ -10,7 +10,7 @@ use turnlock::{
 
 /// How the locks of a file are made.
 pub trait Make: Send + Sync + 'static {
-    /// Biased acquisitions have full fences, as where membarrier is missing.
+    /// Biased acquisitions have full fences, as where several processes take part, or membarrier is missing.
     const FULL_FENCES: bool;
     /// How long waiters let others pass; `None`: as if nothing were said.
     const PATIENCE: Option<Duration>;
@@ -61,7 +61,7 @@ impl Make for Recursive {
     const RECURSIVE: bool = true;
 }
 
-/// As where membarrier is missing.
+/// As where several processes take part, or membarrier is missing.
 pub struct Fenced;
 
 impl Make for Fenced {

@@ -67,7 +67,7 @@ fn every_byte_of_the_header_page_flipped_while_it_is_in_use_leaves_every_call_re
         scene.poke_byte(byte, !(scene.was(byte & !7) >> (byte % 8 * 8)) as u8);
         let _ = watch.call("try_lock", AT_ONCE, || mutex.try_lock().map(drop));
         // What is not in use is asked about more rarely.
-        if byte < 192 || byte % 64 == 0 {
+        if byte < 320 || byte % 64 == 0 {
             let _ = watch.call("lock_for", LIMIT, || mutex.lock_for(LIMIT).map(drop));
             let _ = watch.call("status", AT_ONCE, || inspect::snapshot(path));
             let _ = watch.call("open", AT_ONCE, || LockFile::open(path));

@@ -1,5 +1,5 @@
 //! Format 8.0 stays what it is: a file made by its first version is read for ever, and what is made today differs from
-//! it in nothing. Those of formats 1.0 to 6.0 are refused by their version, and left as they are.
+//! it in nothing. Those of formats 1.0 to 7.0 are refused by their version, and left as they are.
 //!
 //! `TURNLOCK_BLESS=1 cargo test --test opening golden` writes the golden file anew: only for a new format version, and
 //! then under a new name beside this one.
@@ -141,7 +141,7 @@ fn the_golden_file_of_another_boot_is_made_fit_for_this_one() {
 
 #[test]
 fn a_file_of_an_older_format_is_refused_by_its_version() {
-    for format in ["1.0", "2.0", "3.0", "4.0", "5.0", "6.0"] {
+    for format in ["1.0", "2.0", "3.0", "4.0", "5.0", "6.0", "7.0"] {
         let place = Place::new();
         let path = place.lock_file();
         fs::copy(golden().with_file_name(format!("format-{format}.lock")), &path).unwrap();

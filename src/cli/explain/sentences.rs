@@ -122,7 +122,7 @@ fn of_held(
     match (old.held, new.held) {
         (Held::Outside, Held::Trying) if by_bias => said.push(format!(
             "{label} takes no number: the lock is biased to it. It says held[{slot}] = trying, and then looks whether the bias \
-             word still names it. No fence, no system call, nobody else's register is read."
+             word still names it. No system call, and nobody else's register is read."
         )),
         (Held::Outside, Held::Trying) if on_ring && new.number != 0 => said.push(format!(
             "{label} has the reconfiguration lock. (held[{slot}] = trying is the last step into that too; it lets nobody into \
