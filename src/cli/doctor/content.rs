@@ -50,7 +50,8 @@ fn fences(status: &FileStatus) -> Finding {
         ),
         (_, true) => Finding::good(
             "membarrier",
-            "the kernel has it, and the file does without: several processes have used it, or full fences were asked for",
+            "the kernel has it, and the file does without: several processes have used it, or one was refused \
+             it, or full fences were asked for",
         ),
         (_, false) => Finding::good("membarrier", "it is refused here, and the file does without"),
     }
