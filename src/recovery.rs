@@ -7,7 +7,10 @@ use crate::acquire::{liveness, site::Lock};
 use crate::algorithm::ownership::TOKEN_LIMIT;
 use crate::error::Result;
 use crate::layout::{Algorithm, Fences, LockView, MailView, SlotState, View};
-use crate::os::{liveness_lock::Probe, process};
+use crate::os::{
+    liveness_lock::{Probe, Seen},
+    process,
+};
 use crate::registers::{FileLock, call_participant};
 use crate::slots;
 use crate::sync::{
@@ -75,6 +78,23 @@ pub fn reap(view: View, probe: &Probe, slot: usize) -> Result<bool> {
         slots::vacate(view, slot);
     };
     Ok(probe.act_for(slot..slot + 1, remove)?.is_some())
+}
+
+/// Removes every dead participant from the file. For a caller that has found one of them dead: where one process was killed,
+/// others often were with it (a server that is restarted, a container that ends), and each that is left in a queue would
+/// cost the living a time-out of its own.
+///
+/// Asks the kernel about each slot in use, a microsecond or two each.
+pub fn reap_all(view: View, probe: &Probe) -> Result<()> {
+    let is_taken = |slot: &usize| view.slots()[*slot].state.load(Acquire) != SlotState::Free as u32;
+    for slot in (0..view.slots_bound()).filter(is_taken) {
+        if probe.look(slot).0 == Seen::Dead {
+            reap(view, probe, slot)?;
+        }
+    }
+    // Scans, and the naps of waiters, are as long as there are slots below the bound.
+    slots::lower_bound(probe, view);
+    Ok(())
 }
 
 /// The lowest fencing token that a lock may have at this wall-clock time, in nanoseconds since 1970.

@@ -5,8 +5,10 @@
 #![allow(missing_docs)]
 
 mod holder;
+mod many;
 mod robust_futex;
 mod trial;
+mod victim;
 
 use clap::Parser;
 use harness::{introduce, statistics};
@@ -32,6 +34,12 @@ use trial::{Moments, NAMES};
 /// The first two are looked at every 20 microseconds. Each cell is the median, and in brackets the most. A slot is kept by
 /// a mapping, as usual, or by a descriptor. A child, where there is one, shares all memory and stands where vfork's stands
 /// before its exec; it lives on for 300 milliseconds after the kill or so.
+///
+/// Then many die: a holder (or those inside) and all that wait behind it, killed together; waiters, killed one by one while
+/// another process holds the lock, which then unlocks; workers that are killed and replaced for four seconds, then left alone.
+/// Counted is for how long the lock stands free: after the last death until the one waiter that lives has it, or after the
+/// unlock; for the workers the longest time that none was inside, in three seconds of calm. Death policy *release*, and the
+/// robust mutex of the C library beside.
 #[derive(Parser)]
 #[command(name = "death", max_term_width = 100, bin_name = "cargo bench --bench death --")]
 struct Cli {
@@ -47,6 +55,14 @@ struct Cli {
     #[arg(long, value_name = "MIB")]
     memory: Vec<u64>,
 
+    /// Only rows in which many die
+    #[arg(long, conflicts_with = "memory")]
+    many: bool,
+
+    /// Of the rows in which many die only those with this in their names
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    rows: String,
+
     /// What cargo says to every bench
     #[arg(long, hide = true)]
     bench: bool,
@@ -56,6 +72,7 @@ const MEMORY: [u64; 4] = [0, 64, 256, 1024];
 
 fn main() -> ExitCode {
     holder::play_if_asked();
+    victim::play_if_asked();
     match run(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -94,8 +111,15 @@ fn fits(mebibytes: u64) -> bool {
 
 fn run(cli: &Cli) -> Result<(), String> {
     introduce();
-    let sizes = if cli.memory.is_empty() { &MEMORY[..] } else { &cli.memory };
     let trials = cli.trials.map_or(if cli.quick { 1 } else { 9 }, usize::from);
+    if !cli.many {
+        show_one_death(cli, trials)?;
+    }
+    show_many_deaths(cli, trials)
+}
+
+fn show_one_death(cli: &Cli, trials: usize) -> Result<(), String> {
+    let sizes = if cli.memory.is_empty() { &MEMORY[..] } else { &cli.memory };
     println!("\nMilliseconds after the kill: median (most) of {trials}\n");
     println!("| memory, MiB | kept by | child | {} |", NAMES.join(" | "));
     println!("|---|---|---|{}", "---|".repeat(NAMES.len()));
@@ -107,6 +131,25 @@ fn run(cli: &Cli) -> Result<(), String> {
         };
         let cells: Vec<_> = (0..NAMES.len()).map(cell).collect();
         println!("| {} | {} | {} | {} |", holder.mebibytes, holder.keeping, holder.child, cells.join(" | "));
+    }
+    Ok(())
+}
+
+/// Takes less trials: many deaths take long.
+fn show_many_deaths(cli: &Cli, trials: usize) -> Result<(), String> {
+    let trials = cli.trials.map_or_else(|| trials.div_ceil(3), usize::from);
+    println!("\nMilliseconds that the lock stands free after many deaths: median (most) of {trials}\n");
+    println!("| who dies | free |\n|---|---|");
+    for row in many::rows(cli.quick).iter().filter(|row| row.name.contains(&cli.rows)) {
+        let took = (0..trials).map(|_| row.run()).collect::<Result<Vec<_>, _>>();
+        let took = took.map_err(|error| format!("{}: {error}", row.name))?;
+        let of_all = || took.iter().map(|time| time.as_secs_f64() * 1e3);
+        println!(
+            "| {} | {:.1} ({:.1}) |",
+            row.name,
+            statistics::median(of_all()),
+            statistics::spread(of_all()).1
+        );
     }
     Ok(())
 }

@@ -54,7 +54,21 @@ impl RobustFutex {
     /// For the calling thread, for ever.
     pub fn lock(&self) {
         // SAFETY: a mutex that was made by `open`.
-        assert_eq!(unsafe { libc::pthread_mutex_lock(self.mutex.as_ptr()) }, 0);
+        let locked = unsafe { libc::pthread_mutex_lock(self.mutex.as_ptr()) };
+        assert!(matches!(locked, 0 | libc::EOWNERDEAD), "pthread_mutex_lock: {locked}");
+    }
+
+    /// For the calling thread, which is told of a death and marks the mutex consistent.
+    pub fn lock_and_mend(&self) {
+        // SAFETY: a mutex that was made by `open`.
+        unsafe {
+            match libc::pthread_mutex_lock(self.mutex.as_ptr()) {
+                0 => {}
+                libc::EOWNERDEAD => assert_eq!(libc::pthread_mutex_consistent(self.mutex.as_ptr()), 0),
+                error => panic!("pthread_mutex_lock: {error}"),
+            }
+            assert_eq!(libc::pthread_mutex_unlock(self.mutex.as_ptr()), 0);
+        }
     }
 
     /// Returns whether the kernel has marked it.

@@ -104,8 +104,20 @@ fn wait<S: Site>(
     number: std::result::Result<u64, Corrupt>,
 ) -> Result<bool> {
     let mut waiter = attempt.site.waiter(limit, patience, may_be_ended);
-    QueueWait { attempt, waiter: &mut waiter, passed: PassedOver::NONE, takings: Takings::NONE }
-        .acquire(number)
+    // Those that want one permit would go on passing it for as long as any of them is inside.
+    if !always_conflict::<S>() && attempt.site.lock().queue().1.wants_most(attempt.claim) {
+        waiter.stay_out_of_crowd();
+    }
+    let acquired =
+        QueueWait { attempt, waiter: &mut waiter, passed: PassedOver::NONE, takings: Takings::NONE }
+            .acquire(number);
+    // At the beginning of the section: by its end the next candidate is awake and in the queue, and the participant, should it
+    // come back at once, is behind that one. Not where the section is shorter than the wake-up: there the next candidate is
+    // called at the end, and others come in meanwhile, which keeps crowds fast.
+    if acquired.is_ok() && !attempt.site.begin_section() {
+        attempt.site.lock().unpark_standby(attempt.site.me(), false);
+    }
+    acquired
 }
 
 /// One wait in the queue.
@@ -314,6 +326,7 @@ fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
 pub fn leave<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
     let me = site.me();
+    site.end_section();
     if !always_conflict::<S>() && retained::leave(attempt) {
         return;
     }

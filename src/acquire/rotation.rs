@@ -193,11 +193,17 @@ impl<'a, S: Site> RingWait<'a, S> {
         site.lock().unpark(me);
     }
 
+    /// The slot of the left neighbour, if the participant is on the ring, and not alone.
+    fn left_neighbour(&self) -> Option<usize> {
+        let (machines, me) = (self.ring.machines, self.attempt.site.me());
+        machines.link(me).link(machines.count()).map(|link| link.left).filter(|left| *left != me)
+    }
+
     fn wait_a_little(&mut self) -> Result<()> {
         let (ring, machines, me) = (self.ring, self.ring.machines, self.attempt.site.me());
         let link = machines.link(me);
         // On the ring, at the left neighbour's slot; else at that of whoever has the privilege and will take us in.
-        let left = link.link(machines.count()).map(|link| link.left).filter(|left| *left != me);
+        let left = self.left_neighbour();
         let beside = left.or_else(|| ring.who()).filter(|beside| *beside != me).unwrap_or(me);
         let (state, membership) = (machines.state(beside), machines.membership(beside));
         let ahead = if ring.has_privilege(beside) { 1 } else { 2 };
@@ -228,10 +234,14 @@ impl<'a, S: Site> RingWait<'a, S> {
         }
     }
 
-    /// Finds the privilege, and checks whoever should pass it on.
+    /// Finds the privilege, and checks whoever should pass it on. Before that the left neighbour, so that one that dies far from
+    /// the privilege is not found only when that comes to it.
     fn look_around(&mut self) -> Result<()> {
         let (site, ring) = (&self.attempt.site, self.ring);
         let me = site.me();
+        if let Some(left) = self.left_neighbour() {
+            self.waiter.check_alive(left)?;
+        }
         if ring.rule == Rule::Raynal && ring.survey() == Survey::Several {
             return self.close();
         }

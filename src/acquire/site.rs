@@ -82,7 +82,7 @@ pub trait Lock: Copy {
     /// Unparks the waiter parked at slot `slot` if it asked to be awake ahead of its turn.
     fn unpark_early(&self, slot: usize);
     /// Slot `slot` stands by no more: if it was the candidate, the next one of the crowd is to be. Else, if the lock is free
-    /// for whoever is `next`, unparks the candidate. After the full fence of an [`Lock::unpark`].
+    /// for whoever is `next`, unparks the candidate, after the full fence of an [`Lock::unpark`].
     fn unpark_standby(&self, slot: usize, next: bool);
 }
 
@@ -157,6 +157,14 @@ pub trait Site: Copy {
     /// Notes that the bias towards readers was revoked, beginning at `began` ([`Site::exact_now`]).
     fn readers_were_revoked(&self, _began: u64) {}
 
+    /// Notes that the participant has waited for the lock and is inside. Returns whether its last such section at this lock was
+    /// shorter than a wake-up.
+    fn begin_section(&self) -> bool {
+        false
+    }
+    /// Notes how long the section took, if it began by [`Site::begin_section`].
+    fn end_section(&self) {}
+
     /// Notes what happens, for observers. Nothing depends on it.
     fn note(&self, _happening: Happening) {}
 
@@ -191,6 +199,8 @@ pub trait Waiter {
     fn lets_pass(&mut self) -> bool;
     /// Has the waiter queued for good from now on: nobody passes it any more.
     fn queue_for_good(&mut self);
+    /// Has the waiter, once its patience is over, queued for good without having been called from the crowd.
+    fn stay_out_of_crowd(&mut self) {}
     /// Waits a little for `unchanged` to become false, parked at the blocker's slot if that takes long.
     fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome;
     /// Waits a little in the standby queue, where nobody is blocked by this participant.

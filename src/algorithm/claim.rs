@@ -44,6 +44,10 @@ pub trait Claims: Copy {
     fn room(&self, mine: Self::Claim) -> u64;
     /// Returns how much the claim in slot `theirs` takes of the room of `mine`.
     fn takes(&self, mine: Self::Claim, theirs: usize) -> u64;
+    /// Returns whether `mine` wants several permits of a semaphore, and more than half of them.
+    fn wants_most(&self, _mine: Self::Claim) -> bool {
+        false
+    }
     /// Returns what is to be known of `claim`, whatever the kind of lock.
     fn nature(&self, claim: Self::Claim) -> Nature;
     /// Returns whether a holder with this claim may change what the lock protects, so that its death is told.
@@ -349,6 +353,10 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             Relation::Permits => u64::from(self.permits().saturating_sub(mine.weight)),
             _ => 0,
         }
+    }
+
+    fn wants_most(&self, mine: Claim) -> bool {
+        self.relation == Relation::Permits && mine.weight > 1 && mine.weight > self.permits() / 2
     }
 
     fn takes(&self, mine: Claim, theirs: usize) -> u64 {

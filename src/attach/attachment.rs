@@ -8,10 +8,10 @@ use super::{
 use crate::acquire::{local::LocalState, recursion::Recursion};
 use crate::algorithm::{bias::Mark, light_barrier::FileBarrier};
 use crate::error::{Error, Result};
-use crate::layout::{CellOffset, LivenessLockKind};
+use crate::layout::{CellOffset, LivenessLockKind, SlotState};
 use crate::os::{
     fork::{ForkGuard, ForkGuarded, process_mark},
-    liveness_lock::LivenessLock,
+    liveness_lock::{LivenessLock, Probe},
     membarrier, memory,
     wipe_on_fork::{WipeOnFork, Wipeable},
     zeroed,
@@ -24,7 +24,7 @@ use crate::sync::{
     Ordering::{Acquire, Release},
 };
 use crate::trace::{self, Step};
-use crate::wait::{AdaptiveSpin, Cancel};
+use crate::wait::{AdaptiveSpin, Cancel, SectionClock};
 use std::{hint::assert_unchecked, os::fd::RawFd, ptr, sync::Arc};
 
 /// A participant attached to a slot of a file, until it is detached.
@@ -51,6 +51,8 @@ pub struct Attachment {
     /// For each lock region, the word of a [`LocalState`], and one for what else is known of it: the word of a [`Recursion`], or
     /// how the lock is claimed.
     local: Box<[AtomicU64]>,
+    /// For each region how long the last section was that it had waited for: see [`Attachment::section`].
+    sections: Box<[AtomicU64]>,
     /// What the fast path needs of all this.
     pub(super) fast_path: WipeOnFork<FastPathCache>,
 }
@@ -173,6 +175,7 @@ impl Attachment {
         memory::check()?;
         file.touch_now_and_then();
         let local = zeroed::zeroed_words(2 * (file.geometry().locks() as usize + 1))?;
+        let sections = zeroed::zeroed_words(file.geometry().locks() as usize + 1)?;
         let mut fast_path = WipeOnFork::new(FastPathCache::NONE)?;
         let liveness_lock = slots::claim(file.reopen(), file.view(), kind, options.inherited)?;
         let slot = liveness_lock.slot();
@@ -181,9 +184,14 @@ impl Attachment {
             liveness_lock.release(file.reopen());
             return Err(error);
         }
+        let is_of_a_dead_one = file.view().slots()[slot].state.load(Acquire) != SlotState::Free as u32;
         recovery::recover(file.view(), slot);
         let label = if options.label.is_empty() { file.label() } else { options.label.clone() };
         slots::occupy(file.view(), slot, kind, &label);
+        if is_of_a_dead_one {
+            // No slot was free. A failure only costs time later.
+            let _ = recovery::reap_all(file.view(), &Probe::new(file.reopen(), slot));
+        }
         file.lower_bound(slot);
         let (mark, cell) = (Mark::new(slot), file.view().cell_offset(slot));
         let (key, local_at) = (FileKey::of(file), local.as_ptr());
@@ -206,6 +214,7 @@ impl Attachment {
             post: Post::default(),
             liveness_lock: ForkGuarded::new(Some(liveness_lock)),
             local,
+            sections,
             fast_path,
         })
     }
@@ -306,6 +315,11 @@ impl Attachment {
     /// does not decide that.
     pub fn how(&self, region: usize) -> &AtomicU64 {
         &self.local[2 * region + 1]
+    }
+
+    /// Returns what it knows of its sections at the lock of `region` that it had waited for.
+    pub fn section(&self, region: usize) -> SectionClock<'_> {
+        SectionClock(&self.sections[region])
     }
 
     /// Returns whether it holds any lock.

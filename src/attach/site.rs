@@ -205,6 +205,15 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         self.lock.readers_policy().was_revoked(began, clock::monotonic_ns());
     }
 
+    fn begin_section(&self) -> bool {
+        self.attachment.section(self.lock.region).begin()
+    }
+
+    #[inline]
+    fn end_section(&self) {
+        self.attachment.section(self.lock.region).end();
+    }
+
     #[inline]
     fn note(&self, happening: Happening) {
         let words = self.lock.lock.words;
@@ -285,14 +294,17 @@ impl<F: FileClaims> FileWaiter<'_, F> {
 }
 
 impl<F: FileClaims> FileWaiter<'_, F> {
-    /// What one of the crowd does now and then: whoever is inside may be dead, and whoever waits for it in the queue, or is
-    /// the candidate, stopped.
+    /// What one of the crowd does now and then: checks whether those inside are alive, the candidate, and the one that would
+    /// be the next candidate; and relieves a candidate that is stopped.
     fn look_round(&mut self, participants: usize) -> Result<()> {
         let slots = self.lock.slots();
         for slot in 0..slots.min(participants) {
             if self.lock.held(slot).load(Relaxed) != 0 {
                 self.check_alive(slot)?;
             }
+        }
+        for slot in self.waiter.candidates().into_iter().flatten().filter(|slot| *slot < slots) {
+            self.check_alive(slot)?;
         }
         let queue = self.lock.queue();
         self.waiter.relieve_candidate(|slot| {
@@ -315,6 +327,10 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
 
     fn queue_for_good(&mut self) {
         self.waiter.queue_for_good();
+    }
+
+    fn stay_out_of_crowd(&mut self) {
+        self.waiter.stay_out_of_crowd();
     }
 
     fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
@@ -365,7 +381,13 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
         self.record_blind(seen == Seen::Unknown);
         self.attachment.file.touch_now_and_then();
         match seen {
-            Seen::Dead => recovery::reap(self.attachment.file.view(), &probe, slot),
+            Seen::Dead => {
+                let reaped = recovery::reap(file.view(), &probe, slot)?;
+                if reaped {
+                    recovery::reap_all(file.view(), &probe)?;
+                }
+                Ok(reaped)
+            }
             Seen::Alive | Seen::Unknown => Ok(false),
         }
     }

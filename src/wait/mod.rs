@@ -3,11 +3,13 @@
 mod adaptive;
 mod cancel;
 mod parking;
+mod section;
 mod stop;
 mod waiter;
 
 pub use adaptive::AdaptiveSpin;
 pub use cancel::Cancel;
 pub use parking::{ParkingSpot, Standby, name_of};
+pub use section::SectionClock;
 pub use stop::{Interrupt, Stop};
 pub use waiter::Waiter;

@@ -127,11 +127,13 @@ impl Standby<'_> {
     }
 
     /// If `me` was the candidate, it is so no more, and the one that has been in the crowd longest is. Returns whether it
-    /// was. After a full fence.
+    /// was.
     #[inline]
     pub fn retire(&self, me: u32) -> bool {
         let was_candidate = self.candidate.load(Relaxed) == me;
         if was_candidate {
+            // Partner: the fence in `Waiter::stand_in_crowd`, as in `call_next`.
+            full_fence();
             self.call_next(me);
         }
         was_candidate
@@ -168,7 +170,7 @@ impl Standby<'_> {
     }
 
     /// Returns who has been in the crowd longest, and since when.
-    fn oldest(&self) -> Option<(u64, usize)> {
+    pub(super) fn oldest(&self) -> Option<(u64, usize)> {
         if self.crowded.load(Relaxed) == 0 {
             return None;
         }

@@ -40,11 +40,13 @@ const STANDBY_AT_LEAST: u64 = 100_000;
 const STANDBY_AT_MOST: u64 = 1_000_000;
 /// A candidate that has not looked for so long is stopped, or gone.
 const CANDIDATE_LOOKS: u64 = 8 * STANDBY_AT_MOST;
-// One of the crowd is woken when it is to be the candidate; that it looks round by itself is for a candidate that is no
-// more. All together do so every two milliseconds.
+// One of the crowd is woken when it is to be the candidate; that it looks round by itself is for a candidate that is dead or
+// stopped. All together do so every two milliseconds, where they are few. But all except one may have been killed together, so
+// the nap of each must be short enough for that one; from 200 slots in use on the wake-ups of the living would cost too much.
 const CROWD_FOR_EACH: u64 = 2_000_000;
 const CROWD_AT_LEAST: u64 = 4_000_000;
-const CROWD_AT_MOST: u64 = 500_000_000;
+const CROWD_AT_MOST: u64 = 60_000_000;
+const CROWD_AT_MOST_FOR_EACH: u64 = 300_000;
 const CROWD_SHARE: u64 = 16;
 
 /// Who could enter and has not for so long may be stopped: a wake-up takes 50 microseconds. For each one before the waiter
@@ -72,6 +74,8 @@ pub struct Waiter<'a> {
     patience: u64,
     /// Whether it never let anybody pass.
     is_strict: bool,
+    /// Whether it stands by awake, and need not be the candidate to be queued for good.
+    stays_out_of_crowd: bool,
     stop: Stop<'a>,
     /// When the interrupt was asked last, or waiting began.
     asked: u64,
@@ -111,6 +115,7 @@ impl<'a> Waiter<'a> {
             limit,
             patience,
             is_strict: patience == 0,
+            stays_out_of_crowd: false,
             stop,
             asked: 0,
             adaptive,
@@ -148,7 +153,12 @@ impl<'a> Waiter<'a> {
     }
 
     fn lets_pass_after(&self, waited: u64) -> bool {
-        self.patience > 0 && (waited < self.patience || !self.standby.is_candidate(self.me))
+        self.patience > 0 && (waited < self.patience || !self.is_candidate())
+    }
+
+    /// Has it queued for good once its patience is over, whoever is the candidate.
+    pub fn stay_out_of_crowd(&mut self) {
+        self.stays_out_of_crowd = true;
     }
 
     /// Has it queued for good from now on.
@@ -293,7 +303,7 @@ impl<'a> Waiter<'a> {
     /// millisecond at most, in the crowd as long as it takes to become the candidate, or to miss one: it is one of
     /// `participants`.
     pub fn stand_by(&mut self, participants: u32, unchanged: impl Fn() -> bool) -> Outcome {
-        if self.standby.is_candidate(self.me) {
+        if self.is_candidate() {
             self.stand_by_as_candidate(unchanged)
         } else {
             self.stand_in_crowd(participants, unchanged)
@@ -303,7 +313,9 @@ impl<'a> Waiter<'a> {
     fn stand_by_as_candidate(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
         let standby = self.standby;
         let waited = self.waited();
-        standby.looked_at.store(self.began.unwrap_or(0) + waited, Relaxed);
+        if !self.stays_out_of_crowd {
+            standby.looked_at.store(self.began.unwrap_or(0) + waited, Relaxed);
+        }
         let nap = (waited / 3).clamp(STANDBY_AT_LEAST, STANDBY_AT_MOST);
         let left = self.left(waited).unwrap_or(0).min(self.patience.saturating_sub(waited)).min(nap);
         // Acquire. Partner: the release in `Standby::unpark_candidate`; read before the last look, so that an unpark after it
@@ -332,12 +344,14 @@ impl<'a> Waiter<'a> {
     fn stand_in_crowd(&mut self, participants: u32, unchanged: impl Fn() -> bool) -> Outcome {
         let standby = self.standby;
         let waited = self.waited();
-        let nap = (u64::from(participants) * CROWD_FOR_EACH).clamp(CROWD_AT_LEAST, CROWD_AT_MOST);
+        let participants = u64::from(participants);
+        let longest = CROWD_AT_MOST.max(participants * CROWD_AT_MOST_FOR_EACH);
+        let nap = (participants * CROWD_FOR_EACH).clamp(CROWD_AT_LEAST, longest);
         // A share of the time waited, as in the queue: a long wait should cost little.
         let nap = nap.max((waited / CROWD_SHARE).min(CHECK_AT_MOST));
         let nap = nap - at_random(waited ^ u64::from(self.me)) % (nap / 2);
         let nap = if self.missed.is_some() { nap.min(OVERDUE) } else { nap };
-        let at_most = if self.stop.interrupt.is_some() { ASK_INTERRUPT } else { CROWD_AT_MOST };
+        let at_most = if self.stop.interrupt.is_some() { ASK_INTERRUPT } else { u64::MAX };
         let left = self.left(waited).unwrap_or(0).min(nap).min(at_most);
         let (slot, since) = (self.me as usize - 1, self.began.unwrap_or(0).max(1));
         let (place, called) = (&standby.crowd[slot], &standby.cells[slot].called);
@@ -376,9 +390,16 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Returns whether it is the candidate.
+    /// Returns whether it is the candidate, or stands by as if it were.
     pub fn is_candidate(&self) -> bool {
-        self.standby.is_candidate(self.me)
+        self.stays_out_of_crowd || self.standby.is_candidate(self.me)
+    }
+
+    /// Returns the slots of the candidate and of the one that has been in the crowd longest, where those are others.
+    pub fn candidates(&self) -> [Option<usize>; 2] {
+        let candidate = (self.standby.candidate.load(Relaxed) as usize).checked_sub(1);
+        let next = self.standby.oldest().map(|(_, slot)| slot);
+        [candidate, next].map(|slot| slot.filter(|slot| *slot + 1 != self.me as usize))
     }
 
     /// Has the one that has been in the crowd longest be the candidate in the place of one that does not come: at two looks,
