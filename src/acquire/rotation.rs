@@ -193,17 +193,21 @@ impl<'a, S: Site> RingWait<'a, S> {
         site.lock().unpark(me);
     }
 
-    /// The slot of the left neighbour, if the participant is on the ring, and not alone.
-    fn left_neighbour(&self) -> Option<usize> {
+    /// The nearest slot below that of the participant, round the table, of which the ring has a member, or is to have one: each
+    /// waiter checks another one.
+    fn nearest_member(&self) -> Option<usize> {
         let (machines, me) = (self.ring.machines, self.attempt.site.me());
-        machines.link(me).link(machines.count()).map(|link| link.left).filter(|left| *left != me)
+        let count = machines.count();
+        (1..count)
+            .map(|down| (me + count - down) % count)
+            .find(|slot| machines.membership(*slot) != Membership::None)
     }
 
     fn wait_a_little(&mut self) -> Result<()> {
         let (ring, machines, me) = (self.ring, self.ring.machines, self.attempt.site.me());
         let link = machines.link(me);
         // On the ring, at the left neighbour's slot; else at that of whoever has the privilege and will take us in.
-        let left = self.left_neighbour();
+        let left = link.link(machines.count()).map(|link| link.left).filter(|left| *left != me);
         let beside = left.or_else(|| ring.who()).filter(|beside| *beside != me).unwrap_or(me);
         let (state, membership) = (machines.state(beside), machines.membership(beside));
         let ahead = if ring.has_privilege(beside) { 1 } else { 2 };
@@ -234,13 +238,13 @@ impl<'a, S: Site> RingWait<'a, S> {
         }
     }
 
-    /// Finds the privilege, and checks whoever should pass it on. Before that the left neighbour, so that one that dies far from
-    /// the privilege is not found only when that comes to it.
+    /// Finds the privilege, and checks whoever should pass it on. Before that the member next to it, so that one that dies far
+    /// from the privilege is not found only when that comes to it.
     fn look_around(&mut self) -> Result<()> {
         let (site, ring) = (&self.attempt.site, self.ring);
         let me = site.me();
-        if let Some(left) = self.left_neighbour() {
-            self.waiter.check_alive(left)?;
+        if let Some(beside) = self.nearest_member() {
+            self.waiter.check_alive(beside)?;
         }
         if ring.rule == Rule::Raynal && ring.survey() == Survey::Several {
             return self.close();

@@ -88,6 +88,8 @@ macro_rules! group {
     (fair, $way:ty) => {
         cases! { fair, $way:
             whoever_comes_first_is_served_first
+            whoever_comes_back_at_once_is_behind_those_that_wait
+            a_newcomer_waits_for_one_section_of_each_before_it
         }
     };
     (threads, $way:ty) => {

@@ -2,10 +2,12 @@
 //! the end of a thread) the others go on, and the next holder is told.
 #![cfg(not(any(loom, shuttle)))]
 
+mod crowd;
 mod death;
 mod fork;
 mod slots;
 
+use crowd::one_of_many;
 use death::ends_holding;
 use fork::{
     execs_while_holding, forks_and_is_killed, forks_as_the_bias_owner, forks_while_holding, lends_its_slot,
@@ -24,7 +26,7 @@ use turnlock::LockFile;
 support::watched_for_seconds!(support::watchdog::USUAL);
 
 support::roles! {
-    counts, ends_holding, execs_while_holding, forks_and_is_killed, forks_while_holding, forks_as_the_bias_owner, hoards, lends_its_slot, puppet,
+    counts, ends_holding, execs_while_holding, forks_and_is_killed, forks_while_holding, forks_as_the_bias_owner, hoards, lends_its_slot, one_of_many, puppet,
     tortured,
 }
 
