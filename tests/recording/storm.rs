@@ -129,7 +129,8 @@ mod with_mutants {
     fn event_without_hash() {
         let _alone = crate::alone();
         switch_on(Some(Mutant::EventWithoutHash));
-        let (wrong, ..) = super::storm(std::time::Duration::from_secs(30), 64);
+        // It takes a fraction of a second as a rule.
+        let (wrong, ..) = super::storm(support::limit::seconds(300), 64);
         switch_on(None);
         assert!(wrong.is_some(), "events are believed that are not whole, and nobody noticed");
     }
