@@ -9,12 +9,7 @@ use nix::{
     sys::statfs::{OVERLAYFS_SUPER_MAGIC, statfs},
     unistd::{ForkResult, fork},
 };
-use std::{
-    fs,
-    path::Path,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path, thread, time::Instant};
 use support::{
     NoHang, Place,
     actor::{Actor, hear, say},

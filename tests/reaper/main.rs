@@ -106,7 +106,7 @@ fn a_killed_reaper_whose_process_forked_while_it_waited_holds_nobody_up() {
     until_stopped(&reaper);
     reaper.kill();
     let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
-    let mut guard = mutex.lock_for(Duration::from_secs(10)).unwrap();
+    let mut guard = mutex.lock_for(limit::of_processes()).unwrap();
     assert!(guard.acquired().previous_owner_died);
     guard.mark_consistent().unwrap();
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(child), Signal::SIGKILL).expect("it was still there");
@@ -219,7 +219,7 @@ fn what_a_killed_reaper_left_half_done_another_one_finishes() {
         let mut reaper = stopped_at(step, &place.lock_file());
         reaper.kill();
         let mutex = LockFile::open(place.lock_file()).unwrap().mutex("a").unwrap();
-        let mut guard = mutex.lock_for(Duration::from_secs(10)).unwrap();
+        let mut guard = mutex.lock_for(limit::of_processes()).unwrap();
         assert!(guard.acquired().previous_owner_died, "{step:?}: nobody told");
         guard.mark_consistent().unwrap();
         drop(guard);
@@ -263,7 +263,7 @@ fn a_token_that_a_dead_one_had_not_sent_yet_is_lost_with_it_and_not_before() {
         until_stopped(&reaper);
         assert_eq!(token_of(), had_it, "{algorithm:?}: as the life of the dead one ends");
         reaper.kill();
-        assert!(!mutex.lock_for(Duration::from_secs(10)).unwrap().acquired().previous_owner_died);
+        assert!(!mutex.lock_for(limit::of_processes()).unwrap().acquired().previous_owner_died);
     }
 }
 
