@@ -31,7 +31,7 @@ pub enum Step {
     ReapNotice,
     /// Acting for a dead one: its number is cleared, its record not yet.
     ReapCleared,
-    /// Detaching: every register cleared, the byte lock still ours.
+    /// Detaching: every register cleared, or the slot left to an open file and written down so; the byte lock still ours.
     Detach,
     /// As the bias owner: said that it tries; not yet sure that it may.
     Try,

@@ -177,13 +177,8 @@ impl Attachment {
         let local = zeroed::zeroed_words(2 * (file.geometry().locks() as usize + 1))?;
         let sections = zeroed::zeroed_words(file.geometry().locks() as usize + 1)?;
         let mut fast_path = WipeOnFork::new(FastPathCache::NONE)?;
-        let liveness_lock = slots::claim(file.reopen(), file.view(), kind, options.inherited)?;
+        let liveness_lock = claim(file, kind, options.inherited)?;
         let slot = liveness_lock.slot();
-        trace::at(Step::Attach);
-        if let Err(error) = file.allocation().allocate_slot(slot).and_then(|()| file.take_part()) {
-            liveness_lock.release(file.reopen());
-            return Err(error);
-        }
         let is_of_a_dead_one = file.view().slots()[slot].state.load(Acquire) != SlotState::Free as u32;
         recovery::recover(file.view(), slot);
         let label = if options.label.is_empty() { file.label() } else { options.label.clone() };
@@ -253,7 +248,7 @@ impl Attachment {
     }
 
     /// Has the slot, and what it holds, live as long as the open file behind descriptor `number`, shown as process `pid`'s;
-    /// this is detached from it. Errors as [`LivenessLock::leave_to`]: then it is as before.
+    /// this is detached from it. Errors as [`LivenessLock::share_with`]: then it is as before.
     pub fn leave_to(&self, number: RawFd, pid: u32) -> Result<()> {
         if self.of_thread {
             return Err(Error::InvalidArgument(
@@ -268,16 +263,19 @@ impl Attachment {
         self.post.end_where(|region| self.local(region).holding().is_none());
         let liveness_lock =
             self.liveness_lock.with(&ForkGuard::enter(), Option::take).ok_or(Error::Closed)?;
-        if let Err((liveness_lock, error)) = liveness_lock.leave_to(self.file.reopen(), number) {
+        if let Err(error) = liveness_lock.share_with(self.file.reopen(), number) {
             self.liveness_lock.with(&ForkGuard::enter(), |place| *place = Some(liveness_lock));
             return Err(error);
         }
-        // Before anybody else can have the slot: two would take messages out of its mailboxes.
+        // The rest before anybody else can have the slot, whatever becomes of that open file: two would take messages out of its
+        // mailboxes, and who writes down that it was left would write over what the next one says of itself.
         self.post.stop();
         // A guard that is dropped later finds nothing to unlock, by the fast path neither.
         (0..self.local.len() / 2).for_each(|region| self.local(region).record(None));
         self.detached.store(true, Release);
         slots::leave_to(self.file.view(), self.slot, pid);
+        trace::at(Step::Detach);
+        liveness_lock.leave();
         Ok(())
     }
 
@@ -357,6 +355,27 @@ impl Attachment {
         if let Some(name) = self.cancel.request() {
             unpark_at(self.file.view(), name);
         }
+    }
+}
+
+/// Takes a slot's byte lock, and takes part.
+fn claim(file: &Arc<OpenFile>, kind: LivenessLockKind, inherited: bool) -> Result<LivenessLock> {
+    let claim = || {
+        let liveness_lock = slots::claim(file.reopen(), file.view(), kind, inherited)?;
+        trace::at(Step::Attach);
+        match file.allocation().allocate_slot(liveness_lock.slot()).and_then(|()| file.take_part()) {
+            Ok(()) => Ok(liveness_lock),
+            Err(error) => {
+                liveness_lock.release(file.reopen());
+                Err(error)
+            }
+        }
+    };
+    match claim() {
+        // Those who relied on membarrier may be gone since the file was opened. That is seen with every slot's byte lock in hand,
+        // and so without one of our own.
+        Err(Error::Unsupported(_)) if file.settle_fences(false).is_ok() => claim(),
+        claimed => claimed,
     }
 }
 

@@ -67,8 +67,7 @@ impl OpenFile {
                     // Partner: the light barrier of those that have looked before they could read this. Whoever began the
                     // change may be dead.
                     full_fence();
-                    membarrier::in_every_process().map_err(|_| Error::Unsupported(NO_MEMBARRIER))?;
-                    let _ = change(Fences::Full);
+                    self.end_the_change()?;
                 }
             }
         }
@@ -83,18 +82,26 @@ impl OpenFile {
         // Acquire, as in `take_part`.
         let seen = Fences::of(self.private_to().load(Acquire));
         let passed = match seen {
+            // Whoever began the change has not ended it, and may be dead. As long as we take part, it is the same change.
+            Fences::Changing if takes_part => return self.end_the_change(),
             // Who takes part from now on has passed a full fence, in a doorway, before it has anything to enter by.
             Fences::Full | Fences::Undecided => return Ok(()),
             Fences::PrivateTo(process) if process == process_mark() => membarrier::in_this_process(),
             Fences::PrivateTo(_) | Fences::Changing => membarrier::in_every_process(),
         };
-        passed.map_err(|_| Error::Unsupported(NO_MEMBARRIER))?;
-        // Whoever began the change has not ended it, and may be dead. As long as we take part, it is the same change.
-        if takes_part && seen == Fences::Changing {
-            // Release, as in `take_part`.
-            let (changing, full) = (Fences::Changing.word(), Fences::Full.word());
-            let _ = self.private_to().compare_exchange(changing, full, AcqRel, Relaxed);
-        }
+        passed.map_err(|_| Error::Unsupported(NO_MEMBARRIER))
+    }
+
+    /// The last step of the change to several processes: every thread that may do without a fence passes the kernel's barrier,
+    /// and from then on everybody fences. With a slot's byte lock in hand, and after a full fence.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the kernel refuses the barrier.
+    fn end_the_change(&self) -> Result<()> {
+        membarrier::in_every_process().map_err(|_| Error::Unsupported(NO_MEMBARRIER))?;
+        // Release. Partner: the acquire loads of this word, here and above. Where it fails, another one has ended it.
+        let (changing, full) = (Fences::Changing.word(), Fences::Full.word());
+        let _ = self.private_to().compare_exchange(changing, full, AcqRel, Acquire);
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::layout::Algorithm;
 use crate::os::{fork::process_mark, futex, signals::SignalsBlocked};
-use crate::registers::{call_participant, ring_bell};
+use crate::registers::{call_participant, ring_own_bell};
 use crate::sync::{
     AtomicBool,
     Ordering::{Acquire, Relaxed, Release},
@@ -147,7 +147,9 @@ impl Post {
             // Release. Partner: the acquire in `serve`.
             shared.ends.store(true, Release);
             full_fence();
-            ring_bell(shared.file.view(), shared.slot);
+            // Whatever the file says of its being asleep, and of slots in use: others write there, and what they wrote would have
+            // us wait for the end of a nap.
+            ring_own_bell(shared.file.view(), shared.slot);
             // It has caught its panics, if there were any.
             let _ = thread.join();
         }

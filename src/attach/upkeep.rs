@@ -12,6 +12,7 @@ use crate::layout::{Fences, Geometry, SlotState, View};
 use crate::os::{
     clock,
     file::{self, Access},
+    folder::Folder,
     identity,
     liveness_lock::{self, Alone, Probe, Seen},
     map::Mapping,
@@ -34,6 +35,8 @@ impl OpenFile {
     /// [`Error::InUse`] if anybody takes part; [`Error::Replaced`] if the path names another file by now.
     pub fn grow(&self, larger: Geometry) -> Result<()> {
         let path = self.reopen().path();
+        // Once: from here on it is this folder, whatever its path leads to.
+        let folder = folder_of(&path)?;
         let old = self.by_its_path(&path)?;
         if links(&old, &path)? > 1 {
             return Err(Error::InUse {
@@ -67,11 +70,11 @@ impl OpenFile {
                 }
                 clear(new, &path, larger, fences)
             };
-            let still_there = || match self.reopen().is_at(&path) {
+            let still_there = || match folder.has(&path, self.reopen().identity()) {
                 true => Ok(()),
                 false => Err(Error::Replaced { path: path.clone() }),
             };
-            replace::replace_whole(&path, &old, larger.file_size(), &parts, fill, still_there)?;
+            replace::replace_whole(&folder, &path, &old, larger.file_size(), &parts, fill, still_there)?;
             self.say_unlinked();
             Ok(())
         })
@@ -83,13 +86,14 @@ impl OpenFile {
     /// As [`OpenFile::grow`].
     pub fn remove(&self) -> Result<()> {
         let path = self.reopen().path();
+        // Once: from here on it is this folder, whatever its path leads to.
+        let folder = folder_of(&path)?;
         let old = self.by_its_path(&path)?;
         self.while_nobody_takes_part(|| {
-            if !self.reopen().is_at(&path) {
+            if !folder.has(&path, self.reopen().identity()) {
                 return Err(Error::Replaced { path: path.clone() });
             }
-            let removed = std::fs::remove_file(&path);
-            removed.map_err(|source| match source.kind() {
+            folder.unlink(&path).map_err(io::Error::from).map_err(|source| match source.kind() {
                 io::ErrorKind::PermissionDenied => Error::Permission {
                     path: path.clone(),
                     why: "no permission to delete it: its folder must be yours to write, and where that has the sticky bit \
@@ -165,6 +169,13 @@ fn clear(new: &File, path: &Path, shape: Geometry, fences: Fences) -> io::Result
     view.header().unlinked.store(0, Relaxed);
     recovery::renew_after_boot(view, fences, process::boot_id(), clock::realtime_ns());
     Ok(())
+}
+
+fn folder_of(path: &Path) -> Result<Folder> {
+    Folder::of(path).map_err(|errno| Error::System {
+        what: format!("{}: opening its folder", path.display()),
+        source: errno.into(),
+    })
 }
 
 fn links(file: &File, path: &Path) -> Result<u64> {

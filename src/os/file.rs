@@ -1,20 +1,21 @@
 //! Opening, checking, creating and publishing the file. Nothing here ever changes a file that exists already.
 
-use super::{allocation, anchor::OWN_DESCRIPTORS, system_error::system};
+use super::{
+    allocation,
+    anchor::OWN_DESCRIPTORS,
+    folder::{Folder, Temporary},
+    system_error::system,
+};
 use crate::error::{Error, Result};
 use nix::{
     errno::Errno,
-    fcntl::{AT_FDCWD, AtFlags, OFlag, open},
+    fcntl::{OFlag, open},
     sys::stat::Mode,
-    unistd::linkat,
 };
 use std::{
     fs::File,
     ops::Range,
-    os::{
-        fd::AsRawFd,
-        unix::fs::{FileExt, MetadataExt, PermissionsExt},
-    },
+    os::unix::fs::{FileExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -222,32 +223,34 @@ pub fn create_whole(
     permissions: Permissions,
     fill: impl FnOnce(&File) -> std::io::Result<()>,
 ) -> Result<Option<File>> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
+    let folder = Folder::of(path).map_err(|errno| cannot_create(errno, path))?;
+    create_whole_in(&folder, path, bytes, parts, permissions, fill)
+}
+
+/// The same in the folder that `path` lies in, which is open.
+pub fn create_whole_in(
+    folder: &Folder,
+    path: &Path,
+    bytes: u64,
+    parts: &[Range<u64>],
+    permissions: Permissions,
+    fill: impl FnOnce(&File) -> std::io::Result<()>,
+) -> Result<Option<File>> {
     let mode = Mode::from_bits_truncate(permissions.mode);
     let flags = OFlag::O_RDWR | OFlag::O_CLOEXEC;
-    let cannot = |errno: Errno| match errno {
-        Errno::EACCES | Errno::EPERM => Error::Permission {
-            path: path.into(),
-            why: format!("no permission to create a file in {}", folder.display()),
-        },
-        Errno::EROFS => {
-            Error::FileSystem { path: path.into(), why: "it would lie on a read-only file system".into() }
-        }
-        errno => system(format!("{}: cannot create it", path.display()))(errno),
-    };
+    let cannot = |errno| cannot_create(errno, path);
     // Unnamed where the file system can, and where it can be given a name later, which goes by way of /proc; else with a
     // name of its own, removed again below.
     let unnamed = match Path::new(OWN_DESCRIPTORS).exists() {
-        true => open(folder, flags | OFlag::O_TMPFILE, mode),
+        true => folder.open_unnamed(flags, mode),
         false => Err(Errno::EOPNOTSUPP),
     };
     let (file, temporary) = match unnamed {
-        Ok(file) => (File::from(file), None),
+        Ok(file) => (file, None),
         Err(Errno::EOPNOTSUPP | Errno::EISDIR | Errno::EINVAL) => {
-            let name = folder.join(format!(".turnlock-{:016x}", super::process::random()));
-            let file = open(&name, flags | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW, mode)
-                .map_err(cannot)?;
-            (File::from(file), Some(Temporary(name)))
+            let name = Temporary::beside(folder, path);
+            let flags = flags | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
+            (folder.open(&name.path, flags, mode).map_err(cannot)?, Some(name))
         }
         Err(errno) => return Err(cannot(errno)),
     };
@@ -257,16 +260,30 @@ pub fn create_whole(
     fill(&file)
         .map_err(|source| Error::System { what: format!("{}: preparing it", path.display()), source })?;
     let linked = match &temporary {
-        None => {
-            let own = format!("{OWN_DESCRIPTORS}/{}", file.as_raw_fd());
-            linkat(AT_FDCWD, own.as_str(), AT_FDCWD, path, AtFlags::AT_SYMLINK_FOLLOW)
-        }
-        Some(Temporary(name)) => linkat(AT_FDCWD, name, AT_FDCWD, path, AtFlags::empty()),
+        None => folder.link(&file, path),
+        Some(name) => folder.link_again(&name.path, path),
     };
     match linked {
         Ok(()) => Ok(Some(file)),
         Err(Errno::EEXIST) => Ok(None),
         Err(errno) => Err(cannot(errno)),
+    }
+}
+
+/// What it means that no file can be created at `path`.
+fn cannot_create(errno: Errno, path: &Path) -> Error {
+    match errno {
+        Errno::EACCES | Errno::EPERM => Error::Permission {
+            path: path.into(),
+            why: format!(
+                "no permission to create a file in {}",
+                path.parent().unwrap_or(Path::new("/")).display()
+            ),
+        },
+        Errno::EROFS => {
+            Error::FileSystem { path: path.into(), why: "it would lie on a read-only file system".into() }
+        }
+        errno => system(format!("{}: cannot create it", path.display()))(errno),
     }
 }
 
@@ -282,16 +299,6 @@ pub(super) fn set_permissions(file: &File, path: &Path, permissions: Permissions
     }
     file.set_permissions(std::fs::Permissions::from_mode(permissions.mode | NOT_TO_BE_CLEANED_AWAY))
         .map_err(|source| Error::System { what: format!("{}: setting its mode", path.display()), source })
-}
-
-/// The name of a file under construction, removed whatever happens.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // Nothing to do about a failure: the name is random and the file is small.
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 #[cfg(test)]

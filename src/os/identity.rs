@@ -47,7 +47,7 @@ pub fn look_at(descriptor: RawFd) -> Option<Known> {
     if unsafe { libc::fstat(descriptor, &mut stat) } != 0 {
         return None;
     }
-    let identity = Identity { device: stat.st_dev, inode: stat.st_ino };
+    let identity = Identity::of_stat(&stat);
     #[allow(clippy::unnecessary_cast, reason = "it has 32 bits on some processors")]
     Some(Known { identity, links: stat.st_nlink as u64, mode: stat.st_mode, group: stat.st_gid })
 }
@@ -63,7 +63,7 @@ pub fn look_by_path(path: &CStr) -> Option<Identity> {
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: a C string, and `stat` is ours.
     let found = unsafe { libc::lstat(path.as_ptr(), &mut stat) } == 0;
-    found.then_some(Identity { device: stat.st_dev, inode: stat.st_ino })
+    found.then(|| Identity::of_stat(&stat))
 }
 
 /// Whether `descriptor` was opened with `O_PATH`: it stands for a file and nothing is open by it.
@@ -74,6 +74,11 @@ pub fn is_only_a_path(descriptor: RawFd) -> bool {
 }
 
 impl Identity {
+    /// That of the file which the kernel says this of.
+    pub(super) fn of_stat(stat: &libc::stat) -> Self {
+        Self { device: stat.st_dev, inode: stat.st_ino }
+    }
+
     /// Returns whether `descriptor` is one of this file.
     pub fn is_of(self, descriptor: RawFd) -> bool {
         look_at(descriptor).is_some_and(|known| known.identity == self)

@@ -8,6 +8,7 @@ mod anchor;
 mod byte_lock;
 pub mod clock;
 pub mod file;
+pub mod folder;
 pub mod fork;
 pub mod futex;
 pub mod given;

@@ -169,12 +169,6 @@ impl Reopen {
         self.nameless.load(Relaxed)
     }
 
-    /// Returns whether `path` names it now. Allowed inside the fork guard.
-    pub fn is_at(&self, path: &Path) -> bool {
-        let found = c_path(path).ok().and_then(|path| identity::look_by_path(&path));
-        found == Some(self.identity)
-    }
-
     /// Which file it is.
     pub fn identity(&self) -> Identity {
         self.identity

@@ -1,8 +1,8 @@
 //! Putting a file in the place of another one, in one step.
 
 use super::{
-    file::{Permissions, create_whole},
-    process,
+    file::{Permissions, create_whole_in},
+    folder::{Folder, Temporary},
     system_error::system,
 };
 use crate::error::{Error, Result};
@@ -11,18 +11,19 @@ use std::{
     io,
     ops::Range,
     os::unix::fs::{FileExt, MetadataExt, fchown},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// How much is copied at a time.
 const CHUNK: usize = 1 << 20;
 
 /// Makes a file of `bytes` bytes, with room on the disk for `parts` of it, has `fill` write it, and puts it in the place of
-/// `old`, which lies at `path`: with its owner, its group and its mode. Killed at any moment, `path` names the old file as
+/// `old`, which lies at `path`, in `folder`: with its owner, its group and its mode. Killed at any moment, `path` names the old file as
 /// it was or the new one whole; beside it there may be left a file called `.turnlock-` and a number, which is nobody's.
 ///
 /// `may_replace` is asked last.
 pub fn replace_whole(
+    folder: &Folder,
     path: &Path,
     old: &File,
     bytes: u64,
@@ -35,13 +36,12 @@ pub fn replace_whole(
         |source| Error::System { what, source }
     };
     let like = old.metadata().map_err(cannot("fstat"))?;
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let temporary = Temporary(folder.join(format!(".turnlock-{:016x}", process::random())));
+    let temporary = Temporary::beside(folder, path);
     let permissions = Permissions { mode: like.mode() & 0o777, group: Some(like.gid()) };
-    let made =
-        create_whole(&temporary.0, bytes, parts, permissions, fill).map_err(|error| of(path, error))?;
+    let made = create_whole_in(folder, &temporary.path, bytes, parts, permissions, fill)
+        .map_err(|error| of(path, error))?;
     let Some(made) = made else {
-        return Err(system(format!("{}: creating it", temporary.0.display()))(nix::errno::Errno::EEXIST));
+        return Err(system(format!("{}: creating it", temporary.path.display()))(nix::errno::Errno::EEXIST));
     };
     if made.metadata().map_err(cannot("fstat"))?.uid() != like.uid() {
         fchown(&made, Some(like.uid()), None).map_err(|source| Error::Permission {
@@ -55,9 +55,11 @@ pub fn replace_whole(
     // The name must not be on the disk before what it names.
     made.sync_all().map_err(cannot("writing the new file to the disk"))?;
     may_replace()?;
-    std::fs::rename(&temporary.0, path).map_err(cannot("putting the new file in its place"))?;
+    folder
+        .rename(&temporary.path, path)
+        .map_err(system(format!("{}: putting the new file in its place", path.display())))?;
     // Whether the disk has the name already matters to nobody: it has the old one or the new one.
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    let _ = folder.sync();
     Ok(())
 }
 
@@ -88,12 +90,30 @@ pub fn copy(from: &File, stretch: Range<u64>, to: &File, place: u64) -> io::Resu
     Ok(())
 }
 
-/// The name of a file that has not come to its place, removed whatever happens. (Once it has, there is none.)
-struct Temporary(PathBuf);
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::fs;
 
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // Nothing to do about a failure: the name is random and says whose it was.
-        let _ = std::fs::remove_file(&self.0);
+    /// Its folder is renamed at the last moment, and another one is in its place.
+    #[test]
+    fn what_the_path_leads_to_by_then_is_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let (here, moved) = (place.path().join("folder"), place.path().join("moved"));
+        let path = here.join("a.lock");
+        fs::create_dir(&here).unwrap();
+        fs::write(&path, "old").unwrap();
+        let (folder, old) = (Folder::of(&path).unwrap(), File::open(&path).unwrap());
+        let swap = || {
+            fs::rename(&here, &moved).unwrap();
+            fs::create_dir(&here).unwrap();
+            fs::write(&path, "another's").unwrap();
+            Ok(())
+        };
+        replace_whole(&folder, &path, &old, 3, &[], |new| new.write_all_at(b"new", 0), swap).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "another's");
+        assert_eq!(fs::read_to_string(moved.join("a.lock")).unwrap(), "new");
+        let names = [&here, &moved].map(|folder| fs::read_dir(folder).unwrap().count());
+        assert_eq!(names, [1, 1], "nothing is left beside it");
     }
 }

@@ -161,9 +161,15 @@ pub fn ring_bell(view: View, slot: usize) {
     // It stays so until the thread says otherwise: were it ours to take back, and did we die before the wake-up, nobody would wake
     // it any more.
     if record.asleep.load(Relaxed) != 0 {
-        record.bell.fetch_add(1, Release);
-        futex::wake_all(&record.bell);
+        ring_own_bell(view, slot);
     }
+}
+
+/// Wakes the service thread of `slot`, asleep or not.
+pub fn ring_own_bell(view: View, slot: usize) {
+    let record = &view.slots()[slot];
+    record.bell.fetch_add(1, Release);
+    futex::wake_all(&record.bell);
 }
 
 /// Has whoever is parked at the spot of this name look again, if the file has it.

@@ -12,6 +12,8 @@
 
 enum { VICTIMS = 50, HOLDERS = 4, TRIALS = VICTIMS * HOLDERS, THREADS = 2, SLOTS = 32 };
 enum { CHILDREN = 24, WHILE_OPENING = 4, ENOUGH = 8 };
+/* Far more than it takes a busy machine to tell of a death, and far less than the children live. In seconds. */
+enum { SOON = 10, LIFE = 300 };
 
 static const char *path;
 static volatile int forks, opened;
@@ -26,7 +28,7 @@ static void *forker(void *unused)
         pid_t process = fork();
         MUST(process);
         if (process == 0) {
-            alarm(20);
+            alarm(LIFE);
             for (;;)
                 pause();
         }
@@ -103,7 +105,7 @@ static void look(struct found *found)
     for (int holder = 0; holder < HOLDERS; holder++) {
         turnlock_mutex *mutex = open_mutex(file, holders[holder].name);
         uint64_t began = now_ns();
-        int32_t status = turnlock_mutex_lock_for(mutex, SECOND / 2, NULL);
+        int32_t status = turnlock_mutex_lock_for(mutex, SOON * SECOND, NULL);
         uint64_t ns = now_ns() - began;
         found->ns = ns > found->ns ? ns : found->ns;
         found->untold += status != TURNLOCK_OWNER_DEAD;
@@ -151,7 +153,7 @@ int main(int count, char **arguments)
         MUST(unlink(path));
     }
     if (untold != 0 || leaked != 0)
-        FAIL("in %d of %d trials the next locker was not told within half a second; %d slots leaked after %d forks",
-             untold, victims * HOLDERS, leaked, victims * CHILDREN);
+        FAIL("in %d of %d trials the next locker was not told within %d seconds; %d slots leaked after %d forks",
+             untold, victims * HOLDERS, SOON, leaked, victims * CHILDREN);
     PASS("%d trials, %d children, told within %.1f ms", TRIALS, VICTIMS * CHILDREN, (double)longest / 1e6);
 }

@@ -6,7 +6,7 @@ use std::{path::Path, time::Duration};
 use support::{
     NoHang, Place,
     actor::{Actor, hear, say},
-    elsewhere,
+    elsewhere, limit,
 };
 use turnlock::{Error, LockFile, Mutex};
 
@@ -43,7 +43,7 @@ fn a_dead_bias_owner_is_told_of_only_if_it_was_inside() {
         let mut owner = owner_at(&path, inside);
         owner.kill();
         let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
-        let mut guard = mutex.lock_for(Duration::from_secs(10)).unwrap();
+        let mut guard = mutex.lock_for(limit::of_processes()).unwrap();
         assert_eq!(guard.acquired().previous_owner_died, inside);
         assert_eq!(guard.previous_owner().map(|dead| dead.pid), inside.then_some(owner.pid()));
         if inside {
@@ -61,7 +61,8 @@ fn the_bias_of_a_stopped_owner_is_revoked_in_vain_only_if_it_is_inside() {
         let owner = owner_at(&path, inside);
         owner.signal(Signal::SIGSTOP);
         let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
-        let taken = mutex.lock_for(Duration::from_millis(300));
+        let limit = if inside { Duration::from_millis(300) } else { limit::of_processes() };
+        let taken = mutex.lock_for(limit);
         match taken {
             Ok(guard) => assert!(!inside && !guard.acquired().previous_owner_died),
             Err(error) => assert!(inside && matches!(error, Error::TimedOut), "{error}"),

@@ -71,7 +71,7 @@ fn membarrier(command: c_int) -> io::Result<()> {
 }
 
 /// The processors that this process may run on.
-fn processors() -> Vec<usize> {
+pub fn processors() -> Vec<usize> {
     // SAFETY: zeros are a set without members; the kernel fills it in.
     let set = unsafe {
         let mut set: libc::cpu_set_t = zeroed();

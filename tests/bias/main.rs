@@ -6,10 +6,14 @@ mod death;
 mod kernel;
 mod membarrier;
 mod order;
+#[cfg(all(feature = "mutants", feature = "trace"))]
+mod steps;
 
 use barrier::comes_too;
 use death::{owns_the_bias, owns_the_bias_and_holds};
-use membarrier::{forbids_membarrier, loses_membarrier, opens_before_it_takes_part};
+use membarrier::{
+    forbids_membarrier, is_refused_after_the_opening, loses_membarrier, opens_before_it_takes_part,
+};
 use std::{path::Path, thread, time::Duration};
 use support::{
     NoHang, Place, elsewhere,
@@ -20,7 +24,7 @@ use turnlock::{Error, LockFile, LockFileOptions, Mutex, inspect};
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
-support::roles! { comes_too, forbids_membarrier, loses_membarrier, opens_before_it_takes_part, owns_the_bias, owns_the_bias_and_holds }
+support::roles! { comes_too, forbids_membarrier, is_refused_after_the_opening, loses_membarrier, opens_before_it_takes_part, owns_the_bias, owns_the_bias_and_holds }
 
 /// Enough acquisitions in a row to have the lock biased, whatever was learnt before.
 const MANY: usize = 200;

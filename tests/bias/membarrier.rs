@@ -146,3 +146,44 @@ fn one_without_membarrier_is_refused_among_those_who_rely_on_it() {
     without.expect("takes part");
     assert_eq!(inspect::snapshot(&path).unwrap().fences, "full");
 }
+
+/// Words: the lock file. The filter comes after the file was opened.
+pub fn is_refused_after_the_opening(words: &[String]) {
+    let file = LockFile::open(&words[0]).unwrap();
+    refuse_membarrier();
+    say("open");
+    while hear() == "lock" {
+        match file.mutex("a").and_then(|mutex| mutex.lock().map(drop)) {
+            Ok(()) => say("took part"),
+            Err(error) => say(&error.to_string()),
+        }
+    }
+}
+
+/// It is refused while one takes part who relies on membarrier, and no longer, though it opens the file only once.
+#[test]
+fn one_without_membarrier_takes_part_as_soon_as_those_who_rely_on_it_are_dead() {
+    let _no_hang = NoHang::for_seconds(60);
+    if !inspect::has_membarrier() {
+        println!("skipped: the kernel has not both barriers");
+        return;
+    }
+    let place = Place::new();
+    let path = place.lock_file();
+    let mut without = Actor::start("is_refused_after_the_opening", &[path.to_str().unwrap()]);
+    without.expect("open");
+    let mut relies = Actor::start("owns_the_bias", &[path.to_str().unwrap()]);
+    relies.expect("owns");
+    for _ in 0..2 {
+        without.tell("lock");
+        let said = without.hear();
+        assert!(said.contains("membarrier"), "{said}");
+        assert_eq!(inspect::snapshot(&path).unwrap().fences, "membarrier");
+    }
+    relies.kill();
+    without.tell("lock");
+    without.expect("took part");
+    assert_eq!(inspect::snapshot(&path).unwrap().fences, "full");
+    without.tell("end");
+    without.end_well();
+}

@@ -61,7 +61,7 @@ fn nobody_overtakes_a_waiter_after_its_patience() {
 }
 
 /// How often somebody was passed over, in a number that says only whether it has changed.
-fn evictions_in(place: &Place, format: &Format) -> u64 {
+pub fn evictions_in(place: &Place, format: &Format) -> u64 {
     (0..8).map(|slot| peek_u64(&place.lock_file(), format.evicted(1, slot))).sum()
 }
 
@@ -163,31 +163,6 @@ fn acquisitions_before_the_one_behind_that_gives_up(patience: Duration) -> u64 {
         })
     });
     overtaken.max().unwrap()
-}
-
-#[cfg(feature = "mutants")]
-mod with_mutants {
-    use super::*;
-    use turnlock::mutants::{Mutant, switch_on};
-
-    fn is_caught(mutant: Mutant, overtaken: fn(Duration) -> u64) {
-        let _alone = MUTANT.write().unwrap_or_else(PoisonError::into_inner);
-        switch_on(Some(mutant));
-        // On a busy machine the one behind may be awake before the other can pass.
-        let caught = PATIENCES.map(|patience| (0..10).any(|_| overtaken(patience) > 0));
-        switch_on(None);
-        assert_eq!(caught, [true; 1], "{mutant:?}, patience {PATIENCES:?}");
-    }
-
-    #[test]
-    fn a_bias_over_the_heads_of_those_behind_is_caught() {
-        is_caught(Mutant::BiasOverQueue, acquisitions_before_the_one_behind_the_queue_head);
-    }
-
-    #[test]
-    fn a_revocation_cancelled_over_the_heads_of_those_behind_is_caught() {
-        is_caught(Mutant::CancelsOverQueue, acquisitions_before_the_one_behind_that_gives_up);
-    }
 }
 
 /// A bias owner that enters again without a pause cannot keep a waiter out.

@@ -10,7 +10,7 @@
 //!
 //! Under loom all with 1 to 3 preemptions, under shuttle at random; each search says how many executions it made.
 //!
-//! With the feature `mutants`, and in a copy of the sources that has the patches of `tests/mutants/`, the mutants of
+//! With the feature `mutants`, under loom, and in a copy of the sources that has the patches of `tests/mutants/`, the mutants of
 //! `with_mutants` must be caught.
 //!
 //! ```text
@@ -29,7 +29,7 @@ mod plan;
 mod random;
 mod search;
 mod site;
-#[cfg(feature = "mutants")]
+#[cfg(all(feature = "mutants", loom))]
 mod with_mutants;
 mod world;
 

@@ -77,7 +77,7 @@ pub fn all_hold(name: &str, preemptions: usize, plans: &[Plan], least: usize) ->
     tally
 }
 
-#[cfg(feature = "mutants")]
+#[cfg(all(feature = "mutants", loom))]
 pub mod with_mutants {
     use super::*;
     use crate::oracle::Property;

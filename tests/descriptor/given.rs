@@ -40,10 +40,12 @@ fn status_of(file: &File) -> FileStatus {
 
 /// As [`support::until_waiting`].
 fn until_waiting(file: &File, how_many: usize) {
-    until("they wait", || {
-        let queue = &status_of(file).locks[0].queue;
-        queue.len() == how_many && queue.iter().all(|entry| entry.for_seconds.is_some())
-    });
+    until("they wait", || is_waiting(file, how_many));
+}
+
+fn is_waiting(file: &File, how_many: usize) -> bool {
+    let queue = &status_of(file).locks[0].queue;
+    queue.len() == how_many && queue.iter().all(|entry| entry.for_seconds.is_some())
 }
 
 #[test]
@@ -62,7 +64,7 @@ fn an_empty_memfd_becomes_a_lock_file_and_is_never_taken_for_a_deleted_one() {
     let guard = mutex.lock().unwrap();
     thread::scope(|threads| {
         let waiter = threads.spawn(|| mutex.lock_for(Duration::from_millis(300)).map(drop));
-        until_waiting(&looks_on, 1);
+        until("it waits, or has waited", || waiter.is_finished() || is_waiting(&looks_on, 1));
         // It waits on when it has looked whether the holder lives, and the file.
         assert!(matches!(join(waiter), Err(Error::TimedOut)));
     });

@@ -16,7 +16,7 @@ use rights::{creates_in_an_empty_root, fills_the_slots_without_descriptors, wait
 use std::{path::Path, time::Duration};
 use support::{
     actor::{hear, say},
-    elsewhere,
+    elsewhere, limit,
 };
 use turnlock::{Error, LockFile};
 
@@ -51,7 +51,7 @@ fn assert_held(path: &Path) {
 /// The next one gets the lock, and is told of `pid`'s death.
 fn assert_told_of(path: &Path, pid: u32) {
     let mutex = LockFile::open(path).unwrap().mutex("a").unwrap();
-    let mut guard = mutex.lock_for(Duration::from_secs(10)).unwrap();
+    let mut guard = mutex.lock_for(limit::of_processes()).unwrap();
     assert_eq!(guard.previous_owner().map(|dead| dead.pid), Some(pid));
     guard.mark_consistent().unwrap();
 }

@@ -10,7 +10,7 @@ use support::{NoHang, join, until_waiting};
 use turnlock::Error;
 
 /// Long enough for what takes microseconds.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn everybody_gets_in(scene: &Scene, when: &str) {
     let well = |result: turnlock::Result<()>| match result {

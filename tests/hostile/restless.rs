@@ -14,11 +14,14 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::{NoHang, format::SLOTS_IN_USE};
-use turnlock::inspect;
+use support::{
+    NoHang, Place,
+    format::{Format, SLOTS_IN_USE, poke_u32},
+};
+use turnlock::{LockFile, MutexAlgorithm, inspect};
 
 /// For calls that would never come to an end on their own: then the hostile one stops, and they are seen to be late.
-const AT_MOST: Duration = Duration::from_secs(4);
+const AT_MOST: Duration = Duration::from_secs(20);
 const LIMIT: Duration = Duration::from_millis(20);
 
 /// Has `at` changed from one of `values` to the next without end, while `act` runs.
@@ -114,5 +117,44 @@ fn a_directory_lock_that_looks_taken_keeps_nobody_who_names_a_lock_for_ever() {
             returned.send(()).unwrap();
         });
         scene.restore();
+    }
+}
+
+/// Neither what the file says of the sleep of a participant's service thread, nor how many slots are in use by what it says:
+/// each end would take as long as the longest nap of that thread, ten seconds.
+#[test]
+fn what_is_said_of_a_service_threads_sleep_does_not_hold_up_its_participants_end() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let file = LockFile::options().mailboxes(4).open(&path).unwrap();
+    let mutex = file.mutex_options().algorithm(MutexAlgorithm::TokenRing).open("a").unwrap();
+    let format = Format { participants: file.participants().into(), locks: file.locks().into() };
+    let task = || {
+        let task = file.participant().unwrap();
+        drop(mutex.lock_as(&task).unwrap());
+        task
+    };
+    // Long enough for the thread to be asleep, as a rule, and while the participant ends.
+    let ends_while = |act: &(dyn Fn(u64) + Sync)| {
+        let (task, done, acts) = (task(), AtomicBool::new(false), AtomicU64::new(0));
+        let slot = task.slot() as u64;
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                while !done.load(Relaxed) {
+                    act(slot);
+                    acts.fetch_add(1, Relaxed);
+                }
+            });
+            while acts.load(Relaxed) < 100 {
+                thread::yield_now();
+            }
+            drop(task);
+            done.store(true, Relaxed);
+        });
+    };
+    for _ in 0..16 {
+        ends_while(&|slot| poke_u32(&path, format.asleep(slot), 0));
+        ends_while(&|_| poke_u32(&path, SLOTS_IN_USE, 0));
     }
 }

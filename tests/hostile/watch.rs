@@ -8,7 +8,7 @@ use std::{
 use turnlock::{Result, status::*};
 
 /// What a call may take beyond its limit: the machine is busy with other things too.
-pub const SLACK: Duration = Duration::from_secs(2);
+pub const SLACK: Duration = Duration::from_secs(10);
 /// For calls that take no limit and need not wait for anybody.
 pub const AT_ONCE: Duration = Duration::ZERO;
 

@@ -11,7 +11,7 @@ use std::{os::unix::process::CommandExt, process::Command, time::Duration};
 use support::{
     NoHang, Place,
     actor::{Actor, hear, say},
-    until_waiting,
+    limit, until_waiting,
 };
 use turnlock::{Error, LockFile};
 
@@ -181,7 +181,7 @@ fn a_parent_killed_while_its_children_live_on_is_dead() {
         assert!(matches!(mutex.lock_for(Duration::from_millis(30)), Err(Error::TimedOut)), "{kept_by}");
         let parent = actor.pid();
         actor.kill();
-        let mut guard = mutex.lock_for(Duration::from_secs(5)).unwrap();
+        let mut guard = mutex.lock_for(limit::of_processes()).unwrap();
         assert_eq!(guard.previous_owner().unwrap().pid, parent, "{kept_by}");
         guard.mark_consistent().unwrap();
         for child in children {

@@ -3,14 +3,16 @@
 #![cfg(not(any(loom, shuttle)))]
 
 mod allocation;
+mod beside;
 mod churn;
 mod handles;
 mod refused;
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
+use beside::removes_beside;
 use churn::{churns, removes};
 use handles::locks_by_a_stale_handle;
 use support::puppet::puppet;
 
-support::roles! { churns, locks_by_a_stale_handle, puppet, removes }
+support::roles! { churns, locks_by_a_stale_handle, puppet, removes, removes_beside }

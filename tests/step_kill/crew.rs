@@ -28,10 +28,10 @@ const ATTEMPTS: u32 = 10;
 const LESSONS: u32 = 10;
 /// How many faults are reported in full.
 const FAULTS_TOLD: usize = 5;
-/// After so many trials whose survivors hang, each of them half a minute, the rest of the way is not gone.
-const MOST_HANGS: usize = 10;
+/// After so many trials whose survivors hang, each of them two minutes, the rest of the way is not gone.
+const MOST_HANGS: usize = 4;
 /// For so many seconds no trial ends: more than the longest one takes.
-const NO_REPORT: u64 = 120;
+const NO_REPORT: u64 = 300;
 
 /// Something a victim does, who else is there, and what must be true afterwards.
 pub struct Scenario {

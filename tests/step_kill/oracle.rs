@@ -16,7 +16,7 @@ use turnlock::{
 };
 
 /// Far more than anybody ever waits for here.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Room for so many in the file of a trial, if not said otherwise: the first survivor, the victim, and one more.
 pub const PARTICIPANTS: u32 = 3;
 /// The lock that everything is about.

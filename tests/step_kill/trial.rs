@@ -19,7 +19,7 @@ use std::{
 use support::limit;
 
 /// No trial takes longer than this, in seconds.
-const LONGEST: u64 = 30;
+const LONGEST: u64 = 120;
 
 /// How many more times this process and its children may fork: a test has one of them fail.
 pub static FORKS_LEFT: AtomicU32 = AtomicU32::new(u32::MAX);

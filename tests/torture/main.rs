@@ -22,6 +22,8 @@ use std::{
 };
 use support::{either::Kind, watchdog};
 use turnlock::{DEFAULT_PATIENCE, MutexAlgorithm, RingAlgorithm, trace::Step};
+#[cfg(feature = "mutants")]
+use {std::time::Instant, support::limit};
 
 // Each death is a sign of life.
 support::watched_for_seconds!(120);
@@ -280,9 +282,11 @@ mod with_mutants {
         mostly_at: Option<Step>,
         may_show_as: &[Fault],
     ) {
-        let _alone = alone();
-        // Usually the first attempt is enough; on a machine that gives us one core at a time, a missing fence needs more.
-        for attempt in 1..=40 {
+        let (_alone, began) = (alone(), Instant::now());
+        // A mutant whose harm takes two participants at once at the wrong place shows itself after some thousands of kills, or
+        // some ten thousand: a minute or two on a busy machine. That is not to be missed by chance.
+        let limit = limit::seconds(LIMIT);
+        for attempt in (1..).take_while(|attempt| *attempt <= 40 || began.elapsed() < limit) {
             let round = Round {
                 name: "mutant",
                 workers,
@@ -299,7 +303,11 @@ mod with_mutants {
             };
             let outcome = killer::torture(&round, 2_000, seed());
             if let Some(fault) = may_show_as.iter().find(|fault| outcome.count(**fault) > 0) {
-                println!("{mutant:?}: {fault:?} after at most {} kills", outcome.kills() * attempt);
+                let kills = outcome.kills();
+                println!(
+                    "{mutant:?}: {fault:?} in attempt {attempt} ({:?} stops), after {kills} kills",
+                    round.stops
+                );
                 return;
             }
         }
@@ -345,6 +353,9 @@ mod with_mutants {
     fn a_bias_owner_that_writes_the_bias_word_itself_is_caught() {
         is_caught(Mutant::BiasByNonHead, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
     }
+
+    /// Far longer, in seconds, than the rarest of them takes on a busy machine (`JoinWithoutLock`: 100 on average).
+    const LIMIT: u64 = 3000;
 
     const TWO_INSIDE: &[Fault] = &[Fault::DoubleEntry, Fault::Torn, Fault::Token];
 

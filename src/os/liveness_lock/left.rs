@@ -51,37 +51,39 @@ fn shared<'a>(file: &Reopen, number: RawFd) -> Result<BorrowedFd<'a>> {
 }
 
 impl LivenessLock {
-    /// Has the open file behind descriptor `number`, which is open for reading, keep the byte lock from here on. Claimed by
-    /// a descriptor.
+    /// Has the open file behind descriptor `number`, which is open for reading, keep the byte lock too. Claimed by a descriptor.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if it is no such descriptor; then all is as before, and the byte lock in the error's company.
-    pub fn leave_to(mut self, file: &Reopen, number: RawFd) -> std::result::Result<(), (Self, Error)> {
-        let shared = match shared(file, number) {
-            Ok(shared) if self.is_ours() => shared,
-            Ok(_) => return Err((self, Error::Closed)),
-            Err(error) => return Err((self, error)),
-        };
-        let fork_guard = ForkGuard::enter();
-        let slot = self.slot;
-        match self.share(file, shared) {
-            Ok(true) => {}
-            not => {
-                drop(fork_guard);
-                let error = not.err().unwrap_or_else(|| super::byte_locks_do_not_hold(file));
-                return Err((self, error));
-            }
+    /// [`Error::InvalidArgument`] if it is no such descriptor; then all is as before.
+    pub fn share_with(&self, file: &Reopen, number: RawFd) -> Result<()> {
+        let shared = shared(file, number)?;
+        if !self.is_ours() {
+            return Err(Error::Closed);
         }
-        // SAFETY: taken once: `self` is forgotten below, without its `drop`.
-        if let Hold::Descriptor { file: own, inherited } = unsafe { ManuallyDrop::take(&mut self.hold) } {
-            if !inherited {
-                fork::forget_close_in_children(&fork_guard, own.as_raw_fd());
+        let fork_guard = ForkGuard::enter();
+        let is_shared = self.share(file, shared);
+        drop(fork_guard);
+        match is_shared {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(super::byte_locks_do_not_hold(file)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives the own part of a byte lock back that is shared ([`LivenessLock::share_with`]).
+    pub fn leave(mut self) {
+        if self.is_ours() {
+            let fork_guard = ForkGuard::enter();
+            // SAFETY: taken once: `self` is forgotten below, without its `drop`.
+            if let Hold::Descriptor { file: own, inherited } = unsafe { ManuallyDrop::take(&mut self.hold) } {
+                if !inherited {
+                    fork::forget_close_in_children(&fork_guard, own.as_raw_fd());
+                }
+                // Explicitly: a child's copy would keep it. Failing that, closing does it.
+                let _ = byte_lock::unlock(&own, slot_bytes(self.slot..self.slot + 1));
             }
-            // Explicitly: a child's copy would keep it. Failing that, closing does it.
-            let _ = byte_lock::unlock(&own, slot_bytes(slot..slot + 1));
         }
         std::mem::forget(self);
-        Ok(())
     }
 
     /// Has `shared` hold the byte too. `false`: it does not, and all is as before.

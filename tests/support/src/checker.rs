@@ -15,6 +15,10 @@ pub static IS_LONG: LazyLock<bool> = LazyLock::new(|| {
 /// The mutant is one for the whole process, and tests are its threads: so one test at a time.
 static FIELD: Mutex<()> = Mutex::new(());
 
+/// Of the schedules for mutants.
+#[cfg(shuttle)]
+const SEED: u64 = 1974;
+
 static FOR_MUTANT: AtomicBool = AtomicBool::new(false);
 
 /// Waits until no other search runs, and runs `begin` then, which has this one's steps watched. `for_mutant`: it is to find a
@@ -44,7 +48,8 @@ pub fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'stati
     count.load(SeqCst)
 }
 
-/// Searches through schedules at random; with a number those with so many preemptions.
+/// Searches through schedules at random; with a number those with so many preemptions. For a mutant always the same ones, so
+/// that it is caught in every run or in none.
 #[cfg(shuttle)]
 pub fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'static) -> usize {
     use shuttle::scheduler::{PctScheduler, RandomScheduler};
@@ -52,11 +57,18 @@ pub fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'stati
     // What it would warn of, no weak memory, is said above.
     config.silence_warnings = true;
     let schedules = if *IS_LONG { 60_000 } else { 500 };
+    let for_mutant = FOR_MUTANT.load(SeqCst);
     match preemptions {
+        None if for_mutant => {
+            shuttle::Runner::new(RandomScheduler::new_from_seed(SEED, schedules), config).run(scene)
+        }
         None => shuttle::Runner::new(RandomScheduler::new(schedules), config).run(scene),
+        // As many as a mutant takes, at least.
+        Some(preemptions) if for_mutant => {
+            let scheduler = PctScheduler::new_from_seed(SEED, preemptions, 60_000);
+            shuttle::Runner::new(scheduler, config).run(scene)
+        }
         Some(preemptions) => {
-            // As many as a mutant takes, at least.
-            let schedules = if FOR_MUTANT.load(SeqCst) { 60_000 } else { schedules };
             shuttle::Runner::new(PctScheduler::new(preemptions, schedules), config).run(scene)
         }
     }

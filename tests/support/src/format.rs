@@ -60,6 +60,11 @@ impl Format {
         HEADER_BYTES + self.locks * ENTRY_BYTES + slot * RECORD_BYTES
     }
 
+    /// Whether a participant's service thread says that it may be asleep; 4 bytes.
+    pub fn asleep(self, slot: u64) -> u64 {
+        self.slot(slot) + 52
+    }
+
     /// A lock's region: 0 is the directory's own lock, the first named one is 1.
     pub fn region(self, region: u64) -> u64 {
         self.slot(self.participants) + region * self.region_bytes()

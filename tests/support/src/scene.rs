@@ -10,7 +10,7 @@ use std::{
 use turnlock::inspect::{self, Waiter, WaiterState};
 
 /// How long an event may take that usually takes microseconds, in seconds: only against hangs.
-const PATIENCE: u64 = 20;
+const PATIENCE: u64 = 100;
 
 /// A folder of its own for a test, removed at the end, and the path of a lock file in it.
 pub struct Place {
@@ -42,6 +42,9 @@ impl Place {
     }
 }
 
+/// No test is ended as one that hangs before this, in seconds: a slow machine, or one that does much else, takes its time.
+const LEAST: u64 = 180;
+
 /// Ends the whole test program, with a report, if it is not dropped in time: a wait that never ends can be neither
 /// caught nor joined.
 pub struct NoHang {
@@ -53,7 +56,7 @@ impl NoHang {
         let (alive, dropped) = mpsc::channel();
         let test = thread::current().name().unwrap_or("a test").to_owned();
         watchdog::a_test_begins();
-        let limit = limit::seconds(seconds);
+        let limit = limit::seconds(seconds.max(LEAST));
         thread::spawn(move || {
             if dropped.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 watchdog::give_up(&format!("{test} has not ended after {limit:?}"));

@@ -1,0 +1,206 @@
+//! Mutants of the order, by named steps: one participant stands at a step, as long as it takes another one to pass it. What
+//! matters happens in every round, however busy the machine is.
+
+use super::{
+    enter_often,
+    order::{MUTANT, evictions_in},
+};
+use std::{
+    cell::RefCell,
+    sync::{
+        PoisonError,
+        atomic::{AtomicBool, Ordering::SeqCst},
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread,
+    time::Duration,
+};
+use support::{
+    NoHang, Place, format::Format, is_queued_for_good, join, limit, queue_at, until, until_waiting,
+};
+use turnlock::{
+    Error, LockFile, Mutex, MutexGuard,
+    mutants::{Mutant, switch_on},
+    trace::{self, Step},
+};
+
+/// A thread's side: it tells of each of these steps, and goes on when it is told to, or nobody listens any more.
+struct Gate {
+    at: &'static [Step],
+    tell: Sender<Step>,
+    go_on: Receiver<()>,
+}
+
+/// The other side.
+struct Keeper {
+    told: Receiver<Step>,
+    go_on: Sender<()>,
+}
+
+thread_local! {
+    static GATE: RefCell<Option<Gate>> = const { RefCell::new(None) };
+}
+
+fn gate(at: &'static [Step]) -> (Gate, Keeper) {
+    let ((tell, told), (go_on, goes_on)) = (channel(), channel());
+    (Gate { at, tell, go_on: goes_on }, Keeper { told, go_on })
+}
+
+impl Gate {
+    /// The calling thread stops there from now on.
+    fn stand_here(self) {
+        GATE.set(Some(self));
+        trace::watch(|step| {
+            // Not of a thread that ends.
+            let _ = GATE.try_with(|gate| {
+                let gate = gate.borrow();
+                let Some(gate) = gate.as_ref().filter(|gate| gate.at.contains(&step)) else { return };
+                if gate.tell.send(step).is_ok() {
+                    let _ = gate.go_on.recv();
+                }
+            });
+        });
+    }
+}
+
+impl Keeper {
+    /// Where it has come to, and stands.
+    fn comes_to(&self) -> Step {
+        self.told.recv_timeout(limit::of_processes()).expect("it comes to a step")
+    }
+
+    fn go_on(&self) {
+        self.go_on.send(()).unwrap();
+    }
+}
+
+/// A strict mutex, biased to this thread.
+struct Scene {
+    place: Place,
+    mutex: Mutex,
+    format: Format,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let place = Place::new();
+        let file = LockFile::open(place.lock_file()).unwrap();
+        let format = Format { participants: file.participants().into(), locks: file.locks().into() };
+        let mutex = file.mutex_options().patience(Duration::ZERO).open("a").unwrap();
+        enter_often(&mutex);
+        Self { place, mutex, format }
+    }
+
+    fn in_queue(&self) -> usize {
+        queue_at(&self.place.lock_file(), "a").len()
+    }
+
+    fn queued_for_good(&self) -> usize {
+        queue_at(&self.place.lock_file(), "a").iter().filter(|one| is_queued_for_good(one)).count()
+    }
+
+    /// How many tokens of one that waited are above `expected`. None, if somebody was passed over: one who gets no processor
+    /// for some milliseconds is, and then the round shows nothing.
+    fn overtaken(&self, before: u64, token: u64, expected: u64) -> u64 {
+        if evictions_in(&self.place, &self.format) == before { token.saturating_sub(expected) } else { 0 }
+    }
+
+    fn evictions(&self) -> u64 {
+        evictions_in(&self.place, &self.format)
+    }
+}
+
+/// Unlocks and enters often, and says when that is over.
+fn enters_again(mutex: &Mutex, guard: MutexGuard, is_over: &AtomicBool) {
+    guard.unlock().unwrap();
+    enter_often(mutex);
+    is_over.store(true, SeqCst);
+}
+
+/// A queue head that revoked the bias, with another one behind it, which is awake as soon as it is the head, and stands there until
+/// the first has entered as often as it likes or waits behind it.
+fn overtaken_by_the_head() -> u64 {
+    let scene = Scene::new();
+    let (mutex, path, is_over) = (&scene.mutex, scene.place.lock_file(), &AtomicBool::new(false));
+    let (at_head, keeper) = gate(&[Step::Enter]);
+    let (guard, before) = (mutex.lock().unwrap(), scene.evictions());
+    let last = guard.fencing_token();
+    thread::scope(|threads| {
+        let head = threads.spawn(move || enters_again(mutex, mutex.lock().unwrap(), is_over));
+        until_waiting(&path, "a", 1);
+        let behind = threads.spawn(move || {
+            at_head.stand_here();
+            mutex.lock().unwrap().fencing_token()
+        });
+        until_waiting(&path, "a", 2);
+        guard.unlock().unwrap();
+        assert_eq!(keeper.comes_to(), Step::Enter);
+        until("the first one has entered, or waits", || is_over.load(SeqCst) || scene.in_queue() == 2);
+        drop(keeper);
+        let token = join(behind);
+        join(head);
+        scene.overtaken(before, token, last + 2)
+    })
+}
+
+/// A queue head that gives up revoking the bias, with another one queued behind it; it stands right after its decision until the
+/// bias owner has entered as often as it likes or waits.
+fn overtaken_by_the_bias_owner() -> u64 {
+    let scene = Scene::new();
+    let (mutex, is_over) = (&scene.mutex, &AtomicBool::new(false));
+    let (gives_up_at, keeper) = gate(&[Step::RevokeWait, Step::Enter, Step::Withdraw]);
+    let (guard, before) = (mutex.lock().unwrap(), scene.evictions());
+    let last = guard.fencing_token();
+    thread::scope(|threads| {
+        threads.spawn(move || {
+            gives_up_at.stand_here();
+            assert!(matches!(mutex.lock_for(Duration::from_millis(1)), Err(Error::TimedOut)));
+        });
+        // It has revoked the bias, has waited, and takes the entry step once more to look whether another one is queued.
+        while keeper.comes_to() != Step::RevokeWait {
+            keeper.go_on();
+        }
+        keeper.go_on();
+        assert_eq!(keeper.comes_to(), Step::Enter);
+        let behind = threads.spawn(|| mutex.lock().unwrap().fencing_token());
+        until("both are queued for good", || scene.queued_for_good() == 2);
+        keeper.go_on();
+        assert_eq!(keeper.comes_to(), Step::Withdraw);
+        let scene = &scene;
+        threads.spawn(move || {
+            until("the owner has entered, or waits", || is_over.load(SeqCst) || scene.in_queue() == 3);
+            drop(keeper);
+        });
+        enters_again(mutex, guard, is_over);
+        scene.overtaken(before, join(behind), last + 1)
+    })
+}
+
+/// So many rounds: in each that is not disturbed the mutant shows itself.
+const ROUNDS: usize = 100;
+
+mod with_mutants {
+    use super::*;
+
+    fn is_caught(mutant: Mutant, overtaken: fn() -> u64) {
+        let _no_hang = NoHang::for_seconds(300);
+        let _alone = MUTANT.write().unwrap_or_else(PoisonError::into_inner);
+        let without = (0..3).map(|_| overtaken()).max();
+        assert_eq!(without, Some(0), "without {mutant:?}");
+        switch_on(Some(mutant));
+        let caught = (1..=ROUNDS).find(|_| overtaken() > 0);
+        switch_on(None);
+        println!("{mutant:?}: in round {caught:?}");
+        assert!(caught.is_some(), "{mutant:?} was on and nobody was overtaken");
+    }
+
+    #[test]
+    fn a_bias_over_the_heads_of_those_behind_is_caught() {
+        is_caught(Mutant::BiasOverQueue, overtaken_by_the_head);
+    }
+
+    #[test]
+    fn a_revocation_cancelled_over_the_heads_of_those_behind_is_caught() {
+        is_caught(Mutant::CancelsOverQueue, overtaken_by_the_bias_owner);
+    }
+}
