@@ -105,6 +105,20 @@ pub enum Mutant {
     CountersLiteral,
     /// By messages: a token of more than two that was made anew judges at once, by what is remembered of its namesake.
     NoFirstRound,
+    /// By messages: one that joins takes the end of another one for its answer, though that one may have entered since the others answered.
+    EndIsAnswer,
+    /// By messages: whoever makes a token of a ring anew does not remember with what number.
+    WardNumberKept,
+    /// By messages: one that leaves a ring goes on waiting for the next one, which it has asked to leave first.
+    LeaversInCircle,
+    /// By messages: on a ring the mark of a former life stands, whatever is asked since.
+    MarkOutlives,
+    /// By messages: on a ring one that was marked, and has died since, is not marked again.
+    MarkNotRepeated,
+    /// By messages: on a ring one that has asked to join is let in without being asked whether it still joins.
+    StaleJoin,
+    /// By messages: one that leaves a mesh waits for a token that died with its sender.
+    DeadSendersToken,
     /// By messages: a token on a ring in a file goes on, though nobody waits for it.
     TokenNeverRests,
     /// By messages: on a ring in a file a token that is missed is made anew, whatever its record says.
@@ -165,7 +179,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 74] = [
+    pub const ALL: [Mutant; 81] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -212,6 +226,13 @@ impl Mutant {
         Mutant::TokenStranded,
         Mutant::CountersLiteral,
         Mutant::NoFirstRound,
+        Mutant::EndIsAnswer,
+        Mutant::WardNumberKept,
+        Mutant::LeaversInCircle,
+        Mutant::MarkOutlives,
+        Mutant::MarkNotRepeated,
+        Mutant::StaleJoin,
+        Mutant::DeadSendersToken,
         Mutant::TokenNeverRests,
         Mutant::MissedIsLost,
         Mutant::SecondTokenRests,

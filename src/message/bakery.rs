@@ -24,7 +24,8 @@
 //!   (with the participant's, which breaks ties) are fencing tokens, and a death does not lose them. The source's
 //!   drawback, numbers without a bound, is so the rule. 2^52 of them last longer than any of this.
 //! - It knows neither departures nor deaths: one who is gone counts as one that is not choosing and has no number. Who
-//!   joins begins no doorway before all who are present have said that they count it.
+//!   joins begins no doorway before all who are present have said that they count it. If one ends in the meantime that had
+//!   not said so, the others are asked anew: they know of its numbers.
 
 use super::{Action, Channels, Event, Machine, Message, Misuse, Standing, members::Members};
 
@@ -83,6 +84,8 @@ pub enum BakeryMessage {
     Join {
         /// Its life.
         life: u32,
+        /// How often it has asked all to be let in, in this life, from 1.
+        round: u32,
     },
     /// The answer to a join.
     Welcome {
@@ -90,7 +93,9 @@ pub enum BakeryMessage {
         life: u32,
         /// The sender's own life.
         own: u32,
-        /// The sender takes part, or has been welcomed by one that does: it knows what numbers have been given.
+        /// The round in which it last asked; 0: it has not asked the sender.
+        round: u32,
+        /// The sender takes part: it knows what numbers have been given.
         knows: bool,
         /// The largest number that the sender has taken or heard of.
         highest: u64,
@@ -196,20 +201,24 @@ impl Bakery {
                     self.passed[from] = true;
                 }
             }
-            Say::Join { life } => {
-                if self.members.joins(from, life) {
+            Say::Join { life, round } => {
+                if self.members.asks_to_join(from, life, round) {
                     // It has no number, and its first doorway begins after this and asks for ours.
                     self.passed[from] = true;
                 }
-                let (own, knows) = (self.members.life, self.members.will_welcome(from));
-                let welcome = Say::Welcome { life, own, knows, highest: self.highest };
+                let (own, knows) = (self.members.life, self.members.takes_part());
+                let welcome = Say::Welcome { life, own, round, knows, highest: self.highest };
                 actions.push(Action::Send { to: from, message: welcome });
             }
-            Say::Welcome { life, own, knows, highest } => {
+            Say::Welcome { life, own, round, knows, highest } => {
                 self.highest = self.highest.max(highest);
                 self.members.joins(from, own);
-                if self.standing == Standing::Joining && life == self.members.life {
-                    self.members.has_welcomed(from, knows);
+                if self.standing == Standing::Joining
+                    && life == self.members.life
+                    && self.members.has_welcomed(from, round, knows)
+                {
+                    let message = Say::Join { life, round: self.members.round() };
+                    actions.push(Action::Send { to: from, message });
                 }
             }
             Say::Leave { life } => self.members.leaves(from, life),
@@ -222,7 +231,7 @@ impl Bakery {
     }
 
     fn ask_to_join(&self, actions: &mut Actions) {
-        let message = Say::Join { life: self.members.life };
+        let message = Say::Join { life: self.members.life, round: self.members.round() };
         actions.extend(self.members.to_be_asked().map(|to| Action::Send { to, message }));
     }
 }
@@ -251,9 +260,8 @@ impl Machine for Bakery {
             }
             Event::Join => {
                 self.expect("a join", Standing::Absent)?;
-                self.members.forget();
                 self.question = self.question.max(u64::from(self.members.life) << 32);
-                self.members.expect(|_, _| true);
+                self.members.begins_to_join();
                 self.standing = Standing::Joining;
                 self.ask_to_join(&mut actions);
             }
@@ -278,20 +286,23 @@ impl Machine for Bakery {
             }
             Event::Down { peer } => {
                 self.members.check(peer)?;
-                self.members.is_down(peer);
+                self.members.is_down_with_its_numbers(peer);
             }
             Event::Recreate { floor } => {
                 self.members.begins_anew(self.standing)?;
                 self.highest = self.highest.max(floor >> PARTICIPANT_BITS);
             }
         }
+        if self.standing == Standing::Joining && self.members.asks_anew() {
+            self.ask_to_join(&mut actions);
+        }
         if self.standing == Standing::Joining && self.members.may_take_part() {
             self.standing = Standing::Idle;
             actions.push(Action::Joined);
             // Those that were told before that this one does not know.
-            for (to, life) in self.members.unsure() {
+            for (to, life, round) in self.members.unsure() {
                 let (own, highest) = (self.members.life, self.highest);
-                let message = Say::Welcome { life, own, knows: true, highest };
+                let message = Say::Welcome { life, own, round, knows: true, highest };
                 actions.push(Action::Send { to, message });
             }
         }

@@ -31,8 +31,8 @@ const VERSION: u8 = 1;
 /// | 1, Lamport's queue | 1 request | | clock 64 |
 /// | | 2 acknowledge | | clock 64 |
 /// | | 3 release | | clock 64 |
-/// | | 4 join | | life 32 |
-/// | | 5 welcome | knows | life 32, own 32 |
+/// | | 4 join | | life 32, round 32 |
+/// | | 5 welcome | knows | life 32, own 32, round 32 |
 /// | | 6 leave | | life 32 |
 /// | 2, mesh | 1 request | | stamp 64 |
 /// | | 2 token | | number 64, visits 64 for each participant |
@@ -46,10 +46,11 @@ const VERSION: u8 = 1;
 /// | | 4 join | | life 32 |
 /// | | 5 welcome | | life 32, next 16 |
 /// | | 6 leave | | life 32 |
+/// | | 7 restarted | | life 32 |
 /// | 4, bakery | 1 ask | | question 64, number 64 |
 /// | | 2 answer | choosing | question 64, number 64, highest 64 |
-/// | | 3 join | | life 32 |
-/// | | 4 welcome | knows | life 32, own 32, highest 64 |
+/// | | 3 join | | life 32, round 32 |
+/// | | 4 welcome | knows | life 32, own 32, round 32, highest 64 |
 /// | | 5 leave | | life 32 |
 ///
 /// A message has one form only: what [`decode`](Self::decode) accepts is what [`encode`](Self::encode) writes, byte for

@@ -26,7 +26,7 @@
 //! - It has no way to give up: here a withdrawal is a release without a section.
 //! - It knows neither departures nor deaths. One who is gone is left out of the rule: its request with it. Who joins hears,
 //!   before it may request, from each present one the request that stands, or else a stamp: so its clock is past all that
-//!   it missed.
+//!   it missed. If one ends in the meantime that had not told it, the others are asked anew: they know of its requests.
 
 use super::{Action, Channels, Event, Machine, Message, Misuse, Standing, members::Members};
 
@@ -86,6 +86,8 @@ pub enum LamportQueueMessage {
     Join {
         /// Its life.
         life: u32,
+        /// How often it has asked all to be let in, in this life, from 1.
+        round: u32,
     },
     /// The answer to a join, after a request or an acknowledgement.
     Welcome {
@@ -93,7 +95,9 @@ pub enum LamportQueueMessage {
         life: u32,
         /// The sender's own life.
         own: u32,
-        /// The sender takes part, or has been welcomed by one that does: it knows what numbers have been given.
+        /// The round in which it last asked; 0: it has not asked the sender.
+        round: u32,
+        /// The sender takes part: it knows what numbers have been given.
         knows: bool,
     },
     /// The sender takes part no more.
@@ -202,35 +206,43 @@ impl LamportQueue {
                     self.queue[from] = Entry { is_request: false, clock };
                 }
             }
-            Say::Join { life } => self.welcome(from, life, actions),
-            Say::Welcome { life, own, knows } => {
+            Say::Join { life, round } => self.welcome(from, life, round, actions),
+            Say::Welcome { life, own, round, knows } => {
                 self.members.joins(from, own);
-                if self.standing == Standing::Joining && life == self.members.life {
-                    self.members.has_welcomed(from, knows);
+                if self.standing == Standing::Joining
+                    && life == self.members.life
+                    && self.members.has_welcomed(from, round, knows)
+                {
+                    let message = Say::Join { life, round: self.members.round() };
+                    actions.push(Action::Send { to: from, message });
                 }
             }
             Say::Leave { life } => self.members.leaves(from, life),
         }
     }
 
-    /// Somebody joins: it is told of a request of ours first, so that its clock is past it before it requests.
-    fn welcome(&mut self, from: usize, life: u32, actions: &mut Actions) {
-        let (own, knows) = (self.members.life, self.members.will_welcome(from));
-        let mut send = |message| actions.push(Action::Send { to: from, message });
-        if self.members.joins(from, life) {
+    /// A peer joins, or asks anew: it is told of a request of ours first, or else a stamp, so that its clock is past all that this
+    /// participant knows of before it requests.
+    fn welcome(&mut self, from: usize, life: u32, round: u32, actions: &mut Actions) {
+        let is_news = self.members.asks_to_join(from, life, round);
+        if is_news {
             (self.queue[from], self.newest[from]) = (NOTHING, 0);
-            match self.standing {
-                // With the stamp that it has.
-                Standing::Waiting | Standing::Inside => {
-                    send(Say::Request { clock: self.queue[self.members.me()].clock });
-                }
-                _ => {
-                    self.clock += 1;
-                    send(Say::Acknowledge { clock: self.clock - 1 });
-                }
-            }
         }
-        send(Say::Welcome { life, own, knows });
+        let stamp = match self.standing {
+            // With the stamp that it has.
+            Standing::Waiting | Standing::Inside if is_news => {
+                Say::Request { clock: self.queue[self.members.me()].clock }
+            }
+            _ => Say::Acknowledge { clock: self.tick() },
+        };
+        let (own, knows) = (self.members.life, self.members.takes_part());
+        let welcome = Say::Welcome { life, own, round, knows };
+        actions.extend([stamp, welcome].map(|message| Action::Send { to: from, message }));
+    }
+
+    fn ask_to_join(&self, actions: &mut Actions) {
+        let message = Say::Join { life: self.members.life, round: self.members.round() };
+        actions.extend(self.members.to_be_asked().map(|to| Action::Send { to, message }));
     }
 
     fn expect(&self, event: &'static str, expected: Standing) -> Result<(), Misuse> {
@@ -264,13 +276,11 @@ impl Machine for LamportQueue {
             }
             Event::Join => {
                 self.expect("a join", Standing::Absent)?;
-                self.members.forget();
                 self.queue.fill(NOTHING);
                 self.newest.fill(0);
-                self.members.expect(|_, _| true);
-                let message = Say::Join { life: self.members.life };
-                actions.extend(self.members.all_others().map(|to| Action::Send { to, message }));
+                self.members.begins_to_join();
                 self.standing = Standing::Joining;
+                self.ask_to_join(&mut actions);
             }
             Event::Leave => {
                 self.expect("a departure", Standing::Idle)?;
@@ -289,21 +299,24 @@ impl Machine for LamportQueue {
             }
             Event::Down { peer } => {
                 self.members.check(peer)?;
-                self.members.is_down(peer);
+                self.members.is_down_with_its_numbers(peer);
             }
             Event::Recreate { floor } => {
                 self.members.begins_anew(self.standing)?;
                 self.clock = self.clock.max((floor >> PARTICIPANT_BITS) + 1);
             }
         }
+        if self.standing == Standing::Joining && self.members.asks_anew() {
+            self.ask_to_join(&mut actions);
+        }
         if self.standing == Standing::Joining && self.members.may_take_part() {
             self.standing = Standing::Idle;
             actions.push(Action::Joined);
             // Those that were told before that this one does not know.
-            for (to, life) in self.members.unsure() {
+            for (to, life, round) in self.members.unsure() {
                 let clock = self.tick();
                 actions.push(Action::Send { to, message: Say::Acknowledge { clock } });
-                let welcome = Say::Welcome { life, own: self.members.life, knows: true };
+                let welcome = Say::Welcome { life, own: self.members.life, round, knows: true };
                 actions.push(Action::Send { to, message: welcome });
             }
         }

@@ -3,6 +3,12 @@
 //! Each participant has a *life* number, larger each time that it joins. It is present while the last life it joined with
 //! is larger than the last it left with, or was said to be dead in. So notices of an earlier life that come late, or
 //! twice, change nothing.
+//!
+//! Where fencing tokens are numbers of the participants (Lamport's queue, the bakery), one that joins has to hear of every number
+//! with which any has entered. Of the numbers of one that has welcomed it, it does: that one counts it from then on,
+//! and asks it before each entry. One that ends without having welcomed it may have entered after the others have answered;
+//! so its end is no answer, and once all have answered or ended the remaining ones are asked anew, in another *round*. Only
+//! one that takes part can say what numbers have been given. Where none is left to say it, a ruling does, with a floor.
 
 use super::{MAX_PARTICIPANTS, Misuse, Standing};
 
@@ -18,9 +24,22 @@ pub(super) struct Members {
     left: Box<[u32]>,
     /// While joining or leaving: who has answered, or is not there to answer.
     answered: Box<[bool]>,
-    /// This participant takes part, or has been welcomed by one that knows what numbers have been given.
+    /// This participant takes part, and so knows what numbers have been given.
+    takes_part: bool,
+    /// While joining: one that takes part has welcomed this participant in this round, or it was ruled to begin anew.
     knows: bool,
-    /// Who was welcomed while this participant did not know, or did not know when it welcomed this one.
+    /// It was ruled that no participant is left that takes part.
+    is_ruled: bool,
+    /// While joining: how often all were asked, from 1.
+    round: u32,
+    /// While joining: who has welcomed this participant, has ended, or has joined later. A peer that ends before that may
+    /// have entered with a number that those who answered earlier did not know of.
+    counts_us: Box<[bool]>,
+    /// While joining: such a peer has ended in this round.
+    is_stale: bool,
+    /// The round in which each has last asked to join.
+    asked_in: Box<[u32]>,
+    /// Who was welcomed while this participant did not take part, or did not take part when it welcomed this one.
     unsure: Box<[bool]>,
 }
 
@@ -29,7 +48,7 @@ impl Members {
     pub fn founding(participants: usize, me: usize) -> Result<Self, Misuse> {
         let mut members = Self::absent(participants, me, 1)?;
         members.joined.fill(1);
-        members.knows = true;
+        members.takes_part = true;
         Ok(members)
     }
 
@@ -42,9 +61,22 @@ impl Members {
             return Err(Misuse::Life);
         }
         let none = vec![0; participants].into_boxed_slice();
-        let answered = vec![false; participants].into_boxed_slice();
-        let unsure = answered.clone();
-        Ok(Self { me, life, joined: none.clone(), left: none, answered, knows: false, unsure })
+        let nobody = vec![false; participants].into_boxed_slice();
+        Ok(Self {
+            me,
+            life,
+            joined: none.clone(),
+            left: none.clone(),
+            answered: nobody.clone(),
+            takes_part: false,
+            knows: false,
+            is_ruled: false,
+            round: 0,
+            counts_us: nobody.clone(),
+            is_stale: false,
+            asked_in: none,
+            unsure: nobody,
+        })
     }
 
     pub fn me(&self) -> usize {
@@ -127,48 +159,99 @@ impl Members {
         self.joined.fill(0);
         self.left.fill(0);
         self.unsure.fill(false);
-        self.knows = false;
+        self.takes_part = false;
     }
 
-    /// A peer is about to be welcomed. Returns what to tell it: whether this participant knows.
-    pub fn will_welcome(&mut self, peer: usize) -> bool {
-        self.unsure[peer] = !self.knows;
-        self.knows
+    /// Begins to join where numbers have to be heard of: an answer is expected of all others.
+    pub fn begins_to_join(&mut self) {
+        self.forget();
+        (self.knows, self.is_ruled, self.is_stale, self.round) = (false, false, false, 1);
+        self.counts_us.fill(false);
+        self.expect(|_, _| true);
     }
 
-    /// A peer has welcomed this participant.
-    pub fn has_welcomed(&mut self, peer: usize, knows: bool) {
+    /// How often this participant, which joins, has asked all, from 1.
+    pub fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// Takes note that a peer joins, or asks again, in a round of its own. Returns whether it is news that it joins.
+    pub fn asks_to_join(&mut self, peer: usize, life: u32, round: u32) -> bool {
+        let is_news = self.joins(peer, life);
+        self.asked_in[peer] = if is_news { round } else { round.max(self.asked_in[peer]) };
+        // It takes part only after we have welcomed it, and so counts us.
+        self.counts_us[peer] |= is_news;
+        self.unsure[peer] = !self.takes_part;
+        is_news
+    }
+
+    /// Whether this participant can say what numbers have been given.
+    pub fn takes_part(&self) -> bool {
+        self.takes_part
+    }
+
+    /// A peer has welcomed this participant, which joins, as it was asked in that round. `knows`: the peer takes part.
+    /// Returns whether it is to be asked again: it answered an earlier round, or was never asked, and no answer is on its
+    /// way.
+    pub fn has_welcomed(&mut self, peer: usize, round: u32, knows: bool) -> bool {
+        self.counts_us[peer] = true;
+        if round != self.round {
+            return self.is_present(peer) && std::mem::replace(&mut self.answered[peer], false);
+        }
         self.answered[peer] = true;
         self.unsure[peer] |= !knows;
         self.knows |= knows;
+        false
     }
 
-    /// It is ruled that nobody who knows is left, and that this participant begins anew.
+    /// Takes note that a peer is dead, or gone, where numbers have to be heard of.
+    pub fn is_down_with_its_numbers(&mut self, peer: usize) {
+        if !self.takes_part {
+            self.is_stale |= !std::mem::replace(&mut self.counts_us[peer], true);
+        }
+        self.is_down(peer);
+    }
+
+    /// All have answered or ended, one of these before it had welcomed this participant: what the remaining ones said may
+    /// be older than that one's last entry. Returns whether they are to be asked anew.
+    pub fn asks_anew(&mut self) -> bool {
+        let asks = self.is_stale && !self.is_ruled && self.all_answered();
+        if asks {
+            (self.is_stale, self.knows) = (false, false);
+            self.round += 1;
+            self.expect(|members, peer| members.is_present(peer));
+        }
+        asks
+    }
+
+    /// It is ruled that no participant is left that takes part, and that this one begins anew.
     pub fn begins_anew(&mut self, standing: Standing) -> Result<(), Misuse> {
         if standing != Standing::Joining || self.knows {
             return Err(Misuse::Recreate {
                 wrong: "the machine has no tokens, and its numbers are not lost",
             });
         }
-        self.knows = true;
+        (self.knows, self.is_ruled) = (true, true);
         Ok(())
     }
 
-    /// All who are there have answered, and one of them knew.
-    pub fn may_take_part(&self) -> bool {
-        self.knows && self.all_answered()
+    /// All who are there have answered, and one of them takes part. Then so does this participant.
+    pub fn may_take_part(&mut self) -> bool {
+        self.takes_part = self.knows && self.all_answered() && (self.is_ruled || !self.is_stale);
+        self.takes_part
     }
 
-    /// Those of the others whom a joining one asks (again): who has not answered, or all, if none of them knew.
+    /// Those of the others whom a joining one asks (again): who has not answered, or all, if none of them takes part.
     pub fn to_be_asked(&self) -> impl Iterator<Item = usize> + '_ {
         let all = !self.knows && self.all_answered();
         self.all_others().filter(move |peer| self.is_unanswered(*peer) || all && self.is_present(*peer))
     }
 
-    /// Whom to tell that this participant knows now, and with which life they joined.
-    pub fn unsure(&mut self) -> Vec<(usize, u32)> {
+    /// Whom to tell that this participant takes part now, with which life they joined, and in which round they asked.
+    pub fn unsure(&mut self) -> Vec<(usize, u32, u32)> {
         let unsure = std::mem::take(&mut self.unsure);
-        let told = self.others().filter(|peer| unsure[*peer]).map(|peer| (peer, self.joined[peer])).collect();
+        let told = self.others().filter(|peer| unsure[*peer]);
+        let told = told.map(|peer| (peer, self.joined[peer], self.asked_in[peer])).collect();
         self.unsure = vec![false; unsure.len()].into();
         told
     }

@@ -122,9 +122,9 @@ pub enum Event<M> {
         peer: usize,
     },
     /// What everybody depends on is lost for certain, and this machine, of all that are left, is to make it anew: all tokens,
-    /// or in machines without tokens what numbers have been given, when only joining ones are left. Ruled by whoever can
-    /// know it, never on suspicion, and after everybody who is left has been told who is down: else a new token may go the
-    /// way of the old one, and another ruling is due.
+    /// or in machines without tokens what numbers have been given, when only joining ones are left. A joining one is told of
+    /// tokens only where none takes part. Ruled by whoever can know it, never on suspicion, and after everybody who is left
+    /// has been told who is down: else a new token may go the way of the old one, and another ruling is due.
     Recreate {
         /// A number that no fencing token so far, and no number in a token, was larger than.
         floor: u64,

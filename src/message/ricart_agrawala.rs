@@ -59,8 +59,9 @@ pub struct RicartAgrawala {
     newest: u64,
     /// The number with which the token was last sent to each, in its present life.
     sent: Box<[u64]>,
-    /// While leaving: the largest number with which the token was sent to this participant.
-    on_its_way: u64,
+    /// While leaving: the number with which each has said that it last sent the token to this participant, as long as that
+    /// may still come.
+    on_its_way: Box<[u64]>,
 }
 
 /// The token.
@@ -155,7 +156,8 @@ impl RicartAgrawala {
         let clock = first_stamp(members.life);
         let (token, is_asked_for) = (None, false);
         let (requests, sent) = (none.clone(), none);
-        Self { members, standing, clock, token, requests, is_asked_for, newest: 0, sent, on_its_way: 0 }
+        let on_its_way = sent.clone();
+        Self { members, standing, clock, token, requests, is_asked_for, newest: 0, sent, on_its_way }
     }
 
     /// Sends the same to everybody who is present.
@@ -247,7 +249,7 @@ impl RicartAgrawala {
             }
             Say::Farewell { life, sent } => {
                 if self.standing == Standing::Leaving && life == self.members.life {
-                    self.on_its_way = self.on_its_way.max(sent);
+                    self.on_its_way[from] = sent;
                     self.members.has_answered(from);
                 }
             }
@@ -271,7 +273,9 @@ impl RicartAgrawala {
         if self.standing == Standing::Joining {
             self.standing = Standing::Idle;
             actions.push(Action::Joined);
-        } else if self.standing == Standing::Leaving && self.on_its_way <= self.newest {
+        } else if self.standing == Standing::Leaving
+            && self.on_its_way.iter().all(|sent| *sent <= self.newest)
+        {
             // A token that nobody asks for goes to a neighbour that stays. With nobody there it goes with this participant:
             // whoever joins next has one made.
             let neighbour = self.members.others().next();
@@ -343,7 +347,7 @@ impl Machine for RicartAgrawala {
             }
             Event::Leave => {
                 self.expect("a departure", Standing::Idle)?;
-                self.on_its_way = 0;
+                self.on_its_way.fill(0);
                 self.members.expect(|members, peer| members.is_present(peer));
                 self.standing = Standing::Leaving;
                 self.ask_again(&mut actions, &Say::Leave { life: self.members.life });
@@ -364,6 +368,8 @@ impl Machine for RicartAgrawala {
             Event::Down { peer } => {
                 self.members.check(peer)?;
                 self.members.is_down(peer);
+                // A token that it sent has come by now, or was lost with it.
+                self.on_its_way[peer] = 0;
             }
             Event::Recreate { floor } => {
                 if self.token.is_some() || self.standing == Standing::Absent {

@@ -44,8 +44,11 @@
 //!   one that is made anew, its watcher has gathered on its round the largest that any process has seen.
 //! - It does not say how a process departs or returns. Here the one before it changes the link: it holds back what it has to
 //!   send, asks the next one whether all has come (`mark`, `clear`), and only then sends over another link. So no token
-//!   overtakes another. Whoever leaves clears its own link before it answers. Whoever joins is let in by the one in
-//!   whose part of the circle it is.
+//!   overtakes another. Whoever leaves clears its own link before it answers; of those that leave at once, one waits for the
+//!   next only if that has the larger number. Whoever joins is let in by the one in whose part of the circle it is, once it
+//!   has said to that one that it still joins.
+//! - It knows no deaths. One that takes up a dead one's place marks its link first, so that no mark of the former life stands,
+//!   and tells all: whoever had marked it does so again.
 //! - In a ring of one, on which it is silent too, tokens go round within it whenever one is missing. A process that dies leaves the ring broken until its place is taken up again, by itself or by whoever acts for it
 //!   ([`TokenRing::restarted`]), to go on or to leave.
 
@@ -76,6 +79,8 @@ pub struct TokenRing {
     standing: Standing,
     /// The life in which this participant takes part, or does so next.
     life: u32,
+    /// This life follows another one in the same place, and the others are to be told so with the first event.
+    is_to_say: bool,
     /// The tokens that are here: in use, or held back while the link is being changed.
     here: Box<[Option<RingToken>]>,
     memory: Memory,
@@ -94,7 +99,9 @@ impl TokenRing {
     /// # Errors
     /// [`Misuse::Size`], [`Misuse::Tokens`].
     pub fn founding(participants: usize, me: usize, tokens: usize) -> Result<Self, Misuse> {
-        let mut made = Self::restarted(participants, me, 1, tokens, (me + 1) % participants.max(1))?;
+        let next = (me + 1) % participants.max(1);
+        let mut made = Self::restarted(participants, me, 1, tokens, next)?;
+        made.is_to_say = false;
         if me == 0 {
             made.here = (0..tokens).map(|name| Some(RingToken::first(name))).collect();
         }
@@ -108,7 +115,7 @@ impl TokenRing {
     /// [`Misuse::Size`], [`Misuse::Life`], [`Misuse::Tokens`].
     pub fn absent(participants: usize, me: usize, life: u32, tokens: usize) -> Result<Self, Misuse> {
         let mut made = Self::restarted(participants, me, life, tokens, me)?;
-        made.standing = Standing::Absent;
+        (made.standing, made.is_to_say) = (Standing::Absent, false);
         Ok(made)
     }
 
@@ -139,7 +146,7 @@ impl TokenRing {
         }
         let here = vec![None; tokens].into_boxed_slice();
         let (memory, link) = (Memory::new(participants, tokens), Link::new(participants, me, life, next));
-        Ok(Self { me, standing: Standing::Idle, life, here, memory, link })
+        Ok(Self { me, standing: Standing::Idle, life, is_to_say: true, here, memory, link })
     }
 
     /// Whom this participant sends to at present; itself, if it is alone.
@@ -236,20 +243,26 @@ impl TokenRing {
                 if to_leave && self.standing == Standing::Leaving {
                     self.link.is_marked(from, round);
                 } else {
+                    self.link.is_unmarked(from);
                     let message = Say::Clear { round, next: self.me };
                     actions.push(Action::Send { to: from, message });
                 }
             }
             Say::Clear { round, next } => self.link.is_clear(from, round, next, actions),
-            Say::Join { life } => self.link.wants_to_join(from, life, actions),
+            Say::Join { life } if self.standing != Standing::Joining => {
+                self.link.wants_to_join(from, life, actions);
+            }
+            Say::Join { .. } => {}
             Say::Welcome { life, next } => {
-                if self.standing == Standing::Joining && life == self.life {
+                // It may have been sent to the life before, which asked as well.
+                if self.standing == Standing::Joining && life <= self.life {
                     self.link.begins_at(next);
                     self.standing = Standing::Idle;
                     actions.push(Action::Joined);
                 }
             }
             Say::Leave { .. } => self.link.wants_to_leave(from),
+            Say::Restarted { .. } => self.link.marks_again(from, actions),
         }
     }
 
@@ -336,15 +349,12 @@ impl Machine for TokenRing {
                 self.expect("a departure", Standing::Idle)?;
                 self.standing = Standing::Leaving;
                 self.tell_all(&mut actions, Say::Leave { life: self.life });
+                self.link.begins_to_leave(&mut actions);
             }
             Event::Retry => match self.standing {
                 Standing::Joining => self.tell_all(&mut actions, Say::Join { life: self.life }),
-                standing => {
-                    if standing == Standing::Leaving {
-                        self.tell_all(&mut actions, Say::Leave { life: self.life });
-                    }
-                    self.link.mark_again(&mut actions);
-                }
+                Standing::Leaving => self.tell_all(&mut actions, Say::Leave { life: self.life }),
+                _ => {}
             },
             Event::Receive { from, message } => {
                 self.check(from, Some(&message))?;
@@ -368,6 +378,10 @@ impl Machine for TokenRing {
                     actions.push(Action::Joined);
                 }
             }
+        }
+        if std::mem::take(&mut self.is_to_say) {
+            self.tell_all(&mut actions, Say::Restarted { life: self.life });
+            self.link.begins_again(&mut actions);
         }
         self.settle(&mut actions);
         if !matches!(self.standing, Standing::Absent | Standing::Joining) {

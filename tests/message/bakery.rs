@@ -46,6 +46,30 @@ fn three() {
     });
 }
 
+/// What was found by walks: the numbers of one that departs were lost to one that joins.
+#[test]
+fn one_joins_while_the_others_depart() {
+    let plan = Plan { absent: 1, comes: 2, returns: Some(Kept::Nothing), rulings: true, ..BAKERY };
+    let plan = Plan { wants: 1, departures: 1, departs: 2, ..plan };
+    holds("three, one joins while the others depart", machines(3), &plan);
+    longer(|| {
+        let plan = Plan { wants: 0, ..plan };
+        holds("three, one joins while the others depart, all of which want it", machines(3), &plan);
+    });
+}
+
+#[test]
+fn a_death_beside_a_departure() {
+    let plan = Plan { wants: 1, departures: 1, departs: 1, deaths: 1, rulings: true, ..BAKERY };
+    holds("three, a death beside a departure", machines(3), &plan);
+    longer(|| {
+        let plan = Plan { departs: 2, deaths: 2, ..plan };
+        holds("three, two deaths beside two departures", machines(3), &plan);
+        let plan = Plan { absent: 1, comes: 2, returns: Some(Kept::Nothing), departs: 1, deaths: 1, ..plan };
+        holds("three, one joins beside a death and a departure", machines(3), &plan);
+    });
+}
+
 #[test]
 fn a_loss_blocks_its_asker_until_it_asks_again() {
     let plan = Plan { losses: 1, retries: false, ..BAKERY };

@@ -18,8 +18,9 @@ fn of_the_queue(_: usize) -> Vec<LamportQueueMessage> {
     use LamportQueueMessage::{Acknowledge, Join, Leave, Release, Request, Welcome};
     let clocks = [1, 0x1234, MOST_CLOCK];
     let lives = [1, u32::MAX];
-    let welcome = |knows| move |life| Welcome { life, own: life ^ 2, knows };
-    let mut all: Vec<_> = lives.into_iter().flat_map(|life| [Join { life }, Leave { life }]).collect();
+    let welcome = |knows| move |life| Welcome { life, own: life ^ 2, round: life ^ 1, knows };
+    let mut all: Vec<_> =
+        lives.into_iter().flat_map(|life| [Join { life, round: life }, Leave { life }]).collect();
     all.extend(
         clocks.into_iter().flat_map(|clock| [Request { clock }, Acknowledge { clock }, Release { clock }]),
     );
@@ -45,7 +46,7 @@ fn of_the_mesh(n: usize) -> Vec<RicartAgrawalaMessage> {
 }
 
 fn of_the_ring(n: usize) -> Vec<TokenRingMessage> {
-    use TokenRingMessage::{Clear, Join, Leave, Mark, Token, Welcome};
+    use TokenRingMessage::{Clear, Join, Leave, Mark, Restarted, Token, Welcome};
     let n16 = n as u16;
     vec![
         Token(RingToken { name: 0, counter: 0, fresh: 0, number: 1, ward_number: 0 }),
@@ -57,6 +58,7 @@ fn of_the_ring(n: usize) -> Vec<TokenRingMessage> {
         Join { life: 1 },
         Welcome { life: u32::MAX, next: n - 1 },
         Leave { life: 2 },
+        Restarted { life: 3 },
     ]
 }
 
@@ -68,9 +70,9 @@ fn of_the_bakery(_: usize) -> Vec<BakeryMessage> {
         Ask { question: OF_A_LIFE[1], number: MOST_CLOCK },
         Answer { question, choosing: true, number: 0, highest: 0 },
         Answer { question, choosing: false, number: MOST_CLOCK, highest: MOST_CLOCK },
-        Join { life: 1 },
-        Welcome { life: 1, own: 2, knows: false, highest: 0 },
-        Welcome { life: u32::MAX, own: u32::MAX, knows: true, highest: MOST_CLOCK },
+        Join { life: 1, round: 1 },
+        Welcome { life: 1, own: 2, round: 0, knows: false, highest: 0 },
+        Welcome { life: u32::MAX, own: u32::MAX, round: u32::MAX, knows: true, highest: MOST_CLOCK },
         Leave { life: 1 },
     ]
 }
@@ -142,8 +144,8 @@ fn the_encoding_is_the_one_that_is_documented() {
     }
     let acknowledge = LamportQueueMessage::Acknowledge { clock: 0x0102 };
     is(&acknowledge, 2, &[1, 1, 2, 0, 2, 1, 0, 0, 0, 0, 0, 0]);
-    let welcome = LamportQueueMessage::Welcome { life: 3, own: 4, knows: true };
-    is(&welcome, 2, &[1, 1, 5, 1, 3, 0, 0, 0, 4, 0, 0, 0]);
+    let welcome = LamportQueueMessage::Welcome { life: 3, own: 4, round: 5, knows: true };
+    is(&welcome, 2, &[1, 1, 5, 1, 3, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0]);
     let token = RicartAgrawalaMessage::Token(MeshToken { number: 9, visits: [0, 1 << 32].into() });
     is(&token, 2, &[1, 2, 2, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
     let token =
@@ -195,7 +197,7 @@ fn a_life_of_number_0_is_refused() {
     assert_eq!(TokenRing::absent(2, 0, 0, 2), Err(Misuse::Life));
     assert_eq!(TokenRing::restarted(2, 0, 0, 2, 1), Err(Misuse::Life));
     assert_eq!(Bakery::absent(2, 0, 0), Err(Misuse::Life));
-    let join = LamportQueueMessage::Join { life: 0 }.encode(2, &mut [0; 64]);
+    let join = LamportQueueMessage::Join { life: 0, round: 1 }.encode(2, &mut [0; 64]);
     assert_eq!(join, Err(Malformed::Value { field: "life", value: 0, most: u32::MAX.into() }));
 }
 

@@ -13,6 +13,7 @@ mod ring;
 mod search;
 mod simulated;
 mod subject;
+mod walks;
 #[cfg(feature = "mutants")]
 mod with_mutants;
 mod world;

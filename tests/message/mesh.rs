@@ -57,6 +57,28 @@ fn three() {
 }
 
 #[test]
+fn a_death_beside_a_departure() {
+    // One that leaves does not wait for a token that died with its sender.
+    let plan = Plan { wants: 1, departures: 1, departs: 1, deaths: 1, rulings: true, ..MESH };
+    holds("three, a death beside a departure", machines(3), &plan);
+    longer(|| {
+        let plan = Plan { wants: 0, departs: 3, deaths: 2, ..plan };
+        holds("three, two deaths beside three departures", machines(3), &plan);
+    });
+}
+
+#[test]
+fn one_joins_while_the_others_depart() {
+    let plan = Plan { absent: 1, comes: 2, returns: Some(Kept::Nothing), rulings: true, ..MESH };
+    let plan = Plan { departures: 1, departs: 2, ..plan };
+    holds("three, one joins while the others depart", machines(3), &plan);
+    longer(|| {
+        let plan = Plan { deaths: 1, ..plan };
+        holds("three, one joins while the others depart, and a death", machines(3), &plan);
+    });
+}
+
+#[test]
 fn a_lost_request_blocks_only_its_sender_until_it_asks_again() {
     goes_wrong("a lost request", machines(2), &Plan { losses: 1, ..MESH }, "can never be served");
 }

@@ -55,6 +55,45 @@ fn a_death_breaks_the_ring_until_its_place_is_taken_up() {
 }
 
 #[test]
+fn two_deaths_in_a_row() {
+    let plan = Plan { deaths: 2, rulings: true, retries: true, ..RING };
+    holds("two, two deaths", machines(2, 2), &plan);
+    holds("two, three deaths", machines(2, 2), &Plan { deaths: 3, ..plan });
+    longer(|| {
+        holds("three, two deaths", machines(3, 2), &plan);
+    });
+}
+
+#[test]
+fn departures_of_all() {
+    let plan = Plan { requests: 0, departures: 1, rulings: true, retries: true, ..RING };
+    holds("three depart", machines(3, 1), &plan);
+    longer(|| {
+        holds("four depart", machines(4, 1), &plan);
+    });
+    let plan = Plan { requests: 1, absent: 1, returns: Some(Kept::Nothing), ..plan };
+    let others = |n: usize| Plan { wants: n - 1, comes: n - 1, departs: n - 1, ..plan };
+    holds("three, one joins while the others depart", machines(3, 1), &others(3));
+    longer(|| {
+        holds("three, one joins while the others depart, two tokens", machines(3, 2), &others(3));
+        holds("four, one joins while the others depart", machines(4, 1), &others(4));
+    });
+}
+
+#[test]
+fn a_death_beside_a_departure() {
+    let plan = Plan { departures: 1, departs: 1, deaths: 1, rulings: true, retries: true, ..RING };
+    holds("three, one token, a death beside a departure", machines(3, 1), &Plan { wants: 1, ..plan });
+    longer(|| {
+        holds("three, a death beside a departure", machines(3, 2), &plan);
+        let all = Plan { requests: 0, departs: 3, ..plan };
+        holds("three, one token, a death beside three departures", machines(3, 1), &all);
+        let joins = Plan { wants: 2, absent: 1, comes: 2, returns: Some(Kept::Nothing), ..plan };
+        holds("three, one token, one joins beside a death and a departure", machines(3, 1), &joins);
+    });
+}
+
+#[test]
 fn come_and_go() {
     for kept in [Kept::State, Kept::Nothing] {
         let plan = Plan { departures: 1, returns: Some(kept), rulings: true, retries: true, ..RING };

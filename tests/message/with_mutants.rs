@@ -4,11 +4,12 @@ use crate::{
     in_file,
     search::search,
     subject::Subject,
-    world::{Plan, QUIET},
+    walks::{BUSY, walks},
+    world::{Kept, Plan, QUIET},
 };
 use std::sync::{Mutex, PoisonError};
 use turnlock::{
-    message::{LamportQueue, RicartAgrawala, TokenRing},
+    message::{Bakery, LamportQueue, RicartAgrawala, TokenRing},
     mutants::{Mutant, switch_on},
 };
 
@@ -29,6 +30,10 @@ fn is_caught<A: Subject>(mutant: Mutant, machines: impl Fn() -> Vec<A>, plan: &P
 
 fn queue(n: usize) -> Vec<LamportQueue> {
     (0..n).map(|me| LamportQueue::founding(n, me).unwrap()).collect()
+}
+
+fn bakery(n: usize) -> Vec<Bakery> {
+    (0..n).map(|me| Bakery::founding(n, me).unwrap()).collect()
 }
 
 fn mesh(n: usize) -> Vec<RicartAgrawala> {
@@ -107,4 +112,72 @@ fn counters_taken_literally_are_caught() {
 #[test]
 fn a_token_that_judges_in_its_first_round_is_caught() {
     is_caught(Mutant::NoFirstRound, || ring(2, 3), &Plan { lost_tokens: 2, ..QUIET }, "is there twice");
+}
+
+const JOIN_BESIDE_DEPARTURES: Plan = Plan {
+    wants: 1,
+    departures: 1,
+    departs: 2,
+    absent: 1,
+    comes: 2,
+    returns: Some(Kept::Nothing),
+    rulings: true,
+    ..QUIET
+};
+
+#[test]
+fn an_end_that_is_taken_for_an_answer_is_caught() {
+    is_caught(Mutant::EndIsAnswer, || queue(3), &JOIN_BESIDE_DEPARTURES, "fencing token");
+    let plan = Plan { in_order: false, retries: true, ..JOIN_BESIDE_DEPARTURES };
+    is_caught(Mutant::EndIsAnswer, || bakery(3), &plan, "fencing token");
+}
+
+#[test]
+fn a_token_made_twice_with_one_number_is_caught() {
+    let plan = Plan { deaths: 2, rulings: true, retries: true, ..QUIET };
+    is_caught(Mutant::WardNumberKept, || ring(2, 2), &plan, "fencing token");
+}
+
+#[test]
+fn a_token_of_a_dead_sender_that_a_leaver_waits_for_is_caught() {
+    let plan = Plan { wants: 1, departures: 1, departs: 1, deaths: 1, rulings: true, ..MESH };
+    is_caught(Mutant::DeadSendersToken, || mesh(3), &plan, "can never be served");
+}
+
+fn is_caught_by_walks<A: Subject>(mutant: Mutant, machines: impl Fn() -> Vec<A>, plan: &Plan, how: &str) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    switch_on(Some(mutant));
+    let wrong = walks(&format!("{mutant:?}"), WALKS, plan, &machines);
+    switch_on(None);
+    let wrong = wrong.unwrap_or_else(|| panic!("{mutant:?} was switched on and nothing was seen"));
+    assert!(wrong.contains(how), "{mutant:?}: not '{how}', but {wrong}");
+    let wrong = walks(&format!("without {mutant:?}"), WALKS, plan, &machines);
+    assert!(wrong.is_none(), "without {mutant:?}: {}", wrong.unwrap_or_default());
+}
+
+/// So many, from seeds that are always the same.
+const WALKS: u64 = 3_000;
+
+#[test]
+fn those_that_leave_a_ring_and_wait_for_each_other_are_caught() {
+    let plan = Plan { departures: 8, ..BUSY };
+    is_caught_by_walks(Mutant::LeaversInCircle, || ring(4, 2), &plan, "not everybody is served");
+}
+
+#[test]
+fn a_mark_of_a_former_life_is_caught() {
+    let plan = Plan { departures: 8, deaths: 1, ..BUSY };
+    is_caught_by_walks(Mutant::MarkOutlives, || ring(3, 2), &plan, "not everybody is served");
+}
+
+#[test]
+fn a_mark_that_died_with_the_marked_one_is_caught() {
+    let plan = Plan { departures: 8, deaths: 12, ..BUSY };
+    is_caught_by_walks(Mutant::MarkNotRepeated, || ring(3, 2), &plan, "not everybody is served");
+}
+
+#[test]
+fn one_let_in_that_joins_no_more_is_caught() {
+    let plan = Plan { departures: 8, ..BUSY };
+    is_caught_by_walks(Mutant::StaleJoin, || ring(4, 2), &plan, "not everybody is served");
 }

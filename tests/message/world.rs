@@ -8,6 +8,8 @@ use turnlock::message::{Action, Event, Message, Standing};
 pub struct Plan {
     /// How many times each participant wants the section.
     pub requests: u8,
+    /// Who does: those from this number on.
+    pub wants: usize,
     /// How many times each may give up waiting.
     pub withdrawals: u8,
     /// How many times each may depart.
@@ -16,8 +18,12 @@ pub struct Plan {
     pub departs: usize,
     /// How many participants may die.
     pub deaths: u8,
-    /// Who is not there may return: with its state, if it departed and this says so.
+    /// How many are not there at first: the last ones, which have departed.
+    pub absent: usize,
+    /// Who is not there may return, or come: with its state, if it departed and this says so.
     pub returns: Option<Kept>,
+    /// Who may: those from this number on.
+    pub comes: usize,
     /// Links keep the order.
     pub in_order: bool,
     /// How many messages may be lost that are not tokens.
@@ -28,6 +34,8 @@ pub struct Plan {
     pub repeats: u8,
     /// Hosts have their machines ask again while nothing is on its way to or from them.
     pub retries: bool,
+    /// Or whenever they like.
+    pub impatient: bool,
     /// Whoever knows that all tokens are lost rules that they be made anew.
     pub rulings: bool,
     /// Such a ruling may come while a token is there.
@@ -46,16 +54,20 @@ pub enum Kept {
 /// Nothing but requests, in order.
 pub const QUIET: Plan = Plan {
     requests: 1,
+    wants: 0,
     withdrawals: 0,
     departures: 0,
     departs: usize::MAX,
     deaths: 0,
+    absent: 0,
     returns: None,
+    comes: 0,
     in_order: true,
     losses: 0,
     lost_tokens: 0,
     repeats: 0,
     retries: false,
+    impatient: false,
     rulings: false,
     suspicions: 0,
     overtaken: None,
@@ -127,7 +139,7 @@ impl<A: Subject> World<A> {
             places: machines.into_iter().map(Place::There).collect(),
             links: vec![Vec::new(); n * n],
             down: vec![false; n * n],
-            requests: vec![plan.requests; n],
+            requests: (0..n).map(|me| if me < plan.wants { 0 } else { plan.requests }).collect(),
             withdrawals: vec![plan.withdrawals; n],
             departures: (0..n).map(|me| if me < plan.departs { plan.departures } else { 0 }).collect(),
             lives: vec![1; n],
@@ -144,7 +156,33 @@ impl<A: Subject> World<A> {
         for me in 0..n {
             assert!(world.tell(me, Event::Retry, plan).wrong.is_none());
         }
+        for me in n - plan.absent..n {
+            world.has_departed(me, plan);
+        }
         world
+    }
+
+    /// Has a participant depart before the search begins, and all that is on its way because of that come.
+    fn has_departed(&mut self, me: usize, plan: &Plan) {
+        assert!(self.tell(me, Event::Leave, plan).wrong.is_none());
+        let mut steps = Vec::new();
+        loop {
+            self.steps(plan, &mut steps);
+            let is_token = |from: u8, to: u8, at: u8| {
+                let link = usize::from(from) * self.n() + usize::from(to);
+                self.links[link][usize::from(at)].token().is_some()
+            };
+            let is_message = |step: &&Step| match step {
+                Step::Deliver(from, to, at) => !is_token(*from, *to, *at),
+                Step::Down(..) => true,
+                _ => false,
+            };
+            // Tokens never rest on a ring: only as long as it waits for one.
+            let is_any = |step: &&Step| matches!(step, Step::Deliver(..)) && self.machine(me).is_some();
+            let step = steps.iter().find(is_message).or_else(|| steps.iter().find(is_any));
+            let Some(step) = step else { return };
+            assert!(self.take(*step, plan).wrong.is_none());
+        }
     }
 
     pub fn n(&self) -> usize {
@@ -212,9 +250,14 @@ impl<A: Subject> World<A> {
         };
         !self.down.contains(&true)
             && if machine.tokens() > 0 {
-                self.is_without_tokens()
+                // One that joins makes a ring of its own: only where none takes part.
+                let takes_part = |peer| !matches!(self.standing(peer), Standing::Absent | Standing::Joining);
+                let joins = machine.standing() == Standing::Joining;
+                self.is_without_tokens() && !(joins && (0..self.n()).any(takes_part))
             } else {
-                self.ruled.is_none() && nobody_knows()
+                // It does not know by itself either.
+                let is_without = || machine.clone().on(Event::Recreate { floor: 0 }).is_ok();
+                self.ruled.is_none() && nobody_knows() && is_without()
             }
     }
 
@@ -236,7 +279,7 @@ impl<A: Subject> World<A> {
             let Some(machine) = self.machine(me) else {
                 let is_forgotten =
                     (0..n).all(|peer| self.links[me * n + peer].is_empty() && !self.down[me * n + peer]);
-                if plan.returns.is_some() && is_forgotten && self.requests[me] > 0 {
+                if plan.returns.is_some() && is_forgotten && me >= plan.comes && self.requests[me] > 0 {
                     steps.push(Step::Return(to));
                 }
                 continue;
@@ -256,7 +299,7 @@ impl<A: Subject> World<A> {
             }
             let asks =
                 matches!(machine.standing(), Standing::Waiting | Standing::Joining | Standing::Leaving);
-            if plan.retries && asks && self.is_quiet_around(me) {
+            if plan.retries && asks && (plan.impatient || self.is_quiet_around(me)) {
                 steps.push(Step::Retry(to));
             }
             if self.deaths > 0 {
@@ -316,7 +359,7 @@ impl<A: Subject> World<A> {
                 self.tell(me.into(), Event::Leave, plan)
             }
             Step::Retry(me) => self.tell(me.into(), Event::Retry, plan),
-            Step::Die(me) => self.die(me.into()),
+            Step::Die(me) => self.die(me.into(), plan),
             Step::Return(me) => self.comes_back(me.into(), plan),
             Step::Deliver(from, to, at) => {
                 let message = self.links[link(from, to)].remove(at.into());
@@ -345,7 +388,7 @@ impl<A: Subject> World<A> {
                 }
                 self.rulings += 1;
                 self.ruled = Some(me.into());
-                let floor = self.last_fencing_token.max(u64::from(self.rulings) << 16);
+                let floor = self.last_fencing_token.max(u64::from(self.rulings) << 32);
                 self.tell(me.into(), Event::Recreate { floor }, plan)
             }
         }
@@ -436,13 +479,19 @@ impl<A: Subject> World<A> {
         self.has_ended(me);
     }
 
-    fn die(&mut self, me: usize) -> Done {
+    fn die(&mut self, me: usize, plan: &Plan) -> Done {
         self.deaths -= 1;
         let Place::There(machine) = &self.places[me] else { return Done::default() };
-        self.lives[me] = self.lives[me].max(1) + 1;
-        if let Some(machine) = machine.restarted(self.lives[me]) {
-            self.places[me] = Place::There(machine);
+        self.lives[me] += 1;
+        if let Some(restarted) = machine.restarted(self.lives[me]) {
             self.overtaken[me] = 0;
+            if machine.standing() == Standing::Joining {
+                // It has no place yet that could be taken up.
+                self.places[me] = Place::There(A::at(machine, me, self.lives[me]));
+                return self.tell(me, Event::Join, plan);
+            }
+            self.places[me] = Place::There(restarted);
+            return self.tell(me, Event::Retry, plan);
         } else {
             self.places[me] = Place::Dead;
             self.has_ended(me);

@@ -3,7 +3,7 @@
 use super::{
     super::BakeryMessage as Say,
     Malformed, Wire,
-    bytes::{Field, LIFE, OWN, Reader, Writer, of_a_life, stamped},
+    bytes::{ASKED, Field, LIFE, OWN, ROUND, Reader, Writer, of_a_life, stamped},
 };
 
 const QUESTION: Field = of_a_life("question");
@@ -26,10 +26,13 @@ impl Wire for Say {
                 .number(QUESTION, question)
                 .number(NUMBER, number)
                 .number(HIGHEST, highest),
-            Say::Join { life } => to.kind(3, false).number(LIFE, life),
-            Say::Welcome { life, own, knows, highest } => {
-                to.kind(4, knows).number(LIFE, life).number(OWN, own).number(HIGHEST, highest)
-            }
+            Say::Join { life, round } => to.kind(3, false).number(LIFE, life).number(ROUND, round),
+            Say::Welcome { life, own, round, knows, highest } => to
+                .kind(4, knows)
+                .number(LIFE, life)
+                .number(OWN, own)
+                .number(ASKED, round)
+                .number(HIGHEST, highest),
             Say::Leave { life } => to.kind(5, false).number(LIFE, life),
         }
         .end()
@@ -45,10 +48,11 @@ impl Wire for Say {
                 number: from.number(NUMBER)?,
                 highest: from.number(HIGHEST)?,
             },
-            3 => Say::Join { life: from.half(LIFE)? },
+            3 => Say::Join { life: from.half(LIFE)?, round: from.half(ROUND)? },
             4 => Say::Welcome {
                 life: from.half(LIFE)?,
                 own: from.half(OWN)?,
+                round: from.half(ASKED)?,
                 knows: from.flag()?,
                 highest: from.number(HIGHEST)?,
             },

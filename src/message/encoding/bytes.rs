@@ -35,6 +35,10 @@ impl Field {
 pub const LIFE: Field = Field::new("life", 4, 1, u32::MAX as u64);
 pub const OWN: Field = Field::new("own life", 4, 1, u32::MAX as u64);
 
+/// How often one that joins has asked all, and in which of these rounds one that is welcomed has.
+pub const ROUND: Field = Field::new("round", 4, 1, u32::MAX as u64);
+pub const ASKED: Field = ROUND.or_none();
+
 /// What counts on from the life in the high half, from 1.
 pub const fn of_a_life(name: &'static str) -> Field {
     Field::new(name, 8, (1 << 32) + 1, u64::MAX)

@@ -3,14 +3,14 @@
 use super::{
     super::LamportQueueMessage as Say,
     Malformed, Wire,
-    bytes::{Field, LIFE, OWN, Reader, Writer, stamped},
+    bytes::{ASKED, Field, LIFE, OWN, ROUND, Reader, Writer, stamped},
 };
 
 const CLOCK: Field = stamped("clock");
 
 impl Wire for Say {
     const MACHINE: u8 = 1;
-    const BASE_BYTES: usize = 12;
+    const BASE_BYTES: usize = 16;
     const BYTES_PER_PARTICIPANT: usize = 0;
 
     fn encode(&self, _participants: usize, into: &mut [u8]) -> Result<usize, Malformed> {
@@ -19,8 +19,10 @@ impl Wire for Say {
             Say::Request { clock } => to.kind(1, false).number(CLOCK, clock),
             Say::Acknowledge { clock } => to.kind(2, false).number(CLOCK, clock),
             Say::Release { clock } => to.kind(3, false).number(CLOCK, clock),
-            Say::Join { life } => to.kind(4, false).number(LIFE, life),
-            Say::Welcome { life, own, knows } => to.kind(5, knows).number(LIFE, life).number(OWN, own),
+            Say::Join { life, round } => to.kind(4, false).number(LIFE, life).number(ROUND, round),
+            Say::Welcome { life, own, round, knows } => {
+                to.kind(5, knows).number(LIFE, life).number(OWN, own).number(ASKED, round)
+            }
             Say::Leave { life } => to.kind(6, false).number(LIFE, life),
         }
         .end()
@@ -32,8 +34,13 @@ impl Wire for Say {
             1 => Say::Request { clock: from.number(CLOCK)? },
             2 => Say::Acknowledge { clock: from.number(CLOCK)? },
             3 => Say::Release { clock: from.number(CLOCK)? },
-            4 => Say::Join { life: from.half(LIFE)? },
-            5 => Say::Welcome { life: from.half(LIFE)?, own: from.half(OWN)?, knows: from.flag()? },
+            4 => Say::Join { life: from.half(LIFE)?, round: from.half(ROUND)? },
+            5 => Say::Welcome {
+                life: from.half(LIFE)?,
+                own: from.half(OWN)?,
+                round: from.half(ASKED)?,
+                knows: from.flag()?,
+            },
             6 => Say::Leave { life: from.half(LIFE)? },
             kind => return Err(Malformed::Kind { kind }),
         };

@@ -38,6 +38,7 @@ impl Wire for Say {
             Say::Join { life } => to.kind(4, false).number(LIFE, life),
             Say::Welcome { life, next } => to.kind(5, false).number(LIFE, life).number(next_is, next as u64),
             Say::Leave { life } => to.kind(6, false).number(LIFE, life),
+            Say::Restarted { life } => to.kind(7, false).number(LIFE, life),
         }
         .end()
     }
@@ -58,6 +59,7 @@ impl Wire for Say {
             4 => Say::Join { life: from.half(LIFE)? },
             5 => Say::Welcome { life: from.half(LIFE)?, next: from.number(next_is)? as usize },
             6 => Say::Leave { life: from.half(LIFE)? },
+            7 => Say::Restarted { life: from.half(LIFE)? },
             kind => return Err(Malformed::Kind { kind }),
         };
         from.end()?;

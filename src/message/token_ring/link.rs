@@ -17,8 +17,8 @@ pub(super) struct Link {
     mark: Option<Mark>,
     /// The number of the last mark; the life in its high half.
     round: u64,
-    /// The life with which each wants to join; 0: it does not.
-    joiners: Box<[u32]>,
+    /// Who wants to join in this process's part.
+    joiners: Box<[Option<Joiner>]>,
     /// `next` wants to leave.
     next_leaves: bool,
     /// The one before has asked to be answered when this process is free to go, by this mark.
@@ -29,6 +29,15 @@ pub(super) struct Link {
     let_in: Option<(usize, u32, usize)>,
 }
 
+/// One that wants to join. What it has sent may be old: by the time that this process is responsible for its place, it may have
+/// joined through another one, and departed. So it is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Joiner {
+    life: u32,
+    /// The mark by which it was asked; `None`: it has answered. From then on only this process lets it in.
+    asked: Option<u64>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Mark {
     round: u64,
@@ -37,6 +46,9 @@ struct Mark {
     for_departure: bool,
 }
 
+/// Nothing but to know that the link is empty.
+const PLAIN: Mark = Mark { round: 0, to_leave: false, for_departure: false };
+
 impl Link {
     pub fn new(participants: usize, me: usize, life: u32, next: usize) -> Self {
         Self {
@@ -44,11 +56,19 @@ impl Link {
             next,
             mark: None,
             round: u64::from(life) << 32,
-            joiners: vec![0; participants].into(),
+            joiners: vec![None; participants].into(),
             next_leaves: false,
             marked_by: None,
             is_clear: false,
             let_in: None,
+        }
+    }
+
+    /// Begins the link of a life that follows another one, which may have asked `next` to leave, and have sent it tokens: that
+    /// is over once a mark of this life is answered.
+    pub fn begins_again(&mut self, actions: &mut Actions) {
+        if self.next != self.me {
+            self.mark(PLAIN, actions);
         }
     }
 
@@ -69,21 +89,32 @@ impl Link {
 
     pub fn wants_to_join(&mut self, from: usize, life: u32, actions: &mut Actions) {
         match self.let_in {
-            // It asked again before it was told.
-            Some((peer, same, next)) if peer == from && same == life && self.next == from => {
+            // It asked again before it was told, or has died since, and has not come to take part.
+            Some((peer, known, next)) if peer == from && known <= life && self.next == from => {
+                self.let_in = Some((peer, life, next));
                 actions.push(Action::Send { to: from, message: Say::Welcome { life, next } });
+                if known < life {
+                    self.marks_again(from, actions);
+                }
             }
-            _ => self.joiners[from] = life,
+            // Others let in who is not in this part.
+            _ if !self.is_in_part(from) || self.joiners[from].is_some_and(|joiner| joiner.life == life) => {}
+            _ => {
+                self.round += 1;
+                let (round, to_leave) = (self.round, false);
+                self.joiners[from] = Some(Joiner { life, asked: Some(round) });
+                actions.push(Action::Send { to: from, message: Say::Mark { round, to_leave } });
+            }
         }
     }
 
     pub fn wants_to_leave(&mut self, from: usize) {
-        self.joiners[from] = 0;
+        self.joiners[from] = None;
         self.next_leaves |= self.next == from;
     }
 
     pub fn is_down(&mut self, peer: usize) {
-        self.joiners[peer] = 0;
+        self.joiners[peer] = None;
     }
 
     /// The one before asks this process, which leaves, to say when it is free to go.
@@ -94,15 +125,43 @@ impl Link {
         }
     }
 
+    /// `from` asks for no departure, or not any more: it leaves itself now, or the mark was one of its former life.
+    pub fn is_unmarked(&mut self, from: usize) {
+        self.marked_by = self.marked_by.filter(|(peer, _)| *peer != from);
+    }
+
+    /// This process begins to leave. Whom it has asked to leave first is asked no more, unless that one has the larger
+    /// number: else all that leave at once may wait for each other in a circle.
+    pub fn begins_to_leave(&mut self, actions: &mut Actions) {
+        if self.mark.is_some_and(|mark| mark.to_leave) && self.me > self.next {
+            self.mark(PLAIN, actions);
+        }
+    }
+
+    fn mark(&mut self, mark: Mark, actions: &mut Actions) {
+        self.round += 1;
+        self.mark = Some(Mark { round: self.round, ..mark });
+        let message = Say::Mark { round: self.round, to_leave: mark.to_leave };
+        actions.push(Action::Send { to: self.next, message });
+    }
+
     /// `from` has answered a mark.
     pub fn is_clear(&mut self, from: usize, round: u64, next: usize, actions: &mut Actions) {
-        let is_answered = self.mark.is_some_and(|mark| mark.round == round);
+        if from != self.next {
+            if let Some(joiner) = &mut self.joiners[from]
+                && joiner.asked == Some(round)
+            {
+                joiner.asked = None;
+            }
+            return;
+        }
         // One that has left is left, whatever became of the mark: this process may have lost it with its state.
-        if from != self.next || !(is_answered || next != from) {
+        let has_left = next != from;
+        if !(has_left || self.mark.is_some_and(|mark| mark.round == round)) {
             return;
         }
         let mark = self.mark.take();
-        if next != from || mark.is_some_and(|mark| mark.to_leave) {
+        if has_left || mark.is_some_and(|mark| mark.to_leave) {
             self.next_leaves = false;
         }
         self.next = next;
@@ -119,23 +178,28 @@ impl Link {
         (peer + participants - self.me - 1) % participants + 1
     }
 
-    /// Who wants to join in the part of the circle that this process is responsible for: the first, if there are several.
+    /// Returns whether that place lies in the part of the circle that this process is responsible for.
+    fn is_in_part(&self, peer: usize) -> bool {
+        peer != self.me && self.steps_to(peer) < self.steps_to(self.next)
+    }
+
+    /// Who is to be let in: the first, if there are several.
     fn joiner(&mut self) -> Option<usize> {
-        let part = self.steps_to(self.next);
-        let here = |peer: usize| (peer + self.joiners.len() - self.me - 1) % self.joiners.len() + 1 < part;
-        let joiner = (0..self.joiners.len()).filter(|peer| self.joiners[*peer] != 0 && here(*peer));
-        let joiner = joiner.min_by_key(|peer| self.steps_to(*peer));
-        // Others let in who is not in this part.
-        let elsewhere: Vec<usize> = (0..self.joiners.len()).filter(|peer| !here(*peer)).collect();
-        elsewhere.into_iter().for_each(|peer| self.joiners[peer] = 0);
-        joiner
+        for peer in 0..self.joiners.len() {
+            if !self.is_in_part(peer) {
+                self.joiners[peer] = None;
+            }
+        }
+        let is_sure = |peer: &usize| self.joiners[*peer].is_some_and(|joiner| joiner.asked.is_none());
+        (0..self.joiners.len()).filter(is_sure).min_by_key(|peer| self.steps_to(*peer))
     }
 
     /// The link is empty: somebody may come in between.
     fn let_in(&mut self, actions: &mut Actions) {
-        if let Some(peer) = self.joiner() {
-            let (life, next) = (self.joiners[peer], self.next);
-            self.joiners[peer] = 0;
+        if let Some(peer) = self.joiner()
+            && let Some(Joiner { life, .. }) = self.joiners[peer].take()
+        {
+            let next = self.next;
             actions.push(Action::Send { to: peer, message: Say::Welcome { life, next } });
             self.let_in = Some((peer, life, next));
             self.next = peer;
@@ -159,16 +223,16 @@ impl Link {
         let to_leave = self.next_leaves && (!is_leaving || self.me < self.next) && self.marked_by.is_none();
         let lets_in = self.marked_by.is_none() && self.joiner().is_some();
         if for_departure || to_leave || lets_in {
-            self.round += 1;
-            self.mark = Some(Mark { round: self.round, to_leave, for_departure });
-            self.mark_again(actions);
+            self.mark(Mark { to_leave, for_departure, ..PLAIN }, actions);
         }
     }
 
-    /// Sends an unanswered mark again.
-    pub fn mark_again(&self, actions: &mut Actions) {
-        if let Some(Mark { round, to_leave, .. }) = self.mark {
-            actions.push(Action::Send { to: self.next, message: Say::Mark { round, to_leave } });
+    /// `from` has begun another life: it knows of no mark, unless one is on its way. That is of an earlier round then: so nothing
+    /// of a mark is on its way any more when the link is changed, and none is taken for one of whoever is before `from` by
+    /// then.
+    pub fn marks_again(&mut self, from: usize, actions: &mut Actions) {
+        if let Some(mark) = self.mark.filter(|_| from == self.next) {
+            self.mark(mark, actions);
         }
     }
 

@@ -38,6 +38,11 @@ pub enum TokenRingMessage {
         /// Its life.
         life: u32,
     },
+    /// The sender has taken up its place again with another life, and knows of no mark.
+    Restarted {
+        /// Its life.
+        life: u32,
+    },
 }
 
 use TokenRingMessage as Say;
@@ -58,6 +63,7 @@ impl Message for TokenRingMessage {
             Say::Join { .. } => "join",
             Say::Welcome { .. } => "welcome",
             Say::Leave { .. } => "leave",
+            Say::Restarted { .. } => "restarted",
         }
     }
 }

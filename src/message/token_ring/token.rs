@@ -30,6 +30,10 @@ impl RingToken {
     }
 }
 
+/// More than a token can have counted since the last that was heard of it: an entry and a hop at each process that has
+/// died or departed since and took along what it remembered, half a million of them.
+const UNHEARD: u64 = 1 << 20;
+
 /// What one process remembers of each token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Memory {
@@ -88,13 +92,14 @@ impl Memory {
         token.counter = self.one_more(token.counter);
         // Of two tokens, the one that is left has overwritten all that was remembered of the other.
         let is_misras = tokens == 2;
+        let number = token.ward_number + UNHEARD;
+        // Else the next one that is lost, with the process that this one is made for, is made with the same number.
+        token.ward_number = number;
         Some(RingToken {
             name: ward as u8,
             counter: if is_misras { token.counter } else { 0 },
             fresh: if is_misras { 0 } else { self.participants as u16 },
-            // What the ward did since the last that was heard of it may have died with processes: at most an entry and a
-            // hop for each.
-            number: token.ward_number + 2 * self.participants as u64 + 2,
+            number,
             ward_number: self.seen[self.ward(ward)],
         })
     }

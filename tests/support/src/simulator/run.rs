@@ -74,7 +74,8 @@ pub struct Habits {
     pub retry: u64,
     pub losses: u64,
     pub repeats: u64,
-    /// How often somebody gives up a wait, departs instead of a request, and dies or is stopped instead of it or inside.
+    /// How often somebody gives up a wait, departs instead of a request, dies soon after it came to stand elsewhere (by
+    /// then it may do anything), and is stopped instead of a request or inside.
     pub withdrawals: u64,
     pub departures: u64,
     pub deaths: u64,
@@ -142,6 +143,7 @@ enum Alarm {
     Leave(usize, u32),
     GiveUp(usize, u32),
     Retry(usize, u32),
+    Die(usize, u32),
     Return(usize),
     GoOn(usize),
     Ruling,
@@ -318,6 +320,9 @@ impl<A: Simulated> Simulation<A> {
                     self.alarm(self.habits.retry, Alarm::Retry(me, turn));
                 }
             }
+            Alarm::Die(me, life) if self.lives[me] == life && self.seen[me] != Standing::Absent => {
+                self.die(me);
+            }
             Alarm::Return(me) => self.comes_back(me),
             Alarm::GoOn(me) => {
                 self.is_stopped[me] = false;
@@ -352,9 +357,12 @@ impl<A: Simulated> Simulation<A> {
     /// What a participant does next where it stands.
     fn follow(&mut self, me: usize) {
         let (turn, habits) = (self.turn[me], self.habits.clone());
+        if self.network.borrow_mut().dice.permille(habits.deaths) {
+            let after = self.network.borrow_mut().dice.within(0..2 * habits.retry);
+            self.alarm(after, Alarm::Die(me, self.lives[me]));
+        }
         let dice = |times| self.network.borrow_mut().dice.permille(times);
         match self.seen[me] {
-            Standing::Idle | Standing::Inside if dice(habits.deaths) => self.die(me),
             Standing::Idle | Standing::Inside if dice(habits.stops) => {
                 // Dead with its state kept, or only stopped: to the others that is the same.
                 self.is_stopped[me] = true;
@@ -407,7 +415,9 @@ impl<A: Simulated> Simulation<A> {
         self.inside = self.inside.filter(|inside| *inside != me);
         self.lives[me] += 1;
         // What it was doing counts as done: else nobody would ever be.
-        if let Some(machine) = self.nodes[me].machine().restarted(self.lives[me]) {
+        self.is_stopped[me] = false;
+        let has_place = self.seen[me] != Standing::Joining;
+        if let Some(machine) = self.nodes[me].machine().restarted(self.lives[me]).filter(|_| has_place) {
             self.is_now(machine);
             self.tell(me, Event::Retry);
         } else {
@@ -461,7 +471,14 @@ impl<A: Simulated> Simulation<A> {
             let joins = |me: &usize| self.seen[*me] == Standing::Joining;
             there.iter().all(joins) && self.network.borrow().on_its_way.is_empty() && self.ruled.is_none()
         };
-        let there: Vec<usize> = there.into_iter().filter(|me| !self.is_stopped[*me]).collect();
+        // One that has heard from a participant that is gone by now does not need it.
+        let needs = |me: &usize| self.nodes[*me].machine().clone().on(Event::Recreate { floor: 0 }).is_ok();
+        let mut there: Vec<usize> =
+            there.into_iter().filter(|me| !self.is_stopped[*me] && needs(me)).collect();
+        // One that joins a ring makes one of its own: only where none takes part.
+        if self.seen.iter().any(|standing| !matches!(standing, Standing::Absent | Standing::Joining)) {
+            there.retain(|me| self.seen[*me] != Standing::Joining);
+        }
         if is_lost && !there.is_empty() {
             let me = there[self.network.borrow_mut().dice.within(0..there.len() as u64) as usize];
             self.counts.rulings += 1;
