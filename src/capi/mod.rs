@@ -5,6 +5,7 @@
 
 mod acquired;
 mod boundary;
+mod death_policy;
 mod file;
 mod follow;
 mod handle;

@@ -155,12 +155,12 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
-    /// The name belongs to a lock of another kind or algorithm.
+    /// The name belongs to a lock of another kind or algorithm, or one with another patience or death policy than was asked for.
     #[error("{}: {why}", path.display())]
     Kind {
         /// The lock file.
         path: PathBuf,
-        /// Which lock, which kind it is, which was asked for.
+        /// Which lock, what it is, what was asked for.
         why: String,
     },
     /// The participant handle is in use by another thread at this moment.

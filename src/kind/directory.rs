@@ -1,5 +1,6 @@
 //! The directory: finding a lock by its name, and naming a new one. ([`super::removal`] removes one.)
 
+use super::settings::Settings;
 use crate::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
     site::{Limit, Lock},
@@ -48,10 +49,8 @@ pub struct Plan {
     pub algorithm: Algorithm,
     /// The step it must have, if it is a sum ring; else 0.
     pub ring_step: u32,
-    /// How long a waiter lets others pass, in nanoseconds, if the lock is created now.
-    pub patience: u64,
-    /// What a holder's death means, if the lock is created now.
-    pub death_policy: DeathPolicy,
+    /// What may be asked for, and need not be.
+    pub settings: Settings,
     /// Whether it must be recursive. One that is not asked for as recursive may be so.
     pub recursive: bool,
     /// Of a semaphore: how many permits it has, if the lock is created now. Else 0.
@@ -195,8 +194,8 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
         recovery::clear_mail(&mail);
     }
     entry.ring_step.store(plan.ring_step, Relaxed);
-    entry.death_policy.store(plan.death_policy as u32, Relaxed);
-    entry.patience_ns.store(plan.patience, Relaxed);
+    entry.death_policy.store(plan.settings.death_policy.value() as u32, Relaxed);
+    entry.patience_ns.store(plan.settings.patience.value(), Relaxed);
     entry.recursive.store(u32::from(plan.recursive), Relaxed);
     entry.permits.store(plan.permits, Relaxed);
     view.lock(at + 1).words.permits.store(plan.permits, Relaxed);
@@ -302,12 +301,13 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>
                 "its mutex {name:?} is not recursive, and a recursive one was asked for: use another name"
             )));
         }
+        plan.settings.check(name, found.patience, found.death_policy).map_err(wrong_kind)?;
         return Ok(Some((generation, found)));
     }
     Ok(None)
 }
 
-/// Returns the name of a lock, and what it was created as.
+/// Returns the name of a lock, and a plan for one like it.
 ///
 /// # Errors
 /// [`Error::NotFound`] if it was removed.
@@ -321,17 +321,8 @@ pub fn plan_of(file: &OpenFile, name: &Name) -> Result<(String, Plan)> {
     };
     let (kind, algorithm) = (kind.unwrap_or(Kind::Mutex), algorithm.unwrap_or(Algorithm::Bakery));
     let (whichever, may_create) = (false, false);
-    let plan = Plan {
-        kind,
-        algorithm,
-        ring_step,
-        patience,
-        death_policy,
-        recursive,
-        permits,
-        whichever,
-        may_create,
-    };
+    let settings = Settings::of_lock(patience, death_policy);
+    let plan = Plan { kind, algorithm, ring_step, settings, recursive, permits, whichever, may_create };
     Ok((name, plan))
 }
 
