@@ -11,7 +11,10 @@ use crate::attach::{
 };
 use crate::error::{Error, Result};
 use crate::event::{Event, Happening};
-use crate::layout::{Algorithm, DeathPolicy, DirectoryEntry, Kind, MAX_NAME_BYTES, View, names_a_lock};
+use crate::layout::{
+    Algorithm, DeathPolicy, DirectoryEntry, Kind, MAX_LOCKS, MAX_MAIL_PARTICIPANTS, MAX_NAME_BYTES, View,
+    names_a_lock,
+};
 use crate::os::{clock, memory};
 use crate::recording;
 use crate::recovery;
@@ -161,7 +164,13 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     let view = file.view();
     let known = view.locks_bound();
     if plan.algorithm.is_by_messages() && view.geometry().mail_participants() == 0 {
-        return Err(Error::Capacity { path: file.reopen().path(), what: WITH_MAILBOXES, has: 0, wanted: 2 });
+        return Err(Error::Capacity {
+            path: file.reopen().path(),
+            what: WITH_MAILBOXES,
+            has: 0,
+            wanted: 2,
+            most: MAX_MAIL_PARTICIPANTS,
+        });
     }
     let is_free = |at: &usize| {
         // Those who were in a lock by messages that was removed leave it by and by.
@@ -170,7 +179,7 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     let removed = (0..known).find(is_free);
     let at = removed.unwrap_or(known);
     if at == view.directory().len() {
-        return Err(Error::LocksFull { path: file.reopen().path(), locks: at });
+        return Err(Error::LocksFull { path: file.reopen().path(), locks: at, most: MAX_LOCKS as usize });
     }
     file.allocation().allocate_lock(at)?;
     if plan.algorithm.is_by_messages() {
