@@ -687,6 +687,16 @@ int32_t turnlock_participant_leave_to(const struct turnlock_participant *partici
 #define TURNLOCK_ACTIVITY_PASSED_OVER 4
 
 /**
+ * `turnlock_..._death_policy`: the next holder is told, and marks consistent what a dead one left; else the lock is closed.
+ */
+#define TURNLOCK_DEATH_POLICY_INFORM 0
+
+/**
+ * `turnlock_..._death_policy`: the next holder is told, and has nothing to mark consistent.
+ */
+#define TURNLOCK_DEATH_POLICY_RELEASE 1
+
+/**
  * `turnlock_participant_info.mode`: it has, or wants, the lock alone.
  */
 #define TURNLOCK_MODE_EXCLUSIVE 1
@@ -976,6 +986,14 @@ int32_t turnlock_mutex_open(const struct turnlock_file *file,
  */
 int32_t turnlock_mutex_patience(const struct turnlock_mutex *mutex,
                                 uint64_t *patience_ns);
+
+/**
+ * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+ *
+ * The caller promises:
+ * `mutex` is a handle of `turnlock_mutex_open`; `policy` is NULL or writable.
+ */
+int32_t turnlock_mutex_death_policy(const struct turnlock_mutex *mutex, uint32_t *policy);
 
 /**
  * Closes a mutex handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -1282,6 +1300,14 @@ int32_t turnlock_rwlock_open(const struct turnlock_file *file,
                              const char *name,
                              const struct turnlock_rwlock_options *options,
                              struct turnlock_rwlock **rwlock);
+
+/**
+ * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+ *
+ * The caller promises:
+ * `rwlock` is a handle of `turnlock_rwlock_open`; `policy` is NULL or writable.
+ */
+int32_t turnlock_rwlock_death_policy(const struct turnlock_rwlock *rwlock, uint32_t *policy);
 
 /**
  * Closes a rwlock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -2007,6 +2033,14 @@ int32_t turnlock_rangelock_open(const struct turnlock_file *file,
                                 struct turnlock_rangelock **rangelock);
 
 /**
+ * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+ *
+ * The caller promises:
+ * `rangelock` is a handle of `turnlock_rangelock_open`; `policy` is NULL or writable.
+ */
+int32_t turnlock_rangelock_death_policy(const struct turnlock_rangelock *rangelock, uint32_t *policy);
+
+/**
  * Closes a range lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
  *
  * The caller promises:
@@ -2356,6 +2390,14 @@ int32_t turnlock_keyedlock_open(const struct turnlock_file *file,
                                 const char *name,
                                 const struct turnlock_keyedlock_options *options,
                                 struct turnlock_keyedlock **keyedlock);
+
+/**
+ * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+ *
+ * The caller promises:
+ * `keyedlock` is a handle of `turnlock_keyedlock_open`; `policy` is NULL or writable.
+ */
+int32_t turnlock_keyedlock_death_policy(const struct turnlock_keyedlock *keyedlock, uint32_t *policy);
 
 /**
  * Closes a keyed lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -2744,6 +2786,14 @@ int32_t turnlock_ring_open(const struct turnlock_file *file,
                            const char *name,
                            const struct turnlock_ring_options *options,
                            struct turnlock_ring **ring);
+
+/**
+ * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+ *
+ * The caller promises:
+ * `ring` is a handle of `turnlock_ring_open`; `policy` is NULL or writable.
+ */
+int32_t turnlock_ring_death_policy(const struct turnlock_ring *ring, uint32_t *policy);
 
 /**
  * Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done,

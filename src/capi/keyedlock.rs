@@ -96,6 +96,19 @@ pub unsafe extern "C" fn turnlock_keyedlock_open(
     })
 }
 
+/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+///
+/// # Safety
+/// `keyedlock` is a handle of `turnlock_keyedlock_open`; `policy` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_keyedlock_death_policy(
+    keyedlock: *const turnlock_keyedlock,
+    policy: *mut u32,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::death_policy(keyedlock, policy) }
+}
+
 /// Closes a keyed lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
 ///
 /// # Safety

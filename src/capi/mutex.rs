@@ -160,6 +160,16 @@ pub unsafe extern "C" fn turnlock_mutex_patience(mutex: *const turnlock_mutex, p
     })
 }
 
+/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+///
+/// # Safety
+/// `mutex` is a handle of `turnlock_mutex_open`; `policy` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_death_policy(mutex: *const turnlock_mutex, policy: *mut u32) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::death_policy(mutex, policy) }
+}
+
 /// Closes a mutex handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
 ///
 /// # Safety

@@ -91,6 +91,19 @@ pub unsafe extern "C" fn turnlock_rangelock_open(
     })
 }
 
+/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+///
+/// # Safety
+/// `rangelock` is a handle of `turnlock_rangelock_open`; `policy` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rangelock_death_policy(
+    rangelock: *const turnlock_rangelock,
+    policy: *mut u32,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::death_policy(rangelock, policy) }
+}
+
 /// Closes a range lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
 ///
 /// # Safety

@@ -119,6 +119,16 @@ pub unsafe extern "C" fn turnlock_ring_open(
     })
 }
 
+/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+///
+/// # Safety
+/// `ring` is a handle of `turnlock_ring_open`; `policy` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_death_policy(ring: *const turnlock_ring, policy: *mut u32) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::death_policy(ring, policy) }
+}
+
 /// Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done,
 /// while the calling thread has the turn.
 ///

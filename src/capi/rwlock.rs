@@ -105,6 +105,19 @@ pub unsafe extern "C" fn turnlock_rwlock_open(
     })
 }
 
+/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+///
+/// # Safety
+/// `rwlock` is a handle of `turnlock_rwlock_open`; `policy` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_death_policy(
+    rwlock: *const turnlock_rwlock,
+    policy: *mut u32,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::death_policy(rwlock, policy) }
+}
+
 /// Closes a rwlock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
 ///
 /// # Safety

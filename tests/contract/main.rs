@@ -204,6 +204,7 @@ mod only_in_c {
     cases! { settings:
         a_setting_that_is_asked_for_in_c_is_the_locks_or_an_error
         both_death_policies_at_once_are_an_invalid_argument
+        what_a_lock_was_created_with_is_told_in_c
     }
     cases! { c_claims:
         a_mode_that_is_not_held_is_not_changed_and_what_is_held_stays
