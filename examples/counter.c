@@ -106,7 +106,7 @@ static void repair(const turnlock_mutex *mutex)
            dead.pid, count);
     fflush(stdout);
 
-    /* Only now: unlocking without it would close the lock for everyone. */
+    /* Only now: a lock whose death policy is inform would be closed by an unlock without it. */
     check(turnlock_mutex_mark_consistent(mutex));
 }
 

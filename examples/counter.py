@@ -50,7 +50,7 @@ def repair(mutex):
     write_counter(count)
     name = dead.label.decode()
     print(f"{ME}: told that {name} (process {dead.pid}) died inside; set the counter to {count}", flush=True)
-    # Only now: unlocking without it would close the lock for everyone.
+    # Only now: a lock whose death policy is inform would be closed by an unlock without it.
     mutex.call("mark_consistent")
 
 

@@ -86,7 +86,7 @@ fn repair(guard: &mut MutexGuard) -> Result<(), Box<dyn Error>> {
             dead.label, dead.pid
         );
     }
-    // Only now: unlocking without it would close the lock for everyone.
+    // Only now: a lock whose death policy is inform would be closed by an unlock without it.
     guard.mark_consistent()?;
     Ok(())
 }

@@ -19,7 +19,7 @@ import turnlock
 def lead(folder, name):
     """Waits until it leads, and leads until it is killed, or its standard input ends."""
     # A leader's death needs no repair: the next one is told of it, and that is all.
-    leadership = turnlock.Lock(folder / "leader.lock", "leader", label=name, death_policy="release")
+    leadership = turnlock.Lock(folder / "leader.lock", "leader", label=name)
     with leadership:
         if leadership.previous_owner_died:
             print(f"{name}: {leadership.previous_owner.label} died in term {leadership.previous_owner.fencing_token}", flush=True)
@@ -37,7 +37,7 @@ def demonstrate(folder):
         )
         for name in ("anna", "ben", "clara")
     }
-    look = turnlock.Lock(folder / "leader.lock", "leader", death_policy="release")
+    look = turnlock.Lock(folder / "leader.lock", "leader")
     while len(candidates) > 1:
         name = leader(look, candidates)
         show(candidates[name], f"{name}: leader")

@@ -14,7 +14,8 @@
  * - A lock belongs to the thread that took it, or to the participant that the _as functions name. A forked child is
  *   another participant without doing anything; it does not have its parent's locks.
  * - TURNLOCK_OWNER_DEAD (1) means that you have the lock, and that its last holder died inside. Repair the data and mark
- *   them consistent before you unlock, unless the lock was created with TURNLOCK_..._RELEASE_ON_DEATH.
+ *   them consistent before you unlock, unless the lock was created with TURNLOCK_..._RELEASE_ON_DEATH (or by
+ *   a binding, as a rule).
  * - Structs have their size first, so that they can grow: set it before the call, in those that are filled in too.
  *
  * Where a call may come from:
@@ -213,7 +214,7 @@ uint32_t turnlock_version_number(void);
 #define TURNLOCK_ERROR_SYSTEM (-20)
 
 /**
- * The name belongs to a lock of another kind or algorithm.
+ * The name belongs to a lock of another kind or algorithm, or one with another patience or death policy than was asked for.
  */
 #define TURNLOCK_ERROR_KIND (-21)
 
@@ -686,6 +687,16 @@ int32_t turnlock_participant_leave_to(const struct turnlock_participant *partici
 #define TURNLOCK_ACTIVITY_PASSED_OVER 4
 
 /**
+ * `turnlock_..._death_policy`: the next holder is told, and marks consistent what a dead one left; else the lock is closed.
+ */
+#define TURNLOCK_DEATH_POLICY_INFORM 0
+
+/**
+ * `turnlock_..._death_policy`: the next holder is told, and has nothing to mark consistent.
+ */
+#define TURNLOCK_DEATH_POLICY_RELEASE 1
+
+/**
  * `turnlock_participant_info.mode`: it has, or wants, the lock alone.
  */
 #define TURNLOCK_MODE_EXCLUSIVE 1
@@ -887,16 +898,29 @@ typedef struct turnlock_participant_info {
 #define TURNLOCK_MUTEX_MUST_EXIST 1
 
 /**
- * `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the
- * lock is created now. One that exists keeps what it has, and `turnlock_mutex_patience` says it.
+ * `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served. One that exists
+ * and has patience is TURNLOCK_ERROR_KIND.
  */
 #define TURNLOCK_MUTEX_STRICT 2
 
 /**
- * `turnlock_mutex_options.flags`: a holder's death needs no repair, if the lock is created now: the next holder is told
- * (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+ * `turnlock_mutex_options.flags`: a holder's death needs no repair: the next holder is told (TURNLOCK_OWNER_DEAD) and has
+ * nothing to mark consistent. One that exists and was created otherwise is TURNLOCK_ERROR_KIND.
  */
 #define TURNLOCK_MUTEX_RELEASE_ON_DEATH 4
+
+/**
+ * `turnlock_mutex_options.flags`: a holder's death needs a repair, marked by `turnlock_mutex_mark_consistent`: what a
+ * mutex gets that is created without any of these flags. One that exists and was created otherwise is
+ * TURNLOCK_ERROR_KIND.
+ */
+#define TURNLOCK_MUTEX_INFORM_ON_DEATH 16
+
+/**
+ * `turnlock_mutex_options.flags`: as TURNLOCK_MUTEX_RELEASE_ON_DEATH if the lock is created now and neither of the two
+ * above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
+ */
+#define TURNLOCK_MUTEX_RELEASE_BY_DEFAULT 32
 
 /**
  * `turnlock_mutex_options.flags`: a thread that has the lock may take it again, up to 65,535 times, and it is unlocked when
@@ -929,9 +953,10 @@ typedef struct turnlock_mutex_options {
    */
   uint32_t flags;
   /**
-   * How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now.
-   * After it waiters are served in the order of their arrival: what is left to wait is, for each one ahead, a wake-up
-   * and a section. 0 = the default (1 millisecond).
+   * How long a waiter lets others pass before it is queued for good, in nanoseconds. After it waiters are served in the
+   * order of their arrival: what is left to wait is, for each one ahead, a wake-up and a section. 0 = whatever the lock
+   * has (`turnlock_mutex_patience`), and 1 millisecond if it is created now; else a lock that exists and has another is
+   * TURNLOCK_ERROR_KIND.
    */
   uint64_t patience_ns;
 } turnlock_mutex_options;
@@ -940,7 +965,8 @@ typedef struct turnlock_mutex_options {
  * Opens the mutex called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
  * handle into `mutex`. `options` may be NULL.
  *
- * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, or to one with other settings than
+ * `options` ask for), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
  *
  * The caller promises:
  * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `mutex`
@@ -960,6 +986,14 @@ int32_t turnlock_mutex_open(const struct turnlock_file *file,
  */
 int32_t turnlock_mutex_patience(const struct turnlock_mutex *mutex,
                                 uint64_t *patience_ns);
+
+/**
+ * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+ *
+ * The caller promises:
+ * `mutex` is a handle of `turnlock_mutex_open`; `policy` is NULL or writable.
+ */
+int32_t turnlock_mutex_death_policy(const struct turnlock_mutex *mutex, uint32_t *policy);
 
 /**
  * Closes a mutex handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -1199,16 +1233,30 @@ int32_t turnlock_mutex_reopen(const struct turnlock_mutex *mutex,
 #define TURNLOCK_RWLOCK_MUST_EXIST 1
 
 /**
- * `turnlock_rwlock_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
- * created now.
+ * `turnlock_rwlock_options.flags`: no patience, whatever `patience_ns` says: strict first come first served. One that
+ * exists and has patience is TURNLOCK_ERROR_KIND.
  */
 #define TURNLOCK_RWLOCK_STRICT 2
 
 /**
- * `turnlock_rwlock_options.flags`: the death of a writer needs no repair, if the lock is created now: the next one that it
- * concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+ * `turnlock_rwlock_options.flags`: the death of a writer needs no repair: the next one that it concerns is told
+ * (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent. One that exists and was created otherwise is
+ * TURNLOCK_ERROR_KIND.
  */
 #define TURNLOCK_RWLOCK_RELEASE_ON_DEATH 4
+
+/**
+ * `turnlock_rwlock_options.flags`: the death of a writer needs a repair, marked by `turnlock_rwlock_mark_consistent`: what a
+ * rwlock gets that is created without any of these flags. One that exists and was created otherwise is
+ * TURNLOCK_ERROR_KIND.
+ */
+#define TURNLOCK_RWLOCK_INFORM_ON_DEATH 16
+
+/**
+ * `turnlock_rwlock_options.flags`: as TURNLOCK_RWLOCK_RELEASE_ON_DEATH if the lock is created now and neither of the two
+ * above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
+ */
+#define TURNLOCK_RWLOCK_RELEASE_BY_DEFAULT 32
 
 /**
  * A reader/writer lock in a lock file: several that read, or one that writes. Everybody waits for the earlier ones
@@ -1231,8 +1279,8 @@ typedef struct turnlock_rwlock_options {
    */
   uint32_t flags;
   /**
-   * How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now. 0 = the
-   * default (1 millisecond).
+   * How long a waiter lets others pass before it is queued for good, in nanoseconds. 0 = whatever the lock has, and 1
+   * millisecond if it is created now; else a lock that exists and has another is TURNLOCK_ERROR_KIND.
    */
   uint64_t patience_ns;
 } turnlock_rwlock_options;
@@ -1241,7 +1289,8 @@ typedef struct turnlock_rwlock_options {
  * Opens the rwlock called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
  * handle into `rwlock`. `options` may be NULL.
  *
- * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, or to one with other settings than
+ * `options` ask for), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
  *
  * The caller promises:
  * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `rwlock` NULL
@@ -1251,6 +1300,14 @@ int32_t turnlock_rwlock_open(const struct turnlock_file *file,
                              const char *name,
                              const struct turnlock_rwlock_options *options,
                              struct turnlock_rwlock **rwlock);
+
+/**
+ * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+ *
+ * The caller promises:
+ * `rwlock` is a handle of `turnlock_rwlock_open`; `policy` is NULL or writable.
+ */
+int32_t turnlock_rwlock_death_policy(const struct turnlock_rwlock *rwlock, uint32_t *policy);
 
 /**
  * Closes a rwlock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -1683,8 +1740,8 @@ int32_t turnlock_rwlock_is_contended_as(const struct turnlock_rwlock *rwlock,
 #define TURNLOCK_SEMAPHORE_MUST_EXIST 1
 
 /**
- * `turnlock_semaphore_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
- * created now.
+ * `turnlock_semaphore_options.flags`: no patience, whatever `patience_ns` says: strict first come first served. One that
+ * exists and has patience is TURNLOCK_ERROR_KIND.
  */
 #define TURNLOCK_SEMAPHORE_STRICT 2
 
@@ -1713,8 +1770,8 @@ typedef struct turnlock_semaphore_options {
    */
   uint32_t permits;
   /**
-   * How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now. 0 = the
-   * default (1 millisecond).
+   * How long a waiter lets others pass before it is queued for good, in nanoseconds. 0 = whatever the lock has, and 1
+   * millisecond if it is created now; else a lock that exists and has another is TURNLOCK_ERROR_KIND.
    */
   uint64_t patience_ns;
 } turnlock_semaphore_options;
@@ -1723,7 +1780,8 @@ typedef struct turnlock_semaphore_options {
  * Opens the semaphore called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
  * handle into `semaphore`. `options` may be NULL.
  *
- * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, or to one with another patience
+ * than `options` ask for), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
  *
  * The caller promises:
  * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `semaphore` NULL
@@ -1909,10 +1967,24 @@ int32_t turnlock_semaphore_is_contended_as(const struct turnlock_semaphore *sema
 #define TURNLOCK_RANGELOCK_MUST_EXIST 1
 
 /**
- * `turnlock_rangelock_options.flags`: the death of one that holds a part exclusively needs no repair, if the lock is created now: the next one that it
- * concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+ * `turnlock_rangelock_options.flags`: the death of one that holds a part exclusively needs no repair: the next one that it
+ * concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent. One that exists and was created otherwise is
+ * TURNLOCK_ERROR_KIND.
  */
 #define TURNLOCK_RANGELOCK_RELEASE_ON_DEATH 4
+
+/**
+ * `turnlock_rangelock_options.flags`: the death of one that holds a part exclusively needs a repair, marked by
+ * `turnlock_rangelock_mark_consistent`: what a range lock gets that is created without any of these flags. One that exists
+ * and was created otherwise is TURNLOCK_ERROR_KIND.
+ */
+#define TURNLOCK_RANGELOCK_INFORM_ON_DEATH 16
+
+/**
+ * `turnlock_rangelock_options.flags`: as TURNLOCK_RANGELOCK_RELEASE_ON_DEATH if the lock is created now and neither of the two
+ * above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
+ */
+#define TURNLOCK_RANGELOCK_RELEASE_BY_DEFAULT 32
 
 /**
  * `end` of a range: to the end, the last number included.
@@ -1948,7 +2020,8 @@ typedef struct turnlock_rangelock_options {
  * Opens the range lock called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
  * handle into `rangelock`. `options` may be NULL.
  *
- * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, or to one with other settings than
+ * `options` ask for), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
  *
  * The caller promises:
  * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `rangelock` NULL
@@ -1958,6 +2031,14 @@ int32_t turnlock_rangelock_open(const struct turnlock_file *file,
                                 const char *name,
                                 const struct turnlock_rangelock_options *options,
                                 struct turnlock_rangelock **rangelock);
+
+/**
+ * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+ *
+ * The caller promises:
+ * `rangelock` is a handle of `turnlock_rangelock_open`; `policy` is NULL or writable.
+ */
+int32_t turnlock_rangelock_death_policy(const struct turnlock_rangelock *rangelock, uint32_t *policy);
 
 /**
  * Closes a range lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -2250,10 +2331,24 @@ int32_t turnlock_rangelock_is_contended_as(const struct turnlock_rangelock *rang
 #define TURNLOCK_KEYEDLOCK_MUST_EXIST 1
 
 /**
- * `turnlock_keyedlock_options.flags`: the death of one that holds a part exclusively needs no repair, if the lock is created now: the next one that it
- * concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+ * `turnlock_keyedlock_options.flags`: the death of one that holds a part exclusively needs no repair: the next one that it
+ * concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent. One that exists and was created otherwise is
+ * TURNLOCK_ERROR_KIND.
  */
 #define TURNLOCK_KEYEDLOCK_RELEASE_ON_DEATH 4
+
+/**
+ * `turnlock_keyedlock_options.flags`: the death of one that holds a part exclusively needs a repair, marked by
+ * `turnlock_keyedlock_mark_consistent`: what a keyed lock gets that is created without any of these flags. One that exists
+ * and was created otherwise is TURNLOCK_ERROR_KIND.
+ */
+#define TURNLOCK_KEYEDLOCK_INFORM_ON_DEATH 16
+
+/**
+ * `turnlock_keyedlock_options.flags`: as TURNLOCK_KEYEDLOCK_RELEASE_ON_DEATH if the lock is created now and neither of the two
+ * above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
+ */
+#define TURNLOCK_KEYEDLOCK_RELEASE_BY_DEFAULT 32
 
 /**
  * A lock for each key (any bytes), in a lock file. Keys need not be created, and take no room while nobody wants
@@ -2284,7 +2379,8 @@ typedef struct turnlock_keyedlock_options {
  * Opens the keyed lock called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
  * handle into `keyedlock`. `options` may be NULL.
  *
- * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, or to one with other settings than
+ * `options` ask for), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
  *
  * The caller promises:
  * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `keyedlock` NULL
@@ -2294,6 +2390,14 @@ int32_t turnlock_keyedlock_open(const struct turnlock_file *file,
                                 const char *name,
                                 const struct turnlock_keyedlock_options *options,
                                 struct turnlock_keyedlock **keyedlock);
+
+/**
+ * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+ *
+ * The caller promises:
+ * `keyedlock` is a handle of `turnlock_keyedlock_open`; `policy` is NULL or writable.
+ */
+int32_t turnlock_keyedlock_death_policy(const struct turnlock_keyedlock *keyedlock, uint32_t *policy);
 
 /**
  * Closes a keyed lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -2614,10 +2718,23 @@ int32_t turnlock_keyedlock_is_contended_as(const struct turnlock_keyedlock *keye
 #define TURNLOCK_RING_STANDING 2
 
 /**
- * `turnlock_ring_options.flags`: a holder's death needs no repair, if the ring is created now: the next holder is told
- * (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+ * `turnlock_ring_options.flags`: a holder's death needs no repair: the next holder is told (TURNLOCK_OWNER_DEAD) and has
+ * nothing to mark consistent. One that exists and was created otherwise is TURNLOCK_ERROR_KIND.
  */
 #define TURNLOCK_RING_RELEASE_ON_DEATH 4
+
+/**
+ * `turnlock_ring_options.flags`: a holder's death needs a repair, marked by `turnlock_ring_mark_consistent`: what a
+ * ring gets that is created without any of these flags. One that exists and was created otherwise is
+ * TURNLOCK_ERROR_KIND.
+ */
+#define TURNLOCK_RING_INFORM_ON_DEATH 16
+
+/**
+ * `turnlock_ring_options.flags`: as TURNLOCK_RING_RELEASE_ON_DEATH if the lock is created now and neither of the two
+ * above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
+ */
+#define TURNLOCK_RING_RELEASE_BY_DEFAULT 32
 
 /**
  * A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
@@ -2658,8 +2775,8 @@ typedef struct turnlock_ring_options {
  * Opens the ring called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
  * handle into `ring`. `options` may be NULL.
  *
- * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to a mutex, to another ring, or to one of another
- * step), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, to another ring, or to one of
+ * another step or death policy), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
  *
  * The caller promises:
  * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `ring`
@@ -2669,6 +2786,14 @@ int32_t turnlock_ring_open(const struct turnlock_file *file,
                            const char *name,
                            const struct turnlock_ring_options *options,
                            struct turnlock_ring **ring);
+
+/**
+ * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+ *
+ * The caller promises:
+ * `ring` is a handle of `turnlock_ring_open`; `policy` is NULL or writable.
+ */
+int32_t turnlock_ring_death_policy(const struct turnlock_ring *ring, uint32_t *policy);
 
 /**
  * Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done,

@@ -4,7 +4,7 @@
 //! people, and a hint where to look for a free one.
 
 use crate::error::{Error, Result};
-use crate::layout::{LivenessLockKind, SlotState, View};
+use crate::layout::{LivenessLockKind, MAX_PARTICIPANTS, SlotState, View};
 use crate::os::{
     clock,
     liveness_lock::{LivenessLock, Probe},
@@ -40,7 +40,12 @@ pub fn claim(file: &Reopen, view: View, kind: LivenessLockKind, inherited: bool)
         }
         std::thread::sleep(BETWEEN_THEM);
     }
-    Err(Error::ParticipantsFull { path: file.path(), slots: all.len(), holders: holders(view) })
+    Err(Error::ParticipantsFull {
+        path: file.path(),
+        slots: all.len(),
+        most: MAX_PARTICIPANTS as usize,
+        holders: holders(view),
+    })
 }
 
 /// Writes down who has the slot, and has scans reach it. Before its first doorway.

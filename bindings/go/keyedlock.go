@@ -27,9 +27,7 @@ func (file *File) KeyedLock(name string, options *LockOptions) (*KeyedLock, erro
 	if options.MustExist {
 		native.flags |= C.TURNLOCK_KEYEDLOCK_MUST_EXIST
 	}
-	if options.ReleaseOnDeath {
-		native.flags |= C.TURNLOCK_KEYEDLOCK_RELEASE_ON_DEATH
-	}
+	native.flags |= options.OnDeath.flags()
 	keys := &KeyedLock{}
 	err := file.named(name, func(file *C.turnlock_file, name *C.char) C.int32_t {
 		return C.turnlock_keyedlock_open(file, name, &native, &keys.handle)

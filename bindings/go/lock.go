@@ -10,12 +10,39 @@ import (
 	"time"
 )
 
+// DeathPolicy is what a holder's death means for the next one.
+type DeathPolicy uint32
+
+const (
+	// AnyOnDeath is whichever the lock has, and ReleaseOnDeath if it is created now.
+	AnyOnDeath DeathPolicy = iota
+	// InformOnDeath: the next holder is told (OwnerDied), and marks the data consistent before it unlocks; else the lock is
+	// closed for everyone. All who take such a lock have to know it: sync.Locker does not show the notice.
+	InformOnDeath
+	// ReleaseOnDeath: the next holder is told, and has nothing to mark consistent.
+	ReleaseOnDeath
+)
+
+// flags are those of the library, which are the same for every kind.
+func (policy DeathPolicy) flags() C.uint32_t {
+	switch policy {
+	case AnyOnDeath:
+		return C.TURNLOCK_MUTEX_RELEASE_BY_DEFAULT
+	case InformOnDeath:
+		return C.TURNLOCK_MUTEX_INFORM_ON_DEATH
+	case ReleaseOnDeath:
+		return C.TURNLOCK_MUTEX_RELEASE_ON_DEATH
+	}
+	// None that the library knows.
+	return 1 << 31
+}
+
 // LockOptions are what locks of every kind are opened with.
 type LockOptions struct {
 	MustExist bool
-	// ReleaseOnDeath: if the lock is created now, a holder's death needs no repair. The next holder is told, and has
-	// nothing to mark consistent.
-	ReleaseOnDeath bool
+	// OnDeath is what a holder's death must mean (ErrKind, if the lock exists and it means something else). Nothing: whatever
+	// it does, and ReleaseOnDeath if the lock is created now.
+	OnDeath DeathPolicy
 	// Label is what this lock's participant calls itself; "" = the file's label.
 	Label string
 }

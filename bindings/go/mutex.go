@@ -8,7 +8,8 @@ import "time"
 // MutexOptions says how to open, or create, a mutex. A mutex that exists keeps what it was created with.
 type MutexOptions struct {
 	LockOptions
-	// Patience is how long a waiter lets others pass before it is queued for good; 0 = the default (1 millisecond).
+	// Patience is how long a waiter lets others pass before it is queued for good. 0 = whatever the lock has, and 1
+	// millisecond if it is created now; another one than a lock has that exists is ErrKind.
 	Patience time.Duration
 	// Strict: no patience, strictly first come first served.
 	Strict bool
@@ -46,9 +47,7 @@ func (mutex *Mutex) openAs(file *File, name string, options *MutexOptions, flags
 	if options.Strict {
 		native.flags |= C.TURNLOCK_MUTEX_STRICT
 	}
-	if options.ReleaseOnDeath {
-		native.flags |= C.TURNLOCK_MUTEX_RELEASE_ON_DEATH
-	}
+	native.flags |= options.OnDeath.flags()
 	var opened mutexKind
 	err := file.named(name, func(file *C.turnlock_file, name *C.char) C.int32_t {
 		return C.turnlock_mutex_open(file, name, &native, &opened.handle)

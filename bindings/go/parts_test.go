@@ -52,11 +52,11 @@ func eachPartKind(t *testing.T, test func(t *testing.T, file *turnlock.File, pat
 		t.Run(kind, func(t *testing.T) {
 			file, path := newFile(t)
 			if kind == "ranges" {
-				lock, err := file.RangeLock(kind, nil)
+				lock, err := file.RangeLock(kind, &informs)
 				must(err)
 				test(t, file, path, kind, lock, rangeTaker(lock))
 			} else {
-				lock, err := file.KeyedLock(kind, nil)
+				lock, err := file.KeyedLock(kind, &informs)
 				must(err)
 				test(t, file, path, kind, lock, keyTaker(lock))
 			}
@@ -154,7 +154,7 @@ func TestPartsThatCannotBe(t *testing.T) {
 	expect(t, err, turnlock.ErrNotFound)
 	_, err = file.RangeLock("label", &turnlock.LockOptions{Label: "a\x00b"})
 	expect(t, err, turnlock.ErrInvalidArgument)
-	ranges, err := file.RangeLock("ranges", &turnlock.LockOptions{ReleaseOnDeath: true})
+	ranges, err := file.RangeLock("ranges", &turnlock.LockOptions{OnDeath: turnlock.ReleaseOnDeath})
 	must(err)
 	_, err = file.KeyedLock("ranges", nil)
 	expect(t, err, turnlock.ErrKind)

@@ -26,9 +26,7 @@ func (file *File) RangeLock(name string, options *LockOptions) (*RangeLock, erro
 	if options.MustExist {
 		native.flags |= C.TURNLOCK_RANGELOCK_MUST_EXIST
 	}
-	if options.ReleaseOnDeath {
-		native.flags |= C.TURNLOCK_RANGELOCK_RELEASE_ON_DEATH
-	}
+	native.flags |= options.OnDeath.flags()
 	ranges := &RangeLock{}
 	err := file.named(name, func(file *C.turnlock_file, name *C.char) C.int32_t {
 		return C.turnlock_rangelock_open(file, name, &native, &ranges.handle)

@@ -15,7 +15,7 @@ import (
 )
 
 func recursive(file *turnlock.File) *turnlock.RecursiveMutex {
-	mutex, err := file.RecursiveMutex("recursive", nil)
+	mutex, err := file.RecursiveMutex("recursive", &turnlock.MutexOptions{LockOptions: informs})
 	must(err)
 	return mutex
 }

@@ -48,9 +48,7 @@ func (file *File) TurnRing(name string, options *RingOptions) (*TurnRing, error)
 	if options.Standing {
 		native.flags |= C.TURNLOCK_RING_STANDING
 	}
-	if options.ReleaseOnDeath {
-		native.flags |= C.TURNLOCK_RING_RELEASE_ON_DEATH
-	}
+	native.flags |= options.OnDeath.flags()
 	var opened ringKind
 	err := file.named(name, func(file *C.turnlock_file, name *C.char) C.int32_t {
 		return C.turnlock_ring_open(file, name, &native, &opened.handle)

@@ -12,7 +12,8 @@ import (
 // RWMutexOptions says how to open, or create, a reader/writer lock. One that exists keeps what it was created with.
 type RWMutexOptions struct {
 	LockOptions
-	// Patience is how long a waiter lets others pass before it is queued for good; 0 = the default (1 millisecond).
+	// Patience is how long a waiter lets others pass before it is queued for good. 0 = whatever the lock has, and 1
+	// millisecond if it is created now; another one than a lock has that exists is ErrKind.
 	Patience time.Duration
 	// Strict: no patience, strictly first come first served.
 	Strict bool
@@ -47,9 +48,7 @@ func (file *File) RWMutex(name string, options *RWMutexOptions) (*RWMutex, error
 	if options.Strict {
 		native.flags |= C.TURNLOCK_RWLOCK_STRICT
 	}
-	if options.ReleaseOnDeath {
-		native.flags |= C.TURNLOCK_RWLOCK_RELEASE_ON_DEATH
-	}
+	native.flags |= options.OnDeath.flags()
 	mutex := &RWMutex{}
 	err := file.named(name, func(file *C.turnlock_file, name *C.char) C.int32_t {
 		return C.turnlock_rwlock_open(file, name, &native, &mutex.handle)

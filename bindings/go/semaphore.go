@@ -14,7 +14,8 @@ type SemaphoreOptions struct {
 	// Permits is how many there are, if the semaphore is created now; 0 = 1.
 	Permits   uint32
 	MustExist bool
-	// Patience is how long a waiter lets others pass before it is queued for good; 0 = the default (1 millisecond).
+	// Patience is how long a waiter lets others pass before it is queued for good. 0 = whatever the lock has, and 1
+	// millisecond if it is created now; another one than a lock has that exists is ErrKind.
 	Patience time.Duration
 	// Strict: no patience, strictly first come first served.
 	Strict bool

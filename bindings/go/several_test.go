@@ -22,7 +22,7 @@ func newSemaphore(t *testing.T, permits uint32) (*turnlock.Semaphore, *turnlock.
 
 func newRWMutex(t *testing.T) (*turnlock.RWMutex, *turnlock.File, string) {
 	file, path := newFile(t)
-	mutex, err := file.RWMutex("rwlock", nil)
+	mutex, err := file.RWMutex("rwlock", &turnlock.RWMutexOptions{LockOptions: informs})
 	must(err)
 	return mutex, file, path
 }

@@ -76,11 +76,13 @@ func takeToDie(file *turnlock.File, kind string) {
 		_, err = keys.Acquire(anywhere, "mine", turnlock.Exclusive)
 		must(err)
 	case "recursive":
-		mutex, owner := recursive(file), turnlock.NewOwner()
+		mutex, err := file.RecursiveMutex(kind, nil)
+		must(err)
+		owner := turnlock.NewOwner()
 		mutex.Locker(owner).Lock()
 		mutex.Locker(owner).Lock()
 	default:
-		opened(file, kind).Lock()
+		openedAs(file, kind, turnlock.AnyOnDeath).Lock()
 	}
 }
 
@@ -90,13 +92,21 @@ func must(err error) {
 	}
 }
 
+// Of a lock whose holders look at the notice of a death.
+var informs = turnlock.LockOptions{OnDeath: turnlock.InformOnDeath}
+
 func opened(file *turnlock.File, kind string) locker {
+	return openedAs(file, kind, turnlock.InformOnDeath)
+}
+
+func openedAs(file *turnlock.File, kind string, policy turnlock.DeathPolicy) locker {
+	options := turnlock.LockOptions{OnDeath: policy}
 	if kind == "ring" {
-		ring, err := file.TurnRing("ring", nil)
+		ring, err := file.TurnRing("ring", &turnlock.RingOptions{LockOptions: options})
 		must(err)
 		return ring
 	}
-	mutex, err := file.Mutex("mutex", nil)
+	mutex, err := file.Mutex("mutex", &turnlock.MutexOptions{LockOptions: options})
 	must(err)
 	return mutex
 }
@@ -296,7 +306,7 @@ func TestAContextEndsAWaitAndLeavesNothingInTheQueue(t *testing.T) {
 func TestHoldersAndWaitersAreSeen(t *testing.T) {
 	file, _ := newFile(t)
 	holder, err := file.Mutex("mutex", &turnlock.MutexOptions{
-		LockOptions: turnlock.LockOptions{Label: "first", ReleaseOnDeath: true}, Strict: true})
+		LockOptions: turnlock.LockOptions{Label: "first", OnDeath: turnlock.InformOnDeath}, Strict: true})
 	must(err)
 	if patience, err := holder.Patience(); patience != 0 || err != nil {
 		t.Fatal(patience, err)

@@ -12,7 +12,7 @@ use super::{
     seat::{MailOf, Seat, take_seat},
 };
 use crate::error::{Error, Result};
-use crate::layout::Algorithm;
+use crate::layout::{Algorithm, MAX_MAIL_PARTICIPANTS};
 use crate::os::{fork::process_mark, futex, signals::SignalsBlocked};
 use crate::registers::{call_participant, ring_own_bell};
 use crate::sync::{
@@ -179,8 +179,9 @@ fn begin(file: &Arc<OpenFile>, slot: usize) -> Result<(Arc<Shared>, JoinHandle<(
 fn join(file: &Arc<OpenFile>, slot: usize, (region, generation): (usize, u64)) -> Result<Membership> {
     let has = file.geometry().mail_participants();
     if slot >= has as usize {
-        let (path, wanted) = (file.reopen().path(), slot as u32 + 1);
-        return Err(Error::Capacity { path, what: "participants with mailboxes", has, wanted });
+        // Those with the lowest slots have some.
+        let (path, wanted, most) = (file.reopen().path(), slot as u32 + 1, MAX_MAIL_PARTICIPANTS);
+        return Err(Error::Capacity { path, what: "participants with mailboxes", has, wanted, most });
     }
     let named = || if file.is_named(region, generation) { Ok(()) } else { Err(file.removed()) };
     named()?;

@@ -36,6 +36,11 @@ pub const TURNLOCK_ACTIVITY_STOPPED: u32 = 3;
 /// `turnlock_participant_info.activity`: it was passed over, and queues again when it goes on.
 pub const TURNLOCK_ACTIVITY_PASSED_OVER: u32 = 4;
 
+/// `turnlock_..._death_policy`: the next holder is told, and marks consistent what a dead one left; else the lock is closed.
+pub const TURNLOCK_DEATH_POLICY_INFORM: u32 = 0;
+/// `turnlock_..._death_policy`: the next holder is told, and has nothing to mark consistent.
+pub const TURNLOCK_DEATH_POLICY_RELEASE: u32 = 1;
+
 /// `turnlock_participant_info.mode`: it has, or wants, the lock alone.
 pub const TURNLOCK_MODE_EXCLUSIVE: u32 = 1;
 /// `turnlock_participant_info.mode`: beside others that have it shared, and one that has it upgradable; of a semaphore, beside

@@ -3,6 +3,7 @@
 use super::{
     acquired::{turnlock_acquired, turnlock_previous_owner},
     boundary::{invalid, name, options, status},
+    death_policy,
     file::{lock_file, turnlock_file},
     info::turnlock_participant_info,
     operations::{self, OpaqueLock},
@@ -10,7 +11,7 @@ use super::{
 use crate::acquire::site::Limit;
 use crate::algorithm::claim::{Extent, Mode};
 use crate::error::Result;
-use crate::kind::{DeathPolicy, KeyedKind, claim_of, extent_of_key};
+use crate::kind::{KeyedKind, claim_of, extent_of_key};
 use std::{
     ffi::{c_char, c_void},
     mem::offset_of,
@@ -31,11 +32,19 @@ impl OpaqueLock for turnlock_keyedlock {
 
 /// `turnlock_keyedlock_options.flags`: do not create the lock.
 pub const TURNLOCK_KEYEDLOCK_MUST_EXIST: u32 = 1;
-/// `turnlock_keyedlock_options.flags`: the death of one that holds a part exclusively needs no repair, if the lock is created now: the next one that it
-/// concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+/// `turnlock_keyedlock_options.flags`: the death of one that holds a part exclusively needs no repair: the next one that it
+/// concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent. One that exists and was created otherwise is
+/// TURNLOCK_ERROR_KIND.
 pub const TURNLOCK_KEYEDLOCK_RELEASE_ON_DEATH: u32 = 4;
+/// `turnlock_keyedlock_options.flags`: the death of one that holds a part exclusively needs a repair, marked by
+/// `turnlock_keyedlock_mark_consistent`: what a keyed lock gets that is created without any of these flags. One that exists
+/// and was created otherwise is TURNLOCK_ERROR_KIND.
+pub const TURNLOCK_KEYEDLOCK_INFORM_ON_DEATH: u32 = 16;
+/// `turnlock_keyedlock_options.flags`: as TURNLOCK_KEYEDLOCK_RELEASE_ON_DEATH if the lock is created now and neither of the two
+/// above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
+pub const TURNLOCK_KEYEDLOCK_RELEASE_BY_DEFAULT: u32 = 32;
 
-const KNOWN_FLAGS: u32 = TURNLOCK_KEYEDLOCK_MUST_EXIST | TURNLOCK_KEYEDLOCK_RELEASE_ON_DEATH;
+const KNOWN_FLAGS: u32 = TURNLOCK_KEYEDLOCK_MUST_EXIST | death_policy::ALL;
 
 /// How to open, or create, a keyed lock. Set `size` to `sizeof(struct turnlock_keyedlock_options)` and everything else that you
 /// do not care about to 0.
@@ -54,7 +63,8 @@ pub struct turnlock_keyedlock_options {
 /// Opens the keyed lock called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
 /// handle into `keyedlock`. `options` may be NULL.
 ///
-/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, or to one with other settings than
+/// `options` ask for), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
 ///
 /// # Safety
 /// `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `keyedlock` NULL
@@ -74,14 +84,29 @@ pub unsafe extern "C" fn turnlock_keyedlock_open(
         if given.flags & !KNOWN_FLAGS != 0 {
             return Err(invalid("a flag is one that this version of turnlock does not know"));
         }
+        let (death_policy, default_death_policy) = death_policy::of(given.flags)?;
         let mut options = file.keyed_lock_options();
         options.must_exist(given.flags & TURNLOCK_KEYEDLOCK_MUST_EXIST != 0);
-        if given.flags & TURNLOCK_KEYEDLOCK_RELEASE_ON_DEATH != 0 {
-            options.death_policy(DeathPolicy::Release);
+        options.default_death_policy(default_death_policy);
+        if let Some(death_policy) = death_policy {
+            options.death_policy(death_policy);
         }
         // SAFETY: the caller's promise.
         unsafe { operations::open(keyedlock, || Ok(options.open(name)?.into_handle())) }
     })
+}
+
+/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+///
+/// # Safety
+/// `keyedlock` is a handle of `turnlock_keyedlock_open`; `policy` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_keyedlock_death_policy(
+    keyedlock: *const turnlock_keyedlock,
+    policy: *mut u32,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::death_policy(keyedlock, policy) }
 }
 
 /// Closes a keyed lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.

@@ -3,6 +3,7 @@
 use super::{
     acquired::{turnlock_acquired, turnlock_previous_owner},
     boundary::{invalid, name, options, status},
+    death_policy,
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
     participant::{self, turnlock_participant},
@@ -11,7 +12,7 @@ use super::{
 use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
 use crate::error::status::TURNLOCK_OK;
-use crate::kind::{DEFAULT_PATIENCE, DeathPolicy, MutexAlgorithm, MutexKind};
+use crate::kind::{MutexAlgorithm, MutexKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
 /// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
@@ -39,23 +40,28 @@ pub const TURNLOCK_ALGORITHM_TOKEN_RING: u32 = 7;
 pub const TURNLOCK_ALGORITHM_MESSAGE_BAKERY: u32 = 8;
 /// `turnlock_mutex_options.flags`: do not create the lock.
 pub const TURNLOCK_MUTEX_MUST_EXIST: u32 = 1;
-/// `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the
-/// lock is created now. One that exists keeps what it has, and `turnlock_mutex_patience` says it.
+/// `turnlock_mutex_options.flags`: no patience, whatever `patience_ns` says: strict first come first served. One that exists
+/// and has patience is TURNLOCK_ERROR_KIND.
 pub const TURNLOCK_MUTEX_STRICT: u32 = 2;
 
-/// `turnlock_mutex_options.flags`: a holder's death needs no repair, if the lock is created now: the next holder is told
-/// (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+/// `turnlock_mutex_options.flags`: a holder's death needs no repair: the next holder is told (TURNLOCK_OWNER_DEAD) and has
+/// nothing to mark consistent. One that exists and was created otherwise is TURNLOCK_ERROR_KIND.
 pub const TURNLOCK_MUTEX_RELEASE_ON_DEATH: u32 = 4;
+/// `turnlock_mutex_options.flags`: a holder's death needs a repair, marked by `turnlock_mutex_mark_consistent`: what a
+/// mutex gets that is created without any of these flags. One that exists and was created otherwise is
+/// TURNLOCK_ERROR_KIND.
+pub const TURNLOCK_MUTEX_INFORM_ON_DEATH: u32 = 16;
+/// `turnlock_mutex_options.flags`: as TURNLOCK_MUTEX_RELEASE_ON_DEATH if the lock is created now and neither of the two
+/// above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
+pub const TURNLOCK_MUTEX_RELEASE_BY_DEFAULT: u32 = 32;
 
 /// `turnlock_mutex_options.flags`: a thread that has the lock may take it again, up to 65,535 times, and it is unlocked when
 /// the thread has unlocked it as often. A participant takes it once. It is the lock that is recursive, if it is created now;
 /// one that exists and is not is TURNLOCK_ERROR_KIND.
 pub const TURNLOCK_MUTEX_RECURSIVE: u32 = 8;
 
-const KNOWN_FLAGS: u32 = TURNLOCK_MUTEX_MUST_EXIST
-    | TURNLOCK_MUTEX_STRICT
-    | TURNLOCK_MUTEX_RELEASE_ON_DEATH
-    | TURNLOCK_MUTEX_RECURSIVE;
+const KNOWN_FLAGS: u32 =
+    TURNLOCK_MUTEX_MUST_EXIST | TURNLOCK_MUTEX_STRICT | death_policy::ALL | TURNLOCK_MUTEX_RECURSIVE;
 
 /// How to open, or create, a mutex. Set `size` to `sizeof(struct turnlock_mutex_options)` and everything else that you
 /// do not care about to 0.
@@ -69,16 +75,18 @@ pub struct turnlock_mutex_options {
     pub algorithm: u32,
     /// TURNLOCK_MUTEX_... or'ed together.
     pub flags: u32,
-    /// How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now.
-    /// After it waiters are served in the order of their arrival: what is left to wait is, for each one ahead, a wake-up
-    /// and a section. 0 = the default (1 millisecond).
+    /// How long a waiter lets others pass before it is queued for good, in nanoseconds. After it waiters are served in the
+    /// order of their arrival: what is left to wait is, for each one ahead, a wake-up and a section. 0 = whatever the lock
+    /// has (`turnlock_mutex_patience`), and 1 millisecond if it is created now; else a lock that exists and has another is
+    /// TURNLOCK_ERROR_KIND.
     pub patience_ns: u64,
 }
 
 /// Opens the mutex called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
 /// handle into `mutex`. `options` may be NULL.
 ///
-/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, or to one with other settings than
+/// `options` ask for), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
 ///
 /// # Safety
 /// `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `mutex`
@@ -109,19 +117,24 @@ pub unsafe extern "C" fn turnlock_mutex_open(
             ));
         }
         let patience = match given.patience_ns {
-            _ if given.flags & TURNLOCK_MUTEX_STRICT != 0 => Duration::ZERO,
-            0 => DEFAULT_PATIENCE,
-            patience => Duration::from_nanos(patience),
+            _ if given.flags & TURNLOCK_MUTEX_STRICT != 0 => Some(Duration::ZERO),
+            0 => None,
+            patience => Some(Duration::from_nanos(patience)),
         };
         let must_exist = given.flags & TURNLOCK_MUTEX_MUST_EXIST != 0;
+        let (death_policy, default_death_policy) = death_policy::of(given.flags)?;
         let mut options = file.mutex_options();
-        options.patience(patience).must_exist(must_exist);
+        options.must_exist(must_exist);
+        if let Some(patience) = patience {
+            options.patience(patience);
+        }
         if let Some(algorithm) = algorithm {
             options.algorithm(algorithm);
         }
         options.recursive(given.flags & TURNLOCK_MUTEX_RECURSIVE != 0);
-        if given.flags & TURNLOCK_MUTEX_RELEASE_ON_DEATH != 0 {
-            options.death_policy(DeathPolicy::Release);
+        options.default_death_policy(default_death_policy);
+        if let Some(death_policy) = death_policy {
+            options.death_policy(death_policy);
         }
         // SAFETY: the caller's promise.
         unsafe { operations::open(mutex, || Ok(options.open(name)?.into_handle())) }
@@ -145,6 +158,16 @@ pub unsafe extern "C" fn turnlock_mutex_patience(mutex: *const turnlock_mutex, p
         unsafe { patience_ns.write(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX)) };
         Ok(TURNLOCK_OK)
     })
+}
+
+/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+///
+/// # Safety
+/// `mutex` is a handle of `turnlock_mutex_open`; `policy` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_mutex_death_policy(mutex: *const turnlock_mutex, policy: *mut u32) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::death_policy(mutex, policy) }
 }
 
 /// Closes a mutex handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.

@@ -4,7 +4,10 @@ use super::{
     acquired::{check_acquired, tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
     boundary::{invalid, status},
     handle::OpaqueHandle,
-    info::{tell_all, tell_one, turnlock_participant_info},
+    info::{
+        TURNLOCK_DEATH_POLICY_INFORM, TURNLOCK_DEATH_POLICY_RELEASE, tell_all, tell_one,
+        turnlock_participant_info,
+    },
     participant::{self, participant, turnlock_participant},
 };
 use crate::acquire::site::Limit;
@@ -13,7 +16,7 @@ use crate::error::{
     Error, Result,
     status::{TURNLOCK_CONTENDED, TURNLOCK_OK},
 };
-use crate::kind::{Acquired, Handle, LockKind, Participant};
+use crate::kind::{Acquired, DeathPolicy, Handle, LockKind, Participant};
 
 /// An opaque C type that stands for a kind of lock: a pointer to it is one to an `OpaqueHandle<Handle<Self::Kind>>`.
 pub trait OpaqueLock {
@@ -263,6 +266,26 @@ pub unsafe fn act_as<L: OpaqueLock>(
 pub unsafe fn previous_owner<L: OpaqueLock>(lock: *const L, owner: *mut turnlock_previous_owner) -> i32 {
     // SAFETY: the caller's promise.
     status(|| unsafe { tell_previous_owner(opened(lock)?, owner) })
+}
+
+/// Says what a holder's death means.
+///
+/// # Safety
+/// As [`opened`]; `policy` is NULL or writable.
+pub unsafe fn death_policy<L: OpaqueLock>(lock: *const L, policy: *mut u32) -> i32 {
+    status(|| {
+        if policy.is_null() {
+            return Err(invalid("the place for the death policy is NULL"));
+        }
+        // SAFETY: the caller's promise.
+        let told = match unsafe { opened(lock) }?.death_policy() {
+            DeathPolicy::Inform => TURNLOCK_DEATH_POLICY_INFORM,
+            DeathPolicy::Release => TURNLOCK_DEATH_POLICY_RELEASE,
+        };
+        // SAFETY: not NULL, and the caller's promise.
+        unsafe { policy.write(told) };
+        Ok(TURNLOCK_OK)
+    })
 }
 
 /// Says who has the lock.

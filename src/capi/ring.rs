@@ -3,12 +3,13 @@
 use super::{
     acquired::{turnlock_acquired, turnlock_previous_owner},
     boundary::{invalid, name, options, status},
+    death_policy,
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
     participant::turnlock_participant,
 };
 use crate::acquire::site::Limit;
-use crate::kind::{DeathPolicy, RingAlgorithm, RingKind};
+use crate::kind::{RingAlgorithm, RingKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
 /// A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
@@ -35,9 +36,16 @@ pub const TURNLOCK_RING_MUST_EXIST: u32 = 1;
 /// has the turn.
 pub const TURNLOCK_RING_STANDING: u32 = 2;
 
-/// `turnlock_ring_options.flags`: a holder's death needs no repair, if the ring is created now: the next holder is told
-/// (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+/// `turnlock_ring_options.flags`: a holder's death needs no repair: the next holder is told (TURNLOCK_OWNER_DEAD) and has
+/// nothing to mark consistent. One that exists and was created otherwise is TURNLOCK_ERROR_KIND.
 pub const TURNLOCK_RING_RELEASE_ON_DEATH: u32 = 4;
+/// `turnlock_ring_options.flags`: a holder's death needs a repair, marked by `turnlock_ring_mark_consistent`: what a
+/// ring gets that is created without any of these flags. One that exists and was created otherwise is
+/// TURNLOCK_ERROR_KIND.
+pub const TURNLOCK_RING_INFORM_ON_DEATH: u32 = 16;
+/// `turnlock_ring_options.flags`: as TURNLOCK_RING_RELEASE_ON_DEATH if the lock is created now and neither of the two
+/// above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
+pub const TURNLOCK_RING_RELEASE_BY_DEFAULT: u32 = 32;
 
 /// How to open, or create, a turn ring. Set `size` to `sizeof(struct turnlock_ring_options)` and everything else that
 /// you do not care about to 0.
@@ -62,8 +70,8 @@ pub struct turnlock_ring_options {
 /// Opens the ring called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
 /// handle into `ring`. `options` may be NULL.
 ///
-/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to a mutex, to another ring, or to one of another
-/// step), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, to another ring, or to one of
+/// another step or death policy), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
 ///
 /// # Safety
 /// `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `ring`
@@ -87,8 +95,7 @@ pub unsafe extern "C" fn turnlock_ring_open(
             TURNLOCK_ALGORITHM_SUM => Some(RingAlgorithm::Sum { step: given.step.max(1) }),
             _ => return Err(invalid("the algorithm is not that of a ring this version of turnlock knows")),
         };
-        if given.flags & !(TURNLOCK_RING_MUST_EXIST | TURNLOCK_RING_STANDING | TURNLOCK_RING_RELEASE_ON_DEATH)
-            != 0
+        if given.flags & !(TURNLOCK_RING_MUST_EXIST | TURNLOCK_RING_STANDING | death_policy::ALL) != 0
             || given.reserved != 0
             || (given.step != 0 && given.algorithm != TURNLOCK_ALGORITHM_SUM)
         {
@@ -96,18 +103,30 @@ pub unsafe extern "C" fn turnlock_ring_open(
                 "a flag is one that this version of turnlock does not know, or a step is given for a ring that has none",
             ));
         }
+        let (death_policy, default_death_policy) = death_policy::of(given.flags)?;
         let mut options = file.ring_options();
         if let Some(algorithm) = algorithm {
             options.algorithm(algorithm);
         }
-        if given.flags & TURNLOCK_RING_RELEASE_ON_DEATH != 0 {
-            options.death_policy(DeathPolicy::Release);
+        options.default_death_policy(default_death_policy);
+        if let Some(death_policy) = death_policy {
+            options.death_policy(death_policy);
         }
         options.standing(given.flags & TURNLOCK_RING_STANDING != 0);
         options.must_exist(given.flags & TURNLOCK_RING_MUST_EXIST != 0);
         // SAFETY: the caller's promise.
         unsafe { operations::open(ring, || Ok(options.open(name)?.into_handle())) }
     })
+}
+
+/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+///
+/// # Safety
+/// `ring` is a handle of `turnlock_ring_open`; `policy` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_ring_death_policy(ring: *const turnlock_ring, policy: *mut u32) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::death_policy(ring, policy) }
 }
 
 /// Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done,

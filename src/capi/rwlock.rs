@@ -3,6 +3,7 @@
 use super::{
     acquired::turnlock_acquired,
     boundary::{invalid, name, options, status},
+    death_policy,
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
 };
@@ -10,7 +11,7 @@ use crate::acquire::site::Limit;
 use crate::algorithm::claim::Mode;
 use crate::attach::fast_path::Left;
 use crate::error::status::TURNLOCK_OK;
-use crate::kind::{DeathPolicy, RwLockKind};
+use crate::kind::RwLockKind;
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
 /// A reader/writer lock in a lock file: several that read, or one that writes. Everybody waits for the earlier ones
@@ -27,15 +28,22 @@ impl OpaqueLock for turnlock_rwlock {
 
 /// `turnlock_rwlock_options.flags`: do not create the lock.
 pub const TURNLOCK_RWLOCK_MUST_EXIST: u32 = 1;
-/// `turnlock_rwlock_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
-/// created now.
+/// `turnlock_rwlock_options.flags`: no patience, whatever `patience_ns` says: strict first come first served. One that
+/// exists and has patience is TURNLOCK_ERROR_KIND.
 pub const TURNLOCK_RWLOCK_STRICT: u32 = 2;
-/// `turnlock_rwlock_options.flags`: the death of a writer needs no repair, if the lock is created now: the next one that it
-/// concerns is told (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent.
+/// `turnlock_rwlock_options.flags`: the death of a writer needs no repair: the next one that it concerns is told
+/// (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent. One that exists and was created otherwise is
+/// TURNLOCK_ERROR_KIND.
 pub const TURNLOCK_RWLOCK_RELEASE_ON_DEATH: u32 = 4;
+/// `turnlock_rwlock_options.flags`: the death of a writer needs a repair, marked by `turnlock_rwlock_mark_consistent`: what a
+/// rwlock gets that is created without any of these flags. One that exists and was created otherwise is
+/// TURNLOCK_ERROR_KIND.
+pub const TURNLOCK_RWLOCK_INFORM_ON_DEATH: u32 = 16;
+/// `turnlock_rwlock_options.flags`: as TURNLOCK_RWLOCK_RELEASE_ON_DEATH if the lock is created now and neither of the two
+/// above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
+pub const TURNLOCK_RWLOCK_RELEASE_BY_DEFAULT: u32 = 32;
 
-const KNOWN_FLAGS: u32 =
-    TURNLOCK_RWLOCK_MUST_EXIST | TURNLOCK_RWLOCK_STRICT | TURNLOCK_RWLOCK_RELEASE_ON_DEATH;
+const KNOWN_FLAGS: u32 = TURNLOCK_RWLOCK_MUST_EXIST | TURNLOCK_RWLOCK_STRICT | death_policy::ALL;
 
 /// How to open, or create, a rwlock. Set `size` to `sizeof(struct turnlock_rwlock_options)` and everything else that you
 /// do not care about to 0.
@@ -47,15 +55,16 @@ pub struct turnlock_rwlock_options {
     pub size: usize,
     /// TURNLOCK_RWLOCK_... or'ed together.
     pub flags: u32,
-    /// How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now. 0 = the
-    /// default (1 millisecond).
+    /// How long a waiter lets others pass before it is queued for good, in nanoseconds. 0 = whatever the lock has, and 1
+    /// millisecond if it is created now; else a lock that exists and has another is TURNLOCK_ERROR_KIND.
     pub patience_ns: u64,
 }
 
 /// Opens the rwlock called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
 /// handle into `rwlock`. `options` may be NULL.
 ///
-/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, or to one with other settings than
+/// `options` ask for), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
 ///
 /// # Safety
 /// `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `rwlock` NULL
@@ -75,6 +84,7 @@ pub unsafe extern "C" fn turnlock_rwlock_open(
         if given.flags & !KNOWN_FLAGS != 0 {
             return Err(invalid("a flag is one that this version of turnlock does not know"));
         }
+        let (death_policy, default_death_policy) = death_policy::of(given.flags)?;
         let mut options = file.rwlock_options();
         options.must_exist(given.flags & TURNLOCK_RWLOCK_MUST_EXIST != 0);
         match given.patience_ns {
@@ -86,12 +96,26 @@ pub unsafe extern "C" fn turnlock_rwlock_open(
                 options.patience(Duration::from_nanos(patience));
             }
         }
-        if given.flags & TURNLOCK_RWLOCK_RELEASE_ON_DEATH != 0 {
-            options.death_policy(DeathPolicy::Release);
+        options.default_death_policy(default_death_policy);
+        if let Some(death_policy) = death_policy {
+            options.death_policy(death_policy);
         }
         // SAFETY: the caller's promise.
         unsafe { operations::open(rwlock, || Ok(options.open(name)?.into_handle())) }
     })
+}
+
+/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
+///
+/// # Safety
+/// `rwlock` is a handle of `turnlock_rwlock_open`; `policy` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnlock_rwlock_death_policy(
+    rwlock: *const turnlock_rwlock,
+    policy: *mut u32,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { operations::death_policy(rwlock, policy) }
 }
 
 /// Closes a rwlock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.

@@ -28,8 +28,8 @@ impl OpaqueLock for turnlock_semaphore {
 
 /// `turnlock_semaphore_options.flags`: do not create the lock.
 pub const TURNLOCK_SEMAPHORE_MUST_EXIST: u32 = 1;
-/// `turnlock_semaphore_options.flags`: no patience, whatever `patience_ns` says: strict first come first served, if the lock is
-/// created now.
+/// `turnlock_semaphore_options.flags`: no patience, whatever `patience_ns` says: strict first come first served. One that
+/// exists and has patience is TURNLOCK_ERROR_KIND.
 pub const TURNLOCK_SEMAPHORE_STRICT: u32 = 2;
 
 const KNOWN_FLAGS: u32 = TURNLOCK_SEMAPHORE_MUST_EXIST | TURNLOCK_SEMAPHORE_STRICT;
@@ -46,15 +46,16 @@ pub struct turnlock_semaphore_options {
     pub flags: u32,
     /// How many permits it has, if it is created now: one that exists keeps what it has. 0 = 1.
     pub permits: u32,
-    /// How long a waiter lets others pass before it is queued for good, in nanoseconds, if the lock is created now. 0 = the
-    /// default (1 millisecond).
+    /// How long a waiter lets others pass before it is queued for good, in nanoseconds. 0 = whatever the lock has, and 1
+    /// millisecond if it is created now; else a lock that exists and has another is TURNLOCK_ERROR_KIND.
     pub patience_ns: u64,
 }
 
 /// Opens the semaphore called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
 /// handle into `semaphore`. `options` may be NULL.
 ///
-/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND, _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+/// TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, or to one with another patience
+/// than `options` ask for), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
 ///
 /// # Safety
 /// `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `semaphore` NULL

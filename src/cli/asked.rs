@@ -47,16 +47,16 @@ pub struct Asked {
     /// is exact; else it is passed over then, and asks again when it goes on
     #[arg(long)]
     standing: bool,
-    /// If the lock is created now, as a mutex, a rwlock or a semaphore: how long those who wait for it let others pass before
-    /// they queue for good, in seconds; 0 is strict first come first served. One millisecond if not said; a lock that
-    /// exists keeps what it has
+    /// Of a mutex, a rwlock or a semaphore: how long those who wait for it let others pass before they queue for good, in
+    /// seconds; 0 is strict first come first served. A lock keeps what it was created with, and one that exists with another
+    /// patience is refused. If not said, whatever it has, and one millisecond if it is created now
     #[arg(long, value_name = "SECONDS", value_parser = super::seconds::seconds)]
     patience: Option<Duration>,
-    /// If the lock is created now: what the death of a holder means. `release`, if not said, since no command repairs
-    /// another one's data: the next one is told (TURNLOCK_PREVIOUS_OWNER_DIED=1), and that is all. A lock that exists keeps
-    /// what it has
-    #[arg(long, value_enum, value_name = "POLICY", default_value_t)]
-    on_death: OnDeath,
+    /// What the death of a holder means. A lock keeps what it was created with, and one that exists with the other is
+    /// refused. If not said, whatever it has, and `release` if it is created now, since no command repairs another one's
+    /// data: the next one is told (TURNLOCK_PREVIOUS_OWNER_DIED=1), and that is all
+    #[arg(long, value_enum, value_name = "POLICY")]
+    on_death: Option<OnDeath>,
     /// What the holder is called in `turnlock status`; the command's name, or the shell's, if not said
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
@@ -103,7 +103,7 @@ impl Asked {
             step: None,
             standing: false,
             patience: None,
-            on_death: OnDeath::default(),
+            on_death: None,
             label: None,
             verbose: false,
             creation: Creation::default(),

@@ -24,8 +24,10 @@ impl Failure {
     /// What the library says.
     pub fn new(code: u8, error: Error) -> Self {
         let how = match &error {
-            Error::ParticipantsFull { .. } => " (`turnlock create --participants N` does)",
-            Error::LocksFull { .. } => " (`turnlock create --locks N` does)",
+            Error::ParticipantsFull { slots, most, .. } if slots < most => {
+                " (`turnlock create --participants N` does)"
+            }
+            Error::LocksFull { locks, most, .. } if locks < most => " (`turnlock create --locks N` does)",
             _ => "",
         };
         Self { code, why: format!("{error}{how}") }

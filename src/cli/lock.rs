@@ -3,10 +3,10 @@
 use super::wanted::Wanted;
 use std::time::Duration;
 use turnlock::{
-    Acquired, DEFAULT_PATIENCE, DeathPolicy, Error, KeyParticipantGuard, KeyedLock, LockFile, Mutex,
-    MutexAlgorithm, Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock,
-    RangeParticipantGuard, Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard,
-    RwLockWriteParticipantGuard, Semaphore, TurnParticipantGuard, TurnRing,
+    Acquired, DeathPolicy, Error, KeyParticipantGuard, KeyedLock, LockFile, Mutex, MutexAlgorithm,
+    Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock, RangeParticipantGuard,
+    Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard, RwLockWriteParticipantGuard, Semaphore,
+    TurnParticipantGuard, TurnRing,
 };
 
 /// A named lock.
@@ -71,14 +71,22 @@ impl Algorithm {
     }
 }
 
-/// What a holder's death means for a lock that is created now.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+/// What a holder's death means for a lock.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub enum OnDeath {
     /// the next holder is told, and has to say that the data are consistent before it unlocks
     Inform,
     /// the next holder is told, and nothing has to be repaired
-    #[default]
     Release,
+}
+
+impl From<OnDeath> for DeathPolicy {
+    fn from(policy: OnDeath) -> Self {
+        match policy {
+            OnDeath::Inform => DeathPolicy::Inform,
+            OnDeath::Release => DeathPolicy::Release,
+        }
+    }
 }
 
 /// How a lock is to be opened.
@@ -90,105 +98,163 @@ pub struct OpenOptions {
     /// To stand in it, if it is a ring.
     pub standing: bool,
     pub step: Option<u32>,
+    /// What it must have; nothing: what it has, and one millisecond if it is created now.
     pub patience: Option<Duration>,
-    pub on_death: OnDeath,
+    /// What it must have; nothing: what it has, and release if it is created now.
+    pub on_death: Option<OnDeath>,
     pub wanted: Wanted,
     pub must_exist: bool,
 }
 
-impl OpenOptions {
-    fn death_policy(&self) -> DeathPolicy {
-        match self.on_death {
-            OnDeath::Inform => DeathPolicy::Inform,
-            OnDeath::Release => DeathPolicy::Release,
+/// Puts what was asked for, of what several kinds have, into the options of a lock.
+macro_rules! put {
+    ($asked:ident into $options:ident: $($what:ident)*) => {{
+        $options.must_exist($asked.must_exist);
+        $(put!(@ $what $asked $options);)*
+    }};
+    (@ patience $asked:ident $options:ident) => {
+        if let Some(patience) = $asked.patience {
+            $options.patience(patience);
         }
+    };
+    (@ on_death $asked:ident $options:ident) => {
+        $options.default_death_policy(DeathPolicy::Release);
+        if let Some(policy) = $asked.on_death {
+            $options.death_policy(policy.into());
+        }
+    };
+}
+
+/// A kind of lock, with what is asked of that kind alone.
+enum Kind {
+    Mutex(Option<MutexAlgorithm>),
+    Ring(Option<RingAlgorithm>),
+    RwLock,
+    Semaphore { permits: u32 },
+    Ranges,
+    Keys,
+}
+
+impl Kind {
+    /// The lock called `name`, which must be of this kind, with what is asked for.
+    fn open(&self, file: &LockFile, name: &str, asked: &OpenOptions) -> Result<Lock> {
+        self.refuse_what_it_has_not(file, name, asked)?;
+        match self {
+            Kind::Mutex(algorithm) => {
+                let mut mutex = file.mutex_options();
+                if let Some(algorithm) = algorithm {
+                    mutex.algorithm(*algorithm);
+                }
+                put!(asked into mutex: patience on_death);
+                mutex.open(name).map(Lock::Mutex)
+            }
+            Kind::Ring(algorithm) => {
+                let mut ring = file.ring_options();
+                if let Some(algorithm) = algorithm {
+                    ring.algorithm(*algorithm);
+                }
+                put!(asked into ring: on_death);
+                ring.standing(asked.standing).open(name).map(Lock::Ring)
+            }
+            Kind::RwLock => {
+                let mut rwlock = file.rwlock_options();
+                put!(asked into rwlock: patience on_death);
+                rwlock.open(name).map(Lock::RwLock)
+            }
+            Kind::Semaphore { permits } => {
+                let mut semaphore = file.semaphore_options();
+                put!(asked into semaphore: patience);
+                semaphore.permits(*permits).open(name).map(Lock::Semaphore)
+            }
+            Kind::Ranges => {
+                let mut ranges = file.range_lock_options();
+                put!(asked into ranges: on_death);
+                ranges.open(name).map(Lock::Ranges)
+            }
+            Kind::Keys => {
+                let mut keys = file.keyed_lock_options();
+                put!(asked into keys: on_death);
+                keys.open(name).map(Lock::Keys)
+            }
+        }
+    }
+
+    /// What such a lock has none of is not ignored.
+    fn refuse_what_it_has_not(&self, file: &LockFile, name: &str, asked: &OpenOptions) -> Result<()> {
+        let (is, option) = match self {
+            Kind::Ring(_) if asked.patience.is_some() => ("ring, on which nobody overtakes", "--patience"),
+            Kind::Ranges if asked.patience.is_some() => ("range lock, whose order is strict", "--patience"),
+            Kind::Keys if asked.patience.is_some() => ("keyed lock, whose order is strict", "--patience"),
+            Kind::Semaphore { .. } if asked.on_death.is_some() => {
+                ("semaphore, whose permits come back", "--on-death")
+            }
+            _ => return Ok(()),
+        };
+        let why = format!("its lock {name:?} is a {is}: leave {option} out, or use another name");
+        Err(Error::Kind { path: file.path(), why })
     }
 }
 
 impl Lock {
     /// The lock called `name`. If only all of it is wanted: whatever it is, and if it is created now a rwlock where others
     /// shall share it, else a mutex.
-    pub fn open(file: &LockFile, name: &str, options: &OpenOptions) -> Result<Self> {
-        let made = Self::of_the_kind(file, name, options);
-        match (&options.wanted, options.algorithm) {
-            (Wanted::Everything | Wanted::Exclusively | Wanted::Shared, None) if !options.turn => {
-                made.or_else(|error| Self::of_another_kind(file, name, options, error))
+    pub fn open(file: &LockFile, name: &str, asked: &OpenOptions) -> Result<Self> {
+        let made = Self::of_the_kind(file, name, asked);
+        match (&asked.wanted, asked.algorithm) {
+            (Wanted::Everything | Wanted::Exclusively | Wanted::Shared, None) if !asked.turn => {
+                made.or_else(|error| Self::of_another_kind(file, name, asked, error))
             }
             _ => made,
         }
     }
 
     /// The lock, of the kind that it is to be if it is created now.
-    fn of_the_kind(file: &LockFile, name: &str, options: &OpenOptions) -> Result<Self> {
-        let (death, must_exist) = (options.death_policy(), options.must_exist);
-        let patience = options.patience.unwrap_or(DEFAULT_PATIENCE);
-        match &options.wanted {
-            Wanted::Everything => Self::mutex_or_ring(file, name, options),
-            Wanted::Exclusively | Wanted::Shared => {
-                let mut rwlock = file.rwlock_options();
-                rwlock.patience(patience).death_policy(death).must_exist(must_exist);
-                rwlock.open(name).map(Lock::RwLock)
-            }
-            Wanted::Permits { of, .. } => {
-                let mut semaphore = file.semaphore_options();
-                semaphore.permits(*of).patience(patience).must_exist(must_exist);
-                semaphore.open(name).map(Lock::Semaphore)
-            }
-            Wanted::Range { .. } => {
-                let mut ranges = file.range_lock_options();
-                ranges.death_policy(death).must_exist(must_exist).open(name).map(Lock::Ranges)
-            }
-            Wanted::Key { .. } => {
-                let mut keys = file.keyed_lock_options();
-                keys.death_policy(death).must_exist(must_exist).open(name).map(Lock::Keys)
-            }
-        }
+    fn of_the_kind(file: &LockFile, name: &str, asked: &OpenOptions) -> Result<Self> {
+        let kind = match &asked.wanted {
+            Wanted::Everything => return Self::mutex_or_ring(file, name, asked),
+            Wanted::Exclusively | Wanted::Shared => Kind::RwLock,
+            Wanted::Permits { of, .. } => Kind::Semaphore { permits: *of },
+            Wanted::Range { .. } => Kind::Ranges,
+            Wanted::Key { .. } => Kind::Keys,
+        };
+        kind.open(file, name, asked)
     }
 
-    fn mutex_or_ring(file: &LockFile, name: &str, options: &OpenOptions) -> Result<Self> {
-        let algorithm = match options.algorithm {
-            None if options.turn => None,
+    fn mutex_or_ring(file: &LockFile, name: &str, asked: &OpenOptions) -> Result<Self> {
+        let algorithm = match asked.algorithm {
+            None if asked.turn => None,
             Some(Algorithm::KState) => Some(RingAlgorithm::KState),
             Some(Algorithm::Raynal) => Some(RingAlgorithm::Raynal),
-            Some(Algorithm::Sum) => Some(RingAlgorithm::Sum { step: options.step.unwrap_or(1) }),
+            Some(Algorithm::Sum) => Some(RingAlgorithm::Sum { step: asked.step.unwrap_or(1) }),
             of_mutex => {
-                let mut mutex = file.mutex_options();
-                if let Some(algorithm) = of_mutex.and_then(Algorithm::of_mutex) {
-                    mutex.algorithm(algorithm);
-                }
-                mutex.patience(options.patience.unwrap_or(DEFAULT_PATIENCE));
-                mutex.death_policy(options.death_policy()).must_exist(options.must_exist);
-                return mutex.open(name).map(Lock::Mutex);
+                return Kind::Mutex(of_mutex.and_then(Algorithm::of_mutex)).open(file, name, asked);
             }
         };
-        let mut ring = file.ring_options();
-        ring.death_policy(options.death_policy()).must_exist(options.must_exist).standing(options.standing);
-        if let Some(algorithm) = algorithm {
-            ring.algorithm(algorithm);
-        }
-        ring.open(name).map(Lock::Ring)
+        Kind::Ring(algorithm).open(file, name, asked)
     }
 
     /// The lock, if it exists and is of a kind that what is wanted can be had of, though it would have been created as
     /// another one. `error`: that it is another one.
-    fn of_another_kind(file: &LockFile, name: &str, options: &OpenOptions, error: Error) -> Result<Self> {
+    fn of_another_kind(file: &LockFile, name: &str, asked: &OpenOptions, error: Error) -> Result<Self> {
         if !matches!(error, Error::Kind { .. }) {
             return Err(error);
         }
-        let ranges = || file.range_lock_options().must_exist(true).open(name).map(Lock::Ranges);
-        if matches!(options.wanted, Wanted::Shared) {
-            return ranges().map_err(|_| error);
+        let kinds: &[Kind] = match asked.wanted {
+            Wanted::Shared => &[Kind::Ranges],
+            _ => &[
+                Kind::Mutex(None),
+                Kind::Ring(None),
+                Kind::RwLock,
+                Kind::Semaphore { permits: 1 },
+                Kind::Ranges,
+                Kind::Keys,
+            ],
+        };
+        let whatever_it_has = OpenOptions { must_exist: true, ..OpenOptions::default() };
+        match kinds.iter().find(|kind| kind.open(file, name, &whatever_it_has).is_ok()) {
+            Some(kind) => kind.open(file, name, &OpenOptions { must_exist: true, ..asked.clone() }),
+            None => Err(error),
         }
-        let found = [
-            &(|| file.mutex_options().must_exist(true).open(name).map(Lock::Mutex))
-                as &dyn Fn() -> Result<Self>,
-            &|| file.ring_options().must_exist(true).open(name).map(Lock::Ring),
-            &|| file.rwlock_options().must_exist(true).open(name).map(Lock::RwLock),
-            &|| file.semaphore_options().must_exist(true).open(name).map(Lock::Semaphore),
-            &ranges,
-            &|| file.keyed_lock_options().must_exist(true).open(name).map(Lock::Keys),
-        ];
-        found.into_iter().find_map(|open| open().ok()).ok_or(error)
     }
 
     /// Acquires what is wanted of it as `participant`: at once, within a limit, or however long it takes.

@@ -52,24 +52,28 @@ pub enum Error {
     #[error("the handle was closed before")]
     Closed,
     /// Every participant slot is taken. The message names who has them.
-    #[error("{}: all {slots} participant slots are taken, by {holders}; end one of them, make the file \
-         larger while nobody uses it (`turnlock grow`), or create a file with more participants", path.display())]
+    #[error("{}: all {slots} participant slots are taken, by {holders}; end one of them{}", path.display(),
+        or_larger(*slots, *most, "participants"))]
     ParticipantsFull {
         /// The lock file.
         path: PathBuf,
         /// Its capacity, in slots.
         slots: usize,
+        /// How many any file can have.
+        most: usize,
         /// Who has them: program, pid and count, for people to read.
         holders: String,
     },
     /// Every named lock is taken.
-    #[error("{}: all {locks} named locks are taken; use one of them, make the file larger while nobody uses it (`turnlock \
-         grow`), or create a file with more locks", path.display())]
+    #[error("{}: all {locks} named locks are taken; use one of them, or remove one{}", path.display(),
+        or_larger(*locks, *most, "locks"))]
     LocksFull {
         /// The lock file.
         path: PathBuf,
         /// Its capacity, in locks.
         locks: usize,
+        /// How many any file can have.
+        most: usize,
     },
     /// A lock's name cannot be stored.
     #[error("the lock name {name:?} {why}: a name is 1 to 63 bytes of UTF-8 without NUL")]
@@ -155,12 +159,12 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
-    /// The name belongs to a lock of another kind or algorithm.
+    /// The name belongs to a lock of another kind or algorithm, or one with another patience or death policy than was asked for.
     #[error("{}: {why}", path.display())]
     Kind {
         /// The lock file.
         path: PathBuf,
-        /// Which lock, which kind it is, which was asked for.
+        /// Which lock, what it is, what was asked for.
         why: String,
     },
     /// The participant handle is in use by another thread at this moment.
@@ -178,19 +182,19 @@ pub enum Error {
     #[error("the lock is not inconsistent, so there is nothing to mark")]
     NotInconsistent,
     /// The file exists and is smaller than the capacities asked for.
-    #[error(
-        "{}: the file has room for {has} {what} and {wanted} were asked for: capacities are fixed when the file is \
-         created, so ask for fewer, or make it larger while nobody uses it (`turnlock grow`)", path.display()
-    )]
+    #[error("{}: the file has room for {has} {what} and {wanted} were asked for: {}", path.display(),
+        fewer_or_larger(*wanted, *most))]
     Capacity {
         /// The lock file.
         path: PathBuf,
-        /// "participants" or "locks".
+        /// Such as "participants" or "locks".
         what: &'static str,
         /// What the file has.
         has: u32,
         /// What was asked for.
         wanted: u32,
+        /// How many any file can have.
+        most: u32,
     },
     /// What was to be asked between sleeps ended the wait.
     #[error("the wait was interrupted; the place in the queue was given up")]
@@ -247,6 +251,31 @@ pub enum Error {
     /// The kernel refuses something turnlock needs.
     #[error("the kernel refuses {0}")]
     Unsupported(&'static str),
+}
+
+/// What else helps where all of `has` are taken: a larger file, if there can be one.
+fn or_larger(has: usize, most: usize, what: &str) -> String {
+    if has < most {
+        format!(
+            ", make the file larger while nobody uses it (`turnlock grow`), or create a file with more {what}"
+        )
+    } else {
+        format!(", or use another file as well: none has more than {most} {what}")
+    }
+}
+
+/// What helps where more was asked for than there is: a larger file, if there can be one.
+fn fewer_or_larger(wanted: u32, most: u32) -> String {
+    if wanted <= most {
+        "capacities are fixed when the file is created, so ask for fewer, or make it larger while nobody uses it (`turnlock \
+         grow`)"
+            .into()
+    } else {
+        format!(
+            "no file has room for more than {most}, so a larger one does not help: ask for fewer, or let others end \
+             first"
+        )
+    }
 }
 
 impl Error {

@@ -51,7 +51,7 @@ pub const TURNLOCK_ERROR_FILESYSTEM: i32 = -18;
 pub const TURNLOCK_ERROR_NO_SPACE: i32 = -19;
 /// A call to the operating system failed in a way that has no number of its own.
 pub const TURNLOCK_ERROR_SYSTEM: i32 = -20;
-/// The name belongs to a lock of another kind or algorithm.
+/// The name belongs to a lock of another kind or algorithm, or one with another patience or death policy than was asked for.
 pub const TURNLOCK_ERROR_KIND: i32 = -21;
 /// The participant handle is in use by another thread at this moment.
 pub const TURNLOCK_ERROR_PARTICIPANT_BUSY: i32 = -22;
@@ -116,7 +116,7 @@ pub(crate) fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_ERROR_FILESYSTEM => c"this file system cannot carry a lock file",
         TURNLOCK_ERROR_NO_SPACE => c"no room on the disk",
         TURNLOCK_ERROR_SYSTEM => c"a call to the operating system failed",
-        TURNLOCK_ERROR_KIND => c"the name belongs to a lock of another kind",
+        TURNLOCK_ERROR_KIND => c"the name belongs to a lock of another kind, or with other settings",
         TURNLOCK_ERROR_PARTICIPANT_BUSY => c"the participant is in use by another thread",
         TURNLOCK_ERROR_INTERNAL => c"a defect in turnlock; please report it",
         TURNLOCK_ERROR_STILL_HELD => c"a lock is still held through this handle",

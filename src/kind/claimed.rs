@@ -6,6 +6,7 @@ use super::{
     handle::{Handle, LockKind},
     mutex::DEFAULT_PATIENCE,
     participant::Participant,
+    settings::SettingOptions,
 };
 use crate::acquire::{
     attempt::Discipline,
@@ -15,7 +16,7 @@ use crate::acquire::{
 use crate::algorithm::claim::{Claim, Mode};
 use crate::attach::{attachment::Attachment, file_handle::FileHandle, thread};
 use crate::error::{Error, Result};
-use crate::layout::{Algorithm, DeathPolicy, Kind};
+use crate::layout::{Algorithm, Kind};
 use crate::registers::{Claimed, FileClaims, FileLock};
 use crate::sync::full_fence;
 use std::time::Duration;
@@ -25,8 +26,7 @@ use std::time::Duration;
 pub struct ClaimedOptions<'a> {
     pub(super) file: &'a FileHandle,
     pub(super) kind: Kind,
-    pub(super) patience: Duration,
-    pub(super) death_policy: DeathPolicy,
+    pub(super) settings: SettingOptions,
     pub(super) permits: u32,
     pub(super) must_exist: bool,
 }
@@ -36,9 +36,8 @@ impl<'a> ClaimedOptions<'a> {
         // Of a lock of parts each is a lock of its own, and one waiter at a time that insists is not enough: who holds the part
         // that it waits for may wait for another one.
         let in_parts = matches!(kind, Kind::RangeLock | Kind::KeyedLock);
-        let patience = if in_parts { Duration::ZERO } else { DEFAULT_PATIENCE };
-        let death_policy = DeathPolicy::default();
-        Self { file, kind, patience, death_policy, permits: 0, must_exist: false }
+        let settings = SettingOptions::new(if in_parts { Duration::ZERO } else { DEFAULT_PATIENCE });
+        Self { file, kind, settings, permits: 0, must_exist: false }
     }
 
     pub(super) fn open<K: LockKind>(&self, name: &str) -> Result<Handle<K>> {
@@ -48,8 +47,7 @@ impl<'a> ClaimedOptions<'a> {
             ring_step: 0,
             permits: self.permits,
             whichever: false,
-            patience: u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX),
-            death_policy: self.death_policy,
+            settings: self.settings.settings(),
             recursive: false,
             may_create: !self.must_exist,
         };
@@ -62,17 +60,35 @@ impl<'a> ClaimedOptions<'a> {
 macro_rules! with_patience {
     ($options:ident) => {
         impl $options<'_> {
-            /// How long a waiter lets others pass before it is queued for good, if the lock is created now: a lock that
-            /// exists keeps what its creator said. [`super::DEFAULT_PATIENCE`] if not said; zero is strict first come
-            /// first served.
+            /// As [`super::MutexOptions::patience`].
             pub fn patience(&mut self, patience: std::time::Duration) -> &mut Self {
-                self.0.patience = patience;
+                self.0.settings.patience = Some(patience);
                 self
             }
         }
     };
 }
 pub(super) use with_patience;
+
+/// The options of what a holder's death means, likewise.
+macro_rules! with_death_policy {
+    ($options:ident) => {
+        impl $options<'_> {
+            /// What the death of one that holds it exclusively means. Otherwise as [`super::MutexOptions::death_policy`].
+            pub fn death_policy(&mut self, death_policy: crate::layout::DeathPolicy) -> &mut Self {
+                self.0.settings.death_policy = Some(death_policy);
+                self
+            }
+
+            /// As [`super::MutexOptions::default_death_policy`].
+            pub fn default_death_policy(&mut self, death_policy: crate::layout::DeathPolicy) -> &mut Self {
+                self.0.settings.default_death_policy = death_policy;
+                self
+            }
+        }
+    };
+}
+pub(super) use with_death_policy;
 
 /// The options that every one of these kinds has, likewise.
 macro_rules! claimed_options {

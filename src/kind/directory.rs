@@ -1,5 +1,6 @@
 //! The directory: finding a lock by its name, and naming a new one. ([`super::removal`] removes one.)
 
+use super::settings::Settings;
 use crate::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
     site::{Limit, Lock},
@@ -10,7 +11,10 @@ use crate::attach::{
 };
 use crate::error::{Error, Result};
 use crate::event::{Event, Happening};
-use crate::layout::{Algorithm, DeathPolicy, DirectoryEntry, Kind, MAX_NAME_BYTES, View, names_a_lock};
+use crate::layout::{
+    Algorithm, DeathPolicy, DirectoryEntry, Kind, MAX_LOCKS, MAX_MAIL_PARTICIPANTS, MAX_NAME_BYTES, View,
+    names_a_lock,
+};
 use crate::os::{clock, memory};
 use crate::recording;
 use crate::recovery;
@@ -48,10 +52,8 @@ pub struct Plan {
     pub algorithm: Algorithm,
     /// The step it must have, if it is a sum ring; else 0.
     pub ring_step: u32,
-    /// How long a waiter lets others pass, in nanoseconds, if the lock is created now.
-    pub patience: u64,
-    /// What a holder's death means, if the lock is created now.
-    pub death_policy: DeathPolicy,
+    /// What may be asked for, and need not be.
+    pub settings: Settings,
     /// Whether it must be recursive. One that is not asked for as recursive may be so.
     pub recursive: bool,
     /// Of a semaphore: how many permits it has, if the lock is created now. Else 0.
@@ -162,7 +164,13 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     let view = file.view();
     let known = view.locks_bound();
     if plan.algorithm.is_by_messages() && view.geometry().mail_participants() == 0 {
-        return Err(Error::Capacity { path: file.reopen().path(), what: WITH_MAILBOXES, has: 0, wanted: 2 });
+        return Err(Error::Capacity {
+            path: file.reopen().path(),
+            what: WITH_MAILBOXES,
+            has: 0,
+            wanted: 2,
+            most: MAX_MAIL_PARTICIPANTS,
+        });
     }
     let is_free = |at: &usize| {
         // Those who were in a lock by messages that was removed leave it by and by.
@@ -171,7 +179,7 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     let removed = (0..known).find(is_free);
     let at = removed.unwrap_or(known);
     if at == view.directory().len() {
-        return Err(Error::LocksFull { path: file.reopen().path(), locks: at });
+        return Err(Error::LocksFull { path: file.reopen().path(), locks: at, most: MAX_LOCKS as usize });
     }
     file.allocation().allocate_lock(at)?;
     if plan.algorithm.is_by_messages() {
@@ -195,8 +203,8 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
         recovery::clear_mail(&mail);
     }
     entry.ring_step.store(plan.ring_step, Relaxed);
-    entry.death_policy.store(plan.death_policy as u32, Relaxed);
-    entry.patience_ns.store(plan.patience, Relaxed);
+    entry.death_policy.store(plan.settings.death_policy.value() as u32, Relaxed);
+    entry.patience_ns.store(plan.settings.patience.value(), Relaxed);
     entry.recursive.store(u32::from(plan.recursive), Relaxed);
     entry.permits.store(plan.permits, Relaxed);
     view.lock(at + 1).words.permits.store(plan.permits, Relaxed);
@@ -302,12 +310,13 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>
                 "its mutex {name:?} is not recursive, and a recursive one was asked for: use another name"
             )));
         }
+        plan.settings.check(name, found.patience, found.death_policy).map_err(wrong_kind)?;
         return Ok(Some((generation, found)));
     }
     Ok(None)
 }
 
-/// Returns the name of a lock, and what it was created as.
+/// Returns the name of a lock, and a plan for one like it.
 ///
 /// # Errors
 /// [`Error::NotFound`] if it was removed.
@@ -321,17 +330,8 @@ pub fn plan_of(file: &OpenFile, name: &Name) -> Result<(String, Plan)> {
     };
     let (kind, algorithm) = (kind.unwrap_or(Kind::Mutex), algorithm.unwrap_or(Algorithm::Bakery));
     let (whichever, may_create) = (false, false);
-    let plan = Plan {
-        kind,
-        algorithm,
-        ring_step,
-        patience,
-        death_policy,
-        recursive,
-        permits,
-        whichever,
-        may_create,
-    };
+    let settings = Settings::of_lock(patience, death_policy);
+    let plan = Plan { kind, algorithm, ring_step, settings, recursive, permits, whichever, may_create };
     Ok((name, plan))
 }
 

@@ -240,14 +240,19 @@ impl LockFileOptions {
     /// Checks that a file that was there before is as large as was asked for.
     fn check_capacity(&self, file: &OpenFile) -> Result<()> {
         let geometry = file.geometry();
-        for (what, has, wanted) in [
-            ("participants", geometry.participants(), self.participants),
-            ("locks", geometry.locks(), self.locks),
-            ("participants with mailboxes", geometry.mail_participants(), self.mailboxes),
-            ("recorded events", geometry.recorded_events(), self.places()),
+        for (what, has, wanted, most) in [
+            ("participants", geometry.participants(), self.participants, MAX_PARTICIPANTS),
+            ("locks", geometry.locks(), self.locks, MAX_LOCKS),
+            (
+                "participants with mailboxes",
+                geometry.mail_participants(),
+                self.mailboxes,
+                MAX_MAIL_PARTICIPANTS,
+            ),
+            ("recorded events", geometry.recorded_events(), self.places(), MAX_RECORDED_EVENTS),
         ] {
             if wanted > has {
-                return Err(Error::Capacity { path: file.reopen().path(), what, has, wanted });
+                return Err(Error::Capacity { path: file.reopen().path(), what, has, wanted, most });
             }
         }
         Ok(())

@@ -17,6 +17,7 @@ mod ring;
 mod rwlock;
 mod rwlock_guard;
 mod semaphore;
+mod settings;
 mod upkeep;
 
 pub use acquired::{Acquired, PreviousOwner};

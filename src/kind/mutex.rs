@@ -6,6 +6,7 @@ use super::{
     guard::{Guard, GuardAs},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
+    settings::SettingOptions,
 };
 use crate::acquire::site::Limit;
 use crate::attach::file_handle::FileHandle;
@@ -111,8 +112,7 @@ impl MutexAlgorithm {
 #[derive(Clone)]
 pub struct MutexOptions<'a> {
     file: &'a FileHandle,
-    patience: Duration,
-    death_policy: DeathPolicy,
+    settings: SettingOptions,
     recursive: bool,
     must_exist: bool,
     algorithm: Option<MutexAlgorithm>,
@@ -122,28 +122,48 @@ impl<'a> MutexOptions<'a> {
     pub(super) fn new(file: &'a FileHandle) -> Self {
         Self {
             file,
-            patience: DEFAULT_PATIENCE,
-            death_policy: DeathPolicy::default(),
+            settings: SettingOptions::new(DEFAULT_PATIENCE),
             recursive: false,
             must_exist: false,
             algorithm: None,
         }
     }
 
-    /// How long a waiter lets others pass before it is queued for good, if the lock is created now: a lock that
-    /// exists keeps what its creator said. [`DEFAULT_PATIENCE`] if not said; zero is strict first come first served.
+    /// How long a waiter lets others pass before it is queued for good: what a lock that is created now gets, and one that
+    /// exists must have ([`Error::Kind`]). If not said: whatever it has, and [`DEFAULT_PATIENCE`] if it is created now. Zero is
+    /// strict first come first served.
     ///
     /// After it waiters are served in the order of their arrival, one after the other: what is left to wait is, for each one
     /// ahead, a wake-up and a section. While one of them wakes up, the lock goes to whoever runs.
     pub fn patience(&mut self, patience: Duration) -> &mut Self {
-        self.patience = patience;
+        self.settings.patience = Some(patience);
         self
     }
 
-    /// What a holder's death means, if the lock is created now: a lock that exists keeps what its creator said.
-    /// [`DeathPolicy::Inform`] if not said.
+    /// What a holder's death means: what a lock that is created now gets, and one that exists must have ([`Error::Kind`]). If
+    /// not said: whatever it has, and [`MutexOptions::default_death_policy`] if it is created now.
     pub fn death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
-        self.death_policy = death_policy;
+        self.settings.death_policy = Some(death_policy);
+        self
+    }
+
+    /// What a lock gets that is created now, where [`MutexOptions::death_policy`] does not say it; [`DeathPolicy::Inform`] if
+    /// not said. One that exists keeps what it has: for libraries whose callers do not look at the owner-dead notice, and so
+    /// would close the lock for everyone.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+    /// use turnlock::{DeathPolicy, Error};
+    /// let accounts = file.mutex("accounts")?; // informs
+    /// let same = file.mutex_options().default_death_policy(DeathPolicy::Release).open("accounts")?;
+    /// assert_eq!(same.death_policy(), DeathPolicy::Inform);
+    /// let other = file.mutex_options().death_policy(DeathPolicy::Release).open("accounts");
+    /// assert!(matches!(other, Err(Error::Kind { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn default_death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
+        self.settings.default_death_policy = death_policy;
         self
     }
 
@@ -193,9 +213,10 @@ impl<'a> MutexOptions<'a> {
     /// Opens the mutex called `name`. Names have 1 to 63 bytes.
     ///
     /// # Errors
-    /// [`Error::BadName`], [`Error::LocksFull`], [`Error::Kind`] if the name belongs to another kind of lock,
-    /// or another algorithm; [`Error::Capacity`] if it is to run one by messages and the file was made without mailboxes;
-    /// [`Error::NotFound`], [`Error::ParticipantsFull`] (naming a lock takes a slot), [`Error::Damaged`].
+    /// [`Error::BadName`], [`Error::LocksFull`], [`Error::Kind`] if the name belongs to another kind of lock, another
+    /// algorithm, or one with another patience or death policy than was asked for; [`Error::Capacity`] if it is to run one by
+    /// messages and the file was made without mailboxes; [`Error::NotFound`], [`Error::ParticipantsFull`] (naming a lock takes
+    /// a slot), [`Error::Damaged`].
     pub fn open(&self, name: &str) -> Result<Mutex> {
         let plan = Plan {
             kind: Kind::Mutex,
@@ -203,8 +224,7 @@ impl<'a> MutexOptions<'a> {
             algorithm: self.algorithm.unwrap_or_default().in_file(),
             ring_step: 0,
             whichever: self.algorithm.is_none(),
-            patience: u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX),
-            death_policy: self.death_policy,
+            settings: self.settings.settings(),
             recursive: self.recursive,
             may_create: !self.must_exist,
         };

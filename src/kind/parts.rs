@@ -2,7 +2,7 @@
 
 use super::{
     acquired::{Acquired, PreviousOwner},
-    claimed::{ClaimedOptions, claimed_options},
+    claimed::{ClaimedOptions, claimed_options, with_death_policy},
     guard::{Guard, GuardAs},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
@@ -104,18 +104,13 @@ pub struct KeyedLockOptions<'a>(pub(super) ClaimedOptions<'a>);
 
 claimed_options!(RangeLockOptions);
 claimed_options!(KeyedLockOptions);
+with_death_policy!(RangeLockOptions);
+with_death_policy!(KeyedLockOptions);
 
 macro_rules! options {
     ($($options:ident $lock:ident)*) => { $(impl<'a> $options<'a> {
         pub(super) fn new(file: &'a FileHandle) -> Self {
             Self(ClaimedOptions::new(file, Kind::$lock))
-        }
-
-        /// What the death of one that writes means, if the lock is created now: a lock that exists keeps what its creator
-        /// said. [`DeathPolicy::Inform`] if not said.
-        pub fn death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
-            self.0.death_policy = death_policy;
-            self
         }
 
         /// Opens the lock called `name`. Names have 1 to 63 bytes. Errors as [`super::MutexOptions::open`].

@@ -6,6 +6,7 @@ use super::{
     guard::{Guard, GuardAs},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
+    settings::SettingOptions,
 };
 use crate::acquire::{attempt::Discipline, site::Limit};
 use crate::algorithm::ring::{Membership, Rule};
@@ -96,19 +97,15 @@ pub struct RingOptions<'a> {
     file: &'a FileHandle,
     algorithm: Option<RingAlgorithm>,
     standing: bool,
-    death_policy: DeathPolicy,
+    settings: SettingOptions,
     must_exist: bool,
 }
 
 impl<'a> RingOptions<'a> {
     pub(super) fn new(file: &'a FileHandle) -> Self {
-        Self {
-            file,
-            algorithm: None,
-            standing: false,
-            death_policy: DeathPolicy::default(),
-            must_exist: false,
-        }
+        // Nobody lets others pass on a ring.
+        let settings = SettingOptions::new(Duration::ZERO);
+        Self { file, algorithm: None, standing: false, settings, must_exist: false }
     }
 
     /// Which ring it must be. If not said: whichever it is, and [`RingAlgorithm::Raynal`] if the lock is created now.
@@ -123,10 +120,15 @@ impl<'a> RingOptions<'a> {
         self
     }
 
-    /// What a holder's death means, if the lock is created now: a lock that exists keeps what its creator said.
-    /// [`DeathPolicy::Inform`] if not said.
+    /// As [`super::MutexOptions::death_policy`].
     pub fn death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
-        self.death_policy = death_policy;
+        self.settings.death_policy = Some(death_policy);
+        self
+    }
+
+    /// As [`super::MutexOptions::default_death_policy`].
+    pub fn default_death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
+        self.settings.default_death_policy = death_policy;
         self
     }
 
@@ -140,7 +142,7 @@ impl<'a> RingOptions<'a> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the sum ring's step leaves somebody out; [`Error::Kind`] if the name belongs to
-    /// another kind of lock, another ring or another step; others as [`super::MutexOptions::open`].
+    /// another kind of lock, another ring or another step, or has another death policy; others as [`super::MutexOptions::open`].
     pub fn open(&self, name: &str) -> Result<TurnRing> {
         let participants = self.file.open.geometry().participants();
         let (algorithm, ring_step) = match self.algorithm.unwrap_or_default() {
@@ -161,8 +163,7 @@ impl<'a> RingOptions<'a> {
             permits: 0,
             algorithm,
             ring_step,
-            patience: 0,
-            death_policy: self.death_policy,
+            settings: self.settings.settings(),
             recursive: false,
             whichever,
             may_create,

@@ -2,7 +2,7 @@
 
 use super::{
     acquired::PreviousOwner,
-    claimed::{ClaimedOptions, claimed_options, with_patience},
+    claimed::{ClaimedOptions, claimed_options, with_death_policy, with_patience},
     guard::{Guard, GuardAs},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
@@ -81,17 +81,11 @@ pub struct RwLockOptions<'a>(pub(super) ClaimedOptions<'a>);
 
 claimed_options!(RwLockOptions);
 with_patience!(RwLockOptions);
+with_death_policy!(RwLockOptions);
 
 impl<'a> RwLockOptions<'a> {
     pub(super) fn new(file: &'a FileHandle) -> Self {
         Self(ClaimedOptions::new(file, Kind::RwLock))
-    }
-
-    /// What a writer's death means, if the lock is created now: a lock that exists keeps what its creator said.
-    /// [`DeathPolicy::Inform`] if not said.
-    pub fn death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
-        self.0.death_policy = death_policy;
-        self
     }
 
     /// Opens the rwlock called `name`. Names have 1 to 63 bytes. Errors as [`super::MutexOptions::open`].

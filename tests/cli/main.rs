@@ -330,7 +330,7 @@ fn reset_opens_a_lock_that_is_not_recoverable() {
 #[test]
 fn the_creator_of_a_lock_says_how_patient_its_waiters_are() {
     let fixture = Fixture::new();
-    let said = [("strict", "0"), ("patient", "0.25"), ("strict", "3")];
+    let said = [("strict", "0"), ("patient", "0.25"), ("strict", "0")];
     for (lock, patience) in said {
         assert!(fixture.run(&["--lock", lock, "--patience", patience], &["true"]).status.success());
     }
@@ -346,6 +346,46 @@ fn the_creator_of_a_lock_says_how_patient_its_waiters_are() {
     let told = String::from_utf8(on_a_ring.stderr).unwrap();
     assert!(told.contains("--patience is not for rings"), "{told}");
     assert_eq!(fixture.status()["locks"].as_array().unwrap().len(), said.len());
+}
+
+/// What is asked for and differs from what a lock has is refused, in whichever kind of lock it is found; what is not asked for
+/// is whatever the lock has.
+#[test]
+fn a_patience_or_a_death_policy_that_a_lock_does_not_have_is_refused() {
+    let fixture = Fixture::new();
+    let created: [(&str, &[&str], &[&[&str]]); 6] = [
+        ("mutex", &["--patience", "0.25"], &[&["--patience", "0"], &["--on-death", "inform"]]),
+        ("informs", &["--on-death", "inform"], &[&["--on-death", "release"], &["--patience", "0"]]),
+        ("rwlock", &["-x", "--patience", "0"], &[&["--patience", "1"], &["--on-death", "inform"]]),
+        ("semaphore", &["--permits", "2"], &[&["--patience", "0"], &["--on-death", "inform"]]),
+        ("ring", &["--turn", "--on-death", "inform"], &[&["--on-death", "release"], &["--patience", "1"]]),
+        ("range", &["--range", "0-"], &[&["--on-death", "inform"], &["--patience", "1"]]),
+    ];
+    for (name, options, others) in created {
+        let run = |more: &[&str]| fixture.run(&[&["--lock", name], more].concat(), &["true"]);
+        let state = || fixture.status()["locks"].clone();
+        for options in [options, options, &[]] {
+            assert!(run(options).status.success(), "{name} {options:?}: {}", errors(&run(options)));
+        }
+        for other in others {
+            // As whatever it is, and, where that goes together, as what it was created as.
+            let as_created = [options.iter().filter(|option| ["-x", "--turn"].contains(option)).copied()];
+            for more in
+                [other.to_vec(), as_created.into_iter().flatten().chain(other.iter().copied()).collect()]
+            {
+                let is_usage = more.contains(&"--turn") && more.contains(&"--patience");
+                let refused = run(&more);
+                assert_eq!(refused.status.code(), Some(if is_usage { 64 } else { 66 }), "{name} {more:?}");
+                let told = errors(&refused);
+                let says_what = told.contains("was asked for") || told.contains("leave ");
+                assert!(
+                    says_what && (is_usage || told.contains("use another name")),
+                    "{name} {more:?}: {told}"
+                );
+            }
+        }
+        assert!(run(&[]).status.success(), "{name} {}", state());
+    }
 }
 
 #[test]

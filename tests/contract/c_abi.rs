@@ -231,31 +231,6 @@ pub fn a_mutex_that_must_exist_is_not_created() {
     assert_eq!(unsafe { turnlock_mutex_close(mutex) }, TURNLOCK_OK);
 }
 
-pub fn a_mutex_keeps_the_patience_that_its_creator_gave_it() {
-    let place = Place::new();
-    let file = open_file(&place.lock_file(), 8, 3).unwrap();
-    let opened_with = |name: &CStr, flags: u32, patience_ns: u64| {
-        let size = size_of::<turnlock_mutex_options>();
-        let options = turnlock_mutex_options { size, algorithm: 0, flags, patience_ns };
-        let (mut mutex, mut told) = (ptr::null_mut(), u64::MAX);
-        // SAFETY: an open handle, a C string, options of the right size, places for the handle and the patience; the
-        // handle is open until it is closed here.
-        unsafe {
-            assert_eq!(turnlock_mutex_open(file.handle, name.as_ptr(), &options, &mut mutex), TURNLOCK_OK);
-            assert_eq!(turnlock_mutex_patience(mutex, ptr::null_mut()), TURNLOCK_ERROR_INVALID_ARGUMENT);
-            assert_eq!(turnlock_mutex_patience(mutex, &mut told), TURNLOCK_OK);
-            assert_eq!(turnlock_mutex_close(mutex), TURNLOCK_OK);
-        }
-        told
-    };
-    let usual = turnlock::DEFAULT_PATIENCE.as_nanos() as u64;
-    assert_eq!(opened_with(c"a", 0, 5_000), 5_000);
-    assert_eq!(opened_with(c"a", TURNLOCK_MUTEX_STRICT, 0), 5_000);
-    assert_eq!(opened_with(c"b", TURNLOCK_MUTEX_STRICT, 5_000), 0);
-    assert_eq!(opened_with(c"b", 0, 0), 0);
-    assert_eq!(opened_with(c"c", 0, 0), usual);
-}
-
 pub fn the_last_message_is_the_calling_threads_own() {
     let place = Place::new();
     let file = open_file(&place.lock_file(), 8, 1).unwrap();

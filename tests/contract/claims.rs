@@ -21,7 +21,7 @@ pub trait Exclusive: Sized + Send + Sync + 'static {
     type Guard<'a>: Held;
     type GuardAs<'a>: Held;
 
-    fn open(file: &LockFile, name: &str, death_policy: DeathPolicy) -> Result<Self>;
+    fn open(file: &LockFile, name: &str, death_policy: Option<DeathPolicy>) -> Result<Self>;
     fn lock(&self, wait: Wait) -> Result<Self::Guard<'_>>;
     fn lock_as<'a>(&'a self, participant: &'a Participant, wait: Wait) -> Result<Self::GuardAs<'a>>;
     fn reset(&self, wait: Wait) -> Result<()>;
@@ -35,8 +35,12 @@ macro_rules! exclusive {
             type Guard<'a> = $guard<'a>;
             type GuardAs<'a> = $guard_as<'a>;
 
-            fn open(file: &LockFile, name: &str, death_policy: DeathPolicy) -> Result<Self> {
-                file.$options().death_policy(death_policy).open(name)
+            fn open(file: &LockFile, name: &str, death_policy: Option<DeathPolicy>) -> Result<Self> {
+                let mut options = file.$options();
+                if let Some(death_policy) = death_policy {
+                    options.death_policy(death_policy);
+                }
+                options.open(name)
             }
 
             fn lock(&self, wait: Wait) -> Result<$guard<'_>> {
@@ -130,7 +134,7 @@ pub struct ParticipantAtLock<L> {
 }
 
 fn at<L: Exclusive>(file: &Arc<LockFile>, name: &str) -> std::result::Result<AtLock<L>, i32> {
-    let lock = L::open(file, name, DeathPolicy::Inform).map_err(code)?;
+    let lock = L::open(file, name, None).map_err(code)?;
     Ok(AtLock { lock, file: file.clone() })
 }
 
@@ -147,7 +151,7 @@ impl<L: Exclusive> Way for ByThreads<L> {
     }
 
     fn party_where_death_releases(&self, name: &str) -> std::result::Result<AtLock<L>, i32> {
-        L::open(&self.0, name, DeathPolicy::Release).map_err(code)?;
+        L::open(&self.0, name, Some(DeathPolicy::Release)).map_err(code)?;
         self.party(name)
     }
 }
@@ -166,7 +170,7 @@ impl<L: Exclusive> Way for ByParticipants<L> {
     }
 
     fn party_where_death_releases(&self, name: &str) -> std::result::Result<ParticipantAtLock<L>, i32> {
-        L::open(&self.0, name, DeathPolicy::Release).map_err(code)?;
+        L::open(&self.0, name, Some(DeathPolicy::Release)).map_err(code)?;
         self.party(name)
     }
 }

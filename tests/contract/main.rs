@@ -21,6 +21,7 @@ mod recursive;
 mod release;
 mod ring;
 mod rust;
+mod settings;
 mod stage;
 mod threads;
 mod way;
@@ -197,11 +198,15 @@ mod only_in_c {
         a_wait_is_ended_by_what_it_asks_between_its_sleeps
         a_handle_is_opened_again_in_the_file_that_the_path_names
         a_mutex_that_must_exist_is_not_created
-        a_mutex_keeps_the_patience_that_its_creator_gave_it
         the_last_message_is_the_calling_threads_own
         a_participant_and_a_mutex_of_two_files_do_not_go_together
         a_label_stands_in_the_owner_dead_notice
         a_cancelled_participant_may_be_closed_from_another_thread
+    }
+    cases! { settings:
+        a_setting_that_is_asked_for_in_c_is_the_locks_or_an_error
+        both_death_policies_at_once_are_an_invalid_argument
+        what_a_lock_was_created_with_is_told_in_c
     }
     cases! { c_claims:
         a_mode_that_is_not_held_is_not_changed_and_what_is_held_stays
@@ -234,6 +239,11 @@ mod only_in_rust {
         inspect::{self, ClaimMode, WaiterState},
     };
 
+    cases! { settings:
+        a_setting_that_is_asked_for_is_the_locks_or_an_error
+        a_default_is_for_a_lock_that_is_created_now
+        a_lock_keeps_its_settings_where_many_create_it_at_once
+    }
     cases! { recursive:
         one_that_exists_and_is_not_recursive_is_refused
         a_panic_within_it_is_told_of_when_all_guards_are_gone

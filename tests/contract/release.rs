@@ -9,7 +9,7 @@ use support::elsewhere;
 
 pub fn the_next_holder_is_told_and_need_not_repair<W: Way>() {
     let stage = Stage::<W>::new();
-    // It keeps what its creator said, whatever those say who open it later.
+    // It keeps what its creator said, and those who open it later ask for none.
     let party = stage.way.party_where_death_releases("a").unwrap();
     for _ in 0..2 {
         let dead = somebody_dies_inside(&stage, "a");

@@ -119,10 +119,10 @@ fn options_of<M: Make>(participants: u32, locks: u32) -> LockFileOptions {
 }
 
 fn mutex<M: Make>(file: &LockFile, name: &str) -> Result<Mutex, i32> {
-    mutex_with::<M>(file, name, DeathPolicy::Inform)
+    mutex_with::<M>(file, name, None)
 }
 
-fn mutex_with<M: Make>(file: &LockFile, name: &str, death_policy: DeathPolicy) -> Result<Mutex, i32> {
+fn mutex_with<M: Make>(file: &LockFile, name: &str, death_policy: Option<DeathPolicy>) -> Result<Mutex, i32> {
     let mut options = file.mutex_options();
     if let Some(patience) = M::PATIENCE {
         options.patience(patience);
@@ -130,7 +130,10 @@ fn mutex_with<M: Make>(file: &LockFile, name: &str, death_policy: DeathPolicy) -
     if let Some(algorithm) = M::ALGORITHM {
         options.algorithm(algorithm);
     }
-    options.recursive(M::RECURSIVE).death_policy(death_policy).open(name).map_err(code)
+    if let Some(death_policy) = death_policy {
+        options.death_policy(death_policy);
+    }
+    options.recursive(M::RECURSIVE).open(name).map_err(code)
 }
 
 /// Who has the lock: fencing token, process, thread.
@@ -230,7 +233,7 @@ impl<M: Make> Way for BakeryByThreads<M> {
     }
 
     fn party_where_death_releases(&self, name: &str) -> Result<ThreadAtMutex<M>, i32> {
-        mutex_with::<M>(&self.0, name, DeathPolicy::Release)?;
+        mutex_with::<M>(&self.0, name, Some(DeathPolicy::Release))?;
         self.party(name)
     }
 }
@@ -307,7 +310,7 @@ impl<M: Make> Way for BakeryByParticipants<M> {
     }
 
     fn party_where_death_releases(&self, name: &str) -> Result<ParticipantAtMutex<M>, i32> {
-        mutex_with::<M>(&self.0, name, DeathPolicy::Release)?;
+        mutex_with::<M>(&self.0, name, Some(DeathPolicy::Release))?;
         self.party(name)
     }
 }

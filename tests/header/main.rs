@@ -36,6 +36,7 @@ const SECTIONS: [(&str, &[&str]); 11] = [
             "TURNLOCK_ACTIVITY_",
             "TURNLOCK_STATE_",
             "TURNLOCK_MODE_",
+            "TURNLOCK_DEATH_POLICY_",
             "TURNLOCK_INFO_",
         ],
     ),

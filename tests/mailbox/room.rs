@@ -35,13 +35,41 @@ fn only_so_many_participants_have_mailboxes() {
     drop(mutex.lock_as(&other).unwrap());
     drop(mutex.lock().unwrap());
     elsewhere(|| match mutex.lock() {
-        Err(Error::Capacity { what, has: 2, wanted: 3, .. }) => {
-            assert_eq!(what, "participants with mailboxes")
+        Err(error @ Error::Capacity { what, has: 2, wanted: 3, .. }) => {
+            assert_eq!(what, "participants with mailboxes");
+            assert!(error.to_string().contains("make it larger"), "{error}");
         }
         other => panic!("{:?}", other.map(drop)),
     });
     // The others are not disturbed by it.
     drop(mutex.try_lock().unwrap());
+}
+
+/// No file has mailboxes for more than 16, so a larger one would not help, whether this one has as many or fewer.
+#[test]
+fn the_17th_participant_is_not_told_to_make_the_file_larger() {
+    for mailboxes in [16, 8] {
+        let place = Place::new();
+        let file = LockFile::options().participants(32).mailboxes(mailboxes).open(place.lock_file()).unwrap();
+        let mutex = file.mutex_options().algorithm(MutexAlgorithm::LamportQueue).open("a").unwrap();
+        let participants: Vec<_> = (0..17).map(|_| file.participant().unwrap()).collect();
+        for participant in &participants {
+            let (wanted, told) = (participant.slot() as u32 + 1, mutex.lock_as(participant).map(drop));
+            match told {
+                Ok(()) => assert!(wanted <= mailboxes),
+                Err(error @ Error::Capacity { .. }) => {
+                    let (text, helps) = (error.to_string(), wanted <= 16);
+                    assert!(
+                        wanted > mailboxes && text.contains(&format!("{wanted} were asked for")),
+                        "{text}"
+                    );
+                    assert_eq!(text.contains("make it larger"), helps, "{text}");
+                    assert_eq!(text.contains("no file has room for more than 16"), !helps, "{text}");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
 }
 
 #[test]

@@ -58,7 +58,9 @@ fn removed_locks_make_room_for_others() {
     for round in 0..50 {
         let name = |number: u32| format!("{round}/{number}");
         let mutexes = [0, 1, 2].map(|number| file.mutex(&name(number)).unwrap());
-        assert!(matches!(file.mutex("one too many").err(), Some(Error::LocksFull { locks: 3, .. })));
+        let full = file.mutex("one too many").err().unwrap();
+        assert!(matches!(full, Error::LocksFull { locks: 3, .. }));
+        assert!(full.to_string().contains("or create a file with more locks"), "{full}");
         let guards = mutexes.each_ref().map(|mutex| mutex.lock().unwrap());
         assert_eq!(inspect::snapshot(place.lock_file()).unwrap().locks.len(), 3);
         drop(guards);
@@ -109,7 +111,9 @@ fn as_many_participants_as_a_file_may_have_take_part() {
     let mutex = file.mutex("a").unwrap();
     // This thread has one slot, by naming the lock.
     let all: Vec<_> = (1..4096).map(|_| file.participant().unwrap()).collect();
-    assert!(matches!(file.participant().err(), Some(Error::ParticipantsFull { slots: 4096, .. })));
+    let full = file.participant().err();
+    assert!(matches!(full, Some(Error::ParticipantsFull { slots: 4096, .. })));
+    is_told_that_a_larger_file_does_not_help(full);
     for participant in all.iter().step_by(97).chain(all.last()) {
         mutex.lock_as(participant).unwrap().unlock().unwrap();
     }
@@ -130,7 +134,9 @@ fn as_many_locks_as_a_file_may_have_are_named() {
     for name in 0..4096 {
         file.mutex(&name.to_string()).unwrap();
     }
-    assert!(matches!(file.mutex("one too many").err(), Some(Error::LocksFull { locks: 4096, .. })));
+    let full = file.mutex("one too many").err();
+    assert!(matches!(full, Some(Error::LocksFull { locks: 4096, .. })));
+    is_told_that_a_larger_file_does_not_help(full);
     let last = file.mutex("4095").unwrap();
     elsewhere(|| last.lock().map(drop)).unwrap();
     file.remove_lock("1234").unwrap();
@@ -168,4 +174,10 @@ fn after_a_boot_the_bounds_are_found_anew() {
     assert!(b.try_lock().unwrap().acquired().previous_owner_died, "77 looks like a holder");
     let d = file.mutex("d").unwrap();
     assert!(!d.try_lock().unwrap().acquired().previous_owner_died, "nobody ever had it");
+}
+
+/// It is as large as one can be.
+fn is_told_that_a_larger_file_does_not_help(full: Option<Error>) {
+    let text = full.unwrap().to_string();
+    assert!(text.contains("none has more than 4096") && !text.contains("larger"), "{text}");
 }

@@ -64,10 +64,12 @@ fn the_header_and_the_command_have_the_numbers_and_names_of_the_format() {
     // Those of each kind stand with it.
     constants.sort();
     assert_eq!(constants, algorithms);
-    // 0 is what a struct of zeros asks for; the other policy has a flag for each kind.
     assert_eq!(policies, [(0, "inform".to_owned()), (1, "release".to_owned())]);
-    for kind in ["MUTEX", "RING"] {
-        assert!(header.contains(&format!("#define TURNLOCK_{kind}_RELEASE_ON_DEATH ")), "{kind}");
+    for (kind, policy) in ["MUTEX", "RWLOCK", "RANGELOCK", "KEYEDLOCK", "RING"]
+        .into_iter()
+        .flat_map(|kind| [(kind, "INFORM"), (kind, "RELEASE")])
+    {
+        assert!(header.contains(&format!("#define TURNLOCK_{kind}_{policy}_ON_DEATH ")), "{kind}");
     }
     #[cfg(feature = "cli")]
     for (option, names) in [("--algorithm", algorithms), ("--on-death", policies)] {

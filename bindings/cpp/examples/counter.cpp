@@ -59,7 +59,7 @@ void repair(turnlock::mutex &mutex)
     const auto dead = mutex.last_dead_owner();
     std::cout << me << ": told that " << dead->label << " (process " << dead->pid
               << ") died inside; set the counter to " << count << std::endl;
-    // Only now: unlocking without it would close the lock for everyone.
+    // Only now: a lock whose death policy is inform would be closed by an unlock without it.
     mutex.mark_consistent();
 }
 

@@ -52,6 +52,13 @@ TEST(keys_are_independent_of_each_other)
     EXPECT(lock.holders().size() == 3 && lock.waiters().empty());
 }
 
+static turnlock::parts_options that_inform()
+{
+    turnlock::parts_options options;
+    options.on_death = turnlock::death_policy::inform;
+    return options;
+}
+
 template <class Lock, class Part, class Other> static void a_dead_owner_concerns_its_part(Lock &lock, Part mine, Other other)
 {
     EXPECT(!lock.last_dead_owner());
@@ -88,14 +95,14 @@ template <class Lock, class Part, class Other> static void a_dead_owner_concerns
 TEST(a_dead_owner_of_a_range_concerns_that_range)
 {
     turnlock::file file("lock");
-    turnlock::range_lock lock(file, "lock");
+    turnlock::range_lock lock(file, "lock", that_inform());
     a_dead_owner_concerns_its_part(lock, lock.range(5, 8), lock.range(8, 9));
 }
 
 TEST(a_dead_owner_of_a_key_concerns_that_key)
 {
     turnlock::file file("lock");
-    turnlock::keyed_lock lock(file, "lock");
+    turnlock::keyed_lock lock(file, "lock", that_inform());
     a_dead_owner_concerns_its_part(lock, lock.key("mine"), lock.key("other"));
 }
 

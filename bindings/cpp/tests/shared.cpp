@@ -62,7 +62,9 @@ TEST(what_is_upgraded_and_downgraded_is_never_let_go)
 TEST(readers_are_told_of_a_writers_death_until_a_writer_repairs)
 {
     turnlock::file file("lock");
-    turnlock::shared_mutex lock(file, "lock");
+    turnlock::shared_mutex_options options;
+    options.on_death = turnlock::death_policy::inform;
+    turnlock::shared_mutex lock(file, "lock", options);
     testing::killed_inside([&] { lock.lock_shared(); });
     lock.lock();
     EXPECT(!lock.owner_died());

@@ -8,7 +8,29 @@
 #include <exception>
 
 namespace turnlock {
+
+// What a holder's death means, for the next one.
+enum class death_policy : std::uint32_t {
+    // What the lock has; release if it is created now.
+    any,
+    // It is told (`owner_died()`), and marks the data consistent before it unlocks; else the lock is closed for everyone. All
+    // who take such a lock have to know it: an std::lock_guard does not ask.
+    inform,
+    // It is told, and has nothing to mark consistent.
+    release,
+};
+
 namespace detail {
+
+// The flags of a kind of lock for a death policy.
+struct death_flags {
+    std::uint32_t any, inform, release;
+
+    constexpr std::uint32_t of(death_policy policy) const noexcept
+    {
+        return policy == death_policy::inform ? inform : policy == death_policy::release ? release : any;
+    }
+};
 
 // Lock and unlock as the standard library's named requirements have them (BasicLockable, Lockable, TimedLockable), and
 // what a holder can know and do. `Derived` says which function of the C ABI each one is:
@@ -68,12 +90,15 @@ public:
         return is_taken;
     }
 
-    // Whether it was taken by then. How long that is is asked once: a clock that is set meanwhile changes nothing.
+    // Whether it was taken before the clock reached this time. A clock that is slow, or is set back, is waited for; one that is
+    // set forward ends no wait that has begun.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time, std::error_code &code)
     {
         auto acquired = sized<turnlock_acquired>();
-        return taken(self().native_lock_for(nanoseconds_until(time), &acquired), acquired, errc::timed_out, code);
+        const auto status =
+            wait_until(time, [&](std::uint64_t left) { return self().native_lock_for(left, &acquired); });
+        return taken(status, acquired, errc::timed_out, code);
     }
 
     template <class Clock, class Duration>

@@ -7,14 +7,16 @@
 
 namespace turnlock {
 
-// How to open, or create, a mutex. A mutex that exists keeps what it was created with.
+// How to open, or create, a mutex. A mutex that exists keeps what it was created with; to ask for another
+// patience or death policy is errc::kind.
 struct mutex_options {
-    // How long a waiter lets others pass before it is queued for good; 0 = the default (1 millisecond).
+    // How long a waiter lets others pass before it is queued for good. 0 = what the lock has, and 1 millisecond if
+    // it is created now.
     std::chrono::nanoseconds patience = std::chrono::nanoseconds::zero();
     // No patience: strictly first come first served.
     bool strict = false;
-    // A holder's death needs no repair: the next holder is told, and has nothing to mark consistent.
-    bool release_on_death = false;
+    // What a holder's death means.
+    death_policy on_death = death_policy::any;
     bool must_exist = false;
 };
 
@@ -23,6 +25,8 @@ namespace detail {
 struct mutex_calls {
     using handle = turnlock_mutex;
     static constexpr bool is_each_new = true;
+    static constexpr death_flags on_death = {
+        TURNLOCK_MUTEX_RELEASE_BY_DEFAULT, TURNLOCK_MUTEX_INFORM_ON_DEATH, TURNLOCK_MUTEX_RELEASE_ON_DEATH};
     static constexpr auto close = turnlock_mutex_close;
     static constexpr auto lock = turnlock_mutex_lock;
     static constexpr auto try_lock = turnlock_mutex_try_lock;
@@ -68,7 +72,7 @@ public:
         auto native = sized<turnlock_mutex_options>();
         native.patience_ns = nanoseconds(options.patience);
         native.flags = kind_flags | (options.strict ? TURNLOCK_MUTEX_STRICT : 0) |
-                       (options.release_on_death ? TURNLOCK_MUTEX_RELEASE_ON_DEATH : 0) |
+                       mutex_calls::on_death.of(options.on_death) |
                        (options.must_exist ? TURNLOCK_MUTEX_MUST_EXIST : 0);
         succeeded(turnlock_mutex_open(in.native_handle(), name.chars(), &native, opened.handle_.place()), code);
         return opened;

@@ -12,11 +12,11 @@ namespace turnlock {
 // `end` of a range: to the end, the last number included.
 inline constexpr std::uint64_t range_end = TURNLOCK_RANGE_END;
 
-// How to open, or create, a lock of parts. One that exists keeps what it was created with.
+// How to open, or create, a lock of parts. One that exists keeps what it was created with; to ask for another death policy is
+// errc::kind.
 struct parts_options {
-    // The death of one that holds a part exclusively needs no repair: the next one that it concerns is told, and has
-    // nothing to mark consistent.
-    bool release_on_death = false;
+    // What the death of one means that holds a part exclusively.
+    death_policy on_death = death_policy::any;
     bool must_exist = false;
 };
 
@@ -28,7 +28,8 @@ struct rangelock_calls {
     using options = turnlock_rangelock_options;
     static auto arguments(const place &range) noexcept { return range; }
     static constexpr std::uint32_t must_exist = TURNLOCK_RANGELOCK_MUST_EXIST;
-    static constexpr std::uint32_t release_on_death = TURNLOCK_RANGELOCK_RELEASE_ON_DEATH;
+    static constexpr death_flags on_death = {
+        TURNLOCK_RANGELOCK_RELEASE_BY_DEFAULT, TURNLOCK_RANGELOCK_INFORM_ON_DEATH, TURNLOCK_RANGELOCK_RELEASE_ON_DEATH};
     static constexpr auto open = turnlock_rangelock_open;
     static constexpr auto close = turnlock_rangelock_close;
     static constexpr auto reopen = turnlock_rangelock_reopen;
@@ -67,7 +68,8 @@ struct keyedlock_calls {
         return std::pair<const void *, std::size_t>(key.data(), key.size());
     }
     static constexpr std::uint32_t must_exist = TURNLOCK_KEYEDLOCK_MUST_EXIST;
-    static constexpr std::uint32_t release_on_death = TURNLOCK_KEYEDLOCK_RELEASE_ON_DEATH;
+    static constexpr death_flags on_death = {
+        TURNLOCK_KEYEDLOCK_RELEASE_BY_DEFAULT, TURNLOCK_KEYEDLOCK_INFORM_ON_DEATH, TURNLOCK_KEYEDLOCK_RELEASE_ON_DEATH};
     static constexpr auto open = turnlock_keyedlock_open;
     static constexpr auto close = turnlock_keyedlock_close;
     static constexpr auto reopen = turnlock_keyedlock_reopen;
@@ -139,7 +141,9 @@ public:
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &time)
     {
-        const auto status = call(Calls::lock_shared_for, Calls::lock_shared_for_as, nanoseconds_until(time), nullptr);
+        const auto status = wait_until(time, [&](std::uint64_t left) {
+            return call(Calls::lock_shared_for, Calls::lock_shared_for_as, left, nullptr);
+        });
         return is_taken(status, errc::timed_out);
     }
 
@@ -254,8 +258,7 @@ protected:
         if (!is_whole(name, errc::bad_name, code))
             return;
         auto native = sized<typename Calls::options>();
-        native.flags = (options.must_exist ? Calls::must_exist : 0) |
-                       (options.release_on_death ? Calls::release_on_death : 0);
+        native.flags = (options.must_exist ? Calls::must_exist : 0) | Calls::on_death.of(options.on_death);
         succeeded(Calls::open(in.native_handle(), name.chars(), &native, handle_.place()), code);
     }
 

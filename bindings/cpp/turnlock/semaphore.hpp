@@ -7,11 +7,13 @@
 
 namespace turnlock {
 
-// How to open, or create, a semaphore. One that exists keeps what it was created with.
+// How to open, or create, a semaphore. One that exists keeps what it was created with; to ask for another patience is
+// errc::kind.
 struct semaphore_options {
     // How many permits it has, if it is created now.
     std::uint32_t permits = 1;
-    // How long a waiter lets others pass before it is queued for good; 0 = the default (1 millisecond).
+    // How long a waiter lets others pass before it is queued for good. 0 = what the semaphore has, and 1
+    // millisecond if it is created now.
     std::chrono::nanoseconds patience = std::chrono::nanoseconds::zero();
     // No patience: strictly first come first served.
     bool strict = false;
@@ -100,8 +102,9 @@ public:
     [[nodiscard]] bool
     try_acquire_until(const std::chrono::time_point<Clock, Duration> &time, std::uint32_t permits = 1)
     {
-        const auto status =
-            turnlock_semaphore_acquire_for(native_handle(), permits, detail::nanoseconds_until(time), nullptr);
+        const auto status = detail::wait_until(time, [&](std::uint64_t left) {
+            return turnlock_semaphore_acquire_for(native_handle(), permits, left, nullptr);
+        });
         return is_taken(status, errc::timed_out);
     }
 

@@ -7,14 +7,16 @@
 
 namespace turnlock {
 
-// How to open, or create, a shared mutex. One that exists keeps what it was created with.
+// How to open, or create, a shared mutex. One that exists keeps what it was created with; to ask for another
+// patience or death policy is errc::kind.
 struct shared_mutex_options {
-    // How long a waiter lets others pass before it is queued for good; 0 = the default (1 millisecond).
+    // How long a waiter lets others pass before it is queued for good. 0 = what the lock has, and 1 millisecond if
+    // it is created now.
     std::chrono::nanoseconds patience = std::chrono::nanoseconds::zero();
     // No patience: strictly first come first served.
     bool strict = false;
-    // A writer's death needs no repair: the next one is told, and has nothing to mark consistent.
-    bool release_on_death = false;
+    // What a writer's death means.
+    death_policy on_death = death_policy::any;
     bool must_exist = false;
 };
 
@@ -37,6 +39,8 @@ namespace detail {
 struct rwlock_calls {
     using handle = turnlock_rwlock;
     static constexpr bool is_each_new = false;
+    static constexpr death_flags on_death = {
+        TURNLOCK_RWLOCK_RELEASE_BY_DEFAULT, TURNLOCK_RWLOCK_INFORM_ON_DEATH, TURNLOCK_RWLOCK_RELEASE_ON_DEATH};
     static constexpr auto close = turnlock_rwlock_close;
     static constexpr auto lock = turnlock_rwlock_lock_exclusive;
     static constexpr auto try_lock = turnlock_rwlock_try_lock_exclusive;
@@ -85,7 +89,7 @@ public:
         auto native = detail::sized<turnlock_rwlock_options>();
         native.patience_ns = detail::nanoseconds(options.patience);
         native.flags = (options.strict ? TURNLOCK_RWLOCK_STRICT : 0) |
-                       (options.release_on_death ? TURNLOCK_RWLOCK_RELEASE_ON_DEATH : 0) |
+                       detail::rwlock_calls::on_death.of(options.on_death) |
                        (options.must_exist ? TURNLOCK_RWLOCK_MUST_EXIST : 0);
         detail::succeeded(
             turnlock_rwlock_open(in.native_handle(), name.chars(), &native, opened.handle_.place()), code);
@@ -121,8 +125,10 @@ public:
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &time)
     {
-        return is_taken(turnlock_rwlock_lock_shared_for(native_handle(), detail::nanoseconds_until(time), nullptr),
-                        errc::timed_out);
+        const auto status = detail::wait_until(time, [&](std::uint64_t left) {
+            return turnlock_rwlock_lock_shared_for(native_handle(), left, nullptr);
+        });
+        return is_taken(status, errc::timed_out);
     }
 
     void unlock_shared() { unlock(); }
@@ -152,6 +158,16 @@ public:
         return is_kept(status, acquired, errc::timed_out);
     }
 
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_upgradable_until(const std::chrono::time_point<Clock, Duration> &time)
+    {
+        auto acquired = detail::sized<turnlock_acquired>();
+        const auto status = detail::wait_until(time, [&](std::uint64_t left) {
+            return turnlock_rwlock_lock_upgradable_for(native_handle(), left, &acquired);
+        });
+        return is_kept(status, acquired, errc::timed_out);
+    }
+
     void unlock_upgradable() { unlock(); }
 
     // Makes an upgradable hold exclusive; nobody writes in between. Where it fails the lock is held upgradable as before.
@@ -175,6 +191,16 @@ public:
     {
         auto acquired = detail::sized<turnlock_acquired>();
         const auto status = turnlock_rwlock_upgrade_for(native_handle(), detail::nanoseconds(time), &acquired);
+        return is_kept(status, acquired, errc::timed_out);
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_upgrade_until(const std::chrono::time_point<Clock, Duration> &time)
+    {
+        auto acquired = detail::sized<turnlock_acquired>();
+        const auto status = detail::wait_until(time, [&](std::uint64_t left) {
+            return turnlock_rwlock_upgrade_for(native_handle(), left, &acquired);
+        });
         return is_kept(status, acquired, errc::timed_out);
     }
 

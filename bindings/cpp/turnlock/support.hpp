@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,24 +63,53 @@ inline void check_whole(const text &given, errc failure)
         fail(failure, "a text has a NUL in it; the C ABI would read only what is before it: leave it out");
 }
 
-// A duration as the C ABI has it: what is negative, or not a number, is 0; what is too long is the longest.
+// A duration of any unit in nanoseconds: nothing overflows on the way, as in a cast to another unit.
+template <class Rep, class Period>
+constexpr long double in_nanoseconds(const std::chrono::duration<Rep, Period> &duration)
+{
+    constexpr std::intmax_t common = std::gcd(std::nano::den, Period::den);
+    constexpr auto factor = static_cast<long double>(std::nano::den / common) * static_cast<long double>(Period::num);
+    return static_cast<long double>(duration.count()) * factor / static_cast<long double>(Period::den / common);
+}
+
+// A duration as the C ABI has it: what is negative, or not a number, is 0; what is too long is the longest; a part of a
+// nanosecond is a whole one, so that no wait is shorter than it was to be.
 template <class Rep, class Period>
 constexpr std::uint64_t nanoseconds(const std::chrono::duration<Rep, Period> &duration)
 {
-    using wide = std::chrono::duration<long double, std::nano>;
     if (!(duration > std::chrono::duration<Rep, Period>::zero()))
         return 0;
-    if (wide(duration).count() >= static_cast<long double>(std::numeric_limits<std::uint64_t>::max()))
+    const auto exactly = in_nanoseconds(duration);
+    if (exactly >= static_cast<long double>(std::numeric_limits<std::uint64_t>::max()))
         return std::numeric_limits<std::uint64_t>::max();
-    return std::chrono::duration_cast<std::chrono::duration<std::uint64_t, std::nano>>(duration).count();
+    const auto whole = static_cast<std::uint64_t>(exactly);
+    return static_cast<long double>(whole) < exactly ? whole + 1 : whole;
 }
 
-// How long it is until a time of some clock.
+// How long it is until a time of some clock; 0 if the clock has reached it.
 template <class Clock, class Duration>
 std::uint64_t nanoseconds_until(const std::chrono::time_point<Clock, Duration> &time)
 {
     const auto now = Clock::now();
-    return time > now ? nanoseconds(time - now) : 0;
+    const auto about = in_nanoseconds(time.time_since_epoch()) - in_nanoseconds(now.time_since_epoch());
+    constexpr auto hour = in_nanoseconds(std::chrono::hours(1));
+    // What is near is told exactly; for what is far the unit that both have in common may have no room.
+    if (about < hour && about > -hour)
+        return time > now ? nanoseconds(time - now) : 0;
+    return nanoseconds(std::chrono::duration<long double, std::nano>(about));
+}
+
+// Has `wait` wait for so many nanoseconds until its status says something else than that they passed, or the clock has
+// reached the time: it may be slower than the one that waits, or be set back meanwhile.
+template <class Clock, class Duration, class Wait>
+std::int32_t wait_until(const std::chrono::time_point<Clock, Duration> &time, Wait wait)
+{
+    auto left = nanoseconds_until(time);
+    for (;;) {
+        const std::int32_t status = wait(left);
+        if (status != TURNLOCK_ERROR_TIMED_OUT || (left = nanoseconds_until(time)) == 0)
+            return status;
+    }
 }
 
 // Owns a handle; `close` is its close function of the C ABI.

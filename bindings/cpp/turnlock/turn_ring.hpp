@@ -14,7 +14,8 @@ enum class ring_algorithm : std::uint32_t {
     sum = TURNLOCK_ALGORITHM_SUM,
 };
 
-// How to open, or create, a turn ring. A ring that exists keeps what it was created with.
+// How to open, or create, a turn ring. A ring that exists keeps what it was created with; to ask for another one is
+// errc::kind.
 struct ring_options {
     // Which it must be. `any`: whichever it is, and Raynal's if it is created now.
     ring_algorithm algorithm = ring_algorithm::any;
@@ -22,8 +23,8 @@ struct ring_options {
     std::uint32_t step = 0;
     // Who takes a turn through this object stays in the ring, and the ring waits for it, until `leave`.
     bool standing = false;
-    // A holder's death needs no repair: the next holder is told, and has nothing to mark consistent.
-    bool release_on_death = false;
+    // What a holder's death means.
+    death_policy on_death = death_policy::any;
     bool must_exist = false;
 };
 
@@ -32,6 +33,8 @@ namespace detail {
 struct ring_calls {
     using handle = turnlock_ring;
     static constexpr bool is_each_new = true;
+    static constexpr death_flags on_death = {
+        TURNLOCK_RING_RELEASE_BY_DEFAULT, TURNLOCK_RING_INFORM_ON_DEATH, TURNLOCK_RING_RELEASE_ON_DEATH};
     static constexpr auto close = turnlock_ring_close;
     static constexpr auto lock = turnlock_ring_lock;
     static constexpr auto try_lock = turnlock_ring_try_lock;
@@ -82,7 +85,7 @@ public:
         native.algorithm = static_cast<std::uint32_t>(options.algorithm);
         native.step = options.step;
         native.flags = (options.standing ? TURNLOCK_RING_STANDING : 0) |
-                       (options.release_on_death ? TURNLOCK_RING_RELEASE_ON_DEATH : 0) |
+                       detail::ring_calls::on_death.of(options.on_death) |
                        (options.must_exist ? TURNLOCK_RING_MUST_EXIST : 0);
         detail::succeeded(
             turnlock_ring_open(in.native_handle(), name.chars(), &native, opened.handle_.place()), code);

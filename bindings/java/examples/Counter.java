@@ -79,7 +79,7 @@ public final class Counter {
         DeadOwner dead = mutex.previousOwner().orElseThrow();
         System.out.println(ME + ": told that " + dead.label() + " (process " + dead.pid() + ") died inside; set the counter to "
                 + count);
-        // Only now: unlocking without it would close the lock for everyone.
+        // Only now: a lock whose death policy is inform would be closed by an unlock without it.
         mutex.markConsistent();
     }
 

@@ -46,7 +46,7 @@ function repair(held) {
   writeCounter(count);
   const { label, pid } = held.lock.previousOwner();
   console.log(`${me}: told that ${label} (process ${pid}) died inside; set the counter to ${count}`);
-  // Only now: unlocking without it would close the lock for everyone.
+  // Only now: a lock whose death policy is inform would be closed by an unlock without it.
   held.markConsistent();
 }
 

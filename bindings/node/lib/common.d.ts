@@ -14,6 +14,12 @@ export type SyncWaitOptions = Pick<WaitOptions, 'timeout'>;
 /** How a reader/writer lock is held: alone; beside others that read; beside these, with the right to become exclusive. */
 export type Mode = 'exclusive' | 'shared' | 'upgradable';
 
+/**
+ * What a holder's death means: the next one is told, and that is all ('release'); or it is told and calls `markConsistent` before
+ * it unlocks, else the lock is closed for everyone ('inform'): all who take such a lock have to know it.
+ */
+export type DeathPolicy = 'inform' | 'release';
+
 /** A lock of any kind that is open. */
 export interface Lock {
   /** Who waits now, first the one that is next; of a ring also who stands in it. */
@@ -27,6 +33,8 @@ export interface Lock {
 export interface TellingLock extends Lock {
   /** Opens a lock that is not recoverable again, after the data were repaired or given up. */
   reset(options?: WaitOptions): Promise<void>;
+  /** What a holder's death means here, as its creator said. */
+  readonly deathPolicy: DeathPolicy;
   /** Who died holding it exclusively, last. */
   previousOwner(): DeadOwner | null;
 }

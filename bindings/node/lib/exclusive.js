@@ -2,22 +2,19 @@
 // The exclusive kinds of lock.
 
 const { FLAGS, check, native, options, structs } = require('./native');
-const { STATUS, TurnlockError, boolean, milliseconds, name, nanoseconds, object, optional, text, uint32 } = require('./errors');
+const { STATUS, TurnlockError, boolean, name, object, optional, text, uint32 } = require('./errors');
 const { ExclusiveLock } = require('./lock');
 const { OpenFile } = require('./openfile');
+const { settings } = require('./settings');
 
 const ALGORITHMS = { 'k-state': 2, raynal: 3, sum: 4 };
 
 class Mutex extends ExclusiveLock {
   constructor(file, lockName, given, kindFlags = 0) {
-    const known = ['mustExist', 'strict', 'releaseOnDeath', 'patience', 'label'];
+    const known = ['mustExist', 'strict', 'onDeath', 'patience', 'label'];
     const chosen = object('the options of a mutex', given, known);
-    const flags =
-      kindFlags |
-      (optional(chosen, 'mustExist', false, boolean) ? FLAGS.MUTEX_MUST_EXIST : 0) |
-      (optional(chosen, 'strict', false, boolean) ? FLAGS.MUTEX_STRICT : 0) |
-      (optional(chosen, 'releaseOnDeath', false, boolean) ? FLAGS.MUTEX_RELEASE_ON_DEATH : 0);
-    const patience_ns = nanoseconds(optional(chosen, 'patience', 0, milliseconds));
+    const { flags: asked, patience_ns } = settings('mutex', chosen);
+    const flags = kindFlags | asked;
     const label = optional(chosen, 'label', null, text);
     const handle = [0];
     check(native.mutex_open(OpenFile.handleOf(file), name(lockName), options(structs.mutexOptions, { flags, patience_ns }), handle));
@@ -33,14 +30,11 @@ class Mutex extends ExclusiveLock {
 
 class TurnRing extends ExclusiveLock {
   constructor(file, lockName, given) {
-    const known = ['algorithm', 'step', 'standing', 'mustExist', 'releaseOnDeath', 'label'];
+    const known = ['algorithm', 'step', 'standing', 'mustExist', 'onDeath', 'label'];
     const chosen = object('the options of a ring', given, known);
     const algorithm = optional(chosen, 'algorithm', 0, ringAlgorithm);
     const step = optional(chosen, 'step', 0, uint32);
-    const flags =
-      (optional(chosen, 'mustExist', false, boolean) ? FLAGS.RING_MUST_EXIST : 0) |
-      (optional(chosen, 'standing', false, boolean) ? FLAGS.RING_STANDING : 0) |
-      (optional(chosen, 'releaseOnDeath', false, boolean) ? FLAGS.RING_RELEASE_ON_DEATH : 0);
+    const flags = settings('ring', chosen).flags | (optional(chosen, 'standing', false, boolean) ? FLAGS.RING_STANDING : 0);
     const label = optional(chosen, 'label', null, text);
     const handle = [0];
     check(native.ring_open(OpenFile.handleOf(file), name(lockName), options(structs.ringOptions, { algorithm, flags, step }), handle));

@@ -7,10 +7,10 @@
  * lock again.
  */
 
-import { LockOfOne, LockOfSeveral, Mode, SyncWaitOptions, TellingLock, WaitOptions } from './common';
+import { DeathPolicy, LockOfOne, LockOfSeveral, Mode, SyncWaitOptions, TellingLock, WaitOptions } from './common';
 import { RecursiveMutex } from './recursive';
 
-export type { DeadOwner, Mode, ParticipantInfo, SyncWaitOptions, WaitOptions } from './common';
+export type { DeadOwner, DeathPolicy, Mode, ParticipantInfo, SyncWaitOptions, WaitOptions } from './common';
 export { Owner, RecursiveHeld, RecursiveMutex } from './recursive';
 
 /** How to open, or create, a lock file. What is left out has the library's default. */
@@ -33,14 +33,17 @@ export interface FileOptions {
 /** What locks of every kind are opened with. */
 export interface LockOptions {
   mustExist?: boolean;
-  /** If the lock is created now: a holder's death needs no repair. The next holder is told, and that is all. */
-  releaseOnDeath?: boolean;
+  /** What it must have (ERR_TURNLOCK_KIND); whatever it has, and 'release' if it is created now. */
+  onDeath?: DeathPolicy;
   /** What this lock's participant calls itself; the file's label. */
   label?: string;
 }
 
 export interface MutexOptions extends LockOptions {
-  /** How long a waiter lets others pass before it is queued for good, in milliseconds; 1. */
+  /**
+   * How long a waiter lets others pass before it is queued for good, in milliseconds: what it must have (ERR_TURNLOCK_KIND);
+   * whatever it has, and 1 if it is created now. 0 is `strict`.
+   */
   patience?: number;
   /** No patience: strictly first come first served. */
   strict?: boolean;
@@ -59,7 +62,10 @@ export interface SemaphoreOptions {
   /** How many permits it has, if it is created now; 1. */
   permits?: number;
   mustExist?: boolean;
-  /** How long a waiter lets others pass before it is queued for good, in milliseconds; 1. */
+  /**
+   * How long a waiter lets others pass before it is queued for good, in milliseconds: what it must have (ERR_TURNLOCK_KIND);
+   * whatever it has, and 1 if it is created now. 0 is `strict`.
+   */
   patience?: number;
   /** No patience: strictly first come first served. */
   strict?: boolean;
@@ -138,7 +144,7 @@ export class Held {
   /** The previous holder died inside: repair the data and `markConsistent` before you unlock. */
   readonly ownerDied: boolean;
   readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
-  /** After a death without `markConsistent` this closes the lock for everyone until a reset. */
+  /** After a death without `markConsistent` this closes a lock for everyone whose death policy is 'inform', and warns. */
   unlock(): void;
   /** Unlocks as a dying owner does, since the data were left half-done: the next holder is told. */
   abandon(): void;

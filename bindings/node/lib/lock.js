@@ -6,6 +6,7 @@ const { acquiredRoom, check, decode, native, openParticipant, room, structs } = 
 const { STATUS, TurnlockError, waitOptions, wrongType } = require('./errors');
 const { Held, deadOwner, listed, participantInfo } = require('./held');
 const { Line } = require('./line');
+const { deathPolicyOf, warnOfClosed } = require('./settings');
 const { wait } = require('./waits');
 
 // Closes the handles of a lock that is garbage. One that is held stays open, until the process ends.
@@ -18,6 +19,8 @@ class ExclusiveLock {
   #handle;
   #participant;
   #held = null;
+  // The same, once what a dead one left is marked consistent.
+  #marked = null;
   #isClosed = false;
   #line = new Line({
     mayTry: () => !this.#held && !this.#isClosed,
@@ -49,6 +52,11 @@ class ExclusiveLock {
 
   get held() {
     return this.#held;
+  }
+
+  get deathPolicy() {
+    this.#checkOpen();
+    return deathPolicyOf((policy) => native[`${this.#kind}_death_policy`](this.#handle, policy));
   }
 
   async lock(given) {
@@ -179,11 +187,14 @@ class ExclusiveLock {
   // What a Held does with its lock.
   #byHolder(held, call) {
     if (this.#held !== held) throw new TurnlockError(STATUS.NOT_OWNER, 'this lock was unlocked before');
+    const closes = call === 'unlock_as' && held.ownerDied && this.#marked !== held && this.deathPolicy === 'inform';
     const status = native[`${this.#kind}_${call}`](this.#handle, this.#participant);
     // An unlock that reports what happened to the file has unlocked.
     const isOver = status >= 0 || status === STATUS.DAMAGED || status === STATUS.REPLACED;
+    if (call === 'mark_consistent_as' && status >= 0) this.#marked = held;
     if (!isOver || (call !== 'unlock_as' && call !== 'abandon_as')) return check(status);
-    this.#held = null;
+    this.#held = this.#marked = null;
+    if (closes) warnOfClosed();
     try {
       return check(status);
     } finally {

@@ -14,19 +14,29 @@ const FLAGS = {
   MUTEX_MUST_EXIST: 1,
   MUTEX_STRICT: 2,
   MUTEX_RELEASE_ON_DEATH: 4,
+  MUTEX_INFORM_ON_DEATH: 16,
+  MUTEX_RELEASE_BY_DEFAULT: 32,
   MUTEX_RECURSIVE: 8,
   RING_MUST_EXIST: 1,
   RING_STANDING: 2,
   RING_RELEASE_ON_DEATH: 4,
+  RING_INFORM_ON_DEATH: 16,
+  RING_RELEASE_BY_DEFAULT: 32,
   RWLOCK_MUST_EXIST: 1,
   RWLOCK_STRICT: 2,
   RWLOCK_RELEASE_ON_DEATH: 4,
+  RWLOCK_INFORM_ON_DEATH: 16,
+  RWLOCK_RELEASE_BY_DEFAULT: 32,
   SEMAPHORE_MUST_EXIST: 1,
   SEMAPHORE_STRICT: 2,
   RANGELOCK_MUST_EXIST: 1,
   RANGELOCK_RELEASE_ON_DEATH: 4,
+  RANGELOCK_INFORM_ON_DEATH: 16,
+  RANGELOCK_RELEASE_BY_DEFAULT: 32,
   KEYEDLOCK_MUST_EXIST: 1,
   KEYEDLOCK_RELEASE_ON_DEATH: 4,
+  KEYEDLOCK_INFORM_ON_DEATH: 16,
+  KEYEDLOCK_RELEASE_BY_DEFAULT: 32,
 };
 
 const library = load();
@@ -187,6 +197,9 @@ for (const kind of ['mutex', 'ring']) {
     [`${kind}_waiters`]: [handle, 'size_t', buffer, buffer],
     [`${kind}_close`]: [handle],
   });
+}
+for (const kind of ['mutex', 'ring', 'rwlock', 'rangelock', 'keyedlock']) {
+  functions[`${kind}_death_policy`] = [handle, buffer];
 }
 for (const mode of ['exclusive', 'shared', 'upgradable']) {
   Object.assign(functions, {

@@ -1,10 +1,11 @@
 'use strict';
 // Locks of which each holder has a part: a range of numbers, or a key.
 
-const { FLAGS, check, native, options, structs } = require('./native');
-const { STATUS, TurnlockError, boolean, name, object, optional, text, waitOptions, wrongType } = require('./errors');
+const { check, native, options, structs } = require('./native');
+const { STATUS, TurnlockError, name, object, optional, text, waitOptions, wrongType } = require('./errors');
 const { deadOwner } = require('./held');
 const { OpenFile } = require('./openfile');
+const { deathPolicyOf, settings } = require('./settings');
 const { Hold, SeveralLock } = require('./several');
 
 const MODES = ['exclusive', 'shared'];
@@ -41,10 +42,8 @@ class PartHeld extends Hold {
 // For the kinds: their parts are what `entry` of them is given, followed by a mode.
 class PartsLock extends SeveralLock {
   constructor(kind, file, lockName, given) {
-    const chosen = object('the options of a lock', given, ['mustExist', 'releaseOnDeath', 'label']);
-    const flags =
-      (optional(chosen, 'mustExist', false, boolean) ? FLAGS[`${kind.toUpperCase()}_MUST_EXIST`] : 0) |
-      (optional(chosen, 'releaseOnDeath', false, boolean) ? FLAGS[`${kind.toUpperCase()}_RELEASE_ON_DEATH`] : 0);
+    const chosen = object('the options of a lock', given, ['mustExist', 'onDeath', 'label']);
+    const { flags } = settings(kind, chosen);
     const label = optional(chosen, 'label', null, text);
     const handle = [0];
     const struct = options(structs.partsOptions, { flags });
@@ -64,6 +63,10 @@ class PartsLock extends SeveralLock {
       }
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
+  }
+
+  get deathPolicy() {
+    return deathPolicyOf((policy) => this.call('death_policy', policy));
   }
 
   previousOwner() {

@@ -122,6 +122,10 @@ class RecursiveMutex {
     return this.#mutex.patience;
   }
 
+  get deathPolicy() {
+    return this.#mutex.deathPolicy;
+  }
+
   async reset(given) {
     await this.#mutex.reset(given);
   }

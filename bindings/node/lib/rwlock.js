@@ -1,17 +1,18 @@
 'use strict';
 // Reader/writer locks.
 
-const { FLAGS, check, native, options, structs } = require('./native');
-const { STATUS, TurnlockError, boolean, nanoseconds, name, object, optional, text, milliseconds, waitOptions, wrongType } =
-  require('./errors');
+const { check, native, options, structs } = require('./native');
+const { STATUS, TurnlockError, name, object, optional, text, waitOptions, wrongType } = require('./errors');
 const { deadOwner } = require('./held');
 const { OpenFile } = require('./openfile');
+const { deathPolicyOf, settings, warnOfClosed } = require('./settings');
 const { Hold, SeveralLock } = require('./several');
 
 const MODES = { exclusive: 1, shared: 2, upgradable: 3 };
 
 class RwHeld extends Hold {
   #mode;
+  #isMarked = false;
 
   constructor(state, onFree, participant, status, acquired, mode) {
     super(state, onFree, participant, status, acquired);
@@ -25,7 +26,13 @@ class RwHeld extends Hold {
   }
 
   unlock() {
+    const closes = this.#mode === 'exclusive' && this.ownerDied && !this.#isMarked && this.lockPolicy() === 'inform';
     this.letGo('unlock_as');
+    if (closes) warnOfClosed();
+  }
+
+  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
+    if (this.isHeld) this.unlock();
   }
 
   abandon() {
@@ -40,6 +47,7 @@ class RwHeld extends Hold {
 
   markConsistent() {
     check(this.native('mark_consistent_as'));
+    this.#isMarked = true;
   }
 
   async upgrade(given) {
@@ -61,16 +69,11 @@ class RwHeld extends Hold {
 
 class RwLock extends SeveralLock {
   constructor(file, lockName, given) {
-    const known = ['mustExist', 'strict', 'releaseOnDeath', 'patience', 'label'];
-    const chosen = object('the options of a reader/writer lock', given, known);
-    const flags =
-      (optional(chosen, 'mustExist', false, boolean) ? FLAGS.RWLOCK_MUST_EXIST : 0) |
-      (optional(chosen, 'strict', false, boolean) ? FLAGS.RWLOCK_STRICT : 0) |
-      (optional(chosen, 'releaseOnDeath', false, boolean) ? FLAGS.RWLOCK_RELEASE_ON_DEATH : 0);
-    const patience_ns = nanoseconds(optional(chosen, 'patience', 0, milliseconds));
+    const chosen = object('the options of a reader/writer lock', given, ['mustExist', 'strict', 'onDeath', 'patience', 'label']);
+    const struct = options(structs.rwlockOptions, settings('rwlock', chosen));
     const label = optional(chosen, 'label', null, text);
     const handle = [0];
-    check(native.rwlock_open(OpenFile.handleOf(file), name(lockName), options(structs.rwlockOptions, { flags, patience_ns }), handle));
+    check(native.rwlock_open(OpenFile.handleOf(file), name(lockName), struct, handle));
     super('rwlock', handle[0], file, label);
   }
 
@@ -113,6 +116,10 @@ class RwLock extends SeveralLock {
       }
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
+  }
+
+  get deathPolicy() {
+    return deathPolicyOf((policy) => this.call('death_policy', policy));
   }
 
   previousOwner() {

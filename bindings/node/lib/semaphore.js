@@ -1,10 +1,10 @@
 'use strict';
 // Semaphores.
 
-const { FLAGS, check, native, options, structs } = require('./native');
-const { STATUS, TurnlockError, boolean, nanoseconds, name, object, optional, text, milliseconds, uint32, wrongType } =
-  require('./errors');
+const { check, native, options, structs } = require('./native');
+const { STATUS, TurnlockError, name, object, optional, text, uint32, wrongType } = require('./errors');
 const { OpenFile } = require('./openfile');
+const { settings } = require('./settings');
 const { Hold, SeveralLock } = require('./several');
 
 class Permits extends Hold {
@@ -42,13 +42,9 @@ class Semaphore extends SeveralLock {
     const known = ['permits', 'mustExist', 'strict', 'patience', 'label'];
     const chosen = object('the options of a semaphore', given, known);
     const permits = optional(chosen, 'permits', 1, somePermits);
-    const flags =
-      (optional(chosen, 'mustExist', false, boolean) ? FLAGS.SEMAPHORE_MUST_EXIST : 0) |
-      (optional(chosen, 'strict', false, boolean) ? FLAGS.SEMAPHORE_STRICT : 0);
-    const patience_ns = nanoseconds(optional(chosen, 'patience', 0, milliseconds));
     const label = optional(chosen, 'label', null, text);
     const handle = [0];
-    const struct = options(structs.semaphoreOptions, { flags, permits, patience_ns });
+    const struct = options(structs.semaphoreOptions, { permits, ...settings('semaphore', chosen) });
     check(native.semaphore_open(OpenFile.handleOf(file), name(lockName), struct, handle));
     super('semaphore', handle[0], file, label);
   }

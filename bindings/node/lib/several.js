@@ -7,6 +7,7 @@ const { CONTENDED, OWNER_DEAD, acquiredRoom, check, native, openParticipant } = 
 const { STATUS, TurnlockError, waitOptions } = require('./errors');
 const { listed } = require('./held');
 const { Line } = require('./line');
+const { deathPolicyOf } = require('./settings');
 const { closed } = require('./lock');
 const { wait } = require('./waits');
 
@@ -59,6 +60,11 @@ class Hold {
   get deadOwner() {
     if (!this.#ownerDied) return null;
     return { pid: this.#acquired.readUInt32LE(24), fencingToken: this.#acquired.readBigUInt64LE(16) };
+  }
+
+  // For the kinds: what a holder's death means for its lock.
+  lockPolicy() {
+    return deathPolicyOf((policy) => native[`${this.#state.kind}_death_policy`](this.#state.handle, policy));
   }
 
   get isHeld() {

@@ -1,5 +1,6 @@
 'use strict';
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const fs = require('node:fs');
 const { test } = require('node:test');
 const { LockFile } = require('turnlock');
@@ -56,8 +57,9 @@ for (const kind of KINDS) {
 
   test(`${kind}: the next holder is told of a death`, async (t) => {
     const file = newFile(t);
-    const lock = file[kind]('lock');
+    const lock = file[kind]('lock', { onDeath: 'inform' });
     assert.equal(lock.previousOwner(), null);
+    assert.equal(lock.deathPolicy, 'inform');
     dieInside(file, kind);
     const held = await lock.lock();
     assert.ok(held.ownerDied && held.deadOwner.fencingToken < held.fencingToken);
@@ -73,11 +75,14 @@ for (const kind of KINDS) {
 
   test(`${kind}: without a repair the lock is closed until a reset`, async (t) => {
     const file = newFile(t);
-    const lock = file[kind]('lock');
+    const lock = file[kind]('lock', { onDeath: 'inform' });
     dieInside(file, kind);
     const held = lock.lockSync();
     await assert.rejects(lock.reset({ timeout: 10 }), failure('TIMED_OUT'));
+    const warned = once(process, 'warning');
     held.unlock();
+    const [warning] = await warned;
+    assert.deepEqual([warning.name, warning.code], ['TurnlockWarning', 'TURNLOCK_NOT_RECOVERABLE']);
     await assert.rejects(lock.lock(), failure('NOT_RECOVERABLE'));
     assert.throws(() => lock.lockSync(), failure('NOT_RECOVERABLE'));
     assert.throws(() => lock.tryLock(), failure('NOT_RECOVERABLE'));
@@ -135,7 +140,7 @@ for (const kind of KINDS) {
 
 test('holders and waiters are seen', async (t) => {
   const file = newFile(t);
-  const lock = file.mutex('lock', { label: 'first', strict: true, releaseOnDeath: true });
+  const lock = file.mutex('lock', { label: 'first', strict: true, onDeath: 'release' });
   assert.equal(lock.patience, 0);
   assert.equal(lock.holder(), null);
   const held = lock.lockSync();

@@ -51,7 +51,7 @@ for (const [kind, { mine, same, other }] of Object.entries(KINDS)) {
 
   test(`${kind}: a dead owner concerns its part`, async (t) => {
     const file = newFile(t);
-    const lock = file[kind]('lock');
+    const lock = file[kind]('lock', { onDeath: 'inform' });
     assert.equal(lock.previousOwner(), null);
     dieInside(file, kind);
     await lock.withLock(...other, 'exclusive', (held) => {
@@ -87,7 +87,7 @@ for (const [kind, { mine, same, other }] of Object.entries(KINDS)) {
 
   test(`${kind}: modes, names and options that cannot be`, (t) => {
     const file = newFile(t);
-    const lock = file[kind]('lock', { releaseOnDeath: true });
+    const lock = file[kind]('lock', { onDeath: 'release' });
     for (const mode of [undefined, null, 7]) assert.throws(() => lock.tryLock(...mine, mode), wrongType);
     for (const mode of ['', 'upgradable']) assert.throws(() => lock.tryLock(...mine, mode), failure('INVALID_ARGUMENT'));
     for (const name of ['', 'a\0b', 'n'.repeat(64)]) assert.throws(() => file[kind](name), failure('BAD_NAME'));

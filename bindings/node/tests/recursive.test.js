@@ -92,7 +92,7 @@ test('recursive: it is one lock in every process', async (t) => {
 
 test('recursive: the next holder is told of a death, once', async (t) => {
   const file = newFile(t);
-  const [lock, owner] = [file.recursiveMutex('lock'), new Owner()];
+  const [lock, owner] = [file.recursiveMutex('lock', { onDeath: 'inform' }), new Owner()];
   dieInside(file, 'recursiveMutex');
   const held = await lock.lock(owner);
   const again = await lock.lock(owner);
@@ -109,7 +109,7 @@ test('recursive: the next holder is told of a death, once', async (t) => {
 
 test('recursive: what is given up within is abandoned at the end', async (t) => {
   const file = newFile(t);
-  const [lock, owner] = [file.recursiveMutex('lock'), new Owner()];
+  const [lock, owner] = [file.recursiveMutex('lock', { onDeath: 'inform' }), new Owner()];
   await lock.withLock(owner, async () => {
     await assert.rejects(lock.withLock(owner, () => Promise.reject(new Error('half-way'))), /half-way/);
     assert.equal(lock.depth(owner), 1);

@@ -137,7 +137,7 @@ test('readers are beside each other, and writers alone', async (t) => {
 
 test('readers are told of a writer that died, until a writer repairs', async (t) => {
   const file = newFile(t);
-  const lock = file.rwLock('lock');
+  const lock = file.rwLock('lock', { onDeath: 'inform' });
   assert.equal(lock.previousOwner(), null);
   dieInside(file, 'rwLock');
   await lock.withLock('shared', (held) => assert.ok(held.ownerDied));

@@ -59,7 +59,8 @@ pub struct Plan {
     pub file: FileOptions,
     pub name: String,
     pub kind: Kind,
-    pub death_policy: DeathPolicy,
+    /// What it must be, if that was asked for.
+    pub death_policy: Option<DeathPolicy>,
 }
 
 /// A lock in an open file.
@@ -115,47 +116,57 @@ impl Plan {
     }
 
     fn open_in(&self, file: &LockFile, must_exist: bool) -> Result<AnyLock> {
+        // What is not asked for is whatever the lock has. A new one releases: a `with` does not show the notice of a death.
+        macro_rules! as_asked {
+            ($options:ident) => {{
+                $options.default_death_policy(DeathPolicy::Release).must_exist(must_exist);
+                if let Some(policy) = self.death_policy {
+                    $options.death_policy(policy);
+                }
+            }};
+            ($options:ident, $patience:expr) => {{
+                as_asked!($options);
+                as_asked!($patience => $options);
+            }};
+            ($patience:expr => $options:ident) => {
+                if let Some(patience) = $patience {
+                    $options.patience(*patience);
+                }
+            };
+        }
         Ok(match &self.kind {
             Kind::Mutex { patience, recursive } => {
                 let mut options = file.mutex_options();
-                if let Some(patience) = patience {
-                    options.patience(*patience);
-                }
-                let options = options.recursive(*recursive).death_policy(self.death_policy);
-                AnyLock::Mutex(options.must_exist(must_exist).open(&self.name)?)
+                as_asked!(options, patience);
+                AnyLock::Mutex(options.recursive(*recursive).open(&self.name)?)
             }
             Kind::Ring { algorithm, standing } => {
                 let mut options = file.ring_options();
                 if let Some(algorithm) = algorithm {
                     options.algorithm(*algorithm);
                 }
-                let options = options.standing(*standing).death_policy(self.death_policy);
-                AnyLock::Ring(options.must_exist(must_exist).open(&self.name)?)
+                as_asked!(options);
+                AnyLock::Ring(options.standing(*standing).open(&self.name)?)
             }
             Kind::RwLock { patience } => {
                 let mut options = file.rwlock_options();
-                if let Some(patience) = patience {
-                    options.patience(*patience);
-                }
-                let options = options.death_policy(self.death_policy);
-                AnyLock::RwLock(options.must_exist(must_exist).open(&self.name)?)
+                as_asked!(options, patience);
+                AnyLock::RwLock(options.open(&self.name)?)
             }
             Kind::Semaphore { permits, patience } => {
                 let mut options = file.semaphore_options();
-                if let Some(patience) = patience {
-                    options.patience(*patience);
-                }
+                as_asked!(patience => options);
                 AnyLock::Semaphore(options.permits(*permits).must_exist(must_exist).open(&self.name)?)
             }
             Kind::Range => {
                 let mut options = file.range_lock_options();
-                let options = options.death_policy(self.death_policy);
-                AnyLock::Range(options.must_exist(must_exist).open(&self.name)?)
+                as_asked!(options);
+                AnyLock::Range(options.open(&self.name)?)
             }
             Kind::Keyed => {
                 let mut options = file.keyed_lock_options();
-                let options = options.death_policy(self.death_policy);
-                AnyLock::Keyed(options.must_exist(must_exist).open(&self.name)?)
+                as_asked!(options);
+                AnyLock::Keyed(options.open(&self.name)?)
             }
         })
     }
@@ -258,6 +269,11 @@ impl AnyLock {
             }
             _ => return Err(Error::Internal("what is wanted is of another kind of lock".into())),
         })
+    }
+
+    /// Returns whether the lock is closed for everyone, since a death was not repaired.
+    pub fn is_closed_for_everyone(&self) -> bool {
+        self.status().is_ok_and(|status| status.state == "not_recoverable")
     }
 
     /// Returns who has the lock, and who waits for it.
@@ -372,6 +388,14 @@ impl AnyGuard<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Returns whether its unlock closes a lock whose policy is inform, unless the data were marked: it came with the notice
+    /// of a death, and is all of the lock.
+    #[inline]
+    pub fn may_close(&self) -> bool {
+        let is_whole = matches!(self, Self::Mutex(_) | Self::Ring(_) | Self::Write(_));
+        is_whole && self.acquired().previous_owner_died
     }
 
     /// What it is of a reader/writer lock.

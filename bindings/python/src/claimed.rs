@@ -235,7 +235,7 @@ impl Hold {
 
     /// Releases it, from any thread of the process.
     fn release(&self, py: Python) -> PyResult<()> {
-        self.take(py)?.unlock().or_raise(py)
+        self.take(py)?.release(py)
     }
 
     /// Releases it as a dying owner does, since the data were left half-done.

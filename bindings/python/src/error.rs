@@ -1,5 +1,6 @@
 //! Errors of turnlock as Python's.
 
+use crate::any::OpenLock;
 use crate::thread;
 use pyo3::{prelude::*, sync::PyOnceLock};
 use turnlock::Error;
@@ -20,6 +21,16 @@ pub fn raise(py: Python, error: Error) -> PyErr {
     let of = OF.get_or_try_init(py, || Ok(py.import("turnlock._errors")?.getattr("of")?.unbind()));
     let made = of.and_then(|of| of.bind(py).call1((error.code(), error.to_string(), errno)));
     made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// Warns of an unlock after a holder's death if it has closed the lock for everyone.
+#[cold]
+pub fn warn_if_closed(py: Python, lock: &OpenLock) -> PyResult<()> {
+    if !lock.lock.is_closed_for_everyone() {
+        return Ok(());
+    }
+    let (name, path) = (&lock.plan.name, lock.plan.file.path.as_os_str());
+    py.import("turnlock._errors")?.getattr("warn_of_closed")?.call1((name, path)).map(drop)
 }
 
 /// The result of a call, with turnlock's error as Python's.

@@ -99,7 +99,7 @@ impl Exclusive {
     #[inline]
     fn release_now(&self, py: Python) -> PyResult<()> {
         let held = locked(&self.state).take();
-        held.and_then(Held::unlock).or_raise(py)
+        held.or_raise(py)?.release(py)
     }
 }
 

@@ -1,6 +1,7 @@
 //! An acquisition: a participant, and the guard of what it has.
 
 use crate::any::{AnyGuard, Limit, OpenLock, Want};
+use crate::error::{OrRaise, warn_if_closed};
 use crate::file::Slot;
 use crate::thread;
 use pyo3::prelude::*;
@@ -96,6 +97,14 @@ impl Held {
             Some(guard) if self.is_ours() => guard.unlock(),
             _ => Err(Error::NotOwner),
         }
+    }
+
+    /// Unlocks for a program, and warns it where that has closed the lock for everyone.
+    #[inline]
+    pub fn release(self, py: Python) -> PyResult<()> {
+        let told = self.guard.as_ref().is_some_and(AnyGuard::may_close).then(|| self.lock.clone());
+        self.unlock().or_raise(py)?;
+        told.map_or(Ok(()), |lock| warn_if_closed(py, &lock))
     }
 
     /// Unlocks what nobody is going to use: if the previous owner died, the next one is told in this one's place.

@@ -70,7 +70,7 @@ pub fn of(path: PathBuf, name: String, options: Option<&Bound<PyDict>>) -> PyRes
         }
     };
     let policy = options.get::<String>("death_policy")?;
-    let death_policy = policy.map_or(Ok(DeathPolicy::Inform), |policy| death_policy(&policy))?;
+    let death_policy = policy.map(|policy| death_policy(&policy)).transpose()?;
     Ok(Plan { file, name, kind, death_policy })
 }
 
@@ -124,8 +124,8 @@ pub fn arguments<'py>(py: Python<'py>, plan: &Plan) -> PyResult<(Bound<'py, PyTu
     if *must_exist {
         options.set_item("must_exist", true)?;
     }
-    if plan.death_policy != DeathPolicy::Inform {
-        options.set_item("death_policy", name_of(plan.death_policy))?;
+    if let Some(policy) = plan.death_policy {
+        options.set_item("death_policy", name_of(policy))?;
     }
     if let Kind::Semaphore { permits, .. } = plan.kind {
         options.set_item("value", permits)?;

@@ -5,7 +5,7 @@
 
 use crate::any::{AnyLock, Limit, OpenLock, Plan};
 use crate::arguments::{Blocking, limit};
-use crate::error::{OrRaise, raise};
+use crate::error::{OrRaise, raise, warn_if_closed};
 use crate::file::locked;
 use crate::{facts, plan, thread};
 use pyo3::{
@@ -157,10 +157,13 @@ impl Recursive {
         Ok(())
     }
 
+    /// Unlocks, and warns where that has closed the lock for everyone.
     #[inline]
-    fn unlock(owned: Owned) -> Result<()> {
-        let (guard, _lock) = owned.into_guard().ok_or(Error::NotOwner)?;
-        guard.unlock()
+    fn unlock(py: Python, owned: Owned) -> PyResult<()> {
+        let (guard, lock) = owned.into_guard().ok_or(Error::NotOwner).or_raise(py)?;
+        let died = guard.acquired().previous_owner_died;
+        guard.unlock().or_raise(py)?;
+        if died { warn_if_closed(py, &lock) } else { Ok(()) }
     }
 
     #[inline]
@@ -176,7 +179,7 @@ impl Recursive {
                 Err(error) => Err(error),
             }
         };
-        last.and_then(Self::unlock).or_raise(py)
+        Self::unlock(py, last.or_raise(py)?)
     }
 }
 
@@ -256,7 +259,7 @@ impl Recursive {
                 Err(error) => (0, Err(error)),
             }
         };
-        owned.and_then(Self::unlock).or_raise(py)?;
+        Self::unlock(py, owned.or_raise(py)?)?;
         Ok(count)
     }
 

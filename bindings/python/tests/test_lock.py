@@ -95,7 +95,7 @@ def test_an_rlock_whose_thread_ended_is_left_to_the_next_one_who_is_told(path):
 
 @kinds
 def test_who_is_killed_inside_is_information_on_the_acquired_lock(kind, path):
-    pid = killed_inside(path, kind.__name__, ', label="doomed"')
+    pid = killed_inside(path, kind.__name__, ', label="doomed", death_policy="inform"')
     lock = kind(path)
     assert lock.previous_owner is None and not lock.previous_owner_died
     with lock:
@@ -111,9 +111,9 @@ def test_who_is_killed_inside_is_information_on_the_acquired_lock(kind, path):
 
 @kinds
 def test_a_death_that_nobody_repaired_closes_the_lock_until_a_reset(kind, path):
-    killed_inside(path, kind.__name__)
+    killed_inside(path, kind.__name__, ', death_policy="inform"')
     lock = kind(path)
-    with lock:
+    with pytest.warns(turnlock.NotRecoverableWarning), lock:
         assert lock.previous_owner_died
     for again in (lock.acquire, lambda: lock.acquire(blocking=False), lock.__enter__):
         with pytest.raises(turnlock.NotRecoverableError, match="reset"):

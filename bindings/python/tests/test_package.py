@@ -57,7 +57,7 @@ def test_every_public_exception_is_in_use():
     public = {name for name in turnlock.__all__ if isinstance(getattr(turnlock, name), type)}
     exceptions = {name for name in public if issubclass(getattr(turnlock, name), Exception)}
     raised = {cls.__name__ for cls, _ in _errors.CLASSES.values() if not cls.__name__.startswith("_")}
-    assert exceptions == raised | {"Timeout"}
+    assert exceptions == raised | {"Timeout", "NotRecoverableWarning"}
 
 
 def test_timeout_max_is_threadings():

@@ -1,4 +1,5 @@
 import io.github.turnlock.DeadOwner;
+import io.github.turnlock.DeathPolicy;
 import io.github.turnlock.LockFile;
 import io.github.turnlock.RwLock;
 import io.github.turnlock.TurnSemaphore;
@@ -23,7 +24,8 @@ public final class Contend {
         int dieAt = arguments.length == 5 ? Integer.parseInt(arguments[4]) : 0;
         try (LockFile file = LockFile.open(folder.resolve("demo.lock"), new LockFile.Options().label(ME))) {
             if (arguments[0].equals("rwlock")) {
-                RwLock lock = file.rwLock("rwlock");
+                // Readers rely on what a dead writer left being repaired first.
+                RwLock lock = file.rwLock("rwlock", new RwLock.Options().onDeath(DeathPolicy.INFORM));
                 for (int turn = 1; turn <= turns; turn++) {
                     writeAndRead(lock, turn == dieAt);
                 }

@@ -84,7 +84,10 @@ try {
     options.label = me;
     turnlock::file file("demo.lock", options);
     if (std::string(argv[1]) == "rwlock") {
-        turnlock::shared_mutex lock(file, "rwlock");
+        // Readers rely on what a dead writer left being repaired first.
+        turnlock::shared_mutex_options options;
+        options.on_death = turnlock::death_policy::inform;
+        turnlock::shared_mutex lock(file, "rwlock", options);
         for (auto turn = 1ul; turn <= turns; ++turn) {
             write_turn(lock, turn == die_at);
             read_turn(lock);

@@ -105,7 +105,9 @@ func main() {
 	must(err)
 	lock, semaphore := (*turnlock.RWMutex)(nil), (*turnlock.Semaphore)(nil)
 	if kind == "rwlock" {
-		lock, err = file.RWMutex(kind, nil)
+		// Readers rely on what a dead writer left being repaired first.
+		informs := turnlock.LockOptions{OnDeath: turnlock.InformOnDeath}
+		lock, err = file.RWMutex(kind, &turnlock.RWMutexOptions{LockOptions: informs})
 	} else {
 		semaphore, err = file.Semaphore(kind, nil)
 	}

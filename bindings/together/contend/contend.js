@@ -52,7 +52,8 @@ async function withPermit(semaphore, dies) {
 async function main([kind, folder, turns, , dieAt]) {
   process.chdir(folder);
   const file = new LockFile('demo.lock', { label: me });
-  const lock = kind === 'rwlock' ? file.rwLock(kind) : file.semaphore(kind);
+  // Readers rely on what a dead writer left being repaired first.
+  const lock = kind === 'rwlock' ? file.rwLock(kind, { onDeath: 'inform' }) : file.semaphore(kind);
   const takeTurn = kind === 'rwlock' ? writeAndRead : withPermit;
   for (let turn = 1; turn <= Number(turns); turn++) await takeTurn(lock, turn === Number(dieAt));
 }

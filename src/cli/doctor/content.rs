@@ -87,8 +87,11 @@ fn rooms(status: &FileStatus, path: &str) -> Vec<Finding> {
         }
     };
     let more = |option: &str, now: u32| {
-        let larger = now.saturating_mul(2).min(4096);
-        format!("end its programs, then: turnlock grow --{option} {larger} {path}")
+        let larger = now.saturating_mul(2).min(MOST);
+        match larger > now {
+            true => format!("end its programs, then: turnlock grow --{option} {larger} {path}"),
+            false => format!("use another file as well: none has more than {MOST} {option}"),
+        }
     };
     let (participants, locks) = (status.participant_capacity, status.lock_capacity);
     vec![
@@ -158,6 +161,8 @@ fn blind(status: &FileStatus) -> Option<Finding> {
 }
 
 /// The oldest Linux that turnlock runs on.
+/// As many participants, or locks, as any file has.
+const MOST: u32 = 4096;
 const OLDEST_LINUX: (u32, u32) = (4, 14);
 
 /// Of the machine, whatever is in the file.

@@ -109,7 +109,7 @@ func repair(mutex *turnlock.Mutex) error {
 		return err
 	}
 	fmt.Printf("%s: told that %s (process %d) died inside; set the counter to %d\n", me, dead.Label, dead.Pid, count)
-	// Only now: unlocking without it would close the lock for everyone.
+	// Only now: a lock whose death policy is inform would be closed by an unlock without it.
 	return mutex.MarkConsistent()
 }
 

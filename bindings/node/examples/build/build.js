@@ -17,7 +17,7 @@ async function build(folder) {
 
 async function main(folder) {
   if (!folder) throw new Error('usage: node build.js FOLDER');
-  const lock = new LockFile(path.join(folder, 'build.lock'), { label: 'build.js' }).mutex('dist', { releaseOnDeath: true });
+  const lock = new LockFile(path.join(folder, 'build.lock'), { label: 'build.js' }).mutex('dist');
   // Ctrl-C ends the wait, and leaves nothing in the queue.
   const end = new AbortController();
   const stop = () => end.abort();

@@ -2,6 +2,8 @@
 
 import errno as _errno
 import os
+import sys
+import warnings
 
 
 class Error(Exception):
@@ -74,7 +76,8 @@ class FullError(Error, OSError):
 
 
 class KindError(Error, ValueError):
-    """The name belongs to a lock of another kind: take another name, or the class that it was made with."""
+    """The name belongs to a lock of another kind, or one that was created with another patience or death policy: take another
+    name, or what it was made with."""
 
 
 class FileError(Error, OSError):
@@ -115,6 +118,23 @@ class _OutOfMemory(Error, MemoryError):
 
 class _WaitInterrupted(Error, InterruptedError):
     """A wait that the end of the interpreter interrupted."""
+
+
+class NotRecoverableWarning(RuntimeWarning):
+    """A release has closed a lock for everyone, until a reset: its death policy is "inform", a holder had died, and the next one
+    released it without `mark_consistent`."""
+
+
+def warn_of_closed(name: str, path: str) -> None:
+    """Says so, at the line that released the lock. The native half calls it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("turnlock."):
+        frame, level = frame.f_back, level + 1
+    text = (
+        f"the lock {name!r} in {path} is closed for everyone from now on: a holder died inside, and the next one released it "
+        "without mark_consistent(); look at the data, then call reset(), or run `turnlock reset`"
+    )
+    warnings.warn(text, NotRecoverableWarning, stacklevel=level)
 
 
 # By the numbers of include/turnlock.h; a test compares them.

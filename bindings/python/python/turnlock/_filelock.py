@@ -185,7 +185,7 @@ class FileLock:
         if context.counter == 0:
             lock = context.lock
             if lock is None or lock.closed:
-                lock = Lock(self._path, NAME, death_policy="release", mode=self._permissions)
+                lock = Lock(self._path, NAME, mode=self._permissions)
             waits = self.blocking if blocking is None else blocking
             acquired = lock.acquire(timeout=seconds) if waits else lock.acquire(blocking=False)
             if not acquired:

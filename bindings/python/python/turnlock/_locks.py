@@ -34,12 +34,15 @@ class Lock(_native.Exclusive):
 
     >>> with accounts:
     ...     if accounts.previous_owner_died:
-    ...         print(accounts.previous_owner.label, "died inside")  # repair the data, then
-    ...         accounts.mark_consistent()
+    ...         print(accounts.previous_owner.label, "died inside")  # look at the data
 
-    With `death_policy="inform"` an unlock without `mark_consistent` then closes the lock for everyone, until `reset`. With
-    "release" nothing has to be marked. The policy is the lock's, and is fixed when it is created; so is `patience`, in
-    seconds, for which a waiter lets others pass (0: strictly first come first served).
+    That is all, unless the lock was created with `death_policy="inform"`: then a release without `mark_consistent` closes the
+    lock for everyone, until `reset`, and warns (`NotRecoverableWarning`). It is for programs all of which look at
+    `previous_owner_died`, and repair the data.
+
+    The policy is the lock's, and is fixed when it is created, "release" if not said; so is `patience`, in seconds, for which a
+    waiter lets others pass (0: strictly first come first served). Either may be left out, and is what the lock has; one
+    that is said and differs is a `KindError`.
 
     `participants` and `locks` are the file's capacities (128 and 64 if not said), `mode` and `group` its permissions, if it
     is created now; `label` is what this program calls itself. With `must_exist` nothing is created.
@@ -54,7 +57,7 @@ class Lock(_native.Exclusive):
         path: str | PathLike[str],
         name: str = "default",
         *,
-        death_policy: Literal["inform", "release"] = "inform",
+        death_policy: Literal["inform", "release"] | None = None,
         patience: float | None = None,
         participants: int | None = None,
         locks: int | None = None,
@@ -105,7 +108,7 @@ class RLock(_native.Recursive):
         path: str | PathLike[str],
         name: str = "default",
         *,
-        death_policy: Literal["inform", "release"] = "inform",
+        death_policy: Literal["inform", "release"] | None = None,
         patience: float | None = None,
         participants: int | None = None,
         locks: int | None = None,
@@ -157,7 +160,7 @@ class TurnRing(_native.Exclusive):
         algorithm: Literal["raynal", "k-state", "sum"] | None = None,
         step: int | None = None,
         standing: bool = False,
-        death_policy: Literal["inform", "release"] = "inform",
+        death_policy: Literal["inform", "release"] | None = None,
         participants: int | None = None,
         locks: int | None = None,
         mode: int | None = None,

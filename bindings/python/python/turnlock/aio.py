@@ -311,7 +311,7 @@ class FileLock:
         if self._counter == 0:
             if self._lock is None:
                 plan = self._plan
-                self._lock = _locks.Lock(plan._path, _filelock.NAME, death_policy="release", mode=plan._permissions)
+                self._lock = _locks.Lock(plan._path, _filelock.NAME, mode=plan._permissions)
             waits = self._plan.blocking if blocking is None else blocking
             if not await _acquire(self._lock, waits, seconds):
                 raise Timeout(self.lock_file)

@@ -1,6 +1,7 @@
 package io.github.turnlock;
 
 import com.sun.jna.Pointer;
+import com.sun.jna.ptr.IntByReference;
 import com.sun.jna.ptr.LongByReference;
 
 /** The functions of the library for one kind of lock; each gives its status. */
@@ -26,6 +27,8 @@ interface Calls {
     int holder(Pointer lock, Pointer holder);
 
     int waiters(Pointer lock, long capacity, Pointer waiters, LongByReference count);
+
+    int deathPolicy(Pointer lock, IntByReference policy);
 
     int close(Pointer lock);
 }

@@ -2,6 +2,7 @@ package io.github.turnlock;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
+import com.sun.jna.ptr.IntByReference;
 import com.sun.jna.ptr.LongByReference;
 import com.sun.jna.ptr.PointerByReference;
 import java.time.Duration;
@@ -14,6 +15,7 @@ public final class Mutex extends TurnLock {
         private int flags;
         private long patience;
         private String label;
+        private DeathPolicy onDeath;
 
         /** Do not create the mutex. */
         public Options mustExist() {
@@ -27,9 +29,12 @@ public final class Mutex extends TurnLock {
             return this;
         }
 
-        /** A holder's death needs no repair: the next holder is told, and has nothing to mark consistent. */
-        public Options releaseOnDeath() {
-            flags |= Native.MUTEX_RELEASE_ON_DEATH;
+        /**
+         * What a holder's death must mean; else {@link Status#KIND}. If nothing is said: what it means to the lock, and {@link
+         * DeathPolicy#RELEASE} if it is created now.
+         */
+        public Options onDeath(DeathPolicy policy) {
+            onDeath = Objects.requireNonNull(policy, "policy");
             return this;
         }
 
@@ -42,9 +47,15 @@ public final class Mutex extends TurnLock {
             return this;
         }
 
-        /** How long a waiter lets others pass before it is queued for good; 1 millisecond if nothing, or 0, is said. */
+        /**
+         * How long a waiter must let others pass before it is queued for good; else {@link Status#KIND}. 0 is {@link #strict}. If
+         * nothing is said: what the lock has, and 1 millisecond if it is created now.
+         */
         public Options patience(Duration patience) {
             this.patience = Texts.nanoseconds(patience);
+            if (this.patience == 0) {
+                flags |= Native.MUTEX_STRICT;
+            }
             return this;
         }
 
@@ -112,6 +123,11 @@ public final class Mutex extends TurnLock {
         }
 
         @Override
+        public int deathPolicy(Pointer lock, IntByReference policy) {
+            return Native.turnlock_mutex_death_policy(lock, policy);
+        }
+
+        @Override
         public int close(Pointer lock) {
             return Native.turnlock_mutex_close(lock);
         }
@@ -123,7 +139,7 @@ public final class Mutex extends TurnLock {
 
     private static Pointer open(Pointer file, String name, Options options) {
         Memory struct = Native.struct(24);
-        struct.setInt(12, options.flags);
+        struct.setInt(12, options.flags | DeathPolicy.flags(options.onDeath));
         struct.setLong(16, options.patience);
         PointerByReference mutex = new PointerByReference();
         Native.check(Native.turnlock_mutex_open(file, Texts.name(name), struct, mutex));

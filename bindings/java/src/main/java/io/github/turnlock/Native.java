@@ -19,19 +19,17 @@ final class Native {
     static final int MUTEX_MUST_EXIST = 1;
     static final int MUTEX_STRICT = 2;
     static final int MUTEX_RELEASE_ON_DEATH = 4;
+    static final int MUTEX_INFORM_ON_DEATH = 16;
+    static final int MUTEX_RELEASE_BY_DEFAULT = 32;
     static final int MUTEX_RECURSIVE = 8;
     static final int RING_MUST_EXIST = 1;
     static final int RING_STANDING = 2;
-    static final int RING_RELEASE_ON_DEATH = 4;
     static final int RWLOCK_MUST_EXIST = 1;
     static final int RWLOCK_STRICT = 2;
-    static final int RWLOCK_RELEASE_ON_DEATH = 4;
     static final int SEMAPHORE_MUST_EXIST = 1;
     static final int SEMAPHORE_STRICT = 2;
     static final int RANGELOCK_MUST_EXIST = 1;
-    static final int RANGELOCK_RELEASE_ON_DEATH = 4;
     static final int KEYEDLOCK_MUST_EXIST = 1;
-    static final int KEYEDLOCK_RELEASE_ON_DEATH = 4;
     static final int ALGORITHM_K_STATE = 2;
     static final int ALGORITHM_RAYNAL = 3;
     static final int ALGORITHM_SUM = 4;
@@ -64,6 +62,12 @@ final class Native {
     static native int turnlock_participant_close(Pointer participant);
 
     static native int turnlock_mutex_open(Pointer file, byte[] name, Pointer options, PointerByReference mutex);
+
+    static native int turnlock_mutex_death_policy(Pointer mutex, IntByReference policy);
+
+    static native int turnlock_ring_death_policy(Pointer ring, IntByReference policy);
+
+    static native int turnlock_rwlock_death_policy(Pointer rwlock, IntByReference policy);
 
     static native int turnlock_mutex_patience(Pointer mutex, LongByReference patience);
 

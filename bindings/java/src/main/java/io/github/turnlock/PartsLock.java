@@ -25,7 +25,7 @@ public abstract class PartsLock extends SeveralLock {
     /** How to open, or create, a lock of parts. One that exists keeps what it was created with. */
     public static final class Options {
         private boolean mustExist;
-        private boolean releaseOnDeath;
+        private DeathPolicy onDeath;
         private String label;
 
         /** Do not create the lock. */
@@ -34,9 +34,12 @@ public abstract class PartsLock extends SeveralLock {
             return this;
         }
 
-        /** The death of one that holds a part exclusively needs no repair: the next one that it concerns is told. */
-        public Options releaseOnDeath() {
-            releaseOnDeath = true;
+        /**
+         * What a holder's death must mean; else {@link Status#KIND}. If nothing is said: what it means to the lock, and {@link
+         * DeathPolicy#RELEASE} if it is created now.
+         */
+        public Options onDeath(DeathPolicy policy) {
+            onDeath = Objects.requireNonNull(policy, "policy");
             return this;
         }
 
@@ -152,7 +155,7 @@ public abstract class PartsLock extends SeveralLock {
         Memory struct = Native.struct(16);
         // The flags of both kinds are the same numbers.
         struct.setInt(8, (options.mustExist ? Native.RANGELOCK_MUST_EXIST : 0)
-                | (options.releaseOnDeath ? Native.RANGELOCK_RELEASE_ON_DEATH : 0));
+                | DeathPolicy.flags(options.onDeath));
         PointerByReference opened = new PointerByReference();
         Native.check(calls.open(file.pointer(), Texts.name(name), struct, opened));
         return opened.getValue();

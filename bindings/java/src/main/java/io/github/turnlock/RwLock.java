@@ -35,6 +35,7 @@ public final class RwLock extends SeveralLock {
         private int flags;
         private long patience;
         private String label;
+        private DeathPolicy onDeath;
 
         /** Do not create the lock. */
         public Options mustExist() {
@@ -48,15 +49,24 @@ public final class RwLock extends SeveralLock {
             return this;
         }
 
-        /** A writer's death needs no repair: the next one is told, and has nothing to mark consistent. */
-        public Options releaseOnDeath() {
-            flags |= Native.RWLOCK_RELEASE_ON_DEATH;
+        /**
+         * What a holder's death must mean; else {@link Status#KIND}. If nothing is said: what it means to the lock, and {@link
+         * DeathPolicy#RELEASE} if it is created now.
+         */
+        public Options onDeath(DeathPolicy policy) {
+            onDeath = Objects.requireNonNull(policy, "policy");
             return this;
         }
 
-        /** How long a waiter lets others pass before it is queued for good; 1 millisecond if nothing, or 0, is said. */
+        /**
+         * How long a waiter must let others pass before it is queued for good; else {@link Status#KIND}. 0 is {@link #strict}. If
+         * nothing is said: what the lock has, and 1 millisecond if it is created now.
+         */
         public Options patience(Duration patience) {
             this.patience = Texts.nanoseconds(patience);
+            if (this.patience == 0) {
+                flags |= Native.RWLOCK_STRICT;
+            }
             return this;
         }
 
@@ -71,6 +81,7 @@ public final class RwLock extends SeveralLock {
     public final class Hold implements AutoCloseable {
         private Taken taken;
         private Mode mode;
+        private boolean isMarked;
 
         private Hold(Taken taken, Mode mode) {
             this.taken = taken;
@@ -97,10 +108,16 @@ public final class RwLock extends SeveralLock {
             return Integer.toUnsignedLong(held().acquired.getInt(24));
         }
 
-        /** Unlocks. After a writer's death without {@link #markConsistent} an exclusive hold closes the lock. */
+        /** Unlocks. After a writer's death without {@link #markConsistent} an exclusive hold closes a lock that informs. */
         public synchronized void unlock() {
             Pointer participant = held().participant;
+            boolean closes = mode == Mode.EXCLUSIVE && ownerDied() && !isMarked
+                    && DeathPolicy.told(policy -> byHolder(
+                            lock -> Native.turnlock_rwlock_death_policy(lock, policy))) == DeathPolicy.INFORM;
             let(participant, byHolder(lock -> Native.turnlock_rwlock_unlock_as(lock, participant)));
+            if (closes) {
+                DeathPolicy.warnOfClosed();
+            }
         }
 
         /** Unlocks as a dying owner does: if it is held exclusively, the next one is told. */
@@ -113,6 +130,7 @@ public final class RwLock extends SeveralLock {
         public synchronized void markConsistent() {
             Pointer participant = held().participant;
             Native.check(byHolder(lock -> Native.turnlock_rwlock_mark_consistent_as(lock, participant)));
+            isMarked = true;
         }
 
         /** Makes an upgradable hold exclusive; nobody writes in between. Where it fails it is held as before. */
@@ -196,7 +214,7 @@ public final class RwLock extends SeveralLock {
 
     private static Pointer open(Handle.Shared file, String name, Options options) {
         Memory struct = Native.struct(24);
-        struct.setInt(8, options.flags);
+        struct.setInt(8, options.flags | DeathPolicy.flags(options.onDeath));
         struct.setLong(16, options.patience);
         PointerByReference rwlock = new PointerByReference();
         Native.check(Native.turnlock_rwlock_open(file.pointer(), Texts.name(name), struct, rwlock));

@@ -28,6 +28,8 @@ public abstract class TurnLock implements Lock, AutoCloseable {
     private final Handle handle;
     /** Written by the holder, over the handle, so that {@link #close} sees it. */
     private volatile Acquisition acquisition;
+    /** The holder has marked the data consistent. */
+    private boolean isMarked;
 
     TurnLock(Pointer file, Pointer lock, String label) {
         Pointer participant;
@@ -110,7 +112,8 @@ public abstract class TurnLock implements Lock, AutoCloseable {
     }
 
     /**
-     * Unlocks. After a death without {@link #markConsistent} this closes the lock for everyone until {@link #reset}. {@link
+     * Unlocks. After a death without {@link #markConsistent} this closes a lock for everyone, until {@link #reset}, whose death
+     * policy is {@link DeathPolicy#INFORM}, and logs a warning ({@link System.Logger}, "io.github.turnlock"). {@link
      * Status#DAMAGED} and {@link Status#REPLACED} say that something was seen to have happened to the file: it is unlocked
      * all the same.
      */
@@ -121,7 +124,11 @@ public abstract class TurnLock implements Lock, AutoCloseable {
             gate.unlock();
             return;
         }
+        boolean closes = acquisition.ownerDied() && !isMarked && deathPolicy() == DeathPolicy.INFORM;
         leave(use(calls()::unlock));
+        if (closes) {
+            DeathPolicy.warnOfClosed();
+        }
     }
 
     /** Unlocks as a dying owner does, since the data were left half-done, however often the thread has it. */
@@ -134,6 +141,7 @@ public abstract class TurnLock implements Lock, AutoCloseable {
     public void markConsistent() {
         checkHeld();
         use((lock, participant) -> Native.check(calls().markConsistent(lock, participant)));
+        isMarked = true;
     }
 
     /** Whether another participant waits behind the holder, which asks. Threads that share this object are not counted. */
@@ -164,6 +172,11 @@ public abstract class TurnLock implements Lock, AutoCloseable {
             int status = calls().resetFor(lock, 0);
             return status != Status.TIMED_OUT.number() && Native.check(status) >= 0;
         });
+    }
+
+    /** What a holder's death means here, as the lock's creator said. */
+    public DeathPolicy deathPolicy() {
+        return use((lock, participant) -> DeathPolicy.told(policy -> calls().deathPolicy(lock, policy)));
     }
 
     /** Who died holding the lock, last. */
@@ -249,6 +262,7 @@ public abstract class TurnLock implements Lock, AutoCloseable {
                                 ? calls().abandon(lock, participant) : calls().unlock(lock, participant);
                         throw Handle.closed();
                     }
+                    isMarked = false;
                     acquisition = new Acquisition(this, status, acquired);
                 }
                 return true;

@@ -2,6 +2,7 @@ package io.github.turnlock;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
+import com.sun.jna.ptr.IntByReference;
 import com.sun.jna.ptr.LongByReference;
 import com.sun.jna.ptr.PointerByReference;
 import java.util.Objects;
@@ -32,6 +33,7 @@ public final class TurnRing extends TurnLock {
         private int step;
         private int flags;
         private String label;
+        private DeathPolicy onDeath;
 
         /** Which it must be. */
         public Options algorithm(Algorithm algorithm) {
@@ -57,9 +59,12 @@ public final class TurnRing extends TurnLock {
             return this;
         }
 
-        /** A holder's death needs no repair: the next holder is told, and has nothing to mark consistent. */
-        public Options releaseOnDeath() {
-            flags |= Native.RING_RELEASE_ON_DEATH;
+        /**
+         * What a holder's death must mean; else {@link Status#KIND}. If nothing is said: what it means to the lock, and {@link
+         * DeathPolicy#RELEASE} if it is created now.
+         */
+        public Options onDeath(DeathPolicy policy) {
+            onDeath = Objects.requireNonNull(policy, "policy");
             return this;
         }
 
@@ -127,6 +132,11 @@ public final class TurnRing extends TurnLock {
         }
 
         @Override
+        public int deathPolicy(Pointer lock, IntByReference policy) {
+            return Native.turnlock_ring_death_policy(lock, policy);
+        }
+
+        @Override
         public int close(Pointer lock) {
             return Native.turnlock_ring_close(lock);
         }
@@ -139,7 +149,7 @@ public final class TurnRing extends TurnLock {
     private static Pointer open(Pointer file, String name, Options options) {
         Memory struct = Native.struct(24);
         struct.setInt(8, options.algorithm.number);
-        struct.setInt(12, options.flags);
+        struct.setInt(12, options.flags | DeathPolicy.flags(options.onDeath));
         struct.setInt(16, options.step);
         PointerByReference ring = new PointerByReference();
         Native.check(Native.turnlock_ring_open(file, Texts.name(name), struct, ring));

@@ -40,9 +40,15 @@ public final class TurnSemaphore extends SeveralLock {
             return this;
         }
 
-        /** How long a waiter lets others pass before it is queued for good; 1 millisecond if nothing, or 0, is said. */
+        /**
+         * How long a waiter must let others pass before it is queued for good; else {@link Status#KIND}. 0 is {@link #strict}. If
+         * nothing is said: what the lock has, and 1 millisecond if it is created now.
+         */
         public Options patience(Duration patience) {
             this.patience = Texts.nanoseconds(patience);
+            if (this.patience == 0) {
+                flags |= Native.SEMAPHORE_STRICT;
+            }
             return this;
         }
 

@@ -31,6 +31,35 @@ public class LockFileTest {
     }
 
     @Test
+    public void settingsThatAreAskedForAreTheLocksOrAnError() throws Exception {
+        try (LockFile file = LockFile.open(folder.getRoot().toPath().resolve("settings"))) {
+            file.mutex("strict", new Mutex.Options().strict());
+            file.mutex("patient", new Mutex.Options().patience(Duration.ofMillis(7)));
+            // What is asked for is what it has, or an error; nothing may be asked for.
+            file.mutex("patient");
+            file.mutex("strict", new Mutex.Options().patience(Duration.ZERO));
+            expect(Status.KIND, () -> file.mutex("patient", new Mutex.Options().strict()));
+            expect(Status.KIND, () -> file.mutex("strict", new Mutex.Options().patience(Duration.ofMillis(1))));
+            for (DeathPolicy policy : DeathPolicy.values()) {
+                DeathPolicy other = policy == DeathPolicy.INFORM ? DeathPolicy.RELEASE : DeathPolicy.INFORM;
+                file.mutex("m" + policy, new Mutex.Options().onDeath(policy));
+                expect(Status.KIND, () -> file.mutex("m" + policy, new Mutex.Options().onDeath(other)));
+                file.turnRing("t" + policy, new TurnRing.Options().onDeath(policy));
+                expect(Status.KIND, () -> file.turnRing("t" + policy, new TurnRing.Options().onDeath(other)));
+                file.rwLock("x" + policy, new RwLock.Options().onDeath(policy));
+                expect(Status.KIND, () -> file.rwLock("x" + policy, new RwLock.Options().onDeath(other)));
+                file.rangeLock("r" + policy, new PartsLock.Options().onDeath(policy));
+                expect(Status.KIND, () -> file.rangeLock("r" + policy, new PartsLock.Options().onDeath(other)));
+                file.keyedLock("k" + policy, new PartsLock.Options().onDeath(policy));
+                expect(Status.KIND, () -> file.keyedLock("k" + policy, new PartsLock.Options().onDeath(other)));
+                file.mutex("m" + policy);
+                file.rwLock("x" + policy);
+                file.rangeLock("r" + policy);
+            }
+        }
+    }
+
+    @Test
     public void namesAndPathsThatCannotBe() throws Exception {
         try (LockFile file = LockFile.open(path())) {
             for (String name : List.of("", "a\0b", "n".repeat(64), "ü".repeat(32), "\ud800")) {
@@ -85,7 +114,7 @@ public class LockFileTest {
         try (LockFile file = LockFile.open(path(), new LockFile.Options().participants(10).locks(10).fullFences())) {
             expect(Status.NOT_FOUND, () -> file.mutex("lock", new Mutex.Options().mustExist()));
             assertEquals(Duration.ZERO, file.mutex("strict", new Mutex.Options().strict()).patience());
-            Mutex.Options patient = new Mutex.Options().patience(Duration.ofMillis(7)).releaseOnDeath();
+            Mutex.Options patient = new Mutex.Options().patience(Duration.ofMillis(7)).onDeath(DeathPolicy.RELEASE);
             assertEquals(Duration.ofMillis(7), file.mutex("patient", patient).patience());
             file.mutex("impatient", new Mutex.Options().patience(Duration.ofDays(-1)));
             file.mutex("very patient", new Mutex.Options().patience(Duration.ofSeconds(Long.MAX_VALUE)));

@@ -120,7 +120,8 @@ public class PartsLockTest {
 
     @Test
     public void aDeadOwnerConcernsItsPart() throws Exception {
-        RangeLock ranges = file.rangeLock("ranges");
+        PartsLock.Options informs = new PartsLock.Options().onDeath(DeathPolicy.INFORM);
+        RangeLock ranges = file.rangeLock("ranges", informs);
         assertTrue(ranges.previousOwner().isEmpty());
         dieInside("ranges");
         try (Part other = ranges.acquire(8, 9, Mode.EXCLUSIVE)) {
@@ -138,7 +139,7 @@ public class PartsLockTest {
         try (Part mine = ranges.acquire(5, 8, Mode.EXCLUSIVE)) {
             assertFalse(mine.ownerDied());
         }
-        KeyedLock keys = file.keyedLock("keys");
+        KeyedLock keys = file.keyedLock("keys", informs);
         dieInside("keys");
         try (Part other = keys.acquire("other", Mode.EXCLUSIVE)) {
             assertFalse(other.ownerDied());
@@ -154,7 +155,7 @@ public class PartsLockTest {
 
     @Test
     public void partsThatCannotBe() {
-        RangeLock ranges = file.rangeLock("ranges", new PartsLock.Options().releaseOnDeath());
+        RangeLock ranges = file.rangeLock("ranges", new PartsLock.Options().onDeath(DeathPolicy.RELEASE));
         KeyedLock keys = file.keyedLock("keys");
         for (long[] reversed : new long[][] {{0, 0}, {5, 5}, {6, 5}}) {
             expect(Status.EMPTY_RANGE, () -> ranges.acquire(reversed[0], reversed[1], Mode.EXCLUSIVE));

@@ -215,16 +215,16 @@ public class SeveralLockTest {
 
     @Test
     public void readersAreToldOfAWriterThatDiedUntilAWriterRepairs() throws Exception {
-        RwLock lock = file.rwLock("lock");
+        RwLock lock = file.rwLock("lock", new RwLock.Options().onDeath(DeathPolicy.INFORM));
         assertTrue(lock.previousOwner().isEmpty());
         dieInside("rwlock");
         try (RwLock.Hold reader = lock.acquire(RwLock.Mode.SHARED)) {
             assertTrue(reader.ownerDied());
         }
-        try (RwLock.Hold writer = lock.acquire(RwLock.Mode.EXCLUSIVE)) {
-            assertEquals("the child", lock.previousOwner().get().label());
-            assertEquals(lock.previousOwner().get().pid(), writer.deadOwnerPid());
-        }
+        RwLock.Hold closing = lock.acquire(RwLock.Mode.EXCLUSIVE);
+        assertEquals("the child", lock.previousOwner().get().label());
+        assertEquals(lock.previousOwner().get().pid(), closing.deadOwnerPid());
+        assertEquals(1, TurnLockTest.warningsOf(closing::unlock));
         expect(Status.NOT_RECOVERABLE, () -> lock.tryAcquire(RwLock.Mode.SHARED));
         lock.reset();
         lock.acquire(RwLock.Mode.EXCLUSIVE).abandon();

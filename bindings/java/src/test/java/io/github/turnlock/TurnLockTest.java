@@ -65,6 +65,12 @@ public class TurnLockTest {
         return isRing ? file.turnRing("lock") : file.mutex("lock");
     }
 
+    /** One that wants a repair after a death. */
+    private TurnLock informing() {
+        return isRing ? file.turnRing("lock", new TurnRing.Options().onDeath(DeathPolicy.INFORM))
+                : file.mutex("lock", new Mutex.Options().onDeath(DeathPolicy.INFORM));
+    }
+
     /** Another process takes the lock and is killed inside. */
     private void dieInside() throws Exception {
         Process child = new ProcessBuilder(System.getProperty("java.home") + "/bin/java", "-cp",
@@ -86,6 +92,31 @@ public class TurnLockTest {
             System.out.flush();
             Thread.sleep(Long.MAX_VALUE);
         }
+    }
+
+    /** How often the package warned meanwhile. */
+    static int warningsOf(Runnable act) {
+        java.util.logging.Logger logger = java.util.logging.Logger.getLogger("io.github.turnlock");
+        List<java.util.logging.LogRecord> records = new ArrayList<>();
+        java.util.logging.Handler handler = new java.util.logging.Handler() {
+            @Override
+            public void publish(java.util.logging.LogRecord record) {
+                records.add(record);
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        logger.addHandler(handler);
+        try {
+            act.run();
+        } finally {
+            logger.removeHandler(handler);
+        }
+        return records.size();
     }
 
     static void until(java.util.function.BooleanSupplier condition) throws InterruptedException {
@@ -151,7 +182,7 @@ public class TurnLockTest {
 
     @Test
     public void theNextHolderIsToldOfADeath() throws Exception {
-        TurnLock lock = lock();
+        TurnLock lock = informing();
         assertTrue(lock.previousOwner().isEmpty());
         dieInside();
         try (Acquisition held = lock.acquire()) {
@@ -169,12 +200,35 @@ public class TurnLockTest {
     }
 
     @Test
+    public void aKilledHolderEndsNoneOfTheOthers() throws Exception {
+        dieInside();
+        List<Future<?>> all = new ArrayList<>();
+        int[] inside = {0};
+        for (int other = 0; other < 7; other++) {
+            TurnLock lock = lock();
+            all.add(others.submit(() -> {
+                for (int turn = 0; turn < 10; turn++) {
+                    try (Acquisition held = lock.acquire()) {
+                        inside[0]++;
+                    }
+                }
+            }));
+        }
+        for (Future<?> other : all) {
+            other.get();
+        }
+        assertEquals(70, inside[0]);
+        assertSame(DeathPolicy.RELEASE, lock().deathPolicy());
+    }
+
+    @Test
     public void withoutARepairTheLockIsClosedUntilAReset() throws Exception {
-        TurnLock lock = lock();
+        TurnLock lock = informing();
+        assertSame(DeathPolicy.INFORM, lock().deathPolicy());
         dieInside();
         lock.lock();
         assertFalse(lock.tryReset());
-        lock.unlock();
+        assertEquals(1, warningsOf(lock::unlock));
         expect(Status.NOT_RECOVERABLE, lock::lock);
         expect(Status.NOT_RECOVERABLE, lock::tryLock);
         expect(Status.NOT_RECOVERABLE, () -> lock.tryLock(1, TimeUnit.SECONDS));
