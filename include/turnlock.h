@@ -1100,7 +1100,8 @@ int32_t turnlock_mutex_lock_for_as(const struct turnlock_mutex *mutex,
                                    struct turnlock_acquired *acquired);
 
 /**
- * `turnlock_mutex_unlock`, as `participant`, from any thread.
+ * `turnlock_mutex_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
+ * done, while another one marks the data consistent.
  *
  * The caller promises:
  * `participant` is a participant handle and `mutex` a mutex handle.
@@ -1640,7 +1641,8 @@ int32_t turnlock_rwlock_downgrade_as(const struct turnlock_rwlock *rwlock,
                                      uint32_t mode);
 
 /**
- * `turnlock_rwlock_unlock`, as `participant`, from any thread.
+ * `turnlock_rwlock_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing
+ * is done, while another one upgrades or downgrades what it holds, or marks the data consistent.
  *
  * The caller promises:
  * `participant` is a participant handle and `rwlock` a rwlock handle.
@@ -1823,7 +1825,8 @@ int32_t turnlock_semaphore_acquire_for_as(const struct turnlock_semaphore *semap
 int32_t turnlock_semaphore_release(const struct turnlock_semaphore *semaphore, uint32_t permits);
 
 /**
- * `turnlock_semaphore_release`, as `participant`, from any thread.
+ * `turnlock_semaphore_release`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and
+ * nothing is done, while another one gives some back.
  *
  * The caller promises:
  * `participant` is a participant handle and `semaphore` a semaphore handle.
@@ -2216,7 +2219,8 @@ int32_t turnlock_rangelock_lock_exclusive_for_as(const struct turnlock_rangelock
                                                  struct turnlock_acquired *acquired);
 
 /**
- * Unlocks what `participant` holds, from any thread.
+ * Unlocks what `participant` holds, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
+ * done, while another one marks the data consistent.
  *
  * The caller promises:
  * `participant` is a participant handle and `rangelock` a range lock handle.
@@ -2558,7 +2562,8 @@ int32_t turnlock_keyedlock_lock_exclusive_for_as(const struct turnlock_keyedlock
                                                  struct turnlock_acquired *acquired);
 
 /**
- * Unlocks what `participant` holds, from any thread.
+ * Unlocks what `participant` holds, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
+ * done, while another one marks the data consistent.
  *
  * The caller promises:
  * `participant` is a participant handle and `keyedlock` a keyed lock handle.
@@ -2811,7 +2816,8 @@ int32_t turnlock_ring_lock_for_as(const struct turnlock_ring *ring,
                                   struct turnlock_acquired *acquired);
 
 /**
- * `turnlock_ring_unlock`, as `participant`, from any thread.
+ * `turnlock_ring_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
+ * done, while another one marks the data consistent.
  *
  * The caller promises:
  * `participant` is a participant handle and `ring` a ring handle.

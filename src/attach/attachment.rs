@@ -256,7 +256,7 @@ impl Attachment {
         // Nobody else acquires or unlocks as it meanwhile. (Region 0 is the directory's, which no participant unlocks.)
         let _call = self.begin_taking(0)?;
         // Nobody answers for it from then on: who waits for an answer must not wait for that of one who wants nothing.
-        self.post.end_where(|region| self.local(region).holding().is_none());
+        self.post.end_where(|region| !self.local(region).is_held());
         let liveness_lock =
             self.liveness_lock.with(&ForkGuard::enter(), Option::take).ok_or(Error::Closed)?;
         if let Err((liveness_lock, error)) = liveness_lock.leave_to(self.file.reopen(), number) {
@@ -310,7 +310,7 @@ impl Attachment {
 
     /// Returns whether it holds any lock.
     pub fn holds_any(&self) -> bool {
-        (0..self.local.len() / 2).any(|region| self.local(region).holding().is_some())
+        (0..self.local.len() / 2).any(|region| self.local(region).is_held())
     }
 
     /// Begins to take the lock of `region`: one thread at a time, for participants that threads share. Errors as

@@ -105,6 +105,17 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     #[inline]
+    fn claimed(&self, _: F::Claim) -> F::Claim {
+        let cell = &self.lock.lock.cells[self.attachment.slot];
+        F::claimed(self.attachment.how(self.lock.region), cell)
+    }
+
+    #[inline]
+    fn note_claim(&self, claim: F::Claim) {
+        F::note(self.attachment.how(self.lock.region), claim);
+    }
+
+    #[inline]
     fn is_shared(&self) -> bool {
         !self.attachment.of_thread
     }

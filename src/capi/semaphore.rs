@@ -274,7 +274,8 @@ pub unsafe extern "C" fn turnlock_semaphore_release(
     }
 }
 
-/// `turnlock_semaphore_release`, as `participant`, from any thread.
+/// `turnlock_semaphore_release`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and
+/// nothing is done, while another one gives some back.
 ///
 /// # Safety
 /// `participant` is a participant handle and `semaphore` a semaphore handle.

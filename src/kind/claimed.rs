@@ -7,11 +7,7 @@ use super::{
     mutex::DEFAULT_PATIENCE,
     participant::Participant,
 };
-use crate::acquire::{
-    attempt::Discipline,
-    operations::Acquisition,
-    site::{Limit, Site},
-};
+use crate::acquire::{attempt::Discipline, change::check_release, operations::Acquisition, site::Limit};
 use crate::algorithm::claim::{Claim, Mode};
 use crate::attach::{attachment::Attachment, file_handle::FileHandle, thread};
 use crate::error::{Error, Result};
@@ -102,33 +98,20 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     }
 
     fn upgrade_at(&self, attachment: &Attachment, limit: Limit) -> Result<Acquired> {
-        let attempt = self.owned(attachment)?;
-        let acquisition: Acquisition = attempt.upgrade(limit)?;
-        self.note(attachment, Claim { mode: Mode::Exclusive, ..attempt.claim });
+        let acquisition: Acquisition = self.owned(attachment)?.upgrade(limit)?;
         Ok(acquisition.into())
     }
 
     /// Makes the calling thread's hold less than it is, in its place.
     pub fn downgrade(&self, mode: Mode) -> Result<()> {
-        self.with_holder(None, |attachment| self.downgrade_at(attachment, mode))
+        self.with_holder(None, |attachment| self.owned(attachment)?.downgrade(mode))
     }
 
     /// [`Handle::downgrade`], as `participant`.
     pub fn downgrade_as(&self, participant: &Participant, mode: Mode) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
         attachment.begin_leaving(self.lock.region)?;
-        self.downgrade_at(attachment, mode)
-    }
-
-    fn downgrade_at(&self, attachment: &Attachment, mode: Mode) -> Result<()> {
-        let attempt = self.owned(attachment)?;
-        attempt.downgrade(mode)?;
-        self.note(attachment, Claim { mode, ..attempt.claim });
-        Ok(())
-    }
-
-    fn note(&self, attachment: &Attachment, claim: Claim) {
-        Claimed::note(attachment.how(self.lock.region), claim);
+        self.owned(attachment)?.downgrade(mode)
     }
 
     /// Returns how many permits the semaphore has.
@@ -192,7 +175,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
             if some == weight {
                 self.unlock(Some(token))?;
             } else if some > 0 {
-                self.with_holder(Some(token), |attachment| self.keep_at(attachment, weight - some))?;
+                self.with_holder(Some(token), |attachment| self.owned(attachment)?.give_back(some))?;
             }
         }
         Ok(())
@@ -202,18 +185,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     pub fn release_permits_as(&self, participant: &Participant, permits: u32) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
         attachment.begin_leaving(self.lock.region)?;
-        let attempt = self.owned(attachment)?;
-        let holds = attempt.site.local().holding().is_some();
-        let weight = if holds { attempt.claim.weight } else { 0 };
-        check_release(permits, weight)?;
-        if permits == weight { attempt.unlock(None) } else { self.keep_at(attachment, weight - permits) }
-    }
-
-    fn keep_at(&self, attachment: &Attachment, weight: u32) -> Result<()> {
-        let attempt = self.owned(attachment)?;
-        attempt.keep(weight)?;
-        self.note(attachment, Claim { weight, ..attempt.claim });
-        Ok(())
+        self.owned(attachment)?.give_back(permits)
     }
 
     /// Takes a part of the lock as the calling thread.
@@ -238,7 +210,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
                 found = Some(token);
             }
         });
-        self.unlock(Some(found.ok_or(Error::NotOwner)?))
+        self.unlock(Some(found.ok_or_else(|| self.not_held())?))
     }
 
     /// Marks the part of the lock that the calling thread holds as consistent.
@@ -252,7 +224,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
                 found = Some(token);
             }
         });
-        self.mark_consistent_of(Some(found.ok_or(Error::NotOwner)?))
+        self.mark_consistent_of(Some(found.ok_or_else(|| self.not_held())?))
     }
 
     /// Calls `look` for each acquisition of this lock that the calling thread holds, with its token.
@@ -288,11 +260,5 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     }
 }
 
-fn check_release(given: u32, held: u32) -> Result<()> {
-    match given {
-        _ if held == 0 => Err(Error::NotOwner),
-        0 => Err(Error::InvalidArgument("no permits were to be given back".into())),
-        given if given > held => Err(Error::TooManyReleased { given, held }),
-        _ => Ok(()),
-    }
-}
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
