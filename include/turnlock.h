@@ -1748,7 +1748,7 @@ int32_t turnlock_semaphore_close(struct turnlock_semaphore *semaphore);
  * Takes `permits` permits, all at once, waiting for them as long as it takes; nobody who comes later goes before. A
  * thread that has some may take more. `acquired` may be NULL.
  *
- * TURNLOCK_ERROR_PERMITS for none, or more than there are; _DEADLOCK if this thread has so many that it would wait
+ * TURNLOCK_ERROR_PERMITS for none, or more than there are, also if there are fewer only since it waits; _DEADLOCK if this thread has so many that it would wait
  * for itself; others as `turnlock_mutex_lock`.
  *
  * The caller promises:
@@ -1837,8 +1837,11 @@ int32_t turnlock_semaphore_release_as(const struct turnlock_semaphore *semaphore
 
 /**
  * Makes the semaphore have `permits` permits, for everybody and at once. If there are fewer than before, those that
- * are taken stay taken, and nobody gets any before enough have come back. TURNLOCK_ERROR_INVALID_ARGUMENT for none;
- * _NOT_FOUND if it was removed.
+ * are taken stay taken, and nobody gets any before enough have come back; who waits for more than there are is told so
+ * (TURNLOCK_ERROR_PERMITS), like one who comes.
+ *
+ * TURNLOCK_ERROR_INVALID_ARGUMENT for none, or UINT32_MAX; _NOT_FOUND if it was removed; _PARTICIPANTS_FULL if the thread has no
+ * slot yet and there is none; _UNSUPPORTED if the kernel refuses a memory barrier. With an error nothing is changed.
  *
  * The caller promises:
  * `semaphore` is a semaphore handle.
@@ -1847,12 +1850,13 @@ int32_t turnlock_semaphore_resize(const struct turnlock_semaphore *semaphore,
                                   uint32_t permits);
 
 /**
- * Puts into `permits` how many permits the semaphore has, taken or not.
+ * Puts into `permits` how many permits the semaphore has, taken or not. TURNLOCK_ERROR_NOT_FOUND if it was removed.
  *
  * The caller promises:
  * `semaphore` is a semaphore handle; `permits` is NULL or writable.
  */
-int32_t turnlock_semaphore_permits(const struct turnlock_semaphore *semaphore, uint32_t *permits);
+int32_t turnlock_semaphore_permits(const struct turnlock_semaphore *semaphore,
+                                   uint32_t *permits);
 
 /**
  * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the

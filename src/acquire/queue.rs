@@ -198,6 +198,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
     fn reach_the_head(&mut self, number: u64) -> Result<Progress<()>> {
         let (queue, me) = (self.attempt.site.lock().queue(), self.attempt.site.me());
         loop {
+            self.check_shortage()?;
             let blocker = match queue.blocker(me, number, |slot| self.passed.has(slot)) {
                 Ok(None) => return Ok(Progress::Done(())),
                 Ok(Some(blocker)) => blocker,
@@ -218,7 +219,8 @@ impl<'a, S: Site> QueueWait<'a, S> {
             let unchanged = || {
                 queue.still_blocks(&blocker)
                     && (always_conflict::<S>()
-                        || !queue.is_next(me, number)
+                        || queue.1.shortage(self.attempt.claim).is_none()
+                            && !queue.is_next(me, number)
                             && (self.takings.in_vain || !retained::may_pass(self.attempt, blocker.slot)))
             };
             let outcome = match self.waiter.limit() {
@@ -247,6 +249,16 @@ impl<'a, S: Site> QueueWait<'a, S> {
                 }
             }
         }
+    }
+
+    /// Checks that there is as much as the participant wants, also after others have changed how much there is.
+    fn check_shortage(&self) -> Result<()> {
+        let Some((wanted, permits)) = self.attempt.site.lock().queue().1.shortage(self.attempt.claim) else {
+            return Ok(());
+        };
+        // Else it is another lock that has so many.
+        self.attempt.site.check_named()?;
+        Err(Error::Permits { wanted, permits })
     }
 
     fn back_off(&mut self, blocked_by: &BlockedBy) -> Result<()> {

@@ -72,7 +72,15 @@ pub fn enter_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
                 return true;
             }
         }
-        Nature::Upgradable | Nature::Part | Nature::Permits => return eviction::enter(attempt),
+        Nature::Permits => {
+            if !eviction::enter(attempt) {
+                return false;
+            }
+            if !has_room_changed(attempt) {
+                return true;
+            }
+        }
+        Nature::Upgradable | Nature::Part => return eviction::enter(attempt),
     }
     step_back(attempt);
     false
@@ -91,7 +99,12 @@ pub fn enter_as_head<S: Site>(
     if !eviction::enter(attempt) {
         return Ok(Progress::Evicted);
     }
-    if attempt.nature() == Nature::Reader && is_before_an_upgrade(attempt, number, passed) {
+    let looks_again = match attempt.nature() {
+        Nature::Reader => is_before_an_upgrade(attempt, number, passed),
+        Nature::Permits => has_room_changed(attempt) && !has_room_now(attempt, number, passed),
+        _ => false,
+    };
+    if looks_again {
         step_back(attempt);
         return Ok(Progress::LookAgain);
     }
@@ -103,6 +116,22 @@ fn is_before_an_upgrade<S: Site>(attempt: &Attempt<S>, number: u64, passed: &Pas
     let lock = attempt.site.lock();
     lock.shared_bias().is_upgraded()
         && !matches!(lock.queue().blocker(attempt.site.me(), number, |slot| passed.has(slot)), Ok(None))
+}
+
+/// Returns whether this participant, which has taken its entry step, may have looked for permits when there were more of them, or
+/// fewer.
+fn has_room_changed<S: Site>(attempt: &Attempt<S>) -> bool {
+    let claims = attempt.site.lock().queue().1;
+    // After the barrier of the entry step. Partner: that of who made it have fewer permits: it is told so only when who enters
+    // by the old number is inside, or sees the new one.
+    claims.has_room_changed(attempt.site.me()) || claims.shortage(attempt.claim).is_some()
+}
+
+/// Returns whether there are permits enough beside those before it, by the present number.
+fn has_room_now<S: Site>(attempt: &Attempt<S>, number: u64, passed: &PassedOver) -> bool {
+    let queue = attempt.site.lock().queue();
+    queue.1.shortage(attempt.claim).is_none()
+        && matches!(queue.blocker(attempt.site.me(), number, |slot| passed.has(slot)), Ok(None))
 }
 
 /// Takes an entry step back, and unparks who may have seen it.

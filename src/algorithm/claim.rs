@@ -44,6 +44,14 @@ pub trait Claims: Copy {
     fn room(&self, mine: Self::Claim) -> u64;
     /// Returns how much the claim in slot `theirs` takes of the room of `mine`.
     fn takes(&self, mine: Self::Claim, theirs: usize) -> u64;
+    /// Returns how much `mine` claims and how much there is in all, if that is less: it is never granted then.
+    fn shortage(&self, _mine: Self::Claim) -> Option<(u32, u32)> {
+        None
+    }
+    /// Returns whether there is more room, or less, for the claim of slot `me` than when it was written down.
+    fn has_room_changed(&self, _me: usize) -> bool {
+        false
+    }
     /// Returns what is to be known of `claim`, whatever the kind of lock.
     fn nature(&self, claim: Self::Claim) -> Nature;
     /// Returns whether a holder with this claim may change what the lock protects, so that its death is told.
@@ -334,7 +342,8 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
 
     fn write(&self, me: usize, mut claim: Claim) {
         if self.relation == Relation::Permits {
-            // Of no use to a semaphore otherwise: a place that is retained later is worth nothing if there are fewer by then.
+            // Of no use to a semaphore otherwise. Who enters looks again where there are more or fewer by then, and a place that is
+            // retained later is worth nothing.
             claim.extent.first = self.permits().into();
         }
         self.cells[me].claim().set(claim);
@@ -358,6 +367,20 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             Relation::Permits => u64::from(theirs.weight.max(1)),
             _ => u64::from(self.conflict(mine, theirs)),
         }
+    }
+
+    fn shortage(&self, mine: Claim) -> Option<(u32, u32)> {
+        // Who wants everything, to remove the lock, wants no permits.
+        if self.relation != Relation::Permits || mine.mode == Mode::Everything {
+            return None;
+        }
+        let permits = self.permits();
+        (mine.weight > permits).then_some((mine.weight, permits))
+    }
+
+    fn has_room_changed(&self, me: usize) -> bool {
+        self.relation == Relation::Permits
+            && self.cells[me].claim().first.load(Relaxed) != u64::from(self.permits())
     }
 
     fn nature(&self, claim: Claim) -> Nature {

@@ -315,6 +315,14 @@ impl<F: FileClaims> FileWaiter<'_, F> {
     }
 }
 
+impl<F: FileClaims> FileWaiter<'_, F> {
+    /// Returns whether its slot claims more than there is by now.
+    fn is_in_vain(&self) -> bool {
+        let claims = self.lock.queue().1;
+        claims.shortage(claims.read(self.attachment.slot)).is_some()
+    }
+}
+
 impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
     fn limit(&self) -> Limit {
         self.waiter.limit()
@@ -342,6 +350,7 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
         while matches!(outcome, Outcome::CheckAlive | Outcome::LookAgain)
             && !(has_just_come && outcome == Outcome::LookAgain && !unchanged())
             && !self.waiter.is_candidate()
+            && !self.is_in_vain()
         {
             if outcome == Outcome::CheckAlive && self.look_round(participants as usize).is_err() {
                 break;

@@ -115,31 +115,47 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     }
 
     /// Returns how many permits the semaphore has.
-    pub fn permits(&self) -> u32 {
-        self.claims.over(self.file.open.view().lock(self.lock.region)).permits()
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if it was removed.
+    pub fn permits(&self) -> Result<u32> {
+        self.read_named(|| self.claims.over(self.file.open.view().lock(self.lock.region)).permits())
     }
 
     /// Makes a semaphore have so many permits.
     pub fn resize(&self, permits: u32) -> Result<()> {
-        if !self.is_named() {
-            return Err(self.file.open.removed());
-        }
-        if permits == 0 {
-            return Err(Error::InvalidArgument("a semaphore has at least one permit".into()));
-        }
-        FileLock::claimed(self.file.open.view(), self.lock.region, self.claims).resize(permits);
-        // Partner: the barrier in `RetainedPlace::enter`. Either who comes in by its place sees the new number, or it was in.
-        full_fence();
-        self.file.open.heavy_barrier(false)
+        self.check_named()?;
+        check_permits(permits)?;
+        let mut resized = false;
+        let done = thread::with_thread_attachment(&self.file.open, |attachment| {
+            // Nobody removes it meanwhile, and names another lock in its place.
+            directory::with_directory_lock(attachment, || {
+                let fewer = permits < self.permits()?;
+                // Where it is refused nothing is done yet.
+                let barrier = || if fewer { self.file.open.heavy_barrier(true) } else { Ok(()) };
+                full_fence();
+                barrier()?;
+                let lock = FileLock::claimed(self.file.open.view(), self.lock.region, self.claims);
+                lock.resize(permits);
+                resized = true;
+                // Partners: the barriers of the entry step and in `RetainedPlace::enter`. Either who comes in after it sees the new
+                // number, or it was in. Its error would be one of a filter that came this moment.
+                full_fence();
+                let _ = barrier();
+                lock.unpark_resized();
+                Ok(())
+            })
+        });
+        if resized { Ok(()) } else { done }
     }
 
     /// Takes `weight` permits as the calling thread.
     pub fn acquire_permits(&self, weight: u32, limit: Limit) -> Result<Acquired> {
         let mut held = 0u64;
         self.each_holding(|_, claim| held += u64::from(claim.weight));
-        self.check_weight(weight)?;
+        let permits = self.check_weight(weight)?;
         // Nobody else gives back what this thread has.
-        if held + u64::from(weight) > u64::from(self.permits()) {
+        if held + u64::from(weight) > u64::from(permits) {
             return Err(if limit == Limit::Never { Error::WouldBlock } else { Error::Deadlock });
         }
         self.acquire(Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
@@ -156,9 +172,13 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         self.acquire_as(participant, Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
     }
 
-    fn check_weight(&self, weight: u32) -> Result<()> {
-        let permits = self.permits();
-        if weight == 0 || weight > permits { Err(Error::Permits { wanted: weight, permits }) } else { Ok(()) }
+    /// Returns how many permits there are.
+    fn check_weight(&self, weight: u32) -> Result<u32> {
+        let permits = self.permits()?;
+        if weight == 0 || weight > permits {
+            return Err(Error::Permits { wanted: weight, permits });
+        }
+        Ok(permits)
     }
 
     /// Gives so many permits of the calling thread back: those that it took last first.
@@ -258,6 +278,20 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         }
         Ok(acquired)
     }
+}
+
+/// Checks that a semaphore can have so many permits.
+///
+/// # Errors
+/// [`Error::InvalidArgument`].
+pub(super) fn check_permits(permits: u32) -> Result<()> {
+    if permits == 0 || permits == u32::MAX {
+        return Err(Error::InvalidArgument(format!(
+            "a semaphore of {permits} permits was asked for: it has 1 to {}",
+            u32::MAX - 1
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -3,9 +3,11 @@
 
 use super::*;
 use crate::acquire::{
-    attempt::Attempt,
+    attempt::{Attempt, Progress},
+    readers,
     site::{Lock, Site},
 };
+use crate::algorithm::{Protocol, eviction::PassedOver};
 use crate::attach::site::FileSite;
 use crate::kind::{LockFile, RwLock, RwLockKind, Semaphore, SemaphoreKind};
 use crate::layout::DeathPolicy;
@@ -131,4 +133,66 @@ fn in_the_midst_of_a_change_the_participant_is_busy_and_holds() {
     let (late, holding) = found(semaphore.handle(), &participant).begin_unlock(None).unwrap();
     assert!(matches!(semaphore.handle().unlock_as(&participant, None), Err(Error::NotOwner)));
     late.end(holding).unwrap();
+}
+
+/// One stands in the queue, and has looked for permits, when there are fewer.
+#[test]
+fn who_looked_for_permits_before_there_were_fewer_looks_again() {
+    let scene = Scene::new();
+    let semaphore = scene.semaphore(8);
+    let handle = semaphore.handle();
+    let holder = semaphore.acquire(5).unwrap();
+    for wanted in [2, 4] {
+        handle.resize(9).unwrap();
+        let participant = scene.file.participant().unwrap();
+        let claim = Claim { weight: wanted, ..Claim::whole(Mode::Shared) };
+        let late = Attempt { claim, ..found(handle, &participant) };
+        let (lock, me) = (late.site.lock(), late.site.me());
+        assert!(late.site.local().begin().is_some());
+        late.write_claim();
+        lock.eviction(me).begin();
+        let number = lock.queue().doorway(me).unwrap();
+        assert!(lock.queue().is_next(me, number), "there are permits enough");
+        handle.resize(3).unwrap();
+        assert!(!readers::enter_at_once(&late, number));
+        let mut waiter = late.site.waiter(Limit::Forever, 0, true);
+        let progress = readers::enter_as_head(&late, &mut waiter, number, &PassedOver::NONE).unwrap();
+        assert!(matches!(progress, Progress::LookAgain));
+        // More again, and it comes in.
+        handle.resize(9).unwrap();
+        let progress = readers::enter_as_head(&late, &mut waiter, number, &PassedOver::NONE).unwrap();
+        assert!(matches!(progress, Progress::Done(_)));
+        late.withdraw();
+        late.site.local().record(None);
+    }
+    drop(holder);
+}
+
+/// One that resizes a semaphore waits while another one removes it, and names one in its place.
+#[test]
+fn a_resize_beside_a_removal_changes_no_other_semaphore() {
+    let scene = Scene::new();
+    let stale = scene.semaphore(3);
+    let handle = stale.handle();
+    std::thread::scope(|threads| {
+        let resizes = thread::with_thread_attachment(&handle.file.open, |attachment| {
+            directory::with_directory_lock(attachment, || {
+                let resizes = threads.spawn(|| stale.resize(5));
+                let view = handle.file.open.view();
+                let queue = FileLock::new(view, 0).queue();
+                while !queue.is_another_queued(attachment.slot, |_| true) && !resizes.is_finished() {
+                    std::thread::yield_now();
+                }
+                assert_eq!(stale.permits()?, 3, "nothing is changed while another one has the directory");
+                crate::kind::removal::remove(attachment, "s")?;
+                Ok(resizes)
+            })
+        });
+        let other = scene.file.semaphore_options().permits(2).open("other").unwrap();
+        assert_eq!(other.handle().region(), handle.region());
+        assert!(matches!(resizes.unwrap().join().unwrap(), Err(Error::NotFound { .. })));
+        assert_eq!(other.permits().unwrap(), 2);
+        assert!(matches!(stale.permits(), Err(Error::NotFound { .. })));
+        assert!(matches!(stale.resize(5), Err(Error::NotFound { .. })));
+    });
 }
