@@ -92,7 +92,7 @@ where
             // The bias word goes on saying so: a reader may have looked at the modes before all this.
             lock.set_since(me, site.now());
         } else {
-            lock.shared_bias().cancel();
+            lock.shared_bias().cancel(self.is_another_waiting());
             lock.unpark(me);
         }
         token

@@ -214,6 +214,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     Ended::Some => continue,
                     Ended::Busy(owner) => return Ok(Progress::BackOff(owner)),
                 }
+                readers::suspend_bias(self.attempt, self.waiter);
             }
             // Claims may change in place, and of several others it may be another one that leaves enough room.
             let unchanged = || {

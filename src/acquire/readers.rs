@@ -184,8 +184,20 @@ fn cancel_revocation<S: Site>(attempt: &Attempt<S>) {
         return;
     }
     attempt.site.lock().set_revoking_since(0);
-    attempt.site.lock().shared_bias().cancel();
+    attempt.site.lock().shared_bias().cancel(attempt.is_another_waiting());
     step_back(attempt);
+}
+
+/// Keeps later readers from passing this writer, which is queued for good behind others.
+pub fn suspend_bias<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) {
+    // A try that will fail should not disturb the readers.
+    if attempt.nature() != Nature::Alone || waiter.limit() == Limit::Never {
+        return;
+    }
+    let shared_bias = attempt.site.lock().shared_bias();
+    if shared_bias.is_unrevoked() && !waiter.lets_pass() {
+        shared_bias.suspend();
+    }
 }
 
 fn is_another_inside<S: Site>(attempt: &Attempt<S>) -> bool {
@@ -241,6 +253,10 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
         && !attempt.is_another_waiting()
     {
         lock.shared_bias().begin();
+        // One that came since our look.
+        if attempt.is_another_waiting() {
+            lock.shared_bias().suspend();
+        }
     }
     retained::begin(attempt, token, in_demand);
     trace::at(Step::Section);
