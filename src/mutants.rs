@@ -137,6 +137,8 @@ pub enum Mutant {
     UpgradeEndsTooSoon,
     /// A reader biases the lock by a store, whatever the bias word says.
     RebiasByStore,
+    /// A writer that is queued for good suspends the readers' bias by a load and a store.
+    SuspendsByStore,
     /// A reader takes the next fencing token, as writers do.
     ReaderTakesToken,
     /// A writer that downgrades writes nobody into the bias word, which readers may have biased.
@@ -165,7 +167,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 74] = [
+    pub const ALL: [Mutant; 75] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -228,6 +230,7 @@ impl Mutant {
         Mutant::ClaimAfterNumber,
         Mutant::UpgradeEndsTooSoon,
         Mutant::RebiasByStore,
+        Mutant::SuspendsByStore,
         Mutant::ReaderTakesToken,
         Mutant::DowngradesOverReaders,
         Mutant::PlaceWithoutLook,
