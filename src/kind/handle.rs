@@ -18,7 +18,7 @@ use crate::attach::{
     thread::{self, with_thread_attachment, with_thread_attachment_if_any},
 };
 use crate::error::{Error, Result};
-use crate::layout::DeathPolicy;
+use crate::layout::{DeathPolicy, Kind};
 use crate::registers::FileClaims;
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
@@ -30,6 +30,8 @@ pub trait LockKind: 'static {
     const BIAS: BiasUse;
     /// Whether a thread may hold several parts of a lock at once.
     const IN_PARTS: bool = false;
+    /// Its number in files.
+    const KIND: Kind;
     /// What it is called in errors.
     const NAME: &'static str;
 

@@ -24,6 +24,7 @@ impl LockKind for SemaphoreKind {
     type Claims = Claimed;
     const BIAS: BiasUse = BiasUse::Places;
     const IN_PARTS: bool = true;
+    const KIND: Kind = Kind::Semaphore;
     const NAME: &'static str = "semaphore";
 
     fn claims(generation: u64) -> Claimed {

@@ -10,6 +10,7 @@ mod c_functions;
 mod c_handles;
 mod c_left;
 mod c_mail;
+mod c_marks;
 mod c_query;
 mod claims;
 mod every;
@@ -187,6 +188,9 @@ contract! {
 mod only_in_c {
     cases! { c_file:
         a_descriptor_that_is_none_is_an_invalid_argument
+    }
+    cases! { c_marks:
+        a_handle_of_one_kind_does_not_pass_for_one_of_another
     }
     cases! { c_abi:
         a_mutex_handle_is_not_closed_while_its_thread_holds_it
