@@ -23,7 +23,9 @@ const fn always_conflict<S: Site>() -> bool {
 /// Takes the lock, or waits for it as long as `limit` says. `idle`: what is left of this participant's last acquisition.
 pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<Holding> {
     let enter_biased = if always_conflict::<S>() { bias::enter } else { readers::enter };
+    // A reader whose handle may not be used by the fast path holds nothing that another handle could give back by it.
     if idle == Idle::Biased
+        && (always_conflict::<S>() || attempt.config.may_be_biased)
         && let Some(token) = enter_biased(attempt)
     {
         return Ok(Holding { token, unbiased: false });

@@ -296,7 +296,10 @@ pub fn exit<S: Site>(attempt: &Attempt<S>) {
 /// Records that nothing is held, and whether the lock is biased to its readers, of which this was one.
 pub fn record_left<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
-    if attempt.nature() == Nature::Reader && site.lock().shared_bias().is_unrevoked() {
+    if attempt.config.may_be_biased
+        && attempt.nature() == Nature::Reader
+        && site.lock().shared_bias().is_unrevoked()
+    {
         site.local().record_biased();
     } else {
         site.local().record(None);

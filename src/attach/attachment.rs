@@ -117,11 +117,13 @@ impl FastPathCache {
 pub struct FileKey(usize);
 
 impl FileKey {
+    /// That of no file, so that whoever looks for it goes the slow way. Neither a forked child's zeros nor an address.
+    pub const OF_NONE: Self = Self(1);
+
     /// Of a lock in `file`, for the fast path: that of no file, if whatever happens in it is to be recorded, so that every
     /// acquisition goes the other way.
     pub fn of_locks_in(file: &Arc<OpenFile>) -> Self {
-        // Neither a forked child's zeros nor an address.
-        if file.has_recording() { Self(1) } else { Self::of(file) }
+        if file.has_recording() { Self::OF_NONE } else { Self::of(file) }
     }
 
     /// Of `file`.

@@ -250,6 +250,10 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     /// Calls `look` for each acquisition of this lock that the calling thread holds, with its token.
     fn each_holding(&self, mut look: impl FnMut(u64, Claim)) {
         let region = self.lock.region;
+        // Nobody holds a lock that was removed: what the thread has in its region is another one.
+        if self.file.open.is_others(&self.name) {
+            return;
+        }
         let cells = self.file.open.view().lock(region).cells;
         thread::each_attachment(&self.file.open, |attachment| {
             if let Some(holding) = attachment.local(region).holding() {

@@ -90,16 +90,14 @@ impl<K: LockKind> Handle<K> {
     pub(super) fn new(file: FileHandle, found: Found, discipline: Discipline) -> Self {
         let region = found.name.region;
         let at = file.open.view().region_pointer(region);
-        let lock =
-            LockPointer { file: FileKey::of_locks_in(&file.open), word: file.open.word.word(), region, at };
+        // A thread of this process that has a handle of the lock which was here before would come in by what it has left here through
+        // this one: a retained place, or a section as a reader.
+        let is_slow = matches!(K::BIAS, BiasUse::Readers | BiasUse::Places) && !found.may_be_biased;
+        let key = if is_slow { FileKey::OF_NONE } else { FileKey::of_locks_in(&file.open) };
+        let lock = LockPointer { file: key, word: file.open.word.word(), region, at };
         let config = LockConfig {
             patience: found.patience,
-            // The readers' mark has the generation in it, so no handle of a lock that was here before profits from it.
-            may_be_biased: match K::BIAS {
-                BiasUse::None => false,
-                BiasUse::Owner => found.may_be_biased,
-                BiasUse::Readers | BiasUse::Places => true,
-            },
+            may_be_biased: K::BIAS != BiasUse::None && found.may_be_biased,
             release_on_death: found.death_policy == DeathPolicy::Release,
             discipline,
         };
