@@ -350,9 +350,9 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
         while matches!(outcome, Outcome::CheckAlive | Outcome::LookAgain)
             && !(has_just_come && outcome == Outcome::LookAgain && !unchanged())
             && !self.waiter.is_candidate()
-            && !self.is_in_vain()
         {
-            if outcome == Outcome::CheckAlive && self.look_round(participants as usize).is_err() {
+            let looks_round = outcome == Outcome::CheckAlive;
+            if self.is_in_vain() || (looks_round && self.look_round(participants as usize).is_err()) {
                 break;
             }
             has_just_come = false;
