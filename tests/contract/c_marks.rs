@@ -15,19 +15,10 @@ struct Kind {
 macro_rules! kinds {
     ($($name:literal $call:expr, $close:ident;)*) => { [$(Kind {
         name: $name,
-        call: |handle| $call(handle),
+        call: $call,
         // SAFETY: the caller's promise.
         close: |handle| unsafe { $close(handle.cast()) },
     }),*] };
-}
-
-/// What a function that takes a handle says to it.
-///
-/// # Safety
-/// Any handle.
-unsafe fn told<T>(call: unsafe extern "C" fn(*const T) -> i32, handle: *mut c_void) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { call(handle.cast_const().cast()) }
 }
 
 pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
@@ -56,31 +47,23 @@ pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
         rangelock.handle.cast(),
         keyedlock.handle.cast(),
     ];
-    // SAFETY of each: any handle that is open.
+    macro_rules! call {
+        ($call:ident $(, $argument:expr)*) => {
+            // SAFETY: any handle that is open.
+            |handle: *mut c_void| unsafe { $call(handle.cast() $(, $argument)*) }
+        };
+    }
     let kinds = kinds! {
-        "file" |handle: *mut c_void| unsafe {
-            turnlock_file_path(handle.cast(), 0, ptr::null_mut(), &mut 0)
-        }, turnlock_file_close;
-        "participant" |handle| unsafe { told(turnlock_participant_cancel, handle) }, turnlock_participant_close;
+        "file" call!(turnlock_file_path, 0, ptr::null_mut(), &mut 0), turnlock_file_close;
+        "participant" call!(turnlock_participant_cancel), turnlock_participant_close;
         // Those with a fast path.
-        "mutex" |handle: *mut c_void| unsafe {
-            turnlock_mutex_try_lock(handle.cast(), ptr::null_mut())
-        }, turnlock_mutex_close;
-        "ring" |handle: *mut c_void| unsafe {
-            turnlock_ring_try_lock(handle.cast(), ptr::null_mut())
-        }, turnlock_ring_close;
-        "rwlock" |handle: *mut c_void| unsafe {
-            turnlock_rwlock_try_lock_shared(handle.cast(), ptr::null_mut())
-        }, turnlock_rwlock_close;
-        "semaphore" |handle: *mut c_void| unsafe {
-            turnlock_semaphore_try_acquire(handle.cast(), 1, ptr::null_mut())
-        }, turnlock_semaphore_close;
-        "range lock" |handle: *mut c_void| unsafe {
-            turnlock_rangelock_try_lock_shared(handle.cast(), 0, 1, ptr::null_mut())
-        }, turnlock_rangelock_close;
-        "keyed lock" |handle: *mut c_void| unsafe {
-            turnlock_keyedlock_try_lock_shared(handle.cast(), c"a".as_ptr().cast(), 1, ptr::null_mut())
-        }, turnlock_keyedlock_close;
+        "mutex" call!(turnlock_mutex_try_lock, ptr::null_mut()), turnlock_mutex_close;
+        "ring" call!(turnlock_ring_try_lock, ptr::null_mut()), turnlock_ring_close;
+        "rwlock" call!(turnlock_rwlock_try_lock_shared, ptr::null_mut()), turnlock_rwlock_close;
+        "semaphore" call!(turnlock_semaphore_try_acquire, 1, ptr::null_mut()), turnlock_semaphore_close;
+        "range lock" call!(turnlock_rangelock_try_lock_shared, 0, 1, ptr::null_mut()), turnlock_rangelock_close;
+        "keyed lock" call!(turnlock_keyedlock_try_lock_shared, c"a".as_ptr().cast(), 1, ptr::null_mut()),
+            turnlock_keyedlock_close;
     };
     for (at, kind) in kinds.iter().enumerate() {
         for (other, handle) in handles.into_iter().enumerate().filter(|(other, _)| *other != at) {

@@ -121,11 +121,14 @@ fn an_unlock_beside_a_change_of_mode_is_done_or_the_participant_busy() {
     });
     let (lock, participant) = (&rwlock, &participant);
     type Change = unsafe fn(*const turnlock_rwlock, *const turnlock_participant) -> i32;
-    // SAFETY of all: the caller's promise.
-    let downgrade: Change =
-        |lock, participant| unsafe { turnlock_rwlock_downgrade_as(lock, participant, TURNLOCK_MODE_SHARED) };
-    let upgrade: Change =
-        |lock, participant| unsafe { turnlock_rwlock_try_upgrade_as(lock, participant, ptr::null_mut()) };
+    let downgrade: Change = |lock, participant| {
+        // SAFETY: the caller's promise.
+        unsafe { turnlock_rwlock_downgrade_as(lock, participant, TURNLOCK_MODE_SHARED) }
+    };
+    let upgrade: Change = |lock, participant| {
+        // SAFETY: the caller's promise.
+        unsafe { turnlock_rwlock_try_upgrade_as(lock, participant, ptr::null_mut()) }
+    };
     type Take = unsafe extern "C" fn(
         *const turnlock_rwlock,
         *const turnlock_participant,

@@ -135,7 +135,7 @@ fn who_waits_for_more_permits_than_there_are_is_told_so() {
                     _ => semaphore.acquire(permits).map(drop),
                 });
                 until("it waits", || {
-                    let of_it = |it: &turnlock::inspect::Waiter| it.claim.permits == Some(permits.into());
+                    let of_it = |it: &turnlock::inspect::Waiter| it.claim.permits == Some(permits);
                     semaphore.status().unwrap().queue.iter().any(of_it)
                 });
                 waiter
