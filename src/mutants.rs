@@ -137,8 +137,6 @@ pub enum Mutant {
     UpgradeEndsTooSoon,
     /// A reader biases the lock by a store, whatever the bias word says.
     RebiasByStore,
-    /// A writer that is queued for good suspends the readers' bias by a load and a store.
-    SuspendsByStore,
     /// A reader takes the next fencing token, as writers do.
     ReaderTakesToken,
     /// A writer that downgrades writes nobody into the bias word, which readers may have biased.
@@ -167,7 +165,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 75] = [
+    pub const ALL: [Mutant; 74] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -230,7 +228,6 @@ impl Mutant {
         Mutant::ClaimAfterNumber,
         Mutant::UpgradeEndsTooSoon,
         Mutant::RebiasByStore,
-        Mutant::SuspendsByStore,
         Mutant::ReaderTakesToken,
         Mutant::DowngradesOverReaders,
         Mutant::PlaceWithoutLook,

@@ -85,9 +85,3 @@ fn a_reader_that_biases_by_a_store_writes_over_an_upgrade() {
     let plan = Plan { meets_always: true, ..Plan::rwlock(&[&[UPGRADE], &[BIAS, READ]]) };
     is_caught(Mutant::RebiasByStore, 2, &plan, &[Data]);
 }
-
-#[test]
-fn a_writer_that_suspends_the_bias_by_a_store_writes_over_an_upgrade() {
-    let plan = Plan { meets_always: true, ..Plan::rwlock(&[&[BIAS, UPGRADE], &[READ], &[WRITE]]) };
-    is_caught(Mutant::SuspendsByStore, 3, &plan, &[Data]);
-}
