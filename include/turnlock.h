@@ -1134,7 +1134,8 @@ int32_t turnlock_mutex_lock_for_as(const struct turnlock_mutex *mutex,
                                    struct turnlock_acquired *acquired);
 
 /**
- * `turnlock_mutex_unlock`, as `participant`, from any thread.
+ * `turnlock_mutex_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
+ * done, while another one marks the data consistent.
  *
  * The caller promises:
  * `participant` is a participant handle and `mutex` a mutex handle.
@@ -1697,7 +1698,8 @@ int32_t turnlock_rwlock_downgrade_as(const struct turnlock_rwlock *rwlock,
                                      uint32_t mode);
 
 /**
- * `turnlock_rwlock_unlock`, as `participant`, from any thread.
+ * `turnlock_rwlock_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing
+ * is done, while another one upgrades or downgrades what it holds, or marks the data consistent.
  *
  * The caller promises:
  * `participant` is a participant handle and `rwlock` a rwlock handle.
@@ -1804,7 +1806,7 @@ int32_t turnlock_semaphore_close(struct turnlock_semaphore *semaphore);
  * Takes `permits` permits, all at once, waiting for them as long as it takes; nobody who comes later goes before. A
  * thread that has some may take more. `acquired` may be NULL.
  *
- * TURNLOCK_ERROR_PERMITS for none, or more than there are; _DEADLOCK if this thread has so many that it would wait
+ * TURNLOCK_ERROR_PERMITS for none, or more than there are, also if there are fewer only since it waits; _DEADLOCK if this thread has so many that it would wait
  * for itself; others as `turnlock_mutex_lock`.
  *
  * The caller promises:
@@ -1881,7 +1883,8 @@ int32_t turnlock_semaphore_acquire_for_as(const struct turnlock_semaphore *semap
 int32_t turnlock_semaphore_release(const struct turnlock_semaphore *semaphore, uint32_t permits);
 
 /**
- * `turnlock_semaphore_release`, as `participant`, from any thread.
+ * `turnlock_semaphore_release`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and
+ * nothing is done, while another one gives some back.
  *
  * The caller promises:
  * `participant` is a participant handle and `semaphore` a semaphore handle.
@@ -1892,8 +1895,11 @@ int32_t turnlock_semaphore_release_as(const struct turnlock_semaphore *semaphore
 
 /**
  * Makes the semaphore have `permits` permits, for everybody and at once. If there are fewer than before, those that
- * are taken stay taken, and nobody gets any before enough have come back. TURNLOCK_ERROR_INVALID_ARGUMENT for none;
- * _NOT_FOUND if it was removed.
+ * are taken stay taken, and nobody gets any before enough have come back; who waits for more than there are is told so
+ * (TURNLOCK_ERROR_PERMITS), like one who comes.
+ *
+ * TURNLOCK_ERROR_INVALID_ARGUMENT for none, or UINT32_MAX; _NOT_FOUND if it was removed; _PARTICIPANTS_FULL if the thread has no
+ * slot yet and there is none; _UNSUPPORTED if the kernel refuses a memory barrier. With an error nothing is changed.
  *
  * The caller promises:
  * `semaphore` is a semaphore handle.
@@ -1902,12 +1908,13 @@ int32_t turnlock_semaphore_resize(const struct turnlock_semaphore *semaphore,
                                   uint32_t permits);
 
 /**
- * Puts into `permits` how many permits the semaphore has, taken or not.
+ * Puts into `permits` how many permits the semaphore has, taken or not. TURNLOCK_ERROR_NOT_FOUND if it was removed.
  *
  * The caller promises:
  * `semaphore` is a semaphore handle; `permits` is NULL or writable.
  */
-int32_t turnlock_semaphore_permits(const struct turnlock_semaphore *semaphore, uint32_t *permits);
+int32_t turnlock_semaphore_permits(const struct turnlock_semaphore *semaphore,
+                                   uint32_t *permits);
 
 /**
  * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
@@ -2297,7 +2304,8 @@ int32_t turnlock_rangelock_lock_exclusive_for_as(const struct turnlock_rangelock
                                                  struct turnlock_acquired *acquired);
 
 /**
- * Unlocks what `participant` holds, from any thread.
+ * Unlocks what `participant` holds, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
+ * done, while another one marks the data consistent.
  *
  * The caller promises:
  * `participant` is a participant handle and `rangelock` a range lock handle.
@@ -2662,7 +2670,8 @@ int32_t turnlock_keyedlock_lock_exclusive_for_as(const struct turnlock_keyedlock
                                                  struct turnlock_acquired *acquired);
 
 /**
- * Unlocks what `participant` holds, from any thread.
+ * Unlocks what `participant` holds, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
+ * done, while another one marks the data consistent.
  *
  * The caller promises:
  * `participant` is a participant handle and `keyedlock` a keyed lock handle.
@@ -2936,7 +2945,8 @@ int32_t turnlock_ring_lock_for_as(const struct turnlock_ring *ring,
                                   struct turnlock_acquired *acquired);
 
 /**
- * `turnlock_ring_unlock`, as `participant`, from any thread.
+ * `turnlock_ring_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
+ * done, while another one marks the data consistent.
  *
  * The caller promises:
  * `participant` is a participant handle and `ring` a ring handle.

@@ -5,7 +5,7 @@
  * bias: `held` = TRYING, then a look at the bias word. If that is not READERS, it goes through the queue, and when it is inside it may
  * have the lock biased to readers again. X at the head revokes: bias word, membarrier (all participants are of
  * one process), and then it waits until everybody's `held` is 0. A holder of U upgrades: mode and bias word UPGRADING, membarrier, and
- * the same wait. Store buffers, membarrier, deaths at every step (DEATHS), reaping and newcomers are as in biased_tso.pml. X and U may
+ * the same wait. An X that waits may suspend the bias, wherever it stands, and a reader inside by the queue ends that. Store buffers, membarrier, deaths at every step (DEATHS), reaping and newcomers are as in biased_tso.pml. X and U may
  * give up while they wait (WITHDRAWALS). A reader may stay inside for ever (STAYS): then whoever has room beside it comes in all the
  * same.
  *
@@ -18,9 +18,10 @@
  *   try, let_go                 a biased reader: `held` = TRYING, the look at the bias word; `held` = 0 again
  *   doorway, wait, won          the queue, and the entry step
  *   revoke, revoke_wait, settle       X at the head: bias word and `held` = 0, membarrier, the wait, the entry step again
- *   rebias                      a reader inside by the queue: compare-exchange of the bias word, NOBODY to READERS
+ *   suspend                     X waits: compare-exchange of the bias word, READERS to SUSPENDED
+ *   rebias                      a reader inside by the queue: compare-exchange of the bias word, NOBODY or SUSPENDED to READERS
  *   upgrade, upgrade_drain      U in place; stay_upgradable where it gives up
- *   cancel                      X gives up: bias word = READERS, in an entry step
+ *   cancel                      X gives up: bias word = READERS or SUSPENDED, in an entry step
  *   exit, leave                 `held` = 0, then the number
  *   reap                        liveness::clear
  *
@@ -73,6 +74,7 @@
 #define TRYING 15
 #define NOBODY 0            /* the bias word */
 #define READERS 1
+#define SUSPENDED 2         /* READERS, of whom none enters by it: somebody is queued for good */
 #define REVOKED 3           /* READERS, and being revoked */
 #define UPGRADING_BY(p) (8 + (p))
 #define NUMBER(p) (p)
@@ -218,6 +220,11 @@ doorway:
 wait:
     if
     :: atomic { NEITHER(BARS) -> skip }
+#ifdef MUTANT_SuspendsByStore
+    :: atomic { mine == X && !NEITHER(BARS) && memory[BIAS] == READERS && old == 0 -> old = 1; goto suspend }
+#else
+    :: atomic { mine == X && !NEITHER(BARS) && memory[BIAS] == READERS && FENCED -> memory[BIAS] = SUSPENDED; goto wait }
+#endif
 #if DEATHS > 0
     :: atomic { BARS(FIRST) && byte_lock[FIRST] == 0 && FENCED -> q = FIRST; byte_lock[q] = i + 1; after = FOR_QUEUE; goto reap }
 #if N > 2
@@ -233,6 +240,13 @@ wait:
 #endif
     fi;
 won:
+#ifdef MUTANT_SuspendsByStore
+    goto won_for_sure;
+suspend:
+    STEP(store(BIAS, SUSPENDED));
+    goto wait;
+won_for_sure:
+#endif
     STEP(store(HELD(i), TRYING));
     if
     :: atomic { mine == S -> skip };
@@ -265,7 +279,7 @@ rebias:
        STEP(load(BIAS, t));
        STEP(if :: t == NOBODY -> store(BIAS, READERS) :: else fi; t = 0)
 #else
-       STEP(FENCED; if :: memory[BIAS] == NOBODY -> memory[BIAS] = READERS :: else fi)
+       STEP(FENCED; if :: memory[BIAS] == NOBODY || memory[BIAS] == SUSPENDED -> memory[BIAS] = READERS :: else fi)
 #endif
     :: skip
     fi;
@@ -328,7 +342,10 @@ cancel:
 #ifdef MUTANT_CancelToNobody
     STEP(store(BIAS, NOBODY); OUT(i));
 #else
-    STEP(store(BIAS, READERS); OUT(i));
+    if
+    :: STEP(store(BIAS, READERS); OUT(i))
+    :: STEP(store(BIAS, SUSPENDED); OUT(i))
+    fi;
 #endif
     STEP(store(HELD(i), 0));
     goto leave;
@@ -373,7 +390,10 @@ stay_upgradable:
 #ifdef MUTANT_GivesUpToNobody
     STEP(store(BIAS, (old == READERS -> READERS : NOBODY)); old = 0);
 #else
-    STEP(store(BIAS, (old == NOBODY -> NOBODY : READERS)); old = 0);
+    if
+    :: STEP(store(BIAS, (old == NOBODY -> NOBODY : READERS)); old = 0)
+    :: STEP(store(BIAS, (old == NOBODY -> NOBODY : SUSPENDED)); old = 0)
+    fi;
 #endif
     goto exit;
 #endif

@@ -12,7 +12,9 @@ use crate::algorithm::{
     ownership::Health,
     ring::{Membership, Rule},
 };
-use crate::error::{Error, Result};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
 use crate::event::{Event, Happening};
 use crate::sync::Ordering::Relaxed;
 use crate::trace::{self, Step};
@@ -104,13 +106,28 @@ impl<S: Site> Attempt<S> {
         self.site.lock().queue().1.write(self.site.me(), self.claim);
     }
 
-    /// Begins an unlock, or something else that only the holder may do.
+    /// Begins an unlock. Returns how the lock is held, and the attempt with the claim by which it is: only from here on nobody
+    /// else changes that.
     ///
     /// # Errors
-    /// [`Error::NotOwner`] if the participant does not hold the lock (with this very token, where one is named).
+    /// [`Error::NotOwner`] if the participant does not hold the lock (with this very token, where one is named);
+    /// [`Error::ParticipantBusy`] if another call changes how it holds it.
     #[inline]
-    pub fn begin_unlock(&self, token: Option<u64>) -> Result<Holding> {
-        self.site.local().begin_unlock(token, self.site.is_shared()).ok_or(Error::NotOwner)
+    pub fn begin_unlock(&self, token: Option<u64>) -> Result<(Self, Holding)> {
+        let holding = self.site.local().begin_unlock(token, self.site.is_shared())?;
+        Ok((self.as_claimed(), holding))
+    }
+
+    /// Begins something else that only the holder may do. As [`Attempt::begin_unlock`].
+    #[inline]
+    pub fn begin_change(&self) -> Result<(Self, Holding)> {
+        let holding = self.site.local().begin_change(None, self.site.is_shared())?;
+        Ok((self.as_claimed(), holding))
+    }
+
+    #[inline]
+    fn as_claimed(&self) -> Self {
+        Self { claim: self.site.claimed(self.claim), ..*self }
     }
 
     /// Gives up in the queue.

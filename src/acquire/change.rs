@@ -11,7 +11,7 @@ use super::{
 use crate::algorithm::{
     Place, Protocol,
     bakery::Registers,
-    claim::{ClaimCell, InCells, Mode},
+    claim::{Claim, ClaimCell, InCells, Mode},
     eviction::PassedOver,
     ownership::Health,
 };
@@ -28,16 +28,19 @@ where
     /// `limit` says for the readers that are inside, and for earlier ones.
     ///
     /// # Errors
-    /// [`Error::NotOwner`], [`Error::NotUpgradable`]; as [`Attempt::lock`]: then the lock is held upgradable as before.
+    /// As [`Attempt::begin_unlock`]; [`Error::NotUpgradable`]; as [`Attempt::lock`]: then the lock is held upgradable as before.
     pub fn upgrade(&self, limit: Limit) -> Result<Acquisition> {
-        let holding = self.begin_unlock(None)?;
-        let upgraded = if self.claim.mode == Mode::Upgradable {
-            self.upgrade_and_note(limit)
+        let (held, holding) = self.begin_change()?;
+        let upgraded = if held.claim.mode == Mode::Upgradable {
+            held.upgrade_and_note(limit)
         } else {
             Err(Error::NotUpgradable)
         };
         // A child that was forked in the wait holds nothing.
         let token = *upgraded.as_ref().unwrap_or(&holding.token);
+        if upgraded.is_ok() {
+            self.site.note_claim(Claim { mode: Mode::Exclusive, ..held.claim });
+        }
         self.site.local().record(Some(Holding { token, ..holding }));
         upgraded.map(|token| Acquisition { token, owner_dead: self.health() == Health::Inconsistent })
     }
@@ -89,7 +92,7 @@ where
             // The bias word goes on saying so: a reader may have looked at the modes before all this.
             lock.set_since(me, site.now());
         } else {
-            lock.shared_bias().cancel();
+            lock.shared_bias().cancel(self.is_another_waiting());
             lock.unpark(me);
         }
         token
@@ -98,10 +101,10 @@ where
     /// Makes an exclusive hold upgradable or shared, or an upgradable one shared, in its place in the queue.
     ///
     /// # Errors
-    /// [`Error::NotOwner`]; [`Error::NotUpgradable`] if it is held so already, or as less.
+    /// As [`Attempt::begin_unlock`]; [`Error::NotUpgradable`] if it is held so already, or as less.
     pub fn downgrade(&self, mode: Mode) -> Result<()> {
-        let holding = self.begin_unlock(None)?;
-        let less = match (self.claim.mode, mode) {
+        let (held, holding) = self.begin_change()?;
+        let less = match (held.claim.mode, mode) {
             (Mode::Exclusive, Mode::Upgradable | Mode::Shared) => {
                 self.site.lock().ownership().end_changes();
                 true
@@ -113,10 +116,11 @@ where
             // Of one that was upgraded; else it says nobody. First: by the new mode another one may come in and upgrade, and
             // this would be written over that. A reader that looked at the modes long ago may enter already, and reads what
             // was written.
-            if self.claim.mode == Mode::Exclusive && lock.shared_bias().is_upgraded() {
+            if held.claim.mode == Mode::Exclusive && lock.shared_bias().is_upgraded() {
                 lock.shared_bias().end();
             }
-            lock.queue().1.set_how(me, mode, self.claim.weight);
+            lock.queue().1.set_how(me, mode, held.claim.weight);
+            self.site.note_claim(Claim { mode, ..held.claim });
             self.note_as(Event::Acquired, true, holding.token);
             lock.unpark(me);
             lock.unpark_standby(me, true);
@@ -126,18 +130,42 @@ where
         if less { Ok(()) } else { Err(Error::NotUpgradable) }
     }
 
-    /// Gives some of the permits of a semaphore back, and keeps `left` of them.
+    /// Gives `permits` of the permits of a semaphore back.
     ///
     /// # Errors
-    /// [`Error::NotOwner`].
-    pub fn keep(&self, left: u32) -> Result<()> {
-        let holding = self.begin_unlock(None)?;
+    /// As [`Attempt::begin_unlock`] and [`check_release`]; if it was all of them, as [`Attempt::unlock`].
+    pub fn give_back(&self, permits: u32) -> Result<()> {
+        let (held, holding) = self.begin_change()?;
+        let has = held.claim.weight;
+        if let Err(error) = check_release(permits, has) {
+            self.site.local().record(Some(holding));
+            return Err(error);
+        }
+        if permits == has {
+            self.site.local().go_on_to_unlock();
+            return held.end(holding);
+        }
+        let claim = Claim { weight: has - permits, ..held.claim };
         let (lock, me) = (self.site.lock(), self.site.me());
-        lock.queue().1.set_how(me, self.claim.mode, left);
+        lock.queue().1.set_how(me, claim.mode, claim.weight);
+        self.site.note_claim(claim);
         lock.unpark(me);
         lock.unpark_standby(me, true);
         // As in `downgrade`.
         self.site.local().record(Some(Holding { unbiased: true, ..holding }));
         Ok(())
+    }
+}
+
+/// Checks that who holds `held` permits can give `given` of them back.
+///
+/// # Errors
+/// [`Error::NotOwner`], [`Error::InvalidArgument`], [`Error::TooManyReleased`].
+pub fn check_release(given: u32, held: u32) -> Result<()> {
+    match given {
+        _ if held == 0 => Err(Error::NotOwner),
+        0 => Err(Error::InvalidArgument("no permits were to be given back".into())),
+        given if given > held => Err(Error::TooManyReleased { given, held }),
+        _ => Ok(()),
     }
 }

@@ -5,10 +5,11 @@
 //! finds the acquisition under way. A biased unlock on the fast path writes it once, before `held`: a handler that comes
 //! between may take the lock as the bias owner, since the section is over.
 
+use crate::error::{Error, Result};
 use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
-    compiler_fence,
+    compiler_fence, spin_hint,
 };
 
 /// On the way in, or out. No token is that large.
@@ -20,8 +21,14 @@ const BIASED: u64 = u64::MAX - 1;
 /// Nothing is held, and the participant may still have a retained place in the queue ([`crate::algorithm::retained`]). No
 /// token is that large.
 const PLACE: u64 = u64::MAX - 2;
+/// Held, while one call does to it what only one may do at a time: it changes how it is held, or marks the data consistent. No
+/// token is that large.
+const CHANGING: u64 = u64::MAX - 3;
 /// It came in by the queue, where its number stands while the lock is held. No token is that large.
 const UNBIASED: u64 = 1 << 63;
+
+/// How often a call looks whether another one has changed what it changes, which takes some hundred instructions unless that waits.
+const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 1000 };
 
 /// What is left of the last acquisition of a participant that holds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +50,7 @@ pub struct Holding {
     pub unbiased: bool,
 }
 
-/// A participant's word for one lock: 0, `BIASED`, `PLACE`, `UNDER_WAY`, or the fencing token of the acquisition, or'ed with
+/// A participant's word for one lock: 0, `BIASED`, `PLACE`, `UNDER_WAY`, `CHANGING`, or the fencing token of the acquisition, or'ed with
 /// `UNBIASED`. Changed by one call at a time.
 #[derive(Clone, Copy)]
 pub struct LocalState<'a>(pub &'a AtomicU64);
@@ -98,24 +105,71 @@ impl LocalState<'_> {
         compiler_fence(SeqCst);
     }
 
-    /// Begins an unlock, or something else that only the holder may do. Returns how the participant holds the lock;
-    /// `None`: it does not (with this very token, where one is named). What it holds afterwards is for
-    /// [`LocalState::record`] to say.
+    /// Begins an unlock. Returns how the participant holds the lock; what it holds afterwards is for [`LocalState::record`] to
+    /// say.
     ///
     /// `shared`: several threads use this participant.
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`]: it does not hold it (with this very token, where one is named), or another call unlocks it;
+    /// [`Error::ParticipantBusy`]: it holds it, and another call changes how.
     #[inline]
-    pub fn begin_unlock(self, token: Option<u64>, shared: bool) -> Option<Holding> {
-        let word = self.0.load(Relaxed);
-        let holding =
-            Self::decode(word).filter(|holding| token.is_none_or(|token| token == holding.token))?;
-        if !shared {
-            self.0.store(UNDER_WAY, Relaxed);
-        } else if self.0.compare_exchange(word, UNDER_WAY, Acquire, Relaxed).is_err() {
-            // Another thread has just done it. Acquire. Partner: the release in `record`.
-            return None;
-        }
+    pub fn begin_unlock(self, token: Option<u64>, shared: bool) -> Result<Holding> {
+        self.begin_as_holder(UNDER_WAY, token, shared)
+    }
+
+    /// Begins what only the holder may do, and leaves the lock held. As [`LocalState::begin_unlock`].
+    #[inline]
+    pub fn begin_change(self, token: Option<u64>, shared: bool) -> Result<Holding> {
+        self.begin_as_holder(CHANGING, token, shared)
+    }
+
+    /// What [`LocalState::begin_change`] began turns out to be an unlock.
+    pub fn go_on_to_unlock(self) {
+        self.0.store(UNDER_WAY, Relaxed);
         compiler_fence(SeqCst);
-        Some(holding)
+    }
+
+    #[inline]
+    fn begin_as_holder(self, begun: u64, token: Option<u64>, shared: bool) -> Result<Holding> {
+        let mut looks = 0;
+        loop {
+            let word = self.0.load(Relaxed);
+            if word == CHANGING && shared && looks < LOOKS {
+                looks += 1;
+                spin_hint();
+                continue;
+            }
+            let holding =
+                Self::decode(word).filter(|holding| token.is_none_or(|token| token == holding.token));
+            let Some(holding) = holding else { return Err(Self::refusal(word)) };
+            if !shared {
+                self.0.store(begun, Relaxed);
+            } else if self.0.compare_exchange(word, begun, Acquire, Relaxed).is_err() {
+                // Another thread has just begun: look what. Acquire. Partner: the release in `record`.
+                continue;
+            }
+            compiler_fence(SeqCst);
+            return Ok(holding);
+        }
+    }
+
+    fn refusal(word: u64) -> Error {
+        if word == CHANGING { Error::ParticipantBusy } else { Error::NotOwner }
+    }
+
+    /// Checks that the participant holds the lock (with this very token, where one is named).
+    ///
+    /// # Errors
+    /// As [`LocalState::begin_unlock`].
+    #[inline]
+    pub fn check_held(self, token: Option<u64>) -> Result<()> {
+        let word = self.0.load(Relaxed);
+        match Self::decode(word) {
+            Some(holding) if token.is_none_or(|token| token == holding.token) => Ok(()),
+            None if word == CHANGING && token.is_none() => Ok(()),
+            _ => Err(Self::refusal(word)),
+        }
     }
 
     /// Records what the participant holds. `None` is recorded last, when nothing of the acquisition is left in the file.
@@ -131,7 +185,13 @@ impl LocalState<'_> {
         matches!(self.0.load(Relaxed), 0 | BIASED | PLACE)
     }
 
-    /// Returns how the participant holds the lock, if it does.
+    /// Returns whether the participant holds the lock, also while a call changes how.
+    #[inline]
+    pub fn is_held(self) -> bool {
+        self.check_held(None).is_ok()
+    }
+
+    /// Returns how the participant holds the lock, if it does and nothing changes that.
     #[inline(always)]
     pub fn holding(self) -> Option<Holding> {
         Self::decode(self.0.load(Relaxed))
@@ -140,7 +200,7 @@ impl LocalState<'_> {
     #[inline(always)]
     fn decode(word: u64) -> Option<Holding> {
         let holding = Holding { token: word & !UNBIASED, unbiased: word & UNBIASED != 0 };
-        (!matches!(word, 0 | BIASED | PLACE | UNDER_WAY)).then_some(holding)
+        (!matches!(word, 0 | BIASED | PLACE | UNDER_WAY | CHANGING)).then_some(holding)
     }
 
     /// Returns whether the lock is held by a biased acquisition or by a retained place (with this very token, where one is named).

@@ -53,7 +53,8 @@ impl<S: Site> Attempt<S> {
         let token = self.enter(limit)?;
         match self.health() {
             Health::NotRecoverable => {
-                self.leave(self.begin_unlock(None)?);
+                let (held, holding) = self.begin_unlock(None)?;
+                held.leave(holding);
                 Err(Error::NotRecoverable)
             }
             Health::Inconsistent => {
@@ -127,10 +128,16 @@ impl<S: Site> Attempt<S> {
     /// Unlocks (the acquisition with this very token, where one is named).
     ///
     /// # Errors
-    /// [`Error::NotOwner`]; after the unlock, what the site's checks give.
+    /// As [`Attempt::begin_unlock`]; after the unlock, what the site's checks give.
     #[inline]
     pub fn unlock(&self, token: Option<u64>) -> Result<()> {
-        let holding = self.begin_unlock(token)?;
+        let (held, holding) = self.begin_unlock(token)?;
+        held.end(holding)
+    }
+
+    /// Unlocks what [`Attempt::begin_unlock`] or [`Attempt::begin_change`] found.
+    #[inline]
+    pub fn end(&self, holding: Holding) -> Result<()> {
         self.note(Event::Released, holding.token);
         self.leave(holding);
         // After: the unlock may be the first to touch what a truncated file has no more.
@@ -172,13 +179,13 @@ impl<S: Site> Attempt<S> {
     /// Marks the data that a dead owner left as consistent.
     ///
     /// # Errors
-    /// [`Error::NotOwner`]; [`Error::NotExclusive`] if it is held as by a reader; [`Error::NotInconsistent`] if nobody died,
+    /// As [`Attempt::begin_unlock`]; [`Error::NotExclusive`] if it is held as by a reader; [`Error::NotInconsistent`] if nobody died,
     /// unless a death needs no repair here.
     pub fn mark_consistent(&self) -> Result<()> {
-        let holding = self.begin_unlock(None)?;
-        let marked = self.mark_as_holder();
+        let (held, holding) = self.begin_change()?;
+        let marked = held.mark_as_holder();
         if matches!(marked, Ok(true)) {
-            self.note(Event::Recovered, holding.token);
+            held.note(Event::Recovered, holding.token);
         }
         self.site.local().record(Some(holding));
         match marked {
@@ -207,13 +214,10 @@ impl<S: Site> Attempt<S> {
     /// Checks that the participant holds the lock (with this very token, where one is named).
     ///
     /// # Errors
-    /// [`Error::NotOwner`].
+    /// As [`Attempt::begin_unlock`].
     #[inline]
     pub fn check_owner(&self, token: Option<u64>) -> Result<()> {
-        match self.site.local().holding() {
-            Some(holding) if token.is_none_or(|token| token == holding.token) => Ok(()),
-            _ => Err(Error::NotOwner),
-        }
+        self.site.local().check_held(token)
     }
 
     /// Gives up what [`Attempt::begin_unlock`] found.

@@ -23,7 +23,9 @@ const fn always_conflict<S: Site>() -> bool {
 /// Takes the lock, or waits for it as long as `limit` says. `idle`: what is left of this participant's last acquisition.
 pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<Holding> {
     let enter_biased = if always_conflict::<S>() { bias::enter } else { readers::enter };
+    // A reader whose handle may not be used by the fast path holds nothing that another handle could give back by it.
     if idle == Idle::Biased
+        && (always_conflict::<S>() || attempt.config.may_be_biased)
         && let Some(token) = enter_biased(attempt)
     {
         return Ok(Holding { token, unbiased: false });
@@ -210,6 +212,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
     fn reach_the_head(&mut self, number: u64) -> Result<Progress<()>> {
         let (queue, me) = (self.attempt.site.lock().queue(), self.attempt.site.me());
         loop {
+            self.check_shortage()?;
             let blocker = match queue.blocker(me, number, |slot| self.passed.has(slot)) {
                 Ok(None) => return Ok(Progress::Done(())),
                 Ok(Some(blocker)) => blocker,
@@ -225,12 +228,14 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     Ended::Some => continue,
                     Ended::Busy(owner) => return Ok(Progress::BackOff(owner)),
                 }
+                readers::suspend_bias(self.attempt, self.waiter);
             }
             // Claims may change in place, and of several others it may be another one that leaves enough room.
             let unchanged = || {
                 queue.still_blocks(&blocker)
                     && (always_conflict::<S>()
-                        || !queue.is_next(me, number)
+                        || queue.1.shortage(self.attempt.claim).is_none()
+                            && !queue.is_next(me, number)
                             && (self.takings.in_vain || !retained::may_pass(self.attempt, blocker.slot)))
             };
             let outcome = match self.waiter.limit() {
@@ -259,6 +264,16 @@ impl<'a, S: Site> QueueWait<'a, S> {
                 }
             }
         }
+    }
+
+    /// Checks that there is as much as the participant wants, also after others have changed how much there is.
+    fn check_shortage(&self) -> Result<()> {
+        let Some((wanted, permits)) = self.attempt.site.lock().queue().1.shortage(self.attempt.claim) else {
+            return Ok(());
+        };
+        // Else it is another lock that has so many.
+        self.attempt.site.check_named()?;
+        Err(Error::Permits { wanted, permits })
     }
 
     fn back_off(&mut self, blocked_by: &BlockedBy) -> Result<()> {

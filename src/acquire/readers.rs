@@ -72,7 +72,15 @@ pub fn enter_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
                 return true;
             }
         }
-        Nature::Upgradable | Nature::Part | Nature::Permits => return eviction::enter(attempt),
+        Nature::Permits => {
+            if !eviction::enter(attempt) {
+                return false;
+            }
+            if !has_room_changed(attempt) {
+                return true;
+            }
+        }
+        Nature::Upgradable | Nature::Part => return eviction::enter(attempt),
     }
     step_back(attempt);
     false
@@ -91,7 +99,12 @@ pub fn enter_as_head<S: Site>(
     if !eviction::enter(attempt) {
         return Ok(Progress::Evicted);
     }
-    if attempt.nature() == Nature::Reader && is_before_an_upgrade(attempt, number, passed) {
+    let looks_again = match attempt.nature() {
+        Nature::Reader => is_before_an_upgrade(attempt, number, passed),
+        Nature::Permits => has_room_changed(attempt) && !has_room_now(attempt, number, passed),
+        _ => false,
+    };
+    if looks_again {
         step_back(attempt);
         return Ok(Progress::LookAgain);
     }
@@ -103,6 +116,22 @@ fn is_before_an_upgrade<S: Site>(attempt: &Attempt<S>, number: u64, passed: &Pas
     let lock = attempt.site.lock();
     lock.shared_bias().is_upgraded()
         && !matches!(lock.queue().blocker(attempt.site.me(), number, |slot| passed.has(slot)), Ok(None))
+}
+
+/// Returns whether this participant, which has taken its entry step, may have looked for permits when there were more of them, or
+/// fewer.
+fn has_room_changed<S: Site>(attempt: &Attempt<S>) -> bool {
+    let claims = attempt.site.lock().queue().1;
+    // After the barrier of the entry step. Partner: that of who made it have fewer permits: it is told so only when who enters
+    // by the old number is inside, or sees the new one.
+    claims.has_room_changed(attempt.site.me()) || claims.shortage(attempt.claim).is_some()
+}
+
+/// Returns whether there are permits enough beside those before it, by the present number.
+fn has_room_now<S: Site>(attempt: &Attempt<S>, number: u64, passed: &PassedOver) -> bool {
+    let queue = attempt.site.lock().queue();
+    queue.1.shortage(attempt.claim).is_none()
+        && matches!(queue.blocker(attempt.site.me(), number, |slot| passed.has(slot)), Ok(None))
 }
 
 /// Takes an entry step back, and unparks who may have seen it.
@@ -155,8 +184,20 @@ fn cancel_revocation<S: Site>(attempt: &Attempt<S>) {
         return;
     }
     attempt.site.lock().set_revoking_since(0);
-    attempt.site.lock().shared_bias().cancel();
+    attempt.site.lock().shared_bias().cancel(attempt.is_another_waiting());
     step_back(attempt);
+}
+
+/// Keeps later readers from passing this writer, which is queued for good behind others.
+pub fn suspend_bias<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) {
+    // A try that will fail should not disturb the readers.
+    if attempt.nature() != Nature::Alone || waiter.limit() == Limit::Never {
+        return;
+    }
+    let shared_bias = attempt.site.lock().shared_bias();
+    if shared_bias.is_unrevoked() && !waiter.lets_pass() {
+        shared_bias.suspend();
+    }
 }
 
 fn is_another_inside<S: Site>(attempt: &Attempt<S>) -> bool {
@@ -212,6 +253,10 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
         && !attempt.is_another_waiting()
     {
         lock.shared_bias().begin();
+        // One that came since our look.
+        if attempt.is_another_waiting() {
+            lock.shared_bias().suspend();
+        }
     }
     retained::begin(attempt, token, in_demand);
     trace::at(Step::Section);
@@ -251,7 +296,10 @@ pub fn exit<S: Site>(attempt: &Attempt<S>) {
 /// Records that nothing is held, and whether the lock is biased to its readers, of which this was one.
 pub fn record_left<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
-    if attempt.nature() == Nature::Reader && site.lock().shared_bias().is_unrevoked() {
+    if attempt.config.may_be_biased
+        && attempt.nature() == Nature::Reader
+        && site.lock().shared_bias().is_unrevoked()
+    {
         site.local().record_biased();
     } else {
         site.local().record(None);

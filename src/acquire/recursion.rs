@@ -63,11 +63,12 @@ impl Recursion<'_> {
     /// comes about at the last unlock.
     ///
     /// # Errors
-    /// [`Error::NotOwner`].
+    /// As [`LocalState::begin_unlock`].
     pub fn leave(&self, token: Option<u64>, abandon: bool) -> Result<Left> {
         let word = self.word.load(Relaxed) | if abandon { ABANDONED } else { 0 };
-        let holding = self.local.holding().filter(|holding| token.is_none_or(|token| token == holding.token));
-        let holding = holding.ok_or(Error::NotOwner)?;
+        self.local.check_held(token)?;
+        // A signal handler that comes while the thread marks the data consistent finds that in the way.
+        let holding = self.local.holding().ok_or(Error::ParticipantBusy)?;
         if word & AGAIN == 0 {
             self.word.store(0, Relaxed);
             return Ok(Left::Last { abandoned: word & ABANDONED != 0 });

@@ -107,6 +107,13 @@ pub trait Site: Copy {
     fn light(&self) -> impl LightBarrier;
     /// Returns what this participant itself knows of its part in this lock.
     fn local(&self) -> LocalState<'_>;
+    /// Returns what the participant claims that holds the lock, which nobody changes now. `claim`: what the attempt says, which may
+    /// have changed since it was made.
+    fn claimed(&self, claim: ClaimOf<Self>) -> ClaimOf<Self> {
+        claim
+    }
+    /// Notes what the participant claims from now on, for [`Site::claimed`].
+    fn note_claim(&self, _claim: ClaimOf<Self>) {}
     /// Returns whether several threads use this participant.
     fn is_shared(&self) -> bool;
     /// Returns whether the participant is the calling process's own, and not one that a forked child remembers.

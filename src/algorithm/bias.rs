@@ -26,7 +26,7 @@ use super::{
 };
 use crate::sync::{
     AtomicU64, Ordering,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use crate::trace::{self, Step};
 
@@ -67,7 +67,7 @@ pub trait BiasWord {
     fn load(&self, order: Ordering) -> u64;
     /// Stores it.
     fn store(&self, value: u64, order: Ordering);
-    /// Makes it `new` if it is `old`, with release order. Returns whether it was.
+    /// Makes it `new` if it is `old`, with acquire and release order. Returns whether it was.
     fn compare_exchange(&self, old: u64, new: u64) -> bool;
 }
 
@@ -83,7 +83,7 @@ impl BiasWord for AtomicU64 {
     }
 
     fn compare_exchange(&self, old: u64, new: u64) -> bool {
-        AtomicU64::compare_exchange(self, old, new, Release, Relaxed).is_ok()
+        AtomicU64::compare_exchange(self, old, new, AcqRel, Relaxed).is_ok()
     }
 }
 

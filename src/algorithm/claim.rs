@@ -24,6 +24,10 @@
 //! Mode and weight may change while the claim is in the queue: a downgrade and the release of permits only make it take
 //! less, and an upgrade is a protocol of its own ([`super::shared_bias`]).
 
+mod extent;
+
+pub use extent::Extent;
+
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -46,6 +50,14 @@ pub trait Claims: Copy {
     fn takes(&self, mine: Self::Claim, theirs: usize) -> u64;
     /// Returns whether `mine` wants several permits of a semaphore, and more than half of them.
     fn wants_most(&self, _mine: Self::Claim) -> bool {
+        false
+    }
+    /// Returns how much `mine` claims and how much there is in all, if that is less: it is never granted then.
+    fn shortage(&self, _mine: Self::Claim) -> Option<(u32, u32)> {
+        None
+    }
+    /// Returns whether there is more room, or less, for the claim of slot `me` than when it was written down.
+    fn has_room_changed(&self, _me: usize) -> bool {
         false
     }
     /// Returns what is to be known of `claim`, whatever the kind of lock.
@@ -177,30 +189,6 @@ impl Mode {
     pub fn is_compatible_with(self, other: Self) -> bool {
         use Mode::{Shared, Upgradable};
         matches!((self, other), (Shared, Shared | Upgradable) | (Upgradable, Shared))
-    }
-}
-
-/// What of a lock is claimed: a range, first and last included; or the two halves of a key's hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// The first, or the upper half.
-    pub first: u64,
-    /// The last, or the lower half.
-    pub last: u64,
-}
-
-impl Extent {
-    /// All of it.
-    pub const WHOLE: Self = Self { first: 0, last: u64::MAX };
-
-    /// Returns whether the two, as ranges, have something in common.
-    pub fn overlaps(self, other: Self) -> bool {
-        self.first <= other.last && other.first <= self.last
-    }
-
-    /// Returns whether `other` lies in it, as ranges.
-    pub fn covers(self, other: Self) -> bool {
-        self.first <= other.first && other.last <= self.last
     }
 }
 
@@ -338,7 +326,8 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
 
     fn write(&self, me: usize, mut claim: Claim) {
         if self.relation == Relation::Permits {
-            // Of no use to a semaphore otherwise: a place that is retained later is worth nothing if there are fewer by then.
+            // Of no use to a semaphore otherwise. Who enters looks again where there are more or fewer by then, and a place that is
+            // retained later is worth nothing.
             claim.extent.first = self.permits().into();
         }
         self.cells[me].claim().set(claim);
@@ -366,6 +355,20 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             Relation::Permits => u64::from(theirs.weight.max(1)),
             _ => u64::from(self.conflict(mine, theirs)),
         }
+    }
+
+    fn shortage(&self, mine: Claim) -> Option<(u32, u32)> {
+        // Who wants everything, to remove the lock, wants no permits.
+        if self.relation != Relation::Permits || mine.mode == Mode::Everything {
+            return None;
+        }
+        let permits = self.permits();
+        (mine.weight > permits).then_some((mine.weight, permits))
+    }
+
+    fn has_room_changed(&self, me: usize) -> bool {
+        self.relation == Relation::Permits
+            && self.cells[me].claim().first.load(Relaxed) != u64::from(self.permits())
     }
 
     fn nature(&self, claim: Claim) -> Nature {

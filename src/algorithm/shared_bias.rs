@@ -10,6 +10,9 @@
 //!                 leaves: held[i] = 0; bias word == READERS still? else unpark who waits for i
 //! reader inside by its number
 //!                 may bias the lock: bias word NOBODY -> READERS, by a compare-exchange
+//! writer, queued for good behind others
+//!                 may suspend it: bias word READERS -> SUSPENDED, by a compare-exchange; a reader inside by its number may end that:
+//!                 SUSPENDED -> READERS, likewise
 //! writer, head of the queue
 //!                 unless the bias word is NOBODY: takes an entry step, in it bias word = READERS, REVOKED; HEAVY BARRIER;
 //!                 waits until held[j] == 0 for every other j; takes its entry step again; inside, bias word = NOBODY
@@ -29,6 +32,11 @@
 //!   downgrade, READERS by a reader that came in.
 //! - Who gives up a revocation or an upgrade leaves READERS behind, not NOBODY: biased readers may be inside. Nobody writes
 //!   is inside then, so that is right however many there are.
+//! - SUSPENDED says what READERS does to everybody but to biased readers, who do not enter: so it may come and go, by whomever, as
+//!   long as it takes the place of READERS alone, and READERS that of it. It excludes nobody, needs no barrier, and only keeps
+//!   later readers from passing a writer that waits for one inside.
+//! - A reader that biases the lock looks afterwards whether somebody waits, and suspends the bias then: whoever had suspended it
+//!   between its look and its exchange stood in the queue already.
 //! - A reader biases the lock by a compare-exchange: with a store it would write over UPGRADING. Every other write is by
 //!   a writer at the head of the queue, in an entry step or inside, or by the one upgradable holder.
 //! - A bias word that a dead participant left, UPGRADING or revoked, is as good as READERS, revoked: it says that biased readers may be
@@ -49,6 +57,7 @@ const NOBODY: u64 = 0;
 /// No slot's mark: of the slots there are fewer.
 const READERS: u64 = 0xffff;
 const READERS_REVOKED: u64 = READERS | 1 << 16;
+const READERS_SUSPENDED: u64 = READERS | 1 << 17;
 const UPGRADING: u64 = 1 << 18;
 
 /// How the bias word reads while a lock is biased to its readers and nobody revokes that.
@@ -155,11 +164,22 @@ impl<W: BiasWord> SharedBias<'_, W> {
         self.0.load(Relaxed) == self.1.0
     }
 
-    /// Biases the lock, for a reader that is inside by its number. Returns whether it is biased now.
+    /// Suspends it, for a writer that is queued for good, wherever it stands: until a reader that is inside by its number biases the
+    /// lock again, readers queue.
+    pub fn suspend(&self) {
+        // Release and acquire. Partner: the exchange in `begin`: the reader that biases the lock after it finds the writer in the
+        // queue. That it is an exchange: with a store it would write over UPGRADING.
+        self.0.compare_exchange(self.1.0, READERS_SUSPENDED);
+    }
+
+    /// Biases the lock, for a reader that is inside by its number, and looks afterwards whether somebody waits
+    /// ([`SharedBias::suspend`]). Returns whether it is biased now.
     pub fn begin(&self) -> bool {
         // Release. Partner: the acquire load in `enter`: what former writers did is before us, and so before biased readers.
         // That it is an exchange: see above.
-        let biased = self.0.compare_exchange(NOBODY, self.1.0) || self.is_unrevoked();
+        let biased = self.0.compare_exchange(NOBODY, self.1.0)
+            || self.0.compare_exchange(READERS_SUSPENDED, self.1.0)
+            || self.is_unrevoked();
         trace::at(Step::Bias);
         biased
     }
@@ -171,9 +191,9 @@ impl<W: BiasWord> SharedBias<'_, W> {
         trace::at(Step::Revoke);
     }
 
-    /// Gives up a revocation, in an entry step, or an upgrade.
-    pub fn cancel(&self) {
-        self.0.store(self.1.0, Release);
+    /// Gives up a revocation, in an entry step, or an upgrade. `suspended`: others wait.
+    pub fn cancel(&self, suspended: bool) {
+        self.0.store(if suspended { READERS_SUSPENDED } else { self.1.0 }, Release);
     }
 
     /// The upgradable holder upgrades, whose mode says so already. The heavy barrier comes next.

@@ -119,11 +119,13 @@ impl FastPathCache {
 pub struct FileKey(usize);
 
 impl FileKey {
+    /// That of no file, so that whoever looks for it goes the slow way. Neither a forked child's zeros nor an address.
+    pub const OF_NONE: Self = Self(1);
+
     /// Of a lock in `file`, for the fast path: that of no file, if whatever happens in it is to be recorded, so that every
     /// acquisition goes the other way.
     pub fn of_locks_in(file: &Arc<OpenFile>) -> Self {
-        // Neither a forked child's zeros nor an address.
-        if file.has_recording() { Self(1) } else { Self::of(file) }
+        if file.has_recording() { Self::OF_NONE } else { Self::of(file) }
     }
 
     /// Of `file`.
@@ -260,7 +262,7 @@ impl Attachment {
         // Nobody else acquires or unlocks as it meanwhile. (Region 0 is the directory's, which no participant unlocks.)
         let _call = self.begin_taking(0)?;
         // Nobody answers for it from then on: who waits for an answer must not wait for that of one who wants nothing.
-        self.post.end_where(|region| self.local(region).holding().is_none());
+        self.post.end_where(|region| !self.local(region).is_held());
         let liveness_lock =
             self.liveness_lock.with(&ForkGuard::enter(), Option::take).ok_or(Error::Closed)?;
         if let Err(error) = liveness_lock.share_with(self.file.reopen(), number) {
@@ -322,7 +324,7 @@ impl Attachment {
 
     /// Returns whether it holds any lock.
     pub fn holds_any(&self) -> bool {
-        (0..self.local.len() / 2).any(|region| self.local(region).holding().is_some())
+        (0..self.local.len() / 2).any(|region| self.local(region).is_held())
     }
 
     /// Begins to take the lock of `region`: one thread at a time, for participants that threads share. Errors as

@@ -4,8 +4,10 @@
 //! A handle of a removed lock finds out on the slow path, by the generation ([`crate::kind`]'s removal). The fast path looks at
 //! less: the lock's bias word names the thread's slot, and the thread was in as the bias owner. Both hold of the *region*.
 //! So in a process that still has a handle of the removed lock, the lock that took its region is not biased through any
-//! handle: a bias word then names none of this process's slots, and a stale handle's fast path always fails. Others are
-//! not concerned, and nobody is once the stale handles are closed.
+//! handle: a bias word then names none of this process's slots, and a stale handle's fast path always fails. Of a rwlock or a
+//! semaphore no place is retained through such a handle, nor is it used by the fast path: else what a thread has left there by its
+//! retained place, or holds as a biased reader, would be the stale handle's too. Others are not concerned, and nobody is once the
+//! stale handles are closed.
 
 use crate::error::{Error, Result};
 use crate::os::fork::{ForkGuard, ForkGuarded};

@@ -105,6 +105,17 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     #[inline]
+    fn claimed(&self, _: F::Claim) -> F::Claim {
+        let cell = &self.lock.lock.cells[self.attachment.slot];
+        F::claimed(self.attachment.how(self.lock.region), cell)
+    }
+
+    #[inline]
+    fn note_claim(&self, claim: F::Claim) {
+        F::note(self.attachment.how(self.lock.region), claim);
+    }
+
+    #[inline]
     fn is_shared(&self) -> bool {
         !self.attachment.of_thread
     }
@@ -316,6 +327,14 @@ impl<F: FileClaims> FileWaiter<'_, F> {
     }
 }
 
+impl<F: FileClaims> FileWaiter<'_, F> {
+    /// Returns whether its slot claims more than there is by now.
+    fn is_in_vain(&self) -> bool {
+        let claims = self.lock.queue().1;
+        claims.shortage(claims.read(self.attachment.slot)).is_some()
+    }
+}
+
 impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
     fn limit(&self) -> Limit {
         self.waiter.limit()
@@ -348,7 +367,8 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
             && !(has_just_come && outcome == Outcome::LookAgain && !unchanged())
             && !self.waiter.is_candidate()
         {
-            if outcome == Outcome::CheckAlive && self.look_round(participants as usize).is_err() {
+            let looks_round = outcome == Outcome::CheckAlive;
+            if self.is_in_vain() || (looks_round && self.look_round(participants as usize).is_err()) {
                 break;
             }
             has_just_come = false;

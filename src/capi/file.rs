@@ -2,7 +2,7 @@
 
 use super::{
     boundary::{bytes, invalid, name, options, status, text},
-    handle::OpaqueHandle,
+    handle::{Marked, OpaqueHandle},
 };
 use crate::error::{Result, status::TURNLOCK_OK};
 use crate::kind::{LockFile, LockFileOptions};
@@ -251,9 +251,14 @@ pub unsafe extern "C" fn turnlock_file_path(
     })
 }
 
+impl Marked for LockFile {
+    const NUMBER: u8 = 0xf0;
+    const NAME: &'static str = "file";
+}
+
 /// # Safety
 /// As every function that takes a file.
 pub(super) unsafe fn lock_file<'a>(file: *const turnlock_file) -> crate::Result<&'a LockFile> {
     // SAFETY: the caller's promise; turnlock_file stands for it.
-    unsafe { OpaqueHandle::get(file.cast::<OpaqueHandle<LockFile>>(), "file") }
+    unsafe { OpaqueHandle::get(file.cast::<OpaqueHandle<LockFile>>()) }
 }

@@ -13,12 +13,22 @@ use crate::sync::{
 };
 use std::{cell::UnsafeCell, collections::VecDeque, ffi::c_void};
 
-const OPEN: u32 = 0x7475_726e;
+/// With the number of what is behind the handle.
+const OPEN: u32 = 0x7475_7200;
 const CLOSED: u32 = 0x6c6f_636b;
 /// How many closed handles are set aside before the oldest is freed.
 const SET_ASIDE: usize = 1024;
 
-/// A value behind a C pointer.
+/// What C handles stand for. Each has a mark of its own, so that a handle of one does not pass for one of another.
+pub trait Marked {
+    /// Which it is: below 256, and no other's.
+    const NUMBER: u8;
+    /// What it is called in errors.
+    const NAME: &'static str;
+}
+
+/// A value behind a C pointer. The state comes first, whatever the value is: who has a handle of something else finds its state.
+#[repr(C)]
 pub struct OpaqueHandle<T> {
     state: AtomicU32,
     value: UnsafeCell<Option<T>>,
@@ -33,29 +43,49 @@ unsafe impl Send for Closed {}
 
 static ASIDE: ForkGuarded<VecDeque<Closed>> = ForkGuarded::new(VecDeque::new());
 
-impl<T> OpaqueHandle<T> {
+impl<T: Marked> OpaqueHandle<T> {
+    const MARK: u32 = OPEN | T::NUMBER as u32;
+
     /// Puts `value` behind a new handle.
     pub fn open(value: T) -> *mut Self {
-        Box::into_raw(Box::new(Self { state: AtomicU32::new(OPEN), value: UnsafeCell::new(Some(value)) }))
+        Box::into_raw(Box::new(Self {
+            state: AtomicU32::new(Self::MARK),
+            value: UnsafeCell::new(Some(value)),
+        }))
+    }
+
+    /// The state of the handle.
+    ///
+    /// # Safety
+    /// NULL, or a handle of any type whose memory was not yet freed.
+    #[inline(always)]
+    unsafe fn state<'a>(handle: *const Self) -> Option<&'a AtomicU32> {
+        // SAFETY: the caller's promise; a state comes first in each.
+        unsafe { handle.cast::<AtomicU32>().as_ref() }
     }
 
     /// What is behind the handle.
     ///
     /// # Safety
-    /// NULL, or a handle of this type that was opened once and whose memory was not yet freed; not being closed now.
+    /// NULL, or a handle that was opened once and whose memory was not yet freed; not being closed now.
     #[inline]
-    pub unsafe fn get<'a>(handle: *const Self, what: &str) -> Result<&'a T> {
+    pub unsafe fn get<'a>(handle: *const Self) -> Result<&'a T> {
         // SAFETY: the caller's promise.
-        let Some(handle) = (unsafe { handle.as_ref() }) else {
-            return Err(invalid(&format!("the {what} handle is NULL")));
+        let Some(state) = (unsafe { Self::state(handle) }) else {
+            return Err(invalid(&format!("the {} handle is NULL", T::NAME)));
         };
         // Acquire. Partner: the exchange in `close`.
-        match handle.state.load(Acquire) {
-            // SAFETY: only `close` changes the value, after the state.
-            OPEN => unsafe { (*handle.value.get()).as_ref() }.ok_or(Error::Closed),
-            CLOSED => Err(Error::Closed),
-            _ => Err(invalid(&format!("this is not a {what} handle"))),
+        match state.load(Acquire) {
+            // SAFETY: by its mark it is one of this type; only `close` changes the value, after the state.
+            mark if mark == Self::MARK => unsafe { (*(*handle).value.get()).as_ref() }.ok_or(Error::Closed),
+            state => Err(Self::not_open(state)),
         }
+    }
+
+    /// The error for a handle in this state.
+    #[cold]
+    fn not_open(state: u32) -> Error {
+        if state == CLOSED { Error::Closed } else { invalid(&format!("this is not a {} handle", T::NAME)) }
     }
 
     /// [`OpaqueHandle::get`] for the fast path: what is behind an open handle, and nothing to say about any other.
@@ -65,13 +95,13 @@ impl<T> OpaqueHandle<T> {
     #[inline(always)]
     pub unsafe fn peek<'a>(handle: *const Self) -> Option<&'a T> {
         // SAFETY: the caller's promise.
-        let handle = unsafe { handle.as_ref() }?;
+        let state = unsafe { Self::state(handle) }?;
         // Acquire. Partner: the exchange in `close`.
-        if handle.state.load(Acquire) != OPEN {
+        if state.load(Acquire) != Self::MARK {
             return None;
         }
-        // SAFETY: only `close` takes the value out, and it changes the state before.
-        Some(unsafe { (*handle.value.get()).as_ref().unwrap_unchecked() })
+        // SAFETY: by its mark it is one of this type; only `close` takes the value out, and it changes the state before.
+        Some(unsafe { (*(*handle).value.get()).as_ref().unwrap_unchecked() })
     }
 
     /// Closes the handle and drops what is behind it.
@@ -80,12 +110,14 @@ impl<T> OpaqueHandle<T> {
     /// As [`OpaqueHandle::get`], and no other thread is inside a call with this handle.
     pub unsafe fn close(handle: *mut Self) -> Result<()> {
         // SAFETY: the caller's promise.
-        let Some(open) = (unsafe { handle.as_ref() }) else { return Err(invalid("the handle is NULL")) };
-        if open.state.compare_exchange(OPEN, CLOSED, Acquire, Relaxed).is_err() {
-            return Err(Error::Closed);
+        let Some(state) = (unsafe { Self::state(handle) }) else {
+            return Err(invalid(&format!("the {} handle is NULL", T::NAME)));
+        };
+        if let Err(state) = state.compare_exchange(Self::MARK, CLOSED, Acquire, Relaxed) {
+            return Err(Self::not_open(state));
         }
-        // SAFETY: the exchange made us the only one to come here.
-        drop(unsafe { (*open.value.get()).take() });
+        // SAFETY: by its mark it is one of this type, and the exchange made us the only one to come here.
+        drop(unsafe { (*(*handle).value.get()).take() });
         let closed = Closed { memory: handle.cast(), free: Self::free };
         let oldest = ASIDE.with(&ForkGuard::enter(), |aside| {
             aside.push_back(closed);

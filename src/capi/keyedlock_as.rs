@@ -141,7 +141,8 @@ pub unsafe extern "C" fn turnlock_keyedlock_lock_exclusive_for_as(
     }
 }
 
-/// Unlocks what `participant` holds, from any thread.
+/// Unlocks what `participant` holds, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
+/// done, while another one marks the data consistent.
 ///
 /// # Safety
 /// `participant` is a participant handle and `keyedlock` a keyed lock handle.

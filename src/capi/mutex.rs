@@ -394,7 +394,8 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for_as(
     }
 }
 
-/// `turnlock_mutex_unlock`, as `participant`, from any thread.
+/// `turnlock_mutex_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
+/// done, while another one marks the data consistent.
 ///
 /// # Safety
 /// `participant` is a participant handle and `mutex` a mutex handle.

@@ -3,7 +3,7 @@
 use super::{
     acquired::{check_acquired, tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
     boundary::{invalid, status},
-    handle::OpaqueHandle,
+    handle::{Marked, OpaqueHandle},
     info::{
         TURNLOCK_DEATH_POLICY_INFORM, TURNLOCK_DEATH_POLICY_RELEASE, tell_all, tell_one,
         turnlock_participant_info,
@@ -24,6 +24,11 @@ pub trait OpaqueLock {
     type Kind: LockKind;
 }
 
+impl<K: LockKind> Marked for Handle<K> {
+    const NUMBER: u8 = K::KIND as u8;
+    const NAME: &'static str = K::NAME;
+}
+
 /// What a C handle of a lock points to.
 pub type Opened<L> = OpaqueHandle<Handle<<L as OpaqueLock>::Kind>>;
 
@@ -34,7 +39,7 @@ pub type Opened<L> = OpaqueHandle<Handle<<L as OpaqueLock>::Kind>>;
 #[inline]
 pub unsafe fn opened<'a, L: OpaqueLock>(lock: *const L) -> Result<&'a Handle<L::Kind>> {
     // SAFETY: the caller's promise, and `OpaqueLock`'s.
-    unsafe { OpaqueHandle::get(lock.cast::<Opened<L>>(), L::Kind::NAME) }
+    unsafe { OpaqueHandle::get(lock.cast::<Opened<L>>()) }
 }
 
 /// [`opened`] for the fast path: `None` if the handle is not open.

@@ -3,7 +3,7 @@
 use super::{
     boundary::{invalid, options, status, text},
     file::{lock_file, turnlock_file},
-    handle::OpaqueHandle,
+    handle::{Marked, OpaqueHandle},
 };
 use crate::error::{Error, Result, status::TURNLOCK_OK};
 use crate::kind::Participant;
@@ -146,11 +146,16 @@ pub unsafe extern "C" fn turnlock_participant_clear_cancel(participant: *const t
     })
 }
 
+impl Marked for Participant {
+    const NUMBER: u8 = 0xf1;
+    const NAME: &'static str = "participant";
+}
+
 /// # Safety
 /// As every function that takes a participant.
 pub(super) unsafe fn participant<'a>(participant: *const turnlock_participant) -> Result<&'a Participant> {
     // SAFETY: the caller's promise; turnlock_participant stands for it.
-    unsafe { OpaqueHandle::get(participant.cast::<OpaqueHandle<Participant>>(), "participant") }
+    unsafe { OpaqueHandle::get(participant.cast::<OpaqueHandle<Participant>>()) }
 }
 
 /// [`participant`] for the fast path: `None` if the handle is not open.

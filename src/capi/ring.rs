@@ -315,7 +315,8 @@ pub unsafe extern "C" fn turnlock_ring_lock_for_as(
     unsafe { operations::lock_as(ring, participant, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
 }
 
-/// `turnlock_ring_unlock`, as `participant`, from any thread.
+/// `turnlock_ring_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
+/// done, while another one marks the data consistent.
 ///
 /// # Safety
 /// `participant` is a participant handle and `ring` a ring handle.

@@ -246,7 +246,8 @@ pub unsafe extern "C" fn turnlock_rwlock_downgrade_as(
     }
 }
 
-/// `turnlock_rwlock_unlock`, as `participant`, from any thread.
+/// `turnlock_rwlock_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing
+/// is done, while another one upgrades or downgrades what it holds, or marks the data consistent.
 ///
 /// # Safety
 /// `participant` is a participant handle and `rwlock` a rwlock handle.

@@ -152,7 +152,7 @@ unsafe fn release_slowly(semaphore: *const turnlock_semaphore, permits: u32, lef
 /// Takes `permits` permits, all at once, waiting for them as long as it takes; nobody who comes later goes before. A
 /// thread that has some may take more. `acquired` may be NULL.
 ///
-/// TURNLOCK_ERROR_PERMITS for none, or more than there are; _DEADLOCK if this thread has so many that it would wait
+/// TURNLOCK_ERROR_PERMITS for none, or more than there are, also if there are fewer only since it waits; _DEADLOCK if this thread has so many that it would wait
 /// for itself; others as `turnlock_mutex_lock`.
 ///
 /// # Safety
@@ -275,7 +275,8 @@ pub unsafe extern "C" fn turnlock_semaphore_release(
     }
 }
 
-/// `turnlock_semaphore_release`, as `participant`, from any thread.
+/// `turnlock_semaphore_release`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and
+/// nothing is done, while another one gives some back.
 ///
 /// # Safety
 /// `participant` is a participant handle and `semaphore` a semaphore handle.
@@ -294,8 +295,11 @@ pub unsafe extern "C" fn turnlock_semaphore_release_as(
 }
 
 /// Makes the semaphore have `permits` permits, for everybody and at once. If there are fewer than before, those that
-/// are taken stay taken, and nobody gets any before enough have come back. TURNLOCK_ERROR_INVALID_ARGUMENT for none;
-/// _NOT_FOUND if it was removed.
+/// are taken stay taken, and nobody gets any before enough have come back; who waits for more than there are is told so
+/// (TURNLOCK_ERROR_PERMITS), like one who comes.
+///
+/// TURNLOCK_ERROR_INVALID_ARGUMENT for none, or UINT32_MAX; _NOT_FOUND if it was removed; _PARTICIPANTS_FULL if the thread has no
+/// slot yet and there is none; _UNSUPPORTED if the kernel refuses a memory barrier. With an error nothing is changed.
 ///
 /// # Safety
 /// `semaphore` is a semaphore handle.
@@ -308,7 +312,7 @@ pub unsafe extern "C" fn turnlock_semaphore_resize(
     unsafe { operations::act(semaphore, |lock| lock.resize(permits)) }
 }
 
-/// Puts into `permits` how many permits the semaphore has, taken or not.
+/// Puts into `permits` how many permits the semaphore has, taken or not. TURNLOCK_ERROR_NOT_FOUND if it was removed.
 ///
 /// # Safety
 /// `semaphore` is a semaphore handle; `permits` is NULL or writable.
@@ -322,7 +326,7 @@ pub unsafe extern "C" fn turnlock_semaphore_permits(
             return Err(invalid("the place for the number of permits is NULL"));
         }
         // SAFETY: the caller's promise.
-        let has = unsafe { operations::opened(semaphore) }?.permits();
+        let has = unsafe { operations::opened(semaphore) }?.permits()?;
         // SAFETY: not NULL, and the caller's promise.
         unsafe { permits.write(has) };
         Ok(TURNLOCK_OK)

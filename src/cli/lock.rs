@@ -289,7 +289,7 @@ impl Lock {
                 within_limit!(semaphore: acquire_as try_acquire_as acquire_for_as, weight).map(Guard::Permits)
             }
             (Lock::Semaphore(semaphore), _) => {
-                let all = semaphore.permits();
+                let all = semaphore.permits()?;
                 within_limit!(semaphore: acquire_as try_acquire_as acquire_for_as, all).map(Guard::Permits)
             }
             (Lock::Ranges(ranges), wanted) => {

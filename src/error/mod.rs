@@ -167,9 +167,9 @@ pub enum Error {
         /// Which lock, what it is, what was asked for.
         why: String,
     },
-    /// The participant handle is in use by another thread at this moment.
+    /// The participant handle is in use by another thread at this moment, or the lock by another call of its holder.
     #[error(
-        "the participant is in a call on another thread: a participant does one thing at a time, open one for each worker"
+        "the participant is in a call on another thread: a participant does one thing at a time, open one for each worker; what          it holds it holds still"
     )]
     ParticipantBusy,
     /// A defect of turnlock itself, caught before it could reach the caller.

@@ -19,7 +19,8 @@ impl<K: LockKind> Handle<K> {
         let view = file.view();
         let named = names_of(view).find(|named| named.region == self.region());
         let named = named.filter(|_| self.is_named()).ok_or_else(|| file.removed())?;
-        Observer::new(view, &look).lock(named)
+        let status = Observer::new(view, &look).lock(named)?;
+        self.check_named().map(|()| status)
     }
 }
 

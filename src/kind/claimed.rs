@@ -8,11 +8,7 @@ use super::{
     participant::Participant,
     settings::SettingOptions,
 };
-use crate::acquire::{
-    attempt::Discipline,
-    operations::Acquisition,
-    site::{Limit, Site},
-};
+use crate::acquire::{attempt::Discipline, change::check_release, operations::Acquisition, site::Limit};
 use crate::algorithm::claim::{Claim, Mode};
 use crate::attach::{attachment::Attachment, file_handle::FileHandle, thread};
 use crate::error::{Error, Result};
@@ -118,61 +114,64 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     }
 
     fn upgrade_at(&self, attachment: &Attachment, limit: Limit) -> Result<Acquired> {
-        let attempt = self.owned(attachment)?;
-        let acquisition: Acquisition = attempt.upgrade(limit)?;
-        self.note(attachment, Claim { mode: Mode::Exclusive, ..attempt.claim });
+        let acquisition: Acquisition = self.owned(attachment)?.upgrade(limit)?;
         Ok(acquisition.into())
     }
 
     /// Makes the calling thread's hold less than it is, in its place.
     pub fn downgrade(&self, mode: Mode) -> Result<()> {
-        self.with_holder(None, |attachment| self.downgrade_at(attachment, mode))
+        self.with_holder(None, |attachment| self.owned(attachment)?.downgrade(mode))
     }
 
     /// [`Handle::downgrade`], as `participant`.
     pub fn downgrade_as(&self, participant: &Participant, mode: Mode) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
         attachment.begin_leaving(self.lock.region)?;
-        self.downgrade_at(attachment, mode)
-    }
-
-    fn downgrade_at(&self, attachment: &Attachment, mode: Mode) -> Result<()> {
-        let attempt = self.owned(attachment)?;
-        attempt.downgrade(mode)?;
-        self.note(attachment, Claim { mode, ..attempt.claim });
-        Ok(())
-    }
-
-    fn note(&self, attachment: &Attachment, claim: Claim) {
-        Claimed::note(attachment.how(self.lock.region), claim);
+        self.owned(attachment)?.downgrade(mode)
     }
 
     /// Returns how many permits the semaphore has.
-    pub fn permits(&self) -> u32 {
-        self.claims.over(self.file.open.view().lock(self.lock.region)).permits()
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if it was removed.
+    pub fn permits(&self) -> Result<u32> {
+        self.read_named(|| self.claims.over(self.file.open.view().lock(self.lock.region)).permits())
     }
 
     /// Makes a semaphore have so many permits.
     pub fn resize(&self, permits: u32) -> Result<()> {
-        if !self.is_named() {
-            return Err(self.file.open.removed());
-        }
-        if permits == 0 {
-            return Err(Error::InvalidArgument("a semaphore has at least one permit".into()));
-        }
-        FileLock::claimed(self.file.open.view(), self.lock.region, self.claims).resize(permits);
-        // Partner: the barrier in `RetainedPlace::enter`. Either who comes in by its place sees the new number, or it was in.
-        full_fence();
-        self.file.open.heavy_barrier(false)
+        self.check_named()?;
+        check_permits(permits)?;
+        let mut resized = false;
+        let done = thread::with_thread_attachment(&self.file.open, |attachment| {
+            // Nobody removes it meanwhile, and names another lock in its place.
+            directory::with_directory_lock(attachment, || {
+                let fewer = permits < self.permits()?;
+                // Where it is refused nothing is done yet.
+                let barrier = || if fewer { self.file.open.heavy_barrier(true) } else { Ok(()) };
+                full_fence();
+                barrier()?;
+                let lock = FileLock::claimed(self.file.open.view(), self.lock.region, self.claims);
+                lock.resize(permits);
+                resized = true;
+                // Partners: the barriers of the entry step and in `RetainedPlace::enter`. Either who comes in after it sees the new
+                // number, or it was in. Its error would be one of a filter that came this moment.
+                full_fence();
+                let _ = barrier();
+                lock.unpark_resized();
+                Ok(())
+            })
+        });
+        if resized { Ok(()) } else { done }
     }
 
     /// Takes `weight` permits as the calling thread.
     pub fn acquire_permits(&self, weight: u32, limit: Limit) -> Result<Acquired> {
         let mut held = 0u64;
         self.each_holding(|_, claim| held += u64::from(claim.weight));
-        self.check_weight(weight)?;
+        let permits = self.check_weight(weight)?;
         // Nobody else gives back what this thread has.
-        if held + u64::from(weight) > u64::from(self.permits()) {
+        if held + u64::from(weight) > u64::from(permits) {
             return Err(if limit == Limit::Never { Error::WouldBlock } else { Error::Deadlock });
         }
         self.acquire(Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
@@ -189,9 +188,13 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         self.acquire_as(participant, Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
     }
 
-    fn check_weight(&self, weight: u32) -> Result<()> {
-        let permits = self.permits();
-        if weight == 0 || weight > permits { Err(Error::Permits { wanted: weight, permits }) } else { Ok(()) }
+    /// Returns how many permits there are.
+    fn check_weight(&self, weight: u32) -> Result<u32> {
+        let permits = self.permits()?;
+        if weight == 0 || weight > permits {
+            return Err(Error::Permits { wanted: weight, permits });
+        }
+        Ok(permits)
     }
 
     /// Gives so many permits of the calling thread back: those that it took last first.
@@ -208,7 +211,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
             if some == weight {
                 self.unlock(Some(token))?;
             } else if some > 0 {
-                self.with_holder(Some(token), |attachment| self.keep_at(attachment, weight - some))?;
+                self.with_holder(Some(token), |attachment| self.owned(attachment)?.give_back(some))?;
             }
         }
         Ok(())
@@ -218,18 +221,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     pub fn release_permits_as(&self, participant: &Participant, permits: u32) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
         attachment.begin_leaving(self.lock.region)?;
-        let attempt = self.owned(attachment)?;
-        let holds = attempt.site.local().holding().is_some();
-        let weight = if holds { attempt.claim.weight } else { 0 };
-        check_release(permits, weight)?;
-        if permits == weight { attempt.unlock(None) } else { self.keep_at(attachment, weight - permits) }
-    }
-
-    fn keep_at(&self, attachment: &Attachment, weight: u32) -> Result<()> {
-        let attempt = self.owned(attachment)?;
-        attempt.keep(weight)?;
-        self.note(attachment, Claim { weight, ..attempt.claim });
-        Ok(())
+        self.owned(attachment)?.give_back(permits)
     }
 
     /// Takes a part of the lock as the calling thread.
@@ -254,7 +246,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
                 found = Some(token);
             }
         });
-        self.unlock(Some(found.ok_or(Error::NotOwner)?))
+        self.unlock(Some(found.ok_or_else(|| self.not_held())?))
     }
 
     /// Marks the part of the lock that the calling thread holds as consistent.
@@ -268,12 +260,16 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
                 found = Some(token);
             }
         });
-        self.mark_consistent_of(Some(found.ok_or(Error::NotOwner)?))
+        self.mark_consistent_of(Some(found.ok_or_else(|| self.not_held())?))
     }
 
     /// Calls `look` for each acquisition of this lock that the calling thread holds, with its token.
     fn each_holding(&self, mut look: impl FnMut(u64, Claim)) {
         let region = self.lock.region;
+        // Nobody holds a lock that was removed: what the thread has in its region is another one.
+        if self.file.open.is_others(&self.name) {
+            return;
+        }
         let cells = self.file.open.view().lock(region).cells;
         thread::each_attachment(&self.file.open, |attachment| {
             if let Some(holding) = attachment.local(region).holding() {
@@ -304,11 +300,19 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     }
 }
 
-fn check_release(given: u32, held: u32) -> Result<()> {
-    match given {
-        _ if held == 0 => Err(Error::NotOwner),
-        0 => Err(Error::InvalidArgument("no permits were to be given back".into())),
-        given if given > held => Err(Error::TooManyReleased { given, held }),
-        _ => Ok(()),
+/// Checks that a semaphore can have so many permits.
+///
+/// # Errors
+/// [`Error::InvalidArgument`].
+pub(super) fn check_permits(permits: u32) -> Result<()> {
+    if permits == 0 || permits == u32::MAX {
+        return Err(Error::InvalidArgument(format!(
+            "a semaphore of {permits} permits was asked for: it has 1 to {}",
+            u32::MAX - 1
+        )));
     }
+    Ok(())
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

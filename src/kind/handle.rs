@@ -1,13 +1,10 @@
 //! The handle under every kind of lock: its file, where it lies, how it is acquired, and what can be done with it.
 
-use super::{
-    acquired::{Acquired, PreviousOwner},
-    directory::Found,
-};
+use super::{acquired::Acquired, directory::Found};
 use crate::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
     recursion,
-    site::{Limit, Lock, Site},
+    site::{Limit, Site},
 };
 use crate::algorithm::claim::Relation;
 use crate::attach::{
@@ -21,9 +18,8 @@ use crate::attach::{
     thread::{self, with_thread_attachment, with_thread_attachment_if_any},
 };
 use crate::error::{Error, Result};
-use crate::layout::DeathPolicy;
-use crate::registers::{FileClaims, FileLock};
-use crate::sync::Ordering::{Acquire, Relaxed};
+use crate::layout::{DeathPolicy, Kind};
+use crate::registers::FileClaims;
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 /// In what a kind of lock differs from the others, as far as its handle and its guards are concerned.
@@ -34,6 +30,8 @@ pub trait LockKind: 'static {
     const BIAS: BiasUse;
     /// Whether a thread may hold several parts of a lock at once.
     const IN_PARTS: bool = false;
+    /// Its number in files.
+    const KIND: Kind;
     /// What it is called in errors.
     const NAME: &'static str;
 
@@ -92,26 +90,19 @@ impl<K: LockKind> Handle<K> {
     pub(super) fn new(file: FileHandle, found: Found, discipline: Discipline) -> Self {
         let region = found.name.region;
         let at = file.open.view().region_pointer(region);
-        let lock =
-            LockPointer { file: FileKey::of_locks_in(&file.open), word: file.open.word.word(), region, at };
+        // A thread of this process that has a handle of the lock which was here before would come in by what it has left here through
+        // this one: a retained place, or a section as a reader.
+        let is_slow = matches!(K::BIAS, BiasUse::Readers | BiasUse::Places) && !found.may_be_biased;
+        let key = if is_slow { FileKey::OF_NONE } else { FileKey::of_locks_in(&file.open) };
+        let lock = LockPointer { file: key, word: file.open.word.word(), region, at };
         let config = LockConfig {
             patience: found.patience,
-            // The readers' mark has the generation in it, so no handle of a lock that was here before profits from it.
-            may_be_biased: match K::BIAS {
-                BiasUse::None => false,
-                BiasUse::Owner => found.may_be_biased,
-                BiasUse::Readers | BiasUse::Places => true,
-            },
+            may_be_biased: K::BIAS != BiasUse::None && found.may_be_biased,
             release_on_death: found.death_policy == DeathPolicy::Release,
             discipline,
         };
         let claims = K::claims(found.name.generation);
         Self { file, lock, config, name: found.name, claims, recursive: found.recursive, kind: PhantomData }
-    }
-
-    /// Returns whether the lock was not removed.
-    pub fn is_named(&self) -> bool {
-        self.file.open.is_named(self.name.region, self.name.generation)
     }
 
     /// Returns the open file.
@@ -266,11 +257,11 @@ impl<K: LockKind> Handle<K> {
             return with_thread_attachment_if_any(&self.file.open, act);
         }
         let region = self.lock.region;
-        let holds = |attachment: &Attachment| {
-            let holding = attachment.local(region).holding();
-            holding.is_some_and(|holding| token.is_none_or(|token| token == holding.token))
-        };
-        thread::with_holding_attachment(&self.file.open, holds, act)
+        let holds = |attachment: &Attachment| attachment.local(region).check_held(token).is_ok();
+        thread::with_holding_attachment(&self.file.open, holds, act).map_err(|error| match error {
+            Error::NotOwner => self.not_held(),
+            error => error,
+        })
     }
 
     /// Unlocks (`abandon`: as a dying holder does), unless it is recursive and was taken more than once.
@@ -336,63 +327,6 @@ impl<K: LockKind> Handle<K> {
             let acquisition = attempt.lock_and_reset(limit)?;
             attempt.unlock(Some(acquisition.token))
         })
-    }
-
-    /// Returns who died holding this lock, last; `None` if nobody ever did.
-    pub fn previous_owner(&self) -> Option<PreviousOwner> {
-        if !self.is_named() {
-            return None;
-        }
-        let view = self.file.open.view();
-        let (fencing_token, pid, thread, label) = FileLock::new(view, self.lock.region).death();
-        (fencing_token != 0).then_some(PreviousOwner { fencing_token, pid, thread, label })
-    }
-
-    /// Returns the fencing token and the process of who died holding this lock, last; zeros if nobody ever did. Allocates
-    /// nothing.
-    pub fn dead_owner(&self) -> (u64, u32) {
-        let lock = self.file.open.view().lock(self.lock.region);
-        let notice = &lock.words.previous_owner;
-        (notice.token.load(Acquire), notice.pid.load(Relaxed))
-    }
-
-    /// Returns [`Error::NotFound`], which says that nobody does to the lock what `verb` says ("holds", "died holding").
-    pub fn not_found(&self, verb: &str) -> Error {
-        let why = format!("nobody {verb} this {}", K::NAME);
-        Error::NotFound { path: self.file.open.reopen().path(), why }
-    }
-
-    /// Returns whether the calling thread holds the lock.
-    pub fn is_held_by_this_thread(&self) -> bool {
-        self.with_holder(None, |attachment| self.owned(attachment)?.check_owner(None)).is_ok()
-    }
-
-    /// Returns whether another participant waits behind the calling thread, which holds the lock.
-    pub fn is_contended(&self) -> Result<bool> {
-        self.is_contended_of(None)
-    }
-
-    /// [`Handle::is_contended`], by the acquisition with this token, where one is named.
-    pub fn is_contended_of(&self, token: Option<u64>) -> Result<bool> {
-        self.with_holder(token, |attachment| self.is_contended_at(attachment))
-    }
-
-    /// One look where nobody waits. Of a biased holder: at the bias word, which whoever comes to the head of the queue
-    /// has under revocation. Of another one: at the hints in its cell, which its waiters leave there. Either may be left
-    /// of a waiter that has gone, so the words of the waiters themselves decide. On a ring, where waiters are at their
-    /// left neighbours' cells, they do so at once.
-    pub(super) fn is_contended_at(&self, attachment: &Attachment) -> Result<bool> {
-        let holding = attachment.local(self.lock.region).holding().ok_or(Error::NotOwner)?;
-        let (lock, me) = (FileLock::new(self.file.open.view(), self.lock.region), attachment.slot);
-        let maybe = match self.config.discipline {
-            // Who waits for permits is parked at the slot before it, which need not be ours.
-            Discipline::Queue if K::IN_PARTS => true,
-            Discipline::Queue if holding.unbiased => lock.may_have_waiters(me),
-            Discipline::Queue if K::BIAS == BiasUse::Readers => true,
-            Discipline::Queue => !lock.bias().is_unrevoked(attachment.mark),
-            Discipline::Ring { .. } | Discipline::Messages => true,
-        };
-        Ok(maybe && lock.is_another_waiting(me))
     }
 
     #[inline(always)]

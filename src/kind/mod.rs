@@ -5,6 +5,7 @@ mod claimed;
 mod directory;
 mod file;
 mod follow;
+mod getters;
 mod guard;
 mod handle;
 mod handle_as;

@@ -23,6 +23,7 @@ pub enum MutexKind {}
 impl LockKind for MutexKind {
     type Claims = Exclusively;
     const BIAS: BiasUse = BiasUse::Owner;
+    const KIND: Kind = Kind::Mutex;
     const NAME: &'static str = "mutex";
 
     fn claims(_: u64) -> Exclusively {

@@ -29,6 +29,7 @@ macro_rules! kinds {
         type Claims = Claimed;
         const BIAS: BiasUse = BiasUse::None;
         const IN_PARTS: bool = true;
+        const KIND: Kind = Kind::$number;
         const NAME: &'static str = $name;
 
         fn claims(generation: u64) -> Claimed {

@@ -90,7 +90,7 @@ impl LockFile {
 }
 
 /// With the directory's lock.
-fn remove(attachment: &Attachment, name: &str) -> Result<()> {
+pub(super) fn remove(attachment: &Attachment, name: &str) -> Result<()> {
     let file = &attachment.file;
     let Some((region, generation)) = directory::region_of(file, name) else {
         return Err(directory::no_such_lock(file, name));

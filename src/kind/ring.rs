@@ -22,6 +22,7 @@ pub enum RingKind {}
 impl LockKind for RingKind {
     type Claims = Exclusively;
     const BIAS: BiasUse = BiasUse::None;
+    const KIND: Kind = Kind::TurnRing;
     const NAME: &'static str = "ring";
 
     fn claims(_: u64) -> Exclusively {

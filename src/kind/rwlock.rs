@@ -24,6 +24,7 @@ pub enum RwLockKind {}
 impl LockKind for RwLockKind {
     type Claims = Claimed;
     const BIAS: BiasUse = BiasUse::Readers;
+    const KIND: Kind = Kind::RwLock;
     const NAME: &'static str = "rwlock";
 
     fn claims(generation: u64) -> Claimed {

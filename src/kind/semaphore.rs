@@ -2,7 +2,7 @@
 
 use super::{
     acquired::Acquired,
-    claimed::{ClaimedOptions, claimed_options, with_patience},
+    claimed::{ClaimedOptions, check_permits, claimed_options, with_patience},
     guard::{Guard, GuardAs},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
@@ -24,6 +24,7 @@ impl LockKind for SemaphoreKind {
     type Claims = Claimed;
     const BIAS: BiasUse = BiasUse::Places;
     const IN_PARTS: bool = true;
+    const KIND: Kind = Kind::Semaphore;
     const NAME: &'static str = "semaphore";
 
     fn claims(generation: u64) -> Claimed {
@@ -84,13 +85,7 @@ impl<'a> SemaphoreOptions<'a> {
     /// # Errors
     /// [`Error::InvalidArgument`] for no permits; others as [`super::MutexOptions::open`].
     pub fn open(&self, name: &str) -> Result<Semaphore> {
-        if self.0.permits == 0 || self.0.permits == u32::MAX {
-            return Err(crate::error::Error::InvalidArgument(format!(
-                "a semaphore of {} permits was asked for: it has 1 to {}",
-                self.0.permits,
-                u32::MAX - 1
-            )));
-        }
+        check_permits(self.0.permits)?;
         Ok(Semaphore(self.0.open(name)?))
     }
 }
@@ -99,7 +94,7 @@ impl Semaphore {
     /// Takes `permits` permits, waiting for them as long as it takes. All of them come at once.
     ///
     /// # Errors
-    /// [`Error::Permits`] for none, or more than it has; [`Error::Deadlock`] if this thread has so many of them that it would
+    /// [`Error::Permits`] for none, or more than it has, also after a [`Semaphore::resize`] meanwhile; [`Error::Deadlock`] if this thread has so many of them that it would
     /// wait for itself; others as [`super::Mutex::lock`].
     pub fn acquire(&self, permits: u32) -> Result<Permits<'_>> {
         Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::Forever)?))
@@ -147,15 +142,21 @@ impl Semaphore {
     }
 
     /// Returns how many permits it has, taken or not.
-    pub fn permits(&self) -> u32 {
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the semaphore was removed.
+    pub fn permits(&self) -> Result<u32> {
         self.0.permits()
     }
 
     /// Makes it have so many permits, for everybody and at once. If there are fewer than before, those that are taken stay
-    /// taken, and nobody gets any before enough have come back. Who waits for more than there are goes on waiting.
+    /// taken, and nobody gets any before enough have come back; who waits for more than there are is told so
+    /// ([`Error::Permits`]), like one who comes.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for none; [`Error::NotFound`] if the semaphore was removed.
+    /// [`Error::InvalidArgument`] for none, or `u32::MAX`; [`Error::NotFound`] if the semaphore was removed;
+    /// [`Error::ParticipantsFull`] if the calling thread has no slot yet and there is none; [`Error::Unsupported`] if the kernel
+    /// refuses a memory barrier. With an error nothing is changed.
     pub fn resize(&self, permits: u32) -> Result<()> {
         self.0.resize(permits)
     }

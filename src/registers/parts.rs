@@ -12,10 +12,7 @@ use crate::algorithm::{
     dead_claim::{DeadClaim, DeadPart},
 };
 use crate::layout::View;
-use crate::sync::{
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
-    full_fence,
-};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 impl<'a> FileLock<'a, Claimed> {
     /// The lock in `region`, whichever kind it is. Panics as [`View::lock`].
@@ -23,12 +20,17 @@ impl<'a> FileLock<'a, Claimed> {
         Self::claimed(view, region, Claimed::in_region(view, region))
     }
 
-    /// Makes a semaphore have so many permits, and has those look again who wait for more.
+    /// Makes a semaphore have so many permits.
     pub fn resize(&self, permits: u32) {
         // Release. Partner: the acquire load in `InCells::permits`.
         self.lock.words.permits.store(permits, Release);
-        full_fence();
-        self.unpark_first_waiter();
+    }
+
+    /// Has all look again who wait for permits: there are more, or fewer than some of them want. After a full fence.
+    pub fn unpark_resized(&self) {
+        let parked = |slot: &usize| self.lock.cells[*slot].parked.load(Relaxed) != 0;
+        (0..self.queue().0.bound()).filter(parked).for_each(|slot| self.spot(slot).unpark_all());
+        self.standby().unpark_all();
     }
 }
 

@@ -146,7 +146,7 @@ impl World {
                     ..attempt
                 };
                 self.holds(me, &less);
-                attempt.keep(left).unwrap();
+                attempt.give_back(attempt.claim.weight - left).unwrap();
                 moment();
                 return less;
             }

@@ -142,7 +142,7 @@ impl BiasWord for WatchedBias<'_> {
 
     fn compare_exchange(&self, old: u64, new: u64) -> bool {
         self.meet();
-        self.world.bias.compare_exchange(old, new, Release, Relaxed).is_ok()
+        self.world.bias.compare_exchange(old, new, AcqRel, Relaxed).is_ok()
     }
 }
 

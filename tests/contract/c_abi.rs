@@ -6,7 +6,15 @@ use crate::{
     stage::Stage,
     way::{Held, Party, Wait, Way, WithoutGuards},
 };
-use std::{ffi::CStr, ptr, sync::mpsc, thread};
+use std::{
+    ffi::CStr,
+    ptr,
+    sync::{
+        atomic::{AtomicBool, Ordering::SeqCst},
+        mpsc,
+    },
+    thread,
+};
 use support::{NoHang, Place, elsewhere, join};
 use turnlock::{capi::*, status::*};
 
@@ -29,6 +37,43 @@ where
         assert_eq!(stage.somebody_else_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
         held.unlock().unwrap();
     }
+}
+
+/// One thread says all the time that the data are consistent, which nobody doubted.
+pub fn an_unlock_beside_a_repair_in_vain_is_done_or_the_participant_busy<W: Way>()
+where
+    W::Party: WithoutGuards + Sync,
+{
+    const ROUNDS: u32 = 3_000;
+    let stage = Stage::<W>::new();
+    let party = stage.party("a");
+    let done = AtomicBool::new(false);
+    thread::scope(|threads| {
+        let marks = threads.spawn(|| {
+            while !done.load(SeqCst) {
+                let told = party.mark_consistent_without_asking().err();
+                let expected = [
+                    TURNLOCK_ERROR_NOT_OWNER,
+                    TURNLOCK_ERROR_NOT_INCONSISTENT,
+                    TURNLOCK_ERROR_PARTICIPANT_BUSY,
+                ];
+                assert!(expected.contains(&told.unwrap()), "{told:?}");
+            }
+        });
+        let unlocks = || {
+            for _ in 0..ROUNDS {
+                std::mem::forget(party.lock(Wait::Forever).unwrap());
+                while let Err(told) = party.unlock_without_asking() {
+                    assert_eq!(told, TURNLOCK_ERROR_PARTICIPANT_BUSY);
+                }
+            }
+        };
+        let unlocked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(unlocks));
+        done.store(true, SeqCst);
+        join(marks);
+        unlocked.unwrap();
+    });
+    stage.somebody_else_can_take("a");
 }
 
 pub fn a_mutex_handle_is_not_closed_while_its_thread_holds_it() {

@@ -10,6 +10,7 @@ mod c_functions;
 mod c_handles;
 mod c_left;
 mod c_mail;
+mod c_marks;
 mod c_query;
 mod claims;
 mod every;
@@ -131,6 +132,11 @@ macro_rules! group {
             a_guard_taken_and_dropped_while_a_panic_unwinds_is_not_told_of
         }
     };
+    (shared, $way:ty) => {
+        cases! { c_abi, $way:
+            an_unlock_beside_a_repair_in_vain_is_done_or_the_participant_busy
+        }
+    };
     (without_guards, $way:ty) => {
         cases! { c_abi, $way:
             who_does_not_have_it_cannot_give_it_back_or_heal_it
@@ -165,13 +171,13 @@ contract! {
     raynals_ring_by_participants = crate::ring::ByParticipants<crate::ring::Raynal>: every closes once participants guards;
     bakery_by_descriptor_in_c = crate::c_file::BakeryByDescriptor: every closes once fair threads without_guards;
     bakery_by_threads_in_c = crate::c::BakeryByThreads: every closes once fair threads without_guards;
-    bakery_by_participants_in_c = crate::c::BakeryByParticipants: every closes once fair participants without_guards;
-    lamport_queue_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::LamportQueue>: every closes once fair participants without_guards;
-    token_ring_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::TokenRing>: every closes once participants without_guards;
-    mesh_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::RicartAgrawala>: every closes once participants without_guards;
-    message_bakery_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::MessageBakery>: every closes once fair participants without_guards;
+    bakery_by_participants_in_c = crate::c::BakeryByParticipants: every closes once fair participants without_guards shared;
+    lamport_queue_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::LamportQueue>: every closes once fair participants without_guards shared;
+    token_ring_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::TokenRing>: every closes once participants without_guards shared;
+    mesh_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::RicartAgrawala>: every closes once participants without_guards shared;
+    message_bakery_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::MessageBakery>: every closes once fair participants without_guards shared;
     raynals_ring_by_threads_in_c = crate::c::RingByThreads: every closes once threads without_guards;
-    raynals_ring_by_participants_in_c = crate::c::RingByParticipants: every closes once participants without_guards;
+    raynals_ring_by_participants_in_c = crate::c::RingByParticipants: every closes once participants without_guards shared;
     rwlock_by_threads = crate::claims::ByThreads<turnlock::RwLock>: every closes once fair threads guards;
     rwlock_by_participants = crate::claims::ByParticipants<turnlock::RwLock>: every closes once fair participants guards;
     whole_range_by_threads = crate::claims::ByThreads<turnlock::RangeLock>: every once fair threads guards;
@@ -179,12 +185,15 @@ contract! {
     one_key_by_threads = crate::claims::ByThreads<turnlock::KeyedLock>: every once fair threads guards;
     one_key_by_participants = crate::claims::ByParticipants<turnlock::KeyedLock>: every once fair participants guards;
     rwlock_by_threads_in_c = crate::c::RwLockByThreads: every closes once fair threads without_guards;
-    rwlock_by_participants_in_c = crate::c::RwLockByParticipants: every closes once fair participants without_guards;
+    rwlock_by_participants_in_c = crate::c::RwLockByParticipants: every closes once fair participants without_guards shared;
 }
 
 mod only_in_c {
     cases! { c_file:
         a_descriptor_that_is_none_is_an_invalid_argument
+    }
+    cases! { c_marks:
+        a_handle_of_one_kind_does_not_pass_for_one_of_another
     }
     cases! { c_abi:
         a_mutex_handle_is_not_closed_while_its_thread_holds_it

@@ -1,6 +1,7 @@
 //! The kinds that let several in: readers and writers, permits, ranges, keys.
 #![cfg(not(any(loom, shuttle)))]
 
+mod at_once;
 mod parts;
 mod rwlock;
 mod semaphore;

@@ -1,6 +1,9 @@
 //! Readers and writers.
 
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{
+    atomic::{AtomicBool, Ordering::SeqCst},
+    mpsc,
+};
 use std::time::Duration;
 use support::{NoHang, Place, elsewhere, join, until};
 use turnlock::{Error, LockFile, RwLock, inspect::ClaimMode};
@@ -172,6 +175,109 @@ fn a_writer_that_waits_lets_no_later_reader_pass() {
             join(writer);
         });
     }
+}
+
+/// A reader is inside that entered by the queue, so that a writer is not at its head; and another one enters by the bias.
+struct BesideBiasedReader<'a> {
+    file: &'a LockFile,
+    lock: &'a RwLock,
+    asks: mpsc::Sender<&'static str>,
+    answered: mpsc::Receiver<bool>,
+}
+
+impl BesideBiasedReader<'_> {
+    fn with(patience: Duration, act: impl FnOnce(BesideBiasedReader)) {
+        let _no_hang = NoHang::for_seconds(60);
+        let place = Place::new();
+        let file = LockFile::open(place.lock_file()).unwrap();
+        let lock = file.rwlock_options().patience(patience).open("a").unwrap();
+        let inside = lock.read().unwrap();
+        let (asks, asked) = mpsc::channel();
+        let (answers, answered) = mpsc::channel();
+        std::thread::scope(|threads| {
+            let (file, lock) = (&file, &lock);
+            threads.spawn(move || {
+                (0..100).for_each(|_| drop(lock.read().unwrap()));
+                assert!(lock.status().unwrap().biased_to_readers);
+                for question in asked {
+                    let refused = match question {
+                        "try" => would_block(lock.try_read()),
+                        _ => lock.read().is_err(),
+                    };
+                    answers.send(refused).unwrap();
+                }
+            });
+            act(BesideBiasedReader { file, lock, asks, answered });
+        });
+        drop(inside);
+        drop(lock.try_write().unwrap());
+    }
+
+    /// Returns whether the biased reader is refused.
+    fn is_refused(&self) -> bool {
+        self.asks.send("try").unwrap();
+        self.answered.recv().unwrap()
+    }
+
+    /// Runs `act` while a writer waits.
+    fn beside_a_writer(&self, act: impl FnOnce()) {
+        let (writer, lock) = (self.file.participant().unwrap(), self.lock);
+        std::thread::scope(|threads| {
+            let waits = threads.spawn(|| lock.write_as(&writer).map(drop));
+            act();
+            writer.cancel();
+            assert!(matches!(waits.join().unwrap(), Err(Error::Cancelled)));
+        });
+    }
+}
+
+const STRICTLY_OR_NOT: [Duration; 2] = [Duration::ZERO, Duration::from_millis(1)];
+
+#[test]
+fn a_biased_reader_does_not_pass_a_writer_that_is_queued_for_good() {
+    for patience in STRICTLY_OR_NOT {
+        BesideBiasedReader::with(patience, |reader| {
+            assert!(!reader.is_refused());
+            reader.beside_a_writer(|| {
+                until("a try is refused", || reader.is_refused());
+                assert!((0..1_000).all(|_| reader.is_refused()), "and so is every later one");
+            });
+            // The writer has gone: the first one comes in by the queue, and the lock is biased again.
+            assert!(!reader.is_refused());
+            assert!(reader.lock.status().unwrap().biased_to_readers);
+        });
+    }
+}
+
+/// As tst-rwlock15 of the GNU C library has it: who is refused waits, and comes in when the writer gives up.
+#[test]
+fn a_reader_that_a_writer_keeps_out_comes_in_when_that_one_gives_up() {
+    for patience in STRICTLY_OR_NOT {
+        BesideBiasedReader::with(patience, |reader| {
+            reader.beside_a_writer(|| {
+                until("a try is refused", || reader.is_refused());
+                reader.asks.send("wait").unwrap();
+                until("it waits", || reader.lock.status().unwrap().queue.len() == 2);
+            });
+            assert!(!reader.answered.recv().unwrap());
+        });
+    }
+}
+
+/// One of two writers gives up: the other one is not passed either.
+#[test]
+fn a_writer_that_gives_up_lets_nobody_pass_another_one() {
+    BesideBiasedReader::with(Duration::ZERO, |reader| {
+        reader.beside_a_writer(|| {
+            until("a try is refused", || reader.is_refused());
+            for _ in 0..3 {
+                let lock = reader.lock;
+                let gives_up = move || lock.write_for(Duration::from_millis(2)).map(drop);
+                assert!(std::thread::scope(|threads| threads.spawn(gives_up).join().unwrap()).is_err());
+                assert!((0..100).all(|_| reader.is_refused()));
+            }
+        });
+    });
 }
 
 #[test]

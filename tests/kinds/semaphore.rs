@@ -113,4 +113,47 @@ fn resized_it_has_more_at_once_and_fewer_as_they_come_back() {
     drop(other);
     elsewhere(|| drop(semaphore.try_acquire(1).unwrap()));
     assert!(matches!(semaphore.resize(0), Err(Error::InvalidArgument(_))));
+    assert!(matches!(semaphore.resize(u32::MAX), Err(Error::InvalidArgument(_))));
+    assert_eq!(semaphore.permits().unwrap(), 1);
+}
+
+/// Of those that wait, those are told who want more than there are by now: strictly in order, or letting others pass.
+#[test]
+fn who_waits_for_more_permits_than_there_are_is_told_so() {
+    let _no_hang = NoHang::for_seconds(60);
+    for patience in [Duration::ZERO, Duration::from_millis(1), Duration::from_secs(50)] {
+        let place = Place::new();
+        let file = LockFile::open(place.lock_file()).unwrap();
+        let semaphore = file.semaphore_options().permits(8).patience(patience).open("a").unwrap();
+        let held = semaphore.acquire(8).unwrap();
+        std::thread::scope(|threads| {
+            let (semaphore, file) = (&semaphore, &file);
+            let waits = |permits| {
+                let waiter = threads.spawn(move || match permits {
+                    7 => semaphore.acquire_for(permits, Duration::from_secs(50)).map(drop),
+                    6 => semaphore.acquire_as(&file.participant().unwrap(), permits).map(drop),
+                    _ => semaphore.acquire(permits).map(drop),
+                });
+                until("it waits", || {
+                    let of_it = |it: &turnlock::inspect::Waiter| it.claim.permits == Some(permits);
+                    semaphore.status().unwrap().queue.iter().any(of_it)
+                });
+                waiter
+            };
+            let waiters = [2, 5, 3, 6, 7].map(waits);
+            semaphore.resize(3).unwrap();
+            let [two, five, three, six, seven] = waiters;
+            for (wanted, waiter) in [(5, five), (6, six), (7, seven)] {
+                match waiter.join().unwrap() {
+                    Err(Error::Permits { wanted: told, permits: 3 }) => assert_eq!(told, wanted),
+                    told => panic!("{wanted} of 3: {told:?}"),
+                }
+            }
+            assert!(!two.is_finished() && !three.is_finished(), "they may have theirs later");
+            drop(held);
+            two.join().unwrap().unwrap();
+            three.join().unwrap().unwrap();
+        });
+        assert!(semaphore.status().unwrap().queue.is_empty());
+    }
 }

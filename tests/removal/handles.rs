@@ -192,3 +192,125 @@ mod with_mutants {
         assert_eq!(super::by_a_stale_handle("BiasedBesideStale"), "inside", "the mutant was on");
     }
 }
+
+/// A file with room for one lock, so that each next one is in the place of the one before it.
+fn with_one_lock() -> (Place, LockFile) {
+    let place = Place::new();
+    let file = LockFile::options().participants(8).locks(1).open(place.lock_file()).unwrap();
+    (place, file)
+}
+
+/// Who writes twice in a row, or has the same permits, comes in by its retained place.
+#[test]
+fn a_place_retained_in_the_next_lock_lets_no_stale_handle_in() {
+    let (_place, file) = with_one_lock();
+    let stale = file.rwlock("a").unwrap();
+    for _ in 0..10 {
+        drop(stale.write().unwrap());
+    }
+    file.remove_lock("a").unwrap();
+    let new = file.rwlock("b").unwrap();
+    for _ in 0..10 {
+        drop(new.write().unwrap());
+        removed(stale.try_write());
+        removed(stale.try_read());
+        removed(stale.try_upgradable());
+    }
+    drop((stale, new));
+    file.remove_lock("b").unwrap();
+    let stale = file.semaphore_options().permits(3).open("c").unwrap();
+    for _ in 0..10 {
+        drop(stale.acquire(1).unwrap());
+    }
+    file.remove_lock("c").unwrap();
+    let new = file.semaphore_options().permits(3).open("d").unwrap();
+    for _ in 0..10 {
+        drop(new.acquire(1).unwrap());
+        removed(stale.try_acquire(1));
+    }
+}
+
+/// The same through the C ABI, where what a stale handle gives back can be asked for.
+#[test]
+fn what_the_next_lock_has_by_a_retained_place_no_stale_handle_gives_back() {
+    use turnlock::capi::*;
+    let (place, file) = with_one_lock();
+    let path = std::ffi::CString::new(place.lock_file().to_str().unwrap()).unwrap();
+    let none: *mut turnlock_acquired = std::ptr::null_mut();
+    // SAFETY: C strings, handles that are open, and places for others.
+    unsafe {
+        let (mut in_c, mut stale, mut new) = (std::ptr::null_mut(), none.cast(), none.cast());
+        assert_eq!(turnlock_file_open(path.as_ptr(), std::ptr::null(), &mut in_c), TURNLOCK_OK);
+        assert_eq!(turnlock_rwlock_open(in_c, c"a".as_ptr(), std::ptr::null(), &mut stale), TURNLOCK_OK);
+        file.remove_lock("a").unwrap();
+        assert_eq!(turnlock_rwlock_open(in_c, c"b".as_ptr(), std::ptr::null(), &mut new), TURNLOCK_OK);
+        for _ in 0..10 {
+            assert_eq!(turnlock_rwlock_lock_exclusive(new, none), TURNLOCK_OK);
+            assert_eq!(turnlock_rwlock_unlock(stale), TURNLOCK_ERROR_NOT_OWNER);
+            assert_eq!(turnlock_rwlock_is_contended(stale), TURNLOCK_ERROR_NOT_OWNER);
+            assert_eq!(turnlock_rwlock_unlock(new), TURNLOCK_OK);
+        }
+        for _ in 0..10 {
+            assert_eq!(turnlock_rwlock_lock_shared(new, none), TURNLOCK_OK);
+            assert_eq!(turnlock_rwlock_unlock(stale), TURNLOCK_ERROR_NOT_OWNER);
+            assert_eq!(turnlock_rwlock_try_lock_shared(stale, none), TURNLOCK_ERROR_NOT_FOUND);
+            assert_eq!(turnlock_rwlock_unlock(new), TURNLOCK_OK);
+        }
+        for handle in [stale, new] {
+            assert_eq!(turnlock_rwlock_close(handle), TURNLOCK_OK);
+        }
+        file.remove_lock("b").unwrap();
+        let (mut stale, mut new) = (none.cast(), none.cast());
+        assert_eq!(turnlock_semaphore_open(in_c, c"a".as_ptr(), std::ptr::null(), &mut stale), TURNLOCK_OK);
+        file.remove_lock("a").unwrap();
+        assert_eq!(turnlock_semaphore_open(in_c, c"b".as_ptr(), std::ptr::null(), &mut new), TURNLOCK_OK);
+        for _ in 0..10 {
+            assert_eq!(turnlock_semaphore_acquire(new, 1, none), TURNLOCK_OK);
+            for permits in [1, 5] {
+                assert_eq!(turnlock_semaphore_release(stale, permits), TURNLOCK_ERROR_NOT_OWNER);
+                assert_eq!(turnlock_semaphore_acquire(stale, permits, none), TURNLOCK_ERROR_NOT_FOUND);
+            }
+            assert_eq!(turnlock_semaphore_is_contended(stale), TURNLOCK_ERROR_NOT_OWNER);
+            assert_eq!(turnlock_semaphore_release(new, 1), TURNLOCK_OK);
+            let mut permits = 0;
+            assert_eq!(turnlock_semaphore_permits(stale, &mut permits), TURNLOCK_ERROR_NOT_FOUND);
+            assert_eq!(turnlock_semaphore_resize(stale, 2), TURNLOCK_ERROR_NOT_FOUND);
+            assert_eq!(turnlock_semaphore_permits(new, &mut permits), TURNLOCK_OK);
+            assert_eq!(permits, 1);
+        }
+        for handle in [stale, new] {
+            assert_eq!(turnlock_semaphore_close(handle), TURNLOCK_OK);
+        }
+        assert_eq!(turnlock_file_close(in_c), TURNLOCK_OK);
+    }
+}
+
+/// The next lock in its place is held by the same thread, waited for, and has had a dead holder.
+#[test]
+fn a_stale_handle_tells_nothing_of_the_next_lock() {
+    macro_rules! tells_nothing {
+        ($open:ident $options:ident $lock:ident ($($part:expr)?)) => {{
+            let (place, file) = with_one_lock();
+            let stale = file.$open("a").unwrap();
+            file.remove_lock("a").unwrap();
+            let new = file.$options().death_policy(turnlock::DeathPolicy::Release).open("b").unwrap();
+            // Joined, so that the slot is given up.
+            std::thread::scope(|threads| {
+                threads.spawn(|| std::mem::forget(new.$lock($($part)?).unwrap())).join().unwrap();
+            });
+            let guard = new.$lock($($part)?).unwrap();
+            assert!(new.previous_owner().is_some());
+            assert!(stale.previous_owner().is_none());
+            removed(stale.status());
+            removed(stale.$lock($($part)?));
+            assert!(matches!(stale.try_reset().map_err(|error| error.code()), Err(TURNLOCK_ERROR_NOT_FOUND)));
+            drop(guard);
+            drop(place);
+        }};
+    }
+    tells_nothing!(mutex mutex_options lock ());
+    tells_nothing!(turn_ring ring_options lock ());
+    tells_nothing!(rwlock rwlock_options write ());
+    tells_nothing!(range_lock range_lock_options write (0..4));
+    tells_nothing!(keyed_lock keyed_lock_options write ("a"));
+}

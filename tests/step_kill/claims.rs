@@ -135,7 +135,7 @@ impl Shared for Semaphore {
     }
 
     fn takes_all(&self, _: &Trial, me: &Participant, limit: Duration) -> Result<bool> {
-        let all = self.acquire_for_as(me, self.permits().max(PERMITS), limit)?;
+        let all = self.acquire_for_as(me, self.permits()?.max(PERMITS), limit)?;
         assert!(!all.acquired().previous_owner_died, "an owner-dead notice from a semaphore");
         all.unlock()?;
         Ok(false)

@@ -461,7 +461,7 @@ impl OpenLock {
 
     /// Returns how many permits a semaphore has.
     pub fn permits(&self) -> Result<u32> {
-        self.semaphore().map(Semaphore::permits)
+        self.semaphore()?.permits()
     }
 
     /// Makes it have so many.

@@ -152,7 +152,7 @@ fn resize(post: &Post, semaphore: &Semaphore) -> Done {
 
 /// When all workers are dead: every permit comes back.
 pub fn survives(post: &Post, semaphore: &Semaphore, patience: Duration) -> Done {
-    let permits = semaphore.permits();
+    let permits = semaphore.permits()?;
     if permits != FEW && permits != MANY {
         println!("{permits} permits, and {} were asked for", post.ledger.permits.load(Relaxed));
         post.fault(Fault::Lost);

@@ -1,0 +1,122 @@
+//! What a handle tells of its lock, to who holds it and to who does not. The handle of a removed lock tells nothing of the lock
+//! that has its place now: the name is looked at first, and where the answer is read from the file, again afterwards.
+
+use super::{
+    acquired::PreviousOwner,
+    handle::{BiasUse, Handle, LockKind},
+};
+use crate::acquire::{
+    attempt::Discipline,
+    site::{Lock, Site},
+};
+use crate::attach::{attachment::Attachment, thread};
+use crate::error::{Error, Result};
+use crate::registers::FileLock;
+use crate::sync::{
+    Ordering::{Acquire, Relaxed},
+    fence,
+};
+
+impl<K: LockKind> Handle<K> {
+    /// Returns whether the lock was not removed.
+    pub fn is_named(&self) -> bool {
+        self.file.open.is_named(self.name.region, self.name.generation)
+    }
+
+    /// Checks that the lock was not removed.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn check_named(&self) -> Result<()> {
+        if self.is_named() { Ok(()) } else { Err(self.file.open.removed()) }
+    }
+
+    /// Returns what `read` reads of the lock in the file.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the lock was removed.
+    pub(super) fn read_named<T>(&self, read: impl FnOnce() -> T) -> Result<T> {
+        self.check_named()?;
+        let value = read();
+        // Partner: the fence in `directory::name_it`. Who has read what was written for the next lock in this place sees that
+        // the name is gone.
+        fence(Acquire);
+        self.check_named().map(|()| value)
+    }
+
+    /// Returns who died holding this lock, last; `None` if nobody ever did, or the lock was removed.
+    pub fn previous_owner(&self) -> Option<PreviousOwner> {
+        let view = self.file.open.view();
+        let death = self.read_named(|| FileLock::new(view, self.lock.region).death());
+        let (fencing_token, pid, thread, label) = death.ok()?;
+        (fencing_token != 0).then_some(PreviousOwner { fencing_token, pid, thread, label })
+    }
+
+    /// Returns the fencing token and the process of who died holding this lock, last; zeros if nobody ever did, or the lock was
+    /// removed. Allocates nothing.
+    pub fn dead_owner(&self) -> (u64, u32) {
+        if !self.is_named() {
+            return (0, 0);
+        }
+        let lock = self.file.open.view().lock(self.lock.region);
+        let notice = &lock.words.previous_owner;
+        let dead = (notice.token.load(Acquire), notice.pid.load(Relaxed));
+        // As in `read_named`, which makes an error.
+        fence(Acquire);
+        if self.is_named() { dead } else { (0, 0) }
+    }
+
+    /// Returns [`Error::NotFound`], which says that nobody does to the lock what `verb` says ("holds", "died holding").
+    pub fn not_found(&self, verb: &str) -> Error {
+        let why = format!("nobody {verb} this {}", K::NAME);
+        Error::NotFound { path: self.file.open.reopen().path(), why }
+    }
+
+    /// Returns whether the calling thread holds the lock.
+    pub fn is_held_by_this_thread(&self) -> bool {
+        self.with_holder(None, |attachment| self.owned(attachment)?.check_owner(None)).is_ok()
+    }
+
+    /// The error for what a thread that holds several parts does not hold: [`Error::NotOwner`], unless it is a signal handler that
+    /// came while the thread changes how it holds one.
+    #[cold]
+    pub(super) fn not_held(&self) -> Error {
+        let mut changing = false;
+        thread::each_attachment(&self.file.open, |attachment| {
+            let local = attachment.local(self.lock.region);
+            changing |= local.is_held() && local.holding().is_none();
+        });
+        if changing { Error::ParticipantBusy } else { Error::NotOwner }
+    }
+
+    /// Returns whether another participant waits behind the calling thread, which holds the lock.
+    pub fn is_contended(&self) -> Result<bool> {
+        self.is_contended_of(None)
+    }
+
+    /// [`Handle::is_contended`], by the acquisition with this token, where one is named.
+    pub fn is_contended_of(&self, token: Option<u64>) -> Result<bool> {
+        self.with_holder(token, |attachment| self.is_contended_at(attachment))
+    }
+
+    /// One look where nobody waits. Of a biased holder: at the bias word, which whoever comes to the head of the queue
+    /// has under revocation. Of another one: at the hints in its cell, which its waiters leave there. Either may be left
+    /// of a waiter that has gone, so the words of the waiters themselves decide. On a ring, where waiters are at their
+    /// left neighbours' cells, they do so at once.
+    pub(super) fn is_contended_at(&self, attachment: &Attachment) -> Result<bool> {
+        let attempt = self.owned(attachment)?;
+        attempt.check_owner(None)?;
+        // None: another call changes how it is held.
+        let holding = attempt.site.local().holding();
+        let (lock, me) = (FileLock::new(self.file.open.view(), self.lock.region), attachment.slot);
+        let maybe = match self.config.discipline {
+            // Who waits for permits is parked at the slot before it, which need not be ours.
+            Discipline::Queue if K::IN_PARTS || holding.is_none() => true,
+            Discipline::Queue if holding.is_some_and(|holding| holding.unbiased) => lock.may_have_waiters(me),
+            Discipline::Queue if K::BIAS == BiasUse::Readers => true,
+            Discipline::Queue => !lock.bias().is_unrevoked(attachment.mark),
+            Discipline::Ring { .. } | Discipline::Messages => true,
+        };
+        Ok(maybe && lock.is_another_waiting(me))
+    }
+}

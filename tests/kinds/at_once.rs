@@ -1,0 +1,182 @@
+//! Two threads that use one participant at once: what both do is done, or one is told that the other is at it. Through the C ABI,
+//! where nobody has a guard.
+
+use std::{
+    ffi::CString,
+    os::unix::ffi::OsStrExt,
+    ptr,
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    thread,
+};
+use support::{NoHang, Place, join};
+use turnlock::{LockFile, capi::*, status::*};
+
+/// A handle, for several threads.
+struct Shared<T>(*mut T);
+
+// SAFETY: the C ABI says that any thread may use its handles.
+unsafe impl<T> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    fn opened(open: impl FnOnce(*mut *mut T) -> i32) -> Self {
+        let mut handle = ptr::null_mut();
+        assert_eq!(open(&mut handle), TURNLOCK_OK);
+        Self(handle)
+    }
+
+    fn get(&self) -> *mut T {
+        self.0
+    }
+}
+
+fn open_file(place: &Place) -> (Shared<turnlock_file>, Shared<turnlock_participant>) {
+    let path = CString::new(place.lock_file().as_os_str().as_bytes()).unwrap();
+    // SAFETY: a C string, and places for the handles.
+    let file = Shared::opened(|file| unsafe { turnlock_file_open(path.as_ptr(), ptr::null(), file) });
+    // SAFETY: as above.
+    let participant = Shared::opened(|participant| unsafe {
+        turnlock_participant_open(file.get(), ptr::null(), participant)
+    });
+    (file, participant)
+}
+
+/// Again as long as another thread is at it.
+fn unless_busy(act: impl Fn() -> i32) -> i32 {
+    loop {
+        match act() {
+            TURNLOCK_ERROR_PARTICIPANT_BUSY => thread::yield_now(),
+            status => return status,
+        }
+    }
+}
+
+#[test]
+fn permits_that_two_threads_give_back_come_back_all() {
+    const ROUNDS: u32 = 4_000;
+    let _no_hang = NoHang::for_seconds(120);
+    let place = Place::new();
+    let semaphore =
+        LockFile::open(place.lock_file()).unwrap().semaphore_options().permits(3).open("a").unwrap();
+    let (file, participant) = open_file(&place);
+    // SAFETY: a file handle, a C string, and a place for the handle.
+    let handle = Shared::opened(|semaphore| unsafe {
+        turnlock_semaphore_open(file.get(), c"a".as_ptr(), ptr::null(), semaphore)
+    });
+    // SAFETY: open handles.
+    let give_back =
+        || unless_busy(|| unsafe { turnlock_semaphore_release_as(handle.get(), participant.get(), 1) });
+    let (begin, end) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|threads| {
+        let other = threads.spawn(|| {
+            (0..ROUNDS)
+                .map(|_| {
+                    begin.wait();
+                    let given = give_back();
+                    end.wait();
+                    given
+                })
+                .filter(|given| *given != TURNLOCK_OK)
+                .count()
+        });
+        let mut lost = 0;
+        for _ in 0..ROUNDS {
+            // SAFETY: open handles.
+            let taken =
+                unsafe { turnlock_semaphore_acquire_as(handle.get(), participant.get(), 3, ptr::null_mut()) };
+            assert_eq!(taken, TURNLOCK_OK);
+            begin.wait();
+            assert_eq!(give_back(), TURNLOCK_OK);
+            end.wait();
+            lost += u32::from(give_back() != TURNLOCK_OK);
+            // SAFETY: open handles. None is left.
+            let more = unsafe { turnlock_semaphore_release_as(handle.get(), participant.get(), 1) };
+            lost += u32::from(more != TURNLOCK_ERROR_NOT_OWNER);
+            if more == TURNLOCK_OK {
+                give_back();
+            }
+        }
+        assert_eq!(
+            (lost, other.join().unwrap()),
+            (0, 0),
+            "rounds in which a permit was lost, or not taken back"
+        );
+    });
+    drop(semaphore.try_acquire(3).unwrap());
+}
+
+#[test]
+fn an_unlock_beside_a_change_of_mode_is_done_or_the_participant_busy() {
+    const ROUNDS: u32 = 3_000;
+    let _no_hang = NoHang::for_seconds(120);
+    let place = Place::new();
+    let (file, participant) = open_file(&place);
+    // SAFETY: a file handle, a C string, and a place for the handle.
+    let rwlock = Shared::opened(|rwlock| unsafe {
+        turnlock_rwlock_open(file.get(), c"a".as_ptr(), ptr::null(), rwlock)
+    });
+    let (lock, participant) = (&rwlock, &participant);
+    type Change = unsafe fn(*const turnlock_rwlock, *const turnlock_participant) -> i32;
+    let downgrade: Change = |lock, participant| {
+        // SAFETY: the caller's promise.
+        unsafe { turnlock_rwlock_downgrade_as(lock, participant, TURNLOCK_MODE_SHARED) }
+    };
+    let upgrade: Change = |lock, participant| {
+        // SAFETY: the caller's promise.
+        unsafe { turnlock_rwlock_try_upgrade_as(lock, participant, ptr::null_mut()) }
+    };
+    type Take = unsafe extern "C" fn(
+        *const turnlock_rwlock,
+        *const turnlock_participant,
+        *mut turnlock_acquired,
+    ) -> i32;
+    let takes: [Take; 3] = [
+        turnlock_rwlock_lock_shared_as,
+        turnlock_rwlock_lock_upgradable_as,
+        turnlock_rwlock_lock_exclusive_as,
+    ];
+    for change in [downgrade, upgrade] {
+        for take in takes {
+            let done = AtomicBool::new(false);
+            thread::scope(|threads| {
+                let changes = threads.spawn(|| {
+                    while !done.load(SeqCst) {
+                        // SAFETY: open handles.
+                        let told = unsafe { change(lock.get(), participant.get()) };
+                        let expected = [
+                            TURNLOCK_OK,
+                            TURNLOCK_ERROR_NOT_OWNER,
+                            TURNLOCK_ERROR_NOT_UPGRADABLE,
+                            TURNLOCK_ERROR_PARTICIPANT_BUSY,
+                        ];
+                        assert!(expected.contains(&told), "{told}");
+                    }
+                });
+                let unlocks = || {
+                    for _ in 0..ROUNDS {
+                        // SAFETY: open handles.
+                        let taken =
+                            unless_busy(|| unsafe { take(lock.get(), participant.get(), ptr::null_mut()) });
+                        assert_eq!(taken, TURNLOCK_OK);
+                        // SAFETY: open handles.
+                        let left = unless_busy(|| unsafe {
+                            turnlock_rwlock_unlock_as(lock.get(), participant.get())
+                        });
+                        assert_eq!(left, TURNLOCK_OK);
+                    }
+                };
+                let unlocked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(unlocks));
+                done.store(true, SeqCst);
+                join(changes);
+                unlocked.unwrap();
+            });
+        }
+    }
+    // Nothing is left: neither a mode nor an upgrade.
+    let file = LockFile::open(place.lock_file()).unwrap();
+    drop(file.rwlock("a").unwrap().try_write().unwrap());
+}
