@@ -131,6 +131,12 @@ impl LocalState<'_> {
         matches!(self.0.load(Relaxed), 0 | BIASED | PLACE)
     }
 
+    /// Returns whether an acquisition or an unlock is under way: of the calling thread's own, a signal handler finds that.
+    #[inline]
+    pub fn is_under_way(self) -> bool {
+        self.0.load(Relaxed) == UNDER_WAY
+    }
+
     /// Returns how the participant holds the lock, if it does.
     #[inline(always)]
     pub fn holding(self) -> Option<Holding> {

@@ -107,6 +107,9 @@ pub trait Site: Copy {
     fn light(&self) -> impl LightBarrier;
     /// Returns what this participant itself knows of its part in this lock.
     fn local(&self) -> LocalState<'_>;
+    /// Notes what this participant claims from now on, where [`Site::local`] says that an acquisition is under way: a signal
+    /// handler that came before may have claimed something else.
+    fn note_claim(&self, _claim: ClaimOf<Self>) {}
     /// Returns whether several threads use this participant.
     fn is_shared(&self) -> bool;
     /// Returns whether the participant is the calling process's own, and not one that a forked child remembers.

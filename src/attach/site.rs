@@ -105,6 +105,11 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     #[inline]
+    fn note_claim(&self, claim: F::Claim) {
+        F::note(self.attachment.how(self.lock.region), claim);
+    }
+
+    #[inline]
     fn is_shared(&self) -> bool {
         !self.attachment.of_thread
     }

@@ -203,11 +203,7 @@ impl<K: LockKind> Handle<K> {
         claim: ClaimOf<K>,
         limit: Limit,
     ) -> Result<Acquired> {
-        let attempt = self.named(attachment, claim)?;
-        if attachment.local(self.lock.region).is_idle() {
-            K::Claims::note(attachment.how(self.lock.region), claim);
-        }
-        Ok(attempt.lock(limit)?.into())
+        Ok(self.named(attachment, claim)?.lock(limit)?.into())
     }
 
     /// Has [`Handle::lock_biased`] find the thread's slot, if that could not take the lock only because another file has
@@ -265,12 +261,7 @@ impl<K: LockKind> Handle<K> {
         if !K::IN_PARTS {
             return with_thread_attachment_if_any(&self.file.open, act);
         }
-        let region = self.lock.region;
-        let holds = |attachment: &Attachment| {
-            let holding = attachment.local(region).holding();
-            holding.is_some_and(|holding| token.is_none_or(|token| token == holding.token))
-        };
-        thread::with_holding_attachment(&self.file.open, holds, act)
+        thread::with_holding_attachment(&self.file.open, self.lock.region, token, act)
     }
 
     /// Unlocks (`abandon`: as a dying holder does), unless it is recursive and was taken more than once.
@@ -329,10 +320,6 @@ impl<K: LockKind> Handle<K> {
     pub fn reset(&self, limit: Limit) -> Result<()> {
         with_thread_attachment(&self.file.open, |attachment| {
             let attempt = self.named(attachment, K::everything())?;
-            let local = attachment.local(self.lock.region);
-            if local.is_idle() {
-                K::Claims::note(attachment.how(self.lock.region), K::everything());
-            }
             let acquisition = attempt.lock_and_reset(limit)?;
             attempt.unlock(Some(acquisition.token))
         })
