@@ -34,9 +34,6 @@ static void trap(enum phase phase)
 
 static pid_t child;
 
-/* Called while the child stands still, before a signal is delivered to it. */
-static void (*before_the_signal)(void);
-
 static void until_trapped(enum __ptrace_request how)
 {
     int status;
@@ -163,8 +160,6 @@ static void step_through(const char *which)
             continue;
         }
         int deadlocks = shared->deadlock, successes = shared->succeeded;
-        if (before_the_signal != NULL)
-            before_the_signal();
         go_on(PTRACE_CONT, SIGUSR1);
         if (shared->phase != OVER)
             FAIL("a trap in the midst of it, %u instructions after its beginning", steps);
