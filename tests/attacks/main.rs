@@ -254,6 +254,18 @@ mod with_mutants {
     }
 
     #[test]
+    fn a_handler_that_does_not_see_what_is_under_way_is_caught() {
+        for kind in ["range", "key", "permits"] {
+            is_caught(Mutant::UnderWayUnseen, "signal_kinds", &[kind], "the handler got -3");
+        }
+    }
+
+    #[test]
+    fn a_look_at_the_place_before_the_threads_own_word_is_caught() {
+        is_caught(Mutant::PlaceBeforeLocal, "signal_kinds", &["place"], "FAIL");
+    }
+
+    #[test]
     fn a_claim_that_leaves_its_descriptor_open_is_caught() {
         is_caught(Mutant::ClaimStaysOpen, "fork_while_attaching", &[], "slots leaked");
     }
