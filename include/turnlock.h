@@ -19,12 +19,14 @@
  * - Structs have their size first, so that they can grow: set it before the call, in those that are filled in too.
  *
  * Where a call may come from:
- * - A signal handler may lock, try, wait with a limit, unlock, abandon, mark consistent and ask whether its lock is
- *   contended, and nothing else; in files in which its thread has taken a lock before (a first lock needs memory:
- *   turnlock_participant_current makes it so in advance; so do the words about a file that was damaged or replaced). What
- *   it locks it unlocks before it returns. A lock that its thread has, or is acquiring or unlocking at that moment, is
- *   answered by TURNLOCK_ERROR_DEADLOCK. A child that is forked in a handler may not return into a turnlock call, but for
- *   a wait, which ends with TURNLOCK_ERROR_INTERRUPTED in the child.
+ * - A signal handler may lock, try, wait with a limit, unlock, upgrade, downgrade, abandon, mark consistent and ask whether
+ *   its lock is contended, acquire permits and release them, and nothing else; in files in which its thread has taken a lock
+ *   before (turnlock_participant_current makes it so in advance), and no mutex by messages. It may have interrupted malloc:
+ *   none of these calls uses it, whatever it gives, nor where a further range, key or portion of permits takes a further slot.
+ *   What it locks it unlocks before it returns. A lock that its thread has, or is acquiring or unlocking at that moment, is
+ *   answered by TURNLOCK_ERROR_DEADLOCK; so is a range, a key or permits that conflict with what the thread has or is about to
+ *   have, or, while the thread is in a call on the same lock, that are not to be had at once. A child that is forked in a
+ *   handler may not return into a turnlock call, but for a wait, which ends with TURNLOCK_ERROR_INTERRUPTED in the child.
  * - No function is a cancellation point: a pthread_cancel stays pending until the call is over. To end a wait from
  *   another thread: turnlock_participant_cancel; from the waiting one: is_wait_to_end of turnlock_file_options.
  * - Handlers of pthread_atfork and atexit, static destructors and destructors of thread keys may lock and unlock (handlers

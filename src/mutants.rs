@@ -49,6 +49,11 @@ pub enum Mutant {
     /// A biased acquisition is written into the file before the thread's own word says that it is under way, so that a
     /// signal handler acquires the lock a second time.
     HeldBeforeLocal,
+    /// A signal handler sees what its thread has of a lock, and not what it is taking or giving back, and waits for it.
+    UnderWayUnseen,
+    /// Who enters by a retained place looks whether that suits it before its own word says that it is under way, so that a signal
+    /// handler may lose the place in between.
+    PlaceBeforeLocal,
     /// The descriptor by which a slot was taken stays open, so that a forked child keeps a dead participant alive.
     ClaimStaysOpen,
     /// On a ring: a newcomer's link does not count the absent machines between it and its left neighbour (Raynal's k).
@@ -179,7 +184,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 81] = [
+    pub const ALL: [Mutant; 83] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -198,6 +203,8 @@ impl Mutant {
         Mutant::BiasOverQueue,
         Mutant::CancelsOverQueue,
         Mutant::HeldBeforeLocal,
+        Mutant::UnderWayUnseen,
+        Mutant::PlaceBeforeLocal,
         Mutant::ClaimStaysOpen,
         Mutant::AbsentNotCounted,
         Mutant::StateNotRenewed,

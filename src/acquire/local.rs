@@ -191,6 +191,13 @@ impl LocalState<'_> {
         self.check_held(None).is_ok()
     }
 
+    /// Returns whether an acquisition, an unlock or a change is under way: of the calling thread's own, a signal handler finds
+    /// that.
+    #[inline]
+    pub fn is_under_way(self) -> bool {
+        matches!(self.0.load(Relaxed), UNDER_WAY | CHANGING)
+    }
+
     /// Returns how the participant holds the lock, if it does and nothing changes that.
     #[inline(always)]
     pub fn holding(self) -> Option<Holding> {

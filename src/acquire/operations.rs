@@ -120,6 +120,7 @@ impl<S: Site> Attempt<S> {
     fn enter(&self, limit: Limit) -> Result<u64> {
         self.site.check_intact()?;
         let Some(idle) = self.site.local().begin() else { return Err(Error::Deadlock) };
+        self.site.note_claim(self.claim);
         let entered = self.config.discipline.enter(self, limit, idle);
         self.site.local().record(entered.as_ref().ok().copied());
         entered.map(|holding| holding.token)

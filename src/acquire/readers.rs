@@ -28,10 +28,14 @@ pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
         return None;
     }
     if !shared_bias.is_unrevoked() {
-        // A writer may have seen us try by the fast path.
+        // A writer may have seen us try by the fast path. And where this is a signal handler that came in the midst of an unlock
+        // by the fast path, the writer waits for the section before it to end.
+        shared_bias.leave(site.lock().held(me));
         site.lock().unpark(me);
         return None;
     }
+    // Such a handler may have claimed something else, between the fast path's look and its try.
+    attempt.write_claim();
     let token = shared_bias.enter(site.lock().held(me), site.light(), &site.lock().ownership());
     match token {
         Some(_) => trace::at(Step::Section),

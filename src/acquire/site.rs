@@ -112,7 +112,8 @@ pub trait Site: Copy {
     fn claimed(&self, claim: ClaimOf<Self>) -> ClaimOf<Self> {
         claim
     }
-    /// Notes what the participant claims from now on, for [`Site::claimed`].
+    /// Notes what this participant claims from now on, for [`Site::claimed`], where [`Site::local`] says that an acquisition is under way: a signal
+    /// handler that came before may have claimed something else.
     fn note_claim(&self, _claim: ClaimOf<Self>) {}
     /// Returns whether several threads use this participant.
     fn is_shared(&self) -> bool;

@@ -31,11 +31,14 @@ pub unsafe fn enter(lock: LockPointer, relation: Relation, claim: Claim) -> Opti
     // SAFETY: pointer and cell offset were computed from views of the same file, whose mapping lives as long as it does.
     let (words, cell) = unsafe { lock.at.words(at.cell) };
     let claims = own(cell, words, relation);
-    if !claims.suits_place(0, claim) {
-        return None;
-    }
     at.local.begin_biased();
-    match place(cell).enter(claims, 0, claim, at.light, &registers::ownership(words)) {
+    // After it: a signal handler that came before may have given the place up. Who does that and queues again writes another
+    // claim first; and where others took it away, it is evicted still.
+    let entered = match claims.suits_place(0, claim) {
+        true => place(cell).enter(claims, 0, claim, at.light, &registers::ownership(words)),
+        false => None,
+    };
+    match entered {
         Some(token) => {
             Claimed::note(at.how, claim);
             at.local.record(Some(Holding { token, unbiased: false }));

@@ -61,6 +61,8 @@ thread_local! {
     static ATTACHMENTS: ManuallyDrop<Places> = const { ManuallyDrop::new(Places::new()) };
     /// How many of its places have one more beside the thread's own: most threads have none, and need not look for it.
     static MORE: Cell<usize> = const { Cell::new(0) };
+    /// How many calls look at the thread's places that have one more: several, where signal handlers have interrupted a call.
+    static LOOKS: Cell<u32> = const { Cell::new(0) };
     /// How many releases have found more spare slots than [`SPARE`], since the last one that detached such a slot.
     static SURPLUS: Cell<u32> = const { Cell::new(0) };
 }
@@ -139,6 +141,30 @@ impl Place {
     fn attachment(&self) -> Option<&Attachment> {
         // SAFETY: NULL, or what `put` put there.
         unsafe { self.attachment.get().as_ref() }
+    }
+}
+
+/// While it exists, a call of this thread may refer to one of the attachments that are one more: a signal handler that comes
+/// detaches none of them.
+struct Look;
+
+impl Look {
+    fn begin() -> Self {
+        LOOKS.set(LOOKS.get() + 1);
+        compiler_fence(SeqCst);
+        Self
+    }
+
+    /// Returns whether no call was interrupted that looks too.
+    fn is_only_one(&self) -> bool {
+        LOOKS.get() == 1
+    }
+}
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        compiler_fence(SeqCst);
+        LOOKS.set(LOOKS.get() - 1);
     }
 }
 
@@ -261,6 +287,7 @@ pub fn each_attachment(file: &Arc<OpenFile>, mut look: impl FnMut(&Attachment)) 
         look(own);
     }
     if MORE.get() > 0 {
+        let _look = Look::begin();
         find_where(
             file,
             |place| place.is_more.get(),
@@ -286,6 +313,7 @@ pub fn with_idle_attachment<R>(
     if own.local(region).is_idle() {
         return act(own);
     }
+    let _look = Look::begin();
     let is_idle = |attachment: &Attachment| attachment.local(region).is_idle();
     match find_where(file, |place| place.is_more.get(), is_idle) {
         Some(more) => act(more),
@@ -293,25 +321,37 @@ pub fn with_idle_attachment<R>(
     }
 }
 
-/// Runs `act` with the slot of this thread in `file` that `holds` says, and detaches it then if it is one more than is
-/// likely to be wanted again.
+/// Runs `act` with the slot of this thread in `file` that holds the lock of `region` (by the acquisition with this token, where
+/// one is named), and detaches it then if it is one more than is likely to be wanted again.
 pub fn with_holding_attachment<R>(
     file: &Arc<OpenFile>,
-    holds: impl Fn(&Attachment) -> bool,
+    region: usize,
+    token: Option<u64>,
     act: impl FnOnce(&Attachment) -> Result<R>,
 ) -> Result<R> {
+    let holds = |attachment: &Attachment| attachment.local(region).check_held(token).is_ok();
     if let Some(own) = cached_attachment(file).or_else(|| find(file)).filter(|own| holds(own)) {
         return act(own);
     }
+    let look = Look::begin();
     let more = find_where(file, |place| place.is_more.get(), &holds).ok_or(Error::NotOwner)?;
     let done = act(more);
-    let mut spare = 0;
-    each_attachment(file, |attachment| spare += usize::from(!attachment.holds_any()));
-    if spare > SPARE && !more.holds_any() && is_one_too_many(file) {
+    if look.is_only_one() && !more.holds_any() && has_spare(file, region) && is_one_too_many(file) {
         let (signals, more) = (SignalsBlocked::new(), ptr::from_ref(more));
         detach(&signals, |attachment| ptr::eq(attachment, more));
     }
     done
+}
+
+/// Returns whether this thread has more than [`SPARE`] slots in `file` that hold nothing. Asks first about the lock of `region`:
+/// what a thread has many of is parts of one lock.
+fn has_spare(file: &Arc<OpenFile>, region: usize) -> bool {
+    let mut spare = 0;
+    let is_enough = |attachment: &Attachment| {
+        spare += usize::from(!attachment.local(region).is_held() && !attachment.holds_any());
+        spare > SPARE
+    };
+    find_where(file, |_| true, is_enough).is_some()
 }
 
 /// So many slots in one file that hold nothing a thread keeps: to attach takes twenty microseconds.
@@ -385,10 +425,13 @@ fn attach(file: &Arc<OpenFile>, is_more: bool) -> Result<&Attachment> {
     if let Some(attachment) = Arc::get_mut(&mut attachment) {
         attachment.fast_path.change(|cache| cache.attachment = place);
     }
-    // Those of a parent process, and those in files that the program has closed, are of no more use.
-    detach(&signals, |attachment| {
-        !attachment.is_ours() || (attachment.file.handles.load(Relaxed) == 0 && !attachment.holds_any())
-    });
+    // Those of a parent process, and those in files that the program has closed, are of no more use. (One more is not worth the
+    // look at all of them.)
+    if !is_more {
+        detach(&signals, |attachment| {
+            !attachment.is_ours() || (attachment.file.handles.load(Relaxed) == 0 && !attachment.holds_any())
+        });
+    }
     put(&signals, attachment, is_more);
     // SAFETY: as in `cached_attachment`.
     Ok(unsafe { &*place })

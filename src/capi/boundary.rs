@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::os::{
+    memory::WithoutMalloc,
     signals::CancellationDisabled,
     thread_end::{self, Ending},
 };
@@ -44,6 +45,13 @@ pub fn status(body: impl FnOnce() -> Result<i32>) -> i32 {
             keep(Error::Internal(what.or_else(|| panic.downcast_ref().cloned()).unwrap_or_default()))
         }
     }
+}
+
+/// [`status`], of a call that a signal handler may make: it neither takes memory from `malloc` nor gives any back.
+#[inline]
+pub fn status_in_handler(body: impl FnOnce() -> Result<i32>) -> i32 {
+    let _without_malloc = WithoutMalloc::new();
+    status(body)
 }
 
 #[cold]

@@ -2,7 +2,7 @@
 
 use super::{
     acquired::{check_acquired, tell, tell_previous_owner, turnlock_acquired, turnlock_previous_owner},
-    boundary::{invalid, status},
+    boundary::{invalid, status, status_in_handler},
     handle::{Marked, OpaqueHandle},
     info::{
         TURNLOCK_DEATH_POLICY_INFORM, TURNLOCK_DEATH_POLICY_RELEASE, tell_all, tell_one,
@@ -118,7 +118,7 @@ pub unsafe fn acquire<L: OpaqueLock>(
     acquired: *mut turnlock_acquired,
     take: impl FnOnce(&Handle<L::Kind>) -> Result<Acquired>,
 ) -> i32 {
-    status(|| {
+    status_in_handler(|| {
         // SAFETY: the caller's promise.
         unsafe { check_acquired(acquired) }?;
         // SAFETY: the caller's promise.
@@ -244,7 +244,7 @@ pub unsafe fn unlock_as<L: OpaqueLock>(
 #[inline]
 pub unsafe fn act<L: OpaqueLock>(lock: *const L, act: impl FnOnce(&Handle<L::Kind>) -> Result<()>) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| act(unsafe { opened(lock) }?).map(|()| TURNLOCK_OK))
+    status_in_handler(|| act(unsafe { opened(lock) }?).map(|()| TURNLOCK_OK))
 }
 
 /// [`act`], as `participant`.
@@ -257,7 +257,7 @@ pub unsafe fn act_as<L: OpaqueLock>(
     as_whom: *const turnlock_participant,
     act: impl FnOnce(&Handle<L::Kind>, &Participant) -> Result<()>,
 ) -> i32 {
-    status(|| {
+    status_in_handler(|| {
         // SAFETY: the caller's promise.
         let (lock, as_whom) = unsafe { (opened(lock)?, participant(as_whom)?) };
         act(lock, as_whom).map(|()| TURNLOCK_OK)
@@ -351,7 +351,7 @@ pub unsafe fn waiters<L: OpaqueLock>(
 /// As [`opened`].
 pub unsafe fn is_contended<L: OpaqueLock>(lock: *const L) -> i32 {
     // SAFETY: the caller's promise.
-    status(|| unsafe { opened(lock) }?.is_contended().map(contended))
+    status_in_handler(|| unsafe { opened(lock) }?.is_contended().map(contended))
 }
 
 /// [`is_contended`], behind `participant`.
@@ -359,7 +359,7 @@ pub unsafe fn is_contended<L: OpaqueLock>(lock: *const L) -> i32 {
 /// # Safety
 /// As [`opened`]; `as_whom` is a participant handle.
 pub unsafe fn is_contended_as<L: OpaqueLock>(lock: *const L, as_whom: *const turnlock_participant) -> i32 {
-    status(|| {
+    status_in_handler(|| {
         // SAFETY: the caller's promise.
         let (lock, as_whom) = unsafe { (opened(lock)?, participant(as_whom)?) };
         lock.is_contended_as(as_whom).map(contended)

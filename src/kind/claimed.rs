@@ -167,14 +167,33 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
 
     /// Takes `weight` permits as the calling thread.
     pub fn acquire_permits(&self, weight: u32, limit: Limit) -> Result<Acquired> {
-        let mut held = 0u64;
-        self.each_holding(|_, claim| held += u64::from(claim.weight));
+        let (mut own, mut under_way) = (0u64, false);
+        self.each_part(|token, claim| {
+            own += u64::from(claim.weight);
+            under_way |= token.is_none();
+        });
         let permits = self.check_weight(weight)?;
         // Nobody else gives back what this thread has.
-        if held + u64::from(weight) > u64::from(permits) {
-            return Err(if limit == Limit::Never { Error::WouldBlock } else { Error::Deadlock });
+        if own + u64::from(weight) > u64::from(permits) {
+            return Err(if limit == Limit::Never && !under_way {
+                Error::WouldBlock
+            } else {
+                Error::Deadlock
+            });
         }
-        self.acquire(Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
+        self.acquire_beside(under_way, Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
+    }
+
+    /// [`Handle::acquire`]. `under_way`: by a signal handler that has interrupted a call of its thread on this lock. It does not
+    /// wait: that call may be in its doorway, where everyone waits for it, or others that this one would wait for behind it.
+    fn acquire_beside(&self, under_way: bool, claim: Claim, limit: Limit) -> Result<Acquired> {
+        if !under_way {
+            return self.acquire(claim, limit);
+        }
+        self.acquire(claim, Limit::Never).map_err(|error| match error {
+            Error::WouldBlock => Error::Deadlock,
+            error => error,
+        })
     }
 
     /// [`Handle::acquire_permits`], as `participant`.
@@ -199,20 +218,23 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
 
     /// Gives so many permits of the calling thread back: those that it took last first.
     pub fn release_permits(&self, permits: u32) -> Result<()> {
-        let mut held = Vec::new();
-        self.each_holding(|token, claim| held.push((token, claim.weight)));
-        held.sort_by_key(|(token, _)| std::cmp::Reverse(*token));
-        let all = held.iter().map(|(_, weight)| *weight).fold(0, u32::saturating_add);
+        let mut all = 0;
+        self.each_part(|token, claim| {
+            all = if token.is_some() { claim.weight.saturating_add(all) } else { all }
+        });
         check_release(permits, all)?;
         let mut left = permits;
-        for (token, weight) in held {
-            let some = weight.min(left);
-            left -= some;
-            if some == weight {
+        // One after the other, without a list of them: this may be a signal handler, which has no memory.
+        while left > 0 {
+            let mut last = None;
+            self.each_part(|token, claim| last = last.max(token.map(|token| (token, claim.weight))));
+            let (token, weight) = last.ok_or(Error::NotOwner)?;
+            if weight <= left {
                 self.unlock(Some(token))?;
-            } else if some > 0 {
-                self.with_holder(Some(token), |attachment| self.owned(attachment)?.give_back(some))?;
+            } else {
+                self.with_holder(Some(token), |attachment| self.owned(attachment)?.give_back(left))?;
             }
+            left -= weight.min(left);
         }
         Ok(())
     }
@@ -227,12 +249,16 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     /// Takes a part of the lock as the calling thread.
     ///
     /// # Errors
-    /// As [`Handle::acquire`]. [`Error::Deadlock`] if the thread itself has what conflicts with it.
+    /// As [`Handle::acquire`]. [`Error::Deadlock`] if the thread itself has what conflicts with it, or is taking it or giving it
+    /// back at this moment, and this is a signal handler.
     pub fn acquire_part(&self, claim: Claim, limit: Limit) -> Result<Acquired> {
         let claims = self.claims.over(self.file.open.view().lock(self.lock.region));
-        let mut conflicts = false;
-        self.each_holding(|_, held| conflicts |= claims.conflict(held, claim));
-        if conflicts { Err(Error::Deadlock) } else { self.acquire(claim, limit) }
+        let (mut conflicts, mut under_way) = (false, false);
+        self.each_part(|token, own| {
+            conflicts |= claims.conflict(own, claim);
+            under_way |= token.is_none();
+        });
+        if conflicts { Err(Error::Deadlock) } else { self.acquire_beside(under_way, claim, limit) }
     }
 
     /// Unlocks the part of the lock that the calling thread holds.
@@ -240,13 +266,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     /// # Errors
     /// [`Error::NotOwner`] if it does not hold just this part.
     pub fn unlock_part(&self, claim: Claim) -> Result<()> {
-        let mut found = None;
-        self.each_holding(|token, held| {
-            if held.extent == claim.extent {
-                found = Some(token);
-            }
-        });
-        self.unlock(Some(found.ok_or_else(|| self.not_held())?))
+        self.unlock(Some(self.token_of(claim)?))
     }
 
     /// Marks the part of the lock that the calling thread holds as consistent.
@@ -254,17 +274,24 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     /// # Errors
     /// [`Error::NotOwner`], [`Error::NotInconsistent`].
     pub fn mark_part_consistent(&self, claim: Claim) -> Result<()> {
-        let mut found = None;
-        self.each_holding(|token, held| {
-            if held.extent == claim.extent {
-                found = Some(token);
-            }
-        });
-        self.mark_consistent_of(Some(found.ok_or_else(|| self.not_held())?))
+        self.mark_consistent_of(Some(self.token_of(claim)?))
     }
 
-    /// Calls `look` for each acquisition of this lock that the calling thread holds, with its token.
-    fn each_holding(&self, mut look: impl FnMut(u64, Claim)) {
+    /// Returns the token by which the calling thread holds just this part: the last one, which is that of a signal handler if it
+    /// took what its thread reads as well.
+    fn token_of(&self, claim: Claim) -> Result<u64> {
+        let mut found = None;
+        self.each_part(|token, held| {
+            if held.extent == claim.extent {
+                found = found.max(token);
+            }
+        });
+        found.ok_or_else(|| self.not_held())
+    }
+
+    /// Calls `look` for each acquisition of this lock that the calling thread holds, with its token; and, without one, for each
+    /// that is under way, as a signal handler finds it. What the latter claims is in place before others see any of it.
+    fn each_part(&self, mut look: impl FnMut(Option<u64>, Claim)) {
         let region = self.lock.region;
         // Nobody holds a lock that was removed: what the thread has in its region is another one.
         if self.file.open.is_others(&self.name) {
@@ -272,8 +299,11 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         }
         let cells = self.file.open.view().lock(region).cells;
         thread::each_attachment(&self.file.open, |attachment| {
-            if let Some(holding) = attachment.local(region).holding() {
-                look(holding.token, Claimed::claimed(attachment.how(region), &cells[attachment.slot]));
+            let local = attachment.local(region);
+            let holding = local.holding();
+            if holding.is_some() || local.is_under_way() {
+                let claim = Claimed::claimed(attachment.how(region), &cells[attachment.slot]);
+                look(holding.map(|holding| holding.token), claim);
             }
         });
     }

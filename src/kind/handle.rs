@@ -194,11 +194,7 @@ impl<K: LockKind> Handle<K> {
         claim: ClaimOf<K>,
         limit: Limit,
     ) -> Result<Acquired> {
-        let attempt = self.named(attachment, claim)?;
-        if attachment.local(self.lock.region).is_idle() {
-            K::Claims::note(attachment.how(self.lock.region), claim);
-        }
-        Ok(attempt.lock(limit)?.into())
+        Ok(self.named(attachment, claim)?.lock(limit)?.into())
     }
 
     /// Has [`Handle::lock_biased`] find the thread's slot, if that could not take the lock only because another file has
@@ -256,9 +252,8 @@ impl<K: LockKind> Handle<K> {
         if !K::IN_PARTS {
             return with_thread_attachment_if_any(&self.file.open, act);
         }
-        let region = self.lock.region;
-        let holds = |attachment: &Attachment| attachment.local(region).check_held(token).is_ok();
-        thread::with_holding_attachment(&self.file.open, holds, act).map_err(|error| match error {
+        let held = thread::with_holding_attachment(&self.file.open, self.lock.region, token, act);
+        held.map_err(|error| match error {
             Error::NotOwner => self.not_held(),
             error => error,
         })
@@ -320,10 +315,6 @@ impl<K: LockKind> Handle<K> {
     pub fn reset(&self, limit: Limit) -> Result<()> {
         with_thread_attachment(&self.file.open, |attachment| {
             let attempt = self.named(attachment, K::everything())?;
-            let local = attachment.local(self.lock.region);
-            if local.is_idle() {
-                K::Claims::note(attachment.how(self.lock.region), K::everything());
-            }
             let acquisition = attempt.lock_and_reset(limit)?;
             attempt.unlock(Some(acquisition.token))
         })

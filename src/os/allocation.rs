@@ -4,7 +4,7 @@
 //! mapping takes space then and there, and where there is none left the kernel's answer is SIGBUS. So each part is
 //! allocated by a call that can fail with an error, before the first look at it.
 
-use super::system_error::system;
+use super::{signals::without_sigxfsz, system_error::system};
 use crate::error::{Error, Result};
 use nix::{
     errno::Errno,
@@ -20,8 +20,15 @@ use std::{
 /// Makes an empty file `bytes` bytes long, with `parts` of it allocated; where the file system cannot allocate a part alone,
 /// all of it.
 pub fn make(file: &File, path: &Path, bytes: u64, parts: &[Range<u64>]) -> Result<()> {
-    file.set_len(bytes).map_err(|source| Error::System {
-        what: format!("{}: cannot make it {bytes} bytes long", path.display()),
+    without_sigxfsz(|| file.set_len(bytes)).map_err(|source| Error::System {
+        what: match source.raw_os_error() {
+            Some(libc::EFBIG) => format!(
+                "{}: it needs {bytes} bytes, and this process may not make a file so long: raise its limit (ulimit -f, \
+                 RLIMIT_FSIZE), or ask for room for fewer participants and locks",
+                path.display()
+            ),
+            _ => format!("{}: cannot make it {bytes} bytes long", path.display()),
+        },
         source,
     })?;
     for part in parts {

@@ -11,6 +11,7 @@ use super::{
     file::{self, Access, Permissions},
     fork::ForkGuard,
     identity,
+    signals::without_sigxfsz,
 };
 use crate::error::{Error, Result};
 use crate::layout::RENEWAL_BYTE;
@@ -177,7 +178,8 @@ fn make(
     }
     };
     // Of whatever one who died making it has left.
-    file.set_len(0).and_then(|()| file.write_all_at(UNDER_CONSTRUCTION, 0)).map_err(cannot)?;
+    without_sigxfsz(|| file.set_len(0).and_then(|()| file.write_all_at(UNDER_CONSTRUCTION, 0)))
+        .map_err(cannot)?;
     trace::at(Step::Make);
     let made = allocation::make(file, name, bytes, parts)
         .and_then(|()| permissions.map_or(Ok(()), |wanted| file::set_permissions(file, name, wanted)))

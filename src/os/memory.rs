@@ -4,16 +4,21 @@
 //! feature `memory-reserve` the allocator has a small reserve: a call that has begun is carried through with it, down
 //! to the words of its error, and the next one that would need memory is refused by [`check`] as long as there is none.
 //!
+//! A signal handler may make some of the calls, and may have interrupted `malloc`: those neither take memory from it nor give any
+//! back ([`WithoutMalloc`]).
+//!
 //! (A Rust program that names an allocator of its own leaves the feature out, and has what it chose.)
 
+use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::sync::{
-    AtomicU64, AtomicUsize,
+    AtomicPtr, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::{
     alloc::{GlobalAlloc, Layout, System},
-    cell::UnsafeCell,
+    cell::{Cell, UnsafeCell},
+    marker::PhantomData,
     ptr,
 };
 
@@ -30,16 +35,95 @@ pub fn check() -> Result<()> {
     }
     let Ok(layout) = Layout::from_size_align(ENOUGH, BLOCK_ALIGN) else { return Ok(()) };
     // SAFETY: the layout is not empty.
-    let some = unsafe { System.alloc(layout) };
+    let some = unsafe { take_anew(layout, false) };
     if some.is_null() {
         return Err(Error::OutOfMemory);
     }
     // SAFETY: allocated just now, with this layout.
-    unsafe { System.dealloc(some, layout) };
+    unsafe { WithReserve.dealloc(some, layout) };
     Ok(())
 }
 
-/// The system's allocator, with a reserve behind it.
+thread_local! {
+    /// How many [`WithoutMalloc`] the thread has. Without a destructor: nothing is allocated for it.
+    static WITHOUT_MALLOC: Cell<u32> = const { Cell::new(0) };
+}
+
+/// While it exists, the calling thread's memory comes from a pool of this library's own, and what it gives back that is not of
+/// the pool is freed later.
+pub struct WithoutMalloc(PhantomData<*const ()>);
+
+impl WithoutMalloc {
+    /// From now on.
+    #[inline]
+    pub fn new() -> Self {
+        WITHOUT_MALLOC.set(WITHOUT_MALLOC.get() + 1);
+        Self(PhantomData)
+    }
+}
+
+impl Drop for WithoutMalloc {
+    #[inline]
+    fn drop(&mut self) {
+        WITHOUT_MALLOC.set(WITHOUT_MALLOC.get() - 1);
+    }
+}
+
+fn is_without_malloc() -> bool {
+    WITHOUT_MALLOC.get() > 0
+}
+
+static POOL: Pool = Pool::new();
+
+/// Memory of `malloc` that was given back by one who may not call `free`: the last of it, and each begins with the one before.
+static TO_BE_FREED: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+
+/// # Safety
+/// `memory` is of `System`, and nobody uses it any more.
+unsafe fn free_later(memory: *mut u8) {
+    let mut last = TO_BE_FREED.load(Relaxed);
+    loop {
+        // SAFETY: the caller's promise; every allocator's smallest piece has room for an address, and may not be aligned.
+        unsafe { memory.cast::<*mut u8>().write_unaligned(last) };
+        // Release. Partner: the acquire in `free_now`.
+        match TO_BE_FREED.compare_exchange_weak(last, memory, Release, Relaxed) {
+            Ok(_) => return,
+            Err(now) => last = now,
+        }
+    }
+}
+
+/// Frees what was to be freed later. By one who may call `free`.
+fn free_now() {
+    if TO_BE_FREED.load(Relaxed).is_null() {
+        return;
+    }
+    let mut next = TO_BE_FREED.swap(ptr::null_mut(), Acquire);
+    while !next.is_null() {
+        let memory = next;
+        // SAFETY: written by `free_later`; `free` wants no size.
+        unsafe {
+            next = memory.cast::<*mut u8>().read_unaligned();
+            libc::free(memory.cast());
+        }
+    }
+}
+
+/// # Safety
+/// The layout is not empty.
+unsafe fn take_anew(layout: Layout, zeroed: bool) -> *mut u8 {
+    match (is_without_malloc(), zeroed) {
+        (true, false) => POOL.take(layout),
+        (true, true) => POOL.take_zeroed(layout),
+        (false, zeroed) => {
+            free_now();
+            // SAFETY: the caller's promise.
+            unsafe { if zeroed { System.alloc_zeroed(layout) } else { System.alloc(layout) } }
+        }
+    }
+}
+
+/// The system's allocator, with a reserve behind it; or the pool.
 pub struct WithReserve;
 
 /// How many blocks of the reserve are in use.
@@ -106,18 +190,18 @@ fn is_reserve(memory: *mut u8) -> bool {
     SMALL.block_of(memory).or(MIDDLE.block_of(memory)).or(LARGE.block_of(memory)).is_some()
 }
 
-// SAFETY: what it gives out is the system's, or a block of the reserve that is as large and as aligned as asked for and
+// SAFETY: what it gives out is the system's, or a block of the pool or the reserve that is as large and as aligned as asked for and
 // belongs to nobody else; what it takes back goes where it came from. It does not unwind.
 unsafe impl GlobalAlloc for WithReserve {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        let memory = unsafe { System.alloc(layout) };
+        let memory = unsafe { take_anew(layout, false) };
         if memory.is_null() { take(layout) } else { memory }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        let memory = unsafe { System.alloc_zeroed(layout) };
+        let memory = unsafe { take_anew(layout, true) };
         if !memory.is_null() {
             return memory;
         }
@@ -130,14 +214,24 @@ unsafe impl GlobalAlloc for WithReserve {
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        if !(SMALL.give_back(memory) || MIDDLE.give_back(memory) || LARGE.give_back(memory)) {
-            // SAFETY: it is the system's, and the caller's promise.
-            unsafe { System.dealloc(memory, layout) };
+        if POOL.give_back(memory, layout)
+            || SMALL.give_back(memory)
+            || MIDDLE.give_back(memory)
+            || LARGE.give_back(memory)
+        {
+            return;
         }
+        if is_without_malloc() {
+            // SAFETY: it is the system's, and the caller's promise.
+            return unsafe { free_later(memory) };
+        }
+        free_now();
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) };
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        if !is_reserve(memory) {
+        if !is_reserve(memory) && !POOL.has(memory, layout) && !is_without_malloc() {
             // SAFETY: it is the system's, and the caller's promise.
             let moved = unsafe { System.realloc(memory, layout, new_size) };
             if !moved.is_null() {

@@ -20,6 +20,8 @@ pub mod map;
 pub mod membarrier;
 #[cfg(feature = "memory-reserve")]
 pub mod memory;
+#[cfg(feature = "memory-reserve")]
+mod pool;
 pub mod wipe_on_fork;
 /// See the real one.
 #[cfg(not(feature = "memory-reserve"))]
@@ -27,6 +29,17 @@ pub mod memory {
     /// The program's own allocator decides.
     pub fn check() -> crate::error::Result<()> {
         Ok(())
+    }
+
+    /// See the real one: here it does nothing.
+    pub struct WithoutMalloc;
+
+    impl WithoutMalloc {
+        /// See the real one.
+        #[inline(always)]
+        pub fn new() -> Self {
+            Self
+        }
     }
 }
 #[cfg(feature = "cli")]

@@ -64,6 +64,31 @@ impl Drop for SignalsBlocked {
     }
 }
 
+/// Runs `act`, which makes a file longer: where the limit on the size of files (RLIMIT_FSIZE) does not allow it, that is an error
+/// of the call (EFBIG) alone. The signal that comes with it (SIGXFSZ), which ends a program by default, is taken away.
+pub fn without_sigxfsz<T>(act: impl FnOnce() -> T) -> T {
+    let _blocked = SignalsBlocked::new();
+    // SAFETY: plain data, filled in by the calls below, each of which has the sizes that it is told.
+    let (mut set, mut pending): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
+    // SAFETY: as above; the set is valid, and the time is over at once.
+    let mut is_pending = || unsafe {
+        libc::sigpending(&raw mut pending) == 0 && libc::sigismember(&pending, libc::SIGXFSZ) == 1
+    };
+    let before = is_pending();
+    let done = act();
+    // One that was there before is the program's.
+    if !before && is_pending() {
+        let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: as above.
+        unsafe {
+            libc::sigemptyset(&raw mut set);
+            libc::sigaddset(&raw mut set, libc::SIGXFSZ);
+            libc::sigtimedwait(&set, ptr::null_mut(), &at_once);
+        }
+    }
+    done
+}
+
 // Not in the libc crate for Linux; glibc and musl have it with these numbers (pthread.h).
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;

@@ -81,6 +81,65 @@ fn a_handler_that_tries_the_lock_that_its_thread_takes_as_a_participant_of_both(
 }
 
 #[test]
+fn a_handler_that_wants_the_range_that_its_thread_takes_or_gives_back() {
+    Program::new("signal_kinds").passes(&["range"]);
+}
+
+#[test]
+fn a_handler_that_wants_the_range_that_is_its_threads_first() {
+    Program::new("signal_kinds").passes(&["first"]);
+}
+
+#[test]
+fn a_handler_that_reads_the_range_that_its_thread_reads() {
+    Program::new("signal_kinds").passes(&["read"]);
+}
+
+#[test]
+fn a_handler_that_wants_the_key_that_its_thread_takes_or_gives_back() {
+    Program::new("signal_kinds").passes(&["key"]);
+}
+
+#[test]
+fn a_handler_that_wants_the_permits_that_its_thread_takes_or_gives_back() {
+    Program::new("signal_kinds").passes(&["permits"]);
+}
+
+#[test]
+fn a_handler_that_takes_permits_by_which_its_thread_loses_its_place() {
+    Program::new("signal_kinds").passes(&["place"]);
+}
+
+#[test]
+fn a_handler_that_wants_permits_that_its_thread_gives_back_one_by_one() {
+    Program::new("signal_kinds").passes(&["portions"]);
+}
+
+#[test]
+fn a_handler_that_writes_while_its_thread_begins_or_ends_to_read() {
+    Program::new("signal_kinds").passes(&["reader"]);
+}
+
+#[test]
+fn a_handler_that_reads_while_its_thread_begins_or_ends_to_write() {
+    Program::new("signal_kinds").passes(&["writer"]);
+}
+
+#[test]
+fn a_handler_that_reads_while_its_thread_upgrades() {
+    Program::new("signal_kinds").passes(&["upgrade"]);
+}
+
+/// Only with the library's own allocator, which has a pool for such calls.
+#[cfg(feature = "memory-reserve")]
+#[test]
+fn a_handler_that_interrupts_malloc_and_locks_every_kind() {
+    for kind in ["mutex", "recursive", "rwlock", "permits", "ranges", "keys", "ring", "dead"] {
+        Program::new("signal_malloc").passes(&[kind]);
+    }
+}
+
+#[test]
 fn a_handler_that_closes_files_and_opens_others_while_its_thread_locks() {
     Program::new("many_files").passes(&[]);
 }
@@ -107,6 +166,11 @@ fn handlers_of_fork_that_lock() {
 #[test]
 fn without_memory_a_call_fails_and_nothing_aborts() {
     Program::new("out_of_memory").passes(&[]);
+}
+
+#[test]
+fn a_file_longer_than_the_process_may_make_one_is_an_error() {
+    Program::new("short_files").passes(&[]);
 }
 
 #[test]
@@ -187,6 +251,18 @@ mod with_mutants {
     #[test]
     fn an_entry_in_the_file_before_the_threads_own_word_is_caught() {
         is_caught(Mutant::HeldBeforeLocal, "signal_reentry", &["biased"], "FAIL");
+    }
+
+    #[test]
+    fn a_handler_that_does_not_see_what_is_under_way_is_caught() {
+        for kind in ["range", "key", "permits"] {
+            is_caught(Mutant::UnderWayUnseen, "signal_kinds", &[kind], "the handler got -3");
+        }
+    }
+
+    #[test]
+    fn a_look_at_the_place_before_the_threads_own_word_is_caught() {
+        is_caught(Mutant::PlaceBeforeLocal, "signal_kinds", &["place"], "FAIL");
     }
 
     #[test]
