@@ -88,6 +88,8 @@ pub struct Round {
     pub mutant: Option<Mutant>,
     /// Most kills are at this step, rather than at any.
     pub mostly_at: Option<Step>,
+    /// How many slots the file has; 0: as few as the workers can do with, so that newcomers have to take those of the dead.
+    pub slots: u32,
 }
 
 pub struct Outcome {
@@ -103,6 +105,8 @@ pub struct Outcome {
     pub told: u64,
     /// How many times a worker was passed over.
     pub evicted: u64,
+    /// The longest time that nobody came in while none was killed, in nanoseconds; 0: there was no such time.
+    pub longest_free: u64,
     pub latencies: Vec<u64>,
     pub faults: Vec<(Fault, u64)>,
     pub last_error: i32,
@@ -151,7 +155,13 @@ struct Killer<'a> {
     seed: u64,
     forked: u64,
     stops: u64,
+    longest_free: Duration,
 }
+
+/// In a file with slots to spare: after so many kills none is killed for a while.
+const BETWEEN_CALMS: u64 = 200;
+/// For so many seconds at most a lock stands free then. It is some milliseconds where processes get the processor.
+const FREE_FOR_AT_MOST: u64 = 3;
 
 /// The lock of a round, open.
 enum Open {
@@ -164,8 +174,7 @@ pub fn participants(workers: usize) -> u32 {
     2 * workers as u32 + 2
 }
 
-/// Likewise, of any kind. No more than that: newcomers then have to take the slots of the dead, and reap these, where all would
-/// die before any of them had waited for long enough to look whether those before it are alive.
+/// Likewise, of any kind.
 fn participants_for(workers: usize, lock: Subject) -> u32 {
     match lock {
         Subject::Exclusive(_) | Subject::Claims(claims::Kind::RwLock) => participants(workers),
@@ -184,7 +193,10 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
     // not live that long.
     let file = LockFile::options()
         .full_fences(true)
-        .participants(participants_for(round.workers, round.lock))
+        .participants(match round.slots {
+            0 => participants_for(round.workers, round.lock),
+            slots => slots,
+        })
         .locks(1)
         .mailboxes(match round.lock {
             Subject::Exclusive(Kind::Messages(_)) => participants_for(round.workers, round.lock),
@@ -227,6 +239,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         seed,
         forked: 0,
         stops: 0,
+        longest_free: Duration::ZERO,
     };
     let began = Instant::now();
     let (deaths, deaths_in_phases) = killer.run(kills);
@@ -241,6 +254,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         stops: killer.stops,
         told: arena.told.load(Relaxed),
         evicted: arena.evicted.load(Relaxed),
+        longest_free: killer.longest_free.as_nanos() as u64,
         latencies: arena.latencies().collect(),
         faults: super::arena::FAULTS
             .map(|fault| (fault, arena.faults[fault as usize].load(Relaxed)))
@@ -256,6 +270,7 @@ impl Killer<'_> {
         let mut plans: Vec<Plan> = (0..self.round.workers).map(|worker| self.start(worker)).collect();
         let mut killed = 0;
         let mut last = (0, Instant::now());
+        let mut next_calm = BETWEEN_CALMS;
         // A mutant has shown itself at the first fault; a real bug should be seen in full.
         while killed < kills && (self.round.mutant.is_none() || self.arena.faults() == 0) {
             for (worker, plan) in plans.iter_mut().enumerate() {
@@ -275,6 +290,12 @@ impl Killer<'_> {
                 died = true;
                 watchdog::sign_of_life();
                 plans[worker] = self.start(worker);
+            }
+            if self.round.slots > 0 && killed >= next_calm {
+                next_calm = killed + BETWEEN_CALMS;
+                if !self.has_calm(&mut plans) {
+                    break;
+                }
             }
             let progress = self.arena.progress.load(Relaxed);
             if progress != last.0 {
@@ -304,6 +325,43 @@ impl Killer<'_> {
             claims::survives(&self.post(MAX_WORKERS - 1), lock);
         }
         (deaths, in_phases)
+    }
+
+    /// Lets all workers live until each has been inside once, by the number of entries. What storm there was must be over soon:
+    /// returns whether somebody came in within the limit, time and again.
+    fn has_calm(&mut self, plans: &mut [Plan]) -> bool {
+        let disarm = |worker: usize| {
+            let note = &self.arena.workers[worker];
+            for armed in [&note.armed, &note.armed_phase, &note.stops_at] {
+                armed.store(0, Relaxed);
+            }
+        };
+        (0..plans.len()).for_each(disarm);
+        let began = self.arena.progress.load(Relaxed);
+        let mut last = (began, Instant::now());
+        while last.0 < began + plans.len() as u64 {
+            // Of those that had their orders before.
+            while let Some(worker) = any_dead(plans) {
+                self.ledger.buries(worker);
+                plans[worker] = self.start(worker);
+                disarm(worker);
+            }
+            std::thread::sleep(Duration::from_micros(100));
+            let (progress, free) = (self.arena.progress.load(Relaxed), last.1.elapsed());
+            self.longest_free = self.longest_free.max(free);
+            if progress != last.0 {
+                last = (progress, Instant::now());
+            } else if free > limit::seconds(FREE_FOR_AT_MOST) {
+                self.arena.fault(Fault::Hang);
+                println!("though nobody is killed: {:#?}", turnlock::inspect::snapshot(self.file.path()));
+                return false;
+            }
+        }
+        let now = monotonic_ns();
+        for plan in plans {
+            plan.kill_at = now + self.time_to_live(false);
+        }
+        true
     }
 
     fn post(&self, me: usize) -> claims::Post<'_> {

@@ -67,6 +67,11 @@ fn in_reverse(workers: usize) -> RingAlgorithm {
     RingAlgorithm::Sum { step: killer::participants(workers) - 1 }
 }
 
+/// So many slots has a file unless told otherwise.
+const USUAL_SLOTS: u32 = 128;
+/// Of a large one.
+const MANY_SLOTS: u32 = 500;
+
 /// A round with long stops has so many times fewer kills.
 const LESS_WITH_LONG_STOPS: u64 = 6;
 /// In so many long stops somebody is passed over.
@@ -88,6 +93,7 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
         biased,
         mutant: None,
         mostly_at: None,
+        slots: USUAL_SLOTS,
     };
     let strict = Duration::ZERO;
     let of_mutexes = [
@@ -95,6 +101,16 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
         round("workers = cores, strict, biased, stops", cores, Stops::Short, strict, true),
         round("workers = cores + 1, patient, biased", cores + 1, Stops::Never, DEFAULT_PATIENCE, true),
         round("workers = 3 x cores, patient, stops", 3 * cores, Stops::Short, DEFAULT_PATIENCE, false),
+        Round {
+            slots: MANY_SLOTS,
+            ..round(
+                "workers = 2 x cores, patient, 500 slots",
+                2 * cores,
+                Stops::Never,
+                DEFAULT_PATIENCE,
+                false,
+            )
+        },
     ];
     let with_long_stops = [
         round("workers = cores + 2, strict, biased, long stops", cores + 2, Stops::Long, strict, true),
@@ -179,6 +195,8 @@ fn nobody_hangs_or_enters_twice_by_messages_whoever_is_killed_wherever() {
         biased: false,
         mutant: None,
         mostly_at: None,
+        // All have mailboxes, of which there are 16 at most.
+        slots: 0,
     };
     let rounds = [
         round("mesh, workers = cores", 0, Stops::Never, MutexAlgorithm::RicartAgrawala),
@@ -219,6 +237,7 @@ fn nobody_of_those_who_share_hangs_or_enters_beside_whom_it_must_not() {
         biased: false,
         mutant: None,
         mostly_at: None,
+        slots: USUAL_SLOTS,
     };
     let rounds = [
         round("rwlock, workers = cores + 1", cores + 1, Stops::Never, claims::Kind::RwLock),
@@ -233,6 +252,10 @@ fn nobody_of_those_who_share_hangs_or_enters_beside_whom_it_must_not() {
         round("keys, workers = cores + 1", cores + 1, Stops::Never, claims::Kind::KeyedLock),
         round("keys, workers = 2 x cores, stops", 2 * cores, Stops::Short, claims::Kind::KeyedLock),
         round("keys, workers = cores + 2, long stops", cores + 2, Stops::Long, claims::Kind::KeyedLock),
+        Round {
+            slots: MANY_SLOTS,
+            ..round("rwlock, workers = 2 x cores, 500 slots", 2 * cores, Stops::Never, claims::Kind::RwLock)
+        },
     ];
     let rounds = rounds.iter().filter(|round| round.name.contains(&only));
     // Half of them without stops, in each kind.
@@ -300,6 +323,7 @@ mod with_mutants {
                 biased: mutant.is_of_bias(),
                 mutant: Some(mutant),
                 mostly_at,
+                slots: 0,
             };
             let outcome = killer::torture(&round, 2_000, seed());
             if let Some(fault) = may_show_as.iter().find(|fault| outcome.count(**fault) > 0) {

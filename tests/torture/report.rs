@@ -10,18 +10,24 @@ use turnlock::trace::Step;
 
 /// Prints it; gives the faults, if there are any.
 pub fn print(outcomes: &[Outcome]) -> Option<String> {
-    println!("\n| round | kills | seconds | entries | stops | passed over | owner-dead notices |");
-    println!("|---|---|---|---|---|---|---|");
+    println!(
+        "\n| round | kills | seconds | entries | stops | passed over | owner-dead notices | longest free in calm, ms |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
     for outcome in outcomes {
         println!(
-            "| {} | {} | {:.1} | {} | {} | {} | {} |",
+            "| {} | {} | {:.1} | {} | {} | {} | {} | {} |",
             outcome.name,
             outcome.kills(),
             outcome.seconds,
             outcome.entries,
             outcome.stops,
             outcome.evicted,
-            outcome.told
+            outcome.told,
+            match outcome.longest_free {
+                0 => "-".into(),
+                free => format!("{:.1}", free as f64 / 1e6),
+            }
         );
     }
     println!("\n| killed at step | mutexes | rings |\n|---|---|---|");
