@@ -59,10 +59,10 @@ fn three() {
 #[test]
 fn a_death_beside_a_departure() {
     // One that leaves does not wait for a token that died with its sender.
-    let plan = Plan { wants: 1, departures: 1, departs: 1, deaths: 1, rulings: true, ..MESH };
+    let plan = Plan { wants: 1, withdrawals: 1, departures: 1, departs: 2, deaths: 1, rulings: true, ..MESH };
     holds("three, a death beside a departure", machines(3), &plan);
     longer(|| {
-        let plan = Plan { wants: 0, departs: 3, deaths: 2, ..plan };
+        let plan = Plan { wants: 0, withdrawals: 0, departs: 3, deaths: 2, ..plan };
         holds("three, two deaths beside three departures", machines(3), &plan);
     });
 }

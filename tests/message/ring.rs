@@ -4,7 +4,7 @@ use crate::{
     search::{goes_wrong, holds, longer},
     world::{Kept, Plan, QUIET},
 };
-use turnlock::message::TokenRing;
+use turnlock::message::{Action, Event, Machine, TokenRing, TokenRingMessage as Say};
 
 fn machines(n: usize, tokens: usize) -> Vec<TokenRing> {
     (0..n).map(|me| TokenRing::founding(n, me, tokens).unwrap()).collect()
@@ -119,4 +119,26 @@ fn more_tokens() {
 #[test]
 fn a_ruling_on_suspicion_makes_two_privileges() {
     goes_wrong("a suspicion", machines(2, 2), &Plan { suspicions: 1, ..RING }, "is there twice");
+}
+
+/// Returns whether one that is alone on its ring lets in who has asked to join, before that one has said that it still does.
+pub fn lets_in_unasked() -> bool {
+    let mut alone = TokenRing::restarted(3, 0, 1, 1, 0).unwrap();
+    alone.on(Event::Retry).unwrap();
+    let welcomes = |actions: &[Action<Say>]| {
+        actions.iter().any(|action| matches!(action, Action::Send { message: Say::Welcome { .. }, .. }))
+    };
+    let asked = alone.on(Event::Receive { from: 2, message: Say::Join { life: 1 } }).unwrap();
+    let is_unasked = welcomes(&asked);
+    if let Some(Action::Send { message: Say::Mark { round, .. }, .. }) = asked.first() {
+        let message = Say::Clear { round: *round, next: 2 };
+        let let_in = alone.on(Event::Receive { from: 2, message }).unwrap();
+        assert!(is_unasked || welcomes(&let_in));
+    }
+    is_unasked
+}
+
+#[test]
+fn one_that_asked_to_join_long_ago_is_asked_first() {
+    assert!(!lets_in_unasked());
 }
