@@ -96,6 +96,8 @@ pub enum Mutant {
     NoFenceToRevokeReaders,
     /// A dead reader passes for a dead owner.
     DeadReaderIsOwnerDead,
+    /// Whoever finds a participant dead removes that one, and does not look at the others.
+    ReapsOne,
     /// By messages: one enters Lamport's queue without waiting for acknowledgements.
     NoAcknowledgement,
     /// By messages: whoever passes the token on sends it to the next two that ask for it.
@@ -184,7 +186,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 83] = [
+    pub const ALL: [Mutant; 84] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -226,6 +228,7 @@ impl Mutant {
         Mutant::NoLookForUpgrade,
         Mutant::NoFenceToRevokeReaders,
         Mutant::DeadReaderIsOwnerDead,
+        Mutant::ReapsOne,
         Mutant::NoAcknowledgement,
         Mutant::TokenTwice,
         Mutant::TokenTakenAgain,

@@ -27,7 +27,7 @@ use turnlock::{
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
-support::roles! { asks_for_a_turn, dies_holding, forks_and_reaps, leaves_to_a_closed_one, lowers, reaps, sends_on }
+support::roles! { asks, asks_for_a_turn, counts_the_dead, dies_holding, forks_and_reaps, leaves_to_a_closed_one, lowers, reaps, sends_on }
 
 fn dies_holding(words: &[String]) {
     let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
@@ -304,4 +304,57 @@ fn a_slot_that_is_left_is_written_down_as_such_before_anybody_else_can_have_it()
     let mut leaver = Actor::start("leaves_to_a_closed_one", &[place.lock_file().to_str().unwrap()]);
     leaver.expect("next");
     leaver.end_well();
+}
+
+/// Asks for the lock, and stays inside until it is killed.
+fn asks(words: &[String]) {
+    let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
+    say("asks");
+    std::mem::forget(mutex.lock().unwrap());
+    hear();
+}
+
+/// Takes the lock after a dead holder, and says how many dead participants the file has then.
+fn counts_the_dead(words: &[String]) {
+    let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
+    let mut guard = mutex.lock().unwrap();
+    let participants = inspect::snapshot(&words[0]).unwrap().participants;
+    say(&participants.iter().filter(|one| one.life == Life::Dead).count().to_string());
+    guard.mark_consistent().unwrap();
+}
+
+/// A holder and those behind a waiter, who do not keep it from the lock, are killed. What the waiter says when it is inside.
+fn left_of_a_crowd(mutant: &str) -> String {
+    const BEHIND: usize = 5;
+    let place = Place::new();
+    let path = place.lock_file();
+    let words = [path.to_str().unwrap()];
+    LockFile::open(&path).unwrap().mutex_options().patience(Duration::ZERO).open("a").unwrap();
+    let mut holder = Actor::start("dies_holding", &words);
+    holder.expect("inside");
+    // A process of its own, since a mutant is on in all of one.
+    let mut waiter = Actor::start_with("counts_the_dead", &words, &[("TURNLOCK_MUTANT", mutant)]);
+    support::until_waiting(&path, "a", 1);
+    let mut behind: Vec<_> = (0..BEHIND).map(|_| Actor::start("asks", &words)).collect();
+    support::until_waiting(&path, "a", 1 + BEHIND);
+    behind.iter_mut().for_each(Actor::kill);
+    holder.kill();
+    waiter.hear()
+}
+
+#[test]
+fn one_who_finds_a_dead_one_removes_all_the_dead() {
+    let _no_hang = NoHang::for_seconds(60);
+    assert_eq!(left_of_a_crowd(""), "0");
+}
+
+#[cfg(feature = "mutants")]
+mod with_mutants {
+    use super::*;
+
+    #[test]
+    fn one_who_removes_only_the_one_that_it_found_is_caught() {
+        let _no_hang = NoHang::for_seconds(60);
+        assert_ne!(left_of_a_crowd("ReapsOne"), "0");
+    }
 }
