@@ -353,7 +353,8 @@ fn the_creator_of_a_lock_says_how_patient_its_waiters_are() {
 #[test]
 fn a_patience_or_a_death_policy_that_a_lock_does_not_have_is_refused() {
     let fixture = Fixture::new();
-    let created: [(&str, &[&str], &[&[&str]]); 6] = [
+    type Options = &'static [&'static str];
+    let created: [(&str, Options, &[Options]); 6] = [
         ("mutex", &["--patience", "0.25"], &[&["--patience", "0"], &["--on-death", "inform"]]),
         ("informs", &["--on-death", "inform"], &[&["--on-death", "release"], &["--patience", "0"]]),
         ("rwlock", &["-x", "--patience", "0"], &[&["--patience", "1"], &["--on-death", "inform"]]),
