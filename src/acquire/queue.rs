@@ -9,7 +9,8 @@ use super::{
     site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
 };
 use crate::algorithm::{
-    Blocker, Corrupt, Place, Protocol, claim::Claims, eviction::PassedOver, ownership::Health,
+    Blocker, Corrupt, Place, Protocol, bakery::Registers, claim::Claims, eviction::PassedOver,
+    ownership::Health,
 };
 use crate::error::{Error, Result};
 use crate::sync::{Ordering::Relaxed, spin_hint};
@@ -106,10 +107,6 @@ fn wait<S: Site>(
     number: std::result::Result<u64, Corrupt>,
 ) -> Result<bool> {
     let mut waiter = attempt.site.waiter(limit, patience, may_be_ended);
-    // Those that want one permit would go on passing it for as long as any of them is inside.
-    if !always_conflict::<S>() && attempt.site.lock().queue().1.wants_most(attempt.claim) {
-        waiter.stay_out_of_crowd();
-    }
     let acquired =
         QueueWait { attempt, waiter: &mut waiter, passed: PassedOver::NONE, takings: Takings::NONE }
             .acquire(number);
@@ -169,6 +166,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     return Ok(in_demand || self.takings.in_demand);
                 }
                 Ok(Progress::LookAgain) => {}
+                Ok(Progress::BackOff(_)) if self.would_be_passed_for_long() => self.waiter.queue_for_good(),
                 Ok(Progress::BackOff(blocked_by)) => {
                     self.back_off(&blocked_by)?;
                     number = self.doorway()?;
@@ -274,6 +272,17 @@ impl<'a, S: Site> QueueWait<'a, S> {
         // Else it is another lock that has so many.
         self.attempt.site.check_named()?;
         Err(Error::Permits { wanted, permits })
+    }
+
+    /// Returns whether the participant wants most permits of a semaphore, and others have or want fewer: as long as any of those
+    /// is inside, more of them can pass, and their coming and going leaves it no room.
+    fn would_be_passed_for_long(&self) -> bool {
+        let queue = self.attempt.site.lock().queue();
+        let takes_fewer =
+            |slot: usize| queue.place(slot) != Place::Idle && !queue.1.wants_most(queue.1.read(slot));
+        !always_conflict::<S>()
+            && queue.1.wants_most(self.attempt.claim)
+            && (0..queue.0.bound()).any(takes_fewer)
     }
 
     fn back_off(&mut self, blocked_by: &BlockedBy) -> Result<()> {

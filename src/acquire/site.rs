@@ -207,8 +207,6 @@ pub trait Waiter {
     fn lets_pass(&mut self) -> bool;
     /// Has the waiter queued for good from now on: nobody passes it any more.
     fn queue_for_good(&mut self);
-    /// Has the waiter, once its patience is over, queued for good without having been called from the crowd.
-    fn stay_out_of_crowd(&mut self) {}
     /// Waits a little for `unchanged` to become false, parked at the blocker's slot if that takes long.
     fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome;
     /// Waits a little in the standby queue, where nobody is blocked by this participant.

@@ -348,10 +348,6 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
         self.waiter.queue_for_good();
     }
 
-    fn stay_out_of_crowd(&mut self) {
-        self.waiter.stay_out_of_crowd();
-    }
-
     fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
         self.waiter.wait(unchanged, self.lock.spot(blocker.slot), blocker)
     }

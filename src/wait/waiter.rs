@@ -62,8 +62,6 @@ pub struct Waiter<'a> {
     patience: u64,
     /// Whether it never let anybody pass.
     is_strict: bool,
-    /// Whether it stands by awake, and need not be the candidate to be queued for good.
-    stays_out_of_crowd: bool,
     stop: Stop<'a>,
     /// When the interrupt was asked last, or waiting began.
     asked: u64,
@@ -103,7 +101,6 @@ impl<'a> Waiter<'a> {
             limit,
             patience,
             is_strict: patience == 0,
-            stays_out_of_crowd: false,
             stop,
             asked: 0,
             adaptive,
@@ -142,11 +139,6 @@ impl<'a> Waiter<'a> {
 
     fn lets_pass_after(&self, waited: u64) -> bool {
         self.patience > 0 && (waited < self.patience || !self.is_candidate())
-    }
-
-    /// Has it queued for good once its patience is over, whoever is the candidate.
-    pub fn stay_out_of_crowd(&mut self) {
-        self.stays_out_of_crowd = true;
     }
 
     /// Has it queued for good from now on.

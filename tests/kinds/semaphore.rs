@@ -1,6 +1,10 @@
 //! Permits.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    thread,
+    time::Duration,
+};
 use support::{NoHang, Place, elsewhere, join, until};
 use turnlock::{Error, LockFile, Semaphore};
 
@@ -156,4 +160,40 @@ fn who_waits_for_more_permits_than_there_are_is_told_so() {
         });
         assert!(semaphore.status().unwrap().queue.is_empty());
     }
+}
+
+/// One that wants all permits, beside many that want one each and come back at once, is not passed by thousands of them. Half of
+/// the times count, since a holder that lost its processor may keep it waiting.
+#[test]
+fn one_that_wants_all_is_passed_by_few() {
+    const OTHERS: u32 = 12;
+    const ALL: u32 = 8;
+    const TIMES: usize = 41;
+    let _no_hang = NoHang::for_seconds(120);
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let semaphore = file.semaphore_options().permits(ALL).open("a").unwrap();
+    let (entries, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let mut passed: Vec<u64> = thread::scope(|threads| {
+        for _ in 0..OTHERS {
+            threads.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    drop(semaphore.acquire(1).unwrap());
+                    entries.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        let waits_once = |_| {
+            let before = entries.load(Relaxed);
+            until("others come in", || entries.load(Relaxed) > before + 100);
+            let before = entries.load(Relaxed);
+            drop(semaphore.acquire(ALL).unwrap());
+            entries.load(Relaxed) - before
+        };
+        let passed = (0..TIMES).map(waits_once).collect();
+        is_over.store(true, Relaxed);
+        passed
+    });
+    passed.sort_unstable();
+    assert!(passed[TIMES / 2] < 300, "{passed:?}");
 }

@@ -39,9 +39,7 @@ impl Waiter<'_> {
     fn stand_by_as_candidate(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
         let standby = self.standby;
         let waited = self.waited();
-        if !self.stays_out_of_crowd {
-            standby.looked_at.store(self.began.unwrap_or(0) + waited, Relaxed);
-        }
+        standby.looked_at.store(self.began.unwrap_or(0) + waited, Relaxed);
         let nap = (waited / 3).clamp(STANDBY_AT_LEAST, STANDBY_AT_MOST);
         let left = self.left(waited).unwrap_or(0).min(self.patience.saturating_sub(waited)).min(nap);
         // Acquire. Partner: the release in `Standby::unpark_candidate`; read before the last look, so that an unpark after it
@@ -116,9 +114,9 @@ impl Waiter<'_> {
         }
     }
 
-    /// Returns whether it is the candidate, or stands by as if it were.
+    /// Returns whether it is the candidate.
     pub fn is_candidate(&self) -> bool {
-        self.stays_out_of_crowd || self.standby.is_candidate(self.me)
+        self.standby.is_candidate(self.me)
     }
 
     /// Returns the slots of the candidate and of the one that has been in the crowd longest, where those are others.
