@@ -6,6 +6,7 @@
 
 mod holder;
 mod many;
+mod page;
 mod robust_futex;
 mod trial;
 mod victim;

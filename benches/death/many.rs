@@ -1,6 +1,7 @@
 //! Many that die: together, one after another, or all the time; and how long the lock stands free after.
 
 use crate::{
+    page,
     robust_futex::RobustFutex,
     victim::{self, Ask, Does, PERMITS},
 };
@@ -9,7 +10,6 @@ use nix::{
     unistd::Pid,
 };
 use std::{
-    fs::OpenOptions,
     path::{Path, PathBuf},
     process::Child as Process,
     ptr::NonNull,
@@ -257,25 +257,7 @@ pub struct Clock(NonNull<AtomicU64>);
 
 impl Clock {
     pub fn open(path: &Path) -> Result<Self, String> {
-        let text = |error: std::io::Error| format!("{}: {error}", path.display());
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(text)?;
-        file.set_len(4096).map_err(text)?;
-        // SAFETY: a new mapping, which is kept for ever.
-        let page = unsafe {
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            let file = std::os::fd::AsRawFd::as_raw_fd(&file);
-            libc::mmap(std::ptr::null_mut(), 4096, access, libc::MAP_SHARED, file, 0)
-        };
-        if page == libc::MAP_FAILED {
-            return Err(text(std::io::Error::last_os_error()));
-        }
-        Ok(Self(NonNull::new(page).expect("mmap gives no NULL").cast()))
+        Ok(Self(page::open(path)?.0))
     }
 
     fn word(&self) -> &AtomicU64 {

@@ -1,7 +1,7 @@
 //! A robust futex, in a file that the holder and the bench map.
 
+use crate::page;
 use std::{
-    fs::OpenOptions,
     path::Path,
     ptr::NonNull,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
@@ -18,26 +18,7 @@ unsafe impl Sync for RobustFutex {}
 impl RobustFutex {
     /// The first one to open it makes it.
     pub fn open(path: &Path) -> Result<Self, String> {
-        let text = |error: std::io::Error| format!("{}: {error}", path.display());
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(text)?;
-        let is_new = file.metadata().map_err(text)?.len() == 0;
-        file.set_len(4096).map_err(text)?;
-        // SAFETY: a new mapping, which is kept for ever.
-        let page = unsafe {
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            let file = std::os::fd::AsRawFd::as_raw_fd(&file);
-            libc::mmap(std::ptr::null_mut(), 4096, access, libc::MAP_SHARED, file, 0)
-        };
-        if page == libc::MAP_FAILED {
-            return Err(text(std::io::Error::last_os_error()));
-        }
-        let mutex = NonNull::new(page).expect("mmap gives no NULL").cast();
+        let (mutex, is_new) = page::open::<libc::pthread_mutex_t>(path)?;
         if is_new {
             // SAFETY: room for it, of which nobody else knows yet.
             unsafe {
