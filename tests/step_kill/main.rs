@@ -39,6 +39,8 @@ mod worker;
 use crew::{Outcome, Scenario, is_long_run, kill_everywhere, stop_everywhere};
 use progress::Progress;
 use std::{
+    fs::File,
+    os::fd::IntoRawFd,
     panic::catch_unwind,
     sync::{Mutex, MutexGuard, PoisonError, atomic::Ordering::SeqCst},
     time::Instant,
@@ -55,6 +57,7 @@ static ONE: Mutex<()> = Mutex::new(());
 fn alone() -> Option<MutexGuard<'static, ()>> {
     let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     watchdog::a_test_begins();
+    have_descriptors_of_two_digits();
     match trial::stepping_is_forbidden() {
         None => Some(alone),
         Some(why) => {
@@ -62,6 +65,12 @@ fn alone() -> Option<MutexGuard<'static, ()>> {
             None
         }
     }
+}
+
+/// From here on descriptors have two digits: a victim writes the number of one into a path, and is to go the same way in each
+/// worker, which have not equally many.
+fn have_descriptors_of_two_digits() {
+    while File::open("/dev/null").unwrap().into_raw_fd() < 10 {}
 }
 
 fn chosen_among(all: impl Iterator<Item = &'static Scenario>) -> Vec<&'static Scenario> {
