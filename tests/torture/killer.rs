@@ -158,9 +158,11 @@ struct Killer<'a> {
     longest_free: Duration,
 }
 
-/// In a file with slots to spare: after so many kills none is killed for a while.
-const BETWEEN_CALMS: u64 = 200;
-/// For so many seconds at most a lock stands free then. It is some milliseconds where processes get the processor.
+/// In a file with slots to spare, and by messages: after so many kills none is killed for a while. A participant that waits for
+/// what a dead one will never say shows then, where else it would be killed soon.
+const BETWEEN_CALMS: u64 = 100;
+/// For so many seconds at most a lock stands free then, but by messages. It is some milliseconds where processes get the
+/// processor.
 const FREE_FOR_AT_MOST: u64 = 3;
 
 /// The lock of a round, open.
@@ -291,7 +293,7 @@ impl Killer<'_> {
                 watchdog::sign_of_life();
                 plans[worker] = self.start(worker);
             }
-            if self.round.slots > 0 && killed >= next_calm {
+            if (self.round.slots > 0 || self.is_by_messages()) && killed >= next_calm {
                 next_calm = killed + BETWEEN_CALMS;
                 if !self.has_calm(&mut plans) {
                     break;
@@ -351,7 +353,7 @@ impl Killer<'_> {
             self.longest_free = self.longest_free.max(free);
             if progress != last.0 {
                 last = (progress, Instant::now());
-            } else if free > limit::seconds(FREE_FOR_AT_MOST) {
+            } else if free > limit::seconds(if self.is_by_messages() { 10 } else { FREE_FOR_AT_MOST }) {
                 self.arena.fault(Fault::Hang);
                 println!("though nobody is killed: {:#?}", turnlock::inspect::snapshot(self.file.path()));
                 return false;
@@ -362,6 +364,10 @@ impl Killer<'_> {
             plan.kill_at = now + self.time_to_live(false);
         }
         true
+    }
+
+    fn is_by_messages(&self) -> bool {
+        matches!(self.round.lock, Subject::Exclusive(Kind::Messages(_)))
     }
 
     fn post(&self, me: usize) -> claims::Post<'_> {
@@ -452,9 +458,8 @@ impl Killer<'_> {
     /// after a stop before they die.
     fn time_to_live(&mut self, armed: bool) -> u64 {
         let short = if armed { 4_000_000 } else { 100_000 + self.dice.roll(1_500_000) };
-        let by_messages = matches!(self.round.lock, Subject::Exclusive(Kind::Messages(_)));
         // To join and to enter takes an answer of each of the others.
-        let longer = if self.round.stops == Stops::Long || by_messages { 20 } else { 1 };
+        let longer = if self.round.stops == Stops::Long || self.is_by_messages() { 20 } else { 1 };
         longer * short
     }
 
