@@ -39,13 +39,13 @@ pub const ALL: &[Scenario] = &[
     alone("open: clear a file of another boot", open::clears_after_a_boot),
     alone("attach: a participant", enter::attaches),
     alone("attach: in an idle dead one's slot", enter::attaches_in_an_idle_dead_ones_slot),
-    alone("attach: in a dead holder's slot", enter::attaches_in_a_dead_holders_slot),
+    ATTACH_IN_A_DEAD_HOLDERS_SLOT,
     alone("name: a new lock", names::a_new_lock),
     alone("name: a lock in the place of a removed one", names::in_a_removed_ones_place),
     alone("remove: a lock", names::removes),
     stopping("lock: a thread's first", enter::locks_for_the_first_time),
     LOCK_FREE,
-    TAKE_A_DEAD_ONES_PLACE,
+    stopping("lock: a dead holder's place", enter::takes_a_dead_ones_place),
     stopping("lock: one died in the doorway", enter::reaps_one_in_the_doorway),
     stopping("lock: queued behind a living one", wait::queues),
     stopping("lock: lets others pass first", wait::lets_others_pass),
@@ -180,8 +180,8 @@ const REVERSE_SUM: RingAlgorithm = RingAlgorithm::Sum { step: ring::PARTICIPANTS
 
 pub const LOCK_FREE: Scenario = stopping("lock: free", enter::locks);
 
-pub const TAKE_A_DEAD_ONES_PLACE: Scenario =
-    stopping("lock: a dead holder's place", enter::takes_a_dead_ones_place);
+pub const ATTACH_IN_A_DEAD_HOLDERS_SLOT: Scenario =
+    alone("attach: in a dead holder's slot", enter::attaches_in_a_dead_holders_slot);
 
 pub const BIASED_ACQUISITION: Scenario = stopping("bias: taken", bias::enters);
 
