@@ -325,9 +325,7 @@ impl<F: FileClaims> FileWaiter<'_, F> {
         });
         Ok(())
     }
-}
 
-impl<F: FileClaims> FileWaiter<'_, F> {
     /// Returns whether its slot claims more than there is by now.
     fn is_in_vain(&self) -> bool {
         let claims = self.lock.queue().1;
