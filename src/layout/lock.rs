@@ -113,6 +113,7 @@ impl PreviousOwner {
 /// holds the slot's byte lock after its death; `wake`, `parked`, `successor`, `evicted` and `called` by those who wait for the
 /// slot, or with it; `dead` by who marks what a dead one held as consistent, too.
 #[repr(C, align(128))]
+#[cfg_attr(test, derive(Default))]
 pub struct Cell {
     /// 0, or the fencing token with which this slot is in the critical section; all ones while it tries to enter.
     pub held: AtomicU64,
@@ -150,6 +151,7 @@ pub struct Cell {
 
 /// A claim.
 #[repr(C)]
+#[cfg_attr(test, derive(Default))]
 pub struct ClaimCell {
     /// Mode (the lower 4 bytes) and weight.
     pub how: AtomicU64,
@@ -163,6 +165,7 @@ pub struct ClaimCell {
 ///
 /// Who writes what and when: [`crate::algorithm::ring`].
 #[repr(C)]
+#[cfg_attr(test, derive(Default))]
 pub struct RingCell {
     /// The state S of this slot's machine.
     pub state: AtomicU64,

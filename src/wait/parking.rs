@@ -264,4 +264,42 @@ mod tests {
             assert_eq!(words.now(), if woken { [1, 0, 0] } else { [0, how, 0] });
         }
     }
+
+    /// The words of a standby queue of three slots.
+    #[derive(Default)]
+    struct StandbyWords {
+        words: [AtomicU32; 5],
+        looked_at: AtomicU64,
+        crowd: [AtomicU64; 3],
+    }
+
+    impl StandbyWords {
+        fn queue<'a>(&'a self, cells: &'a [Cell]) -> Standby<'a> {
+            let [event, parked, candidate, crowded, slots_in_use] = &self.words;
+            slots_in_use.store(3, Relaxed);
+            let (looked_at, crowd) = (&self.looked_at, &self.crowd);
+            Standby { event, parked, candidate, crowded, looked_at, crowd, slots_in_use, cells, region: 0 }
+        }
+    }
+
+    #[test]
+    fn the_one_that_has_been_in_the_crowd_longest_is_called_to_be_the_candidate() {
+        let words = StandbyWords::default();
+        let cells: [Cell; 3] = Default::default();
+        let queue = words.queue(&cells);
+        let called = || cells.each_ref().map(|cell| cell.called.load(Relaxed));
+        assert!(queue.is_candidate(1) && !queue.is_candidate(2));
+        queue.crowded.store(1, Relaxed);
+        words.crowd[1].store(20, Relaxed);
+        words.crowd[2].store(10, Relaxed);
+        // In the place of a candidate that somebody else has relieved meanwhile nobody is called.
+        queue.call_next(2);
+        assert_eq!((queue.candidate.load(Relaxed), called()), (1, [0, 0, 0]));
+        queue.call_next(1);
+        assert_eq!((queue.candidate.load(Relaxed), called()), (3, [0, 0, 1]));
+        assert!(queue.retire(3) && !queue.retire(3));
+        assert_eq!((queue.candidate.load(Relaxed), called()), (2, [0, 1, 1]));
+        assert!(queue.retire(2));
+        assert_eq!((queue.candidate.load(Relaxed), called()), (0, [0, 1, 1]));
+    }
 }

@@ -122,6 +122,13 @@ fn a_stopped_holder_is_never_robbed_and_time_limits_hold_meanwhile() {
     });
 }
 
+/// The token of a puppet that was told to lock, and then to unlock.
+fn taken_and_unlocked(puppet: &mut Puppet) -> u64 {
+    let Said::Taken(token, false) = puppet.hear() else { panic!("it is free") };
+    assert_eq!(puppet.hear(), Said::Done);
+    token
+}
+
 /// Whoever is stopped before its turn has lost its place when it goes on, and queues again.
 #[test]
 fn a_stopped_waiter_is_passed_over() {
@@ -144,48 +151,49 @@ fn a_stopped_waiter_is_passed_over() {
     assert_eq!(holder.ask("unlock"), Said::Done);
     let Said::Taken(token, false) = third.hear() else { panic!("the two before it are stopped") };
     assert_eq!(activities(), [PassedOver, Stopped]);
-    for puppet in [&first, &second] {
+    for puppet in [&mut first, &mut second] {
+        // Told now: either may be the first of the two, and must not wait for the other one to be asked.
+        puppet.0.tell("unlock");
         puppet.0.signal(Signal::SIGCONT);
     }
     assert_eq!(holder.ask("try"), Said::Error(TURNLOCK_ERROR_WOULD_BLOCK), "nobody robs it");
     assert_eq!(third.ask("unlock"), Said::Done);
-    let mut tokens = vec![];
-    for puppet in [&mut first, &mut second] {
-        let Said::Taken(token, false) = puppet.hear() else { panic!("it is free") };
-        tokens.push(token);
-        assert_eq!(puppet.ask("unlock"), Said::Done);
-    }
+    let mut tokens = [&mut first, &mut second].map(taken_and_unlocked);
     tokens.sort_unstable();
     assert_eq!(tokens, [token + 1, token + 2]);
 }
 
 /// The first of those that wait, which is to be queued next, is stopped; and whoever notices that first is not the next one.
+/// On a busy machine one that waits for a processor is passed over, too, so it must be so in one round of many.
 #[test]
 fn those_behind_a_stopped_one_are_served_in_the_order_of_their_arrival() {
-    let _no_hang = NoHang::for_seconds(60);
-    for _ in 0..5 {
-        let place = Place::new();
-        let path = place.lock_file();
-        let mut holder = Puppet::that_holds(&path, "a");
-        let mut line: Vec<_> = (1..=5)
-            .map(|waiting| {
-                let mut puppet = Puppet::at(&path, "a");
-                puppet.0.tell("lock");
-                until_waiting(&path, "a", waiting);
-                puppet
-            })
-            .collect();
-        let first = line.remove(0);
-        first.0.signal(Signal::SIGSTOP);
-        until("it is seen to be stopped", || queue_at(&path, "a")[0].activity == Activity::Stopped);
-        assert_eq!(holder.ask("unlock"), Said::Done);
-        for next in &mut line {
-            // Another one that were first would keep the lock, and this one would say nothing.
-            assert!(matches!(next.hear(), Said::Taken(_, false)));
-            assert_eq!(next.ask("unlock"), Said::Done);
-        }
-        first.0.signal(Signal::SIGCONT);
+    let _no_hang = NoHang::for_seconds(600);
+    let rounds: Vec<_> =
+        (0..100).map(|_| tokens_behind_a_stopped_one()).take_while(|tokens| !tokens.is_sorted()).collect();
+    assert!(rounds.len() < 100, "{rounds:?}");
+}
+
+/// The tokens of four that wait behind one that is stopped, in the order of their arrival.
+fn tokens_behind_a_stopped_one() -> Vec<u64> {
+    let place = Place::new();
+    let path = place.lock_file();
+    let mut holder = Puppet::that_holds(&path, "a");
+    let mut line: Vec<_> = (1..=5)
+        .map(|waiting| {
+            let mut puppet = Puppet::at(&path, "a");
+            puppet.0.tell("lock");
+            until_waiting(&path, "a", waiting);
+            puppet
+        })
+        .collect();
+    let first = line.remove(0);
+    first.0.signal(Signal::SIGSTOP);
+    until("it is seen to be stopped", || queue_at(&path, "a")[0].activity == Activity::Stopped);
+    for next in &mut line {
+        next.0.tell("unlock");
     }
+    assert_eq!(holder.ask("unlock"), Said::Done);
+    line.iter_mut().map(taken_and_unlocked).collect()
 }
 
 #[test]
