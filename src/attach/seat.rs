@@ -1,7 +1,7 @@
 //! One participant's seat at a lock by messages: its machine, and its mailboxes.
 
 use super::open_file::OpenFile;
-use crate::layout::{Algorithm, MailView};
+use crate::layout::{Algorithm, LockWords, MailView};
 use crate::message::{
     Bakery, Event, LamportQueue, Machine, Misuse, Node, RestingRing, RicartAgrawala, Standing,
 };
@@ -28,12 +28,24 @@ impl Place for MailOf {
     }
 
     fn write_number(&self, number: u64) {
+        let words = self.file.view().lock(self.region).words;
+        skip_numbers(words, number);
         // Relaxed: only who has the token writes it, and the mailbox orders one after another.
-        self.file.view().lock(self.region).words.token.store(number, Relaxed);
+        words.token.store(number, Relaxed);
     }
 
     fn number(&self) -> u64 {
         self.file.view().lock(self.region).words.token.load(Relaxed)
+    }
+}
+
+/// Has the numbers up to `number` that the lock's word has not seen, which a token was made anew with, not count as
+/// acquisitions. By who has the token. One who dies before the word has them too leaves them to be skipped once more.
+pub fn skip_numbers(words: &LockWords, number: u64) {
+    // Relaxed: for observers, and only who has the token writes either.
+    let skipped = number.saturating_sub(words.token.load(Relaxed));
+    if skipped != 0 {
+        words.first_token.fetch_add(skipped, Relaxed);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The mapped file as the site of an acquisition: one attached participant at one lock, its waits and liveness checks.
 
-use super::{attachment::Attachment, by_messages, post::Membership};
+use super::{attachment::Attachment, by_messages, post::Membership, seat::skip_numbers};
 use crate::acquire::{
     eviction,
     local::LocalState,
@@ -273,7 +273,11 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
 
     fn enter_by_messages(&self, limit: Limit) -> Result<Option<u64>> {
         let membership = self.membership()?;
-        by_messages::enter(self, &self.attachment.file, &membership, limit)
+        let token = by_messages::enter(self, &self.attachment.file, &membership, limit)?;
+        if let Some(token) = token {
+            skip_numbers(self.lock.lock.words, token.saturating_sub(1));
+        }
+        Ok(token)
     }
 
     fn leave_by_messages(&self) {

@@ -86,7 +86,21 @@ impl AdaptiveSpin {
 
     /// Yields while `unchanged`, as long as it is worth in this stage. Returns whether that was enough; `None`: it was not
     /// worth beginning. `now` is the time.
-    pub fn yield_on(&self, stage: Stage, mut now: u64, unchanged: impl Fn() -> bool) -> Option<bool> {
+    pub fn yield_on(&self, stage: Stage, now: u64, unchanged: impl Fn() -> bool) -> Option<bool> {
+        self.yield_by(stage, now, unchanged, || {
+            std::thread::yield_now();
+            clock::monotonic_ns()
+        })
+    }
+
+    /// [`AdaptiveSpin::yield_on`], where `yields` yields once and returns the time after it.
+    fn yield_by(
+        &self,
+        stage: Stage,
+        mut now: u64,
+        unchanged: impl Fn() -> bool,
+        yields: impl Fn() -> u64,
+    ) -> Option<bool> {
         let learned = self.learned(stage.next);
         let until = stage.began + learned.length();
         if now >= until || now < self.no_yields_before.load(Relaxed) {
@@ -94,9 +108,8 @@ impl AdaptiveSpin {
         }
         let times = self.paid_back.load(Relaxed);
         loop {
-            std::thread::yield_now();
             let then = now;
-            now = clock::monotonic_ns();
+            now = yields();
             let changed = !unchanged();
             if now - then > COSTLY {
                 self.no_yields_before.store(now + times * (now - then).min(MOST_COSTLY), Relaxed);
@@ -162,53 +175,59 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    fn stage(next: bool) -> Stage {
-        Stage { next, began: clock::monotonic_ns() }
+    /// A clock that each yield puts forward.
+    struct Clock(Cell<u64>);
+
+    impl Clock {
+        /// Yields in a stage that begins now, each for `step`, while `unchanged`.
+        fn yields(
+            &self,
+            adaptive: &AdaptiveSpin,
+            next: bool,
+            step: u64,
+            unchanged: impl Fn() -> bool,
+        ) -> Option<bool> {
+            let began = self.0.get();
+            let yields = || {
+                self.0.set(self.0.get() + step);
+                self.0.get()
+            };
+            adaptive.yield_by(Stage { next, began }, began, unchanged, yields)
+        }
     }
 
     #[test]
     fn in_vain_less_and_less_until_a_turn_comes_soon_again() {
-        let adaptive = AdaptiveSpin::default();
-        let yields_in_vain = |next| {
-            // A core that is lost meanwhile says nothing about what was learned.
-            adaptive.no_yields_before.store(0, Relaxed);
-            let stage = stage(next);
-            adaptive.yield_on(stage, stage.began, || true)
-        };
-        let tries = (0..1000).take_while(|_| yields_in_vain(true).is_some()).count();
-        assert!((4..1000).contains(&tries), "{tries}");
+        let (adaptive, clock) = (AdaptiveSpin::default(), Clock(Cell::new(1)));
+        let yields_in_vain = |next| clock.yields(&adaptive, next, 1000, || true);
+        let tries = (0..1000).take_while(|_| yields_in_vain(true) == Some(false)).count();
+        assert!((4..20).contains(&tries), "{tries}");
+        assert_eq!(yields_in_vain(true), None);
         assert!(!adaptive.is_eager());
-        assert!(yields_in_vain(false).is_some(), "further back is another matter");
-        let soon = stage(true);
+        assert_eq!(yields_in_vain(false), Some(false), "further back is another matter");
+        let soon = Stage { next: true, began: clock.0.get() };
         adaptive.parked_until(soon, soon.began + SOON);
         assert!(!adaptive.is_eager(), "that was not soon");
         adaptive.parked_until(soon, soon.began + SOON - 1);
         assert!(adaptive.is_eager());
-        let comes_after_three_looks = || {
-            let looks = Cell::new(3);
-            let unchanged = || looks.replace(looks.get() - 1) > 0;
-            let stage = stage(true);
-            adaptive.no_yields_before.store(0, Relaxed);
-            adaptive.next.was_enough();
-            adaptive.yield_on(stage, stage.began, unchanged)
-        };
-        // On a busy machine the core may be lost at the first look.
-        assert!((0..1000).any(|_| comes_after_three_looks() == Some(true)));
+        let looks = Cell::new(3);
+        let comes_after_three_looks = || looks.replace(looks.get() - 1) > 0;
+        assert_eq!(clock.yields(&adaptive, true, 1000, comes_after_three_looks), Some(true));
     }
 
     #[test]
     fn a_lost_core_is_paid_back_and_more_so_each_time() {
-        let adaptive = AdaptiveSpin::default();
         const LOST: u64 = 500 * COSTLY;
+        let (adaptive, clock) = (AdaptiveSpin::default(), Clock(Cell::new(1)));
         for times in [100, 400, 1_600, 6_400, 6_400] {
             assert_eq!(adaptive.paid_back.load(Relaxed), times);
-            adaptive.no_yields_before.store(0, Relaxed);
             adaptive.next.was_enough();
-            let stage = Stage { next: true, began: clock::monotonic_ns() };
-            assert_eq!(adaptive.yield_on(stage, stage.began - LOST, || true), Some(false));
-            let again = adaptive.no_yields_before.load(Relaxed);
-            assert!(again >= stage.began + times * LOST, "{times}");
-            assert_eq!(adaptive.yield_on(stage, stage.began, || false), None);
+            assert_eq!(clock.yields(&adaptive, true, LOST, || true), Some(false));
+            let again = clock.0.get() + times * LOST.min(MOST_COSTLY);
+            assert_eq!(adaptive.no_yields_before.load(Relaxed), again);
+            clock.0.set(again - 1);
+            assert_eq!(clock.yields(&adaptive, true, 1, || false), None);
+            clock.0.set(again);
         }
     }
 }

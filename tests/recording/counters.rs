@@ -9,7 +9,7 @@ use support::{
     until, until_waiting,
 };
 use turnlock::{
-    Error, LockFile,
+    Error, LockFile, MutexAlgorithm,
     inspect::{self, Activity, Counters},
 };
 
@@ -62,6 +62,38 @@ fn readers_are_not_counted_as_acquisitions_and_their_deaths_are() {
     let semaphore = file.semaphore_options().permits(2).open("b").unwrap();
     (0..10).for_each(|_| drop(semaphore.acquire(1).unwrap()));
     assert_eq!(counters(&path, "b").acquisitions, 10);
+}
+
+/// Where the token's holder leaves, or dies, the next one makes it anew, with a number that no acquisition has.
+#[test]
+fn a_token_that_is_made_anew_is_not_counted_as_an_acquisition() {
+    let _no_hang = NoHang::for_seconds(120);
+    for algorithm in [
+        MutexAlgorithm::LamportQueue,
+        MutexAlgorithm::RicartAgrawala,
+        MutexAlgorithm::TokenRing,
+        MutexAlgorithm::MessageBakery,
+    ] {
+        let place = Place::new();
+        let path = place.lock_file();
+        let file = LockFile::options().mailboxes(8).open(&path).unwrap();
+        let mutex = file.mutex_options().algorithm(algorithm).open("a").unwrap();
+        // Each has a slot of its own, and a new life in it.
+        for _ in 0..5 {
+            elsewhere(|| (0..3).for_each(|_| drop(mutex.lock().unwrap())));
+        }
+        assert_eq!(counters(&path, "a").acquisitions, 15, "{algorithm:?}");
+        for dead in 1..=3 {
+            Puppet::that_holds(&path, "a").0.kill();
+            elsewhere(|| {
+                let mut guard = mutex.lock().unwrap();
+                assert!(guard.acquired().previous_owner_died);
+                guard.mark_consistent().unwrap();
+            });
+            let now = counters(&path, "a");
+            assert_eq!((now.acquisitions, now.died), (15 + 2 * dead, dead), "{algorithm:?}");
+        }
+    }
 }
 
 #[test]
