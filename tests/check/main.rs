@@ -64,6 +64,44 @@ fn a_rung_that_hangs_is_ended_and_named_with_where_it_stood() {
     assert!(!is_running("1000.25") && !is_running("1000.75"), "both are ended");
 }
 
+/// A rung of mutants is not run a second time with the same sources, and is after any of them has changed.
+#[test]
+fn mutants_that_were_caught_are_not_tried_again_before_something_changes() {
+    let place = Place::new();
+    let [caught, source] = ["caught", "source"].map(|name| place.at(name));
+    std::fs::write(&source, "as it was").unwrap();
+    std::fs::write(&caught, "0123  another rung\n0123  of mutants\n").unwrap();
+    let run = |before: &str| {
+        let rungs = format!(
+            r#"{before} begin_mutants "of mutants" 60 "{}" sh -c 'echo "tried now"'; finish_rung "of mutants""#,
+            source.display()
+        );
+        let mut check = check_with(&rungs);
+        check.env("TURNLOCK_CAUGHT", &caught).env_remove("TURNLOCK_EVERY_MUTANT");
+        let output = limit::output(&mut check).unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output).contains("tried now\n")
+    };
+    assert!(run("size=usual;"), "caught with other sources");
+    let noted = std::fs::read_to_string(&caught).unwrap();
+    assert!(noted.starts_with("0123  another rung\n") && noted.lines().count() == 2, "{noted}");
+    assert!(!run("size=usual;"), "caught");
+    assert!(run("size=long;"));
+    assert!(run("size=usual; TURNLOCK_EVERY_MUTANT=1;"));
+    std::fs::write(&source, "as it is now").unwrap();
+    assert!(run("size=usual;"));
+    assert!(!run("size=usual;"));
+    // One that fails is not noted.
+    std::fs::write(&source, "once more").unwrap();
+    let rungs = format!(
+        r#"size=usual; begin_mutants "of mutants" 60 "{}" false; finish_rung "of mutants""#,
+        source.display()
+    );
+    let failed = limit::output(check_with(&rungs).env("TURNLOCK_CAUGHT", &caught)).unwrap();
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(run("size=usual;"));
+}
+
 #[test]
 fn rungs_are_counted() {
     let output = limit::output(&mut check_with(
