@@ -199,6 +199,8 @@ impl BesideBiasedReader<'_> {
             threads.spawn(move || {
                 (0..100).for_each(|_| drop(lock.read().unwrap()));
                 assert!(lock.status().unwrap().biased_to_readers);
+                // It is ready.
+                answers.send(false).unwrap();
                 for question in asked {
                     let refused = match question {
                         "try" => would_block(lock.try_read()),
@@ -207,6 +209,7 @@ impl BesideBiasedReader<'_> {
                     answers.send(refused).unwrap();
                 }
             });
+            assert!(!answered.recv().unwrap());
             act(BesideBiasedReader { file, lock, asks, answered });
         });
         drop(inside);
