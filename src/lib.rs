@@ -166,7 +166,7 @@ mod trace;
 
 #[cfg(not(any(loom, shuttle)))]
 mod attach;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(all(feature = "capi", not(any(loom, shuttle))))]
 pub mod capi;
 #[cfg(not(any(loom, shuttle)))]
 pub mod inspect;
@@ -194,15 +194,11 @@ pub mod transport;
 #[cfg(not(any(loom, shuttle)))]
 mod wait;
 
-#[cfg(all(feature = "memory-reserve", not(any(loom, shuttle))))]
-#[global_allocator]
-static ALLOCATOR: os::memory::WithReserve = os::memory::WithReserve;
-
 /// For the command: what `turnlock flock` does with a file that is none of turnlock's.
-#[cfg(all(feature = "cli", not(any(loom, shuttle))))]
+#[cfg(all(feature = "command", not(any(loom, shuttle))))]
 #[doc(hidden)]
 pub use os::kernel_lock;
-#[cfg(all(feature = "cli", not(any(loom, shuttle))))]
+#[cfg(all(feature = "command", not(any(loom, shuttle))))]
 #[doc(hidden)]
 pub use os::peers;
 

@@ -27,6 +27,9 @@ mod semaphore;
 mod slow_way;
 mod version;
 
+/// For the crate that is the C library: its allocator.
+#[doc(hidden)]
+pub use crate::os::memory::WithReserve;
 pub use acquired::{turnlock_acquired, turnlock_previous_owner};
 pub use boundary::turnlock_last_error_message;
 pub use file::*;

@@ -3,57 +3,34 @@
 pub mod status;
 
 use status::*;
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 /// What every fallible turnlock call gives.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a call failed. Each variant has a stable number, [`Error::code`], shared with the C ABI.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// An argument is out of range or contradicts another.
-    #[error("{0}")]
     InvalidArgument(String),
     /// Somebody has the lock, and the call was asked not to wait.
-    #[error("the lock is taken")]
     WouldBlock,
     /// The time limit passed. The place in the queue was given up.
-    #[error("the time limit passed before the turn came")]
     TimedOut,
     /// Another thread cancelled the wait. The place in the queue was given up.
-    #[error("the wait was cancelled by another thread")]
     Cancelled,
     /// The caller already has or awaits the lock.
-    #[error(
-        "this participant already has or awaits the lock, so waiting would never end: unlock it first, or lock as \
-         another participant"
-    )]
     Deadlock,
     /// The thread has the recursive lock as often as it can: 65,535 times.
-    #[error(
-        "this thread has the recursive lock 65,535 times, and cannot take it once more: unlock it as often as it was \
-         locked"
-    )]
     RecursionLimit,
     /// The caller does not have the lock.
-    #[error(
-        "this participant does not have the lock: a lock belongs to the thread (or participant handle) that locked \
-         it, and not to a forked child"
-    )]
     NotOwner,
     /// A holder died and the next one unlocked without marking the data consistent.
-    #[error(
-        "the lock is not recoverable: a holder died and the next one unlocked without mark_consistent; repair the \
-         data, then run `turnlock reset`"
-    )]
     NotRecoverable,
     /// The handle was closed before.
-    #[error("the handle was closed before")]
     Closed,
     /// Every participant slot is taken. The message names who has them.
-    #[error("{}: all {slots} participant slots are taken, by {holders}; end one of them{}", path.display(),
-        or_larger(*slots, *most, "participants"))]
     ParticipantsFull {
         /// The lock file.
         path: PathBuf,
@@ -65,8 +42,6 @@ pub enum Error {
         holders: String,
     },
     /// Every named lock is taken.
-    #[error("{}: all {locks} named locks are taken; use one of them, or remove one{}", path.display(),
-        or_larger(*locks, *most, "locks"))]
     LocksFull {
         /// The lock file.
         path: PathBuf,
@@ -76,7 +51,6 @@ pub enum Error {
         most: usize,
     },
     /// A lock's name cannot be stored.
-    #[error("the lock name {name:?} {why}: a name is 1 to 63 bytes of UTF-8 without NUL")]
     BadName {
         /// The name as given.
         name: String,
@@ -84,7 +58,6 @@ pub enum Error {
         why: &'static str,
     },
     /// The path names something else than a turnlock file; it was left as it is.
-    #[error("{}: {why}", path.display())]
     NotALockFile {
         /// The path as given.
         path: PathBuf,
@@ -92,7 +65,6 @@ pub enum Error {
         why: String,
     },
     /// The file has another version, byte order or layout; it was left as it is.
-    #[error("{}: {why}", path.display())]
     Version {
         /// The lock file.
         path: PathBuf,
@@ -100,7 +72,6 @@ pub enum Error {
         why: String,
     },
     /// The file is damaged: truncated, overwritten, or it holds an impossible value.
-    #[error("{}: {why}", path.display())]
     Damaged {
         /// The lock file.
         path: PathBuf,
@@ -108,16 +79,11 @@ pub enum Error {
         why: String,
     },
     /// The path names another file than the one that is open.
-    #[error(
-        "{}: the file was unlinked or replaced while it was open; locks in the old and the new file do not exclude \
-         each other, so close it and open the path again", path.display()
-    )]
     Replaced {
         /// The lock file.
         path: PathBuf,
     },
     /// The operating system does not allow it, or the file's permissions are unsafe.
-    #[error("{}: {why}", path.display())]
     Permission {
         /// The path as given.
         path: PathBuf,
@@ -125,7 +91,6 @@ pub enum Error {
         why: String,
     },
     /// The file or the lock does not exist and was not to be created.
-    #[error("{}: {why}", path.display())]
     NotFound {
         /// The path as given.
         path: PathBuf,
@@ -133,7 +98,6 @@ pub enum Error {
         why: String,
     },
     /// The file system cannot carry a lock file.
-    #[error("{}: {why}", path.display())]
     FileSystem {
         /// The path as given.
         path: PathBuf,
@@ -141,10 +105,6 @@ pub enum Error {
         why: String,
     },
     /// No room on the disk.
-    #[error(
-        "{}: no room for {bytes} bytes of a lock file; make room, or let it be created with fewer participants or locks",
-        path.display()
-    )]
     NoSpace {
         /// The path as given.
         path: PathBuf,
@@ -152,7 +112,6 @@ pub enum Error {
         bytes: u64,
     },
     /// A call to the operating system failed.
-    #[error("{what}: {source}")]
     System {
         /// What was tried, on which path.
         what: String,
@@ -160,7 +119,6 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The name belongs to a lock of another kind or algorithm, or one with another patience or death policy than was asked for.
-    #[error("{}: {why}", path.display())]
     Kind {
         /// The lock file.
         path: PathBuf,
@@ -168,22 +126,14 @@ pub enum Error {
         why: String,
     },
     /// The participant handle is in use by another thread at this moment, or the lock by another call of its holder.
-    #[error(
-        "the participant is in a call on another thread: a participant does one thing at a time, open one for each worker; what          it holds it holds still"
-    )]
     ParticipantBusy,
     /// A defect of turnlock itself, caught before it could reach the caller.
-    #[error("a defect in turnlock, please report it: {0}")]
     Internal(String),
     /// The handle cannot be closed while a lock is held through it.
-    #[error("the lock is still held: unlock it before closing")]
     StillHeld,
     /// There is nothing to mark consistent.
-    #[error("the lock is not inconsistent, so there is nothing to mark")]
     NotInconsistent,
     /// The file exists and is smaller than the capacities asked for.
-    #[error("{}: the file has room for {has} {what} and {wanted} were asked for: {}", path.display(),
-        fewer_or_larger(*wanted, *most))]
     Capacity {
         /// The lock file.
         path: PathBuf,
@@ -197,13 +147,10 @@ pub enum Error {
         most: u32,
     },
     /// What was to be asked between sleeps ended the wait.
-    #[error("the wait was interrupted; the place in the queue was given up")]
     Interrupted,
     /// No memory. Nothing was done.
-    #[error("no memory; nothing was done")]
     OutOfMemory,
     /// The lock cannot be removed: somebody uses it, or is still to be told of a death.
-    #[error("{}: {why}", path.display())]
     InUse {
         /// The lock file.
         path: PathBuf,
@@ -212,16 +159,10 @@ pub enum Error {
     },
     /// The lock is not held in a mode from which that can be done: only an upgradable hold can be upgraded, and a hold
     /// only be downgraded to less than it is.
-    #[error(
-        "the lock is not held in a mode that allows this: take it upgradable in order to upgrade it, and downgrade only to \
-         less than it is held as"
-    )]
     NotUpgradable,
     /// The lock is held beside others, and only one that holds it exclusively can do that.
-    #[error("the lock is not held exclusively: take it so, or upgrade it, and do this then")]
     NotExclusive,
     /// A semaphore cannot give so many permits.
-    #[error("{wanted} permits were asked for: of this semaphore 1 to {permits} can be had at once")]
     Permits {
         /// How many were asked for.
         wanted: u32,
@@ -229,9 +170,6 @@ pub enum Error {
         permits: u32,
     },
     /// More permits were to be given back than the caller has.
-    #[error(
-        "{given} permits were to be given back, and this participant has {held}: give back those that it has"
-    )]
     TooManyReleased {
         /// How many were to be given back.
         given: u32,
@@ -239,9 +177,6 @@ pub enum Error {
         held: u32,
     },
     /// The range is empty, or its end lies before its start.
-    #[error(
-        "the range from {start} to before {end} has nothing in it: its end must be larger than its start"
-    )]
     EmptyRange {
         /// The first that was asked for.
         start: u64,
@@ -249,8 +184,119 @@ pub enum Error {
         end: u64,
     },
     /// The kernel refuses something turnlock needs.
-    #[error("the kernel refuses {0}")]
     Unsupported(&'static str),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::InvalidArgument(what) => write!(f, "{what}"),
+            Error::WouldBlock => write!(f, "the lock is taken"),
+            Error::TimedOut => write!(f, "the time limit passed before the turn came"),
+            Error::Cancelled => write!(f, "the wait was cancelled by another thread"),
+            Error::Deadlock => write!(
+                f,
+                "this participant already has or awaits the lock, so waiting would never end: unlock it first, or lock as \
+         another participant"
+            ),
+            Error::RecursionLimit => write!(
+                f,
+                "this thread has the recursive lock 65,535 times, and cannot take it once more: unlock it as often as it was \
+         locked"
+            ),
+            Error::NotOwner => write!(
+                f,
+                "this participant does not have the lock: a lock belongs to the thread (or participant handle) that locked \
+         it, and not to a forked child"
+            ),
+            Error::NotRecoverable => write!(
+                f,
+                "the lock is not recoverable: a holder died and the next one unlocked without mark_consistent; repair the \
+         data, then run `turnlock reset`"
+            ),
+            Error::Closed => write!(f, "the handle was closed before"),
+            Error::ParticipantsFull { path, slots, most, holders } => write!(
+                f,
+                "{}: all {slots} participant slots are taken, by {holders}; end one of them{}",
+                path.display(),
+                or_larger(*slots, *most, "participants")
+            ),
+            Error::LocksFull { path, locks, most } => write!(
+                f,
+                "{}: all {locks} named locks are taken; use one of them, or remove one{}",
+                path.display(),
+                or_larger(*locks, *most, "locks")
+            ),
+            Error::BadName { name, why } => {
+                write!(f, "the lock name {name:?} {why}: a name is 1 to 63 bytes of UTF-8 without NUL")
+            }
+            Error::NotALockFile { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::Version { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::Damaged { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::Replaced { path } => write!(
+                f,
+                "{}: the file was unlinked or replaced while it was open; locks in the old and the new file do not exclude \
+         each other, so close it and open the path again",
+                path.display()
+            ),
+            Error::Permission { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::NotFound { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::FileSystem { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::NoSpace { path, bytes } => write!(
+                f,
+                "{}: no room for {bytes} bytes of a lock file; make room, or let it be created with fewer participants or locks",
+                path.display()
+            ),
+            Error::System { what, source } => write!(f, "{what}: {source}"),
+            Error::Kind { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::ParticipantBusy => write!(
+                f,
+                "the participant is in a call on another thread: a participant does one thing at a time, open one for each worker; what it holds it holds still"
+            ),
+            Error::Internal(what) => write!(f, "a defect in turnlock, please report it: {what}"),
+            Error::StillHeld => write!(f, "the lock is still held: unlock it before closing"),
+            Error::NotInconsistent => write!(f, "the lock is not inconsistent, so there is nothing to mark"),
+            Error::Capacity { path, what, has, wanted, most } => write!(
+                f,
+                "{}: the file has room for {has} {what} and {wanted} were asked for: {}",
+                path.display(),
+                fewer_or_larger(*wanted, *most)
+            ),
+            Error::Interrupted => write!(f, "the wait was interrupted; the place in the queue was given up"),
+            Error::OutOfMemory => write!(f, "no memory; nothing was done"),
+            Error::InUse { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::NotUpgradable => write!(
+                f,
+                "the lock is not held in a mode that allows this: take it upgradable in order to upgrade it, and downgrade only to \
+         less than it is held as"
+            ),
+            Error::NotExclusive => {
+                write!(f, "the lock is not held exclusively: take it so, or upgrade it, and do this then")
+            }
+            Error::Permits { wanted, permits } => write!(
+                f,
+                "{wanted} permits were asked for: of this semaphore 1 to {permits} can be had at once"
+            ),
+            Error::TooManyReleased { given, held } => write!(
+                f,
+                "{given} permits were to be given back, and this participant has {held}: give back those that it has"
+            ),
+            Error::EmptyRange { start, end } => write!(
+                f,
+                "the range from {start} to before {end} has nothing in it: its end must be larger than its start"
+            ),
+            Error::Unsupported(what) => write!(f, "the kernel refuses {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::System { source, .. } => Some(source),
+            _ => None,
+        }
+    }
 }
 
 /// What else helps where all of `has` are taken: a larger file, if there can be one.

@@ -1,16 +1,16 @@
 //! What is known of a lock file, its locks and those who take part.
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "serde")]
 use std::path::Path;
 use std::path::PathBuf;
 
 /// A lock file, as it was at one moment.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct FileStatus {
     /// The path, with its folder resolved. In JSON, what is not UTF-8 in it becomes U+FFFD.
-    #[cfg_attr(feature = "cli", serde(serialize_with = "as_lossy_text"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_lossy_text"))]
     pub path: PathBuf,
     /// The format version, "major.minor".
     pub format: String,
@@ -38,7 +38,7 @@ pub struct FileStatus {
 /// Whether a participant is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-#[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Life {
     /// Its byte lock is held.
     Alive,
@@ -52,7 +52,7 @@ pub enum Life {
 
 /// One who takes part.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ParticipantStatus {
     /// Its slot.
@@ -80,7 +80,7 @@ pub struct ParticipantStatus {
 
 /// One named lock.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LockStatus {
     /// Its name.
@@ -94,7 +94,7 @@ pub struct LockStatus {
     /// lock or a keyed lock is inconsistent while one of its parts is.
     pub state: &'static str,
     /// The last fencing token given out. A decimal string in JSON, since it is larger than 2^53.
-    #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
     pub fencing_token: u64,
     /// What a holder's death means: "inform" or "release".
     pub death_policy: &'static str,
@@ -131,7 +131,7 @@ pub struct LockStatus {
 
 /// What happened at a lock since it was created, in numbers that count on beyond a boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counters {
     /// How often it was acquired: how many fencing tokens it gave out. Readers of a rwlock take none, and are not counted.
@@ -149,7 +149,7 @@ pub struct Counters {
 
 /// What is known of a mutex by messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ByMessages {
     /// The slots of those who take part: who wants the lock may need an answer of each.
@@ -164,35 +164,35 @@ pub struct ByMessages {
 
 /// What a participant has of a lock, or wants of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Claim {
     /// Beside whom.
     pub mode: ClaimMode,
     /// Of a semaphore: how many permits.
-    #[cfg_attr(feature = "cli", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub permits: Option<u32>,
     /// Of a range lock or a keyed lock: which part.
-    #[cfg_attr(feature = "cli", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub part: Option<Part>,
 }
 
 /// A part of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Part {
     /// Of a range lock: from the first number to the last. Decimal strings in JSON.
     Range {
         /// The first.
-        #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+        #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
         first: u64,
         /// The last, which belongs to it.
-        #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+        #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
         last: u64,
     },
     /// Of a keyed lock: the hash of the key (FNV-1a of 128 bits). A hexadecimal string in JSON.
-    Key(#[cfg_attr(feature = "cli", serde(serialize_with = "as_hexadecimal"))] u128),
+    Key(#[cfg_attr(feature = "serde", serde(serialize_with = "as_hexadecimal"))] u128),
     /// All of it, or more than can be said.
     Everything,
 }
@@ -204,7 +204,7 @@ impl Claim {
 
 /// Beside whom a participant holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum ClaimMode {
     /// Beside nobody.
@@ -219,16 +219,16 @@ pub enum ClaimMode {
 
 /// A participant that has a lock.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Holder {
     /// The participant.
-    #[cfg_attr(feature = "cli", serde(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub participant: ParticipantStatus,
     /// What it has of the lock.
     pub claim: Claim,
     /// Its fencing token. A decimal string in JSON.
-    #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
     pub fencing_token: u64,
     /// Of a ring: how it takes part, "standing" or "on demand".
     pub takes_part: Option<&'static str>,
@@ -242,11 +242,11 @@ pub struct Holder {
 
 /// A participant that waits for a lock, or stands in a ring.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Waiter {
     /// The participant.
-    #[cfg_attr(feature = "cli", serde(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub participant: ParticipantStatus,
     /// Where it waits.
     pub state: WaiterState,
@@ -265,7 +265,7 @@ pub struct Waiter {
 
 /// Where a participant waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum WaiterState {
     /// Its patience is over: in the queue, where nobody overtakes it, or in line for that behind another one that is. On a
@@ -279,7 +279,7 @@ pub enum WaiterState {
 
 /// What a waiter does just now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Activity {
     /// Nothing is known: it is of another PID namespace, or there is no `/proc`; or it is dead.
@@ -296,7 +296,7 @@ pub enum Activity {
 
 /// Who died holding a lock.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct DeadOwner {
     /// What it called itself.
@@ -306,21 +306,21 @@ pub struct DeadOwner {
     /// Its thread, likewise.
     pub thread: u32,
     /// The fencing token it held.
-    #[cfg_attr(feature = "cli", serde(serialize_with = "as_text"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
     pub fencing_token: u64,
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "serde")]
 fn as_text<S: serde::Serializer>(number: &u64, to: S) -> std::result::Result<S::Ok, S::Error> {
     to.collect_str(number)
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "serde")]
 fn as_hexadecimal<S: serde::Serializer>(number: &u128, to: S) -> std::result::Result<S::Ok, S::Error> {
     to.collect_str(&format_args!("{number:032x}"))
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "serde")]
 fn as_lossy_text<S: serde::Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S::Error> {
     to.collect_str(&path.display())
 }

@@ -1,13 +1,11 @@
 //! Running out of memory: an error, and not the end of a C program.
 //!
-//! Rust ends the process where an allocation fails. A library that a C program links cannot do that to it, so with the
-//! feature `memory-reserve` the allocator has a small reserve: a call that has begun is carried through with it, down
-//! to the words of its error, and the next one that would need memory is refused by [`check`] as long as there is none.
+//! Rust ends the process where an allocation fails. A library that a C program links cannot do that to it, so the C library's
+//! allocator ([`WithReserve`]) has a small reserve: a call that has begun is carried through with it, down to the words of its
+//! error, and the next one that would need memory is refused by [`check`] as long as there is none.
 //!
 //! A signal handler may make some of the calls, and may have interrupted `malloc`: those neither take memory from it nor give any
 //! back ([`WithoutMalloc`]).
-//!
-//! (A Rust program that names an allocator of its own leaves the feature out, and has what it chose.)
 
 use super::pool::Pool;
 use crate::error::{Error, Result};

@@ -13,18 +13,18 @@ pub mod fork;
 pub mod futex;
 pub mod given;
 pub mod identity;
-#[cfg(feature = "cli")]
+#[cfg(feature = "command")]
 pub mod kernel_lock;
 pub mod liveness_lock;
 pub mod map;
 pub mod membarrier;
-#[cfg(feature = "memory-reserve")]
+#[cfg(feature = "capi")]
 pub mod memory;
-#[cfg(feature = "memory-reserve")]
+#[cfg(feature = "capi")]
 mod pool;
 pub mod wipe_on_fork;
 /// See the real one.
-#[cfg(not(feature = "memory-reserve"))]
+#[cfg(not(feature = "capi"))]
 pub mod memory {
     /// The program's own allocator decides.
     pub fn check() -> crate::error::Result<()> {
@@ -42,7 +42,7 @@ pub mod memory {
         }
     }
 }
-#[cfg(feature = "cli")]
+#[cfg(feature = "command")]
 pub mod peers;
 pub mod process;
 pub mod reopen;

@@ -130,8 +130,6 @@ fn a_handler_that_reads_while_its_thread_upgrades() {
     Program::new("signal_kinds").passes(&["upgrade"]);
 }
 
-/// Only with the library's own allocator, which has a pool for such calls.
-#[cfg(feature = "memory-reserve")]
 #[test]
 fn a_handler_that_interrupts_malloc_and_locks_every_kind() {
     for kind in ["mutex", "recursive", "rwlock", "permits", "ranges", "keys", "ring", "dead"] {
@@ -161,8 +159,6 @@ fn handlers_of_fork_that_lock() {
 
 // --- no memory, no stack, no descriptor, no library ---
 
-/// Only with the library's own allocator: else Rust ends a process that is out of memory.
-#[cfg(feature = "memory-reserve")]
 #[test]
 fn without_memory_a_call_fails_and_nothing_aborts() {
     Program::new("out_of_memory").passes(&[]);

@@ -218,7 +218,9 @@ fn everything_long_is_under_a_rung() {
     };
     for line in lines.lines().map(str::trim).filter(long).filter(|line| !quick(line)) {
         let limit = match line.split_once(' ') {
-            Some(("rung" | "begin_rung" | "begin_mutants", rest)) => rest.rsplit_once("\" ").map_or("", |(_, rest)| rest),
+            Some(("rung" | "begin_rung" | "begin_mutants", rest)) => {
+                rest.rsplit_once("\" ").map_or("", |(_, rest)| rest)
+            }
             _ => panic!("outside of a rung: {line}"),
         };
         assert!(!limit.is_empty(), "{line}");

@@ -14,8 +14,8 @@
 //! `with_mutants` must be caught.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features trace --test claim_model
-//! RUSTFLAGS="--cfg shuttle" cargo test --release --no-default-features --features trace --test claim_model
+//! RUSTFLAGS="--cfg loom" cargo test --release -p turnlock --features trace --test claim_model
+//! RUSTFLAGS="--cfg shuttle" cargo test --release -p turnlock --features trace --test claim_model
 //! ```
 #![cfg(all(any(loom, shuttle), feature = "trace"))]
 

@@ -28,8 +28,8 @@
 //! each of them as a step.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features trace --test loom
-//! ci/mutants env RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features mutants,trace --test loom with_mutants
+//! RUSTFLAGS="--cfg loom" cargo test --release -p turnlock --features trace --test loom
+//! ci/mutants env RUSTFLAGS="--cfg loom" cargo test --release -p turnlock --features mutants,trace --test loom with_mutants
 //! ```
 //! The search is deterministic, so a failure comes back when its test is run again; with `LOOM_LOCATION=1` it names
 //! the places of the racing accesses.

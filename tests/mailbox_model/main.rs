@@ -13,7 +13,7 @@
 //! With the feature `mutants` those of `with_mutants` must be caught.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features trace --test mailbox_model
+//! RUSTFLAGS="--cfg loom" cargo test --release -p turnlock --features trace --test mailbox_model
 //! ```
 #![cfg(all(loom, feature = "trace"))]
 

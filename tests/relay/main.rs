@@ -1,5 +1,5 @@
 //! The relay of `examples/relay`, run for real; and that its check can fail.
-#![cfg(all(feature = "cli", not(any(loom, shuttle))))]
+#![cfg(not(any(loom, shuttle)))]
 
 use std::{
     fs,
@@ -19,17 +19,11 @@ fn example(name: &str) -> PathBuf {
 /// relay.rs, built once for all tests.
 fn rust_program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("relay-rs");
-        let mut rustc = Command::new("rustc");
-        rustc.args(built::rustc_arguments()).arg(example("relay.rs")).arg("-o").arg(&program);
-        assert!(limit::status(&mut rustc).unwrap().success());
-        program
-    })
+    PROGRAM.get_or_init(|| built::rust_program(&example("relay.rs")))
 }
 
 fn library() -> PathBuf {
-    built::folders().1.join("libturnlock.so")
+    built::libraries().join("libturnlock.so")
 }
 
 fn run(arguments: &[&str]) -> (Output, String) {
@@ -105,7 +99,7 @@ fn each_program_repairs_an_unfinished_line() {
             fs::write(place.at("text"), text).unwrap();
             let mut program = Command::new(&command[0]);
             program.args(&command[1..]).arg(place.folder()).arg("2");
-            program.env("TURNLOCK_LIBRARY", library()).env("LD_LIBRARY_PATH", built::folders().1);
+            program.env("TURNLOCK_LIBRARY", library()).env("LD_LIBRARY_PATH", built::libraries());
             let output = limit::output(&mut program).unwrap();
             let said = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));

@@ -11,8 +11,8 @@
 //! and in a copy of the sources that has the patches of `tests/mutants/`, the mutants of `with_mutants` must be caught.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --features trace --test ring_model
-//! RUSTFLAGS="--cfg shuttle" cargo test --release --no-default-features --features trace --test ring_model
+//! RUSTFLAGS="--cfg loom" cargo test --release -p turnlock --features trace --test ring_model
+//! RUSTFLAGS="--cfg shuttle" cargo test --release -p turnlock --features trace --test ring_model
 //! ```
 #![cfg(all(any(loom, shuttle), feature = "trace"))]
 

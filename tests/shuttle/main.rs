@@ -20,7 +20,7 @@
 //! sources that has the patches of `tests/mutants/` (`with_mutants`).
 //!
 //! ```text
-//! RUSTFLAGS="--cfg shuttle" cargo test --release --no-default-features --features trace --test shuttle
+//! RUSTFLAGS="--cfg shuttle" cargo test --release -p turnlock --features trace --test shuttle
 //! ```
 //! To replay a failure, run the one test that failed with `TURNLOCK_SCHEDULE` set to the `failing schedule` that it
 //! printed, line breaks and all: it then executes this one schedule only. To repeat a whole search, set

@@ -1,0 +1,153 @@
+//! A process of our own, one machine instruction at a time: how the explanation slows a real acquisition down without
+//! another line in the code that acquires.
+//!
+//! This is the debugger's interface of the kernel (ptrace), for a child that this process has started itself and that has
+//! one thread. The child is killed by the kernel should this process die.
+
+use crate::processes;
+use nix::{
+    errno::Errno,
+    sys::{
+        ptrace::{self, Options},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+    unistd::Pid,
+};
+use std::{
+    io,
+    time::{Duration, Instant},
+};
+
+/// A process that stands still, except where it is told to go on.
+pub struct Stepped {
+    pid: Pid,
+    /// Told to take an instruction, and not yet done with it: a system call that sleeps.
+    under_way: bool,
+    /// It may be inside a system call that it has entered.
+    in_call: bool,
+}
+
+/// What became of one instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instruction {
+    /// It is done, and the process stands still again.
+    Done,
+    /// It is a system call in which the process sleeps.
+    Asleep,
+    /// The process has ended.
+    Ended,
+}
+
+/// A process that has slept for so long sleeps until something wakes it.
+const ASLEEP_AFTER: Duration = Duration::from_millis(4);
+
+impl Stepped {
+    /// Stops the child `pid`.
+    pub fn seize(pid: u32) -> io::Result<Self> {
+        let pid = Pid::from_raw(pid as i32);
+        ptrace::seize(pid, Options::PTRACE_O_EXITKILL)?;
+        ptrace::interrupt(pid)?;
+        let mut stepped = Self { pid, under_way: true, in_call: true };
+        match stepped.settle()? {
+            Instruction::Ended => Err(Errno::ESRCH.into()),
+            _ => Ok(stepped),
+        }
+    }
+
+    /// Has it take one instruction, or go on with the one that it sleeps in.
+    pub fn step(&mut self) -> io::Result<Instruction> {
+        if self.under_way {
+            return self.settle();
+        }
+        let may_sleep = std::mem::take(&mut self.in_call) || self.is_at_system_call();
+        if let Err(error) = ptrace::step(self.pid, None) {
+            return gone(error);
+        }
+        self.under_way = true;
+        match may_sleep {
+            true => self.settle(),
+            // Waited for where this thread sleeps too: on a busy machine polling takes far longer.
+            false => self.stopped(waitpid(self.pid, None)),
+        }
+    }
+
+    /// Has it run until it enters a system call or comes back from one. For a process that does nothing but spin: stepped,
+    /// that would take long.
+    pub fn run_to_system_call(&mut self) -> io::Result<Instruction> {
+        if !self.under_way {
+            if let Err(error) = ptrace::syscall(self.pid, None) {
+                return gone(error);
+            }
+            self.under_way = true;
+        }
+        self.in_call = true;
+        self.settle()
+    }
+
+    /// Whether the system call that it has entered, or come back from, does nothing but yield the processor, as far as is
+    /// known of this processor.
+    pub fn yields(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        let yields = ptrace::getregs(self.pid).map(|registers| registers.orig_rax == 24);
+        #[cfg(target_arch = "aarch64")]
+        let yields = ptrace::getregs(self.pid).map(|registers| registers.regs[8] == 124);
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let yields: nix::Result<bool> = Err(Errno::ENOSYS);
+        yields.unwrap_or(false)
+    }
+
+    /// Whether its next instruction is a system call, as far as is known of this processor.
+    fn is_at_system_call(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        let call = ptrace::getregs(self.pid).map(|registers| (registers.rip, 0xffff, 0x050f));
+        #[cfg(target_arch = "aarch64")]
+        let call = ptrace::getregs(self.pid).map(|registers| (registers.pc, 0xffff_ffff, 0xd400_0001));
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let call: nix::Result<(u64, i64, i64)> = Err(Errno::ENOSYS);
+        call.and_then(|(at, mask, instruction)| {
+            let next = ptrace::read(self.pid, std::ptr::without_provenance_mut(at as usize))?;
+            Ok(next & mask == instruction)
+        })
+        // What is not known may sleep.
+        .unwrap_or(true)
+    }
+
+    fn stopped(&mut self, waited: nix::Result<WaitStatus>) -> io::Result<Instruction> {
+        match waited {
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::ECHILD) => {
+                Ok(Instruction::Ended)
+            }
+            Ok(_) => {
+                self.under_way = false;
+                Ok(Instruction::Done)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until it stands still, or sleeps.
+    fn settle(&mut self) -> io::Result<Instruction> {
+        let (began, mut looks) = (Instant::now(), 0);
+        loop {
+            match waitpid(self.pid, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::StillAlive) => {}
+                waited => return self.stopped(waited),
+            }
+            looks += 1;
+            if looks < 50 {
+                std::thread::yield_now();
+            } else if began.elapsed() > ASLEEP_AFTER && processes::is_asleep(self.pid.as_raw() as u32) {
+                return Ok(Instruction::Asleep);
+            } else {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+    }
+}
+
+fn gone(error: Errno) -> io::Result<Instruction> {
+    match error {
+        Errno::ESRCH => Ok(Instruction::Ended),
+        error => Err(error.into()),
+    }
+}

@@ -1,0 +1,153 @@
+//! The `turnlock` command: what each word of the command line means, and how each command ends. It uses the library's public
+//! surface only.
+#![forbid(unsafe_code)]
+
+mod acquire;
+mod asked;
+mod bench;
+mod completions;
+mod create;
+mod demo;
+mod describe;
+mod doctor;
+mod durations;
+mod escape;
+mod exit;
+mod explain;
+mod failed;
+mod file;
+mod fit;
+mod flock;
+mod grow;
+mod hold;
+mod list;
+mod lock;
+mod metrics;
+mod output;
+mod print;
+mod processes;
+mod reap;
+mod recorded;
+mod remove_lock;
+mod report;
+mod reset;
+mod rm;
+mod run;
+mod seconds;
+mod shell;
+mod signals;
+mod spans;
+mod spells;
+mod status;
+mod terminal;
+mod terms;
+mod top;
+mod trace;
+mod wait_line;
+mod waiting;
+mod wanted;
+mod watch;
+mod watched_file;
+mod words_in_lines;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use std::{ffi::OsString, path::Path, process::ExitCode};
+
+/// Locks in a file: first come first served, safe against kill -9, no daemon
+///
+/// A lock file is created by whoever opens it first, and holds any number of named locks. Every program that opens the
+/// same file takes turns with the others, whatever language it is written in. When a holder dies, the next one gets the
+/// lock and is told.
+#[derive(Parser)]
+#[command(name = "turnlock", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(Box<run::Run>),
+    #[command(name = "lock")]
+    LockByDescriptor(Box<hold::LockByDescriptor>),
+    #[command(name = "unlock")]
+    UnlockByDescriptor(hold::UnlockByDescriptor),
+    Flock(Box<flock::Flock>),
+    Status(status::Status),
+    List(list::List),
+    Doctor(doctor::Doctor),
+    Top(top::Top),
+    Watch(watch::Watch),
+    Trace(trace::Trace),
+    Report(report::Report),
+    Metrics(metrics::Metrics),
+    Create(create::Create),
+    Grow(grow::Grow),
+    Reset(reset::Reset),
+    Reap(reap::Reap),
+    RemoveLock(remove_lock::RemoveLock),
+    Rm(rm::Rm),
+    Completions(completions::Completions),
+    Demo(demo::Demo),
+    Bench(bench::Bench),
+    Explain(explain::Explain),
+}
+
+impl Cli {
+    /// What goes together and what does not, where that depends on values.
+    fn checked(self) -> Result<Self, clap::Error> {
+        let (name, checked) = match &self.command {
+            Command::Run(run) => ("run", run.check()),
+            Command::LockByDescriptor(lock) => ("lock", lock.check()),
+            Command::Flock(flock) => ("flock", flock.check()),
+            _ => return Ok(self),
+        };
+        if let Err(what) = checked {
+            let mut cli = Self::command();
+            let usage_of = cli.find_subcommand_mut(name).expect("it is one of the commands");
+            return Err(usage_of.error(clap::error::ErrorKind::ArgumentConflict, what));
+        }
+        Ok(self)
+    }
+}
+
+/// The command line. Called by the name flock, turnlock does what that does.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.first().is_some_and(|name| Path::new(name).file_name() == Some("flock".as_ref())) {
+        words.insert(1, "flock".into());
+    }
+    words
+}
+
+/// Parses the command line and runs the command.
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse_from(words()).and_then(Cli::checked) {
+        Ok(cli) => cli,
+        Err(error) => return print::usage(&error),
+    };
+    match cli.command {
+        Command::Run(run) => run.run(),
+        Command::LockByDescriptor(lock) => lock.run(),
+        Command::UnlockByDescriptor(unlock) => unlock.run(),
+        Command::Flock(flock) => flock.run(),
+        Command::Status(status) => status.run(),
+        Command::List(list) => list.run(),
+        Command::Doctor(doctor) => doctor.run(),
+        Command::Top(top) => top.run(),
+        Command::Watch(watch) => watch.run(),
+        Command::Trace(trace) => trace.run(),
+        Command::Report(report) => report.run(),
+        Command::Metrics(metrics) => metrics.run(),
+        Command::Create(create) => create.run(),
+        Command::Grow(grow) => grow.run(),
+        Command::Reset(reset) => reset.run(),
+        Command::Reap(reap) => reap.run(),
+        Command::RemoveLock(remove) => remove.run(),
+        Command::Rm(rm) => rm.run(),
+        Command::Completions(completions) => completions.run(),
+        Command::Demo(demo) => demo.run(),
+        Command::Bench(bench) => bench.run(),
+        Command::Explain(explain) => explain.run(),
+    }
+}

@@ -1,0 +1,169 @@
+//! One lock in full: what it is, who holds it, who waits in which order, what happened.
+
+use super::{
+    app::App,
+    measured::Measured,
+    words::{self, BAD, FAINT, STRONG},
+};
+use crate::{describe, escape, spans};
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+use turnlock::inspect::{Activity, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState};
+
+/// The lines about the selected lock.
+pub fn lines(app: &App) -> Vec<Line<'static>> {
+    let Some(row) = &app.selected else { return Vec::new() };
+    let Some(lock) = row.status(&app.sources) else {
+        return vec![Line::styled(" removed, or not to be seen any more", BAD)];
+    };
+    let measured = row.measured(&app.sources);
+    let mut lines = vec![kind(lock), figures(lock, measured)];
+    lines.extend(trouble(lock));
+    match &lock.holders[..] {
+        [] => lines.push(Line::from(" free")),
+        holders => lines.extend(holders.iter().map(holder)),
+    }
+    for (at, entry) in lock.queue.iter().enumerate() {
+        lines.push(waiter(lock, at, entry));
+    }
+    if let Some(measured) = measured.filter(|measured| !measured.changes.is_empty()) {
+        lines.push(Line::raw(""));
+        lines.push(Line::styled(" seen to happen, the latest first", STRONG));
+        for change in &measured.changes {
+            // Without the lock's name, which is the title.
+            let change = describe::without_colours(
+                &crate::watch::change::Change { lock: None, ..change.clone() }.in_words(),
+            );
+            lines.push(Line::raw(format!("  {change}")));
+        }
+    }
+    lines
+}
+
+/// What the lock is.
+fn kind(lock: &LockStatus) -> Line<'static> {
+    let mut text = format!(" {}", lock.kind);
+    if matches!(lock.kind, "mutex" | "ring") {
+        text += &format!(", {}", lock.algorithm);
+    }
+    text += &match (lock.kind, lock.ring_step) {
+        ("ring", Some(step)) => format!(", in turn, step {step}"),
+        ("ring", None) => ", in turn".into(),
+        _ if lock.patience_seconds == 0.0 => ", strict order".into(),
+        _ => format!(", patience {} ms", lock.patience_seconds * 1e3),
+    };
+    if lock.recursive {
+        text += ", recursive";
+    }
+    if let Some(permits) = lock.permits {
+        text += &format!(", {permits} permits");
+    } else {
+        text += match lock.death_policy {
+            "release" => ", a death releases it",
+            _ => ", a death has to be repaired",
+        };
+    }
+    if lock.biased_to_readers {
+        text += ", biased to its readers";
+    }
+    if let Some(slot) = lock.biased_to {
+        text += &format!(", biased to slot {slot}");
+        if let Some(owner) = in_slot(lock, slot) {
+            text += &format!(": {}", words::who(owner));
+        }
+    }
+    Line::raw(text)
+}
+
+/// What was measured of it.
+fn figures(lock: &LockStatus, measured: Option<&Measured>) -> Line<'static> {
+    let mut spans = vec![Span::styled(format!(" fencing token {}", lock.fencing_token), FAINT)];
+    if let Some(rate) = measured.and_then(Measured::rate) {
+        let of = if lock.kind == "rwlock" { "by writers " } else { "" };
+        spans.push(Span::raw(format!("  acquired {of}{}/s", words::rate(Some(rate)))));
+    }
+    if let Some(measured) = measured
+        && let (Some(half), Some(most)) = (measured.waited(0.5), measured.waited(0.99))
+    {
+        let (half, most) = (spans::short(half), spans::short(most));
+        spans.push(Span::raw(format!("  waits p50 {half} p99 {most}")));
+        spans.push(Span::styled(format!(" ({} seen; short ones are not)", measured.waits()), FAINT));
+    }
+    Line::from(spans)
+}
+
+/// What is wrong with it.
+fn trouble(lock: &LockStatus) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if lock.state != "consistent" {
+        let dead = lock.previous_owner.as_ref().map(|dead| {
+            format!(
+                "{} (pid {}) died holding it, fencing token {}",
+                escape::text(&dead.label),
+                dead.pid,
+                dead.fencing_token
+            )
+        });
+        let what = match (lock.state, lock.death_policy) {
+            ("inconsistent", "release") => "owner dead; the next holder is told",
+            ("inconsistent", _) => "owner dead; not yet marked consistent",
+            _ => "not recoverable: repair its data, then turnlock reset",
+        };
+        lines.push(Line::styled(format!(" {what}"), BAD));
+        lines.extend(dead.map(|dead| Line::styled(format!("   {dead}"), BAD)));
+    }
+    if !lock.dead_parts.is_empty() {
+        let parts: Vec<String> = lock.dead_parts.iter().map(|part| describe::part(*part)).collect();
+        lines.push(Line::styled(format!("   in {}", parts.join(", ")), BAD));
+    }
+    lines
+}
+
+fn style(participant: &ParticipantStatus) -> Style {
+    match participant.life {
+        Life::Dead | Life::Stopped => BAD,
+        _ => Style::new(),
+    }
+}
+
+fn holder(holder: &Holder) -> Line<'static> {
+    let text = describe::without_colours(&describe::holder(holder));
+    Line::from(vec![
+        Span::styled(" ● ", STRONG.green()),
+        Span::styled(text, style(&holder.participant)),
+        Span::styled(format!("  slot {}", holder.participant.slot), FAINT),
+    ])
+}
+
+/// A waiter with its place, what it wants, and whom it waits for where that is not clear.
+fn waiter(lock: &LockStatus, at: usize, waiter: &Waiter) -> Line<'static> {
+    let has_turn = Some(waiter.participant.slot) == lock.turn_of;
+    let text = describe::without_colours(&describe::waiter(waiter, has_turn));
+    let place = match waiter.state {
+        WaiterState::StandingBy => "  ~ ".into(),
+        _ => format!("{:>3} ", at + 1),
+    };
+    let ill = waiter.activity == Activity::PassedOver;
+    let mut spans = vec![
+        Span::styled(place, STRONG.yellow()),
+        Span::styled(text, if ill { BAD } else { style(&waiter.participant) }),
+    ];
+    if let Some(claim) = describe::claim(&waiter.claim) {
+        spans.push(Span::raw(format!(", wants {claim}")));
+    }
+    let one_at_a_time = matches!(lock.kind, "mutex" | "ring");
+    if let Some(behind) = waiter.blocked_by.filter(|_| !one_at_a_time).and_then(|slot| in_slot(lock, slot)) {
+        spans.push(Span::styled(format!(", behind {}", words::who(behind)), FAINT));
+    }
+    spans.push(Span::styled(format!("  slot {}", waiter.participant.slot), FAINT));
+    Line::from(spans)
+}
+
+/// Who is in a slot, if it holds the lock or waits for it.
+fn in_slot(lock: &LockStatus, slot: usize) -> Option<&ParticipantStatus> {
+    let holders = lock.holders.iter().map(|holder| &holder.participant);
+    let mut all = holders.chain(lock.queue.iter().map(|waiter| &waiter.participant));
+    all.find(|participant| participant.slot == slot)
+}

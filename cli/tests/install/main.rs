@@ -1,0 +1,209 @@
+//! `install.sh`, into a scratch prefix: what it writes down is right from everywhere, and what it says to do works.
+
+mod cargo_c;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+use support::{built, limit};
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../install.sh");
+
+/// A folder with what cargo built for these tests, as `TURNLOCK_BUILT` wants it.
+fn built_folder(below: &Path) -> PathBuf {
+    let folder = below.join("built");
+    fs::create_dir(&folder).unwrap();
+    let (commands, libraries) = built::folders();
+    for file in [commands.join("turnlock"), libraries.join("libturnlock.so"), libraries.join("libturnlock.a")]
+    {
+        fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
+    }
+    folder
+}
+
+fn install(from: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    Command::new(SCRIPT)
+        .args(arguments)
+        .current_dir(from)
+        .env_remove("DESTDIR")
+        .env("TURNLOCK_BUILT", "built")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The README's C program.
+fn c_program() -> String {
+    let readme = include_str!("../../../README.md");
+    readme.split("```c\n").nth(1).unwrap().split("```").next().unwrap().into()
+}
+
+#[test]
+fn a_relative_prefix_is_written_down_absolute_and_what_it_says_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().canonicalize().unwrap();
+    built_folder(&here);
+    let output = install(&here, &["./built/../out/turnlock/"], &[]);
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}{}", text(&output.stderr));
+    let prefix = here.join("out/turnlock");
+    let prefix = prefix.to_str().unwrap();
+    assert!(said.contains(&format!(" is in {prefix}\n")), "{said}");
+    let pc = fs::read_to_string(here.join("out/turnlock/lib/pkgconfig/turnlock.pc")).unwrap();
+    assert!(pc.starts_with(&format!("prefix={prefix}\n")), "{pc}");
+    let installed = Command::new(here.join("out/turnlock/bin/turnlock")).arg("--version").output().unwrap();
+    assert_eq!(text(&installed.stdout), format!("turnlock {}\n", env!("CARGO_PKG_VERSION")));
+
+    // Every line that it says, as it says it, elsewhere.
+    let work = here.join("elsewhere");
+    fs::create_dir(&work).unwrap();
+    fs::write(work.join("program.c"), c_program()).unwrap();
+    let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let (programs, others): (Vec<&str>, Vec<&str>) =
+        lines.iter().partition(|line| line.ends_with("./program"));
+    assert_eq!((programs.len(), others.len()), (2, 3), "{said}");
+    let script = format!("{}\ncommand -v turnlock", lines.join("\n"));
+    let ran = Command::new("sh")
+        .args(["-ec", &script])
+        .current_dir(&work)
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("PKG_CONFIG_PATH")
+        .output()
+        .unwrap();
+    let printed = text(&ran.stdout);
+    assert!(ran.status.success(), "{script}\n{printed}{}", text(&ran.stderr));
+    assert_eq!(printed.matches("alone, with fencing token ").count(), 2, "{printed}");
+    assert!(printed.ends_with(&format!("{prefix}/bin/turnlock\n")), "{printed}");
+}
+
+/// A CMake project with the README's program in C, linked both ways, and that in C++.
+const CMAKE_PROJECT: &str = "\
+cmake_minimum_required(VERSION 3.16)
+project(program LANGUAGES C CXX)
+find_package(turnlock 0.1 REQUIRED)
+find_package(turnlock 0.1 REQUIRED) # twice is once
+find_package(turnlock 99 QUIET)
+if(turnlock_FOUND)
+  message(FATAL_ERROR \"version 99 was found\")
+endif()
+foreach(way turnlock static)
+  add_executable(program-${way} program.c)
+  target_link_libraries(program-${way} PRIVATE turnlock::${way})
+endforeach()
+add_executable(program-cpp program.cpp)
+target_compile_features(program-cpp PRIVATE cxx_std_17)
+target_link_libraries(program-cpp PRIVATE turnlock::turnlock)
+";
+
+#[test]
+fn cmake_finds_it_and_so_does_a_cpp_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().canonicalize().unwrap();
+    built_folder(&here);
+    let output = install(&here, &["moved-from"], &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // What CMake reads says no path of its own.
+    fs::rename(here.join("moved-from"), here.join("prefix")).unwrap();
+    fs::write(here.join("CMakeLists.txt"), CMAKE_PROJECT).unwrap();
+    fs::write(here.join("program.c"), c_program()).unwrap();
+    let readme = include_str!("../../../bindings/cpp/README.md");
+    let program = readme.split("```cpp\n").nth(1).unwrap().split("```").next().unwrap();
+    fs::write(here.join("program.cpp"), program).unwrap();
+    let script = "cmake -S . -B build -DCMAKE_PREFIX_PATH=$PWD/prefix -DCMAKE_BUILD_TYPE=Release
+        cmake --build build
+        for way in turnlock static cpp; do build/program-$way; done";
+    let ran = limit::output(Command::new("sh").args(["-ec", script]).current_dir(&here)).unwrap();
+    let printed = text(&ran.stdout);
+    assert!(ran.status.success(), "is cmake installed? {printed}{}", text(&ran.stderr));
+    assert_eq!(printed.matches("alone, with fencing token ").count(), 3, "{printed}");
+}
+
+#[test]
+fn every_function_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    built_folder(folder.path());
+    let output = install(folder.path(), &["prefix"], &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let manual = folder.path().join("prefix/share/man");
+    let page =
+        |name: &str| fs::read_to_string(manual.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(page("man1/turnlock.1").contains(".SH TURNLOCK RUN\n"));
+    for command in ["run", "status", "remove-lock"] {
+        assert_eq!(page(&format!("man1/turnlock-{command}.1")), page("man1/turnlock.1"));
+    }
+    let header = fs::read_to_string(folder.path().join("prefix/include/turnlock.h")).unwrap();
+    let functions = header.lines().filter_map(|line| {
+        let name = line.split_once('(')?.0.rsplit([' ', '*']).next()?;
+        (name.starts_with("turnlock_") && !line.starts_with([' ', '/'])).then_some(name)
+    });
+    let mut seen = 0;
+    for function in functions {
+        assert!(page(&format!("man3/{function}.3")).contains(&format!(".SS {function}\n")), "{function}");
+        seen += 1;
+    }
+    assert!(seen > 20, "the search found only {seen} functions");
+}
+
+#[test]
+fn shells_find_what_they_complete_by_and_the_demo_finds_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().canonicalize().unwrap();
+    built_folder(&here);
+    let output = install(&here, &["moved-from"], &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // Away from everything that cargo built: what is installed stands alone.
+    fs::rename(here.join("moved-from"), here.join("prefix")).unwrap();
+    fs::remove_dir_all(here.join("built")).unwrap();
+    let share = here.join("prefix/share");
+    for (file, says) in [
+        ("bash-completion/completions/turnlock", "complete -F _turnlock"),
+        ("zsh/site-functions/_turnlock", "#compdef turnlock"),
+        ("fish/vendor_completions.d/turnlock.fish", "complete -c turnlock"),
+    ] {
+        assert!(fs::read_to_string(share.join(file)).unwrap().contains(says), "{file}");
+    }
+    let mut demo = Command::new(here.join("prefix/bin/turnlock"));
+    demo.args(["demo", "--json", "--turns", "400"]).current_dir("/").env_remove("LD_LIBRARY_PATH");
+    let demo = limit::output(&mut demo).unwrap();
+    let story = text(&demo.stderr);
+    assert!(demo.status.success(), "{}{story}", text(&demo.stdout));
+    let verdict: serde_json::Value = serde_json::from_slice(&demo.stdout).unwrap();
+    assert_eq!(verdict["in_order"], true, "{verdict:#}");
+    let programs: Vec<&str> =
+        verdict["programs"].as_array().unwrap().iter().filter_map(|one| one["program"].as_str()).collect();
+    assert!(programs.contains(&"counter.c") && programs.contains(&"counter.py"), "{programs:?}");
+}
+
+#[test]
+fn a_package_says_where_it_will_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().canonicalize().unwrap();
+    built_folder(&here);
+    let output = install(&here, &["/opt/turnlock"], &[("DESTDIR", "package")]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let pc = fs::read_to_string(here.join("package/opt/turnlock/lib/pkgconfig/turnlock.pc")).unwrap();
+    assert!(pc.starts_with("prefix=/opt/turnlock\n"), "{pc}");
+    assert!(text(&output.stdout).ends_with("It is for /opt/turnlock: copy it there before using it.\n"));
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    built_folder(folder.path());
+    for argument in ["with blank", "--prefix=/usr", "it's"] {
+        let output = install(folder.path(), &[argument], &[]);
+        assert_eq!(output.status.code(), Some(64), "{argument}: {}", text(&output.stdout));
+    }
+    assert_eq!(folder.path().read_dir().unwrap().count(), 1);
+    let help = install(folder.path(), &["--help"], &[]);
+    let help = text(&help.stdout);
+    assert!(help.contains("./install.sh [PREFIX]") && help.contains("TURNLOCK_BUILT"), "{help}");
+}

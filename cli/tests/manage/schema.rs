@@ -1,0 +1,158 @@
+//! What commands print with --json is what docs/turnlock.schema.json says, and no field is left out there.
+
+use super::{growing::with_everything, *};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+fn schema() -> Value {
+    serde_json::from_str(include_str!("../../../docs/turnlock.schema.json")).unwrap()
+}
+
+/// Has every object refuse fields that are not documented. Readers must not: fields may be added.
+fn refuse_others(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(refuse_others);
+            // One that is part of another object does not know the rest of it.
+            if fields.contains_key("properties") && !fields.contains_key("$comment") {
+                fields.insert("unevaluatedProperties".into(), false.into());
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(refuse_others),
+        _ => {}
+    }
+}
+
+/// Checks what a command printed.
+fn check(command: &str, printed: &Value) {
+    let mut strict = schema();
+    refuse_others(&mut strict);
+    let schema = strict.as_object_mut().unwrap();
+    schema.remove("anyOf");
+    schema.insert("$ref".into(), format!("#/$defs/{command}").into());
+    let validator = jsonschema::validator_for(&strict).unwrap();
+    let wrong: Vec<String> =
+        validator.iter_errors(printed).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(wrong.is_empty(), "{command}: {}\n{printed:#}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_printed_is_what_is_documented() {
+    let fixture = new_fixture();
+    with_everything(&fixture);
+    check("list", &json_of(&fixture, "list"));
+    check("doctor", &json_of(&fixture, "doctor"));
+    check("grow", &json(&fixture.turnlock("grow", &["--locks", "30", "--json"])));
+
+    let holders: [&[&str]; 7] = [
+        &["--lock", "well"],
+        &["--lock", "cache", "-s"],
+        &["--lock", "jobs", "--permits", "5"],
+        &["--lock", "rows", "--range", "100-200"],
+        &["--lock", "users", "--key", "ada"],
+        &["--lock", "turns"],
+        &["--lock", "raynal", "--algorithm", "raynal"],
+    ];
+    // With what it holds they are more than eight.
+    check("grow", &json(&fixture.turnlock("grow", &["--participants", "40", "--json"])));
+    let held: Vec<Running> = holders.iter().map(|options| fixture.hold(options)).collect();
+    let waiting: [&[&str]; 4] = [
+        &["--lock", "well"],
+        &["--lock", "cache", "-x"],
+        &["--lock", "rows", "--range", "0-"],
+        &["--lock", "turns"],
+    ];
+    let mut waiters: Vec<Child> = waiting
+        .iter()
+        .map(|options| fixture.command("run", options).arg("true").stdout(Stdio::null()).spawn().unwrap())
+        .collect();
+    until("they wait", || {
+        let status = json_of(&fixture, "status");
+        let waits =
+            |lock: &Value| lock["queue"].as_array().unwrap().iter().any(|one| one["for_seconds"].is_number());
+        status["locks"].as_array().unwrap().iter().filter(|lock| waits(lock)).count() == 4
+    });
+    let status = json_of(&fixture, "status");
+    check("status", &status);
+    check("list", &json_of(&fixture, "list"));
+    let seen = |field: &str| -> BTreeSet<String> {
+        let of_all = status["locks"].as_array().unwrap().iter();
+        of_all.filter_map(|lock| Some(lock[field].as_str()?.to_owned())).collect()
+    };
+    assert_eq!(seen("kind").len(), 6, "{status:#}");
+    assert_eq!(seen("state").len(), 3, "{status:#}");
+    drop(held);
+    waiters.iter_mut().for_each(|waiter| drop(waiter.wait()));
+
+    let mut watch = fixture.command("watch", &["--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(watch.stdout.take().unwrap()));
+    for line in lines.take(2) {
+        check("watch", &serde_json::from_str(&line.unwrap()).unwrap());
+    }
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+
+    fixture.leave_dead(&["--lock", "well"]);
+    check("status", &json_of(&fixture, "status"));
+    check("doctor", &json_of(&fixture, "doctor"));
+    check("reap", &json_of(&fixture, "reap"));
+    check("reset", &json(&fixture.turnlock("reset", &["--lock", "closed", "--json"])));
+    let mut remove = fixture.command("remove-lock", &["--json"]);
+    check("remove-lock", &json(&limit::output(remove.arg("closed")).unwrap()));
+    check("rm", &json_of(&fixture, "rm"));
+    check("create", &json_of(&fixture, "create"));
+    let mut bench = Command::new(TURNLOCK);
+    bench.args([
+        "bench",
+        "--json",
+        "--seconds",
+        "2",
+        "--contender",
+        "turnlock mutex",
+        "--contender",
+        "flock",
+    ]);
+    check("bench", &json(&limit::output(&mut bench).unwrap()));
+    check(
+        "demo",
+        &json(&limit::output(Command::new(TURNLOCK).args(["demo", "--json", "--turns", "100"])).unwrap()),
+    );
+}
+
+#[test]
+fn a_field_that_is_missing_wrong_or_new_is_noticed() {
+    let fixture = new_fixture();
+    let created = json_of(&fixture, "create");
+    check("create", &created);
+    let spoilt: [fn(&mut Value); 3] = [
+        |value| drop(value.as_object_mut().unwrap().remove("bytes")),
+        |value| value["mode"] = "rw".into(),
+        |value| value["more"] = 1.into(),
+    ];
+    for spoil in spoilt {
+        let mut value = created.clone();
+        spoil(&mut value);
+        assert!(std::panic::catch_unwind(|| check("create", &value)).is_err(), "{value}");
+    }
+}
+
+/// Readers of the schema itself may be given any command's output.
+#[test]
+fn every_command_with_json_is_in_the_schema() {
+    let schema = schema();
+    assert!(jsonschema::meta::is_valid(&schema));
+    let documented: BTreeSet<String> = schema["anyOf"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["$ref"].as_str().unwrap().rsplit('/').next().unwrap().to_owned())
+        .collect();
+    let help = |arguments: &[&str]| text(&limit::output(Command::new(TURNLOCK).args(arguments)).unwrap());
+    let all = help(&["--help"]);
+    let commands = all.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = commands.lines().filter(|line| !line.starts_with("   "));
+    let names = names.map(|line| line.split_whitespace().next().unwrap().to_owned());
+    let has_json = |name: &String| name != "help" && help(&[name, "--help"]).contains("--json\n");
+    assert_eq!(names.filter(has_json).collect::<BTreeSet<_>>(), documented);
+    assert!(jsonschema::is_valid(&schema, &json!({"deleted": []})));
+}

@@ -1,0 +1,105 @@
+//! What a program in Rust takes in with turnlock: few packages, no allocator, and no C functions that it would export.
+#![cfg(not(any(loom, shuttle)))]
+
+use std::{collections::BTreeSet, path::Path, process::Command};
+use support::{Place, built::RustPackage, limit};
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+
+/// Takes a lock in the file that it is told.
+const TAKES_A_LOCK: &str = r#"
+fn main() {
+    let file = turnlock::LockFile::open(std::env::args().nth(1).unwrap()).unwrap();
+    let mutex = file.mutex("a").unwrap();
+    let guard = mutex.lock().unwrap();
+    println!("taken");
+    guard.unlock().unwrap();
+}
+"#;
+
+fn printed_by(command: &mut Command) -> String {
+    let output = limit::output(command).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The names of a program's or library's symbols.
+fn symbols(option: &str, path: &Path) -> BTreeSet<String> {
+    let printed = printed_by(Command::new("nm").arg(option).arg(path));
+    printed.lines().filter_map(|line| line.rsplit(' ').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_program_compiles_few_packages_and_keeps_the_systems_allocator() {
+    let package = RustPackage::new("takes_a_lock", TAKES_A_LOCK, false);
+    let tree = package.cargo(&["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"]);
+    let name = |line: &str| line.split(' ').next().unwrap().to_owned();
+    let packages: BTreeSet<String> = tree.lines().map(name).filter(|name| name != "takes_a_lock").collect();
+    assert!(packages.contains("turnlock") && packages.len() <= 8, "{packages:?}");
+    package.build();
+    let program = package.built().join("takes_a_lock");
+    let place = Place::new();
+    assert_eq!(printed_by(Command::new(&program).arg(place.lock_file())), "taken\n");
+    let of_the_c_library = |name: &String| name.contains("WithReserve") || name.starts_with("turnlock_mutex");
+    assert_eq!(symbols("-a", &program).into_iter().filter(of_the_c_library).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn a_program_with_an_allocator_of_its_own_keeps_that() {
+    let source = format!(
+        r#"
+use std::{{alloc::{{GlobalAlloc, Layout, System}}, sync::atomic::{{AtomicUsize, Ordering::Relaxed}}}};
+
+struct Counting;
+
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+unsafe impl GlobalAlloc for Counting {{
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {{
+        TAKEN.fetch_add(1, Relaxed);
+        unsafe {{ System.alloc(layout) }}
+    }}
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {{
+        unsafe {{ System.dealloc(at, layout) }}
+    }}
+}}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+mod takes_a_lock {{
+    {TAKES_A_LOCK}
+    pub fn counted() -> usize {{
+        let before = super::TAKEN.load(super::Relaxed);
+        main();
+        super::TAKEN.load(super::Relaxed) - before
+    }}
+}}
+
+fn main() {{
+    assert!(takes_a_lock::counted() > 0);
+}}
+"#
+    );
+    let package = RustPackage::new("own_allocator", &source, false);
+    package.build();
+    let place = Place::new();
+    let program = package.built().join("own_allocator");
+    assert_eq!(printed_by(Command::new(program).arg(place.lock_file())), "taken\n");
+}
+
+#[test]
+fn a_shared_library_exports_its_own_functions_only() {
+    let source = r#"
+#[unsafe(no_mangle)]
+pub extern "C" fn of_its_own() -> i32 {
+    turnlock::LockFile::open("app.lock").is_ok().into()
+}
+"#;
+    let package = RustPackage::new("shared_library", source, true);
+    package.build();
+    let exported = symbols("-D", &package.built().join("libshared_library.so"));
+    assert!(exported.contains("of_its_own"), "{exported:?}");
+    assert!(!exported.iter().any(|name| name.starts_with("turnlock_")), "{exported:?}");
+}
