@@ -69,6 +69,30 @@ fn the_rust_programs_work() {
     }
 }
 
+/// The figures of "How fast" are the medians that `docs/measured.md` has.
+#[test]
+fn the_figures_are_those_that_were_measured() {
+    let measured = include_str!("../../../docs/measured.md");
+    let median = |section: &str, contender: &str| {
+        let section =
+            measured.split(&format!("\n### {section}\n")).nth(1).unwrap().split("\n### ").next().unwrap();
+        let row = section.lines().find(|line| line.starts_with(&format!("| {contender} |"))).unwrap();
+        row.split('|').nth(2).unwrap().trim()
+    };
+    for (says, section) in [
+        ("a file that one process uses", "uncontended, 1 process, 1 slot in use"),
+        ("a file that others use too", "uncontended, 1 process, 128 slots in use"),
+        ("eight processes without a pause", "burst, 8 processes, 8 slots in use"),
+        ("eight processes that compute", "think, 8 processes, 8 slots in use"),
+    ] {
+        let row = README.lines().find(|line| line.starts_with('|') && line.contains(says)).expect(says);
+        let cells: Vec<&str> =
+            row.split('|').skip(2).map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        let contenders = ["turnlock Rust", "turnlock C ABI", "pthread robust", "flock"];
+        assert_eq!(cells, contenders.map(|contender| median(section, contender)), "{says}");
+    }
+}
+
 /// The names by which the headings of a page are linked to, as GitHub makes them.
 fn anchors(page: &str) -> Vec<String> {
     let headings = page.lines().filter(|line| line.starts_with('#'));
