@@ -129,6 +129,15 @@
 //! thread mean, and how sure all this is, stands in `docs/c-abi.md` and `docs/reliability.md`; how it works in
 //! `docs/architecture.md` and `docs/algorithms.md`.
 
+#![cfg_attr(
+    not(feature = "capi"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "some of it only the C functions use; lints are run with them"
+    )
+)]
+
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!(
     "turnlock is for 64-bit Linux: it loads and stores 64 bits at once, and its byte locks lie beyond what a 32-bit \

@@ -59,19 +59,19 @@ impl RustPackage {
         Self { folder }
     }
 
-    /// Runs cargo there, and returns what it prints.
+    /// Runs cargo there, and returns what it prints: the answer, and warnings.
     pub fn cargo(&self, arguments: &[&str]) -> String {
         let mut cargo = Command::new("cargo");
         cargo.args(arguments).args(["--quiet", "--offline"]).current_dir(&self.folder);
         cargo.env("CARGO_TARGET_DIR", self.built().parent().unwrap()).env_remove("RUSTFLAGS");
         let output = limit::output(&mut cargo).unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
     }
 
-    /// Builds it. What is made lies in [`RustPackage::built`].
-    pub fn build(&self) {
-        self.cargo(&["build"]);
+    /// Builds it, and returns what the compiler had to say. What is made lies in [`RustPackage::built`].
+    pub fn build(&self) -> String {
+        self.cargo(&["build"])
     }
 
     /// Shared by all, so that turnlock is compiled once.
