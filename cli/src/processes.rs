@@ -26,6 +26,15 @@ pub fn is_stopped(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
 }
 
+/// Whether `pid` has been sent `signal`, and has not come to deal with it, as far as can be seen.
+pub fn has_pending(pid: u32, signal: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let sets =
+        status.lines().filter_map(|line| line.strip_prefix("ShdPnd:").or(line.strip_prefix("SigPnd:")));
+    let mut sets = sets.filter_map(|set| u64::from_str_radix(set.trim(), 16).ok());
+    sets.any(|set| set & (1 << (signal - 1)) != 0)
+}
+
 /// Whether `pid` sleeps until something wakes it, as far as can be seen.
 pub fn is_asleep(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

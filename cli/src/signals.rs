@@ -22,7 +22,7 @@ use std::{
     process::{Command, ExitStatus},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use turnlock::Participant;
 
@@ -205,10 +205,26 @@ fn pass_on(arrived: &[Origin], child: &SharedChild) {
     others.iter().for_each(|origin| send(origin));
     // In which order the two arrived is not known here. The command knows it; and one that does not let itself be stopped
     // should not be waited for by one that is.
-    let continued =
-        others.iter().any(|origin| origin.signal == SIGCONT) && !processes::is_stopped(child.id());
+    let continued = others.iter().any(|origin| origin.signal == SIGCONT) && !comes_to_a_stop(child.id());
     if !stops.is_empty() && !continued && !processes::group_is_orphaned() {
         // As without a handler. An error: then it goes on, and waits for a command that is stopped.
         let _ = emulate_default_handler(SIGTSTP);
+    }
+}
+
+/// Returns whether the command is stopped, once it has dealt with a SIGTSTP that it was sent: on a busy machine it finds no
+/// processor for a while. One that blocks the signal is not waited for longer than a second.
+fn comes_to_a_stop(command: u32) -> bool {
+    let began = Instant::now();
+    loop {
+        // Before the first look too: to send a signal to a whole group takes the kernel a moment.
+        std::thread::sleep(Duration::from_millis(1));
+        let pending = processes::has_pending(command, SIGTSTP);
+        if processes::is_stopped(command) {
+            return true;
+        }
+        if !pending || began.elapsed() > Duration::from_secs(1) {
+            return false;
+        }
     }
 }
