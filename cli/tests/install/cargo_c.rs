@@ -117,7 +117,9 @@ fn cargo_c_installs_what_install_sh_does() {
     let here = folder.path().canonicalize().unwrap();
     let (theirs, ours) = (here.join("cargo-c"), here.join("install.sh"));
     let mut cinstall = Command::new(env!("CARGO"));
-    cinstall.args(["cinstall", "--release", "--locked", "--libdir", "lib", "--prefix"]).arg(&theirs);
+    cinstall
+        .args(["cinstall", "--release", "--locked", "-p", "turnlock-capi", "--libdir", "lib", "--prefix"])
+        .arg(&theirs);
     build(cinstall.env("CARGO_TARGET_DIR", &target));
     build(Command::new(super::SCRIPT).arg(&ours).env("CARGO_TARGET_DIR", &target));
 
