@@ -258,10 +258,11 @@ fn layers_import_upwards_only() {
 
 /// The folders of every crate here: the library, each suite and each bench, and what they share.
 fn crates() -> Vec<PathBuf> {
-    let mut crates: Vec<_> = ["src", "cli/src", "capi/src", "tests/support/src", "benches/harness/src"]
-        .iter()
-        .map(|folder| root().join(folder))
-        .collect();
+    let mut crates: Vec<_> =
+        ["src", "cli/src", "capi/src", "bindings/python/src", "tests/support/src", "benches/harness/src"]
+            .iter()
+            .map(|folder| root().join(folder))
+            .collect();
     for folder in ["tests", "cli/tests", "benches"] {
         let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
         // In these a site and the world that it stands in are one thing in two files.

@@ -4,11 +4,12 @@
 use crate::any::{AnyGuard, Limit, OpenLock, Plan, Want};
 use crate::arguments::{Blocking, limit};
 use crate::error::{OrRaise, raise};
-use crate::file::locked;
 use crate::hold::Held;
+use crate::shared_file::locked;
 use crate::wait::Wait;
 use crate::{facts, plan};
 use pyo3::{
+    IntoPyObjectExt,
     prelude::*,
     types::{PyDict, PyList, PyTuple},
 };
@@ -116,7 +117,11 @@ impl Claimed {
 
     /// A wait for what is wanted that another thread may cancel.
     fn _wait(&self, py: Python, of: &Bound<PyTuple>) -> PyResult<Wait> {
-        Wait::for_claim(self.open(py)?, want(of)?).or_raise(py)
+        let answer = |py: Python, held: Option<Held>| match held {
+            Some(held) => Hold::new(held).into_py_any(py),
+            None => Ok(py.None()),
+        };
+        Wait::new(self.open(py)?, want(of)?, answer).or_raise(py)
     }
 
     /// How many permits a semaphore has, taken or not.

@@ -3,11 +3,12 @@
 use crate::any::{Limit, OpenLock, Plan, Want};
 use crate::arguments::{Blocking, limit};
 use crate::error::{OrRaise, raise};
-use crate::file::locked;
 use crate::hold::Held;
+use crate::shared_file::locked;
 use crate::wait::Wait;
 use crate::{facts, plan};
 use pyo3::{
+    IntoPyObjectExt,
     prelude::*,
     types::{PyDict, PyList, PyTuple},
 };
@@ -251,7 +252,12 @@ impl Exclusive {
     /// A wait that another thread may cancel, for the forms for asyncio.
     fn _wait(slf: Bound<Self>, py: Python) -> PyResult<Wait> {
         let lock = slf.get().lock(py)?;
-        Wait::of(lock, slf.unbind()).or_raise(py)
+        let object = slf.unbind();
+        let answer = move |py: Python, held: Option<Held>| match held {
+            Some(held) => object.get().keep(py, held).and_then(|()| true.into_py_any(py)),
+            None => false.into_py_any(py),
+        };
+        Wait::new(lock, Want::Whole, answer).or_raise(py)
     }
 
     /// The absolute path of the lock file.

@@ -1,15 +1,10 @@
 //! The lock file under a lock object: how it is opened, and the participants that this process has in it.
 
+use crate::shared_file::{SharedFile, Slot, locked};
 use crate::thread;
 use pyo3::{exceptions::PyValueError, prelude::*};
-use std::{
-    fs,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::Duration,
-};
-use turnlock::{DeathPolicy, Error, LockFile, Participant};
+use std::{os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc, time::Duration};
+use turnlock::{DeathPolicy, Error, LockFile};
 
 /// What a lock object was made with, beside its kind: enough to make it once more in another process.
 #[derive(Clone, Default)]
@@ -27,49 +22,11 @@ pub struct FileOptions {
 /// How many participants that belong to no thread are kept for the next wait that needs one.
 const SPARE_AT_MOST: usize = 4;
 
-/// A lock file of this process, whichever lock objects refer to it.
-pub struct SharedFile {
-    /// Device and inode.
-    identity: (u64, u64),
-    spare: Mutex<Vec<Arc<Slot>>>,
-}
-
-/// A participant, with the process that it belongs to.
-pub struct Slot {
-    pub participant: Participant,
-    pub process: u64,
-}
-
 /// A lock file as one lock object has it open.
 pub struct OpenFile {
     pub file: LockFile,
     pub shared: Arc<SharedFile>,
     pub options: FileOptions,
-}
-
-static FILES: Mutex<Vec<Weak<SharedFile>>> = Mutex::new(Vec::new());
-
-/// Locks what the calls of this process share. Nobody may make an exception, call Python or give up the GIL while it has one of
-/// these: another thread would wait for it, with the GIL. A poisoned one is as good as any.
-pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl SharedFile {
-    /// The one of the file that `path` names. Should it name another file than the one that was opened a moment ago,
-    /// `Slot`s of the wrong file are found, and refused by turnlock: see [`OpenFile::slot_of_thread`].
-    fn at(path: &Path) -> std::io::Result<Arc<Self>> {
-        let metadata = fs::metadata(path)?;
-        let identity = (metadata.dev(), metadata.ino());
-        let mut files = locked(&FILES);
-        files.retain(|file| file.strong_count() > 0);
-        if let Some(file) = files.iter().filter_map(Weak::upgrade).find(|file| file.identity == identity) {
-            return Ok(file);
-        }
-        let file = Arc::new(Self { identity, spare: Mutex::default() });
-        files.push(Arc::downgrade(&file));
-        Ok(file)
-    }
 }
 
 impl FileOptions {

@@ -2,7 +2,7 @@
 
 use crate::any::{AnyGuard, Limit, OpenLock, Want};
 use crate::error::{OrRaise, warn_if_closed};
-use crate::file::Slot;
+use crate::shared_file::Slot;
 use crate::thread;
 use pyo3::prelude::*;
 use std::{mem, sync::Arc};

@@ -3,7 +3,8 @@
 //! | module | its job |
 //! |---|---|
 //! | `thread` | what belongs to a thread: its number, its participants, signals |
-//! | `file` | lock files and the participants of this process in them |
+//! | `shared_file` | a lock file as all lock objects of this process share it, and its participants |
+//! | `file` | a lock file as one lock object has it open |
 //! | `any` | a lock of any kind, and its guard |
 //! | `hold` | an acquisition |
 //! | `plan`, `arguments` | what constructors and `acquire` are given |
@@ -23,6 +24,7 @@ mod file;
 mod hold;
 mod plan;
 mod recursive;
+mod shared_file;
 mod thread;
 mod wait;
 

@@ -6,7 +6,7 @@
 use crate::any::{AnyLock, Limit, OpenLock, Plan};
 use crate::arguments::{Blocking, limit};
 use crate::error::{OrRaise, raise, warn_if_closed};
-use crate::file::locked;
+use crate::shared_file::locked;
 use crate::{facts, plan, thread};
 use pyo3::{
     prelude::*,

@@ -1,6 +1,6 @@
 //! What belongs to a thread: its number, its participant in each file, and what a signal handler raised while it waited.
 
-use crate::file::{SharedFile, Slot};
+use crate::shared_file::{SharedFile, Slot};
 use pyo3::prelude::*;
 use std::{
     cell::{Cell, RefCell},

@@ -2,37 +2,35 @@
 
 use crate::any::{OpenLock, Want};
 use crate::arguments::limit;
-use crate::claimed::Hold;
 use crate::error::raise;
-use crate::exclusive::Exclusive;
-use crate::file::{Slot, locked};
 use crate::hold::Held;
-use pyo3::{IntoPyObjectExt, prelude::*};
+use crate::shared_file::{Slot, locked};
+use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
 use turnlock::Error;
+
+/// What a wait gives for what it acquired, or for nothing: after the time limit, or a `cancel`.
+type Answer = Box<dyn Fn(Python, Option<Held>) -> PyResult<Py<PyAny>> + Send + Sync>;
 
 /// One wait for a lock, by a participant of its own. A thread calls `acquire`, another one may call `cancel`.
 #[pyclass(frozen, module = "turnlock._native")]
 pub struct Wait {
     lock: Arc<OpenLock>,
     want: Want,
-    /// Who keeps what was acquired; without it, `acquire` gives it.
-    object: Option<Py<Exclusive>>,
+    answer: Answer,
     /// `None` once the wait is over. Never held while the GIL is given up.
     slot: Mutex<Option<Arc<Slot>>>,
 }
 
 impl Wait {
-    /// A wait for what `object` keeps.
-    pub fn of(lock: Arc<OpenLock>, object: Py<Exclusive>) -> turnlock::Result<Self> {
+    /// A wait for what is wanted of the lock, which gives what `answer` makes of it.
+    pub fn new(
+        lock: Arc<OpenLock>,
+        want: Want,
+        answer: impl Fn(Python, Option<Held>) -> PyResult<Py<PyAny>> + Send + Sync + 'static,
+    ) -> turnlock::Result<Self> {
         let slot = Mutex::new(Some(lock.file.spare_slot()?));
-        Ok(Self { lock, want: Want::Whole, object: Some(object), slot })
-    }
-
-    /// A wait for what is wanted.
-    pub fn for_claim(lock: Arc<OpenLock>, want: Want) -> turnlock::Result<Self> {
-        let slot = Mutex::new(Some(lock.file.spare_slot()?));
-        Ok(Self { lock, want, object: None, slot })
+        Ok(Self { lock, want, answer: Box::new(answer), slot })
     }
 }
 
@@ -45,12 +43,10 @@ impl Wait {
         let Some(slot) = locked(&self.slot).clone() else { return Err(raise(py, Error::Closed)) };
         let taken = Held::wait_as(py, &self.lock, &self.want, slot, limit);
         locked(&self.slot).take();
-        match (taken, &self.object) {
-            (Ok(held), Some(object)) => object.get().keep(py, held).and_then(|()| true.into_py_any(py)),
-            (Ok(held), None) => Hold::new(held).into_py_any(py),
-            (Err(Error::TimedOut | Error::WouldBlock | Error::Cancelled), Some(_)) => false.into_py_any(py),
-            (Err(Error::TimedOut | Error::WouldBlock | Error::Cancelled), None) => Ok(py.None()),
-            (Err(error), _) => Err(raise(py, error)),
+        match taken {
+            Ok(held) => (self.answer)(py, Some(held)),
+            Err(Error::TimedOut | Error::WouldBlock | Error::Cancelled) => (self.answer)(py, None),
+            Err(error) => Err(raise(py, error)),
         }
     }
 
