@@ -1,7 +1,8 @@
-//! Has the shared library stay loaded once it is, and gives an installed shared library its soname, so that a program linked against one ABI never loads another.
+//! Has the shared library stay loaded once it is, and gives an installed one its soname, so that a program linked against one ABI
+//! never loads another.
 //!
-//! Only where `TURNLOCK_SONAME` is set, as `install.sh` does: a library that is used from `target/` has no
-//! `libturnlock.so.1` beside it. The number is that of `src/capi/version.rs`; `tests/versions` compares the two.
+//! The soname only where `TURNLOCK_SONAME` is set, as `install.sh` does: a library that is used from `target/` has no
+//! `libturnlock.so.3` beside it. The number is that of `src/capi/version.rs`; `cli/tests/versions` compares the two.
 
 const ABI_VERSION: u32 = 3;
 
