@@ -1,6 +1,6 @@
 /* The bakery over safe registers: a read that overlaps a write may return any value at all (Lamport 1974). On
  * such registers `choosing` and `number` stand apart, as in the paper; the code carries that form by the trait
- * Registers (src/algorithm/bakery.rs), while the lock file packs both into one word, which here is a mutant.
+ * Registers (core/src/algorithm/bakery.rs), while the lock file packs both into one word, which here is a mutant.
  *
  * MODELLED: what bakery_sc.pml says of locking, unlocking, dying and reaping. A write of `choosing` or `number` is two
  * steps, and in between every read returns any value of the register's range. One that is killed in between leaves the
@@ -12,7 +12,7 @@
  * code at 2^62. And that the code takes a number above 2^62 for a damaged file: on safe registers it must read such a number
  * again instead.
  *
- * THE LABELS are the code's steps (src/trace.rs), as in bakery_sc.pml. `look` is Registers::read: `choosing`, then `number`.
+ * THE LABELS are the code's steps (core/src/trace.rs), as in bakery_sc.pml. `look` is Registers::read: `choosing`, then `number`.
  *
  * ASSERTED: EXCLUSION, ORDER, TOKEN, NOTICE and CLOSED as in bakery_sc.pml, and no invalid end state.
  */

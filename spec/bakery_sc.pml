@@ -12,15 +12,15 @@
  * check at any time whether its blocker is alive; numbers near 2^62 and other garbage; pids, labels and times, which are for
  * people; the truncated or replaced file. That two newcomers cannot both get one byte lock is the kernel's word.
  *
- * THE LABELS are the code's steps (src/trace.rs). A STEP has at most one access to a word that another participant may write.
+ * THE LABELS are the code's steps (core/src/trace.rs). A STEP has at most one access to a word that another participant may write.
  *   attach, detach              Attachment::attach, Attachment::detach (src/attach/attachment.rs)
- *   doorway, wait               QueueWait::doorway, QueueWait::reach_the_head (src/acquire/queue.rs), which call
- *                               Bakery::doorway and Bakery::blocker (src/algorithm/bakery.rs)
- *   won, token, held            Ownership::enter (src/algorithm/ownership.rs)
- *   section                     from the end of Attempt::lock to Attempt::unlock (src/acquire/operations.rs)
+ *   doorway, wait               QueueWait::doorway, QueueWait::reach_the_head (core/src/acquire/queue.rs), which call
+ *                               Bakery::doorway and Bakery::blocker (core/src/algorithm/bakery.rs)
+ *   won, token, held            Ownership::enter (core/src/algorithm/ownership.rs)
+ *   section                     from the end of Attempt::lock to Attempt::unlock (core/src/acquire/operations.rs)
  *   exit, leave, wake           Attempt::leave: Ownership::exit, Bakery::leave, Lock::unpark
  *   withdraw                    queue::withdraw
- *   reap, reap_notice, reap_cleared    liveness::clear (src/acquire/liveness.rs): steps 1 and 2, step 3, step 4
+ *   reap, reap_notice, reap_cleared    liveness::clear (core/src/acquire/liveness.rs): steps 1 and 2, step 3, step 4
  * Labels beside those: claim (slots::claim, src/slots.rs), take (Attempt::lock looks whether the lock is closed), choose and
  * scan (set choosing, read one number), look (read one register), blocked (Waiter::wait, while Protocol::still_blocks), occupy
  * and retire (slots::occupy, slots::vacate), lower and its parts (slots::lower_bound; its step is `again`), dead, gone.

@@ -11,7 +11,7 @@
  * notice tells. And weaker memory than x86's: that, and what compilers may do, is loom's part; hence the mutant RelaxedLeave
  * does no harm here.
  *
- * THE LABELS are the code's steps (src/trace.rs), as in bakery_sc.pml.
+ * THE LABELS are the code's steps (core/src/trace.rs), as in bakery_sc.pml.
  *
  * ASSERTED: EXCLUSION, ORDER, TOKEN, NOTICE and CLOSED as in bakery_sc.pml (a doorway is finished when fence B is passed: with
  * the number still in the buffer it is not), LENGTH as said above, and no invalid end state.

@@ -26,8 +26,8 @@
  * than here, where newcomers try too); that a slot is used by one thread at a time, which the code sees to. With PSO=1, loads
  * still happen in the order of the program.
  *
- * THE LABELS are the code's steps (src/trace.rs), as in bakery_sc.pml, and for the bias (src/acquire/bias.rs,
- * src/acquire/queue.rs):
+ * THE LABELS are the code's steps (core/src/trace.rs), as in bakery_sc.pml, and for the bias (core/src/acquire/bias.rs,
+ * core/src/acquire/queue.rs):
  *   try                         Bias::enter, `held` = TRYING: does the bias word still name it?
  *   won                         bias::enter_as_head: the entry step (Eviction::enter), then who is the bias owner?
  *   revoke, revoke_wait         bias::revoke, where it is another, and `held` = 0: membarrier, then the wait for the owner

@@ -22,11 +22,11 @@
  * every scan that lets a waiter in is here the first one of a slower waiter. A wait is a guard for that reason, but with PARKING.
  *
  * THE LABELS are the code's steps, as in bakery_sc.pml, and
- *   want                        the claim's words (src/algorithm/claim.rs)
- *   wait, look, look_at_claim   QueueWait::reach_the_head (src/acquire/queue.rs): the numbers, and the claims of the earlier ones
+ *   want                        the claim's words (core/src/algorithm/claim.rs)
+ *   wait, look, look_at_claim   QueueWait::reach_the_head (core/src/acquire/queue.rs): the numbers, and the claims of the earlier ones
  *   won, evicted                the entry step (Eviction::enter): `held` = TRYING, then the look whether the place is lost
- *   again                       a reader that finds the bias word UPGRADING looks again (src/acquire/readers.rs)
- *   upgrade, drain, upgraded, stay_upgradable     upgrade in place, and giving it up (src/acquire/change.rs)
+ *   again                       a reader that finds the bias word UPGRADING looks again (core/src/acquire/readers.rs)
+ *   upgrade, drain, upgraded, stay_upgradable     upgrade in place, and giving it up (core/src/acquire/change.rs)
  *   downgrade                   downgrade in place
  *   reap, reap_claim            liveness::clear; the dead claim is put down
  *   evict, passed_over          eviction::evict

@@ -28,7 +28,7 @@
  * same; that participants of one process die together (here one by one, also without a step of others in between); fork, which
  * makes a new process with a new mark; a kernel that refuses the barriers.
  *
- * THE LABELS are the code's steps (src/attach/barrier.rs, src/algorithm/light_barrier.rs):
+ * THE LABELS are the code's steps (src/attach/barrier.rs, core/src/algorithm/light_barrier.rs):
  *   claim, restart              the byte lock of the slot; OpenFile::settle_fences: all byte locks, and `private_to` = UNDECIDED
  *   attach, share               OpenFile::settle_barriers: the look at `private_to`; it is CHANGING: GLOBAL, then SEVERAL
  *   take, try, let_go           Bias::enter, with FileBarrier::pass at `try`; `held` = 0 again

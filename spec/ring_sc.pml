@@ -2,7 +2,7 @@
  * One model for the three rings: RULE=1 Dijkstra's K-state ring (K = N + 1), RULE=2 Raynal's ring modulo N * N, RULE=3 the
  * sum ring with STEPS from one machine to the next.
  *
- * MODELLED: one ring of N machines. Who may write which word is what src/algorithm/ring/mod.rs says. A participant becomes
+ * MODELLED: one ring of N machines. Who may write which word is what core/src/algorithm/ring/mod.rs says. A participant becomes
  * a member under the reconfiguration lock, waits until the privilege is there, goes in, passes it on and ends its membership,
  * ROUNDS times; those in STANDING join once and stay on the ring until they have had their rounds. It may be killed before
  * every step, whatever it is doing (DEATHS times in all); a newcomer then takes its slot, or nobody ever does. A waiter that
@@ -26,7 +26,7 @@
  * which only begins a new ring here. The version of a link is one that never comes back: `looks` knows which participants
  * looked before it changed.
  *
- * THE LABELS are the code's steps (src/trace.rs); RingWait is in src/acquire/rotation.rs. A STEP has at most one access to a
+ * THE LABELS are the code's steps (core/src/trace.rs); RingWait is in core/src/acquire/rotation.rs. A STEP has at most one access to a
  * word that another participant may write.
  *   attach, detach              the byte lock is taken and what a dead one left is finished; it is given back
  *   join, reconfigure           RingWait::join: the reconfiguration lock is taken; the membership is set under it
@@ -43,7 +43,7 @@
  *   step_back, withdraw         RingWait::depart: the membership ended while waiting; or after the entry step (rotation::enter)
  *   pass_over, evict, passed_over    RingWait::pass_over, with the reconfiguration lock: does it want one turn, and have the
  *                               privilege? eviction::evict_one; then its membership ended
- *   reap, reap_notice, reap_cleared    liveness::clear (src/acquire/liveness.rs)
+ *   reap, reap_notice, reap_cleared    liveness::clear (core/src/acquire/liveness.rs)
  * Labels beside those: claim, take, blocked (the wait), unsettled (takes the reconfiguration lock in order to settle),
  * looked, settled, beside (Ring::is_wanted_beside), reap_trying (`held` = 0 alone), dead, halts, gone.
  *
@@ -99,7 +99,7 @@
 #define EVICTING 0
 #endif
 
-/* ---- src/algorithm/ring/rule.rs. `l` is the left neighbour + 1, as in the link's word. -------------------------------- */
+/* ---- core/src/algorithm/ring/rule.rs. `l` is the left neighbour + 1, as in the link's word. -------------------------------- */
 #if RULE == 1
 #define BOUND (N + 1)
 #define BOTTOM(x, l) ((l) > (x))

@@ -14,7 +14,7 @@
  * downgrades (claims_sc.pml); evictions and stops on the way (biased_tso.pml); files of several processes, and how a file
  * becomes one (fences_tso.pml); when a bias pays.
  *
- * THE LABELS are the code's steps (src/acquire/readers.rs, src/acquire/change.rs, src/algorithm/shared_bias.rs):
+ * THE LABELS are the code's steps (core/src/acquire/readers.rs, core/src/acquire/change.rs, core/src/algorithm/shared_bias.rs):
  *   try, let_go                 a biased reader: `held` = TRYING, the look at the bias word; `held` = 0 again
  *   doorway, wait, won          the queue, and the entry step
  *   revoke, revoke_wait, settle       X at the head: bias word and `held` = 0, membarrier, the wait, the entry step again

@@ -144,73 +144,40 @@ compile_error!(
      off_t can say"
 );
 
-// Model checkers run these two over sites and registers of their own.
-#[cfg(not(any(loom, shuttle)))]
-mod acquire;
-#[cfg(any(loom, shuttle))]
-pub mod acquire;
-#[cfg(not(any(loom, shuttle)))]
-mod algorithm;
-#[cfg(any(loom, shuttle))]
-pub mod algorithm;
-pub mod error;
-#[cfg(not(any(loom, shuttle)))]
-mod event;
-#[cfg(any(loom, shuttle))]
-pub mod event;
-#[cfg(feature = "mutants")]
-#[doc(hidden)]
-pub mod mutants;
-#[cfg(not(feature = "mutants"))]
-#[allow(dead_code, reason = "only tests list them")]
-mod mutants;
-#[doc(hidden)]
-pub mod sync;
-#[cfg(feature = "trace")]
-#[doc(hidden)]
-pub mod trace;
-#[cfg(not(feature = "trace"))]
-#[allow(dead_code, reason = "only tests list them")]
-mod trace;
-
-#[cfg(not(any(loom, shuttle)))]
 mod attach;
-#[cfg(all(feature = "capi", not(any(loom, shuttle))))]
+#[cfg(feature = "capi")]
 pub mod capi;
-#[cfg(not(any(loom, shuttle)))]
 pub mod inspect;
-#[cfg(not(any(loom, shuttle)))]
 mod kind;
-#[cfg(not(any(loom, shuttle)))]
 mod layout;
-#[cfg(not(any(loom, shuttle)))]
 pub mod message;
-#[cfg(not(any(loom, shuttle)))]
 mod os;
-#[cfg(not(any(loom, shuttle)))]
 mod recording;
-#[cfg(not(any(loom, shuttle)))]
 mod recovery;
-#[cfg(not(any(loom, shuttle)))]
 mod registers;
-#[cfg(not(any(loom, shuttle)))]
 mod slots;
-#[cfg(not(any(loom, shuttle)))]
 mod transport;
-// Its ring is pure, for model checkers.
-#[cfg(any(loom, shuttle))]
-pub mod transport;
-#[cfg(not(any(loom, shuttle)))]
 mod wait;
 
 /// For the command: what `turnlock flock` does with a file that is none of turnlock's.
-#[cfg(all(feature = "command", not(any(loom, shuttle))))]
+#[cfg(feature = "command")]
 #[doc(hidden)]
 pub use os::kernel_lock;
-#[cfg(all(feature = "command", not(any(loom, shuttle))))]
+#[cfg(feature = "command")]
 #[doc(hidden)]
 pub use os::peers;
 
-pub use error::{Error, Result, status, status_text};
-#[cfg(not(any(loom, shuttle)))]
 pub use kind::*;
+/// For the suites of the verification ladder.
+#[cfg(feature = "mutants")]
+#[doc(hidden)]
+pub use turnlock_core::mutants;
+#[doc(hidden)]
+pub use turnlock_core::sync;
+#[cfg(feature = "trace")]
+#[doc(hidden)]
+pub use turnlock_core::trace;
+pub use turnlock_core::{
+    Error, Result, error,
+    error::{status, status_text},
+};

@@ -4,10 +4,10 @@
 //! place that somebody was writing to when it was killed, or stopped for so long that the ring has come round, does not hash
 //! to what stands in it: that one event is lost, and counted as such. The registers of the locks have no part in it.
 
-use crate::event::{Event, Happening};
 use crate::layout::{RecordingView, View};
 use crate::os::clock;
-use crate::sync::Ordering::Relaxed;
+use turnlock_core::event::{Event, Happening};
+use turnlock_core::sync::Ordering::Relaxed;
 
 /// What is written in the place of an event beside [`Event`]s: the first bytes of what the participant calls itself.
 const CALLED: u8 = 255;

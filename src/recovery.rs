@@ -1,11 +1,8 @@
 //! Acting for dead participants in a whole file: reaping one, and clearing the file after a boot.
 //!
-//! What is done in each lock stands in [`crate::acquire::liveness`]. Only then is the slot's record freed, and only then
+//! What is done in each lock stands in [`turnlock_core::acquire::liveness`]. Only then is the slot's record freed, and only then
 //! its byte lock released.
 
-use crate::acquire::{liveness, site::Lock};
-use crate::algorithm::ownership::TOKEN_LIMIT;
-use crate::error::Result;
 use crate::layout::{Algorithm, Fences, LockView, MailView, SlotState, View};
 use crate::os::{
     liveness_lock::{Probe, Seen},
@@ -13,11 +10,14 @@ use crate::os::{
 };
 use crate::registers::{FileLock, call_participant};
 use crate::slots;
-use crate::sync::{
+use crate::transport::end_life;
+use turnlock_core::acquire::{liveness, site::Lock};
+use turnlock_core::algorithm::ownership::TOKEN_LIMIT;
+use turnlock_core::error::Result;
+use turnlock_core::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use crate::transport::end_life;
 
 /// Clears what `slot` left in every lock, so that it blocks nobody and the next holder of what it held gets the
 /// owner-dead notice.
@@ -209,11 +209,12 @@ pub fn write_boot_id(view: View, boot_id: [u64; 2]) {
 /// participant's byte lock proves it all the same.
 pub fn is_of_this_boot(view: View) -> bool {
     let now = process::boot_id();
-    let then = [0, 1].map(|half: usize| view.header().boot_id[half].load(crate::sync::Ordering::Acquire));
+    let then =
+        [0, 1].map(|half: usize| view.header().boot_id[half].load(turnlock_core::sync::Ordering::Acquire));
     now != [0, 0] && now == then
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -3,7 +3,6 @@
 //! A slot belongs to the participant that holds its byte lock ([`LivenessLock`]); the record in the slot table is for
 //! people, and a hint where to look for a free one.
 
-use crate::error::{Error, Result};
 use crate::layout::{LivenessLockKind, MAX_PARTICIPANTS, SlotState, View};
 use crate::os::{
     clock,
@@ -12,12 +11,13 @@ use crate::os::{
     reopen::Reopen,
 };
 use crate::recording;
-use crate::sync::{
+use std::{collections::BTreeMap, fmt::Write, time::Duration};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
     Ordering::{Acquire, Relaxed, Release, SeqCst},
     fence,
 };
-use crate::trace::{self, Step};
-use std::{collections::BTreeMap, fmt::Write, time::Duration};
+use turnlock_core::trace::{self, Step};
 
 /// Free slots may all be locked by somebody who clears the file after a boot, for milliseconds as a rule.
 const LOOKS_FOR_A_SLOT: u32 = 300;

@@ -3,11 +3,11 @@
 //! A slot's record is allocated by the newcomer that takes the slot, a directory entry and its lock region by who names
 //! the lock; `slots_bound` and `locks_bound` in the header say how far that went, and are raised after it.
 
-use crate::error::{Error, Result};
 use crate::layout::{Geometry, View};
 use crate::os::{allocation, reopen::Reopen};
-use crate::sync::Ordering::{Relaxed, Release, SeqCst};
 use std::ops::Range;
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::Ordering::{Relaxed, Release, SeqCst};
 
 /// The allocation of one file's parts.
 #[derive(Clone, Copy)]

@@ -5,9 +5,6 @@ use super::{
     open_file::OpenFile,
     post::{Membership, Post},
 };
-use crate::acquire::{local::LocalState, recursion::Recursion};
-use crate::algorithm::{bias::Mark, light_barrier::FileBarrier};
-use crate::error::{Error, Result};
 use crate::layout::{CellOffset, LivenessLockKind, SlotState};
 use crate::os::{
     fork::{ForkGuard, ForkGuarded, process_mark},
@@ -19,13 +16,16 @@ use crate::os::{
 use crate::recovery;
 use crate::registers::unpark_at;
 use crate::slots;
-use crate::sync::{
+use crate::wait::{AdaptiveSpin, Cancel, SectionClock};
+use std::{hint::assert_unchecked, os::fd::RawFd, ptr, sync::Arc};
+use turnlock_core::acquire::{local::LocalState, recursion::Recursion};
+use turnlock_core::algorithm::{bias::Mark, light_barrier::FileBarrier};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Release},
 };
-use crate::trace::{self, Step};
-use crate::wait::{AdaptiveSpin, Cancel, SectionClock};
-use std::{hint::assert_unchecked, os::fd::RawFd, ptr, sync::Arc};
+use turnlock_core::trace::{self, Step};
 
 /// A participant attached to a slot of a file, until it is detached.
 pub struct Attachment {

@@ -1,12 +1,12 @@
 //! Which processes take part in a file, and so what its barriers are.
 //!
-//! [`crate::algorithm::light_barrier`] says why it is right.
+//! [`turnlock_core::algorithm::light_barrier`] says why it is right.
 
 use super::open_file::OpenFile;
-use crate::error::{Error, Result};
 use crate::layout::Fences;
 use crate::os::{fork::process_mark, membarrier};
-use crate::sync::{
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
     AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed},
     full_fence,

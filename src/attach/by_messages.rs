@@ -4,12 +4,12 @@ use super::{
     open_file::OpenFile,
     post::{Membership, OVERWRITTEN},
 };
-use crate::acquire::site::{Limit, Lock, Outcome, Site, Waiter};
-use crate::algorithm::{Blocker, ownership::token_in};
-use crate::error::{Error, Result};
 use crate::layout::SlotState;
-use crate::sync::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use turnlock_core::acquire::site::{Limit, Lock, Outcome, Site, Waiter};
+use turnlock_core::algorithm::{Blocker, ownership::token_in};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::Ordering::Relaxed;
 
 /// A free lock by messages is had once the others have answered, and a call that has little time or none may wait for that;
 /// but not for one that is inside.

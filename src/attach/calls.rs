@@ -1,10 +1,10 @@
-//! Calls on a participant that threads share, by threads of this process: [`crate::algorithm::home`] says who may do what.
+//! Calls on a participant that threads share, by threads of this process: [`turnlock_core::algorithm::home`] says who may do what.
 
-use crate::algorithm::home::Caller;
-use crate::error::{Error, Result};
 use crate::os::{membarrier, thread_words};
+use turnlock_core::algorithm::home::Caller;
+use turnlock_core::error::{Error, Result};
 
-pub use crate::algorithm::home::{Call, Calls, Doing};
+pub use turnlock_core::algorithm::home::{Call, Calls, Doing};
 
 /// The calling thread.
 #[derive(Clone, Copy)]
@@ -27,11 +27,11 @@ impl Caller for ThisThread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::{
+    use std::thread;
+    use turnlock_core::sync::{
         AtomicBool, AtomicUsize,
         Ordering::{Acquire, Relaxed, Release},
     };
-    use std::thread;
 
     fn elsewhere<R: Send>(act: impl FnOnce() -> R + Send) -> R {
         thread::scope(|threads| threads.spawn(act).join().unwrap())

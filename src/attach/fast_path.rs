@@ -2,19 +2,19 @@
 //! using, and no call.
 //!
 //! Whatever is not exactly so (a lock biased to another participant, a revocation, an owner-dead notice) is for
-//! [`crate::acquire::operations`].
+//! [`turnlock_core::acquire::operations`].
 
 use super::{
     attachment::{Attachment, Cached, FileKey},
     calls::{Doing, ThisThread},
     thread,
 };
-use crate::acquire::local::Holding;
-use crate::algorithm::shared_bias::ReadersMark;
 use crate::layout::RegionPointer;
 use crate::os::thread_words::ThreadWord;
 use crate::registers;
-use crate::trace::{self, Step};
+use turnlock_core::acquire::local::Holding;
+use turnlock_core::algorithm::shared_bias::ReadersMark;
+use turnlock_core::trace::{self, Step};
 
 /// Where a lock is: its open file's key, its region, and that region's address.
 #[derive(Clone, Copy)]

@@ -1,21 +1,21 @@
 //! The fast path of a retained place: acquisitions of a thread whose place in the queue still stands
-//! ([`crate::algorithm::retained`]). A few loads and stores of words that nobody else is using, and no call.
+//! ([`turnlock_core::algorithm::retained`]). A few loads and stores of words that nobody else is using, and no call.
 //!
-//! Whatever is not exactly so is for [`crate::acquire::operations`].
+//! Whatever is not exactly so is for [`turnlock_core::acquire::operations`].
 
 use super::{
     fast_path::{Left, LockPointer},
     thread,
 };
-use crate::acquire::local::Holding;
-use crate::algorithm::{
+use crate::layout::{Cell, LockWords};
+use crate::registers::{self, Claimed, FileClaims};
+use turnlock_core::acquire::local::Holding;
+use turnlock_core::algorithm::{
     claim::{Claim, Claims, InCells, Relation},
     retained::RetainedPlace,
 };
-use crate::layout::{Cell, LockWords};
-use crate::registers::{self, Claimed, FileClaims};
-use crate::sync::Ordering::Relaxed;
-use crate::trace::{self, Step};
+use turnlock_core::sync::Ordering::Relaxed;
+use turnlock_core::trace::{self, Step};
 
 /// Takes what `claim` says, if the calling thread has a place retained that suits it. Returns the fencing token.
 ///

@@ -9,9 +9,9 @@
 //! retained place, or holds as a biased reader, would be the stale handle's too. Others are not concerned, and nobody is once the
 //! stale handles are closed.
 
-use crate::error::{Error, Result};
 use crate::os::fork::{ForkGuard, ForkGuarded};
 use std::sync::{Arc, Weak};
+use turnlock_core::error::{Error, Result};
 
 /// A named lock, until it is removed. Each handle of it has one, the same for all of a process.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! What makes a file a lock file: its header, written and read.
 
-use crate::error::{Error, Result};
 use crate::layout::{Geometry, HeaderFault, HeaderPrefix, PREFIX_BYTES, View};
 use crate::os::{
     clock,
@@ -9,8 +8,9 @@ use crate::os::{
     process,
 };
 use crate::recovery;
-use crate::sync::Ordering::Relaxed;
 use std::{fs::File, os::unix::fs::FileExt, path::Path};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::Ordering::Relaxed;
 
 /// Creates a lock file at `path`; `None`: somebody else did.
 pub fn create(path: &Path, geometry: Geometry, permissions: Permissions) -> Result<Option<File>> {

@@ -5,7 +5,6 @@ use super::{
     names::{Name, Names},
     new_file::{create, fill, header_of},
 };
-use crate::error::{Error, Result};
 use crate::layout::{Fences, Geometry, HeaderPrefix, LivenessLockKind, View};
 use crate::os::{
     clock,
@@ -22,16 +21,17 @@ use crate::os::{
 use crate::recording;
 use crate::recovery;
 use crate::slots;
-use crate::sync::{
-    AtomicU64, AtomicUsize,
-    Ordering::{Acquire, Relaxed},
-};
 use std::{
     fs::File,
     os::fd::BorrowedFd,
     path::Path,
     sync::{Arc, Weak},
     time::Duration,
+};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed},
 };
 
 /// A file that is open and mapped in this process.

@@ -11,20 +11,20 @@ use super::{
     open_file::OpenFile,
     seat::{MailOf, Seat, take_seat},
 };
-use crate::error::{Error, Result};
 use crate::layout::{Algorithm, MAX_MAIL_PARTICIPANTS};
 use crate::os::{fork::process_mark, futex, signals::SignalsBlocked};
 use crate::registers::{call_participant, ring_own_bell};
-use crate::sync::{
-    AtomicBool,
-    Ordering::{Acquire, Relaxed, Release},
-    full_fence,
-};
 use crate::transport::end_life;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::Duration,
+};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
+    AtomicBool,
+    Ordering::{Acquire, Relaxed, Release},
+    full_fence,
 };
 
 /// A participant in one lock by messages.

@@ -6,9 +6,9 @@ use crate::message::{
     Bakery, Event, LamportQueue, Machine, Misuse, Node, RestingRing, RicartAgrawala, Standing,
 };
 use crate::registers::call_participant;
-use crate::sync::{Ordering::Relaxed, full_fence};
 use crate::transport::{Carried, Mailboxes, Place, WAITING};
 use std::sync::Arc;
+use turnlock_core::sync::{Ordering::Relaxed, full_fence};
 
 /// The mailboxes of the lock in `region`.
 pub struct MailOf {

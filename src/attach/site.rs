@@ -1,20 +1,6 @@
 //! The mapped file as the site of an acquisition: one attached participant at one lock, its waits and liveness checks.
 
 use super::{attachment::Attachment, by_messages, post::Membership, seat::skip_numbers};
-use crate::acquire::{
-    eviction,
-    local::LocalState,
-    site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Waiter},
-};
-use crate::algorithm::{
-    Blocker, Place, Protocol,
-    bias::{self, Mark},
-    claim::Claims,
-    light_barrier::LightBarrier,
-    retained,
-};
-use crate::error::{Error, Result};
-use crate::event::{Event, Happening};
 use crate::os::{
     clock,
     liveness_lock::{Probe, Seen},
@@ -23,9 +9,23 @@ use crate::os::{
 use crate::recording;
 use crate::recovery;
 use crate::registers::{Exclusively, FileClaims, FileLock};
-use crate::sync::{AtomicU64, Ordering::Relaxed, prefetch_for_writing};
 use crate::wait::{self, Cancel, Interrupt, Stop};
 use std::{sync::Arc, time::Duration};
+use turnlock_core::acquire::{
+    eviction,
+    local::LocalState,
+    site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Waiter},
+};
+use turnlock_core::algorithm::{
+    Blocker, Place, Protocol,
+    bias::{self, Mark},
+    claim::Claims,
+    light_barrier::LightBarrier,
+    retained,
+};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::event::{Event, Happening};
+use turnlock_core::sync::{AtomicU64, Ordering::Relaxed, prefetch_for_writing};
 
 /// An attached participant at one lock of its file.
 #[derive(Clone, Copy)]

@@ -9,18 +9,18 @@ use super::{
     attachment::{AttachOptions, Attachment, Cached, FastPathCache, FileKey},
     open_file::OpenFile,
 };
-use crate::error::{Error, Result};
 use crate::os::{
     fork::process_mark,
     signals::SignalsBlocked,
     thread_end::{self, Ending},
     thread_words::ThreadWord,
 };
-use crate::sync::{
+use std::{cell::Cell, mem::ManuallyDrop, ptr, sync::Arc};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
     Ordering::{Relaxed, SeqCst},
     compiler_fence,
 };
-use std::{cell::Cell, mem::ManuallyDrop, ptr, sync::Arc};
 
 /// A slot of the thread, or room for one. A signal handler may change it between any two instructions of a look, so a
 /// look believes the attachment only if the rest is the same before and after; and it refers to no other attachment.

@@ -7,7 +7,6 @@
 //! and cleared as after a boot, since nobody of before takes part. The old one is not written to before its name is gone.
 
 use super::{new_file, open_file::OpenFile};
-use crate::error::{Error, Result};
 use crate::layout::{Fences, Geometry, SlotState, View};
 use crate::os::{
     clock,
@@ -19,8 +18,9 @@ use crate::os::{
     process, replace,
 };
 use crate::recovery;
-use crate::sync::Ordering::{Acquire, Relaxed};
 use std::{fmt::Write, fs::File, io, os::fd::AsFd, path::Path, time::Duration};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
 /// How long somebody else may be clearing the file, or be about to take a slot.
 const LOOKS: u32 = 2_000;

@@ -4,12 +4,12 @@ use super::{
     boundary::{check_output, fill_in, invalid},
     info::text_in,
 };
-use crate::error::{
+use crate::kind::{Acquired, Handle, LockKind};
+use std::{ffi::c_char, mem::offset_of};
+use turnlock_core::error::{
     Result,
     status::{TURNLOCK_OK, TURNLOCK_OWNER_DEAD},
 };
-use crate::kind::{Acquired, Handle, LockKind};
-use std::{ffi::c_char, mem::offset_of};
 
 /// What came with an acquisition. Set `size` to `sizeof(struct turnlock_acquired)` before the call; the rest is filled
 /// in.

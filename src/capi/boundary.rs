@@ -1,6 +1,5 @@
 //! What stands between a C caller and Rust: no panic passes, every failure leaves its sentence.
 
-use crate::error::{Error, Result};
 use crate::os::{
     memory::WithoutMalloc,
     signals::CancellationDisabled,
@@ -12,6 +11,7 @@ use std::{
     mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
 };
+use turnlock_core::error::{Error, Result};
 
 /// This thread's last failure: a status alone, where that says all and nothing was allocated for it, or an error.
 /// So a call from a signal handler that fails with "you have it already" leaves the memory of the program alone.

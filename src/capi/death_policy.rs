@@ -1,8 +1,8 @@
 //! The flags of a death policy, which have the same numbers for every noun.
 
 use super::boundary::invalid;
-use crate::error::Result;
 use crate::kind::DeathPolicy;
+use turnlock_core::error::Result;
 
 /// `TURNLOCK_..._RELEASE_ON_DEATH`.
 pub const RELEASE: u32 = 4;

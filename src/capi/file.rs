@@ -4,13 +4,13 @@ use super::{
     boundary::{bytes, invalid, name, options, status, text},
     handle::{Marked, OpaqueHandle},
 };
-use crate::error::{Result, status::TURNLOCK_OK};
 use crate::kind::{LockFile, LockFileOptions};
 use std::{
     ffi::{OsStr, c_char, c_void},
     mem::offset_of,
     os::{fd::BorrowedFd, unix::ffi::OsStrExt},
 };
+use turnlock_core::error::{Result, status::TURNLOCK_OK};
 
 /// A lock file that is open. Any thread may use it.
 #[allow(non_camel_case_types)]

@@ -5,13 +5,13 @@
 //! call with the same handle.
 
 use super::boundary::invalid;
-use crate::error::{Error, Result};
 use crate::os::fork::{ForkGuard, ForkGuarded};
-use crate::sync::{
+use std::{cell::UnsafeCell, collections::VecDeque, ffi::c_void};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
     AtomicU32,
     Ordering::{Acquire, Relaxed},
 };
-use std::{cell::UnsafeCell, collections::VecDeque, ffi::c_void};
 
 /// With the number of what is behind the handle.
 const OPEN: u32 = 0x7475_7200;

@@ -1,11 +1,11 @@
 //! Participants at a lock, as C is told of them.
 
 use super::boundary::{check_output, fill_in, invalid};
-use crate::error::{Result, status::TURNLOCK_OK};
 use crate::inspect::{
     Activity, Claim, ClaimMode, Holder, Life, Part, ParticipantStatus, Waiter, WaiterState,
 };
 use std::{ffi::c_char, mem::offset_of};
+use turnlock_core::error::{Result, status::TURNLOCK_OK};
 
 /// `turnlock_participant_info.life`: it could not be looked at, since no descriptor of the file can be opened now.
 pub const TURNLOCK_LIFE_UNKNOWN: u32 = 0;

@@ -8,9 +8,6 @@ use super::{
     info::turnlock_participant_info,
     operations::{self, OpaqueLock},
 };
-use crate::acquire::site::Limit;
-use crate::algorithm::claim::{Extent, Mode};
-use crate::error::Result;
 use crate::kind::{KeyedKind, claim_of, extent_of_key};
 use std::{
     ffi::{c_char, c_void},
@@ -18,6 +15,9 @@ use std::{
     ptr::NonNull,
     time::Duration,
 };
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::{Extent, Mode};
+use turnlock_core::error::Result;
 
 /// A lock for each key (any bytes), in a lock file. Keys need not be created, and take no room while nobody wants
 /// them; they are told apart by a hash of 128 bits. Up to as many at once as the file has participants.

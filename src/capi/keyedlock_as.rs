@@ -6,10 +6,10 @@ use super::{
     operations,
     participant::turnlock_participant,
 };
-use crate::acquire::site::Limit;
-use crate::algorithm::claim::Mode;
 use crate::kind::claim_of;
 use std::{ffi::c_void, time::Duration};
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::Mode;
 
 /// `turnlock_keyedlock_lock_shared`, as `participant`, which holds one at a time.
 ///

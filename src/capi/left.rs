@@ -5,8 +5,8 @@ use super::{
     file::{lock_file, turnlock_file},
     participant::{participant, turnlock_participant},
 };
-use crate::error::status::TURNLOCK_OK;
 use std::ffi::c_char;
+use turnlock_core::error::status::TURNLOCK_OK;
 
 /// Leaves the participant's slot, and what it holds, to the open file that this process has as `descriptor`: it stays held
 /// as long as any copy of that descriptor is open, in whichever process (a shell's own, which its commands inherit; one

@@ -9,11 +9,11 @@ use super::{
     participant::{self, turnlock_participant},
     slow_way,
 };
-use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
-use crate::error::status::TURNLOCK_OK;
 use crate::kind::{MutexAlgorithm, MutexKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::error::status::TURNLOCK_OK;
 
 /// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
 /// handle; the lock belongs to the thread (or participant) that took it.

@@ -10,13 +10,13 @@ use super::{
     },
     participant::{self, participant, turnlock_participant},
 };
-use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
-use crate::error::{
+use crate::kind::{Acquired, DeathPolicy, Handle, LockKind, Participant};
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::error::{
     Error, Result,
     status::{TURNLOCK_CONTENDED, TURNLOCK_OK},
 };
-use crate::kind::{Acquired, DeathPolicy, Handle, LockKind, Participant};
 
 /// An opaque C type that stands for a kind of lock: a pointer to it is one to an `OpaqueHandle<Handle<Self::Kind>>`.
 pub trait OpaqueLock {

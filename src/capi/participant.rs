@@ -5,9 +5,9 @@ use super::{
     file::{lock_file, turnlock_file},
     handle::{Marked, OpaqueHandle},
 };
-use crate::error::{Error, Result, status::TURNLOCK_OK};
 use crate::kind::Participant;
 use std::{ffi::c_char, mem::offset_of};
+use turnlock_core::error::{Error, Result, status::TURNLOCK_OK};
 
 /// A participant: a slot of its own in a lock file, for work that moves between threads (goroutines, promises, tasks).
 /// What is locked with the `_as` functions belongs to it, whichever thread makes the call. It takes one lock at a time.

@@ -8,11 +8,11 @@ use super::{
     info::turnlock_participant_info,
     operations::{self, OpaqueLock},
 };
-use crate::acquire::site::Limit;
-use crate::algorithm::claim::{Extent, Mode};
-use crate::error::Result;
 use crate::kind::{RangeKind, claim_of, extent_of};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::{Extent, Mode};
+use turnlock_core::error::Result;
 
 /// A lock of ranges of numbers, in a lock file: who wants a range waits for the earlier ones that overlap with it,
 /// unless both only read. Up to as many ranges at once as the file has participants.

@@ -6,10 +6,10 @@ use super::{
     participant::turnlock_participant,
     rangelock::{range, turnlock_rangelock},
 };
-use crate::acquire::site::Limit;
-use crate::algorithm::claim::Mode;
 use crate::kind::claim_of;
 use std::time::Duration;
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::Mode;
 
 /// `turnlock_rangelock_lock_shared`, as `participant`, which holds one at a time.
 ///

@@ -8,9 +8,9 @@ use super::{
     operations::{self, OpaqueLock},
     participant::turnlock_participant,
 };
-use crate::acquire::site::Limit;
 use crate::kind::{RingAlgorithm, RingKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
+use turnlock_core::acquire::site::Limit;
 
 /// A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
 /// else who wants it. Any thread may use the handle; the turn belongs to the thread (or participant) that took it.

@@ -7,12 +7,12 @@ use super::{
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
 };
-use crate::acquire::site::Limit;
-use crate::algorithm::claim::Mode;
 use crate::attach::fast_path::Left;
-use crate::error::status::TURNLOCK_OK;
 use crate::kind::RwLockKind;
 use std::{ffi::c_char, mem::offset_of, time::Duration};
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::Mode;
+use turnlock_core::error::status::TURNLOCK_OK;
 
 /// A reader/writer lock in a lock file: several that read, or one that writes. Everybody waits for the earlier ones
 /// that stand in its way, whether these hold the lock or wait for it too. Any thread may use the handle; the lock

@@ -4,9 +4,9 @@ use super::{
     acquired::turnlock_acquired, operations, participant::turnlock_participant, rwlock::turnlock_rwlock,
     rwlock_held::mode_of,
 };
-use crate::acquire::site::Limit;
-use crate::algorithm::claim::Mode;
 use std::time::Duration;
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::Mode;
 
 /// `turnlock_rwlock_lock_shared`, as `participant`.
 ///

@@ -7,10 +7,10 @@ use super::{
     operations,
     rwlock::turnlock_rwlock,
 };
-use crate::acquire::site::Limit;
-use crate::algorithm::claim::Mode;
-use crate::error::Result;
 use std::time::Duration;
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::Mode;
+use turnlock_core::error::Result;
 
 /// The mode of this number, for a downgrade.
 pub(super) fn mode_of(mode: u32) -> Result<Mode> {

@@ -8,11 +8,11 @@ use super::{
     operations::{self, OpaqueLock},
     participant::turnlock_participant,
 };
-use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
-use crate::error::status::TURNLOCK_OK;
 use crate::kind::{Handle, SemaphoreKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::error::status::TURNLOCK_OK;
 
 /// A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while, first
 /// come first served. Those of a participant that dies come back. Permits belong to the thread (or participant) that

@@ -8,9 +8,9 @@ use super::{
     operations::{self, OpaqueLock},
     participant::turnlock_participant,
 };
-use crate::acquire::site::Limit;
 use crate::attach::fast_path::Left;
 use std::time::Duration;
+use turnlock_core::acquire::site::Limit;
 
 /// Takes the lock, however long it takes.
 ///

@@ -1,7 +1,7 @@
 //! Versions and texts.
 
-use crate::error::status;
 use std::ffi::c_char;
+use turnlock_core::error::status;
 
 /// The ABI version that this header describes. It changes only when a program compiled against an older header could
 /// break; the shared library's soname carries the same number.

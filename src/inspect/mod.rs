@@ -10,9 +10,9 @@ mod recording;
 mod registers;
 mod status;
 
-pub use crate::event::Event;
 pub use recording::{RecordedEvent, RecordedLock, RecordedParticipant, Recording};
 pub use registers::{Held, LockRegisters, MachineRegisters, SlotRegisters};
+pub use turnlock_core::event::Event;
 
 pub use status::{
     Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, FileStatus, Holder, Life, LockStatus, Part,
@@ -20,7 +20,6 @@ pub use status::{
 };
 
 use crate::attach::new_file::header_of;
-use crate::error::Result;
 use crate::kind::names_of;
 use crate::layout::{FORMAT_MAJOR, FORMAT_MINOR, Fences, View};
 use crate::os::{
@@ -31,13 +30,14 @@ use crate::os::{
     membarrier, process,
 };
 use crate::recovery;
-use crate::sync::Ordering::Relaxed;
 use observer::Observer;
 use std::{
     fs::File,
     os::fd::AsFd,
     path::{Path, PathBuf},
 };
+use turnlock_core::error::Result;
+use turnlock_core::sync::Ordering::Relaxed;
 
 /// Looks at the lock file at `path`. Needs permission to read it, and no slot.
 ///

@@ -4,15 +4,6 @@ use super::status::{
     Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, Holder, Life, LockStatus, Part,
     ParticipantStatus, Waiter, WaiterState,
 };
-use crate::acquire::{retained, site::Lock};
-use crate::algorithm::{
-    Place, Protocol,
-    claim::{self, Claims, Mode, Relation},
-    dead_claim::DeadPart,
-    ownership::{Health, token_in},
-    ring::{Machines, Membership, Ring, Rule},
-};
-use crate::error::{Error, Result};
 use crate::kind::{Named, names_of};
 use crate::layout::{Kind, LivenessLockKind, LockWords, SlotRecord, SlotState, View};
 use crate::os::{
@@ -23,12 +14,21 @@ use crate::os::{
 };
 use crate::recovery;
 use crate::registers::{Claimed, FileLock};
-use crate::sync::{
+use crate::transport::Record;
+use std::cell::Cell;
+use turnlock_core::acquire::{retained, site::Lock};
+use turnlock_core::algorithm::{
+    Place, Protocol,
+    claim::{self, Claims, Mode, Relation},
+    dead_claim::DeadPart,
+    ownership::{Health, token_in},
+    ring::{Machines, Membership, Ring, Rule},
+};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
     Ordering::{Acquire, Relaxed},
     fence,
 };
-use crate::transport::Record;
-use std::cell::Cell;
 
 /// One who reads a mapped file, and asks the kernel who is alive.
 pub struct Observer<'a> {

@@ -1,9 +1,9 @@
 //! The status of a lock that is open.
 
 use super::{observer::Observer, status::LockStatus};
-use crate::error::Result;
 use crate::kind::{Handle, KeyedLock, LockKind, Mutex, RangeLock, RwLock, Semaphore, TurnRing, names_of};
 use crate::os::{liveness_lock::Probe, memory};
+use turnlock_core::error::Result;
 
 impl<K: LockKind> Handle<K> {
     /// Returns who has the lock and who waits for it.

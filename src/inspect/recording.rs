@@ -1,12 +1,12 @@
 //! What a file with a recording has recorded, with the names of who and of which lock.
 
-use crate::event::Event;
 use crate::kind::names_of;
 use crate::layout::{SlotState, View};
 use crate::os::clock;
 use crate::recording::{self, Recorded, What};
-use crate::sync::Ordering::{Acquire, Relaxed};
 use std::collections::HashMap;
+use turnlock_core::event::Event;
+use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
 /// The latest events of a file, as [`super::recording`] found them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,17 +1,17 @@
 //! The registers of one lock, as the file has them: what the algorithms read and write, and nothing made of it.
 
-use crate::acquire::site::Lock;
-use crate::algorithm::{
-    Place, Protocol,
-    ownership::{Health, TRYING},
-    ring::{Machines, Membership, Ring},
-};
-use crate::error::Result;
 use crate::kind::Named;
 use crate::layout::{Kind, SlotState, View};
 use crate::os::memory;
 use crate::registers::{Claimed, FileLock};
-use crate::sync::Ordering::{Acquire, Relaxed};
+use turnlock_core::acquire::site::Lock;
+use turnlock_core::algorithm::{
+    Place, Protocol,
+    ownership::{Health, TRYING},
+    ring::{Machines, Membership, Ring},
+};
+use turnlock_core::error::Result;
+use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
 /// The registers of a lock, read one after the other while others may write: two of them need not be of one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]

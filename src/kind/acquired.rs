@@ -1,6 +1,6 @@
 //! What an acquisition comes with.
 
-use crate::acquire::operations::Acquisition;
+use turnlock_core::acquire::operations::Acquisition;
 
 /// What came with an acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

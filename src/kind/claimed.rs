@@ -8,14 +8,16 @@ use super::{
     participant::Participant,
     settings::SettingOptions,
 };
-use crate::acquire::{attempt::Discipline, change::check_release, operations::Acquisition, site::Limit};
-use crate::algorithm::claim::{Claim, Mode};
 use crate::attach::{attachment::Attachment, file_handle::FileHandle, thread};
-use crate::error::{Error, Result};
 use crate::layout::{Algorithm, Kind};
 use crate::registers::{Claimed, FileClaims, FileLock};
-use crate::sync::full_fence;
 use std::time::Duration;
+use turnlock_core::acquire::{
+    attempt::Discipline, change::check_release, operations::Acquisition, site::Limit,
+};
+use turnlock_core::algorithm::claim::{Claim, Mode};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::full_fence;
 
 /// What the options of these kinds have in common.
 #[derive(Clone)]
@@ -344,5 +346,5 @@ pub(super) fn check_permits(permits: u32) -> Result<()> {
     Ok(())
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(test)]
 mod tests;

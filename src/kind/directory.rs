@@ -1,16 +1,9 @@
 //! The directory: finding a lock by its name, and naming a new one. ([`super::removal`] removes one.)
 
 use super::settings::Settings;
-use crate::acquire::{
-    attempt::{Attempt, Discipline, LockConfig},
-    site::{Limit, Lock},
-};
-use crate::algorithm::ring::Rule;
 use crate::attach::{
     attachment::Attachment, names::Name, open_file::OpenFile, site::FileSite, thread::with_thread_attachment,
 };
-use crate::error::{Error, Result};
-use crate::event::{Event, Happening};
 use crate::layout::{
     Algorithm, DeathPolicy, DirectoryEntry, Kind, MAX_LOCKS, MAX_MAIL_PARTICIPANTS, MAX_NAME_BYTES, View,
     names_a_lock,
@@ -19,11 +12,18 @@ use crate::os::{clock, memory};
 use crate::recording;
 use crate::recovery;
 use crate::registers::{Exclusively, FileLock};
-use crate::sync::{
+use std::{sync::Arc, time::Duration};
+use turnlock_core::acquire::{
+    attempt::{Attempt, Discipline, LockConfig},
+    site::{Limit, Lock},
+};
+use turnlock_core::algorithm::ring::Rule;
+use turnlock_core::error::{Error, Result};
+use turnlock_core::event::{Event, Happening};
+use turnlock_core::sync::{
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
-use std::{sync::Arc, time::Duration};
 
 /// The region of the directory's own lock.
 const DIRECTORY_LOCK: usize = 0;
@@ -398,7 +398,7 @@ pub(crate) fn names_of(view: View<'_>) -> impl Iterator<Item = Named> {
     (0..view.locks_bound()).filter_map(move |at| Some(read(view, at, |entry| Named::of(at + 1, entry))?.1))
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -9,7 +9,6 @@ use super::{
     semaphore::{Semaphore, SemaphoreOptions},
 };
 use crate::attach::{file_handle::FileHandle, open_file::OpenFile};
-use crate::error::{Error, Result};
 use crate::layout::{
     Geometry, MAX_LOCKS, MAX_MAIL_PARTICIPANTS, MAX_PARTICIPANTS, MAX_RECORDED_EVENTS, MIN_RECORDED_EVENTS,
 };
@@ -20,6 +19,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+use turnlock_core::error::{Error, Result};
 
 const DEFAULT_PARTICIPANTS: u32 = 128;
 const DEFAULT_LOCKS: u32 = 64;

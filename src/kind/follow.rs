@@ -10,9 +10,9 @@ use super::{
     mutex::{Mutex, MutexGuard},
     ring::{TurnGuard, TurnRing},
 };
-use crate::acquire::{attempt::Discipline, site::Limit};
 use crate::attach::file_handle::FileHandle;
-use crate::error::{Error, Result};
+use turnlock_core::acquire::{attempt::Discipline, site::Limit};
+use turnlock_core::error::{Error, Result};
 
 impl<K: LockKind> Handle<K> {
     /// The lock of this name in the file that the path names by now.

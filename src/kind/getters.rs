@@ -5,14 +5,14 @@ use super::{
     acquired::PreviousOwner,
     handle::{BiasUse, Handle, LockKind},
 };
-use crate::acquire::{
+use crate::attach::{attachment::Attachment, thread};
+use crate::registers::FileLock;
+use turnlock_core::acquire::{
     attempt::Discipline,
     site::{Lock, Site},
 };
-use crate::attach::{attachment::Attachment, thread};
-use crate::error::{Error, Result};
-use crate::registers::FileLock;
-use crate::sync::{
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
     Ordering::{Acquire, Relaxed},
     fence,
 };

@@ -5,8 +5,8 @@ use super::{
     handle::{Handle, LockKind},
     participant::Participant,
 };
-use crate::error::Result;
 use std::marker::PhantomData;
+use turnlock_core::error::Result;
 
 /// The lock is this thread's until the guard is dropped. Dropped by a panic, the lock passes on as from a dead owner.
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]

@@ -1,12 +1,6 @@
 //! The handle under every kind of lock: its file, where it lies, how it is acquired, and what can be done with it.
 
 use super::{acquired::Acquired, directory::Found};
-use crate::acquire::{
-    attempt::{Attempt, Discipline, LockConfig},
-    recursion,
-    site::{Limit, Site},
-};
-use crate::algorithm::claim::Relation;
 use crate::attach::{
     attachment::{Attachment, FileKey},
     fast_path::{self, Left, LockPointer},
@@ -17,10 +11,16 @@ use crate::attach::{
     site::FileSite,
     thread::{self, with_thread_attachment, with_thread_attachment_if_any},
 };
-use crate::error::{Error, Result};
 use crate::layout::{DeathPolicy, Kind};
 use crate::registers::FileClaims;
 use std::{marker::PhantomData, sync::Arc, time::Duration};
+use turnlock_core::acquire::{
+    attempt::{Attempt, Discipline, LockConfig},
+    recursion,
+    site::{Limit, Site},
+};
+use turnlock_core::algorithm::claim::Relation;
+use turnlock_core::error::{Error, Result};
 
 /// In what a kind of lock differs from the others, as far as its handle and its guards are concerned.
 pub trait LockKind: 'static {

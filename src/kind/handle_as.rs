@@ -5,15 +5,15 @@ use super::{
     handle::{BiasUse, ClaimOf, Handle, LockKind},
     participant::Participant,
 };
-use crate::acquire::{attempt::Attempt, site::Limit};
 use crate::attach::{
     attachment::Attachment,
     fast_path::{self, Left},
     site::FileSite,
 };
-use crate::error::{Error, Result};
 use crate::registers::FileClaims;
 use std::sync::Arc;
+use turnlock_core::acquire::{attempt::Attempt, site::Limit};
+use turnlock_core::error::{Error, Result};
 
 impl<K: LockKind> Handle<K> {
     /// [`Handle::lock_biased_shared`], as `participant`, if the calling thread is its home thread.

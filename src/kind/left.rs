@@ -1,17 +1,17 @@
 //! What was left to an open file that several processes share: looked at, and unlocked.
 
 use super::{directory, file::LockFile};
-use crate::acquire::{liveness, site::Lock};
-use crate::algorithm::ownership::token_in;
-use crate::error::Result;
-use crate::event::{Event, Happening};
 use crate::os::liveness_lock::{self, AsLeft};
 use crate::recording;
 use crate::recovery;
 use crate::registers::FileLock;
 use crate::slots;
-use crate::sync::Ordering::Acquire;
 use std::os::fd::RawFd;
+use turnlock_core::acquire::{liveness, site::Lock};
+use turnlock_core::algorithm::ownership::token_in;
+use turnlock_core::error::Result;
+use turnlock_core::event::{Event, Happening};
+use turnlock_core::sync::Ordering::Acquire;
 
 impl LockFile {
     /// Unlocks what participants hold that were left to the open file which this process has as descriptor `number`

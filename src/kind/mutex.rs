@@ -8,14 +8,14 @@ use super::{
     participant::Participant,
     settings::SettingOptions,
 };
-use crate::acquire::site::Limit;
 use crate::attach::file_handle::FileHandle;
-#[cfg(doc)]
-use crate::error::Error;
-use crate::error::Result;
 use crate::layout::{Algorithm, DeathPolicy, Kind};
 use crate::registers::Exclusively;
 use std::time::Duration;
+use turnlock_core::acquire::site::Limit;
+#[cfg(doc)]
+use turnlock_core::error::Error;
+use turnlock_core::error::Result;
 
 /// The kind of a [`Mutex`].
 pub enum MutexKind {}

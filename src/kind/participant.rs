@@ -5,8 +5,8 @@ use crate::attach::{
     open_file::OpenFile,
     thread,
 };
-use crate::error::Result;
 use std::{os::fd::RawFd, sync::Arc};
+use turnlock_core::error::Result;
 
 /// A slot of its own in the file, for work that moves between threads: tasks, goroutines, promises, a lock that
 /// another thread unlocks. Whatever is locked *as* it belongs to it, whichever thread makes the call; it does one

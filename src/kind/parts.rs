@@ -7,16 +7,16 @@ use super::{
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
 };
-use crate::acquire::site::Limit;
-use crate::algorithm::claim::{Claim, Extent, Mode};
 use crate::attach::file_handle::FileHandle;
-use crate::error::{Error, Result};
 use crate::layout::{DeathPolicy, Kind};
 use crate::registers::Claimed;
 use std::{
     ops::{Bound, RangeBounds},
     time::Duration,
 };
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
+use turnlock_core::error::{Error, Result};
 
 /// The kind of a [`RangeLock`].
 pub enum RangeKind {}

@@ -29,28 +29,28 @@
 //! the notice would be lost, and the next one of that name would take the data for well. `reset` says that somebody knows.
 
 use super::{directory, file::LockFile};
-use crate::acquire::{
+use crate::attach::{attachment::Attachment, site::FileSite, thread::with_thread_attachment};
+use crate::os::memory;
+use crate::recovery;
+use crate::registers::{Claimed, Exclusively, FileClaims, FileLock, call_participant};
+use std::time::Duration;
+use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
     local::Idle,
     queue, retained,
     site::{Limit, Lock, Site, Waiter},
 };
-use crate::algorithm::{
+use turnlock_core::algorithm::{
     Place, Protocol,
     claim::{Claim, Relation},
     eviction::Eviction,
     ownership::{Health, token_in},
     ring::{Machines, Membership},
 };
-use crate::attach::{attachment::Attachment, site::FileSite, thread::with_thread_attachment};
-use crate::error::{Error, Result};
-use crate::event::{Event, Happening};
-use crate::os::memory;
-use crate::recovery;
-use crate::registers::{Claimed, Exclusively, FileClaims, FileLock, call_participant};
-use crate::sync::Ordering::{Acquire, Relaxed, Release};
-use crate::trace::{self, Step};
-use std::time::Duration;
+use turnlock_core::error::{Error, Result};
+use turnlock_core::event::{Event, Happening};
+use turnlock_core::sync::Ordering::{Acquire, Relaxed, Release};
+use turnlock_core::trace::{self, Step};
 
 impl LockFile {
     /// Removes the lock called `name`: its place in the file is free for another one. Refused while somebody uses it:

@@ -8,13 +8,13 @@ use super::{
     participant::Participant,
     settings::SettingOptions,
 };
-use crate::acquire::{attempt::Discipline, site::Limit};
-use crate::algorithm::ring::{Membership, Rule};
 use crate::attach::file_handle::FileHandle;
-use crate::error::{Error, Result};
 use crate::layout::{Algorithm, DeathPolicy, Kind};
 use crate::registers::Exclusively;
 use std::time::Duration;
+use turnlock_core::acquire::{attempt::Discipline, site::Limit};
+use turnlock_core::algorithm::ring::{Membership, Rule};
+use turnlock_core::error::{Error, Result};
 
 /// The kind of a [`TurnRing`].
 pub enum RingKind {}

@@ -4,15 +4,15 @@ use super::{
     guard::{Guard, GuardAs},
     handle::LockKind,
 };
-use crate::acquire::site::Limit;
-use crate::algorithm::claim::Mode;
-use crate::error::{Error, Result};
 use crate::registers::Claimed;
 use std::{
     fmt,
     ops::{Deref, DerefMut},
     time::Duration,
 };
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::Mode;
+use turnlock_core::error::{Error, Result};
 
 /// The lock is held shared until the guard is dropped.
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]

@@ -7,15 +7,15 @@ use super::{
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
 };
-use crate::acquire::site::Limit;
-use crate::algorithm::claim::{Claim, Mode, Relation};
 use crate::attach::{fast_path::Left, fast_place, file_handle::FileHandle};
-#[cfg(doc)]
-use crate::error::Error;
-use crate::error::Result;
 use crate::layout::Kind;
 use crate::registers::Claimed;
 use std::time::Duration;
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::{Claim, Mode, Relation};
+#[cfg(doc)]
+use turnlock_core::error::Error;
+use turnlock_core::error::Result;
 
 /// The kind of a [`Semaphore`].
 pub enum SemaphoreKind {}

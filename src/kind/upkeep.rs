@@ -4,9 +4,7 @@ use super::{
     directory::names_of,
     file::{LockFile, LockFileOptions},
 };
-use crate::algorithm::ring::Rule;
 use crate::attach::{open_file::OpenFile, thread::with_thread_attachment};
-use crate::error::{Error, Result};
 use crate::layout::{Geometry, SlotState};
 use crate::os::{
     file::Permissions,
@@ -14,8 +12,10 @@ use crate::os::{
     memory,
 };
 use crate::recovery;
-use crate::sync::Ordering::{Acquire, Relaxed};
 use std::{path::Path, sync::Arc};
+use turnlock_core::algorithm::ring::Rule;
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
 /// A dead participant that was removed from a lock file.
 #[derive(Clone, Debug, PartialEq, Eq)]

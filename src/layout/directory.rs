@@ -1,8 +1,8 @@
 //! The directory: which named lock is which.
 
 use super::Text;
-use crate::sync::{AtomicU32, AtomicU64};
 use std::mem::{offset_of, size_of};
+use turnlock_core::sync::{AtomicU32, AtomicU64};
 
 /// The longest name of a lock, in bytes.
 pub const MAX_NAME_BYTES: usize = Text::<8>::MAX_BYTES;

@@ -5,8 +5,8 @@ use super::{
     mail::{MAX_MAIL_PARTICIPANTS, mail_bytes},
     recording::{MAX_RECORDED_EVENTS, MIN_RECORDED_EVENTS, recording_bytes},
 };
-use crate::sync::AtomicU64;
 use std::{mem::size_of, ops::Range};
+use turnlock_core::sync::AtomicU64;
 
 /// The most participants a file can be created for.
 pub const MAX_PARTICIPANTS: u32 = 4096;

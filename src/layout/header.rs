@@ -4,8 +4,8 @@ use super::{
     Cell, ClaimCell, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords, PreviousOwner,
     RingCell, SlotRecord, mail, recording,
 };
-use crate::sync::{AtomicU32, AtomicU64};
 use std::mem::{offset_of, size_of};
+use turnlock_core::sync::{AtomicU32, AtomicU64};
 
 const MAGIC: [u8; 8] = *b"turnlock";
 /// Reads as another number on a machine of the other byte order.

@@ -1,8 +1,8 @@
 //! One lock's region: the words of the lock, the registers `number`, and a cell for each slot.
 
 use super::Text;
-use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::mem::{offset_of, size_of};
+use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// The words that belong to the lock rather than to a slot.
 ///
@@ -23,7 +23,7 @@ use std::mem::{offset_of, size_of};
 /// | `dead_parts` | the reaper of a participant that held a part of the lock; who marks parts consistent | |
 #[repr(C, align(128))]
 pub struct LockWords {
-    /// To whom the lock is biased, see [`crate::algorithm::bias`].
+    /// To whom the lock is biased, see [`turnlock_core::algorithm::bias`].
     pub bias: AtomicU64,
     /// The fencing token with which the present bias began.
     pub biased_at: AtomicU64,
@@ -37,7 +37,7 @@ pub struct LockWords {
     pub revoking_since: AtomicU64,
     /// The last fencing token given out.
     pub token: AtomicU64,
-    /// A [`crate::algorithm::ownership::Health`], as a number.
+    /// A [`turnlock_core::algorithm::ownership::Health`], as a number.
     pub state: AtomicU32,
     // All of this in one cache line: an unbiased acquisition writes to several of them.
     reserved_state: AtomicU32,
@@ -131,19 +131,19 @@ pub struct Cell {
     pub waiting_since: AtomicU64,
     /// The number of the slot's doorway, which counts on from one participant in the slot to the next.
     pub doorway: AtomicU64,
-    /// The latest of its doorways that others pass over: [`crate::algorithm::eviction`]. Written by those who wait for
+    /// The latest of its doorways that others pass over: [`turnlock_core::algorithm::eviction`]. Written by those who wait for
     /// the slot.
     pub evicted: AtomicU64,
     /// Futex word: changes when the slot is called from the crowd, to be the candidate.
     pub called: AtomicU32,
     /// Whether a participant in the slot died that held a part of the lock, which nobody has marked consistent since:
-    /// [`crate::algorithm::dead_claim`].
+    /// [`turnlock_core::algorithm::dead_claim`].
     pub dead: AtomicU32,
     /// The slot's machine on a ring.
     pub ring: RingCell,
-    /// What the slot claims of the lock: [`crate::algorithm::claim`].
+    /// What the slot claims of the lock: [`turnlock_core::algorithm::claim`].
     pub claim: ClaimCell,
-    /// What the dead one held: [`crate::algorithm::claim::Extent`].
+    /// What the dead one held: [`turnlock_core::algorithm::claim::Extent`].
     pub dead_first: AtomicU64,
     /// Likewise.
     pub dead_last: AtomicU64,
@@ -163,7 +163,7 @@ pub struct ClaimCell {
 
 /// A machine of a ring.
 ///
-/// Who writes what and when: [`crate::algorithm::ring`].
+/// Who writes what and when: [`turnlock_core::algorithm::ring`].
 #[repr(C)]
 #[cfg_attr(test, derive(Default))]
 pub struct RingCell {

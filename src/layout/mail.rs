@@ -5,8 +5,8 @@
 //! mailbox (from a to b, at a x participants + b): end of the producer 128 | end of the consumer 128 | 16 entries x 192
 //! ```
 
-use crate::sync::{AtomicU32, AtomicU64};
 use std::mem::{offset_of, size_of};
+use turnlock_core::sync::{AtomicU32, AtomicU64};
 
 /// The most participants that locks by messages can have in one file: the slots below it.
 pub const MAX_MAIL_PARTICIPANTS: u32 = 16;

@@ -4,8 +4,8 @@
 //! recording: words 128 | events: as many as the file was created for x 32
 //! ```
 
-use crate::sync::AtomicU64;
 use std::mem::{offset_of, size_of};
+use turnlock_core::sync::AtomicU64;
 
 /// The most events that a file can keep: 512 MiB of them.
 pub const MAX_RECORDED_EVENTS: u32 = 1 << 24;

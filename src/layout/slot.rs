@@ -1,8 +1,8 @@
 //! The slot table: who takes part. For people to read; liveness is the slot's byte lock and nothing here.
 
 use super::Text;
-use crate::sync::{AtomicU32, AtomicU64};
 use std::mem::{offset_of, size_of};
+use turnlock_core::sync::{AtomicU32, AtomicU64};
 
 /// One participant. Written only by whoever holds the slot's byte lock.
 #[repr(C, align(128))]

@@ -1,6 +1,6 @@
 //! Short text that others may be overwriting while it is read.
 
-use crate::sync::{AtomicU64, Ordering::Relaxed};
+use turnlock_core::sync::{AtomicU64, Ordering::Relaxed};
 
 /// Up to `8 * WORDS - 1` bytes of text, padded with NUL. Written word by word, so a reader may see a mixture of two
 /// texts but never anything undefined; it is for people to read, never to decide.

@@ -5,8 +5,8 @@ use super::{
     mail::{MailWords, Station},
     recording::{RecordingView, RecordingWords},
 };
-use crate::sync::{AtomicU64, Ordering::Acquire};
 use std::ptr::NonNull;
+use turnlock_core::sync::{AtomicU64, Ordering::Acquire};
 
 /// A mapped file, seen through its geometry.
 #[derive(Clone, Copy)]

@@ -5,7 +5,6 @@
 //! allocated by a call that can fail with an error, before the first look at it.
 
 use super::{signals::without_sigxfsz, system_error::system};
-use crate::error::{Error, Result};
 use nix::{
     errno::Errno,
     fcntl::{FallocateFlags, fallocate, posix_fallocate},
@@ -16,6 +15,7 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd},
     path::{Path, PathBuf},
 };
+use turnlock_core::error::{Error, Result};
 
 /// Makes an empty file `bytes` bytes long, with `parts` of it allocated; where the file system cannot allocate a part alone,
 /// all of it.

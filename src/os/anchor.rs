@@ -5,7 +5,6 @@
 //! `/proc` either): a process that changes its root keeps no way out by it.
 
 use super::identity::{self, Descriptor, Identity, Known};
-use crate::sync::{AtomicI32, Ordering::Relaxed};
 use nix::{
     errno::Errno,
     fcntl::{OFlag, open},
@@ -16,6 +15,7 @@ use std::{
     io::Write,
     os::fd::{IntoRawFd, RawFd},
 };
+use turnlock_core::sync::{AtomicI32, Ordering::Relaxed};
 
 /// The thread's own descriptors: the process's own are gone once its main thread has ended.
 pub const OWN_DESCRIPTORS: &str = "/proc/thread-self/fd";

@@ -2,12 +2,12 @@
 //! stray `close` nor `fork` releases them.
 
 use super::system_error::system;
-use crate::error::Result;
 use nix::{
     errno::Errno,
     fcntl::{FcntlArg, fcntl},
 };
 use std::{ops::Range, os::fd::AsFd};
+use turnlock_core::error::Result;
 
 fn request(kind: i32, bytes: &Range<u64>) -> libc::flock {
     // SAFETY: flock is plain data; all zeros is a value of it, and F_OFD_* demand l_pid = 0.

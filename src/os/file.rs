@@ -6,7 +6,6 @@ use super::{
     folder::{Folder, Temporary},
     system_error::system,
 };
-use crate::error::{Error, Result};
 use nix::{
     errno::Errno,
     fcntl::{OFlag, open},
@@ -18,6 +17,7 @@ use std::{
     os::unix::fs::{FileExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
+use turnlock_core::error::{Error, Result};
 
 /// What a descriptor may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -102,7 +102,7 @@ impl Drop for Temporary<'_> {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::os::identity;

@@ -5,12 +5,12 @@
 //! child that inherited that descriptor would keep the byte lock, and with it a dead slot, alive.
 
 use super::{identity::Identity, signals::SignalsBlocked, wiped_page::wiped_page};
-use crate::error::{Error, Result};
-use crate::sync::{
+use std::{cell::UnsafeCell, os::fd::RawFd, ptr, time::Duration};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
     AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::{cell::UnsafeCell, os::fd::RawFd, ptr, time::Duration};
 
 static MARK: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 

@@ -3,9 +3,9 @@
 //! Never with FUTEX_PRIVATE_FLAG: the parked are in other processes. Every sleep has an end, since a process can
 //! die between its unlock and its wake.
 
-use crate::sync::AtomicU32;
 use nix::errno::Errno;
 use std::time::Duration;
+use turnlock_core::sync::AtomicU32;
 
 /// Sleeps while `word` is `seen`, at most for `at_most`. May return early for no reason. Returns whether a signal
 /// handler ran.

@@ -13,9 +13,7 @@ use super::{
     identity,
     signals::without_sigxfsz,
 };
-use crate::error::{Error, Result};
 use crate::layout::RENEWAL_BYTE;
-use crate::trace::{self, Step};
 use nix::errno::Errno;
 use std::{
     fs::File,
@@ -27,6 +25,8 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use turnlock_core::error::{Error, Result};
+use turnlock_core::trace::{self, Step};
 
 /// A file that was opened anew.
 pub struct Given {

@@ -1,7 +1,6 @@
 //! Which file a descriptor is of, asked of the kernel each time: a program may close any descriptor by its number
 //! (`closefrom`), and the number may be another file's by the next moment.
 
-use crate::error::Result;
 use std::{
     ffi::CStr,
     fs::File,
@@ -10,6 +9,7 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, RawFd},
     path::Path,
 };
+use turnlock_core::error::Result;
 
 /// A file, whatever its path says by now. Its number is not reused while somebody has it mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

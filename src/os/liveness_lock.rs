@@ -28,7 +28,6 @@ use super::{
     identity::Descriptor,
     reopen::Reopen,
 };
-use crate::error::{Error, Result};
 use crate::layout::{CANARY_BYTES_START, LivenessLockKind, RENEWAL_BYTE, SLOT_BYTES_START};
 use memmap2::{Advice, MmapOptions, MmapRaw};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -38,6 +37,7 @@ use std::{
     ops::Range,
     os::fd::{AsFd, AsRawFd, BorrowedFd},
 };
+use turnlock_core::error::{Error, Result};
 
 fn slot_bytes(slots: Range<usize>) -> Range<u64> {
     SLOT_BYTES_START + slots.start as u64..SLOT_BYTES_START + slots.end as u64

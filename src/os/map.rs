@@ -1,9 +1,9 @@
 //! Mapping the file.
 
 use super::truncation;
-use crate::error::{Error, Result};
 use memmap2::{MmapOptions, MmapRaw};
 use std::{fs::File, path::Path, ptr::NonNull};
+use turnlock_core::error::{Error, Result};
 
 /// The whole file, mapped shared. Unmapped when dropped. A file that is truncated meanwhile reads as zeros.
 pub struct Mapping {

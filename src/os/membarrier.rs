@@ -13,11 +13,11 @@
 //! thread of the same process does not set it again.
 
 use super::fork;
-use crate::sync::{
+use std::{ffi::c_int, io};
+use turnlock_core::sync::{
     AtomicU64,
     Ordering::{Acquire, Release},
 };
-use std::{ffi::c_int, io};
 
 /// The process (by its mark) that is registered.
 static REGISTERED: AtomicU64 = AtomicU64::new(0);

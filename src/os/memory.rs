@@ -8,16 +8,16 @@
 //! back ([`WithoutMalloc`]).
 
 use super::pool::Pool;
-use crate::error::{Error, Result};
-use crate::sync::{
-    AtomicPtr, AtomicU64, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
-};
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::{Cell, UnsafeCell},
     marker::PhantomData,
     ptr,
+};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
+    AtomicPtr, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// What a call may need at most, in one piece: asked of the allocator while the reserve is in use.

@@ -27,7 +27,7 @@ pub mod wipe_on_fork;
 #[cfg(not(feature = "capi"))]
 pub mod memory {
     /// The program's own allocator decides.
-    pub fn check() -> crate::error::Result<()> {
+    pub fn check() -> turnlock_core::error::Result<()> {
         Ok(())
     }
 

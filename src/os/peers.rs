@@ -1,6 +1,5 @@
 //! Locks of others, for `turnlock bench`, and the memory by which its processes talk: nothing of turnlock rests on them.
 
-use crate::sync::AtomicU64;
 use memmap2::{MmapOptions, MmapRaw};
 use std::{
     fs::File,
@@ -9,6 +8,7 @@ use std::{
     os::fd::AsRawFd,
     path::Path,
 };
+use turnlock_core::sync::AtomicU64;
 
 const PAGE: usize = 4096;
 
@@ -180,7 +180,7 @@ fn done(result: libc::c_int) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::Ordering::Relaxed;
+    use turnlock_core::sync::Ordering::Relaxed;
 
     /// Whoever counts under each of them, through two attachments, loses nothing.
     #[test]

@@ -4,11 +4,11 @@
 //! no lock, so that a handler may come at any moment, and a child of `fork` finds nothing half done. A chunk is never given
 //! back, but what large blocks held is.
 
-use crate::sync::{
+use std::{alloc::Layout, ptr};
+use turnlock_core::sync::{
     AtomicPtr, AtomicU64,
     Ordering::{AcqRel, Acquire, Release},
 };
-use std::{alloc::Layout, ptr};
 
 const PAGE: usize = 4096;
 /// How much the first chunk of a size has at least.

@@ -32,11 +32,6 @@ use super::{
     fork::{self, ForkGuard, ForkGuarded, process_mark},
     identity::{self, Descriptor, Identity, JustOpened},
 };
-use crate::error::{Error, Result};
-use crate::sync::{
-    AtomicBool, AtomicI32, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-};
 use nix::{errno::Errno, fcntl::open, sys::stat::Mode};
 use std::{
     ffi::{CStr, CString, OsStr},
@@ -45,6 +40,11 @@ use std::{
         unix::ffi::OsStrExt,
     },
     path::{Path, PathBuf},
+};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
+    AtomicBool, AtomicI32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// Where the header has the word that no other creation of a file has (`layout` has it too, and a test compares them).

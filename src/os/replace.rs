@@ -5,7 +5,6 @@ use super::{
     folder::{Folder, Temporary},
     system_error::system,
 };
-use crate::error::{Error, Result};
 use std::{
     fs::File,
     io,
@@ -13,6 +12,7 @@ use std::{
     os::unix::fs::{FileExt, MetadataExt, fchown},
     path::Path,
 };
+use turnlock_core::error::{Error, Result};
 
 /// How much is copied at a time.
 const CHUNK: usize = 1 << 20;
@@ -90,7 +90,7 @@ pub fn copy(from: &File, stretch: Range<u64>, to: &File, place: u64) -> io::Resu
     Ok(())
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;

@@ -1,6 +1,6 @@
 //! What a failed system call is called.
 
-use crate::error::Error;
+use turnlock_core::error::Error;
 
 /// An error of the operating system, with what was tried.
 pub fn system(what: impl Into<String>) -> impl FnOnce(nix::errno::Errno) -> Error {

@@ -8,12 +8,12 @@
 //!
 //! What a thread has is kept in `thread_local!` variables that need no destructor, and so are there to the very end.
 
-use crate::error::{Error, Result};
-use crate::sync::{
+use std::{cell::Cell, ffi::c_void, ptr};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
     AtomicPtr, AtomicU32,
     Ordering::{AcqRel, Acquire, Relaxed},
 };
-use std::{cell::Cell, ffi::c_void, ptr};
 
 /// What a thread that ends is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 //! No word is ever NULL: one that nobody has set points to a cache line of zeros, which saves a look at each access.
 
 use super::wipe_on_fork::Wipeable;
-use crate::sync::{AtomicUsize, Ordering::Relaxed};
+use turnlock_core::sync::{AtomicUsize, Ordering::Relaxed};
 
 /// How many there are. A library that is loaded late shares 512 bytes for such variables with all others.
 pub const WORDS: usize = 8;

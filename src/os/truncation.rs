@@ -5,11 +5,11 @@
 //! on. The zeros have no incarnation word, so the next check says that the file is damaged and nobody is let in. Any
 //! other SIGBUS goes to whoever handled it before.
 
-use crate::sync::{
+use std::{ffi::c_int, mem::MaybeUninit, ptr};
+use turnlock_core::sync::{
     AtomicBool, AtomicPtr, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
-use std::{ffi::c_int, mem::MaybeUninit, ptr};
 
 /// More mappings than this at once are not guarded.
 const GUARDED: usize = 256;

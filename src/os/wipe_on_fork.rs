@@ -4,8 +4,8 @@ use super::{
     fork::{ForkGuard, ForkGuarded},
     wiped_page::wiped_page,
 };
-use crate::error::{Error, Result};
 use std::ptr::NonNull;
+use turnlock_core::error::{Error, Result};
 
 /// A value that a forked child finds as zeros: what it must not take for its own. Lives in pages that the kernel wipes.
 pub struct WipeOnFork<T: Wipeable>(NonNull<T>);

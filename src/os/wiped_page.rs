@@ -1,8 +1,8 @@
 //! Pages that the kernel fills with zeros in every forked child.
 
-use crate::error::{Error, Result};
 use memmap2::MmapMut;
 use std::ptr::NonNull;
+use turnlock_core::error::{Error, Result};
 
 /// A page of zeros that is a page of zeros again in every forked child. Never unmapped.
 pub fn wiped_page() -> Result<NonNull<u8>> {

@@ -1,8 +1,8 @@
 //! Memory that is zeroed by whoever gives it.
 
-use crate::error::{Error, Result};
-use crate::sync::AtomicU64;
 use std::{alloc::Layout, ptr};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::AtomicU64;
 
 /// So many words, all 0. Those that are never touched cost no memory, as a rule: the allocator has zeroed pages.
 ///

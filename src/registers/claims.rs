@@ -1,11 +1,11 @@
 //! What the participants of a lock in a file claim of it.
 
-use crate::algorithm::{
+use crate::layout::{Cell, Kind, LockView, View};
+use turnlock_core::algorithm::{
     claim::{Always, Claim, ClaimCell, ClaimWords, Claims, InCells, Mode, Relation},
     shared_bias::ReadersMark,
 };
-use crate::layout::{Cell, Kind, LockView, View};
-use crate::sync::{AtomicU64, Ordering::Relaxed};
+use turnlock_core::sync::{AtomicU64, Ordering::Relaxed};
 
 /// What the participants of a lock claim of it, whichever file it is in.
 pub trait FileClaims: Copy + 'static {

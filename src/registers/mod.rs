@@ -5,8 +5,14 @@ mod parts;
 
 pub use claims::{Claimed, Exclusively, FileClaims};
 
-use crate::acquire::site::{Lock, Unparked};
-use crate::algorithm::{
+use crate::layout::{
+    Cell, DeathPolicy, DirectoryEntry, LivenessLockKind, LockView, LockWords, MAX_PARTICIPANTS, View,
+};
+use crate::os::futex;
+use crate::recording;
+use crate::wait::{ParkingSpot, Standby, name_of};
+use turnlock_core::acquire::site::{Lock, Unparked};
+use turnlock_core::algorithm::{
     bakery::{Bakery, Line},
     bias::{Bias, BiasPolicy},
     claim::{Claims, Nature, Relation},
@@ -15,18 +21,12 @@ use crate::algorithm::{
     ring::{InWords, MachineCell, MachineWords},
     shared_bias::{ReadersMark, ReadersPolicy, SharedBias},
 };
-use crate::event::{Event, Happening};
-use crate::layout::{
-    Cell, DeathPolicy, DirectoryEntry, LivenessLockKind, LockView, LockWords, MAX_PARTICIPANTS, View,
-};
-use crate::os::futex;
-use crate::recording;
-use crate::sync::{
+use turnlock_core::event::{Event, Happening};
+use turnlock_core::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     full_fence,
 };
-use crate::wait::{ParkingSpot, Standby, name_of};
 
 /// A lock of a mapped file.
 #[derive(Clone, Copy)]

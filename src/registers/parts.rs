@@ -4,15 +4,15 @@ use super::{
     FileLock,
     claims::{Claimed, FileClaims},
 };
-use crate::acquire::site::Lock;
-use crate::algorithm::{
+use crate::layout::View;
+use turnlock_core::acquire::site::Lock;
+use turnlock_core::algorithm::{
     Place, Protocol,
     bakery::Registers,
     claim::{Claim, Extent, Mode, Relation},
     dead_claim::{DeadClaim, DeadPart},
 };
-use crate::layout::View;
-use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use turnlock_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 impl<'a> FileLock<'a, Claimed> {
     /// The lock in `region`, whichever kind it is. Panics as [`View::lock`].

@@ -11,20 +11,18 @@
 //!   takes from a full mailbox calls its sender.
 //! - *Slow or stopped* is nothing: its mailboxes fill up. *Dead* is what the byte lock says, and nothing else.
 
-use super::{
-    record::{At, Record, sends_to, token_sent},
-    ring::Ring,
-};
+use super::record::{At, Record, sends_to, token_sent};
 use crate::layout::{ENTRY_WORDS, MailView};
 use crate::message::{
     BakeryMessage, Channels, LamportQueueMessage, Notice, Refusal, RicartAgrawalaMessage, RingHost,
     TokenRingMessage, Transport, Wire,
 };
-use crate::sync::{
+use turnlock_core::spsc::Ring;
+use turnlock_core::sync::{
     Ordering::{Acquire, Relaxed, Release},
     full_fence,
 };
-use crate::trace::{self, Step};
+use turnlock_core::trace::{self, Step};
 
 /// The bytes of a message that an entry has room for.
 const MESSAGE_BYTES: usize = (ENTRY_WORDS - 2) * 8;

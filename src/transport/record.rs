@@ -30,7 +30,7 @@
 //! back to y first, so that (4) may be repeated when whoever ends y's life dies over it: lost at once, it could be made
 //! anew and come to z before that.
 
-use crate::sync::{
+use turnlock_core::sync::{
     AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed},
 };

@@ -10,7 +10,7 @@
 //! times as long, and for longer where that happens again.
 
 use crate::os::clock;
-use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, spin_hint};
+use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, spin_hint};
 
 // A pause takes about 0.04 microseconds.
 const SPINS_AT_LEAST: u32 = 250;

@@ -1,6 +1,6 @@
 //! How another thread ends a wait.
 
-use crate::sync::{AtomicBool, AtomicU64, Ordering::Relaxed, full_fence};
+use turnlock_core::sync::{AtomicBool, AtomicU64, Ordering::Relaxed, full_fence};
 
 /// Another thread's request that a wait should end. It stays until a wait takes it, so that it is never lost; it does not
 /// disturb a call that need not wait.

@@ -1,9 +1,9 @@
 //! Where waiters park, and how they are unparked.
 
-use crate::acquire::site::Unparked;
 use crate::layout::Cell;
 use crate::os::{clock, futex};
-use crate::sync::{
+use turnlock_core::acquire::site::Unparked;
+use turnlock_core::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Relaxed, Release},
     full_fence,
@@ -218,7 +218,7 @@ impl Standby<'_> {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

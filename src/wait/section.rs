@@ -1,7 +1,7 @@
 //! How long a participant's sections at one lock are, as far as it matters: whether they are shorter than a wake-up.
 
 use crate::os::clock;
-use crate::sync::{AtomicU64, Ordering::Relaxed};
+use turnlock_core::sync::{AtomicU64, Ordering::Relaxed};
 
 /// A wake-up takes 50 microseconds where nothing else runs.
 const WAKE_UP: u64 = 100_000;
@@ -38,7 +38,7 @@ impl SectionClock<'_> {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;

@@ -19,15 +19,15 @@ use super::{
     parking::{EARLY, ParkingSpot, Standby, WHEN_LEFT},
     stop::Stop,
 };
-use crate::acquire::site::{Limit, Outcome, Overdue};
-use crate::algorithm::Blocker;
 use crate::os::{clock, fork, futex};
-use crate::sync::{
+use std::time::Duration;
+use turnlock_core::acquire::site::{Limit, Outcome, Overdue};
+use turnlock_core::algorithm::Blocker;
+use turnlock_core::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed},
     full_fence,
 };
-use std::time::Duration;
 
 // The shares of the time waited keep both small: the wake-ups (some 130 in the first second, of 10 to 25 microseconds
 // each) and the delay of an owner-dead notice, in proportion to a wait that has been long already.
@@ -167,7 +167,7 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Returns whether those before this waiter should have come by now; see [`crate::acquire::site::Waiter::is_overdue`].
+    /// Returns whether those before this waiter should have come by now; see [`turnlock_core::acquire::site::Waiter::is_overdue`].
     pub fn is_overdue(&mut self, first: Option<(usize, u64)>, ahead: usize) -> Overdue {
         let Some(first) = first else {
             self.overdue = None;

@@ -3,7 +3,6 @@
 //!
 //! Each test compiles a C program of this folder, runs it with a limit, and expects it to end well. A program that
 //! hangs is ended, and the report says at what it was.
-#![cfg(not(any(loom, shuttle)))]
 
 mod program;
 

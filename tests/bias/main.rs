@@ -1,5 +1,4 @@
 //! The bias: its owner enters again without the queue, a queue head revokes it, and a waiter is not kept waiting for that.
-#![cfg(not(any(loom, shuttle)))]
 
 mod barrier;
 mod death;

@@ -1,5 +1,4 @@
 //! What hangs is ended and named: a rung of `./check`, and a test of ours.
-#![cfg(not(any(loom, shuttle)))]
 
 use nix::{
     sys::signal::{Signal, kill},

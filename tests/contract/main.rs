@@ -1,6 +1,5 @@
 //! The contract: what a lock promises, written once and kept by every lock, whichever its kind and algorithm, and
 //! whichever way in is taken to it. A new lock or a new way in is an adapter ([`way::Way`]) and a line at the end.
-#![cfg(not(any(loom, shuttle)))]
 
 mod c;
 mod c_abi;

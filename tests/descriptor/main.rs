@@ -1,6 +1,5 @@
 //! Lock files by descriptor: a memfd, a file that was inherited or came over a socket; and open lock files whose path
 //! leads nowhere any more.
-#![cfg(not(any(loom, shuttle)))]
 
 mod given;
 mod left;

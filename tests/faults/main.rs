@@ -1,6 +1,5 @@
 //! Faults that are neither of the file nor of a plain death: what a program, a language or the kernel does around a
 //! lock. `docs/reliability.md` lists every fault with its test.
-#![cfg(not(any(loom, shuttle)))]
 
 mod files;
 mod kernel;

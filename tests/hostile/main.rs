@@ -1,7 +1,6 @@
 //! A neighbour who writes whatever it likes wherever it likes into the file: nobody crashes, and no call takes longer
 //! than its limit. That two are inside at once is then possible and not asked about; what a call says (the lock, or an
 //! error) is not either, unless the test's name says so.
-#![cfg(not(any(loom, shuttle)))]
 
 mod header;
 mod healing;

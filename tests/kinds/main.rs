@@ -1,5 +1,4 @@
 //! The kinds that let several in: readers and writers, permits, ranges, keys.
-#![cfg(not(any(loom, shuttle)))]
 
 mod at_once;
 mod parts;

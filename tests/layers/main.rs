@@ -1,7 +1,6 @@
 //! The crate stays as `docs/architecture.md` draws it: each layer imports itself and the layers above it in the list
 //! below, no two files import each other in a circle, the atomics have one door, the kernel is asked in one layer. Tests
 //! and benches are plain modules, and no suite can hang for ever.
-#![cfg(not(any(loom, shuttle)))]
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,28 +10,27 @@ use std::{
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
-/// The layers of `src/`, from the top down. `lib.rs` shows what everyone sees.
-const LAYERS: [&str; 20] = [
-    "sync",
-    "trace",
-    "mutants",
-    "event",
-    "error",
-    "layout",
-    "algorithm",
-    "message",
-    "transport",
-    "acquire",
-    "os",
-    "wait",
-    "recording",
-    "registers",
-    "slots",
-    "recovery",
-    "attach",
-    "kind",
-    "inspect",
-    "capi",
+/// The layers of each crate that has several, from the top down. `lib.rs` shows what everyone sees.
+const LAYERS: [(&str, &[&str]); 2] = [
+    ("core/src", &["sync", "trace", "mutants", "event", "error", "algorithm", "acquire", "spsc"]),
+    (
+        "src",
+        &[
+            "layout",
+            "message",
+            "transport",
+            "os",
+            "wait",
+            "recording",
+            "registers",
+            "slots",
+            "recovery",
+            "attach",
+            "kind",
+            "inspect",
+            "capi",
+        ],
+    ),
 ];
 
 /// A source file.
@@ -55,13 +53,12 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Of all crates that are shipped.
 fn sources() -> Vec<Source> {
-    sources_in(&root().join("src"))
-}
-
-/// Of the command and of the C library.
-fn sources_of_others() -> Vec<Source> {
-    ["cli/src", "capi/src"].iter().flat_map(|folder| sources_in(&root().join(folder))).collect()
+    ["core/src", "src", "cli/src", "capi/src"]
+        .iter()
+        .flat_map(|folder| sources_in(&root().join(folder)))
+        .collect()
 }
 
 fn sources_in(root: &Path) -> Vec<Source> {
@@ -236,21 +233,24 @@ fn circle(graph: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Option<Vec<St
 
 #[test]
 fn layers_import_upwards_only() {
-    let place = |layer: &str| LAYERS.iter().position(|known| *known == layer);
-    let files = sources();
-    assert!(files.len() > 30, "the search found only {} files", files.len());
-    for file in &files {
-        if file.layer() == "lib" {
-            continue;
-        }
-        let own = place(file.layer())
-            .unwrap_or_else(|| panic!("{}: a layer that tests/layers does not know", file.path.display()));
-        for used in file.code.split("crate::").skip(1) {
-            let used: String =
-                used.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
-            // What is not a layer is one of the crate's own re-exports.
-            if let Some(theirs) = place(&used) {
-                assert!(theirs <= own, "{}: {} must not know {used}", file.path.display(), file.layer());
+    for (folder, layers) in LAYERS {
+        let place = |layer: &str| layers.iter().position(|known| *known == layer);
+        let files = sources_in(&root().join(folder));
+        assert!(files.len() > 30, "the search found only {} files in {folder}", files.len());
+        for file in &files {
+            if file.layer() == "lib" {
+                continue;
+            }
+            let path = file.path.display();
+            let own = place(file.layer())
+                .unwrap_or_else(|| panic!("{folder}/{path}: a layer that tests/layers does not know"));
+            for used in file.code.split("crate::").skip(1) {
+                let used: String =
+                    used.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
+                // What is not a layer is one of the crate's own re-exports.
+                if let Some(theirs) = place(&used) {
+                    assert!(theirs <= own, "{folder}/{path}: {} must not know {used}", file.layer());
+                }
             }
         }
     }
@@ -258,12 +258,19 @@ fn layers_import_upwards_only() {
 
 /// The folders of every crate here: the library, each suite and each bench, and what they share.
 fn crates() -> Vec<PathBuf> {
-    let mut crates: Vec<_> =
-        ["src", "cli/src", "capi/src", "bindings/python/src", "tests/support/src", "benches/harness/src"]
-            .iter()
-            .map(|folder| root().join(folder))
-            .collect();
-    for folder in ["tests", "cli/tests", "benches"] {
+    let mut crates: Vec<_> = [
+        "core/src",
+        "src",
+        "cli/src",
+        "capi/src",
+        "bindings/python/src",
+        "tests/support/src",
+        "benches/harness/src",
+    ]
+    .iter()
+    .map(|folder| root().join(folder))
+    .collect();
+    for folder in ["tests", "cli/tests", "core/tests", "benches"] {
         let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
         // In these a site and the world that it stands in are one thing in two files.
         let models = |path: &PathBuf| ["ring_model", "shuttle"].iter().any(|name| path.ends_with(name));
@@ -300,7 +307,7 @@ fn a_circle_would_be_found() {
 
 #[test]
 fn the_atomics_have_one_door() {
-    for file in sources().into_iter().chain(sources_of_others()) {
+    for file in sources() {
         for forbidden in ["sync::atomic", "loom::", "shuttle::"] {
             // The mutants' own switch must not be a step of a model.
             let allowed =
@@ -312,7 +319,7 @@ fn the_atomics_have_one_door() {
 
 #[test]
 fn the_kernel_is_asked_in_one_layer() {
-    for file in sources().into_iter().chain(sources_of_others()) {
+    for file in sources() {
         for forbidden in ["libc::", "nix::", "memmap2::"] {
             // The command's debugger asks for what no library should: to step another process.
             let debugger = forbidden == "nix::" && file.path.ends_with("explain/debugger");
@@ -324,14 +331,14 @@ fn the_kernel_is_asked_in_one_layer() {
 
 #[test]
 fn every_file_can_be_read_in_one_go() {
-    for file in sources().into_iter().chain(sources_of_others()) {
+    for file in sources() {
         assert!(file.lines <= 450, "{} has {} lines: is it one job?", file.path.display(), file.lines);
     }
 }
 
 #[test]
 fn tests_and_benches_are_plain_modules() {
-    for folder in ["tests", "cli/tests", "benches"] {
+    for folder in ["tests", "cli/tests", "core/tests", "benches"] {
         for file in sources_in(&root().join(folder)) {
             let web = file.code.lines().any(|line| line.trim_start().starts_with("#[path"));
             let path = file.path.display();
@@ -342,7 +349,7 @@ fn tests_and_benches_are_plain_modules() {
 
 #[test]
 fn no_suite_hangs_for_ever() {
-    for folder in ["tests", "cli/tests"] {
+    for folder in ["tests", "cli/tests", "core/tests"] {
         let suites = fs::read_dir(root().join(folder)).unwrap();
         for suite in suites.map(|entry| entry.unwrap().path().join("main.rs")) {
             if let Ok(text) = fs::read_to_string(&suite) {

@@ -1,6 +1,5 @@
 //! Locks by messages between real processes: what peers that are slow, stopped or dead mean, what a token does when its holder
 //! dies, room for mailboxes, removal, and the threads that answer.
-#![cfg(not(any(loom, shuttle)))]
 
 mod left;
 mod peers;

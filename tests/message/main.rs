@@ -1,5 +1,4 @@
 //! The machines of `turnlock::message`: every interleaving of a few participants, searched; many participants, simulated.
-#![cfg(not(any(loom, shuttle)))]
 
 mod bakery;
 mod counts;

@@ -1,6 +1,5 @@
 //! Every mutant is a switch in the code or a patch here, not both; the patches fit the code as it is; and nothing that is
 //! shipped has more than switches of a fence or an order.
-#![cfg(not(any(loom, shuttle)))]
 
 use std::{
     collections::BTreeSet,
@@ -17,10 +16,13 @@ fn root() -> PathBuf {
 
 /// The names of all mutants, as their table has them.
 fn mutants() -> BTreeSet<String> {
-    let table = fs::read_to_string(root().join("src/mutants.rs")).unwrap();
+    let table = fs::read_to_string(root().join("core/src/mutants.rs")).unwrap();
     let list = table.split_once("pub const ALL").unwrap().1.split_once("];").unwrap().0;
     list.split("Mutant::").skip(1).map(|rest| rest.split(',').next().unwrap().trim().to_owned()).collect()
 }
+
+/// Where mutants may be.
+const SOURCES: [&str; 2] = ["core/src", "src"];
 
 fn files_in(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -29,11 +31,11 @@ fn files_in(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The mutants that stand in a folder of sources, and where something else than a switch of a fence or an order does.
-fn switches_in(folder: &Path) -> (BTreeSet<String>, Vec<String>) {
+/// The mutants that stand in the sources below `root`, and where something else than a switch of a fence or an order does.
+fn switches_in(root: &Path) -> (BTreeSet<String>, Vec<String>) {
     let (mut files, mut found, mut others) = (Vec::new(), BTreeSet::new(), Vec::new());
-    files_in(folder, &mut files);
-    for path in files.iter().filter(|path| !path.ends_with("src/mutants.rs")) {
+    SOURCES.iter().for_each(|folder| files_in(&root.join(folder), &mut files));
+    for path in files.iter().filter(|path| !path.ends_with("core/src/mutants.rs")) {
         let text = fs::read_to_string(path).unwrap();
         let name =
             |rest: &str| rest.chars().take_while(|letter| letter.is_alphanumeric()).collect::<String>();
@@ -55,7 +57,7 @@ fn patches() -> Vec<PathBuf> {
 
 #[test]
 fn each_mutant_is_a_switch_or_a_patch() {
-    let (switches, others) = switches_in(&root().join("src"));
+    let (switches, others) = switches_in(&root());
     assert_eq!(others, [] as [&str; 0], "asks whether a mutant is on: make a patch of it");
     let patches: BTreeSet<String> =
         patches().iter().map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
@@ -67,14 +69,19 @@ fn each_mutant_is_a_switch_or_a_patch() {
 #[test]
 fn the_patches_fit_the_code_together() {
     let folder = tempfile::tempdir().unwrap();
-    let copied = Command::new("cp").arg("-r").arg(root().join("src")).arg(folder.path()).status().unwrap();
-    assert!(copied.success());
+    let copied = Command::new("cp")
+        .args(["-r", "--parents"])
+        .args(SOURCES)
+        .arg(folder.path())
+        .current_dir(root())
+        .status();
+    assert!(copied.unwrap().success());
     let applied = Command::new("git").arg("apply").args(patches()).current_dir(&folder).output().unwrap();
     assert!(
         applied.status.success(),
         "{}make the patch anew: CONTRIBUTING.md says how",
         String::from_utf8_lossy(&applied.stderr)
     );
-    let (switches, _) = switches_in(&folder.path().join("src"));
+    let (switches, _) = switches_in(folder.path());
     assert_eq!(switches, mutants());
 }

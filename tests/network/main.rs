@@ -1,6 +1,5 @@
 //! The machines of `turnlock::message` between real processes, each in a network namespace of its own, over TCP: cables are
 //! pulled out and put in again, processes are stopped and killed. The transport's contract, and what a lost peer means.
-#![cfg(not(any(loom, shuttle)))]
 
 mod cables;
 mod connection;

@@ -1,6 +1,5 @@
 //! Opening and creating: many at once end in one file; whatever else lies at the path is refused, in words that help,
 //! and left as it is; what happens to the file while it is open is noticed.
-#![cfg(not(any(loom, shuttle)))]
 
 mod bad;
 mod changed;

@@ -3,7 +3,6 @@
 //!
 //! Each test mounts an overlay in a mount namespace of its own, which takes root; where that cannot be, it says so and
 //! ends.
-#![cfg(not(any(loom, shuttle)))]
 
 use nix::{
     sys::statfs::{OVERLAYFS_SUPER_MAGIC, statfs},

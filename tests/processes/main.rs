@@ -1,6 +1,5 @@
 //! Real processes: they exclude each other, and whatever happens to one of them (`kill -9` at any moment, fork, exec,
 //! the end of a thread) the others go on, and the next holder is told.
-#![cfg(not(any(loom, shuttle)))]
 
 mod crowd;
 mod death;

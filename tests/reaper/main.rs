@@ -1,7 +1,7 @@
 //! Somebody who acts for a dead holder is stopped, or killed, half-way.
 //!
-//! Needs `--features trace`: the reaper stops itself at a step of `src/trace.rs`.
-#![cfg(all(feature = "trace", not(any(loom, shuttle))))]
+//! Needs `--features trace`: the reaper stops itself at a step of `core/src/trace.rs`.
+#![cfg(feature = "trace")]
 
 use nix::sys::signal::{Signal, raise};
 use std::{

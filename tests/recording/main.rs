@@ -1,6 +1,5 @@
 //! What a file with a recording records, of every kind of lock and every way it is acquired; what is left when the ring has
 //! come round, when the writers are killed and when the file is cleared; and the counters, which every file has.
-#![cfg(not(any(loom, shuttle)))]
 
 mod counters;
 mod events;

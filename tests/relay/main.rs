@@ -1,5 +1,4 @@
 //! The relay of `examples/relay`, run for real; and that its check can fail.
-#![cfg(not(any(loom, shuttle)))]
 
 use std::{
     fs,

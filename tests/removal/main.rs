@@ -1,6 +1,5 @@
 //! Removing named locks: what is refused, what becomes of handles that are open, and that nobody is ever inside beside
 //! another one, whatever is removed and created anew meanwhile.
-#![cfg(not(any(loom, shuttle)))]
 
 mod allocation;
 mod beside;

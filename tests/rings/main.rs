@@ -1,6 +1,5 @@
 //! Turn rings: the order of turns, how long one waits, who comes and goes, and what a file that was overwritten does to
 //! them.
-#![cfg(not(any(loom, shuttle)))]
 
 mod damage;
 mod life;

@@ -1,5 +1,4 @@
 //! What a program in Rust takes in with turnlock: few packages, no allocator, and no C functions that it would export.
-#![cfg(not(any(loom, shuttle)))]
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 use support::{Place, built::RustPackage, limit};

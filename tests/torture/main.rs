@@ -6,7 +6,7 @@
 //! (5,000 if not said); each round with a ring has as many as each of those. `TURNLOCK_TORTURE_SEED` repeats a run's
 //! choices (not its schedule), and `TURNLOCK_TORTURE_ROUNDS` names the rounds (those whose name has it as a part). The
 //! long run and its table are in `docs/reliability.md`.
-#![cfg(all(feature = "trace", feature = "mutants", not(any(loom, shuttle))))]
+#![cfg(all(feature = "trace", feature = "mutants"))]
 
 mod arena;
 mod claims;

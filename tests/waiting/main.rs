@@ -1,5 +1,4 @@
 //! Waiting costs next to nothing, and a holder that does not move is waited for: whoever is stopped is not dead.
-#![cfg(not(any(loom, shuttle)))]
 
 use nix::sys::{
     resource::{UsageWho, getrusage},

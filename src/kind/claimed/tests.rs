@@ -2,15 +2,15 @@
 //! the midst of it.
 
 use super::*;
-use crate::acquire::{
+use crate::attach::site::FileSite;
+use crate::kind::{LockFile, RwLock, RwLockKind, Semaphore, SemaphoreKind};
+use crate::layout::DeathPolicy;
+use turnlock_core::acquire::{
     attempt::{Attempt, Progress},
     readers,
     site::{Lock, Site},
 };
-use crate::algorithm::{Protocol, eviction::PassedOver};
-use crate::attach::site::FileSite;
-use crate::kind::{LockFile, RwLock, RwLockKind, Semaphore, SemaphoreKind};
-use crate::layout::DeathPolicy;
+use turnlock_core::algorithm::{Protocol, eviction::PassedOver};
 
 struct Scene {
     _folder: tempfile::TempDir,

@@ -9,7 +9,6 @@
 //! get the same; and whoever unlocks for it has [`HAND_BACK_BYTE`] first, by an open file of its own.
 
 use super::{Actor, Hold, LivenessLock, slot_byte, slot_bytes};
-use crate::error::{Error, Result};
 use crate::layout::HAND_BACK_BYTE;
 use crate::os::{
     byte_lock,
@@ -23,6 +22,7 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd},
     time::Duration,
 };
+use turnlock_core::error::{Error, Result};
 
 /// A descriptor that the caller names by its number, of the file. `Err`: it is none of it, or cannot hold a byte lock.
 fn shared<'a>(file: &Reopen, number: RawFd) -> Result<BorrowedFd<'a>> {

@@ -1,13 +1,13 @@
 //! Standing by, outside of the queue: as the candidate, and in the crowd.
 
 use super::{ASK_INTERRUPT, CHECK_AT_MOST, OVERDUE, Waiter, at_random};
-use crate::acquire::site::Outcome;
 use crate::os::{clock, fork, futex};
-use crate::sync::{
+use std::time::Duration;
+use turnlock_core::acquire::site::Outcome;
+use turnlock_core::sync::{
     Ordering::{Acquire, Relaxed},
     full_fence,
 };
-use std::time::Duration;
 
 // Whoever leaves the queue unparks the candidate, unless somebody else is next. A bias owner unparks nobody, so the
 // candidate looks by itself, at a third of the time it has waited: a long patience should cost little too.

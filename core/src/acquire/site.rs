@@ -1,0 +1,297 @@
+//! What an acquisition asks of the world.
+//!
+//! The operations of this layer name no file, no kernel and no clock: they ask a [`Lock`] for its registers, and a
+//! [`Site`] for everything that one participant at that lock needs besides. The mapped file is one implementation
+//! (`attach::site`); the model checkers bring theirs, so that they run the operations that ship.
+//! Everything is monomorphised: no call goes through a pointer.
+
+use super::local::LocalState;
+use crate::algorithm::{
+    Blocker,
+    bakery::{Bakery, Registers},
+    bias::{Bias, BiasWord, Mark},
+    claim::Claims,
+    eviction::Eviction,
+    light_barrier::LightBarrier,
+    ownership::Ownership,
+    ring::Machines,
+    shared_bias::SharedBias,
+};
+use crate::error::{Error, Result};
+use crate::event::Happening;
+use crate::sync::AtomicU64;
+use std::time::Duration;
+
+/// The registers of one lock, and the parking spots beside them.
+pub trait Lock: Copy {
+    /// The bakery's registers.
+    type Queue: Registers;
+    /// What participants claim, and which claims conflict.
+    type Claims: Claims;
+    /// The bias word.
+    type BiasWord: BiasWord;
+    /// The ring's registers.
+    type Machines: Machines + Copy;
+
+    /// Returns how many slots there are.
+    fn slots(&self) -> usize;
+    /// Returns the queue.
+    fn queue(&self) -> Bakery<Self::Queue, Self::Claims>;
+    /// Returns the bias.
+    fn bias(&self) -> Bias<'_, Self::BiasWord>;
+    /// Returns the bias towards readers.
+    fn shared_bias(&self) -> SharedBias<'_, Self::BiasWord>;
+    /// Returns the owner words.
+    fn ownership(&self) -> Ownership<'_>;
+    /// Returns slot `slot`'s `held` word, see [`crate::algorithm::ownership`].
+    fn held(&self, slot: usize) -> &AtomicU64;
+    /// Returns slot `slot`'s words for passing over it.
+    fn eviction(&self, slot: usize) -> Eviction<'_>;
+    /// Returns the ring's registers.
+    fn machines(&self) -> Self::Machines;
+
+    /// Returns since when slot `slot` has held the lock or has been queued for good, in nanoseconds; 0: unknown.
+    fn since(&self, slot: usize) -> u64;
+    /// Writes down since when slot `slot` has held the lock, in nanoseconds; 0: it does not.
+    fn set_since(&self, slot: usize, time: u64);
+    /// Writes down that slot `slot`, whose participant is dead, waits no more. Observers alone read it.
+    fn forget_wait(&self, _slot: usize) {}
+    /// Writes down since when the bias has been under revocation, in nanoseconds; 0: it is not.
+    fn set_revoking_since(&self, time: u64);
+    /// Returns since when the bias has been under revocation, in nanoseconds; 0: it is not.
+    fn revoking_since(&self) -> u64;
+    /// Writes the owner-dead notice, if its claim let it change what the lock protects: slot `slot` died holding the lock
+    /// with fencing token `token`. Returns whether the whole lock is inconsistent by that.
+    fn record_death(&self, slot: usize, token: u64) -> bool;
+    /// Returns whether a participant died that held a part of the lock which conflicts with `claim`, and nobody has marked
+    /// that part consistent since.
+    fn has_dead_part(&self, _claim: <Self::Claims as Claims>::Claim) -> bool {
+        false
+    }
+    /// Marks those parts consistent that dead participants held and `claim` covers; where a death needs no repair, also those
+    /// that it only conflicts with. Returns whether there were any.
+    fn mark_parts_consistent(&self, _claim: <Self::Claims as Claims>::Claim, _needs_no_repair: bool) -> bool {
+        false
+    }
+    /// Writes the owner-dead notice for a ring that something else than turnlock wrote over.
+    fn record_overwritten_ring(&self);
+
+    /// Unparks the waiters parked at slot `slot`, after the store that they wait for; and has the successor's own
+    /// followers awake in time. Contains a full fence, which comes before its first look. Returns what was found.
+    fn unpark(&self, slot: usize) -> Unparked;
+    /// Unparks the waiter parked at slot `slot` if it asked to be awake ahead of its turn.
+    fn unpark_early(&self, slot: usize);
+    /// Slot `slot` stands by no more: if it was the candidate, the next one of the crowd is to be. Else, if the lock is free
+    /// for whoever is `next`, unparks the candidate, after the full fence of an [`Lock::unpark`].
+    fn unpark_standby(&self, slot: usize, next: bool);
+}
+
+/// What a participant claims at a site.
+pub type ClaimOf<S> = <<<S as Site>::Lock as Lock>::Claims as Claims>::Claim;
+
+/// One participant at one lock.
+pub trait Site: Copy {
+    /// The lock.
+    type Lock: Lock;
+    /// One wait of this participant.
+    type Waiter: Waiter;
+
+    /// Returns the lock's registers.
+    fn lock(&self) -> &Self::Lock;
+
+    /// Returns the participant's slot.
+    fn me(&self) -> usize;
+    /// Returns how the bias word reads while the lock is biased to this participant.
+    fn mark(&self) -> Mark;
+    /// The participant's side of the barriers whose other side is [`Site::heavy_barrier`].
+    fn light(&self) -> impl LightBarrier;
+    /// Returns what this participant itself knows of its part in this lock.
+    fn local(&self) -> LocalState<'_>;
+    /// Returns what the participant claims that holds the lock, which nobody changes now. `claim`: what the attempt says, which may
+    /// have changed since it was made.
+    fn claimed(&self, claim: ClaimOf<Self>) -> ClaimOf<Self> {
+        claim
+    }
+    /// Notes what this participant claims from now on, for [`Site::claimed`], where [`Site::local`] says that an acquisition is under way: a signal
+    /// handler that came before may have claimed something else.
+    fn note_claim(&self, _claim: ClaimOf<Self>) {}
+    /// Returns whether several threads use this participant.
+    fn is_shared(&self) -> bool;
+    /// Returns whether the participant is the calling process's own, and not one that a forked child remembers.
+    fn is_ours(&self) -> bool;
+    /// Returns the time, in nanoseconds, to the precision of a clock tick.
+    fn now(&self) -> u64;
+    /// Fetches the cache lines that an unbiased acquisition writes to.
+    fn prefetch(&self);
+
+    /// Checks that the registers are still those of the lock that was opened.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    fn check_intact(&self) -> Result<()>;
+    /// Checks that the lock still is the one that the participant's handle was opened for, and was not removed. Where
+    /// nobody can remove it: at the queue head.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    fn check_named(&self) -> Result<()>;
+    /// Checks after an unlock that it was the right lock that was held.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], [`Error::Replaced`].
+    fn check_after_unlock(&self) -> Result<()>;
+    /// Returns the error for a value that no participant writes.
+    fn overwritten(&self, what: Overwritten) -> Error;
+
+    /// Makes every participant's stores before its own barrier seen here, and ours there: the heavy barrier. After a full fence.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the kernel refuses it.
+    fn heavy_barrier(&self) -> Result<()>;
+    /// Returns whether the queue head, which is about to hold the lock, should have it biased. `in_demand`: it was
+    /// biased to somebody who used it all the time.
+    fn wants_bias(&self, in_demand: bool) -> bool;
+    /// Returns whether the holder, whose claim conflicts with others now and then, should retain its place in the queue.
+    /// `in_demand`: it took it from somebody who used it all the time.
+    fn wants_place(&self, in_demand: bool) -> bool;
+    /// Notes that the bias, or a retained place, begins with fencing token `token`.
+    fn bias_begins(&self, token: u64);
+    /// Notes that another participant's bias was revoked, or its retained place taken away.
+    fn bias_was_revoked(&self);
+    /// Returns the time, in nanoseconds, as exactly as can be.
+    fn exact_now(&self) -> u64 {
+        self.now()
+    }
+    /// Notes that the bias towards readers was revoked, beginning at `began` ([`Site::exact_now`]).
+    fn readers_were_revoked(&self, _began: u64) {}
+
+    /// Notes that the participant has waited for the lock and is inside. Returns whether its last such section at this lock was
+    /// shorter than a wake-up.
+    fn begin_section(&self) -> bool {
+        false
+    }
+    /// Notes how long the section took, if it began by [`Site::begin_section`].
+    fn end_section(&self) {}
+
+    /// Notes what happens, for observers. Nothing depends on it.
+    fn note(&self, _happening: Happening) {}
+
+    /// Begins a wait of at most `limit` that lets others pass for at most `patience` nanoseconds. `may_be_ended`: by a
+    /// cancel or an interrupt.
+    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> Self::Waiter;
+    /// Acts for slot `slot` if it is dead. Returns whether that was done.
+    fn reap(&self, slot: usize) -> Result<bool>;
+    /// Returns whether slot `slot`'s participant is stopped, as far as can be seen.
+    fn is_stopped(&self, slot: usize) -> bool;
+    /// Lets about a millisecond pass.
+    fn pause(&self);
+
+    /// Enters by the participant's machine in `turnlock::message`, waiting as long as `limit` says. Returns the fencing token
+    /// that came with a token of the algorithm, if it has one.
+    ///
+    /// # Errors
+    /// [`Error::WouldBlock`], [`Error::TimedOut`], [`Error::Cancelled`], [`Error::Interrupted`]; what the site's checks give.
+    fn enter_by_messages(&self, _limit: Limit) -> Result<Option<u64>> {
+        Err(Error::Internal("this site has no mailboxes".into()))
+    }
+
+    /// Leaves by the machine that entered.
+    fn leave_by_messages(&self) {}
+}
+
+/// One wait, from the first look to the turn.
+pub trait Waiter {
+    /// Returns how long the call may wait in all.
+    fn limit(&self) -> Limit;
+    /// Returns whether the waiter still lets others pass.
+    fn lets_pass(&mut self) -> bool;
+    /// Has the waiter queued for good from now on: nobody passes it any more.
+    fn queue_for_good(&mut self);
+    /// Waits a little for `unchanged` to become false, parked at the blocker's slot if that takes long.
+    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome;
+    /// Waits a little in the standby queue, where nobody is blocked by this participant.
+    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome;
+    /// Returns whether it was parked when what it waited for last came about.
+    fn was_parked(&self) -> bool;
+    /// Returns whether those before this one should have come by now. `first`: the first of them, its slot and the number
+    /// of its doorway, while nothing keeps it from entering; with `ahead` of them in all.
+    fn is_overdue(&mut self, first: Option<(usize, u64)>, ahead: usize) -> Overdue;
+    /// Checks that the file is in order and that slot `slot` is alive; reaps it if it is dead, and returns whether that
+    /// was done.
+    fn check_alive(&mut self, slot: usize) -> Result<bool>;
+}
+
+/// How long a call may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Not at all.
+    Never,
+    /// This long, from when waiting begins.
+    For(Duration),
+    /// Until the turn comes.
+    Forever,
+}
+
+impl Limit {
+    /// Returns the error of a wait whose time is up.
+    pub fn passed(self) -> Error {
+        if self == Limit::Never { Error::WouldBlock } else { Error::TimedOut }
+    }
+}
+
+/// What a part of a wait came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The register changed, or may have: look again who blocks.
+    LookAgain,
+    /// Nothing changed for a while: check whether the blocker is alive.
+    CheckAlive,
+    /// The time limit passed.
+    TimedOut,
+    /// Another thread cancelled the wait.
+    Cancelled,
+    /// The interrupt ended the wait.
+    Interrupted,
+    /// The caller is a forked child: the wait is its parent's.
+    Forked,
+    /// Others may still pass: leave the queue ([`Waiter::back_off`]), and come back.
+    BackOff,
+}
+
+/// Whether those before a waiter should have come by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overdue {
+    /// There is time yet.
+    No,
+    /// They should be called, in case they sleep.
+    Call,
+    /// It takes too long for one that runs: those that are stopped are to be passed over.
+    IfStopped,
+    /// The first of them does not come, whatever the reason: it is to be passed over.
+    Yes,
+}
+
+/// What [`Lock::unpark`] found at a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unparked {
+    /// Nobody, or somebody who has just come.
+    Nobody,
+    /// Somebody, who is awake now.
+    Parked,
+    /// The successor hint named this slot, which waits awake or did a moment ago; others may have been unparked too.
+    Awake(usize),
+}
+
+/// A value that no participant writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overwritten {
+    /// The lock's fencing token.
+    Token,
+    /// The number of a slot whose participant is alive.
+    Number {
+        /// The slot.
+        slot: usize,
+        /// What it holds.
+        value: u64,
+    },
+}

@@ -1,0 +1,191 @@
+//! The home thread of a participant that several threads use.
+//!
+//! Whoever takes a lock by the slow way sets `busy`, by an exchange, and whoever unlocks has its local state, by another.
+//! On the fast path both would cost more than all the rest. So the first thread that takes a lock as the participant is
+//! its *home thread*, and may use the fast path without either, until another thread comes. Which one does what:
+//!
+//! ```text
+//! home thread   home == me? then doing = what; BARRIER; home == me still? then it is alone; doing = IDLE
+//! another one   home = REVOKING; HEAVY BARRIER; home = SHARED, for good; and looks what the home thread is doing
+//! ```
+//!
+//! Either the other one sees what the home thread is doing, or the home thread sees that it has none of its rights any
+//! more: the argument of the biased lock ([`super::bias`]), inside one process and for one revocation in a participant's
+//! life. Nobody waits here: a participant whose home thread is taking a lock is busy, and a lock that it is unlocking is as
+//! good as unlocked.
+//!
+//! BARRIER keeps the compiler in order, and HEAVY BARRIER is `membarrier`. Loom knows no membarrier: there both are full
+//! fences (`core/tests/loom/home.rs`).
+
+use crate::error::{Error, Result};
+#[cfg(any(loom, shuttle))]
+use crate::mutants::{self, Mutant};
+use crate::sync::{
+    AtomicBool, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// Nobody has taken a lock yet.
+const NOBODY: usize = 0;
+/// Another thread came: no fast path any more.
+const SHARED: usize = 1;
+/// Another thread came, and may not have passed its barrier.
+const REVOKING: usize = 2;
+
+/// What the home thread does on the fast path, to the lock of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It takes it.
+    Taking(usize),
+    /// It unlocks it.
+    Leaving(usize),
+}
+
+/// Nothing.
+const IDLE: usize = 0;
+
+impl Doing {
+    #[inline(always)]
+    fn word(self) -> usize {
+        match self {
+            Doing::Taking(region) => 2 * region + 2,
+            Doing::Leaving(region) => 2 * region + 3,
+        }
+    }
+}
+
+/// The thread that calls, and what it can have the others do.
+pub trait Caller {
+    /// The thread's number, which no other thread of the process has: above 2.
+    fn me(&self) -> usize;
+    /// Has every thread of the process pass a full fence.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    fn heavy_barrier(&self) -> Result<()>;
+}
+
+/// Who is in a call on one participant.
+pub struct Calls {
+    /// The home thread, or one of the numbers above, which are no thread's.
+    home: AtomicUsize,
+    /// The [`Doing`] of the home thread, which alone writes it, or `IDLE`.
+    doing: AtomicUsize,
+    /// Somebody takes a lock by the slow way.
+    busy: AtomicBool,
+}
+
+impl Calls {
+    /// `by_fast_path`: a home thread may use the fast path.
+    pub fn new(by_fast_path: bool) -> Self {
+        Self {
+            home: AtomicUsize::new(if by_fast_path { NOBODY } else { SHARED }),
+            doing: AtomicUsize::new(IDLE),
+            busy: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns whether thread `me` is the home thread.
+    #[inline(always)]
+    pub fn is_home_of(&self, me: usize) -> bool {
+        self.home.load(Relaxed) == me
+    }
+
+    /// Runs `act` if the calling thread is the home thread, and no signal handler in the midst of a call: nobody else does
+    /// anything as this participant to the lock meanwhile.
+    #[inline(always)]
+    pub fn at_home<R>(
+        &self,
+        caller: impl Caller,
+        doing: Doing,
+        act: impl FnOnce() -> Option<R>,
+    ) -> Option<R> {
+        let me = caller.me();
+        // Relaxed, all three: of another thread only the look below counts. That one is the first says that nobody else
+        // writes `doing`: there is one home thread, ever.
+        if !self.is_home_of(me) || self.doing.load(Relaxed) != IDLE || self.busy.load(Relaxed) {
+            return None;
+        }
+        self.doing.store(doing.word(), Relaxed);
+        // Partner: the heavy barrier in `share`. If theirs comes first, we see that we have lost our rights; if ours does,
+        // they see what we do.
+        barrier();
+        let done = if self.is_home_of(me) { act() } else { None };
+        // Release. Partner: the acquire loads in `begin_taking` and `begin_leaving`.
+        self.doing.store(IDLE, Release);
+        done
+    }
+
+    /// Begins to take the lock of `region`, or to do something else that only one thread does at a time.
+    ///
+    /// # Errors
+    /// [`Error::ParticipantBusy`]; [`Error::Deadlock`] if the home thread is just unlocking this very lock.
+    pub fn begin_taking(&self, caller: impl Caller, region: usize) -> Result<Call<'_>> {
+        // Acquire. Partner: the release in `Call::drop`.
+        if self.busy.swap(true, Acquire) {
+            return Err(Error::ParticipantBusy);
+        }
+        let call = Call(&self.busy);
+        // One at a time comes here.
+        if self.home.load(Relaxed) == NOBODY {
+            // Release. Partner: the acquire load in `share`, of one that was told of what we are going to lock.
+            self.home.store(caller.me(), Release);
+        }
+        self.share(caller)?;
+        // Acquire. Partner: the release store in `at_home`.
+        match self.doing.load(Acquire) {
+            doing if doing == Doing::Leaving(region).word() => Err(Error::Deadlock),
+            doing if doing != IDLE && doing & 1 == Doing::Taking(0).word() & 1 => Err(Error::ParticipantBusy),
+            _ => Ok(call),
+        }
+    }
+
+    /// Begins to unlock the lock of `region`, or to do something else that only its holder does.
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`] if nobody has locked anything, or the home thread is just unlocking this very lock.
+    pub fn begin_leaving(&self, caller: impl Caller, region: usize) -> Result<()> {
+        if self.share(caller)? == NOBODY {
+            return Err(Error::NotOwner);
+        }
+        // Acquire, as in `begin_taking`. One that is just taken needs nothing: it is not locked before the local state says
+        // so, and that is the home thread's last word.
+        let is_left = self.doing.load(Acquire) == Doing::Leaving(region).word();
+        if is_left { Err(Error::NotOwner) } else { Ok(()) }
+    }
+
+    /// Sees to it that no other thread is the home thread. Returns who is, or was a moment ago.
+    fn share(&self, caller: impl Caller) -> Result<usize> {
+        // Acquire. Partner: the release stores below, and in `begin_taking`.
+        let home = self.home.load(Acquire);
+        if home == NOBODY || home == SHARED || home == caller.me() {
+            return Ok(home);
+        }
+        self.home.store(REVOKING, Relaxed);
+        // Partner: the barrier in `at_home`. A participant of a process that is not registered has no home thread.
+        caller.heavy_barrier()?;
+        self.home.store(SHARED, Release);
+        Ok(SHARED)
+    }
+}
+
+/// The home thread's half of the barrier.
+#[cfg(not(any(loom, shuttle)))]
+#[inline(always)]
+fn barrier() {
+    crate::sync::compiler_fence(crate::sync::Ordering::SeqCst);
+}
+
+#[cfg(any(loom, shuttle))]
+fn barrier() {
+    mutants::full_fence_unless(Mutant::NoBarrierAtHome);
+}
+
+/// A call in progress on a shared participant.
+pub struct Call<'a>(&'a AtomicBool);
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Release);
+    }
+}

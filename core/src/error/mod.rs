@@ -1,0 +1,425 @@
+//! The errors: what was wrong, what was expected, what to do.
+
+pub mod status;
+
+use status::*;
+use std::{fmt, path::PathBuf};
+
+/// What every fallible turnlock call gives.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call failed. Each variant has a stable number, [`Error::code`], shared with the C ABI.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument is out of range or contradicts another.
+    InvalidArgument(String),
+    /// Somebody has the lock, and the call was asked not to wait.
+    WouldBlock,
+    /// The time limit passed. The place in the queue was given up.
+    TimedOut,
+    /// Another thread cancelled the wait. The place in the queue was given up.
+    Cancelled,
+    /// The caller already has or awaits the lock.
+    Deadlock,
+    /// The thread has the recursive lock as often as it can: 65,535 times.
+    RecursionLimit,
+    /// The caller does not have the lock.
+    NotOwner,
+    /// A holder died and the next one unlocked without marking the data consistent.
+    NotRecoverable,
+    /// The handle was closed before.
+    Closed,
+    /// Every participant slot is taken. The message names who has them.
+    ParticipantsFull {
+        /// The lock file.
+        path: PathBuf,
+        /// Its capacity, in slots.
+        slots: usize,
+        /// How many any file can have.
+        most: usize,
+        /// Who has them: program, pid and count, for people to read.
+        holders: String,
+    },
+    /// Every named lock is taken.
+    LocksFull {
+        /// The lock file.
+        path: PathBuf,
+        /// Its capacity, in locks.
+        locks: usize,
+        /// How many any file can have.
+        most: usize,
+    },
+    /// A lock's name cannot be stored.
+    BadName {
+        /// The name as given.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The path names something else than a turnlock file; it was left as it is.
+    NotALockFile {
+        /// The path as given.
+        path: PathBuf,
+        /// What it is, and what to do.
+        why: String,
+    },
+    /// The file has another version, byte order or layout; it was left as it is.
+    Version {
+        /// The lock file.
+        path: PathBuf,
+        /// What was found, what was expected, what to do.
+        why: String,
+    },
+    /// The file is damaged: truncated, overwritten, or it holds an impossible value.
+    Damaged {
+        /// The lock file.
+        path: PathBuf,
+        /// What was found, and what to do.
+        why: String,
+    },
+    /// The path names another file than the one that is open.
+    Replaced {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The operating system does not allow it, or the file's permissions are unsafe.
+    Permission {
+        /// The path as given.
+        path: PathBuf,
+        /// What is missing, and what to do.
+        why: String,
+    },
+    /// The file or the lock does not exist and was not to be created.
+    NotFound {
+        /// The path as given.
+        path: PathBuf,
+        /// What is missing, and what to do.
+        why: String,
+    },
+    /// The file system cannot carry a lock file.
+    FileSystem {
+        /// The path as given.
+        path: PathBuf,
+        /// Which file system, why it cannot, and what to do.
+        why: String,
+    },
+    /// No room on the disk.
+    NoSpace {
+        /// The path as given.
+        path: PathBuf,
+        /// How many bytes the file, or the part of it that is used now, needs.
+        bytes: u64,
+    },
+    /// A call to the operating system failed.
+    System {
+        /// What was tried, on which path.
+        what: String,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The name belongs to a lock of another kind or algorithm, or one with another patience or death policy than was asked for.
+    Kind {
+        /// The lock file.
+        path: PathBuf,
+        /// Which lock, what it is, what was asked for.
+        why: String,
+    },
+    /// The participant handle is in use by another thread at this moment, or the lock by another call of its holder.
+    ParticipantBusy,
+    /// A defect of turnlock itself, caught before it could reach the caller.
+    Internal(String),
+    /// The handle cannot be closed while a lock is held through it.
+    StillHeld,
+    /// There is nothing to mark consistent.
+    NotInconsistent,
+    /// The file exists and is smaller than the capacities asked for.
+    Capacity {
+        /// The lock file.
+        path: PathBuf,
+        /// Such as "participants" or "locks".
+        what: &'static str,
+        /// What the file has.
+        has: u32,
+        /// What was asked for.
+        wanted: u32,
+        /// How many any file can have.
+        most: u32,
+    },
+    /// What was to be asked between sleeps ended the wait.
+    Interrupted,
+    /// No memory. Nothing was done.
+    OutOfMemory,
+    /// The lock cannot be removed: somebody uses it, or is still to be told of a death.
+    InUse {
+        /// The lock file.
+        path: PathBuf,
+        /// Which lock, by whom, and what to do.
+        why: String,
+    },
+    /// The lock is not held in a mode from which that can be done: only an upgradable hold can be upgraded, and a hold
+    /// only be downgraded to less than it is.
+    NotUpgradable,
+    /// The lock is held beside others, and only one that holds it exclusively can do that.
+    NotExclusive,
+    /// A semaphore cannot give so many permits.
+    Permits {
+        /// How many were asked for.
+        wanted: u32,
+        /// How many it has.
+        permits: u32,
+    },
+    /// More permits were to be given back than the caller has.
+    TooManyReleased {
+        /// How many were to be given back.
+        given: u32,
+        /// How many the caller has.
+        held: u32,
+    },
+    /// The range is empty, or its end lies before its start.
+    EmptyRange {
+        /// The first that was asked for.
+        start: u64,
+        /// The first behind it.
+        end: u64,
+    },
+    /// The kernel refuses something turnlock needs.
+    Unsupported(&'static str),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::InvalidArgument(what) => write!(f, "{what}"),
+            Error::WouldBlock => write!(f, "the lock is taken"),
+            Error::TimedOut => write!(f, "the time limit passed before the turn came"),
+            Error::Cancelled => write!(f, "the wait was cancelled by another thread"),
+            Error::Deadlock => write!(
+                f,
+                "this participant already has or awaits the lock, so waiting would never end: unlock it first, or lock as \
+         another participant"
+            ),
+            Error::RecursionLimit => write!(
+                f,
+                "this thread has the recursive lock 65,535 times, and cannot take it once more: unlock it as often as it was \
+         locked"
+            ),
+            Error::NotOwner => write!(
+                f,
+                "this participant does not have the lock: a lock belongs to the thread (or participant handle) that locked \
+         it, and not to a forked child"
+            ),
+            Error::NotRecoverable => write!(
+                f,
+                "the lock is not recoverable: a holder died and the next one unlocked without mark_consistent; repair the \
+         data, then run `turnlock reset`"
+            ),
+            Error::Closed => write!(f, "the handle was closed before"),
+            Error::ParticipantsFull { path, slots, most, holders } => write!(
+                f,
+                "{}: all {slots} participant slots are taken, by {holders}; end one of them{}",
+                path.display(),
+                or_larger(*slots, *most, "participants")
+            ),
+            Error::LocksFull { path, locks, most } => write!(
+                f,
+                "{}: all {locks} named locks are taken; use one of them, or remove one{}",
+                path.display(),
+                or_larger(*locks, *most, "locks")
+            ),
+            Error::BadName { name, why } => {
+                write!(f, "the lock name {name:?} {why}: a name is 1 to 63 bytes of UTF-8 without NUL")
+            }
+            Error::NotALockFile { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::Version { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::Damaged { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::Replaced { path } => write!(
+                f,
+                "{}: the file was unlinked or replaced while it was open; locks in the old and the new file do not exclude \
+         each other, so close it and open the path again",
+                path.display()
+            ),
+            Error::Permission { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::NotFound { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::FileSystem { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::NoSpace { path, bytes } => write!(
+                f,
+                "{}: no room for {bytes} bytes of a lock file; make room, or let it be created with fewer participants or locks",
+                path.display()
+            ),
+            Error::System { what, source } => write!(f, "{what}: {source}"),
+            Error::Kind { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::ParticipantBusy => write!(
+                f,
+                "the participant is in a call on another thread: a participant does one thing at a time, open one for each worker; what it holds it holds still"
+            ),
+            Error::Internal(what) => write!(f, "a defect in turnlock, please report it: {what}"),
+            Error::StillHeld => write!(f, "the lock is still held: unlock it before closing"),
+            Error::NotInconsistent => write!(f, "the lock is not inconsistent, so there is nothing to mark"),
+            Error::Capacity { path, what, has, wanted, most } => write!(
+                f,
+                "{}: the file has room for {has} {what} and {wanted} were asked for: {}",
+                path.display(),
+                fewer_or_larger(*wanted, *most)
+            ),
+            Error::Interrupted => write!(f, "the wait was interrupted; the place in the queue was given up"),
+            Error::OutOfMemory => write!(f, "no memory; nothing was done"),
+            Error::InUse { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::NotUpgradable => write!(
+                f,
+                "the lock is not held in a mode that allows this: take it upgradable in order to upgrade it, and downgrade only to \
+         less than it is held as"
+            ),
+            Error::NotExclusive => {
+                write!(f, "the lock is not held exclusively: take it so, or upgrade it, and do this then")
+            }
+            Error::Permits { wanted, permits } => write!(
+                f,
+                "{wanted} permits were asked for: of this semaphore 1 to {permits} can be had at once"
+            ),
+            Error::TooManyReleased { given, held } => write!(
+                f,
+                "{given} permits were to be given back, and this participant has {held}: give back those that it has"
+            ),
+            Error::EmptyRange { start, end } => write!(
+                f,
+                "the range from {start} to before {end} has nothing in it: its end must be larger than its start"
+            ),
+            Error::Unsupported(what) => write!(f, "the kernel refuses {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::System { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// What else helps where all of `has` are taken: a larger file, if there can be one.
+fn or_larger(has: usize, most: usize, what: &str) -> String {
+    if has < most {
+        format!(
+            ", make the file larger while nobody uses it (`turnlock grow`), or create a file with more {what}"
+        )
+    } else {
+        format!(", or use another file as well: none has more than {most} {what}")
+    }
+}
+
+/// What helps where more was asked for than there is: a larger file, if there can be one.
+fn fewer_or_larger(wanted: u32, most: u32) -> String {
+    if wanted <= most {
+        "capacities are fixed when the file is created, so ask for fewer, or make it larger while nobody uses it (`turnlock \
+         grow`)"
+            .into()
+    } else {
+        format!(
+            "no file has room for more than {most}, so a larger one does not help: ask for fewer, or let others end \
+             first"
+        )
+    }
+}
+
+impl Error {
+    /// The error of this status number, if it is one that its number says all of.
+    #[cfg(not(any(loom, shuttle)))]
+    pub fn of_status(status: i32) -> Option<Self> {
+        Some(match status {
+            TURNLOCK_ERROR_WOULD_BLOCK => Error::WouldBlock,
+            TURNLOCK_ERROR_TIMED_OUT => Error::TimedOut,
+            TURNLOCK_ERROR_CANCELLED => Error::Cancelled,
+            TURNLOCK_ERROR_DEADLOCK => Error::Deadlock,
+            TURNLOCK_ERROR_RECURSION_LIMIT => Error::RecursionLimit,
+            TURNLOCK_ERROR_NOT_UPGRADABLE => Error::NotUpgradable,
+            TURNLOCK_ERROR_NOT_EXCLUSIVE => Error::NotExclusive,
+            TURNLOCK_ERROR_NOT_OWNER => Error::NotOwner,
+            TURNLOCK_ERROR_NOT_RECOVERABLE => Error::NotRecoverable,
+            TURNLOCK_ERROR_CLOSED => Error::Closed,
+            TURNLOCK_ERROR_PARTICIPANT_BUSY => Error::ParticipantBusy,
+            TURNLOCK_ERROR_STILL_HELD => Error::StillHeld,
+            TURNLOCK_ERROR_NOT_INCONSISTENT => Error::NotInconsistent,
+            TURNLOCK_ERROR_INTERRUPTED => Error::Interrupted,
+            TURNLOCK_ERROR_NO_MEMORY => Error::OutOfMemory,
+            _ => return None,
+        })
+    }
+
+    /// The stable number of this error, the same as the C ABI returns: always negative.
+    ///
+    /// ```
+    /// assert_eq!(turnlock_core::Error::TimedOut.code(), turnlock_core::error::status::TURNLOCK_ERROR_TIMED_OUT);
+    /// ```
+    pub fn code(&self) -> i32 {
+        match self {
+            Error::InvalidArgument(_) => TURNLOCK_ERROR_INVALID_ARGUMENT,
+            Error::WouldBlock => TURNLOCK_ERROR_WOULD_BLOCK,
+            Error::TimedOut => TURNLOCK_ERROR_TIMED_OUT,
+            Error::Cancelled => TURNLOCK_ERROR_CANCELLED,
+            Error::Deadlock => TURNLOCK_ERROR_DEADLOCK,
+            Error::RecursionLimit => TURNLOCK_ERROR_RECURSION_LIMIT,
+            Error::NotOwner => TURNLOCK_ERROR_NOT_OWNER,
+            Error::NotRecoverable => TURNLOCK_ERROR_NOT_RECOVERABLE,
+            Error::Closed => TURNLOCK_ERROR_CLOSED,
+            Error::ParticipantsFull { .. } => TURNLOCK_ERROR_PARTICIPANTS_FULL,
+            Error::LocksFull { .. } => TURNLOCK_ERROR_LOCKS_FULL,
+            Error::BadName { .. } => TURNLOCK_ERROR_BAD_NAME,
+            Error::NotALockFile { .. } => TURNLOCK_ERROR_NOT_A_LOCK_FILE,
+            Error::Version { .. } => TURNLOCK_ERROR_VERSION,
+            Error::Damaged { .. } => TURNLOCK_ERROR_DAMAGED,
+            Error::Replaced { .. } => TURNLOCK_ERROR_REPLACED,
+            Error::Permission { .. } => TURNLOCK_ERROR_PERMISSION,
+            Error::NotFound { .. } => TURNLOCK_ERROR_NOT_FOUND,
+            Error::FileSystem { .. } => TURNLOCK_ERROR_FILESYSTEM,
+            Error::NoSpace { .. } => TURNLOCK_ERROR_NO_SPACE,
+            Error::System { .. } => TURNLOCK_ERROR_SYSTEM,
+            Error::Kind { .. } => TURNLOCK_ERROR_KIND,
+            Error::ParticipantBusy => TURNLOCK_ERROR_PARTICIPANT_BUSY,
+            Error::Internal(_) => TURNLOCK_ERROR_INTERNAL,
+            Error::StillHeld => TURNLOCK_ERROR_STILL_HELD,
+            Error::NotInconsistent => TURNLOCK_ERROR_NOT_INCONSISTENT,
+            Error::Capacity { .. } => TURNLOCK_ERROR_CAPACITY,
+            Error::Interrupted => TURNLOCK_ERROR_INTERRUPTED,
+            Error::OutOfMemory => TURNLOCK_ERROR_NO_MEMORY,
+            Error::Unsupported(_) => TURNLOCK_ERROR_UNSUPPORTED,
+            Error::InUse { .. } => TURNLOCK_ERROR_IN_USE,
+            Error::NotUpgradable => TURNLOCK_ERROR_NOT_UPGRADABLE,
+            Error::NotExclusive => TURNLOCK_ERROR_NOT_EXCLUSIVE,
+            Error::Permits { .. } => TURNLOCK_ERROR_PERMITS,
+            Error::TooManyReleased { .. } => TURNLOCK_ERROR_TOO_MANY_RELEASED,
+            Error::EmptyRange { .. } => TURNLOCK_ERROR_EMPTY_RANGE,
+        }
+    }
+}
+
+/// The one-line sentence for a status number of the C ABI. Total: an unknown number has a sentence too.
+///
+/// ```
+/// assert_eq!(turnlock_core::error::status_text(0), "done");
+/// assert_eq!(turnlock_core::error::status_text(-9999), "unknown turnlock status");
+/// ```
+pub fn status_text(status: i32) -> &'static str {
+    status::text_with_nul(status).to_str().unwrap_or("unknown turnlock status")
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_has_a_sentence_of_its_own() {
+        let texts: Vec<_> = (-36..=2).map(status_text).collect();
+        let mut distinct = texts.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(texts.len(), distinct.len());
+        assert!(!texts.contains(&"unknown turnlock status"));
+        assert_eq!(status_text(-37), "unknown turnlock status");
+        assert_eq!(status_text(3), "unknown turnlock status");
+        let back = |status| Error::of_status(status).is_none_or(|error| error.code() == status);
+        assert!((-37..=2).all(back));
+    }
+}

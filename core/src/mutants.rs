@@ -1,0 +1,337 @@
+//! Mutants: faults that a test switches on, each of which some rung of the verification ladder must catch.
+//!
+//! Without the feature `mutants` none is ever on and this costs nothing. With it, a test switches one on by `switch_on`, or
+//! in a child process by the environment variable `TURNLOCK_MUTANT`. Those that change one fence or one memory order stand
+//! in the code, behind [`full_fence_unless`] and [`release_unless`]; the others are patches in `tests/mutants/`, applied
+//! to a copy of the sources.
+
+use crate::sync::{Ordering, full_fence};
+
+/// A mutant. The name says what is left out or done wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mutant {
+    /// The doorway does not say that it is choosing (the classic failure without `choosing`).
+    NoChoosing = 1,
+    /// No full fence between "I am choosing" and the reading of the others' numbers.
+    NoFenceAfterChoosing,
+    /// No full fence between my number and the reading of the others' numbers in the wait.
+    NoFenceBeforeWait,
+    /// Equal numbers both pass: the slot does not break the tie.
+    NoTieBreak,
+    /// The number is given up (on a ring: the privilege passed on) without release order, so the section's writes may
+    /// come after it.
+    RelaxedLeave,
+    /// A dead owner's number is cleared before the death is written down, so the next holder gets no owner-dead notice.
+    ClearBeforeNotice,
+    /// `held` is not looked at after a death, so one in the critical section passes for a clean one.
+    NoHeld,
+    /// A dead participant is reaped without holding its slot's byte lock.
+    ReapWithoutByteLock,
+    /// The queue head does not wait for the barrier in the bias owner's process after the revocation.
+    NoMembarrier,
+    /// The bias owner looks for a revocation, and only then says that it tries.
+    FlagAfterCheck,
+    /// The queue head clears its number before the bias word says that the lock is biased to it.
+    LeaveBeforeBias,
+    /// A bias owner under revocation takes its own mark out of the bias word, though it is not the queue head.
+    BiasByNonHead,
+    /// A participant of a second process has no fences either, as though the file were still one process's.
+    NoFenceBesideAnother,
+    /// No full fence in a biased acquisition where several processes take part.
+    NoFenceInFencedMode,
+    /// One who died trying to enter passes for a dead owner.
+    OwnerDeadByTrying,
+    /// The queue head takes the bias while somebody behind it is queued for good.
+    BiasOverQueue,
+    /// The queue head that gives up cancels its revocation while somebody behind it is queued for good.
+    CancelsOverQueue,
+    /// A biased acquisition is written into the file before the thread's own word says that it is under way, so that a
+    /// signal handler acquires the lock a second time.
+    HeldBeforeLocal,
+    /// A signal handler sees what its thread has of a lock, and not what it is taking or giving back, and waits for it.
+    UnderWayUnseen,
+    /// Who enters by a retained place looks whether that suits it before its own word says that it is under way, so that a signal
+    /// handler may lose the place in between.
+    PlaceBeforeLocal,
+    /// The descriptor by which a slot was taken stays open, so that a forked child keeps a dead participant alive.
+    ClaimStaysOpen,
+    /// On a ring: a newcomer's link does not count the absent machines between it and its left neighbour (Raynal's k).
+    AbsentNotCounted,
+    /// On a ring: a machine that comes back goes on with the state it left with.
+    StateNotRenewed,
+    /// On a ring: a participant becomes a member without the reconfiguration lock.
+    JoinWithoutLock,
+    /// A handle does not look whether its lock was removed.
+    RemovalUnseen,
+    /// A lock is removed though others use it.
+    RemovedInUse,
+    /// A lock is biased through a handle beside one of the lock that had its region before.
+    BiasedBesideStale,
+    /// Who passes over a waiter does not look whether that is inside, or on the way in.
+    EvictsHolder,
+    /// No full fence between telling a waiter that it lost its place and the look whether it is inside.
+    NoFenceToEvict,
+    /// The entry step looks whether the place is lost, and only then says that it enters.
+    EntryCheckBeforeFlag,
+    /// An eviction that somebody else wrote down is believed, without a barrier and a look of one's own.
+    BelievesEviction,
+    /// Nobody passes over a waiter that does not come.
+    NeverEvicts,
+    /// Whoever has a ring's privilege goes in without an entry step.
+    EntersUnasked,
+    /// On a ring, who leaves says that it is outside, and only then passes the privilege on.
+    OutsideBeforePass,
+    /// On a ring, who waits does not look whether it is a member still.
+    MembershipUnseen,
+    /// The home thread of a shared participant has no barrier between what it says and its look whether it is at home.
+    NoBarrierAtHome,
+    /// The home thread does not look a second time whether it is at home.
+    NoSecondLookAtHome,
+    /// A writer that gives up revoking the readers' bias says that no biased reader is inside.
+    CancelsToNobody,
+    /// A reader in the queue does not look whether somebody upgrades since it looked at the modes.
+    NoLookForUpgrade,
+    /// No full fence between the revocation of the readers' bias, or an upgrade, and the look who is inside.
+    NoFenceToRevokeReaders,
+    /// A dead reader passes for a dead owner.
+    DeadReaderIsOwnerDead,
+    /// Whoever finds a participant dead removes that one, and does not look at the others.
+    ReapsOne,
+    /// By messages: one enters Lamport's queue without waiting for acknowledgements.
+    NoAcknowledgement,
+    /// By messages: whoever passes the token on sends it to the next two that ask for it.
+    TokenTwice,
+    /// By messages: a token is taken whatever its number is, also one that was here before.
+    TokenTakenAgain,
+    /// By messages: when somebody departs, what others have asked for is forgotten.
+    RequestForgotten,
+    /// By messages: one that has given up keeps the token when it comes.
+    TokenStranded,
+    /// By messages: what a process remembers of Misra's tokens is a number modulo n + 1, not which token had it.
+    CountersLiteral,
+    /// By messages: a token of more than two that was made anew judges at once, by what is remembered of its namesake.
+    NoFirstRound,
+    /// By messages: one that joins takes the end of another one for its answer, though that one may have entered since the others answered.
+    EndIsAnswer,
+    /// By messages: whoever makes a token of a ring anew does not remember with what number.
+    WardNumberKept,
+    /// By messages: one that leaves a ring goes on waiting for the next one, which it has asked to leave first.
+    LeaversInCircle,
+    /// By messages: on a ring the mark of a former life stands, whatever is asked since.
+    MarkOutlives,
+    /// By messages: on a ring one that was marked, and has died since, is not marked again.
+    MarkNotRepeated,
+    /// By messages: on a ring one that has asked to join is let in without being asked whether it still joins.
+    StaleJoin,
+    /// By messages: one that leaves a mesh waits for a token that died with its sender.
+    DeadSendersToken,
+    /// By messages: a token on a ring in a file goes on, though nobody waits for it.
+    TokenNeverRests,
+    /// By messages: on a ring in a file a token that is missed is made anew, whatever its record says.
+    MissedIsLost,
+    /// By messages: on a ring in a file the token that is left does not set off when the privilege is lost.
+    SecondTokenRests,
+    /// By messages: whoever waits makes a token anew, though the record says that another one has it, who lives.
+    TokenOnSuspicion,
+    /// By messages: who makes a lost token anew does not write its name into the record.
+    TokenMadeTwice,
+    /// By messages: who sends the token does not look whether the other one's life is over by then.
+    TokenSentToTheDead,
+    /// By messages: nobody is told that a life is over.
+    DeadAnswerAwaited,
+    /// By messages: the life of a dead participant is ended before its death is written down.
+    LifeBeforeNotice,
+    /// By messages: a message in a mailbox is published without release order, so its words may come after it.
+    RelaxedPut,
+    /// By messages: an entry of a mailbox is freed without release order, so its words may be read after that.
+    RelaxedTake,
+    /// By messages: a message in a mailbox is published, and then written.
+    TornMessage,
+    /// Permits of a dead participant do not come back.
+    PermitNeverReturned,
+    /// What a dead participant held of a range lock or a keyed lock is not written down.
+    DeadPartNotRecorded,
+    /// A claim is written after the number that it belongs to.
+    ClaimAfterNumber,
+    /// The bias word says nobody as soon as an upgrade came about.
+    UpgradeEndsTooSoon,
+    /// A reader biases the lock by a store, whatever the bias word says.
+    RebiasByStore,
+    /// A reader takes the next fencing token, as writers do.
+    ReaderTakesToken,
+    /// A writer that downgrades writes nobody into the bias word, which readers may have biased.
+    DowngradesOverReaders,
+    /// Who comes in by its retained place does not look whether it was taken away.
+    PlaceWithoutLook,
+    /// No heavy barrier between taking a retained place away and the look whether its participant is inside.
+    EndsWithoutBarrier,
+    /// A reader goes past one who is inside by its retained place, and writes.
+    PassesWriterByPlace,
+    /// Who comes in by its retained place as a writer does not say so, and was a reader before.
+    WriterLeftAsReader,
+    /// One who died inside by its retained place passes for a writer, also if it was a reader.
+    DeadPlaceReaderIsOwnerDead,
+    /// A slot is left to an open file that does not hold its byte lock.
+    LeftWithoutByteLock,
+    /// Who leaves a slot gives its byte lock back before the open file has it.
+    LeftWithGap,
+    /// Who leaves a slot to an open file gives it back, as one who detaches.
+    LeaverDetaches,
+    /// Who reads the recording believes what stands in a place, whether it is whole or not.
+    EventWithoutHash,
+    /// A file that records lets acquisitions go by the fast path.
+    FastPathUnrecorded,
+}
+
+impl Mutant {
+    /// Every mutant. The table in `docs/reliability.md` says what catches it.
+    pub const ALL: [Mutant; 84] = [
+        Mutant::NoChoosing,
+        Mutant::NoFenceAfterChoosing,
+        Mutant::NoFenceBeforeWait,
+        Mutant::NoTieBreak,
+        Mutant::RelaxedLeave,
+        Mutant::ClearBeforeNotice,
+        Mutant::NoHeld,
+        Mutant::ReapWithoutByteLock,
+        Mutant::NoMembarrier,
+        Mutant::FlagAfterCheck,
+        Mutant::LeaveBeforeBias,
+        Mutant::BiasByNonHead,
+        Mutant::NoFenceBesideAnother,
+        Mutant::NoFenceInFencedMode,
+        Mutant::OwnerDeadByTrying,
+        Mutant::BiasOverQueue,
+        Mutant::CancelsOverQueue,
+        Mutant::HeldBeforeLocal,
+        Mutant::UnderWayUnseen,
+        Mutant::PlaceBeforeLocal,
+        Mutant::ClaimStaysOpen,
+        Mutant::AbsentNotCounted,
+        Mutant::StateNotRenewed,
+        Mutant::JoinWithoutLock,
+        Mutant::RemovalUnseen,
+        Mutant::RemovedInUse,
+        Mutant::BiasedBesideStale,
+        Mutant::EvictsHolder,
+        Mutant::NoFenceToEvict,
+        Mutant::EntryCheckBeforeFlag,
+        Mutant::BelievesEviction,
+        Mutant::NeverEvicts,
+        Mutant::EntersUnasked,
+        Mutant::OutsideBeforePass,
+        Mutant::MembershipUnseen,
+        Mutant::NoBarrierAtHome,
+        Mutant::NoSecondLookAtHome,
+        Mutant::CancelsToNobody,
+        Mutant::NoLookForUpgrade,
+        Mutant::NoFenceToRevokeReaders,
+        Mutant::DeadReaderIsOwnerDead,
+        Mutant::ReapsOne,
+        Mutant::NoAcknowledgement,
+        Mutant::TokenTwice,
+        Mutant::TokenTakenAgain,
+        Mutant::RequestForgotten,
+        Mutant::TokenStranded,
+        Mutant::CountersLiteral,
+        Mutant::NoFirstRound,
+        Mutant::EndIsAnswer,
+        Mutant::WardNumberKept,
+        Mutant::LeaversInCircle,
+        Mutant::MarkOutlives,
+        Mutant::MarkNotRepeated,
+        Mutant::StaleJoin,
+        Mutant::DeadSendersToken,
+        Mutant::TokenNeverRests,
+        Mutant::MissedIsLost,
+        Mutant::SecondTokenRests,
+        Mutant::TokenOnSuspicion,
+        Mutant::TokenMadeTwice,
+        Mutant::TokenSentToTheDead,
+        Mutant::DeadAnswerAwaited,
+        Mutant::LifeBeforeNotice,
+        Mutant::RelaxedPut,
+        Mutant::RelaxedTake,
+        Mutant::TornMessage,
+        Mutant::PermitNeverReturned,
+        Mutant::DeadPartNotRecorded,
+        Mutant::ClaimAfterNumber,
+        Mutant::UpgradeEndsTooSoon,
+        Mutant::RebiasByStore,
+        Mutant::ReaderTakesToken,
+        Mutant::DowngradesOverReaders,
+        Mutant::PlaceWithoutLook,
+        Mutant::EndsWithoutBarrier,
+        Mutant::PassesWriterByPlace,
+        Mutant::WriterLeftAsReader,
+        Mutant::DeadPlaceReaderIsOwnerDead,
+        Mutant::LeftWithoutByteLock,
+        Mutant::LeftWithGap,
+        Mutant::LeaverDetaches,
+        Mutant::EventWithoutHash,
+        Mutant::FastPathUnrecorded,
+    ];
+}
+
+impl Mutant {
+    /// Returns whether it shows only where locks are biased.
+    pub fn is_of_bias(self) -> bool {
+        (Mutant::NoMembarrier as u8..=Mutant::CancelsOverQueue as u8).contains(&(self as u8))
+    }
+}
+
+/// Returns whether this mutant is switched on: constantly `false` in every build that is shipped.
+#[cfg(not(feature = "mutants"))]
+#[inline(always)]
+pub const fn is_on(_: Mutant) -> bool {
+    false
+}
+
+/// A full fence, which the mutant leaves out.
+#[inline(always)]
+pub fn full_fence_unless(mutant: Mutant) {
+    if !is_on(mutant) {
+        full_fence();
+    }
+}
+
+/// Release order, which the mutant makes relaxed.
+#[inline(always)]
+pub fn release_unless(mutant: Mutant) -> Ordering {
+    if is_on(mutant) { Ordering::Relaxed } else { Ordering::Release }
+}
+
+#[cfg(feature = "mutants")]
+pub use switch::is_on;
+#[cfg(feature = "mutants")]
+pub use switch::switch_on;
+
+#[cfg(feature = "mutants")]
+mod switch {
+    use super::Mutant;
+    use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+    const UNREAD: u8 = 255;
+    // Not through `sync`: this switch is the test's own and must not be a step of the model.
+    static ON: AtomicU8 = AtomicU8::new(UNREAD);
+
+    /// Switches one mutant (or none) on in this process from now on.
+    pub fn switch_on(mutant: Option<Mutant>) {
+        ON.store(mutant.map_or(0, |mutant| mutant as u8), Relaxed);
+    }
+
+    /// Returns whether this mutant is switched on in this process.
+    pub fn is_on(mutant: Mutant) -> bool {
+        let mut now = ON.load(Relaxed);
+        if now == UNREAD {
+            let name = std::env::var("TURNLOCK_MUTANT").unwrap_or_default();
+            now = Mutant::ALL
+                .iter()
+                .find(|mutant| format!("{mutant:?}") == name)
+                .map_or(0, |mutant| *mutant as u8);
+            ON.store(now, Relaxed);
+        }
+        now == mutant as u8
+    }
+}

@@ -1,0 +1,201 @@
+//! Every schedule of a few participants, under loom.
+
+use crate::oracle::get;
+use crate::plan::{BIAS, HOLD, KEEP, Plan, READ, Then, UPGRADE, Visit, WRITE, permits, range};
+use crate::search::all_hold;
+use std::time::Duration;
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::{Mode, Relation};
+
+#[test]
+fn a_reader_is_inside_beside_an_upgradable_one_and_never_beside_a_writer() {
+    all_hold("a reader and a writer", 2, &Plan::rwlock(&[&[READ], &[WRITE]]).in_each_slot(), 500);
+    let plans = Plan::rwlock(&[&[READ], &[UPGRADE]]).in_each_slot();
+    let tally = all_hold("a reader and one who upgrades", 2, &plans, 2000);
+    assert!(get(&tally.upgrades) > 0 && get(&tally.together) > 0, "they never met");
+    all_hold("a writer and one who upgrades", 2, &Plan::rwlock(&[&[WRITE], &[UPGRADE]]).in_each_slot(), 1000);
+}
+
+#[test]
+fn who_downgrades_lets_readers_in_and_no_writer() {
+    for to in [Mode::Shared, Mode::Upgradable] {
+        let one = WRITE.then(Then::Downgrade(to));
+        let tally = all_hold("one who downgrades, and a reader", 2, &[Plan::rwlock(&[&[one], &[READ]])], 200);
+        assert!(get(&tally.together) > 0, "they never met");
+        all_hold("one who downgrades, and a writer", 2, &[Plan::rwlock(&[&[one], &[WRITE]])], 200);
+    }
+    let both = HOLD.then(Then::UpgradeAndDowngrade(Mode::Shared));
+    all_hold("one who upgrades and downgrades, and a reader", 1, &[Plan::rwlock(&[&[both], &[READ]])], 100);
+}
+
+/// A reader that comes in by the new mode may bias the lock before the downgrade is done.
+#[test]
+fn who_downgrades_does_not_write_over_the_bias() {
+    let one = WRITE.then(Then::Downgrade(Mode::Shared));
+    let plan = Plan { meets_always: true, ..Plan::rwlock(&[&[one, WRITE], &[BIAS, READ]]) };
+    all_hold("one who downgrades, and one who biases", 1, &[plan], 100);
+}
+
+#[test]
+fn a_writer_revokes_the_bias_and_waits_for_the_readers() {
+    let tally =
+        all_hold("a biased reader and a writer", 3, &Plan::biased(&[&[READ], &[WRITE]]).in_each_slot(), 1000);
+    assert!(get(&tally.biased_entries) > 0 && get(&tally.revocations) > 0, "there was no bias");
+    let plan = Plan::biased(&[&[READ, READ], &[WRITE]]);
+    all_hold("a biased reader twice and a writer", 2, &[plan], 300);
+    let tally =
+        all_hold("a biased reader and one who upgrades", 2, &[Plan::biased(&[&[READ], &[UPGRADE]])], 200);
+    assert!(get(&tally.biased_entries) > 0 && get(&tally.upgrades) > 0, "there was no bias");
+}
+
+#[test]
+fn who_gives_up_leaves_the_bias_to_the_readers() {
+    for (hurried, name) in [(WRITE.timed(), "short wait"), (WRITE.tries(), "try")] {
+        let plan = Plan::biased(&[&[READ, READ], &[hurried, WRITE]]);
+        let tally = all_hold(&format!("a biased reader, a {name} and a write"), 2, &[plan], 50);
+        assert!(get(&tally.withdrawals) > 0, "nobody ever gave up");
+    }
+    let hurried = HOLD.then(Then::Upgrade(Limit::For(Duration::ZERO)));
+    let plan = Plan::biased(&[&[READ], &[hurried, WRITE]]);
+    let tally = all_hold("a biased reader and an upgrade given up", 2, &[plan], 200);
+    assert!(get(&tally.upgrades_given_up) > 0, "nobody ever gave up");
+}
+
+#[test]
+fn a_reader_biases_the_lock_beside_one_who_upgrades_or_writes() {
+    for other in [UPGRADE, WRITE] {
+        all_hold("a reader that biases, and another", 1, &[Plan::rwlock(&[&[BIAS, READ], &[other]])], 100);
+    }
+}
+
+#[test]
+fn permits_are_never_too_many_and_nobody_is_overtaken() {
+    let plan = Plan::new(Relation::Permits, &[&[permits(1)], &[permits(1)], &[permits(2)]]);
+    let tally = all_hold("permits of two: 1, 1 and 2", 1, &plan.in_each_slot(), 100);
+    assert!(get(&tally.together) > 0, "they never met");
+    let plan = Plan::new(Relation::Permits, &[&[permits(2).then(Then::Keep(1))], &[permits(1)]]);
+    let tally = all_hold("one who gives one of two permits back", 3, &plan.in_each_slot(), 100);
+    assert!(get(&tally.together) > 0, "they never met");
+}
+
+#[test]
+fn parts_are_held_by_one_each() {
+    use Mode::{Exclusive, Shared};
+    for relation in [Relation::Ranges, Relation::Keys] {
+        let [one, other] = [range(0, 1, Exclusive), range(2, 3, Exclusive)];
+        let tally = all_hold("two apart", 2, &[Plan::new(relation, &[&[one], &[other]])], 100);
+        assert!(get(&tally.together) > 0, "they never met");
+        // Who comes again wants another part.
+        all_hold("one of both, and one of each", 2, &[Plan::new(relation, &[&[one, other], &[other]])], 500);
+    }
+    let plan = Plan::new(Relation::Ranges, &[&[range(0, 2, Exclusive)], &[range(1, 3, Shared)]]);
+    all_hold("two that overlap", 3, &plan.in_each_slot(), 100);
+}
+
+#[test]
+fn who_is_passed_over_queues_again() {
+    for (one, evictor) in [(READ, WRITE), (WRITE, READ), (WRITE, UPGRADE)] {
+        let plan = Plan::rwlock(&[&[one], &[evictor.evicts(1)]]);
+        let tally = all_hold("one, and another who passes over it", 1, &plan.in_each_slot(), 50);
+        assert!(get(&tally.evictions) > 0, "nobody was passed over");
+    }
+}
+
+fn comes_in_by_its_place(preemptions: usize, again: Visit, other: Visit) {
+    let plans = Plan::rwlock(&[&[KEEP, again], &[other]]).in_each_slot();
+    let tally = all_hold("one who retains its place, and another", preemptions, &plans, 100);
+    assert!(get(&tally.biased_entries) > 0, "nobody came in by its place");
+    assert!(get(&tally.evictions) > 0, "nobody took the place away");
+}
+
+#[test]
+fn a_writer_comes_in_by_its_place_until_a_reader_takes_it_away() {
+    comes_in_by_its_place(2, WRITE, READ);
+}
+
+#[test]
+fn a_writer_comes_in_by_its_place_until_another_takes_it_away() {
+    comes_in_by_its_place(2, WRITE, WRITE);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_until_a_writer_takes_it_away() {
+    comes_in_by_its_place(2, READ, WRITE);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_and_another_beside_it() {
+    comes_in_by_its_place(1, READ, READ);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_until_one_who_upgrades_takes_it_away() {
+    comes_in_by_its_place(1, READ, UPGRADE);
+}
+
+#[test]
+fn a_reader_comes_in_by_its_place_until_another_biases_the_lock() {
+    comes_in_by_its_place(1, READ, BIAS);
+}
+
+#[test]
+fn two_retain_their_places() {
+    all_hold("two who retain their places", 1, &[Plan::rwlock(&[&[KEEP, READ], &[READ, KEEP]])], 30);
+}
+
+#[test]
+fn two_retain_their_places_and_hurry() {
+    let plan = Plan::rwlock(&[&[KEEP, READ.timed()], &[READ.tries(), WRITE.timed()]]);
+    all_hold("two who retain their places and hurry", 1, &[plan], 30);
+}
+
+#[test]
+fn who_has_a_place_downgrades() {
+    let plan = Plan::rwlock(&[&[KEEP, WRITE.then(Then::Downgrade(Mode::Shared))], &[READ]]);
+    all_hold("one who has a place and downgrades", 1, &[plan], 30);
+}
+
+#[test]
+fn permits_are_not_too_many_beside_a_retained_place() {
+    let one = permits(1).retains();
+    for other in [permits(1), permits(2)] {
+        let plan = Plan::new(Relation::Permits, &[&[one, one, permits(1)], &[other]]);
+        let tally = all_hold("permits by a retained place", 2, &plan.in_each_slot(), 200);
+        assert!(get(&tally.biased_entries) > 0, "nobody came in by its place");
+    }
+    let plan =
+        Plan::new(Relation::Permits, &[&[permits(2).retains(), permits(2).then(Then::Keep(1))], &[one]]);
+    all_hold("one who gives back some that it has by its place", 1, &plan.in_each_slot(), 100);
+}
+
+/// Participant 0 dies at each of its steps in turn.
+fn deaths(name: &str, plan: impl Fn(Visit) -> Plan, mortal: Visit, wrote: bool) {
+    let mut writers = 0;
+    for step in 1..40 {
+        let plan = plan(mortal.dies(step));
+        let tally = all_hold(&format!("{name}, a death at step {step}"), 1, &[plan], 1);
+        writers += get(&tally.deaths_of_writers);
+        if get(&tally.deaths) == 0 {
+            assert!(step > 5, "it never died");
+            break;
+        }
+    }
+    assert_eq!(writers > 0, wrote, "did it die as a writer?");
+}
+
+#[test]
+fn a_death_blocks_nobody_and_is_told_if_it_was_a_writers_inside() {
+    let beside = |other: Visit| move |visit| Plan::rwlock(&[&[visit], &[other]]);
+    deaths("a reader", beside(WRITE), READ, false);
+    deaths("a writer", beside(READ), WRITE, true);
+    deaths("one who upgrades", beside(READ), UPGRADE, true);
+    deaths("a biased reader", |visit| Plan::biased(&[&[visit], &[WRITE]]), READ, false);
+    deaths("a writer that revokes", |visit| Plan::biased(&[&[visit], &[READ]]), WRITE, true);
+    let place = |visit| Plan::rwlock(&[&[WRITE.retains(), visit], &[READ]]);
+    deaths("a writer with a retained place", place, WRITE, true);
+    deaths("a reader with a retained place", place, READ, false);
+    let taken = |visit| Plan::rwlock(&[&[visit], &[WRITE.retains(), WRITE]]);
+    deaths("a reader that takes a place away", taken, READ, false);
+    let permits_of = |visit| Plan::new(Relation::Permits, &[&[visit], &[permits(2)]]);
+    deaths("one with a permit", permits_of, permits(1), false);
+}

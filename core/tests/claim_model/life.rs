@@ -1,0 +1,265 @@
+//! What a participant does: it comes to the lock, as the handles of the library do, reads or writes what the lock protects,
+//! changes its claim in place, and leaves; or dies.
+
+use crate::oracle::{Property, Slot, count};
+use crate::plan::{Then, Visit};
+use crate::site::{At, Participant};
+use crate::world::World;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use turnlock_core::acquire::{
+    attempt::{Attempt, Discipline, LockConfig},
+    operations::Acquisition,
+    site::Limit,
+};
+use turnlock_core::algorithm::claim::{Mode, Relation};
+use turnlock_core::error::Error;
+use turnlock_core::trace::Step;
+
+/// What ends the visit of one who dies.
+struct Dead;
+
+#[cfg(loom)]
+use loom::thread_local;
+#[cfg(shuttle)]
+use shuttle::thread_local;
+
+thread_local! {
+    /// Who the running thread is.
+    static PARTICIPANT: RefCell<Option<(Arc<World>, usize)>> = RefCell::new(None);
+}
+
+/// The watcher of [`turnlock_core::trace`].
+pub fn watch(step: Step) {
+    if let Some((world, me)) = PARTICIPANT.with(|participant| participant.borrow().clone())
+        && world.at(me, step)
+    {
+        resume_unwind(Box::new(Dead));
+    }
+}
+
+/// A moment in a section, at which a participant may die as at a step of the acquisition.
+fn moment() {
+    #[cfg(shuttle)]
+    shuttle::thread::yield_now();
+    watch(Step::Make);
+}
+
+type Try<'a> = Attempt<Participant<'a>>;
+
+impl World {
+    /// One participant's visits, in slot `me`. One that has died has a newcomer in its place for the next.
+    pub fn live(self: &Arc<Self>, me: usize, visits: &[Visit]) {
+        let mut is_alive = true;
+        for visit in visits {
+            if !is_alive {
+                At::new(self, me).attach();
+            }
+            is_alive = self.visit(me, *visit);
+        }
+    }
+
+    /// A visit of slot `me`. Returns `false` if it died.
+    pub fn visit(self: &Arc<Self>, me: usize, visit: Visit) -> bool {
+        {
+            let mut oracle = self.oracle();
+            let slot = &mut oracle.slots[me];
+            let (before, told) = (std::mem::take(&mut slot.before), std::mem::take(&mut slot.told));
+            let claim = Some(visit.claim);
+            *slot = Slot { claim, before, told, meets: true, death: visit.death, ..Slot::default() };
+        }
+        PARTICIPANT.with(|participant| *participant.borrow_mut() = Some((Arc::clone(self), me)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.come(me, visit)));
+        PARTICIPANT.with(|participant| *participant.borrow_mut() = None);
+        match outcome {
+            Ok(()) => true,
+            Err(panic) if panic.is::<Dead>() => {
+                self.has_died(me);
+                false
+            }
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// The thread has stopped.
+    fn has_died(&self, me: usize) {
+        count(&self.tally.deaths);
+        {
+            let mut oracle = self.oracle();
+            let slot = &oracle.slots[me];
+            let wrote = slot.inside.is_some_and(|claim| claim.mode == Mode::Exclusive);
+            if slot.is_recorded && wrote && self.plan.relation == Relation::Modes {
+                let token = self.token_of(me);
+                oracle.dead = Some(token);
+                oracle.last_token = oracle.last_token.max(token);
+                count(&self.tally.deaths_of_writers);
+            }
+        }
+        self.end(me);
+    }
+
+    /// What stands in its `held`, which only its own slot's participant has written.
+    fn token_of(&self, me: usize) -> u64 {
+        #[cfg(loom)]
+        // SAFETY: its only writer is this thread, before.
+        return unsafe { self.held[me].unsync_load() };
+        #[cfg(shuttle)]
+        // SAFETY: as above.
+        return unsafe { self.held[me].raw_load() };
+    }
+
+    /// Comes to the lock, as the handles of the library do.
+    fn come(&self, me: usize, visit: Visit) {
+        let config = LockConfig {
+            patience: 0,
+            may_be_biased: self.plan.may_be_biased,
+            release_on_death: false,
+            discipline: Discipline::Queue,
+        };
+        let site = Participant { at: At::new(self, me), visit };
+        let attempt = Attempt { site, config, claim: visit.claim };
+        match attempt.lock(visit.limit) {
+            Ok(acquisition) => {
+                if visit.limit != Limit::Forever {
+                    count(&self.tally.hurried_entries);
+                }
+                self.section(me, &attempt, acquisition);
+                self.go_on(me, attempt, visit.then).unlock(None).unwrap();
+            }
+            Err(Error::WouldBlock) if visit.limit == Limit::Never => {}
+            Err(Error::TimedOut) if visit.limit != Limit::Forever => {}
+            Err(error) => panic!("{me} cannot lock: {error}"),
+        }
+    }
+
+    /// What it does besides, and how it holds the lock then.
+    fn go_on<'a>(&self, me: usize, attempt: Try<'a>, then: Then) -> Try<'a> {
+        let (limit, to) = match then {
+            Then::Unlock => return attempt,
+            Then::Upgrade(limit) => (limit, None),
+            Then::UpgradeAndDowngrade(to) => (Limit::Forever, Some(to)),
+            Then::Downgrade(to) => return self.downgrade(me, attempt, to),
+            Then::Keep(left) => {
+                let less = Try {
+                    claim: turnlock_core::algorithm::claim::Claim { weight: left, ..attempt.claim },
+                    ..attempt
+                };
+                self.holds(me, &less);
+                attempt.give_back(attempt.claim.weight - left).unwrap();
+                moment();
+                return less;
+            }
+        };
+        match attempt.upgrade(limit) {
+            Ok(acquisition) => {
+                count(&self.tally.upgrades);
+                let more = Try { claim: changed(attempt, Mode::Exclusive), ..attempt };
+                self.is_inside(me, more.claim);
+                self.holds(me, &more);
+                self.section(me, &more, acquisition);
+                to.map_or(more, |to| self.downgrade(me, more, to))
+            }
+            Err(Error::WouldBlock | Error::TimedOut) if limit != Limit::Forever => {
+                count(&self.tally.upgrades_given_up);
+                self.read(&attempt);
+                attempt
+            }
+            Err(error) => panic!("{me} cannot upgrade: {error}"),
+        }
+    }
+
+    fn downgrade<'a>(&self, me: usize, attempt: Try<'a>, to: Mode) -> Try<'a> {
+        let less = Try { claim: changed(attempt, to), ..attempt };
+        self.holds(me, &less);
+        attempt.downgrade(to).unwrap();
+        moment();
+        self.read(&less);
+        less
+    }
+
+    /// Slot `me` holds the lock like that from here on.
+    fn holds(&self, me: usize, attempt: &Try) {
+        let mut oracle = self.oracle();
+        let slot = &mut oracle.slots[me];
+        (slot.claim, slot.inside) = (Some(attempt.claim), Some(attempt.claim));
+    }
+
+    /// Reads or writes what the lock protects.
+    fn section(&self, me: usize, attempt: &Try, acquisition: Acquisition) {
+        let Acquisition { token, owner_dead } = acquisition;
+        self.check_token(attempt, token);
+        self.hear(me, owner_dead);
+        moment();
+        if attempt.claim.mode != Mode::Exclusive {
+            if !owner_dead {
+                self.read(attempt);
+            }
+            return moment();
+        }
+        if owner_dead {
+            self.words_of(attempt.claim).iter().for_each(|word| word.set(token));
+            self.oracle().dead = None;
+            attempt.mark_consistent().unwrap();
+        }
+        self.read(attempt);
+        for word in self.words_of(attempt.claim) {
+            word.set(token);
+            moment();
+        }
+    }
+
+    fn check_token(&self, attempt: &Try, token: u64) {
+        let mut oracle = self.oracle();
+        let last = oracle.last_token;
+        oracle.last_token = last.max(token);
+        drop(oracle);
+        if !self.checks(Property::Token) {
+            return;
+        }
+        match (self.plan.relation, attempt.claim.mode) {
+            (Relation::Modes, Mode::Exclusive) => assert!(token > last, "Token: {token} after {last}"),
+            // One that died on the way in may have taken one.
+            (Relation::Modes, _) if self.somebody_dies() => {
+                assert!(token >= last, "Token: {token} after {last}")
+            }
+            (Relation::Modes, _) => assert_eq!(token, last, "Token: a reader's, and the last writer's"),
+            (Relation::Ranges, Mode::Exclusive) => {
+                let before = self.words_of(attempt.claim).iter().map(|word| word.get()).max();
+                assert!(before < Some(token), "Token: {token} after {before:?}");
+            }
+            _ => {}
+        }
+    }
+
+    /// Compares what the lock says of a death with what happened.
+    fn hear(&self, me: usize, owner_dead: bool) {
+        if !self.checks(Property::OwnerDead) {
+            return;
+        }
+        let dead = self.oracle().dead;
+        assert_eq!(owner_dead, dead.is_some(), "OwnerDead: what the lock says to {me}, and what happened");
+        if let Some(token) = dead {
+            assert_eq!(self.notice.get(), token, "OwnerDead: the token told, and the dead writer's");
+            count(&self.tally.notices);
+        }
+    }
+
+    /// Looks at the data, of which nobody died that changed them.
+    fn read(&self, attempt: &Try) {
+        if self.oracle().dead.is_some() {
+            return;
+        }
+        let words: Vec<u64> = self.words_of(attempt.claim).iter().map(|word| word.get()).collect();
+        if self.plan.relation == Relation::Modes {
+            assert!(
+                words.windows(2).all(|pair| pair[0] == pair[1]),
+                "Data: torn, and nobody told: {words:?}"
+            );
+        }
+    }
+}
+
+fn changed(attempt: Try, mode: Mode) -> turnlock_core::algorithm::claim::Claim {
+    turnlock_core::algorithm::claim::Claim { mode, ..attempt.claim }
+}

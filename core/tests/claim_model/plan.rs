@@ -1,0 +1,177 @@
+//! What is searched: who comes to the lock, with which claims, what it does there, and where it dies.
+
+use crate::oracle::Property;
+use std::time::Duration;
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::{Claim, Extent, Mode, Relation};
+
+/// What a participant does while it holds the lock, before it unlocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Nothing else.
+    Unlock,
+    /// It upgrades, waiting as long as that says.
+    Upgrade(Limit),
+    /// It upgrades, and downgrades to this mode.
+    UpgradeAndDowngrade(Mode),
+    /// It downgrades to this mode.
+    Downgrade(Mode),
+    /// It gives permits back, and keeps so many.
+    Keep(u32),
+}
+
+/// One visit to the lock.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit {
+    pub claim: Claim,
+    pub then: Then,
+    /// How long it may wait. With a time limit it looks once, and then its time is up.
+    pub limit: Limit,
+    /// At which of its steps it dies, counted from 1, if it comes there.
+    pub death: Option<usize>,
+    /// Whether it biases the lock to its readers, if it may.
+    pub biases: bool,
+    /// Whether it retains its place, if it may.
+    pub retains: bool,
+    /// How often it passes over those before it that could be inside, and are not.
+    pub evicts: usize,
+}
+
+const fn visit(claim: Claim) -> Visit {
+    Visit {
+        claim,
+        then: Then::Unlock,
+        limit: Limit::Forever,
+        death: None,
+        biases: false,
+        retains: false,
+        evicts: 0,
+    }
+}
+
+/// Reads.
+pub const READ: Visit = visit(Claim::whole(Mode::Shared));
+/// Reads, and biases the lock to its readers.
+pub const BIAS: Visit = Visit { biases: true, ..READ };
+/// Writes.
+pub const WRITE: Visit = visit(Claim::whole(Mode::Exclusive));
+/// Reads, and could write.
+pub const HOLD: Visit = visit(Claim::whole(Mode::Upgradable));
+/// Reads, and then writes.
+pub const UPGRADE: Visit = Visit { then: Then::Upgrade(Limit::Forever), ..HOLD };
+
+/// Writes, and retains its place.
+pub const KEEP: Visit = WRITE.retains();
+
+/// Takes so many permits.
+pub const fn permits(weight: u32) -> Visit {
+    visit(Claim { mode: Mode::Shared, weight, extent: Extent::WHOLE })
+}
+
+/// Takes the range from the first to the last.
+pub const fn range(first: u64, last: u64, mode: Mode) -> Visit {
+    visit(Claim { mode, weight: 1, extent: Extent { first, last } })
+}
+
+impl Visit {
+    /// The same visit, which looks once, and then its time is up.
+    pub const fn timed(self) -> Self {
+        Visit { limit: Limit::For(Duration::ZERO), ..self }
+    }
+
+    /// The same visit, which does not wait.
+    pub const fn tries(self) -> Self {
+        Visit { limit: Limit::Never, ..self }
+    }
+
+    /// The same visit, which goes on like that.
+    pub const fn then(self, then: Then) -> Self {
+        Visit { then, ..self }
+    }
+
+    /// The same visit, which retains its place.
+    pub const fn retains(self) -> Self {
+        Visit { retains: true, ..self }
+    }
+
+    /// The same visit, which passes so often over those before it.
+    pub const fn evicts(self, evicts: usize) -> Self {
+        Visit { evicts, ..self }
+    }
+
+    /// The same visit, which ends there.
+    pub const fn dies(self, step: usize) -> Self {
+        Visit { death: Some(step), ..self }
+    }
+}
+
+/// One model.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub relation: Relation,
+    /// Each participant's visits, one after another. Participant 0 is the model's main thread.
+    pub visits: Vec<Vec<Visit>>,
+    /// Which slot participant 0 has; participant 1 has the next one, and so on around.
+    pub first_slot: usize,
+    /// How many permits there are.
+    pub permits: u32,
+    /// Whether the lock begins biased to its readers, and everybody's last acquisition was one of them.
+    pub begins_biased: bool,
+    /// Whether readers may bias it, and places be retained.
+    pub may_be_biased: bool,
+    /// Whether everything is explored after a look in vain.
+    pub unpruned: bool,
+    /// Whether each load of the bias word is searched before and after each store of it, or a visit's first alone.
+    pub meets_always: bool,
+    /// The property that is checked; `None`: all of them.
+    pub only: Option<Property>,
+}
+
+impl Plan {
+    /// A lock of this relation, with two permits.
+    pub fn new(relation: Relation, visits: &[&[Visit]]) -> Self {
+        let visits: Vec<_> = visits.iter().map(|visits| visits.to_vec()).collect();
+        let may_be_biased = visits.iter().flatten().any(|visit| visit.biases || visit.retains);
+        Plan {
+            relation,
+            visits,
+            first_slot: 0,
+            permits: 2,
+            begins_biased: false,
+            may_be_biased,
+            unpruned: false,
+            meets_always: false,
+            only: None,
+        }
+    }
+
+    /// A rwlock.
+    pub fn rwlock(visits: &[&[Visit]]) -> Self {
+        Plan::new(Relation::Modes, visits)
+    }
+
+    /// A rwlock that is biased to its readers.
+    pub fn biased(visits: &[&[Visit]]) -> Self {
+        Plan { begins_biased: true, may_be_biased: true, ..Plan::rwlock(visits) }
+    }
+
+    /// The same plan with the slots dealt out in every way around, since the slot breaks ties.
+    pub fn in_each_slot(self) -> Vec<Self> {
+        (0..self.visits.len()).map(|first_slot| Plan { first_slot, ..self.clone() }).collect()
+    }
+
+    /// Returns which slot a participant has.
+    pub fn slot_of(&self, participant: usize) -> usize {
+        (self.first_slot + participant) % self.visits.len()
+    }
+
+    pub fn any(&self, is: impl Fn(&Visit) -> bool) -> bool {
+        self.visits.iter().flatten().any(is)
+    }
+
+    /// Returns whether somebody revokes a bias, upgrades, or passes over another one.
+    pub fn needs_barriers(&self) -> bool {
+        let upgrades = |visit: &Visit| matches!(visit.then, Then::Upgrade(_) | Then::UpgradeAndDowngrade(_));
+        self.may_be_biased || self.any(|visit| upgrades(visit) || visit.evicts > 0)
+    }
+}

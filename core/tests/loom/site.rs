@@ -1,0 +1,391 @@
+//! The site of an acquisition under loom: the registers are the scene's, nobody parks, and who waits looks again when
+//! another participant has gone on.
+
+use crate::numbers::Numbers;
+use crate::plan::Visit;
+use crate::scene::{FREE, LOCKED, Scene};
+use turnlock_core::acquire::{
+    liveness,
+    local::LocalState,
+    site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Unparked, Waiter},
+};
+use turnlock_core::algorithm::{
+    Blocker, Place, Protocol,
+    bakery::Bakery,
+    bias::{Bias, BiasWord, Mark},
+    claim::Always,
+    eviction::Eviction,
+    light_barrier::LightBarrier,
+    ownership::Ownership,
+    ring::{LinkWord, Machines, Membership},
+    shared_bias::{ReadersMark, SharedBias},
+};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
+    AtomicU64, Ordering,
+    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+};
+
+/// The lock, as slot `me` looks at it.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    pub scene: &'a Scene,
+    pub me: usize,
+    bias: WatchedBias<'a>,
+}
+
+impl<'a> At<'a> {
+    pub fn new(scene: &'a Scene, me: usize) -> Self {
+        At { scene, me, bias: WatchedBias { scene, me } }
+    }
+
+    /// Begins with the lock biased to this slot. Everybody's last acquisition was a biased one.
+    pub fn begin_biased(&self) {
+        self.bias().begin(Mark::new(self.me));
+        for word in &self.scene.local {
+            LocalState(word).record_biased();
+        }
+    }
+
+    /// Acts for slot `slot` if it is dead: whoever gets a dead slot's byte lock does. Returns whether that was done.
+    pub fn reap(&self, slot: usize) -> bool {
+        let Scene { byte_locks, .. } = self.scene;
+        // A read-modify-write, since the kernel's answer is never out of date.
+        if byte_locks[slot].compare_exchange(FREE, LOCKED, AcqRel, Relaxed).is_err() {
+            return false;
+        }
+        self.scene.now(self.me).reaps = Some(slot);
+        liveness::clear(self, slot);
+        self.scene.now(self.me).reaps = None;
+        byte_locks[slot].store(FREE, Release);
+        true
+    }
+
+    /// Takes the slot of a dead one, as a newcomer, once nobody else acts for that.
+    pub fn attach(&self) {
+        let byte_lock = &self.scene.byte_locks[self.me];
+        while byte_lock.compare_exchange(FREE, LOCKED, AcqRel, Relaxed).is_err() {
+            self.scene.look_again_later();
+        }
+        liveness::clear(self, self.me);
+    }
+
+    /// Checks that nothing is left of anybody when all have gone.
+    pub fn check_cleared(&self) {
+        for slot in 0..self.slots() {
+            self.reap(slot);
+            assert_eq!(self.queue().place(slot), Place::Idle, "slot {slot} left something in the queue");
+            assert_eq!(self.held(slot).load(Acquire), 0, "slot {slot} is still written down as a holder");
+        }
+    }
+}
+
+/// The bias word.
+///
+/// Loom looks only at a word's last access to see what races with a store, and a queue head loads the bias word right before
+/// it stores: that hides the bias owner's loads, and the other order would not be searched. Two stores of one word do race,
+/// so there is one of `meeting` before each store, and before each load of who is not in the queue. Nobody loads that word,
+/// so it orders nothing.
+#[derive(Clone, Copy)]
+pub struct WatchedBias<'a> {
+    scene: &'a Scene,
+    me: usize,
+}
+
+impl BiasWord for WatchedBias<'_> {
+    fn load(&self, order: Ordering) -> u64 {
+        let meets = {
+            let mut now = self.scene.now(self.me);
+            !now.queued && std::mem::take(&mut now.meets)
+        };
+        if meets {
+            self.scene.meeting.store(0, Relaxed);
+        }
+        self.scene.bias.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        self.scene.meeting.store(0, Relaxed);
+        // A revocation says when it can be seen.
+        self.scene.oracle.revoked.store(0, SeqCst);
+        self.scene.bias.store(value, order);
+    }
+
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        self.scene.meeting.store(0, Relaxed);
+        self.scene.bias.compare_exchange(old, new, Release, Relaxed).is_ok()
+    }
+}
+
+/// A ring's registers, where there is no ring.
+#[derive(Clone, Copy)]
+pub struct NoRing;
+
+impl Machines for NoRing {
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn bound(&self) -> usize {
+        0
+    }
+
+    fn cover(&self, _: usize) {}
+
+    fn state(&self, _: usize) -> u64 {
+        0
+    }
+
+    fn set_state(&self, _: usize, _: u64) {}
+
+    fn link(&self, _: usize) -> LinkWord {
+        LinkWord(0)
+    }
+
+    fn set_link(&self, _: usize, _: LinkWord) {}
+
+    fn membership(&self, _: usize) -> Membership {
+        Membership::None
+    }
+
+    fn set_membership(&self, _: usize, _: Membership) {}
+}
+
+impl<'a> Lock for At<'a> {
+    type Queue = Numbers<'a>;
+    type Claims = Always;
+    type BiasWord = WatchedBias<'a>;
+    type Machines = NoRing;
+
+    fn slots(&self) -> usize {
+        self.scene.held.len()
+    }
+
+    fn queue(&self) -> Bakery<Numbers<'a>> {
+        Bakery(Numbers::new(self.scene, self.me), Always)
+    }
+
+    fn bias(&self) -> Bias<'_, WatchedBias<'a>> {
+        Bias(&self.bias)
+    }
+
+    fn shared_bias(&self) -> SharedBias<'_, WatchedBias<'a>> {
+        SharedBias(&self.bias, ReadersMark::new(1))
+    }
+
+    fn ownership(&self) -> Ownership<'_> {
+        Ownership { token: &self.scene.token, state: &self.scene.state }
+    }
+
+    fn held(&self, slot: usize) -> &AtomicU64 {
+        &self.scene.held[slot]
+    }
+
+    fn eviction(&self, slot: usize) -> Eviction<'_> {
+        if slot != self.me {
+            self.scene.looks_at_place_of(self.me, slot);
+        }
+        Eviction { doorway: &self.scene.doorways[slot], evicted: &self.scene.evicted[slot] }
+    }
+
+    fn machines(&self) -> NoRing {
+        NoRing
+    }
+
+    // The times are no registers of the model: they decide who takes the bias, or leaves it where it is, and that is the
+    // plan's choice.
+    fn since(&self, slot: usize) -> u64 {
+        self.scene.since(slot)
+    }
+
+    fn set_since(&self, slot: usize, time: u64) {
+        self.scene.set_since(slot, time);
+    }
+
+    fn revoking_since(&self) -> u64 {
+        0
+    }
+
+    fn set_revoking_since(&self, _: u64) {}
+
+    fn record_death(&self, _: usize, token: u64) -> bool {
+        self.scene.record_death(self.me, token);
+        true
+    }
+
+    fn record_overwritten_ring(&self) {
+        unreachable!("there is no ring");
+    }
+
+    // Nobody parks. The full fence of the real one is left out: nothing but parking may need it.
+    fn unpark(&self, _: usize) -> Unparked {
+        Unparked::Nobody
+    }
+
+    fn unpark_early(&self, _: usize) {}
+
+    fn unpark_standby(&self, _: usize, _: bool) {}
+}
+
+/// A participant, in one of its visits.
+#[derive(Clone, Copy)]
+pub struct LoomSite<'a> {
+    pub at: At<'a>,
+    pub visit: Visit,
+}
+
+impl<'a> Site for LoomSite<'a> {
+    type Lock = At<'a>;
+    type Waiter = LoomWaiter<'a>;
+
+    fn lock(&self) -> &At<'a> {
+        &self.at
+    }
+
+    fn me(&self) -> usize {
+        self.at.me
+    }
+
+    fn mark(&self) -> Mark {
+        Mark::new(self.at.me)
+    }
+    fn light(&self) -> impl LightBarrier {
+        self.at.scene.light()
+    }
+
+    fn local(&self) -> LocalState<'_> {
+        LocalState(&self.at.scene.local[self.at.me])
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn is_ours(&self) -> bool {
+        true
+    }
+
+    fn now(&self) -> u64 {
+        1
+    }
+
+    fn prefetch(&self) {}
+
+    // No access of the model: between the look that lets a participant in and the step `Won` there is none.
+    fn check_intact(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_named(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_after_unlock(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn overwritten(&self, what: Overwritten) -> Error {
+        panic!("nobody writes that: {what:?}");
+    }
+
+    fn heavy_barrier(&self) -> Result<()> {
+        // The full fence before it was all.
+        Ok(())
+    }
+
+    fn wants_place(&self, _: bool) -> bool {
+        false
+    }
+    fn wants_bias(&self, _: bool) -> bool {
+        self.visit.takes_bias
+    }
+
+    fn bias_begins(&self, _: u64) {}
+
+    fn bias_was_revoked(&self) {}
+
+    fn waiter(&self, limit: Limit, _: u64, _: bool) -> LoomWaiter<'a> {
+        LoomWaiter { at: self.at, limit, lets_pass: self.visit.is_patient, evicts: self.visit.evicts }
+    }
+
+    fn reap(&self, slot: usize) -> Result<bool> {
+        Ok(self.at.reap(slot))
+    }
+
+    fn is_stopped(&self, _: usize) -> bool {
+        true
+    }
+
+    fn pause(&self) {
+        unreachable!("nobody writes an impossible number");
+    }
+}
+
+/// One wait.
+pub struct LoomWaiter<'a> {
+    at: At<'a>,
+    limit: Limit,
+    lets_pass: bool,
+    /// How often it will yet pass over those before it.
+    evicts: usize,
+}
+
+impl Waiter for LoomWaiter<'_> {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    fn lets_pass(&mut self) -> bool {
+        self.lets_pass
+    }
+
+    fn queue_for_good(&mut self) {
+        self.lets_pass = false;
+        self.at.scene.set_since(self.at.me, 1);
+    }
+
+    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
+        // Of a bias owner the caller has just looked.
+        let of_bias = blocker.seen == 0;
+        if !of_bias && !unchanged() {
+            return Outcome::LookAgain;
+        }
+        if self.lets_pass && !of_bias {
+            return Outcome::BackOff;
+        }
+        self.queue_for_good();
+        if self.limit == Limit::Forever { Outcome::CheckAlive } else { Outcome::TimedOut }
+    }
+
+    fn back_off(&mut self, _: impl Fn() -> bool) -> Outcome {
+        self.lets_pass = false;
+        Outcome::LookAgain
+    }
+
+    fn was_parked(&self) -> bool {
+        false
+    }
+
+    /// At once: that it is too soon is no harm.
+    fn is_overdue(&mut self, first: Option<(usize, u64)>, _: usize) -> Overdue {
+        if self.evicts == 0 {
+            return Overdue::No;
+        }
+        if first.is_none() {
+            self.at.scene.look_again_later();
+            return Overdue::No;
+        }
+        self.evicts -= 1;
+        self.at.scene.now(self.at.me).evicts = true;
+        Overdue::Yes
+    }
+
+    fn check_alive(&mut self, slot: usize) -> Result<bool> {
+        let reaped = self.at.reap(slot);
+        let evicts = self.evicts > 0 || self.at.scene.now(self.at.me).evicts;
+        if !reaped && self.limit == Limit::Forever && !evicts {
+            self.at.scene.look_again_later();
+        }
+        Ok(reaped)
+    }
+}

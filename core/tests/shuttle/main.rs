@@ -1,0 +1,133 @@
+//! The acquisition that ships (`acquire`, with `algorithm` below it) under shuttle, at a site whose registers are the
+//! checker's: three to five participants, several visits each, in random schedules, with the bias, with waiters that back
+//! off, give up, try or have a time limit, with resets, as a queue and as a ring; and with deaths between any two accesses
+//! of the shipped code.
+//!
+//! A participant dies by not being scheduled any more: its words stay as they are, wherever it was, in the doorway, in a
+//! revocation, in the middle of acting for another dead one. Some time later the kernel, which is the model's main thread
+//! here, gives up the byte locks that it had. Others may then act for it, or a new life begins in its slot.
+//!
+//! Shown (see [`plan::Property`]): one holder at a time; fencing tokens strictly increase; first come first served among
+//! those that queue; and a death is told if it was inside, is not told if it was outside, and blocks nobody once somebody
+//! acts for the dead. An execution that goes on for a million steps is a failure too: nobody waits for ever.
+//!
+//! Each search prints its seed and what came up in it, deaths and all. Half of its schedules are random, half by PCT
+//! (probabilistic concurrency testing: few preemptions, at any place). 112,000 schedules in all, with 300,000 deaths,
+//! 43,000 of them inside; twenty seconds of one core. With `TURNLOCK_SHUTTLE_LONG` set, twenty times as many schedules.
+//!
+//! Shuttle runs everything sequentially consistent: a missing fence or a missing release order it cannot show, which is
+//! what the searches under loom are for. Mutants of other kinds are caught, with the feature `mutants` and in a copy of the
+//! sources that has the patches of `tests/mutants/` (`with_mutants`).
+//!
+//! ```text
+//! RUSTFLAGS="--cfg shuttle" cargo test --release -p turnlock-core --features trace --test shuttle
+//! ```
+//! To replay a failure, run the one test that failed with `TURNLOCK_SCHEDULE` set to the `failing schedule` that it
+//! printed, line breaks and all: it then executes this one schedule only. To repeat a whole search, set
+//! `SHUTTLE_RANDOM_SEED` to its seed; without, every run has new ones.
+#![cfg(all(shuttle, feature = "trace"))]
+
+mod life;
+mod oracle;
+mod plan;
+mod scheduler;
+mod search;
+mod site;
+#[cfg(feature = "mutants")]
+mod with_mutants;
+
+use plan::Plan;
+use search::{all_deaths_came_up, all_hold, came_up};
+
+// All searches together take a minute or two.
+support::watched_for_seconds!(600);
+
+#[test]
+fn three_participants_enter_one_at_a_time_in_the_order_of_their_arrival() {
+    all_hold("three participants", Plan::new(3, 5), 1500);
+}
+
+#[test]
+fn five_participants_enter_one_at_a_time_in_the_order_of_their_arrival() {
+    all_hold("five participants", Plan::new(5, 3), 750);
+}
+
+#[test]
+fn a_waiter_that_gives_up_leaves_nothing_behind() {
+    let tally = all_hold("withdrawals", Plan { withdraw: true, ..Plan::new(4, 4) }, 2000);
+    assert!(came_up(&[&tally.withdrawals]));
+}
+
+#[test]
+fn deaths_anywhere_block_nobody_and_are_told_if_they_were_inside() {
+    let tally = all_hold("deaths among three", Plan::mortal(3, 4), 10_000);
+    assert!(all_deaths_came_up(&tally));
+}
+
+#[test]
+fn deaths_among_five_block_nobody_and_are_told_if_they_were_inside() {
+    let tally = all_hold("deaths among five", Plan::mortal(5, 4), 4000);
+    assert!(all_deaths_came_up(&tally));
+}
+
+#[test]
+fn a_lock_that_was_left_without_repair_stays_closed_through_deaths_until_a_reset() {
+    let tally = all_hold("no repair", Plan { careless: true, ..Plan::mortal(4, 4) }, 4000);
+    assert!(came_up(&[&tally.notices, &tally.refused_when_closed, &tally.resets]));
+}
+
+#[test]
+fn a_biased_lock_has_one_holder_at_a_time() {
+    let tally = all_hold("bias among three", Plan { bias: true, ..Plan::new(3, 5) }, 4000);
+    assert!(came_up(&[&tally.biased, &tally.revocations]));
+}
+
+#[test]
+fn deaths_and_withdrawals_at_a_biased_lock_block_nobody() {
+    let tally = all_hold("bias and deaths among three", Plan { bias: true, ..Plan::mortal(3, 5) }, 7500);
+    assert!(all_deaths_came_up(&tally));
+    assert!(came_up(&[&tally.biased, &tally.revocations, &tally.deaths_biased, &tally.withdrawals]));
+}
+
+#[test]
+fn waiters_that_let_others_pass_come_back() {
+    let plan = Plan { patient: true, bias: true, careless: true, ..Plan::mortal(4, 4) };
+    let tally = all_hold("bias, patience and deaths among four", plan, 5000);
+    assert!(all_deaths_came_up(&tally));
+    assert!(came_up(&[&tally.back_offs, &tally.biased, &tally.deaths_biased, &tally.resets]));
+}
+
+#[test]
+fn waiters_that_are_passed_over_queue_again() {
+    let tally = all_hold("evictions among three", Plan { evict: true, ..Plan::new(3, 5) }, 2000);
+    assert!(came_up(&[&tally.evictions]));
+    let tally =
+        all_hold("evictions among five", Plan { evict: true, withdraw: true, ..Plan::new(5, 3) }, 1000);
+    assert!(came_up(&[&tally.evictions, &tally.withdrawals]));
+}
+
+#[test]
+fn evictions_and_deaths_at_a_biased_lock_block_nobody() {
+    let plan = Plan { evict: true, bias: true, patient: true, ..Plan::mortal(4, 5) };
+    let tally = all_hold("evictions, bias, patience and deaths among four", plan, 4000);
+    assert!(all_deaths_came_up(&tally));
+    assert!(came_up(&[&tally.evictions, &tally.biased, &tally.revocations, &tally.back_offs]));
+    let plan = Plan { evict: true, bias: true, ..Plan::mortal(3, 5) };
+    let tally = all_hold("evictions, bias and deaths among three", plan, 4000);
+    assert!(all_deaths_came_up(&tally) && came_up(&[&tally.evictions, &tally.deaths_biased]));
+}
+
+#[test]
+fn on_a_ring_deaths_and_withdrawals_block_nobody() {
+    let plan = Plan { ring: true, careless: true, ..Plan::mortal(4, 4) };
+    let tally = all_hold("rings and deaths among four", plan, 3000);
+    assert!(all_deaths_came_up(&tally));
+    assert!(came_up(&[&tally.withdrawals, &tally.refused_when_closed, &tally.resets]));
+}
+
+#[test]
+fn evictions_and_deaths_on_a_ring_block_nobody() {
+    let plan = Plan { ring: true, evict: true, ..Plan::mortal(4, 4) };
+    let tally = all_hold("rings, evictions and deaths among four", plan, 3000);
+    assert!(all_deaths_came_up(&tally) && came_up(&[&tally.evictions, &tally.withdrawals]));
+}

@@ -1,0 +1,263 @@
+//! The truth, as seen by one who sees everything at once, told by the steps of the code that runs
+//! ([`turnlock_core::trace`]). Plain atomics of the standard library: no steps of the model.
+
+use crate::plan::{Plan, Property};
+use crate::scheduler::MOST_TASKS;
+use shuttle::current;
+use std::cell::RefCell;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool as PlainBool, AtomicU64 as PlainU64, AtomicUsize as PlainUsize, Ordering::SeqCst,
+};
+use turnlock_core::trace::Step;
+
+/// Most slots in a plan.
+pub const MOST: usize = 5;
+
+/// What the executions of a search came upon: a search that never came upon what its test is named after shows nothing.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub schedules: PlainUsize,
+    pub entries: PlainUsize,
+    /// Which of them were biased.
+    pub biased: PlainUsize,
+    /// Revocations of a bias that began, and biased locks whose owner died inside.
+    pub revocations: PlainUsize,
+    pub back_offs: PlainUsize,
+    /// How often a waiter passed over those before it.
+    pub evictions: PlainUsize,
+    /// Waits that were cancelled or timed out, and tries that failed.
+    pub withdrawals: PlainUsize,
+    pub abandoned: PlainUsize,
+    /// Deaths of holders; of those who stood in the queue or had just won or left; all others.
+    pub deaths_inside: PlainUsize,
+    pub deaths_in_queue: PlainUsize,
+    pub deaths_elsewhere: PlainUsize,
+    /// Which of all these were acting for another dead one; of those inside, which were biased.
+    pub deaths_acting: PlainUsize,
+    pub deaths_biased: PlainUsize,
+    /// How often a waiter got the byte lock of the slot it waited for.
+    pub acted_for_others: PlainUsize,
+    pub notices: PlainUsize,
+    /// Acquisitions that found the lock not recoverable, and resets.
+    pub refused_when_closed: PlainUsize,
+    pub resets: PlainUsize,
+}
+
+pub fn count(counter: &PlainUsize) {
+    counter.fetch_add(1, SeqCst);
+}
+
+pub struct Oracle {
+    pub plan: Plan,
+    pub tally: Arc<Tally>,
+    /// For each slot, is it between having won and leaving?
+    inside: [PlainBool; MOST],
+    /// For each slot, whether that is by a bias.
+    by_bias: [PlainBool; MOST],
+    /// For each slot, which of its waits stands in the queue; 0 = none.
+    waiting: [PlainUsize; MOST],
+    /// For each slot, the waits that stood in the queue when its doorway began.
+    before: [[PlainUsize; MOST]; MOST],
+    /// For each slot, whether it is telling those before it that they lost their places, and the waits that it told.
+    evicts: [PlainBool; MOST],
+    told: [[PlainUsize; MOST]; MOST],
+    /// For each slot, is it in its doorway?
+    in_doorway: [PlainBool; MOST],
+    /// How many waits began.
+    begun: PlainUsize,
+    last_token: PlainU64,
+    /// What the last complete section wrote.
+    pub written: PlainU64,
+    /// A holder died inside, and nobody repaired the data since.
+    pub died_inside: PlainBool,
+    /// The token of the last that did.
+    pub dead_token: PlainU64,
+    /// A holder left without repair.
+    pub closed: PlainBool,
+    /// How often the lock was opened again after that.
+    pub resets: PlainUsize,
+    /// For each slot, how many visits it has yet to make.
+    pub to_make: [PlainUsize; MOST],
+    /// For each slot, the token of the section that is being executed; 0 = none.
+    pub section: [PlainU64; MOST],
+    /// For each slot, the task that uses it; 0 = none yet.
+    pub user: [PlainUsize; MOST],
+    /// For each task, the slot that it uses.
+    slot: [PlainUsize; MOST_TASKS],
+    /// For each slot, is nobody using it any more?
+    pub gone: [PlainBool; MOST],
+    /// Nobody dies or gives up any more.
+    pub closing: PlainBool,
+    /// All is over.
+    pub over: PlainBool,
+}
+
+/// Unwinds the stack of a dead task.
+pub struct Buried;
+
+thread_local! {
+    /// All tasks of an execution are coroutines of one thread.
+    static PRESENT: RefCell<Option<Arc<Oracle>>> = const { RefCell::new(None) };
+}
+
+/// The task that runs.
+pub fn task() -> usize {
+    current::me().into()
+}
+
+/// See [`turnlock_core::trace::watch`].
+pub fn at(step: Step) {
+    let present = PRESENT.with_borrow(|present| present.clone());
+    let oracle = present.expect("an execution");
+    oracle.end_if_over();
+    oracle.hear(oracle.slot[task()].load(SeqCst), step);
+}
+
+impl Oracle {
+    pub fn new(plan: &Plan, tally: &Arc<Tally>) -> Arc<Self> {
+        let oracle = Arc::new(Oracle {
+            plan: plan.clone(),
+            tally: Arc::clone(tally),
+            inside: Default::default(),
+            by_bias: Default::default(),
+            waiting: Default::default(),
+            before: Default::default(),
+            evicts: Default::default(),
+            told: Default::default(),
+            in_doorway: Default::default(),
+            begun: Default::default(),
+            last_token: Default::default(),
+            written: Default::default(),
+            died_inside: Default::default(),
+            dead_token: Default::default(),
+            closed: Default::default(),
+            resets: Default::default(),
+            to_make: [const { PlainUsize::new(0) }; MOST],
+            section: Default::default(),
+            user: Default::default(),
+            slot: [const { PlainUsize::new(0) }; MOST_TASKS],
+            gone: Default::default(),
+            closing: Default::default(),
+            over: Default::default(),
+        });
+        oracle.to_make.iter().for_each(|visits| visits.store(plan.visits, SeqCst));
+        PRESENT.set(Some(Arc::clone(&oracle)));
+        oracle
+    }
+
+    pub fn checks(&self, property: Property) -> bool {
+        self.plan.only.is_none_or(|only| only == property)
+    }
+
+    /// After an access of the model. When all is over the dead are let run again, since shuttle wants every task to
+    /// end; and this is where they do.
+    pub fn end_if_over(&self) {
+        if self.over.load(SeqCst) {
+            resume_unwind(Box::new(Buried));
+        }
+    }
+
+    /// The same, passing on what the access gave.
+    pub fn watch<T>(&self, given: T) -> T {
+        self.end_if_over();
+        given
+    }
+
+    /// The task that runs is slot `slot` from now on.
+    pub fn uses(&self, slot: usize) {
+        self.user[slot].store(task(), SeqCst);
+        self.slot[task()].store(slot, SeqCst);
+    }
+
+    fn hear(&self, me: usize, step: Step) {
+        match step {
+            Step::Wait => self.waiting[me].store(self.begun.fetch_add(1, SeqCst) + 1, SeqCst),
+            Step::Withdraw => self.waiting[me].store(0, SeqCst),
+            Step::BackOff => count(&self.tally.back_offs),
+            Step::Revoke => count(&self.tally.revocations),
+            Step::Evict => self.evicts[me].store(false, SeqCst),
+            Step::PassedOver => count(&self.tally.evictions),
+            Step::Won => self.arrive(me, false),
+            Step::Section if !self.inside[me].load(SeqCst) => {
+                self.arrive(me, true);
+                count(&self.tally.biased);
+            }
+            Step::Exit if self.by_bias[me].load(SeqCst) => self.depart(me),
+            Step::Leave => self.depart(me),
+            _ => {}
+        }
+    }
+
+    /// A doorway begins: those who stand in the queue now are not to be overtaken.
+    pub fn enter_doorway(&self, me: usize) {
+        self.in_doorway[me].store(true, SeqCst);
+        for (before, wait) in self.before[me].iter().zip(&self.waiting) {
+            before.store(wait.load(SeqCst), SeqCst);
+        }
+    }
+
+    pub fn leave_doorway(&self, me: usize) {
+        self.in_doorway[me].store(false, SeqCst);
+    }
+
+    /// Whether the task that runs is in its doorway.
+    pub fn is_in_doorway(&self) -> bool {
+        self.in_doorway[self.slot[task()].load(SeqCst)].load(SeqCst)
+    }
+
+    /// Slot `me` is inside. By the queue, no step of the model lies between the look that let it in and here.
+    fn arrive(&self, me: usize, by_bias: bool) {
+        let others_inside = self.inside.iter().any(|inside| inside.load(SeqCst));
+        assert!(!others_inside || !self.checks(Property::Exclusion), "Exclusion: two are inside");
+        self.inside[me].store(true, SeqCst);
+        self.by_bias[me].store(by_bias, SeqCst);
+        let waited = self.waiting[me].swap(0, SeqCst) != 0;
+        // On a ring nobody waits in the queue for the lock, and a bias owner passes those that have not revoked it yet.
+        if by_bias || !waited || self.plan.ring {
+            return;
+        }
+        for (slot, wait) in self.before[me].iter().map(|wait| wait.load(SeqCst)).enumerate() {
+            let stands_there = wait != 0 && self.waiting[slot].load(SeqCst) == wait;
+            let overtaken = stands_there && self.told[me][slot].load(SeqCst) != wait;
+            assert!(!overtaken || !self.checks(Property::Order), "Order: slot {slot} was overtaken by {me}");
+        }
+    }
+
+    /// The task that runs is about to tell those before it that they lost their places.
+    pub fn begin_evicting(&self) {
+        self.evicts[self.slot[task()].load(SeqCst)].store(true, SeqCst);
+    }
+
+    /// The task that runs looks at the words by which `slot` can be passed over.
+    pub fn look_at_place_of(&self, slot: usize) {
+        let me = self.slot[task()].load(SeqCst);
+        if self.evicts[me].load(SeqCst) {
+            self.told[me][slot].store(self.waiting[slot].load(SeqCst), SeqCst);
+        }
+    }
+
+    /// Slot `me` is no longer inside.
+    pub fn depart(&self, me: usize) {
+        self.inside[me].store(false, SeqCst);
+        self.by_bias[me].store(false, SeqCst);
+    }
+
+    pub fn is_biased(&self, me: usize) -> bool {
+        self.by_bias[me].load(SeqCst)
+    }
+
+    /// The participant in slot `me` has died.
+    pub fn forget(&self, me: usize) {
+        self.depart(me);
+        self.waiting[me].store(0, SeqCst);
+        self.evicts[me].store(false, SeqCst);
+        self.in_doorway[me].store(false, SeqCst);
+    }
+
+    pub fn check_token(&self, token: u64) {
+        let last = self.last_token.swap(token, SeqCst);
+        assert!(token > last || !self.checks(Property::Token), "Token: {token} after {last}");
+    }
+}

@@ -1,0 +1,480 @@
+//! The registers of one lock, and a participant at it: the site at which the shipped acquisition runs.
+//!
+//! Every access that a loop of the shipped code may hang on ends the task if all is over ([`Oracle::end_if_over`]).
+
+use crate::oracle::{Oracle, count, task};
+use crate::plan::Plan;
+use crate::scheduler::Lifetimes;
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::thread;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64 as PlainU64;
+use turnlock_core::acquire::liveness;
+use turnlock_core::acquire::local::LocalState;
+use turnlock_core::acquire::site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Unparked, Waiter};
+use turnlock_core::algorithm::{
+    Blocker, Place,
+    bakery::{Bakery, Line, Registers},
+    bias::{Bias, BiasWord, Mark},
+    claim::Always,
+    eviction::Eviction,
+    light_barrier::{FullFences, LightBarrier},
+    ownership::{Health, Ownership},
+    ring::{InWords, LinkWord, MachineCell, MachineWords, Machines, Membership},
+    shared_bias::{ReadersMark, SharedBias},
+};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
+    AtomicU32, AtomicU64, Ordering,
+    Ordering::{AcqRel, Relaxed, Release, SeqCst},
+};
+
+/// A byte lock that nobody has. Any other value is the task that has it.
+pub const FREE: u32 = u32::MAX;
+
+/// How often a patient waiter lets others pass, at most.
+const PATIENCE: u64 = 3;
+
+/// One slot's words of the lock.
+pub struct Cell {
+    pub held: AtomicU64,
+    doorway: AtomicU64,
+    evicted: AtomicU64,
+    state: AtomicU64,
+    link: AtomicU64,
+    membership: AtomicU32,
+    /// No step of the model: safety never depends on it.
+    since: PlainU64,
+}
+
+impl MachineCell for Cell {
+    fn machine(&self) -> MachineWords<'_> {
+        MachineWords { state: &self.state, link: &self.link, membership: &self.membership }
+    }
+}
+
+/// The registers of one lock, and what it protects.
+pub struct World {
+    pub words: Vec<AtomicU64>,
+    pub bound: AtomicU32,
+    pub cells: Vec<Cell>,
+    ring_bound: AtomicU32,
+    pub token: AtomicU64,
+    pub state: AtomicU32,
+    bias: WatchedWord,
+    revoking_since: PlainU64,
+    pub byte_locks: Vec<AtomicU32>,
+    /// The protected data: two words that must agree.
+    pub data: [AtomicU64; 2],
+    /// The dead holder's token, as recorded by its reaper.
+    pub notice: AtomicU64,
+    pub oracle: Arc<Oracle>,
+    pub lifetimes: Lifetimes,
+}
+
+impl World {
+    pub fn new(oracle: Arc<Oracle>, lifetimes: &Lifetimes) -> Self {
+        let slots = oracle.plan.participants;
+        let word = || AtomicU64::new(0);
+        let cell = |_| Cell {
+            held: word(),
+            doorway: word(),
+            evicted: word(),
+            state: word(),
+            link: word(),
+            membership: AtomicU32::new(0),
+            since: PlainU64::new(0),
+        };
+        World {
+            words: (0..slots).map(|_| word()).collect(),
+            bound: AtomicU32::new(0),
+            cells: (0..slots).map(cell).collect(),
+            ring_bound: AtomicU32::new(0),
+            token: word(),
+            state: AtomicU32::new(Health::Consistent as u32),
+            bias: WatchedWord { word: word(), oracle: Arc::clone(&oracle) },
+            revoking_since: PlainU64::new(0),
+            byte_locks: (0..slots).map(|_| AtomicU32::new(FREE)).collect(),
+            data: [word(), word()],
+            notice: word(),
+            oracle,
+            lifetimes: lifetimes.clone(),
+        }
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.oracle.plan
+    }
+
+    pub fn lock(&self) -> TheLock<'_> {
+        TheLock(self)
+    }
+
+    /// As the kernel gives it out: to one task at a time, at once.
+    pub fn take_byte_lock(&self, slot: usize) -> bool {
+        let byte_lock = &self.byte_locks[slot];
+        self.oracle.watch(byte_lock.compare_exchange(FREE, task() as u32, AcqRel, Relaxed)).is_ok()
+    }
+
+    pub fn give_byte_lock(&self, slot: usize) {
+        self.byte_locks[slot].store(FREE, Release);
+    }
+
+    /// Whoever gets a dead slot's byte lock acts for it.
+    fn reap(&self, slot: usize) -> bool {
+        if !self.take_byte_lock(slot) {
+            return false;
+        }
+        count(&self.oracle.tally.acted_for_others);
+        liveness::clear(&self.lock(), slot);
+        self.give_byte_lock(slot);
+        true
+    }
+}
+
+/// The bakery's own registers. The oracle notes who is in the queue at the very step in which a doorway begins.
+#[derive(Clone, Copy)]
+pub struct WatchedLine<'a> {
+    line: Line<'a>,
+    oracle: &'a Oracle,
+}
+
+impl Registers for WatchedLine<'_> {
+    fn bound(&self) -> usize {
+        self.oracle.watch(self.line.bound())
+    }
+
+    fn set_choosing(&self, me: usize) {
+        self.line.set_choosing(me);
+        self.oracle.end_if_over();
+        self.oracle.enter_doorway(me);
+    }
+
+    fn set_number(&self, me: usize, number: u64) {
+        self.line.set_number(me, number);
+        self.oracle.end_if_over();
+        self.oracle.leave_doorway(me);
+    }
+
+    fn clear(&self, me: usize) {
+        self.line.clear(me);
+        self.oracle.end_if_over();
+    }
+
+    fn end(&self, _: usize, _: u64) {
+        unreachable!("nobody retains a place where every two claims conflict");
+    }
+
+    fn read(&self, slot: usize) -> Place {
+        if self.oracle.plan.unread_numbers && self.oracle.is_in_doorway() {
+            return Place::Idle;
+        }
+        self.oracle.watch(self.line.read(slot))
+    }
+
+    fn read_word(&self, slot: usize) -> u64 {
+        self.oracle.watch(self.line.read_word(slot))
+    }
+}
+
+pub struct WatchedWord {
+    word: AtomicU64,
+    oracle: Arc<Oracle>,
+}
+
+impl BiasWord for WatchedWord {
+    fn load(&self, order: Ordering) -> u64 {
+        self.oracle.watch(self.word.load(order))
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        self.word.store(value, order);
+        self.oracle.end_if_over();
+    }
+
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        let exchanged = self.word.compare_exchange(old, new, Release, Relaxed).is_ok();
+        self.oracle.end_if_over();
+        exchanged
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct WatchedMachines<'a> {
+    inner: InWords<'a, Cell>,
+    oracle: &'a Oracle,
+}
+
+impl Machines for WatchedMachines<'_> {
+    fn count(&self) -> usize {
+        self.inner.count()
+    }
+    fn bound(&self) -> usize {
+        self.oracle.watch(self.inner.bound())
+    }
+    fn cover(&self, machine: usize) {
+        self.inner.cover(machine);
+        self.oracle.end_if_over();
+    }
+    fn state(&self, machine: usize) -> u64 {
+        self.oracle.watch(self.inner.state(machine))
+    }
+    fn set_state(&self, machine: usize, state: u64) {
+        self.inner.set_state(machine, state);
+        self.oracle.end_if_over();
+    }
+    fn link(&self, machine: usize) -> LinkWord {
+        self.oracle.watch(self.inner.link(machine))
+    }
+    fn set_link(&self, machine: usize, link: LinkWord) {
+        self.inner.set_link(machine, link);
+        self.oracle.end_if_over();
+    }
+    fn membership(&self, machine: usize) -> Membership {
+        self.oracle.watch(self.inner.membership(machine))
+    }
+    fn set_membership(&self, machine: usize, membership: Membership) {
+        self.inner.set_membership(machine, membership);
+        self.oracle.end_if_over();
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct TheLock<'a>(&'a World);
+
+impl<'a> Lock for TheLock<'a> {
+    type Queue = WatchedLine<'a>;
+    type Claims = Always;
+    type BiasWord = WatchedWord;
+    type Machines = WatchedMachines<'a>;
+
+    fn slots(&self) -> usize {
+        self.0.cells.len()
+    }
+    fn queue(&self) -> Bakery<WatchedLine<'a>> {
+        let line = Line { words: &self.0.words, bound: &self.0.bound };
+        Bakery(WatchedLine { line, oracle: &self.0.oracle }, Always)
+    }
+    fn bias(&self) -> Bias<'_, WatchedWord> {
+        Bias(&self.0.bias)
+    }
+    fn shared_bias(&self) -> SharedBias<'_, WatchedWord> {
+        SharedBias(&self.0.bias, ReadersMark::new(1))
+    }
+    fn ownership(&self) -> Ownership<'_> {
+        Ownership { token: &self.0.token, state: &self.0.state }
+    }
+    fn held(&self, slot: usize) -> &AtomicU64 {
+        &self.0.cells[slot].held
+    }
+    fn eviction(&self, slot: usize) -> Eviction<'_> {
+        let cell = &self.0.cells[slot];
+        self.0.oracle.look_at_place_of(slot);
+        self.0.oracle.watch(Eviction { doorway: &cell.doorway, evicted: &cell.evicted })
+    }
+    fn machines(&self) -> WatchedMachines<'a> {
+        let World { cells, bound, ring_bound, oracle, .. } = self.0;
+        WatchedMachines { inner: InWords { cells, slots_in_use: bound, ring_bound }, oracle }
+    }
+    fn since(&self, slot: usize) -> u64 {
+        self.0.cells[slot].since.load(SeqCst)
+    }
+    fn set_since(&self, slot: usize, time: u64) {
+        self.0.cells[slot].since.store(time, SeqCst);
+    }
+    fn set_revoking_since(&self, time: u64) {
+        self.0.revoking_since.store(time, SeqCst);
+    }
+    fn revoking_since(&self) -> u64 {
+        self.0.revoking_since.load(SeqCst)
+    }
+    fn record_death(&self, _: usize, token: u64) -> bool {
+        self.0.notice.store(token, Relaxed);
+        self.0.oracle.end_if_over();
+        true
+    }
+    fn record_overwritten_ring(&self) {
+        panic!("several have the privilege");
+    }
+
+    // Nobody is parked: waiters look again and again. Of the real one the full fence would be left, and here everything
+    // is sequentially consistent.
+    fn unpark(&self, _: usize) -> Unparked {
+        self.0.oracle.watch(Unparked::Nobody)
+    }
+    fn unpark_early(&self, _: usize) {}
+    fn unpark_standby(&self, _: usize, _: bool) {}
+}
+
+/// One participant, in one life.
+#[derive(Clone, Copy)]
+pub struct Participant<'a> {
+    pub lock: TheLock<'a>,
+    pub me: usize,
+    pub local: &'a AtomicU64,
+}
+
+impl<'a> Participant<'a> {
+    fn oracle(&self) -> &'a Oracle {
+        &self.lock.0.oracle
+    }
+
+    /// Whether a wait may end before its turn comes.
+    fn may_give_up(&self) -> bool {
+        self.oracle().plan.withdraw && !self.oracle().closing.load(SeqCst)
+    }
+}
+
+impl<'a> Site for Participant<'a> {
+    type Lock = TheLock<'a>;
+    type Waiter = Wait<'a>;
+
+    fn lock(&self) -> &TheLock<'a> {
+        &self.lock
+    }
+    fn me(&self) -> usize {
+        self.me
+    }
+    fn mark(&self) -> Mark {
+        Mark::new(self.me)
+    }
+    fn light(&self) -> impl LightBarrier {
+        // Nothing is reordered here.
+        FullFences { needed: false }
+    }
+    fn local(&self) -> LocalState<'_> {
+        LocalState(self.local)
+    }
+    fn is_shared(&self) -> bool {
+        self.me % 2 == 1
+    }
+    fn is_ours(&self) -> bool {
+        true
+    }
+    fn now(&self) -> u64 {
+        1
+    }
+    fn prefetch(&self) {}
+    fn check_intact(&self) -> Result<()> {
+        Ok(())
+    }
+    fn check_named(&self) -> Result<()> {
+        Ok(())
+    }
+    fn check_after_unlock(&self) -> Result<()> {
+        Ok(())
+    }
+    fn overwritten(&self, what: Overwritten) -> Error {
+        panic!("{what:?}")
+    }
+
+    /// Nothing, since everything is sequentially consistent; or the kernel refuses it.
+    fn heavy_barrier(&self) -> Result<()> {
+        let refused = self.may_give_up() && thread_rng().gen_ratio(1, 20);
+        if refused { Err(Error::Unsupported("refused")) } else { Ok(()) }
+    }
+
+    fn wants_place(&self, _: bool) -> bool {
+        false
+    }
+    fn wants_bias(&self, _: bool) -> bool {
+        self.oracle().plan.bias && thread_rng().gen_ratio(2, 3)
+    }
+    fn bias_begins(&self, _: u64) {}
+    fn bias_was_revoked(&self) {}
+    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> Wait<'a> {
+        Wait { site: *self, limit, patience: patience.min(PATIENCE), may_be_ended }
+    }
+    fn reap(&self, slot: usize) -> Result<bool> {
+        Ok(self.lock.0.reap(slot))
+    }
+    /// By chance.
+    fn is_stopped(&self, _: usize) -> bool {
+        thread_rng().gen_ratio(1, 2)
+    }
+    fn pause(&self) {
+        thread::yield_now();
+    }
+}
+
+pub struct Wait<'a> {
+    site: Participant<'a>,
+    limit: Limit,
+    patience: u64,
+    may_be_ended: bool,
+}
+
+impl Wait<'_> {
+    /// Whether the wait ends here, and why.
+    fn end(&self) -> Option<Outcome> {
+        if !self.site.may_give_up() || !thread_rng().gen_ratio(1, 10) {
+            return None;
+        }
+        match self.limit {
+            Limit::For(_) if thread_rng().gen_ratio(1, 2) => Some(Outcome::TimedOut),
+            _ if self.may_be_ended => Some(Outcome::Cancelled),
+            _ => None,
+        }
+    }
+}
+
+impl Waiter for Wait<'_> {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+    fn lets_pass(&mut self) -> bool {
+        let lets_pass = self.patience > 0;
+        self.patience = self.patience.saturating_sub(1);
+        lets_pass
+    }
+    fn queue_for_good(&mut self) {
+        self.patience = 0;
+        self.site.lock.set_since(self.site.me, 1);
+    }
+
+    fn wait(&mut self, _: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
+        if let Some(end) = self.end() {
+            return end;
+        }
+        if self.patience == 0 {
+            self.queue_for_good();
+        } else if thread_rng().gen_ratio(1, 2) && self.lets_pass() {
+            return Outcome::BackOff;
+        }
+        if !unchanged() {
+            return Outcome::LookAgain;
+        }
+        // After a yield another one goes on, by PCT at least: not always, where that one may be passed over.
+        if !self.site.oracle().plan.evict || thread_rng().gen_ratio(1, 2) {
+            thread::yield_now();
+        }
+        self.site.oracle().watch(Outcome::CheckAlive)
+    }
+
+    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
+        if let Some(end) = self.end() {
+            return end;
+        }
+        thread::yield_now();
+        self.site.oracle().end_if_over();
+        if unchanged() { Outcome::CheckAlive } else { Outcome::LookAgain }
+    }
+
+    fn was_parked(&self) -> bool {
+        false
+    }
+    /// At any moment: that it is too soon is no harm.
+    fn is_overdue(&mut self, first: Option<(usize, u64)>, _: usize) -> Overdue {
+        let oracle = self.site.oracle();
+        match first {
+            Some(_) if oracle.plan.evict && thread_rng().gen_ratio(1, 2) => {
+                oracle.begin_evicting();
+                Overdue::Yes
+            }
+            _ => Overdue::No,
+        }
+    }
+    fn check_alive(&mut self, slot: usize) -> Result<bool> {
+        Ok(self.site.lock.0.reap(slot))
+    }
+}
