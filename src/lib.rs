@@ -121,7 +121,7 @@
 //!
 //! A mutex may also be had by an algorithm that knows nothing but messages ([`MutexAlgorithm`]), between mailboxes in the file
 //! ([`LockFileOptions::mailboxes`]): to see what these cost, and for programs that will go on to other transports. The machines
-//! are in [`message`].
+//! are in the module `message`. Both need the feature `messages`.
 //!
 //! # From C and other languages
 //!
@@ -150,7 +150,6 @@ pub mod capi;
 pub mod inspect;
 mod kind;
 mod layout;
-pub mod message;
 mod os;
 mod recording;
 mod recovery;
@@ -181,3 +180,5 @@ pub use turnlock_core::{
     Error, Result, error,
     error::{status, status_text},
 };
+#[cfg(feature = "messages")]
+pub use turnlock_message as message;

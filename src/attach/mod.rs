@@ -8,6 +8,8 @@ pub mod calls;
 pub mod fast_path;
 pub mod fast_place;
 pub mod file_handle;
+#[cfg(feature = "messages")]
+mod machines;
 pub mod names;
 pub mod new_file;
 pub mod open_file;

@@ -7,10 +7,9 @@
 //! A child that is forked has neither the thread nor the attachment. The thread ends when the attachment is detached, before the
 //! slot is given up; it blocks all signals, and takes no lock of the program's.
 
-use super::{
-    open_file::OpenFile,
-    seat::{MailOf, Seat, take_seat},
-};
+#[cfg(feature = "messages")]
+use super::machines::take_seat;
+use super::{open_file::OpenFile, seat::Seat};
 use crate::layout::{Algorithm, MAX_MAIL_PARTICIPANTS};
 use crate::os::{fork::process_mark, futex, signals::SignalsBlocked};
 use crate::registers::{call_participant, ring_own_bell};
@@ -187,7 +186,7 @@ fn join(file: &Arc<OpenFile>, slot: usize, (region, generation): (usize, u64)) -
     named()?;
     let algorithm = Algorithm::of(file.view().directory()[region - 1].algorithm.load(Relaxed));
     let seat = algorithm
-        .and_then(|algorithm| take_seat(MailOf { file: file.clone(), region }, slot, algorithm))
+        .and_then(|algorithm| take_seat(file.clone(), region, slot, algorithm))
         .ok_or_else(|| file.damaged(OVERWRITTEN.into()))?;
     let membership =
         Membership { file: file.clone(), slot, region, generation, seat: Mutex::new(Some(seat)) };
@@ -195,6 +194,12 @@ fn join(file: &Arc<OpenFile>, slot: usize, (region, generation): (usize, u64)) -
     // we see that the lock was removed.
     named().inspect_err(|_| membership.end())?;
     Ok(membership)
+}
+
+/// A program without machines opens no lock that needs one (`kind::directory`).
+#[cfg(not(feature = "messages"))]
+fn take_seat(_: Arc<OpenFile>, _: usize, _: usize, _: Algorithm) -> Option<Box<dyn Seat>> {
+    None
 }
 
 /// The service thread.

@@ -105,6 +105,7 @@ pub(super) fn check_name(name: &str) -> Result<()> {
 pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Found> {
     memory::check()?;
     check_name(name)?;
+    check_algorithm(name, Some(plan.algorithm))?;
     if !file.is_intact() {
         return Err(file.not_intact());
     }
@@ -117,6 +118,7 @@ pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Fou
                 with_directory_lock(attachment, || name_it(attachment, name, plan))
             })?,
         };
+        check_algorithm(name, named.algorithm)?;
         if let Some((name, may_be_biased)) = file.enter_name(named.region, generation)? {
             let by_messages = named.algorithm.is_some_and(Algorithm::is_by_messages);
             let may_be_biased = may_be_biased && !by_messages;
@@ -124,6 +126,17 @@ pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Fou
             return Ok(Found { name, may_be_biased, patience, death_policy, recursive, rule, by_messages });
         }
     }
+}
+
+/// Refuses a lock by messages in a program that has no machines for it.
+fn check_algorithm(name: &str, algorithm: Option<Algorithm>) -> Result<()> {
+    if cfg!(feature = "messages") || !algorithm.is_some_and(Algorithm::is_by_messages) {
+        return Ok(());
+    }
+    Err(Error::InvalidArgument(format!(
+        "{name:?} is a mutex by messages, and this program was built without them: have Cargo build turnlock with its feature \
+         `messages`"
+    )))
 }
 
 /// The error for a lock that the file does not have.

@@ -65,12 +65,12 @@ pub const DEFAULT_PATIENCE: Duration = Duration::from_millis(1);
 
 /// Which algorithm a mutex runs.
 ///
-/// Those *by messages* need a file that was made with mailboxes ([`super::LockFileOptions::mailboxes`]), and only participants
-/// that have mailboxes can take such a lock: others get [`Error::Capacity`]. Each attachment that has taken one has a thread
-/// that answers messages, from its first entry until it is detached. A stopped process answers nothing, so others wait
-/// for it where the algorithm does; `docs/messages.md` says which. [`Mutex::try_lock`] gives up at once if somebody is inside,
-/// and else waits for the answers of the others, at most a second; so does a limit that is shorter than that.
-/// Patience means nothing to them.
+/// Those *by messages* need the feature `messages`, without which opening one is an error, and a file that was made with
+/// mailboxes ([`super::LockFileOptions::mailboxes`]). Only participants that have mailboxes can take such a lock: others get
+/// [`Error::Capacity`]. Each attachment that has taken one has a thread that answers messages, from its first entry until it
+/// is detached. A stopped process answers nothing, so others wait for it where the algorithm does; `docs/messages.md` says
+/// which. [`Mutex::try_lock`] gives up at once if another participant is inside, and else waits for the answers of the others,
+/// at most a second; so does a limit that is shorter than that. Patience means nothing to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MutexAlgorithm {

@@ -7,22 +7,25 @@
 //!   under that lock, by itself or by whoever acts for it after its death. Each message carries the lives of both ends. One
 //!   to or from another life than the two ends know of each other is dropped, or (from a later life) preceded by the notice
 //!   that the earlier one is over. That it is over is also said when its mailbox is empty and its number is not the same.
-//! - *Full.* The message stays with its sender, whose machine is told nothing new ([`Node`](crate::message::Node)). Whoever
+//! - *Full.* The message stays with its sender, whose machine is told nothing new ([`Node`](turnlock_message::Node)). Whoever
 //!   takes from a full mailbox calls its sender.
 //! - *Slow or stopped* is nothing: its mailboxes fill up. *Dead* is what the byte lock says, and nothing else.
 
-use super::record::{At, Record, sends_to, token_sent};
-use crate::layout::{ENTRY_WORDS, MailView};
-use crate::message::{
-    BakeryMessage, Channels, LamportQueueMessage, Notice, Refusal, RicartAgrawalaMessage, RingHost,
-    TokenRingMessage, Transport, Wire,
+use super::{
+    life::{call_all, is_present, present, record_of, records, ring},
+    record::{At, Record, sends_to},
 };
+use crate::layout::{ENTRY_WORDS, MailView};
 use turnlock_core::spsc::Ring;
 use turnlock_core::sync::{
     Ordering::{Acquire, Relaxed, Release},
     full_fence,
 };
 use turnlock_core::trace::{self, Step};
+use turnlock_message::{
+    BakeryMessage, Channels, LamportQueueMessage, Notice, Refusal, RicartAgrawalaMessage, RingHost,
+    TokenRingMessage, Transport, Wire,
+};
 
 /// The bytes of a message that an entry has room for.
 const MESSAGE_BYTES: usize = (ENTRY_WORDS - 2) * 8;
@@ -353,80 +356,6 @@ impl<M: Carried, P: Place> Transport<M> for Mailboxes<P> {
         }
         None
     }
-}
-
-/// Ends the life of a participant, by whoever has the byte lock of its slot: itself, or one that acts for it after its death.
-/// May be repeated. `call` has whoever looks after a participant's mailboxes look.
-pub fn end_life(mail: &MailView, participant: usize, call: impl Fn(usize)) {
-    let station = &mail.stations[participant];
-    // Relaxed: ours to write.
-    let life = station.life.load(Relaxed);
-    let was_present = is_present(life);
-    let at = At { participant, life: (life >> 1) as u32 };
-    // Partner: the fence in whoever ends the life that the token is sent to: as that in `put_token`.
-    full_fence();
-    // Acquire. Partner: the release in `put_token`.
-    let sends_to = station.sends_to.load(Acquire);
-    if let Some(them) = At::of(sends_to) {
-        // Before our life is over: until then nobody else takes from us what we have, so the record says that they have it
-        // only if we have sent it.
-        let other = them.participant;
-        let is_sent = other < mail.stations.len()
-            && ring(mail, participant, other).count() != station.sends_at.load(Relaxed)
-            && mail.stations[other].life.load(Acquire) == present(them.life);
-        if let Some(record) = record_of(mail, token_sent(sends_to)).filter(|_| !is_sent) {
-            // Back to us, and lost with us below: whoever dies here after it, and whoever repeats it, changes nothing more.
-            record.moves(them, at);
-        }
-        // Release: the record is as it should be. Partner: the acquire above, of whoever repeats this.
-        station.sends_to.store(0, Release);
-    }
-    station.attended.store(0, Relaxed);
-    // Release. Partner: the acquires of `life`: who sees that the life is over has all that was sent in it, and the
-    // owner-dead notice.
-    station.life.store(life & !1, Release);
-    trace::at(Step::LifeEnds);
-    // Partner: the fence in `put_token`.
-    full_fence();
-    let had_tokens = records(mail).map(|record| record.is_lost(at));
-    // Or whoever ended it before us died before it had told them.
-    let is_untold = station.standing.load(Relaxed) != 0;
-    if was_present || is_untold || had_tokens.contains(&true) {
-        call_all(mail, participant, call);
-    }
-    // Release: all the above is done.
-    station.standing.store(0, Release);
-}
-
-/// Calls all that are present but `me`.
-fn call_all(mail: &MailView, me: usize, call: impl Fn(usize)) {
-    let is_there = |peer: &usize| *peer != me && is_present(mail.stations[*peer].life.load(Relaxed));
-    (0..mail.stations.len()).filter(is_there).for_each(call);
-}
-
-/// The records of both tokens, that of the privilege first. A mesh has one token, and the second one is nobody's.
-fn records<'a>(mail: &MailView<'a>) -> [Record<'a>; 2] {
-    [Record(&mail.words.token_at), Record(&mail.words.second_token_at)]
-}
-
-/// `None`: there is no such token.
-fn record_of<'a>(mail: &MailView<'a>, token: usize) -> Option<Record<'a>> {
-    records(mail).get(token).copied()
-}
-
-/// The mailbox from one participant to another.
-fn ring<'a>(mail: &MailView<'a>, from: usize, to: usize) -> Ring<'a, ENTRY_WORDS> {
-    let mailbox = mail.mailbox(from, to);
-    Ring { tail: &mailbox.tail.count, head: &mailbox.head.count, entries: &mailbox.entries }
-}
-
-/// How the word of a life reads while it goes on.
-fn present(life: u32) -> u64 {
-    u64::from(life) << 1 | 1
-}
-
-fn is_present(word: u64) -> bool {
-    word % 2 == 1
 }
 
 /// The message in an entry, if it is one.

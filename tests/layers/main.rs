@@ -17,7 +17,6 @@ const LAYERS: [(&str, &[&str]); 2] = [
         "src",
         &[
             "layout",
-            "message",
             "transport",
             "os",
             "wait",
@@ -55,7 +54,7 @@ fn root() -> &'static Path {
 
 /// Of all crates that are shipped.
 fn sources() -> Vec<Source> {
-    ["core/src", "src", "cli/src", "capi/src"]
+    ["core/src", "message/src", "src", "cli/src", "capi/src"]
         .iter()
         .flat_map(|folder| sources_in(&root().join(folder)))
         .collect()
@@ -260,6 +259,7 @@ fn layers_import_upwards_only() {
 fn crates() -> Vec<PathBuf> {
     let mut crates: Vec<_> = [
         "core/src",
+        "message/src",
         "src",
         "cli/src",
         "capi/src",

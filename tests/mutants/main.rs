@@ -22,7 +22,7 @@ fn mutants() -> BTreeSet<String> {
 }
 
 /// Where mutants may be.
-const SOURCES: [&str; 2] = ["core/src", "src"];
+const SOURCES: [&str; 3] = ["core/src", "message/src", "src"];
 
 fn files_in(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {

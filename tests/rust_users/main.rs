@@ -5,14 +5,18 @@ use support::{Place, built::RustPackage, limit};
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
-/// Takes a lock in the file that it is told.
+/// Takes a lock in the file that it is told, and one by messages, for which it is not built.
 const TAKES_A_LOCK: &str = r#"
 fn main() {
-    let file = turnlock::LockFile::open(std::env::args().nth(1).unwrap()).unwrap();
+    let path = std::env::args().nth(1).unwrap();
+    let file = turnlock::LockFile::options().mailboxes(2).open(path).unwrap();
     let mutex = file.mutex("a").unwrap();
     let guard = mutex.lock().unwrap();
     println!("taken");
     guard.unlock().unwrap();
+    let by_messages = file.mutex_options().algorithm(turnlock::MutexAlgorithm::LamportQueue).open("b");
+    assert!(by_messages.unwrap_err().to_string().contains("its feature `messages`"));
+    assert!(matches!(file.mutex_options().must_exist(true).open("b"), Err(turnlock::Error::NotFound { .. })));
 }
 "#;
 
@@ -53,13 +57,16 @@ struct Counting;
 
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
+// SAFETY: the system's allocator does the work.
 unsafe impl GlobalAlloc for Counting {{
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {{
         TAKEN.fetch_add(1, Relaxed);
+        // SAFETY: as the caller says.
         unsafe {{ System.alloc(layout) }}
     }}
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {{
+        // SAFETY: likewise; it came from there.
         unsafe {{ System.dealloc(at, layout) }}
     }}
 }}
@@ -91,6 +98,7 @@ fn main() {{
 #[test]
 fn a_shared_library_exports_its_own_functions_only() {
     let source = r#"
+// SAFETY: nothing else in the library has this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn of_its_own() -> i32 {
     turnlock::LockFile::open("app.lock").is_ok().into()

@@ -9,7 +9,7 @@ use std::{collections::VecDeque, fmt};
 /// slows its sender down instead of filling its memory.
 ///
 /// ```
-/// use turnlock::message::{Channels, LamportQueue, Machine, Node, Notice, Refusal, Standing, Transport};
+/// use turnlock_message::{Channels, LamportQueue, Machine, Node, Notice, Refusal, Standing, Transport};
 ///
 /// /// The transport of one that is alone.
 /// struct Nowhere;

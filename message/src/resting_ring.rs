@@ -61,7 +61,7 @@ pub trait RingHost {
 /// [`attend`](Self::attend) until that does nothing more.
 ///
 /// ```
-/// use turnlock::message::{Action, Event, Machine, RestingRing, RingHost};
+/// use turnlock_message::{Action, Event, Machine, RestingRing, RingHost};
 ///
 /// /// One who is alone, with tokens that were never made.
 /// struct Alone([bool; 2]);
@@ -82,7 +82,7 @@ pub trait RingHost {
 /// ring.on(Event::Release)?;
 /// assert_eq!(ring.attend(&mut host), []); // it rests here
 /// assert_eq!(ring.on(Event::Request)?, [Action::Enter { fencing_token: 9 }]);
-/// # Ok::<(), turnlock::message::Misuse>(())
+/// # Ok::<(), turnlock_message::Misuse>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RestingRing {

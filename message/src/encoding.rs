@@ -59,14 +59,14 @@ const VERSION: u8 = 1;
 /// Who sent a message, and to whom, is the transport's to know; so is where a message ends.
 ///
 /// ```
-/// use turnlock::message::{LamportQueueMessage, Wire};
+/// use turnlock_message::{LamportQueueMessage, Wire};
 ///
 /// let mut bytes = [0; LamportQueueMessage::BASE_BYTES];
 /// let message = LamportQueueMessage::Request { clock: 7 };
 /// let length = message.encode(3, &mut bytes)?;
 /// assert_eq!(bytes[..length], [1, 1, 1, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
 /// assert_eq!(LamportQueueMessage::decode(&bytes[..length], 3)?, message);
-/// # Ok::<(), turnlock::message::Malformed>(())
+/// # Ok::<(), turnlock_message::Malformed>(())
 /// ```
 pub trait Wire: Message {
     /// The machine's number.

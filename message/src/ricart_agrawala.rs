@@ -34,13 +34,13 @@ use super::{Action, Channels, Event, Machine, Message, Misuse, Standing, members
 /// One who waits, and whose request has reached the others, lets each of them in before it at most once.
 ///
 /// ```
-/// use turnlock::message::{Action, Event, Machine, RicartAgrawala};
+/// use turnlock_message::{Action, Event, Machine, RicartAgrawala};
 ///
 /// let mut home = RicartAgrawala::founding(3, 0)?; // participant 0 has the token at first
 /// assert_eq!(home.on(Event::Request)?, [Action::Enter { fencing_token: 1 }]); // no message
 /// let mut other = RicartAgrawala::founding(3, 1)?;
 /// assert_eq!(other.on(Event::Request)?.len(), 2); // a request to each of the others
-/// # Ok::<(), turnlock::message::Misuse>(())
+/// # Ok::<(), turnlock_message::Misuse>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RicartAgrawala {

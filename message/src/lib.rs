@@ -17,7 +17,7 @@
 //! departs. `docs/messages.md` has the counts as measured, what was searched, and what a lost peer means for each machine.
 //!
 //! ```
-//! use turnlock::message::{Action, Event, LamportQueue, Machine};
+//! use turnlock_message::{Action, Event, LamportQueue, Machine};
 //!
 //! // Two participants, and a transport that is two lines: each message goes where it is to go, at once.
 //! let mut machines = [LamportQueue::founding(2, 0)?, LamportQueue::founding(2, 1)?];
@@ -33,7 +33,7 @@
 //!     }
 //! }
 //! assert_eq!(inside.map(|(at, _)| at), Some(0));
-//! # Ok::<(), turnlock::message::Misuse>(())
+//! # Ok::<(), turnlock_message::Misuse>(())
 //! ```
 //!
 //! # A participant's life
@@ -66,6 +66,8 @@
 //! says only when it is certain, and after the last message of the dead one. That a token died with its holder is ruled by
 //! whoever can know it: the lock file's reaper sees all mailboxes. It says [`Event::Recreate`] to one machine. Said
 //! on suspicion, it makes two privileges.
+
+#![forbid(unsafe_code)]
 
 mod bakery;
 mod encoding;

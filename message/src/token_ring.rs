@@ -66,12 +66,12 @@ use token::Memory;
 /// A participant's part in a ring of tokens.
 ///
 /// ```
-/// use turnlock::message::{Action, Event, Machine, TokenRing};
+/// use turnlock_message::{Action, Event, Machine, TokenRing};
 ///
 /// let mut first = TokenRing::founding(3, 0, 2)?; // participant 0 has both of Misra's tokens at first
 /// assert!(matches!(first.on(Event::Request)?[..], [Action::Enter { .. }, Action::Send { to: 1, .. }]));
 /// assert!(first.has_token(0) && !first.has_token(1));
-/// # Ok::<(), turnlock::message::Misuse>(())
+/// # Ok::<(), turnlock_message::Misuse>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TokenRing {

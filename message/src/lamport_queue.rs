@@ -36,11 +36,11 @@ use super::{Action, Channels, Event, Machine, Message, Misuse, Standing, members
 /// that nothing older is on its way. A lost acknowledgement blocks its requester, a lost release everybody.
 ///
 /// ```
-/// use turnlock::message::{Action, Event, LamportQueue, Machine};
+/// use turnlock_message::{Action, Event, LamportQueue, Machine};
 ///
 /// let mut alone = LamportQueue::founding(1, 0)?;
 /// assert!(matches!(alone.on(Event::Request)?[..], [Action::Enter { .. }]));
-/// # Ok::<(), turnlock::message::Misuse>(())
+/// # Ok::<(), turnlock_message::Misuse>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LamportQueue {

@@ -32,7 +32,7 @@ use super::{Action, Channels, Event, Machine, Message, Misuse, Standing, members
 /// A participant's part in the bakery by messages.
 ///
 /// ```
-/// use turnlock::message::{Action, Bakery, BakeryMessage, Event, Machine};
+/// use turnlock_message::{Action, Bakery, BakeryMessage, Event, Machine};
 ///
 /// let mut ours = Bakery::founding(2, 0)?;
 /// let asked = ours.on(Event::Request)?;
@@ -41,7 +41,7 @@ use super::{Action, Channels, Event, Machine, Message, Misuse, Standing, members
 /// let message = BakeryMessage::Answer { question, choosing: false, number: 0, highest: 0 };
 /// let asked = ours.on(Event::Receive { from: 1, message })?;
 /// assert!(matches!(asked[..], [Action::Send { to: 1, message: BakeryMessage::Ask { number: 1, .. } }]));
-/// # Ok::<(), turnlock::message::Misuse>(())
+/// # Ok::<(), turnlock_message::Misuse>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bakery {

@@ -19,7 +19,7 @@ impl Channels {
     /// Returns whether links that do this will do for a machine that needs `needs`.
     ///
     /// ```
-    /// use turnlock::message::{Channels, LamportQueue, Machine, RicartAgrawala};
+    /// use turnlock_message::{Channels, LamportQueue, Machine, RicartAgrawala};
     ///
     /// let datagrams_sent_until_acknowledged =
     ///     Channels { in_order: false, loses: false, repeats: true, loses_tokens: false };
