@@ -80,6 +80,13 @@ pub fn reap(view: View, probe: &Probe, slot: usize) -> Result<bool> {
     Ok(probe.act_for(slot..slot + 1, remove)?.is_some())
 }
 
+/// [`reap`], for a user of the lock in `region`, which is in use therefore. If something else wrote over the count of locks, the
+/// dead participant is removed from that lock all the same: else it would be found there again, and reaped for ever.
+pub fn reap_from(region: usize, view: View, probe: &Probe, slot: usize) -> Result<bool> {
+    view.raise_locks_bound(region);
+    reap(view, probe, slot)
+}
+
 /// Removes every dead participant from the file. For a caller that has found one of them dead: where one process was killed,
 /// others often were with it (a server that is restarted, a container that ends), and each that is left in a queue would
 /// cost the living a time-out of its own.

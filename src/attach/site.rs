@@ -257,7 +257,8 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
 
     fn reap(&self, slot: usize) -> Result<bool> {
         let file = &self.attachment.file;
-        recovery::reap(file.view(), &Probe::new(file.reopen(), self.attachment.slot), slot)
+        let probe = Probe::new(file.reopen(), self.attachment.slot);
+        recovery::reap_from(self.lock.region, file.view(), &probe, slot)
     }
 
     fn is_stopped(&self, slot: usize) -> bool {
@@ -400,7 +401,7 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
         self.attachment.file.touch_now_and_then();
         match seen {
             Seen::Dead => {
-                let reaped = recovery::reap(file.view(), &probe, slot)?;
+                let reaped = recovery::reap_from(self.lock.region, file.view(), &probe, slot)?;
                 if reaped {
                     recovery::reap_all(file.view(), &probe)?;
                 }

@@ -6,7 +6,10 @@ use super::{
     recording::{RecordingView, RecordingWords},
 };
 use std::ptr::NonNull;
-use turnlock_core::sync::{AtomicU64, Ordering::Acquire};
+use turnlock_core::sync::{
+    AtomicU64,
+    Ordering::{Acquire, Release},
+};
 
 /// A mapped file, seen through its geometry.
 #[derive(Clone, Copy)]
@@ -99,6 +102,14 @@ impl<'map> View<'map> {
     pub fn locks_bound(&self) -> usize {
         // Acquire. Partner: the release store by who names a lock.
         (self.header().locks_bound.load(Acquire) as usize).min(self.geometry.locks() as usize)
+    }
+
+    /// Has [`View::locks_bound`] count the lock in `region`, which was allocated, whatever something else wrote there.
+    pub fn raise_locks_bound(&self, region: usize) {
+        if self.locks_bound() < region {
+            // Release. Partner: the acquire load in `locks_bound`.
+            self.header().locks_bound.store(region as u32, Release);
+        }
     }
 
     /// One more than the highest slot that was ever taken. The records behind it are not to be touched.

@@ -3,11 +3,17 @@
 
 use crate::scene::{GARBAGE, NOBODY, OTHER, REGION, SHAPE, Scene, THREAD};
 use std::{
+    path::Path,
     thread,
     time::{Duration, Instant},
 };
-use support::{NoHang, join, until_waiting};
-use turnlock::Error;
+use support::{
+    NoHang, Place,
+    actor::{Actor, hear, say},
+    format::{LOCKS_BOUND, poke_u32},
+    join, until_waiting,
+};
+use turnlock::{Error, LockFile};
 
 /// Long enough for what takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -118,4 +124,66 @@ fn a_fencing_token_near_the_end_is_an_error_and_leaves_nobody_in_the_line() {
         scene.restore();
         everybody_gets_in(&scene, &format!("{value:#x}"));
     }
+}
+
+/// Words: the lock file, and a kind. Takes such a lock, has the header say that no lock was ever named, and waits to be killed.
+pub fn dying(words: &[String]) {
+    let (path, kind) = (Path::new(&words[0]), words[1].as_str());
+    let file = LockFile::open(path).unwrap();
+    macro_rules! take {
+        ($opened:expr, |$lock:ident| $taken:expr) => {{
+            // Neither is dropped: the lock is held until the end.
+            let $lock = Box::leak(Box::new($opened.unwrap()));
+            std::mem::forget($taken.unwrap());
+        }};
+    }
+    match kind {
+        "mutex" => take!(file.mutex("a"), |mutex| mutex.lock()),
+        "reader" => take!(file.rwlock("a"), |rwlock| rwlock.read()),
+        "writer" => take!(file.rwlock("a"), |rwlock| rwlock.write()),
+        "permit" => take!(file.semaphore("a"), |permits| permits.acquire(1)),
+        "range" => take!(file.range_lock("a"), |ranges| ranges.write(0..9)),
+        "key" => take!(file.keyed_lock("a"), |keys| keys.write("k")),
+        _ => take!(file.turn_ring("a"), |ring| ring.lock()),
+    }
+    poke_u32(path, LOCKS_BOUND, 0);
+    say("inside");
+    hear();
+}
+
+#[test]
+fn a_count_of_locks_that_was_overwritten_keeps_nobody_behind_the_dead() {
+    const LIMIT: Duration = Duration::from_secs(10);
+    let _no_hang = NoHang::for_seconds(120);
+    macro_rules! dies {
+        ($kind:literal, |$file:ident| $opened:expr, |$lock:ident| $wanted:expr) => {
+            for is_seen_first in [true, false] {
+                let place = Place::new();
+                let $file = LockFile::open(place.lock_file()).unwrap();
+                let $lock = $opened.unwrap();
+                if is_seen_first {
+                    // By the queue, not by a bias of ours.
+                    drop($wanted.unwrap());
+                }
+                let mut dying = Actor::start("dying", &[place.lock_file().to_str().unwrap(), $kind]);
+                dying.expect("inside");
+                // In a slot above it, so that scans go on to look at the dead one's.
+                let _above = $file.participant().unwrap();
+                dying.kill();
+                let wanted = $wanted.unwrap_or_else(|error| panic!("{}: {error}", $kind));
+                let is_told = wanted.acquired().previous_owner_died;
+                assert_eq!(is_told, !["reader", "permit"].contains(&$kind), "{}", $kind);
+            }
+        };
+    }
+    dies!("mutex", |file| file.mutex("a"), |mutex| mutex.lock_for(LIMIT));
+    dies!("mutex", |file| file.mutex_options().patience(Duration::ZERO).open("a"), |mutex| mutex
+        .lock_for(LIMIT));
+    dies!("reader", |file| file.rwlock("a"), |rwlock| rwlock.write_for(LIMIT));
+    dies!("writer", |file| file.rwlock("a"), |rwlock| rwlock.read_for(LIMIT));
+    dies!("permit", |file| file.semaphore_options().permits(2).open("a"), |permits| permits
+        .acquire_for(2, LIMIT));
+    dies!("range", |file| file.range_lock("a"), |ranges| ranges.read_for(5..6, LIMIT));
+    dies!("key", |file| file.keyed_lock("a"), |keys| keys.write_for("k", LIMIT));
+    dies!("ring", |file| file.turn_ring("a"), |ring| ring.lock_for(LIMIT));
 }

@@ -12,8 +12,9 @@ mod scene;
 mod watch;
 mod words;
 
+use healing::dying;
 use neighbours::neighbour;
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
-support::roles! { neighbour }
+support::roles! { dying, neighbour }

@@ -152,8 +152,8 @@ pub fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter,
             Outcome::Cancelled => return Err(Error::Cancelled),
             Outcome::Interrupted | Outcome::Forked => return Err(Error::Interrupted),
             Outcome::TimedOut | Outcome::CheckAlive => {
-                let reaped = waiter.check_alive(slot)?;
-                if outcome == Outcome::TimedOut && !reaped && inside() {
+                waiter.check_alive(slot)?;
+                if outcome == Outcome::TimedOut && inside() {
                     return Err(waiter.limit().passed());
                 }
             }

@@ -253,7 +253,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     }
                     // Also when the time is up: a dead blocker must not outlive every caller's limit.
                     let reaped = self.waiter.check_alive(blocker.slot)?;
-                    if outcome == Outcome::TimedOut && !reaped && unchanged() {
+                    if outcome == Outcome::TimedOut && unchanged() {
                         return Err(self.waiter.limit().passed());
                     }
                     if outcome == Outcome::CheckAlive && !reaped {
@@ -409,10 +409,14 @@ fn repair<S: Site>(attempt: &Attempt<S>, Corrupt { slot, value }: Corrupt) -> Re
     let site = &attempt.site;
     // Somebody else may be reaping the slot, or a newcomer may be about to, in its own.
     for _ in 0..LOOKS {
-        if site.reap(slot)? || site.lock().queue().place(slot) != Place::Corrupt(value) {
+        let reaped = site.reap(slot)?;
+        // Also of one that was reaped: nothing here may go on for ever.
+        if site.lock().queue().place(slot) != Place::Corrupt(value) {
             return Ok(());
         }
-        site.pause();
+        if !reaped {
+            site.pause();
+        }
     }
     Err(site.overwritten(Overwritten::Number { slot, value }))
 }
