@@ -129,6 +129,7 @@
 //! thread mean, and how sure all this is, stands in `docs/c-abi.md` and `docs/reliability.md`; how it works in
 //! `docs/architecture.md` and `docs/algorithms.md`.
 
+#![warn(missing_debug_implementations)]
 #![cfg_attr(
     not(feature = "capi"),
     allow(
@@ -144,15 +145,20 @@ compile_error!(
      off_t can say"
 );
 
+#[allow(missing_debug_implementations, reason = "no user sees it")]
 mod attach;
+#[allow(missing_debug_implementations, reason = "for C")]
 #[cfg(feature = "capi")]
 pub mod capi;
 pub mod inspect;
 mod kind;
+#[allow(missing_debug_implementations, reason = "no user sees it")]
 mod layout;
+#[allow(missing_debug_implementations, reason = "no user sees it")]
 mod os;
 mod recording;
 mod recovery;
+#[allow(missing_debug_implementations, reason = "no user sees it")]
 mod registers;
 mod slots;
 mod transport;

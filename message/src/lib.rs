@@ -68,6 +68,7 @@
 //! on suspicion, it makes two privileges.
 
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 mod bakery;
 mod encoding;

@@ -20,7 +20,7 @@ use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::full_fence;
 
 /// What the options of these kinds have in common.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ClaimedOptions<'a> {
     pub(super) file: &'a FileHandle,
     pub(super) kind: Kind,

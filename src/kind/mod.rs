@@ -2,6 +2,7 @@
 
 mod acquired;
 mod claimed;
+mod debug;
 mod directory;
 mod file;
 mod follow;

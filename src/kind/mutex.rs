@@ -18,6 +18,7 @@ use turnlock_core::error::Error;
 use turnlock_core::error::Result;
 
 /// The kind of a [`Mutex`].
+#[derive(Debug)]
 pub enum MutexKind {}
 
 impl LockKind for MutexKind {
@@ -110,7 +111,7 @@ impl MutexAlgorithm {
 /// assert_eq!(mutex.patience(), std::time::Duration::ZERO);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct MutexOptions<'a> {
     file: &'a FileHandle,
     settings: SettingOptions,

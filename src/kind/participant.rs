@@ -74,7 +74,7 @@ impl Participant {
 }
 
 /// How to open a [`Participant`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ParticipantOptions<'a> {
     file: &'a Arc<OpenFile>,
     options: AttachOptions,

@@ -19,9 +19,11 @@ use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
 use turnlock_core::error::{Error, Result};
 
 /// The kind of a [`RangeLock`].
+#[derive(Debug)]
 pub enum RangeKind {}
 
 /// The kind of a [`KeyedLock`].
+#[derive(Debug)]
 pub enum KeyedKind {}
 
 macro_rules! kinds {
@@ -96,11 +98,11 @@ pub type KeyGuard<'a> = Guard<'a, KeyedKind>;
 pub type KeyParticipantGuard<'a> = GuardAs<'a, KeyedKind>;
 
 /// How to open, or create, a range lock.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct RangeLockOptions<'a>(pub(super) ClaimedOptions<'a>);
 
 /// How to open, or create, a keyed lock.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct KeyedLockOptions<'a>(pub(super) ClaimedOptions<'a>);
 
 claimed_options!(RangeLockOptions);

@@ -17,6 +17,7 @@ use turnlock_core::algorithm::ring::{Membership, Rule};
 use turnlock_core::error::{Error, Result};
 
 /// The kind of a [`TurnRing`].
+#[derive(Debug)]
 pub enum RingKind {}
 
 impl LockKind for RingKind {
@@ -93,7 +94,7 @@ pub enum RingAlgorithm {
 /// ring.leave()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct RingOptions<'a> {
     file: &'a FileHandle,
     algorithm: Option<RingAlgorithm>,

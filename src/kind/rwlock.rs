@@ -19,6 +19,7 @@ use turnlock_core::error::Error;
 use turnlock_core::error::Result;
 
 /// The kind of a [`RwLock`].
+#[derive(Debug)]
 pub enum RwLockKind {}
 
 impl LockKind for RwLockKind {
@@ -77,7 +78,7 @@ pub struct RwLock(pub(super) Handle<RwLockKind>);
 /// let cache = file.rwlock_options().patience(std::time::Duration::ZERO).open("cache")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct RwLockOptions<'a>(pub(super) ClaimedOptions<'a>);
 
 claimed_options!(RwLockOptions);

@@ -16,14 +16,17 @@ use turnlock_core::error::{Error, Result};
 
 /// The lock is held shared until the guard is dropped.
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
+#[derive(Debug)]
 pub struct Reading<G>(pub(super) G);
 
 /// The lock is held upgradable until the guard is dropped.
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
+#[derive(Debug)]
 pub struct Upgradable<G>(pub(super) G);
 
 /// The lock is held exclusively until the guard is dropped. Dropped by a panic, it passes on as from a dead owner.
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
+#[derive(Debug)]
 pub struct Writing<G>(pub(super) G);
 
 /// An upgrade that did not come about, and the guard, which is held upgradable as before.
@@ -70,7 +73,7 @@ pub trait ChangesMode {
 
 /// How long an upgrade may wait.
 #[doc(hidden)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct HowLong(Limit);
 
 impl<K: LockKind<Claims = Claimed>> ChangesMode for Guard<'_, K> {

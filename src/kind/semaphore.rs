@@ -18,6 +18,7 @@ use turnlock_core::error::Error;
 use turnlock_core::error::Result;
 
 /// The kind of a [`Semaphore`].
+#[derive(Debug)]
 pub enum SemaphoreKind {}
 
 impl LockKind for SemaphoreKind {
@@ -63,7 +64,7 @@ pub type Permits<'a> = Guard<'a, SemaphoreKind>;
 pub type ParticipantPermits<'a> = GuardAs<'a, SemaphoreKind>;
 
 /// How to open, or create, a semaphore.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct SemaphoreOptions<'a>(pub(super) ClaimedOptions<'a>);
 
 claimed_options!(SemaphoreOptions);

@@ -4,5 +4,6 @@ mod at_once;
 mod parts;
 mod rwlock;
 mod semaphore;
+mod shown;
 
 support::watched_for_seconds!(support::watchdog::USUAL);

@@ -1,5 +1,6 @@
 //! The errors: what was wrong, what was expected, what to do.
 
+mod kind;
 pub mod status;
 
 use status::*;
