@@ -1,9 +1,10 @@
 //! The file, as a Rust user sees it.
 
 use super::{
+    keyed_lock::{KeyedLock, KeyedLockOptions},
     mutex::{Mutex, MutexOptions},
     participant::{Participant, ParticipantOptions},
-    parts::{KeyedLock, KeyedLockOptions, RangeLock, RangeLockOptions},
+    range_lock::{RangeLock, RangeLockOptions},
     ring::{RingOptions, TurnRing},
     rwlock::{RwLock, RwLockOptions},
     semaphore::{Semaphore, SemaphoreOptions},

@@ -10,10 +10,12 @@ mod getters;
 mod guard;
 mod handle;
 mod handle_as;
+mod keyed_lock;
 mod left;
 mod mutex;
 mod participant;
 mod parts;
+mod range_lock;
 mod removal;
 mod ring;
 mod rwlock;
@@ -25,14 +27,12 @@ mod upkeep;
 pub use acquired::{Acquired, PreviousOwner};
 pub use file::{LockFile, LockFileOptions};
 pub use guard::{Guard, GuardAs};
+pub use keyed_lock::{KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions};
 pub use mutex::{
     DEFAULT_PATIENCE, Mutex, MutexAlgorithm, MutexGuard, MutexKind, MutexOptions, ParticipantGuard,
 };
 pub use participant::{Participant, ParticipantOptions};
-pub use parts::{
-    KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions, RangeGuard, RangeKind, RangeLock,
-    RangeLockOptions, RangeParticipantGuard,
-};
+pub use range_lock::{RangeGuard, RangeKind, RangeLock, RangeLockOptions, RangeParticipantGuard};
 pub use ring::{RingAlgorithm, RingKind, RingOptions, TurnGuard, TurnParticipantGuard, TurnRing};
 pub use rwlock::{
     RwLock, RwLockKind, RwLockOptions, RwLockReadGuard, RwLockReadParticipantGuard, RwLockUpgradableGuard,
@@ -46,4 +46,6 @@ pub use crate::layout::DeathPolicy;
 
 pub(crate) use directory::{Named, names_of};
 pub(crate) use handle::{Handle, LockKind};
-pub(crate) use parts::{claim_of, extent_of, extent_of_key};
+pub(crate) use keyed_lock::extent_of_key;
+pub(crate) use parts::claim_of;
+pub(crate) use range_lock::extent_of;

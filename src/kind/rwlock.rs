@@ -109,79 +109,144 @@ pub type RwLockUpgradableParticipantGuard<'a> = Upgradable<GuardAs<'a, RwLockKin
 /// Of a [`Participant`].
 pub type RwLockWriteParticipantGuard<'a> = Writing<GuardAs<'a, RwLockKind>>;
 
-/// The three ways to take a rwlock, each with its limits and participants.
-macro_rules! ways {
-    ($(
-        $(#[$doc:meta])*
-        $mode:ident $guard:ident $guard_as:ident $held:ident:
-        $lock:ident $try:ident $for:ident $lock_as:ident $try_as:ident $for_as:ident
-    )*) => { impl RwLock { $(
-        $(#[$doc])*
-        #[inline]
-        pub fn $lock(&self) -> Result<$guard<'_>> {
-            Ok($held(Guard::new(&self.0, self.lock_within(Mode::$mode, Limit::Forever)?)))
-        }
-
-        #[doc = concat!("[`RwLock::", stringify!($lock), "`] if that needs no waiting, else [`Error::WouldBlock`].")]
-        #[inline]
-        pub fn $try(&self) -> Result<$guard<'_>> {
-            Ok($held(Guard::new(&self.0, self.lock_within(Mode::$mode, Limit::Never)?)))
-        }
-
-        #[doc = concat!("[`RwLock::", stringify!($lock), "`], waiting at most `limit`, then [`Error::TimedOut`].")]
-        #[inline]
-        pub fn $for(&self, limit: Duration) -> Result<$guard<'_>> {
-            Ok($held(Guard::new(&self.0, self.lock_within(Mode::$mode, Limit::For(limit))?)))
-        }
-
-        #[doc = concat!("[`RwLock::", stringify!($lock), "`], as `participant`.")]
-        pub fn $lock_as<'a>(&'a self, participant: &'a Participant) -> Result<$guard_as<'a>> {
-            let acquired = self.lock_within_as(participant, Mode::$mode, Limit::Forever)?;
-            Ok($held(GuardAs::new(&self.0, participant, acquired)))
-        }
-
-        #[doc = concat!("[`RwLock::", stringify!($try), "`], as `participant`.")]
-        pub fn $try_as<'a>(&'a self, participant: &'a Participant) -> Result<$guard_as<'a>> {
-            let acquired = self.lock_within_as(participant, Mode::$mode, Limit::Never)?;
-            Ok($held(GuardAs::new(&self.0, participant, acquired)))
-        }
-
-        #[doc = concat!("[`RwLock::", stringify!($for), "`], as `participant`.")]
-        pub fn $for_as<'a>(
-            &'a self,
-            participant: &'a Participant,
-            limit: Duration,
-        ) -> Result<$guard_as<'a>> {
-            let acquired = self.lock_within_as(participant, Mode::$mode, Limit::For(limit))?;
-            Ok($held(GuardAs::new(&self.0, participant, acquired)))
-        }
-    )* } };
-}
-ways! {
+impl RwLock {
     /// Takes the lock shared, waiting for earlier writers as long as it takes. The guard's fencing token is that of the last
     /// writer: two readers with the same one read the same.
     ///
     /// # Errors
     /// As [`super::Mutex::lock`].
-    Shared RwLockReadGuard RwLockReadParticipantGuard Reading:
-    read try_read read_for read_as try_read_as read_for_as
-    /// Takes the lock upgradable: shared, with the right to make that exclusive later, which one at a time has. Errors as
-    /// [`super::Mutex::lock`].
-    Upgradable RwLockUpgradableGuard RwLockUpgradableParticipantGuard Upgradable:
-    upgradable try_upgradable upgradable_for upgradable_as try_upgradable_as upgradable_for_as
-    /// Takes the lock exclusively. Errors as [`super::Mutex::lock`].
-    Exclusive RwLockWriteGuard RwLockWriteParticipantGuard Writing:
-    write try_write write_for write_as try_write_as write_for_as
-}
-
-impl RwLock {
     #[inline]
-    fn lock_within(&self, mode: Mode, limit: Limit) -> Result<super::Acquired> {
-        self.0.lock_in_mode(mode, limit)
+    pub fn read(&self) -> Result<RwLockReadGuard<'_>> {
+        Ok(Reading(self.take(Mode::Shared, Limit::Forever)?))
     }
 
-    fn lock_within_as(&self, participant: &Participant, mode: Mode, limit: Limit) -> Result<super::Acquired> {
-        self.0.lock_in_mode_as(participant, mode, limit)
+    /// [`RwLock::read`] if that needs no waiting, else [`Error::WouldBlock`].
+    #[inline]
+    pub fn try_read(&self) -> Result<RwLockReadGuard<'_>> {
+        Ok(Reading(self.take(Mode::Shared, Limit::Never)?))
+    }
+
+    /// [`RwLock::read`], waiting at most `limit`, then [`Error::TimedOut`].
+    #[inline]
+    pub fn read_for(&self, limit: Duration) -> Result<RwLockReadGuard<'_>> {
+        Ok(Reading(self.take(Mode::Shared, Limit::For(limit))?))
+    }
+
+    /// [`RwLock::read`], as `participant`.
+    pub fn read_as<'a>(&'a self, participant: &'a Participant) -> Result<RwLockReadParticipantGuard<'a>> {
+        Ok(Reading(self.take_as(participant, Mode::Shared, Limit::Forever)?))
+    }
+
+    /// [`RwLock::try_read`], as `participant`.
+    pub fn try_read_as<'a>(&'a self, participant: &'a Participant) -> Result<RwLockReadParticipantGuard<'a>> {
+        Ok(Reading(self.take_as(participant, Mode::Shared, Limit::Never)?))
+    }
+
+    /// [`RwLock::read_for`], as `participant`.
+    pub fn read_for_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        limit: Duration,
+    ) -> Result<RwLockReadParticipantGuard<'a>> {
+        Ok(Reading(self.take_as(participant, Mode::Shared, Limit::For(limit))?))
+    }
+
+    /// Takes the lock upgradable: shared, with the right to make that exclusive later, which one at a time has. Errors as
+    /// [`super::Mutex::lock`].
+    #[inline]
+    pub fn upgradable(&self) -> Result<RwLockUpgradableGuard<'_>> {
+        Ok(Upgradable(self.take(Mode::Upgradable, Limit::Forever)?))
+    }
+
+    /// [`RwLock::upgradable`] if that needs no waiting, else [`Error::WouldBlock`].
+    #[inline]
+    pub fn try_upgradable(&self) -> Result<RwLockUpgradableGuard<'_>> {
+        Ok(Upgradable(self.take(Mode::Upgradable, Limit::Never)?))
+    }
+
+    /// [`RwLock::upgradable`], waiting at most `limit`, then [`Error::TimedOut`].
+    #[inline]
+    pub fn upgradable_for(&self, limit: Duration) -> Result<RwLockUpgradableGuard<'_>> {
+        Ok(Upgradable(self.take(Mode::Upgradable, Limit::For(limit))?))
+    }
+
+    /// [`RwLock::upgradable`], as `participant`.
+    pub fn upgradable_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+    ) -> Result<RwLockUpgradableParticipantGuard<'a>> {
+        Ok(Upgradable(self.take_as(participant, Mode::Upgradable, Limit::Forever)?))
+    }
+
+    /// [`RwLock::try_upgradable`], as `participant`.
+    pub fn try_upgradable_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+    ) -> Result<RwLockUpgradableParticipantGuard<'a>> {
+        Ok(Upgradable(self.take_as(participant, Mode::Upgradable, Limit::Never)?))
+    }
+
+    /// [`RwLock::upgradable_for`], as `participant`.
+    pub fn upgradable_for_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        limit: Duration,
+    ) -> Result<RwLockUpgradableParticipantGuard<'a>> {
+        Ok(Upgradable(self.take_as(participant, Mode::Upgradable, Limit::For(limit))?))
+    }
+
+    /// Takes the lock exclusively. Errors as [`super::Mutex::lock`].
+    #[inline]
+    pub fn write(&self) -> Result<RwLockWriteGuard<'_>> {
+        Ok(Writing(self.take(Mode::Exclusive, Limit::Forever)?))
+    }
+
+    /// [`RwLock::write`] if that needs no waiting, else [`Error::WouldBlock`].
+    #[inline]
+    pub fn try_write(&self) -> Result<RwLockWriteGuard<'_>> {
+        Ok(Writing(self.take(Mode::Exclusive, Limit::Never)?))
+    }
+
+    /// [`RwLock::write`], waiting at most `limit`, then [`Error::TimedOut`].
+    #[inline]
+    pub fn write_for(&self, limit: Duration) -> Result<RwLockWriteGuard<'_>> {
+        Ok(Writing(self.take(Mode::Exclusive, Limit::For(limit))?))
+    }
+
+    /// [`RwLock::write`], as `participant`.
+    pub fn write_as<'a>(&'a self, participant: &'a Participant) -> Result<RwLockWriteParticipantGuard<'a>> {
+        Ok(Writing(self.take_as(participant, Mode::Exclusive, Limit::Forever)?))
+    }
+
+    /// [`RwLock::try_write`], as `participant`.
+    pub fn try_write_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+    ) -> Result<RwLockWriteParticipantGuard<'a>> {
+        Ok(Writing(self.take_as(participant, Mode::Exclusive, Limit::Never)?))
+    }
+
+    /// [`RwLock::write_for`], as `participant`.
+    pub fn write_for_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        limit: Duration,
+    ) -> Result<RwLockWriteParticipantGuard<'a>> {
+        Ok(Writing(self.take_as(participant, Mode::Exclusive, Limit::For(limit))?))
+    }
+
+    #[inline]
+    fn take(&self, mode: Mode, limit: Limit) -> Result<Guard<'_, RwLockKind>> {
+        Ok(Guard::new(&self.0, self.0.lock_in_mode(mode, limit)?))
+    }
+
+    fn take_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        mode: Mode,
+        limit: Limit,
+    ) -> Result<GuardAs<'a, RwLockKind>> {
+        Ok(GuardAs::new(&self.0, participant, self.0.lock_in_mode_as(participant, mode, limit)?))
     }
 
     /// How long a waiter lets others pass before it is queued for good.

@@ -1,0 +1,255 @@
+//! The keyed lock: a lock of as many parts as there are keys.
+
+use super::{
+    acquired::PreviousOwner,
+    claimed::{ClaimedOptions, claimed_options, with_death_policy},
+    guard::{Guard, GuardAs},
+    handle::{BiasUse, Handle, LockKind},
+    participant::Participant,
+    parts::claim_of,
+};
+use crate::attach::file_handle::FileHandle;
+use crate::layout::{DeathPolicy, Kind};
+use crate::registers::Claimed;
+use std::time::Duration;
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
+#[cfg(doc)]
+use turnlock_core::error::Error;
+use turnlock_core::error::Result;
+
+/// The kind of a [`KeyedLock`].
+#[derive(Debug)]
+pub enum KeyedKind {}
+
+impl LockKind for KeyedKind {
+    type Claims = Claimed;
+    const BIAS: BiasUse = BiasUse::None;
+    const IN_PARTS: bool = true;
+    const KIND: Kind = Kind::KeyedLock;
+    const NAME: &'static str = "keyed lock";
+
+    fn claims(generation: u64) -> Claimed {
+        Claimed::of(Kind::KeyedLock, generation)
+    }
+
+    fn everything() -> Claim {
+        Claim::EVERYTHING
+    }
+}
+
+/// A lock for each key, in a lock file: user names, paths, identifiers, any bytes. Keys need not be created, and take no room
+/// while nobody wants them.
+///
+/// Otherwise as a [`super::RangeLock`]. Keys are told apart by a hash of 128 bits: should two keys have the same one, those who want
+/// the one wait for those who have the other; nobody enters who should not.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+/// let users = file.keyed_lock("users")?;
+/// let ada = users.write("ada")?;
+/// let grace = users.write("grace")?; // at the same time
+/// # drop((ada, grace));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct KeyedLock(pub(super) Handle<KeyedKind>);
+
+/// A key that the calling thread holds, until the guard is dropped.
+pub type KeyGuard<'a> = Guard<'a, KeyedKind>;
+/// A key that a [`Participant`] holds, until the guard is dropped.
+pub type KeyParticipantGuard<'a> = GuardAs<'a, KeyedKind>;
+
+/// How to open, or create, a keyed lock.
+#[derive(Clone, Debug)]
+pub struct KeyedLockOptions<'a>(pub(super) ClaimedOptions<'a>);
+
+claimed_options!(KeyedLockOptions);
+with_death_policy!(KeyedLockOptions);
+
+impl<'a> KeyedLockOptions<'a> {
+    pub(super) fn new(file: &'a FileHandle) -> Self {
+        Self(ClaimedOptions::new(file, Kind::KeyedLock))
+    }
+
+    /// Opens the lock called `name`. Names have 1 to 63 bytes. Errors as [`super::MutexOptions::open`].
+    pub fn open(&self, name: &str) -> Result<KeyedLock> {
+        Ok(KeyedLock(self.0.open(name)?))
+    }
+}
+
+impl KeyedLock {
+    /// Takes a key shared, beside others that do, waiting for earlier ones that write as long as it takes.
+    ///
+    /// # Errors
+    /// [`Error::Deadlock`] if this thread holds what conflicts with it; others as [`super::Mutex::lock`].
+    pub fn read(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
+        self.0.take_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::Forever)
+    }
+
+    /// [`KeyedLock::read`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_read(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
+        self.0.take_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::Never)
+    }
+
+    /// [`KeyedLock::read`], waiting at most `limit`, then [`Error::TimedOut`].
+    pub fn read_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<KeyGuard<'_>> {
+        self.0.take_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::For(limit))
+    }
+
+    /// [`KeyedLock::read`], as `participant`, which holds one part at a time.
+    pub fn read_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        key: impl AsRef<[u8]>,
+    ) -> Result<KeyParticipantGuard<'a>> {
+        self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::Forever)
+    }
+
+    /// [`KeyedLock::try_read`], as `participant`.
+    pub fn try_read_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        key: impl AsRef<[u8]>,
+    ) -> Result<KeyParticipantGuard<'a>> {
+        self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::Never)
+    }
+
+    /// [`KeyedLock::read_for`], as `participant`.
+    pub fn read_for_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        key: impl AsRef<[u8]>,
+        limit: Duration,
+    ) -> Result<KeyParticipantGuard<'a>> {
+        self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::For(limit))
+    }
+
+    /// [`KeyedLock::read`], for several at once: they are taken one after the other in an order of their own, so that those who take
+    /// several this way do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. Nothing is
+    /// held if one of them cannot be had.
+    pub fn read_all(&self, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<KeyGuard<'_>>> {
+        let extents = keys.into_iter().map(extent_of_key).collect();
+        self.0.take_parts(Mode::Shared, apart(extents))
+    }
+
+    /// Takes a key exclusively. Errors as [`KeyedLock::read`].
+    pub fn write(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
+        self.0.take_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Forever)
+    }
+
+    /// [`KeyedLock::write`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_write(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
+        self.0.take_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Never)
+    }
+
+    /// [`KeyedLock::write`], waiting at most `limit`, then [`Error::TimedOut`].
+    pub fn write_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<KeyGuard<'_>> {
+        self.0.take_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::For(limit))
+    }
+
+    /// [`KeyedLock::write`], as `participant`, which holds one part at a time.
+    pub fn write_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        key: impl AsRef<[u8]>,
+    ) -> Result<KeyParticipantGuard<'a>> {
+        self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Forever)
+    }
+
+    /// [`KeyedLock::try_write`], as `participant`.
+    pub fn try_write_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        key: impl AsRef<[u8]>,
+    ) -> Result<KeyParticipantGuard<'a>> {
+        self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Never)
+    }
+
+    /// [`KeyedLock::write_for`], as `participant`.
+    pub fn write_for_as<'a>(
+        &'a self,
+        participant: &'a Participant,
+        key: impl AsRef<[u8]>,
+        limit: Duration,
+    ) -> Result<KeyParticipantGuard<'a>> {
+        self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::For(limit))
+    }
+
+    /// [`KeyedLock::write`], for several at once: they are taken one after the other in an order of their own, so that those who take
+    /// several this way do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. Nothing is
+    /// held if one of them cannot be had.
+    pub fn write_all(&self, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<KeyGuard<'_>>> {
+        let extents = keys.into_iter().map(extent_of_key).collect();
+        self.0.take_parts(Mode::Exclusive, apart(extents))
+    }
+
+    /// Returns what the death of one that writes means here.
+    pub fn death_policy(&self) -> DeathPolicy {
+        self.0.death_policy()
+    }
+
+    /// Marks all parts consistent that dead participants left, while no other participant holds one: the data were looked after, or
+    /// are given up.
+    pub fn reset(&self) -> Result<()> {
+        self.0.reset(Limit::Forever)
+    }
+
+    /// [`KeyedLock::reset`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_reset(&self) -> Result<()> {
+        self.0.reset(Limit::Never)
+    }
+
+    /// [`KeyedLock::reset`], waiting at most `limit`.
+    pub fn reset_for(&self, limit: Duration) -> Result<()> {
+        self.0.reset(Limit::For(limit))
+    }
+
+    /// Returns who died holding a part, last; `None` if no holder ever did.
+    pub fn previous_owner(&self) -> Option<PreviousOwner> {
+        self.0.previous_owner()
+    }
+
+    /// The handle, for observers.
+    pub(crate) fn handle(&self) -> &Handle<KeyedKind> {
+        &self.0
+    }
+
+    /// The handle, for the C ABI.
+    pub(crate) fn into_handle(self) -> Handle<KeyedKind> {
+        self.0
+    }
+}
+
+/// Returns the hash of a key (FNV-1a of 128 bits), which is a part of the file's format.
+pub(crate) fn extent_of_key(key: impl AsRef<[u8]>) -> Extent {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let hash = key.as_ref().iter().fold(OFFSET, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME));
+    Extent { first: (hash >> 64) as u64, last: hash as u64 }
+}
+
+/// Returns each key once.
+fn apart(mut extents: Vec<Extent>) -> Vec<Extent> {
+    extents.sort_by_key(|extent| (extent.first, extent.last));
+    extents.dedup();
+    extents
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The test vectors of the hash's authors (Fowler, Noll and Vo; RFC 9923).
+    #[test]
+    fn keys_are_hashed_as_published() {
+        let hash = |key: &str| {
+            let Extent { first, last } = extent_of_key(key);
+            u128::from(first) << 64 | u128::from(last)
+        };
+        assert_eq!(hash(""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_eq!(hash("a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+        assert_eq!(hash("foobar"), 0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18);
+    }
+}
