@@ -2,16 +2,16 @@
  * which has its own threads pass a barrier; full fences for everybody from when a second process comes; and how the one becomes
  * the other while they go on.
  *
- * MODELLED: one biased lock of one file, and N slots, whose participants are of several processes. The word `private_to` of the
+ * MODELLED: one biased lock of one file, and N slots, whose participants are of several processes. The word `sole_process` of the
  * file says who takes part: UNDECIDED, nobody yet; the mark of a process, whose participants are the only ones; CHANGING, while
  * somebody of another process is on its way in; SEVERAL. Whoever attaches sees to it before it takes part. A bias owner that
- * tries, stores `held` = TRYING and looks at `private_to`: with its own mark there it passes no fence, else a full one; then it
+ * tries, stores `held` = TRYING and looks at `sole_process`: with its own mark there it passes no fence, else a full one; then it
  * looks at the bias word. (With LOOKS_FIRST=1 that look comes first, as on a machine whose loads overtake one another, and again
- * after the full fence.) Who revokes passes a full fence and looks at `private_to`: its own mark, and it has the threads of its
+ * after the full fence.) Who revokes passes a full fence and looks at `sole_process`: its own mark, and it has the threads of its
  * process pass a barrier (PRIVATE); SEVERAL, and there is nothing to do; else it has all threads there are pass one (GLOBAL).
  * Deaths at every step (DEATHS), of one participant at a time; newcomers of any process in a dead one's slot; participants that
  * detach and come again (SESSIONS); a revocation that is given up (WITHDRAWALS). Somebody that finds that nobody else takes part,
- * and has all byte locks in hand, may set `private_to` back (RESTARTS; here from SEVERAL too, which the code leaves as it is). And
+ * and has all byte locks in hand, may set `sole_process` back (RESTARTS; here from SEVERAL too, which the code leaves as it is). And
  * one without a slot, of any process, may pass the heavy barrier (OUTSIDER).
  *
  * With PARKING who revokes sleeps until it is woken. A leaving bias owner looks at the bias word, without a fence. So in a file of
@@ -29,8 +29,8 @@
  * makes a new process with a new mark; a kernel that refuses the barriers.
  *
  * THE LABELS are the code's steps (src/attach/barrier.rs, core/src/algorithm/light_barrier.rs):
- *   claim, restart              the byte lock of the slot; OpenFile::settle_fences: all byte locks, and `private_to` = UNDECIDED
- *   attach, share               OpenFile::settle_barriers: the look at `private_to`; it is CHANGING: GLOBAL, then SEVERAL
+ *   claim, restart              the byte lock of the slot; OpenFile::choose_barrier_mode: all byte locks, and `sole_process` = UNDECIDED
+ *   attach, share               OpenFile::settle_barriers: the look at `sole_process`; it is CHANGING: GLOBAL, then SEVERAL
  *   take, try, let_go           Bias::enter, with FileBarrier::pass at `try`; `held` = 0 again
  *   queue, won                  who revokes, from the queue's lock on
  *   revoke, revoke_wait, asleep bias::pass_the_barrier (OpenFile::heavy_barrier), bias::wait_until_outside
@@ -80,7 +80,7 @@
 #define PARKING 0
 #endif
 #ifndef LOOKS_FIRST
-#define LOOKS_FIRST 0       /* 1: the look at the bias word overtakes the one at `private_to` */
+#define LOOKS_FIRST 0       /* 1: the look at the bias word overtakes the one at `sole_process` */
 #endif
 #ifndef OUTSIDER
 #define OUTSIDER 0          /* the process of one that takes no part, and passes the heavy barrier; 0: nobody */
@@ -96,7 +96,7 @@
 #define BIAS N              /* LockWords::bias: 0, or r + 1 where r is the bias owner, */
 #define REVOKED 8           /* with this beside it while the bias is being revoked */
 #define QUEUE (N + 1)       /* for the whole queue: 0, or p + 1 where p is its head */
-#define PRIVATE_TO (N + 2)  /* the header's: UNDECIDED, a process, CHANGING or SEVERAL */
+#define SOLE_PROCESS (N + 2)  /* the header's: UNDECIDED, a process, CHANGING or SEVERAL */
 #define UNDECIDED 0
 #define CHANGING 8
 #define SEVERAL 9
@@ -257,7 +257,7 @@ restart:
 #endif
        od;
 #endif
-       STEP(store(PRIVATE_TO, UNDECIDED));
+       STEP(store(SOLE_PROCESS, UNDECIDED));
 restarted:
        STEP(FENCED; j = FIRST; do :: j < N -> GIVE_BACK(j); NEXT(j) :: else -> j = 0; break od)
     :: skip
@@ -265,7 +265,7 @@ restarted:
 #endif
 
 attach: /* Which fences: before we take part, everybody must know of us. */
-    STEP(load(PRIVATE_TO, v);
+    STEP(load(SOLE_PROCESS, v);
          if
          :: v == MARK || v == SEVERAL -> v = 0; goto reap
 #ifdef MUTANT_TakesPartWhileChanging
@@ -276,19 +276,19 @@ attach: /* Which fences: before we take part, everybody must know of us. */
     if
     :: atomic { v == UNDECIDED -> skip };
 #ifdef MUTANT_TakesByStore
-       STEP(store(PRIVATE_TO, MARK); v = 0; goto reap)
+       STEP(store(SOLE_PROCESS, MARK); v = 0; goto reap)
 #else
-       STEP(FENCED; if :: memory[PRIVATE_TO] == UNDECIDED -> memory[PRIVATE_TO] = MARK :: else fi; v = 0; goto attach)
+       STEP(FENCED; if :: memory[SOLE_PROCESS] == UNDECIDED -> memory[SOLE_PROCESS] = MARK :: else fi; v = 0; goto attach)
 #endif
     :: atomic { v != UNDECIDED && v != CHANGING -> skip };
 #ifdef MUTANT_SharesAtOnce
-       STEP(FENCED; if :: memory[PRIVATE_TO] == v -> memory[PRIVATE_TO] = SEVERAL :: else -> v = 0; goto attach fi)
+       STEP(FENCED; if :: memory[SOLE_PROCESS] == v -> memory[SOLE_PROCESS] = SEVERAL :: else -> v = 0; goto attach fi)
 #else
-       STEP(FENCED; if :: memory[PRIVATE_TO] == v -> memory[PRIVATE_TO] = CHANGING :: else -> v = 0; goto attach fi)
+       STEP(FENCED; if :: memory[SOLE_PROCESS] == v -> memory[SOLE_PROCESS] = CHANGING :: else -> v = 0; goto attach fi)
 #endif
 #ifdef MUTANT_FinishesWithoutBarrier
     :: atomic { v == CHANGING -> v = 0 };
-       STEP(FENCED; if :: memory[PRIVATE_TO] == CHANGING -> memory[PRIVATE_TO] = SEVERAL :: else fi; goto attach)
+       STEP(FENCED; if :: memory[SOLE_PROCESS] == CHANGING -> memory[SOLE_PROCESS] = SEVERAL :: else fi; goto attach)
 #else
     :: atomic { v == CHANGING -> skip }
 #endif
@@ -300,7 +300,7 @@ share:
 #else
     PASS_BARRIER;
 #endif
-    STEP(FENCED; if :: memory[PRIVATE_TO] == CHANGING -> memory[PRIVATE_TO] = SEVERAL :: else fi);
+    STEP(FENCED; if :: memory[SOLE_PROCESS] == CHANGING -> memory[SOLE_PROCESS] = SEVERAL :: else fi);
     goto attach;
 
 take:   /* One more acquisition, or the end. First as the bias owner. */
@@ -309,7 +309,7 @@ take:   /* One more acquisition, or the end. First as the bias owner. */
     :: atomic { rounds > 0 -> rounds-- }
     fi;
 #ifdef MUTANT_ModeBeforeFlag
-    STEP(load(PRIVATE_TO, v));
+    STEP(load(SOLE_PROCESS, v));
     STEP(store(HELD(i), TRYING));
 #else
     STEP(store(HELD(i), TRYING));
@@ -317,7 +317,7 @@ take:   /* One more acquisition, or the end. First as the bias owner. */
     STEP(LOOK);
 #endif
 try:
-    STEP(load(PRIVATE_TO, v));
+    STEP(load(SOLE_PROCESS, v));
 #endif
     if
     :: atomic { NEEDS_FENCE(v) -> v = 0 };
@@ -361,7 +361,7 @@ won:    /* The bias word is ours alone to write. */
     STEP(store(BIAS, REVOKED | (q + 1)));
 revoke:
     STEP(FENCED);
-    STEP(load(PRIVATE_TO, v);
+    STEP(load(SOLE_PROCESS, v);
          if
          :: v == SEVERAL -> skip
          :: v == MARK -> t = OF_THE_PROCESS
@@ -487,8 +487,8 @@ proctype Outsider() {
     byte t;
 
     atomic { memory[STOP] = 1 };
-    atomic { t = (memory[PRIVATE_TO] == SEVERAL || memory[PRIVATE_TO] == UNDECIDED -> 0 :
-                  (memory[PRIVATE_TO] == OUTSIDER -> IS_OF(0) + IS_OF(1) : BIT(0) + BIT(1))) };
+    atomic { t = (memory[SOLE_PROCESS] == SEVERAL || memory[SOLE_PROCESS] == UNDECIDED -> 0 :
+                  (memory[SOLE_PROCESS] == OUTSIDER -> IS_OF(0) + IS_OF(1) : BIT(0) + BIT(1))) };
 #ifdef MUTANT_NoMembarrier
     atomic { t = 0 };
 #endif

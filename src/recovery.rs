@@ -146,7 +146,7 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
     clear_biases(view);
     clear_rings(view);
     view.header().slots_in_use.store(0, Relaxed);
-    view.header().private_to.store(fences.word(), Relaxed);
+    view.header().sole_process.store(fences.word(), Relaxed);
     write_boot_id(view, boot_id);
 }
 

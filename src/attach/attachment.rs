@@ -64,7 +64,7 @@ pub struct FastPathCache {
     pub(super) local: *const AtomicU64,
     pub(super) cell: CellOffset,
     pub(super) mark: Mark,
-    pub(super) private_to: *const AtomicU64,
+    pub(super) sole_process: *const AtomicU64,
     pub(super) process: u64,
     /// The attachment itself; NULL if it is not a thread's.
     pub(super) attachment: *const Attachment,
@@ -94,11 +94,11 @@ impl FastPathCache {
     pub(super) unsafe fn at<'file>(&self, region: usize) -> Cached<'file> {
         // SAFETY: the attachment has two for each region of its file, whose mapping has the header; and only what a forked child
         // has is NULL, which is no file's.
-        let (local, how, private_to) = unsafe {
-            assert_unchecked(!self.local.is_null() && !self.private_to.is_null());
-            (LocalState(&*self.local.add(2 * region)), &*self.local.add(2 * region + 1), &*self.private_to)
+        let (local, how, sole_process) = unsafe {
+            assert_unchecked(!self.local.is_null() && !self.sole_process.is_null());
+            (LocalState(&*self.local.add(2 * region)), &*self.local.add(2 * region + 1), &*self.sole_process)
         };
-        let light = FileBarrier { private_to, process: self.process };
+        let light = FileBarrier { sole_process, process: self.process };
         Cached { local, how, cell: self.cell, mark: self.mark, light }
     }
 
@@ -108,7 +108,7 @@ impl FastPathCache {
         local: ptr::null(),
         cell: CellOffset::NONE,
         mark: Mark::NONE,
-        private_to: ptr::null(),
+        sole_process: ptr::null(),
         process: 0,
         attachment: ptr::null(),
     };
@@ -192,11 +192,11 @@ impl Attachment {
         file.lower_bound(slot);
         let (mark, cell) = (Mark::new(slot), file.view().cell_offset(slot));
         let (key, local_at) = (FileKey::of(file), local.as_ptr());
-        let (process, private_to) = (process_mark(), ptr::from_ref(&file.view().header().private_to));
+        let (process, sole_process) = (process_mark(), ptr::from_ref(&file.view().header().sole_process));
         fast_path.change(|fast_path| {
             let attachment = ptr::null();
             *fast_path =
-                FastPathCache { file: key, local: local_at, cell, mark, private_to, process, attachment }
+                FastPathCache { file: key, local: local_at, cell, mark, sole_process, process, attachment }
         });
         Ok(Self {
             file: file.clone(),
@@ -297,7 +297,7 @@ impl Attachment {
     /// Its side of the barriers of its file.
     #[inline]
     pub fn light(&self) -> FileBarrier<'_> {
-        FileBarrier { private_to: &self.file.view().header().private_to, process: self.process }
+        FileBarrier { sole_process: &self.file.view().header().sole_process, process: self.process }
     }
 
     /// Returns what it knows of its part in the lock of `region`.
@@ -365,7 +365,7 @@ fn claim(file: &Arc<OpenFile>, kind: LivenessLockKind, inherited: bool) -> Resul
     let claim = || {
         let liveness_lock = slots::claim(file.reopen(), file.view(), kind, inherited)?;
         trace::at(Step::Attach);
-        match file.allocation().allocate_slot(liveness_lock.slot()).and_then(|()| file.take_part()) {
+        match file.allocation().allocate_slot(liveness_lock.slot()).and_then(|()| file.join_process()) {
             Ok(()) => Ok(liveness_lock),
             Err(error) => {
                 liveness_lock.release(file.reopen());
@@ -376,7 +376,7 @@ fn claim(file: &Arc<OpenFile>, kind: LivenessLockKind, inherited: bool) -> Resul
     match claim() {
         // Those who relied on membarrier may be gone since the file was opened. That is seen with every slot's byte lock in hand,
         // and so without one of our own.
-        Err(Error::Unsupported(_)) if file.settle_fences(false).is_ok() => claim(),
+        Err(Error::Unsupported(_)) if file.choose_barrier_mode(false).is_ok() => claim(),
         claimed => claimed,
     }
 }

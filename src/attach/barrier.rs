@@ -18,7 +18,7 @@ impl OpenFile {
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the one process that takes part relies on membarrier, which this one is refused.
-    pub fn settle_fences(&self, full_fences: bool) -> Result<()> {
+    pub fn choose_barrier_mode(&self, full_fences: bool) -> Result<()> {
         let has_membarrier = membarrier::is_there();
         let wanted = if full_fences || !has_membarrier { Fences::Full } else { Fences::Undecided };
         let is_settled = || match self.fences() {
@@ -29,7 +29,7 @@ impl OpenFile {
             Fences::Changing => false,
         };
         // With every slot's byte lock in hand: nobody takes part, or is about to.
-        self.alone_with_it(is_settled, || self.private_to().store(wanted.word(), Relaxed))?;
+        self.alone_with_it(is_settled, || self.sole_process().store(wanted.word(), Relaxed))?;
         // Better now than at the first lock.
         if is_settled() || has_membarrier { Ok(()) } else { Err(Error::Unsupported(NO_MEMBARRIER)) }
     }
@@ -42,12 +42,13 @@ impl OpenFile {
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the kernel refuses that, or something came to refuse it since the process began to rely on it.
-    pub fn take_part(&self) -> Result<()> {
+    pub fn join_process(&self) -> Result<()> {
         loop {
             // Acquire. Partner: the release of whoever says that everybody fences: its membarrier is before our looks.
-            let seen = self.private_to().load(Acquire);
+            let seen = self.sole_process().load(Acquire);
             // Release, for the same; and acquire where it fails.
-            let change = |new: Fences| self.private_to().compare_exchange(seen, new.word(), AcqRel, Acquire);
+            let change =
+                |new: Fences| self.sole_process().compare_exchange(seen, new.word(), AcqRel, Acquire);
             match Fences::of(seen) {
                 Fences::Full => return Ok(()),
                 Fences::PrivateTo(process) if process == process_mark() => return Ok(()),
@@ -79,8 +80,8 @@ impl OpenFile {
     /// # Errors
     /// [`Error::Unsupported`] if the kernel refuses it.
     pub fn heavy_barrier(&self, takes_part: bool) -> Result<()> {
-        // Acquire, as in `take_part`.
-        let seen = Fences::of(self.private_to().load(Acquire));
+        // Acquire, as in `join_process`.
+        let seen = Fences::of(self.sole_process().load(Acquire));
         let passed = match seen {
             // Whoever began the change has not ended it, and may be dead. As long as we take part, it is the same change.
             Fences::Changing if takes_part => return self.end_the_change(),
@@ -101,16 +102,16 @@ impl OpenFile {
         membarrier::in_every_process().map_err(|_| Error::Unsupported(NO_MEMBARRIER))?;
         // Release. Partner: the acquire loads of this word, here and above. Where it fails, another one has ended it.
         let (changing, full) = (Fences::Changing.word(), Fences::Full.word());
-        let _ = self.private_to().compare_exchange(changing, full, AcqRel, Acquire);
+        let _ = self.sole_process().compare_exchange(changing, full, AcqRel, Acquire);
         Ok(())
     }
 
-    fn private_to(&self) -> &AtomicU64 {
-        &self.view().header().private_to
+    fn sole_process(&self) -> &AtomicU64 {
+        &self.view().header().sole_process
     }
 
     fn fences(&self) -> Fences {
-        Fences::of(self.private_to().load(Relaxed))
+        Fences::of(self.sole_process().load(Relaxed))
     }
 }
 

@@ -94,7 +94,7 @@ impl<S: Site> Call<'_, S> {
 
     /// Returns whether the participant is inside.
     fn go_on(&self) -> Result<bool> {
-        self.site.check_named()?;
+        self.site.check_exists()?;
         let went = self.membership.with_seat(|seat| match seat.go_on() {
             Ok(()) if !seat.is_overwritten() => Ok(seat.is_inside()),
             _ => Err(self.file.damaged(OVERWRITTEN.into())),

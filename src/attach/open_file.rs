@@ -248,7 +248,7 @@ impl OpenFile {
         let permissions = known.unwrap_or(Permissions { mode: 0o600, group: None });
         let path = self.reopen.path();
         let new = Self::open_or_create(&path, self.geometry(), true, permissions, &self.label())?;
-        new.settle_fences(false)?;
+        new.choose_barrier_mode(false)?;
         Ok(new)
     }
 
@@ -278,7 +278,7 @@ impl OpenFile {
 
     /// Returns whether the lock of `region` has this generation: the directory's own lock has always.
     #[inline]
-    pub fn is_named(&self, region: usize, generation: u64) -> bool {
+    pub fn still_exists(&self, region: usize, generation: u64) -> bool {
         region == 0 || self.generation_of(region) == generation
     }
 
@@ -302,7 +302,7 @@ impl OpenFile {
     pub fn enter_name(&self, region: usize, generation: u64) -> Result<Option<(Arc<Name>, bool)>> {
         let entered = self.names.enter(region, generation)?;
         // After it: whoever of this process opens the next lock of this region from here on finds us.
-        Ok(self.is_named(region, generation).then_some(entered))
+        Ok(self.still_exists(region, generation).then_some(entered))
     }
 
     /// Its path and identity.

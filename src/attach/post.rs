@@ -64,8 +64,8 @@ impl Membership {
         self.file.view().mail(self.region).stations[self.slot].attended.load(Relaxed) != 0
     }
 
-    fn is_named(&self) -> bool {
-        self.file.is_named(self.region, self.generation)
+    fn still_exists(&self) -> bool {
+        self.file.still_exists(self.region, self.generation)
     }
 }
 
@@ -182,7 +182,7 @@ fn join(file: &Arc<OpenFile>, slot: usize, (region, generation): (usize, u64)) -
         let (path, wanted, most) = (file.reopen().path(), slot as u32 + 1, MAX_MAIL_PARTICIPANTS);
         return Err(Error::Capacity { path, what: "participants with mailboxes", has, wanted, most });
     }
-    let named = || if file.is_named(region, generation) { Ok(()) } else { Err(file.removed()) };
+    let named = || if file.still_exists(region, generation) { Ok(()) } else { Err(file.removed()) };
     named()?;
     let algorithm = Algorithm::of(file.view().directory()[region - 1].algorithm.load(Relaxed));
     let seat = algorithm
@@ -219,7 +219,7 @@ fn serve(shared: &Shared) {
         let (mut came, mut is_held_up) = (false, false);
         let all: Vec<Arc<Membership>> = shared.memberships().clone();
         for membership in &all {
-            if !membership.is_named() {
+            if !membership.still_exists() {
                 membership.end();
                 shared.memberships().retain(|known| !Arc::ptr_eq(known, membership));
                 continue;

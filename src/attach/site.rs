@@ -143,9 +143,9 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     #[inline]
-    fn check_named(&self) -> Result<()> {
+    fn check_exists(&self) -> Result<()> {
         let file = &self.attachment.file;
-        if file.is_named(self.lock.region, self.generation) {
+        if file.still_exists(self.lock.region, self.generation) {
             Ok(())
         } else if file.is_intact() {
             Err(file.removed())

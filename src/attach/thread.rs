@@ -395,7 +395,7 @@ pub fn detach_thread(file: &Arc<OpenFile>) {
 /// Another file has the word of `file`: has the thread's slot in `file` be the one that [`cached`] gives. `false`: it is
 /// already, or cannot be.
 #[inline]
-pub fn recall(file: &Arc<OpenFile>) -> bool {
+pub fn reload_cache(file: &Arc<OpenFile>) -> bool {
     remembered(file.word.word(), FileKey::of(file)).is_none() && find(file).map(remember).is_some()
 }
 

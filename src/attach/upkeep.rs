@@ -49,7 +49,7 @@ impl OpenFile {
         self.while_nobody_takes_part(|| {
             let view = self.view();
             let (locks, slots) = (view.locks_bound(), view.slots_bound());
-            let fences = match Fences::of(view.header().private_to.load(Relaxed)) {
+            let fences = match Fences::of(view.header().sole_process.load(Relaxed)) {
                 Fences::Full => Fences::Full,
                 Fences::Undecided | Fences::Changing | Fences::PrivateTo(_) => Fences::Undecided,
             };

@@ -99,7 +99,7 @@ pub unsafe fn tell_previous_owner<K: LockKind>(
     }
     // SAFETY: the caller's promise.
     unsafe { check_output(owner, SMALLEST_PREVIOUS_OWNER) }?;
-    lock.check_named()?;
+    lock.check_exists()?;
     let previous = lock.previous_owner().ok_or_else(|| lock.not_found("died holding"))?;
     let previous = turnlock_previous_owner {
         size: 0,

@@ -180,7 +180,7 @@ unsafe fn told_alone(acquired: *mut turnlock_acquired, enter: impl FnOnce() -> O
 pub unsafe fn lock<L: OpaqueLock>(lock: *const L, limit: Limit, acquired: *mut turnlock_acquired) -> i32 {
     // Without what `status` costs: for programs that use more files than a thread has caches.
     // SAFETY: the caller's promise.
-    if unsafe { peek(lock).is_some_and(Handle::recall) && lock_biased(lock, acquired) } {
+    if unsafe { peek(lock).is_some_and(Handle::reload_cache) && lock_biased(lock, acquired) } {
         return TURNLOCK_OK;
     }
     // SAFETY: the caller's promise.

@@ -189,7 +189,7 @@ fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
             || process::boot_id() == [0, 0]
             // Whoever lives has cleared it since the boot, whatever id a container goes by.
             || participants.iter().any(|participant| participant.life != Life::Dead),
-        fences: match Fences::of(view.header().private_to.load(Relaxed)) {
+        fences: match Fences::of(view.header().sole_process.load(Relaxed)) {
             Fences::Undecided | Fences::PrivateTo(_) => "membarrier",
             Fences::Changing | Fences::Full => "full",
         },

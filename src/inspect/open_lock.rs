@@ -18,9 +18,9 @@ impl<K: LockKind> Handle<K> {
         let look = |slot| Ok(probe.look(slot).0);
         let view = file.view();
         let named = names_of(view).find(|named| named.region == self.region());
-        let named = named.filter(|_| self.is_named()).ok_or_else(|| file.removed())?;
+        let named = named.filter(|_| self.still_exists()).ok_or_else(|| file.removed())?;
         let status = Observer::new(view, &look).lock(named)?;
-        self.check_named().map(|()| status)
+        self.check_exists().map(|()| status)
     }
 }
 

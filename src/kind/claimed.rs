@@ -142,7 +142,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
 
     /// Makes a semaphore have so many permits.
     pub fn resize(&self, permits: u32) -> Result<()> {
-        self.check_named()?;
+        self.check_exists()?;
         check_permits(permits)?;
         let mut resized = false;
         let done = thread::with_thread_attachment(&self.file.open, |attachment| {

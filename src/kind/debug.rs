@@ -45,7 +45,7 @@ impl<K: LockKind> Handle<K> {
     fn called(&self) -> String {
         let entry = &self.file.open.view().directory()[self.name.region - 1];
         let name = entry.name.get();
-        if self.is_named() { name } else { String::new() }
+        if self.still_exists() { name } else { String::new() }
     }
 
     fn show(&self, kind: &str, to: &mut Formatter) -> Result {

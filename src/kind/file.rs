@@ -260,7 +260,7 @@ impl LockFileOptions {
     }
 
     fn opened(&self, file: Arc<OpenFile>) -> Result<LockFile> {
-        file.settle_fences(self.full_fences)?;
+        file.choose_barrier_mode(self.full_fences)?;
         self.check_capacity(&file)?;
         Ok(LockFile { file: FileHandle::new(file, self.interrupt.clone()) })
     }

@@ -19,16 +19,16 @@ use turnlock_core::sync::{
 
 impl<K: LockKind> Handle<K> {
     /// Returns whether the lock was not removed.
-    pub fn is_named(&self) -> bool {
-        self.file.open.is_named(self.name.region, self.name.generation)
+    pub fn still_exists(&self) -> bool {
+        self.file.open.still_exists(self.name.region, self.name.generation)
     }
 
     /// Checks that the lock was not removed.
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn check_named(&self) -> Result<()> {
-        if self.is_named() { Ok(()) } else { Err(self.file.open.removed()) }
+    pub fn check_exists(&self) -> Result<()> {
+        if self.still_exists() { Ok(()) } else { Err(self.file.open.removed()) }
     }
 
     /// Returns what `read` reads of the lock in the file.
@@ -36,12 +36,12 @@ impl<K: LockKind> Handle<K> {
     /// # Errors
     /// [`Error::NotFound`] if the lock was removed.
     pub(super) fn read_named<T>(&self, read: impl FnOnce() -> T) -> Result<T> {
-        self.check_named()?;
+        self.check_exists()?;
         let value = read();
         // Partner: the fence in `directory::name_it`. Who has read what was written for the next lock in this place sees that
         // the name is gone.
         fence(Acquire);
-        self.check_named().map(|()| value)
+        self.check_exists().map(|()| value)
     }
 
     /// Returns who died holding this lock, last; `None` if nobody ever did, or the lock was removed.
@@ -55,7 +55,7 @@ impl<K: LockKind> Handle<K> {
     /// Returns the fencing token and the process of who died holding this lock, last; zeros if nobody ever did, or the lock was
     /// removed. Allocates nothing.
     pub fn dead_owner(&self) -> (u64, u32) {
-        if !self.is_named() {
+        if !self.still_exists() {
             return (0, 0);
         }
         let lock = self.file.open.view().lock(self.lock.region);
@@ -63,7 +63,7 @@ impl<K: LockKind> Handle<K> {
         let dead = (notice.token.load(Acquire), notice.pid.load(Relaxed));
         // As in `read_named`, which makes an error.
         fence(Acquire);
-        if self.is_named() { dead } else { (0, 0) }
+        if self.still_exists() { dead } else { (0, 0) }
     }
 
     /// Returns [`Error::NotFound`], which says that nobody does to the lock what `verb` says ("holds", "died holding").

@@ -161,7 +161,7 @@ impl<K: LockKind> Handle<K> {
     #[cold]
     #[inline(never)]
     pub fn lock_slowly(&self, limit: Limit) -> Result<Acquired> {
-        if self.recall()
+        if self.reload_cache()
             && let Some(fencing_token) = self.lock_biased()
         {
             return Ok(Acquired { fencing_token, previous_owner_died: false });
@@ -200,8 +200,8 @@ impl<K: LockKind> Handle<K> {
     /// Has [`Handle::lock_biased`] find the thread's slot, if that could not take the lock only because another file has
     /// the word of this one. Returns whether it is worth another try.
     #[inline]
-    pub fn recall(&self) -> bool {
-        K::BIAS != BiasUse::None && thread::recall(&self.file.open)
+    pub fn reload_cache(&self) -> bool {
+        K::BIAS != BiasUse::None && thread::reload_cache(&self.file.open)
     }
 
     /// Unlocks, as the calling thread (the acquisition with this very token, where one is named).
@@ -351,7 +351,7 @@ impl<K: LockKind> Handle<K> {
         claim: ClaimOf<K>,
     ) -> Result<Attempt<FileSite<'a, K::Claims>>> {
         let attempt = self.attempt(attachment, claim);
-        attempt.site.check_named()?;
+        attempt.site.check_exists()?;
         Ok(attempt)
     }
 

@@ -303,7 +303,7 @@ impl Handle<RwLockKind> {
     #[cold]
     #[inline(never)]
     fn lock_in_mode_slowly(&self, mode: Mode, limit: Limit) -> Result<super::Acquired> {
-        if self.recall()
+        if self.reload_cache()
             && let Some(fencing_token) = self.lock_biased_in(mode)
         {
             return Ok(super::Acquired { fencing_token, previous_owner_died: false });

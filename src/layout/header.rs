@@ -156,11 +156,11 @@ pub struct LiveHeader {
     removed_reserved: [AtomicU64; 6],
     /// A [`Fences`]: which process alone takes part, if one does. On the fast path, so in a cache line of its own. Written by who
     /// takes a slot, by compare-exchange; or by whoever holds every slot's byte lock.
-    pub private_to: AtomicU64,
+    pub sole_process: AtomicU64,
     rest: [AtomicU64; 479],
 }
 
-/// The values of [`LiveHeader::private_to`]: what is between two accesses that the other side of a barrier relies on.
+/// The values of [`LiveHeader::sole_process`]: what is between two accesses that the other side of a barrier relies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fences {
     /// Nobody has taken part yet: 0.
@@ -197,7 +197,7 @@ impl Fences {
 }
 
 const _: () = {
-    assert!(offset_of!(LiveHeader, private_to) == 256);
+    assert!(offset_of!(LiveHeader, sole_process) == 256);
     assert!(offset_of!(LiveHeader, incarnation) == 40);
     assert!(offset_of!(LiveHeader, boot_id) == 64);
     assert!(offset_of!(LiveHeader, unlinked) == 80);
@@ -217,7 +217,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LiveHeader, boot_id),
         offset_of!(LiveHeader, unlinked),
         offset_of!(LiveHeader, slots_in_use),
-        offset_of!(LiveHeader, private_to),
+        offset_of!(LiveHeader, sole_process),
         offset_of!(LiveHeader, locks_bound),
         offset_of!(LiveHeader, slots_bound),
         offset_of!(LiveHeader, removed_token),

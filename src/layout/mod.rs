@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(offset_of!(MailboxEnd, count), 0);
         let header = rows("Header");
         assert_eq!(header.len(), 20);
-        for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use private_to slots_bound locks_bound removed_token)
+        for (field, offset) in offsets!(LiveHeader: incarnation boot_id unlinked slots_in_use sole_process slots_bound locks_bound removed_token)
         {
             assert!(header.iter().any(|row| (row.2.as_str(), row.0) == (field, offset)), "{field}");
         }

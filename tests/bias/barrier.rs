@@ -155,12 +155,12 @@ fn a_change_that_was_begun_is_ended_by_the_next() {
     let path = place.lock_file();
     let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
     enter_often(&mutex);
-    let private_to = || peek_u64(&path, format::PRIVATE_TO);
-    let begin_the_change = || poke_u64(&path, format::PRIVATE_TO, 2);
+    let sole_process = || peek_u64(&path, format::SOLE_PROCESS);
+    let begin_the_change = || poke_u64(&path, format::SOLE_PROCESS, 2);
     begin_the_change();
     elsewhere(|| enter_often(&mutex));
-    assert_eq!(private_to(), 1, "by the next that came");
-    poke_u64(&path, format::PRIVATE_TO, 1);
+    assert_eq!(sole_process(), 1, "by the next that came");
+    poke_u64(&path, format::SOLE_PROCESS, 1);
     enter_often(&mutex);
     let (comes, revokes) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|threads| {
@@ -175,7 +175,7 @@ fn a_change_that_was_begun_is_ended_by_the_next() {
         begin_the_change();
         revokes.wait();
     });
-    assert_eq!(private_to(), 1, "by the one that revoked");
+    assert_eq!(sole_process(), 1, "by the one that revoked");
 }
 
 /// Which processes take part says what barriers cost: one alone, whichever it is; more than one, once and for all.

@@ -42,7 +42,7 @@ fn made_today(place: &Place) -> Vec<u8> {
     poke(&path, format::BOOT_ID, &BOOT);
     poke_u32(&path, format::SLOTS_IN_USE, 2);
     poke_u32(&path, format::SLOTS_BOUND, 2);
-    poke_u64(&path, format::PRIVATE_TO, 0x7ea5_e5ed_0c0f_fee5);
+    poke_u64(&path, format::SOLE_PROCESS, 0x7ea5_e5ed_0c0f_fee5);
     // Slot 0 named the lock and left; slot 1 is inside.
     poke(&path, SHAPE.slot(0), &[0; 256]);
     poke(&path, SHAPE.slot(1), &slot_of_the_holder());

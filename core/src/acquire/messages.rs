@@ -18,7 +18,7 @@ pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
     let travelled = site.enter_by_messages(limit)?;
     trace::at(Step::Won);
     // Nobody removes the lock while somebody is inside: after this look it is ours as long as we are.
-    let token = site.check_intact().and_then(|()| site.check_named()).and_then(|()| {
+    let token = site.check_intact().and_then(|()| site.check_exists()).and_then(|()| {
         lock.set_since(me, site.now());
         let (held, ownership) = (lock.held(me), lock.ownership());
         let token = match travelled {

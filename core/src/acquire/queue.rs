@@ -49,7 +49,7 @@ pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<
 fn enter_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
     let in_demand = acquire(attempt, limit, attempt.config.patience, true)?;
     // Before anything is written that others look at.
-    if let Err(error) = attempt.site.check_intact().and_then(|()| attempt.site.check_named()) {
+    if let Err(error) = attempt.site.check_intact().and_then(|()| attempt.site.check_exists()) {
         attempt.withdraw();
         return Err(error);
     }
@@ -270,7 +270,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
             return Ok(());
         };
         // Else it is another lock that has so many.
-        self.attempt.site.check_named()?;
+        self.attempt.site.check_exists()?;
         Err(Error::Permits { wanted, permits })
     }
 

@@ -339,7 +339,7 @@ impl<'a, S: Site> RingWait<'a, S> {
         })?;
         trace::at(Step::Reconfigure);
         // Nobody removes the lock meanwhile; if it was removed before, the ring is another one's.
-        let named = site.check_named();
+        let named = site.check_exists();
         if named.is_ok() {
             act();
         }

@@ -134,7 +134,7 @@ pub trait Site: Copy {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    fn check_named(&self) -> Result<()>;
+    fn check_exists(&self) -> Result<()>;
     /// Checks after an unlock that it was the right lock that was held.
     ///
     /// # Errors

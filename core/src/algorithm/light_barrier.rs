@@ -5,13 +5,13 @@
 //! whether it may. Whoever revokes or evicts stores that, passes the heavy barrier, and looks at `held`. By Dekker's argument one
 //! of the two sees the other. The heavy barrier reaches the threads of one process and no others (`membarrier`, as the kernel
 //! keeps it: `os::membarrier`), so the light one is free as long as one process alone takes part in the file, and a full fence
-//! otherwise. The file's word `private_to` says which:
+//! otherwise. The file's word `sole_process` says which:
 //!
 //! ```text
-//! light   private_to == my process? then nothing. Else full fence
-//! heavy   full fence; private_to == several? then that was all. == my process? membarrier in it. Else in every process
+//! light   sole_process == my process? then nothing. Else full fence
+//! heavy   full fence; sole_process == several? then that was all. == my process? membarrier in it. Else in every process
 //! share   a newcomer of another process, before it takes part:
-//!         private_to = changing; membarrier in every process; private_to = several
+//!         sole_process = changing; membarrier in every process; sole_process = several
 //! ```
 //! The word is read after what the light side says is stored. Whoever reads its own process there did so before the newcomer's
 //! membarrier, which then has the others see what was stored. That the word says *changing* until then has those revoke by
@@ -42,7 +42,7 @@ pub(super) fn before_leaver_looks() {
 #[derive(Clone, Copy)]
 pub struct FileBarrier<'a> {
     /// The file's word.
-    pub private_to: &'a AtomicU64,
+    pub sole_process: &'a AtomicU64,
     /// How it reads if no other process than the participant's takes part.
     pub process: u64,
 }
@@ -52,7 +52,7 @@ impl LightBarrier for FileBarrier<'_> {
     fn pass(self) {
         compiler_fence(SeqCst);
         // Relaxed. Partner: the membarrier of who shares the file, which comes after what we stored if it comes after this load.
-        if self.private_to.load(Relaxed) != self.process {
+        if self.sole_process.load(Relaxed) != self.process {
             mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
         }
     }

@@ -329,7 +329,7 @@ impl<'a> Site for Participant<'a> {
     fn check_intact(&self) -> Result<()> {
         Ok(())
     }
-    fn check_named(&self) -> Result<()> {
+    fn check_exists(&self) -> Result<()> {
         Ok(())
     }
     fn check_after_unlock(&self) -> Result<()> {

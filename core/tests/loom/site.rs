@@ -276,7 +276,7 @@ impl<'a> Site for LoomSite<'a> {
         Ok(())
     }
 
-    fn check_named(&self) -> Result<()> {
+    fn check_exists(&self) -> Result<()> {
         Ok(())
     }
 

@@ -20,7 +20,7 @@ pub const BOOT_ID: u64 = 64;
 pub const SLOTS_IN_USE: u64 = 128;
 pub const SLOTS_BOUND: u64 = 192;
 pub const LOCKS_BOUND: u64 = 196;
-pub const PRIVATE_TO: u64 = 256;
+pub const SOLE_PROCESS: u64 = 256;
 
 const HEADER_BYTES: u64 = 4096;
 const ENTRY_BYTES: u64 = 128;
