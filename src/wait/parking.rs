@@ -292,7 +292,7 @@ mod tests {
         queue.crowded.store(1, Relaxed);
         words.crowd[1].store(20, Relaxed);
         words.crowd[2].store(10, Relaxed);
-        // In the place of a candidate that somebody else has relieved meanwhile nobody is called.
+        // Another participant has relieved that candidate meanwhile: nothing is done.
         queue.call_next(2);
         assert_eq!((queue.candidate.load(Relaxed), called()), (1, [0, 0, 0]));
         queue.call_next(1);

@@ -348,7 +348,7 @@ impl Killer<'_> {
                 plans[worker] = self.start(worker);
                 disarm(worker);
             }
-            // Nobody is stopped either: one that is, or stops itself now, goes on.
+            // No worker stays stopped either: one that is, or stops itself now, goes on.
             for plan in plans.iter() {
                 // SAFETY: a signal to a child of our own that was not waited for.
                 unsafe { libc::kill(plan.pid, libc::SIGCONT) };

@@ -24,8 +24,8 @@ pub struct Slot {
 
 static FILES: Mutex<Vec<Weak<SharedFile>>> = Mutex::new(Vec::new());
 
-/// Locks what the calls of this process share. Nobody may make an exception, call Python or give up the GIL while it has one of
-/// these: another thread would wait for it, with the GIL. A poisoned one is as good as any.
+/// Locks what the calls of this process share. Its holder makes no exception, calls no Python and does not give up the GIL:
+/// another thread would wait for the mutex, with the GIL. A poisoned one is as good as any.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

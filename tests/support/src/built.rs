@@ -64,7 +64,8 @@ impl RustPackage {
         let mut cargo = Command::new("cargo");
         cargo.args(arguments).args(["--quiet", "--offline"]).current_dir(&self.folder);
         cargo.env("CARGO_TARGET_DIR", self.built().parent().unwrap()).env_remove("RUSTFLAGS");
-        let output = limit::output(&mut cargo).unwrap();
+        // It compiles turnlock, and waits for those that do so beside it.
+        let output = limit::output_within(limit::seconds(450), &mut cargo).unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
     }

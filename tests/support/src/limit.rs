@@ -69,10 +69,14 @@ pub fn status_of(pid: i32, options: i32) -> i32 {
 
 /// [`Command::output`], with a limit, and without waiting for those whom the command leaves behind.
 pub fn output(command: &mut Command) -> io::Result<Output> {
+    output_within(of_processes(), command)
+}
+
+/// [`output`], within so long.
+pub fn output_within(limit: Duration, command: &mut Command) -> io::Result<Output> {
     let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     let mut child = command.spawn()?;
-    let limit = of_processes();
     let status = within(limit, || child.try_wait().unwrap());
     let written = |mut file: File| {
         let mut bytes = Vec::new();
