@@ -32,7 +32,8 @@ for (const [kind, { mine, same, other }] of Object.entries(KINDS)) {
     // Who waits for one part does not keep another from being taken by the same object.
     const beside = await lock.lock(...other, kind === 'rangeLock' ? 'shared' : 'exclusive', { timeout: 0 }).catch(() => null);
     if (kind === 'keyedLock') assert.ok(beside);
-    assert.ok(held.isContended());
+    // Not before the waiter parks.
+    await until(() => held.isContended());
     assert.throws(() => lock.close(), failure('STILL_HELD'));
     held.unlock();
     const reader = await later;
