@@ -7,8 +7,8 @@
 passed=0 failed=0 not_run=() rung_times=()
 declare -A rung_pid rung_limit rung_began rung_sources
 rung_shown_by=
-# Which rungs of mutants have passed, with which sources.
-caught=${TURNLOCK_CAUGHT:-ci/caught}
+# Which rungs have passed, with which sources: see begin_if_changed.
+passed_rungs=${TURNLOCK_PASSED:-ci/passed}
 patience=${TURNLOCK_CHECK_PATIENCE:-1}
 case $patience in
     *[!0-9.]* | *.*.* | . | '')
@@ -89,24 +89,25 @@ begin_rung() { # begin_rung NAME SECONDS COMMAND...
     rung_pid[$name]=$! rung_limit[$name]=$limit rung_began[$name]=$(date +%s)
 }
 
-# Begins a rung that only shows that a check can fail: that it catches its mutants. Where it did so with these very sources,
-# it is not run: ci/caught has a line for each such rung, the hash of its sources and its name, which a rung that passes
-# writes. `--long` and TURNLOCK_EVERY_MUTANT=1 have it run always.
-begin_mutants() { # begin_mutants NAME SECONDS "SOURCE..." COMMAND...
+# Begins a rung that a change of its sources alone can make fail: the searches of the models, which are not the shipped code, and
+# the rungs that only show that a check catches its mutants. Where it passed with these very sources, it is not run: ci/passed has a
+# line for each such rung, the hash of its sources and its name, which a rung that passes writes. `--long` and
+# TURNLOCK_EVERY_RUNG=1 have it run always.
+begin_if_changed() { # begin_if_changed NAME SECONDS "SOURCE..." COMMAND...
     local name=$1 limit=$2 sources=$3
     shift 3
-    if are_caught "$name" "$sources"; then
-        printf '\n== %s: not run, were caught with these sources (ci/caught)\n' "$name"
+    if has_passed "$name" "$sources"; then
+        printf '\n== %s: not run, passed with these sources (ci/passed)\n' "$name"
         return
     fi
     rung_sources[$name]=$(hash_of_sources "$sources")
     begin_rung "$name" "$limit" "$@"
 }
 
-# Whether a rung of mutants need not be run.
-are_caught() { # are_caught NAME "SOURCE..."
-    [ "$size" != long ] && [ -z "${TURNLOCK_EVERY_MUTANT-}" ] &&
-        grep -qxF "$(hash_of_sources "$2")  $1" "$caught" 2>/dev/null
+# Whether a rung need not be run.
+has_passed() { # has_passed NAME "SOURCE..."
+    [ "$size" != long ] && [ -z "${TURNLOCK_EVERY_RUNG-}" ] &&
+        grep -qxF "$(hash_of_sources "$2")  $1" "$passed_rungs" 2>/dev/null
 }
 
 # Of files and folders: names and contents. Prose, and what editors and the like leave there, does not count.
@@ -116,13 +117,13 @@ hash_of_sources() { # hash_of_sources "SOURCE..."
         cut -c1-32
 }
 
-# Notes that a rung of mutants has passed. In a file made anew, in the order of the names.
-note_caught() { # note_caught NAME
+# Notes that a rung has passed with its sources. In a file made anew, in the order of the names.
+note_passed() { # note_passed NAME
     {
-        [ ! -f "$caught" ] || grep -v "^[0-9a-f]*  $1\$" "$caught" || true
+        [ ! -f "$passed_rungs" ] || grep -v "^[0-9a-f]*  $1\$" "$passed_rungs" || true
         echo "${rung_sources[$1]}  $1"
-    } | LC_ALL=C sort -k 2 >"$rung_notes/caught"
-    cp "$rung_notes/caught" "$caught"
+    } | LC_ALL=C sort -k 2 >"$rung_notes/passed"
+    cp "$rung_notes/passed" "$passed_rungs"
 }
 
 # Shows what a rung prints until it is over, or its limit is.
@@ -153,7 +154,7 @@ finish_rung() { # finish_rung NAME
     if [ "$status" = 0 ]; then
         printf '== %s: passed, %s\n' "$name" "$took"
         passed=$((passed + 1))
-        [ -z "${rung_sources[$name]-}" ] || note_caught "$name"
+        [ -z "${rung_sources[$name]-}" ] || note_passed "$name"
     else
         end_session "$pid"
         printf '== %s: FAILED after %s, with status %s\n' "$name" "$took" "$status" >&2

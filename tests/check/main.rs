@@ -63,40 +63,40 @@ fn a_rung_that_hangs_is_ended_and_named_with_where_it_stood() {
     assert!(!is_running("1000.25") && !is_running("1000.75"), "both are ended");
 }
 
-/// A rung of mutants is not run a second time with the same sources, and is after any of them has changed.
+/// A rung that its sources decide is not run a second time with the same ones, and is after any of them has changed.
 #[test]
-fn mutants_that_were_caught_are_not_tried_again_before_something_changes() {
+fn a_rung_that_passed_is_not_run_again_before_its_sources_change() {
     let place = Place::new();
-    let [caught, source] = ["caught", "source"].map(|name| place.at(name));
+    let [passed, source] = ["passed", "source"].map(|name| place.at(name));
     std::fs::write(&source, "as it was").unwrap();
-    std::fs::write(&caught, "0123  another rung\n0123  of mutants\n").unwrap();
+    std::fs::write(&passed, "0123  another rung\n0123  of mutants\n").unwrap();
     let run = |before: &str| {
         let rungs = format!(
-            r#"{before} begin_mutants "of mutants" 60 "{}" sh -c 'echo "tried now"'; finish_rung "of mutants""#,
+            r#"{before} begin_if_changed "of mutants" 60 "{}" sh -c 'echo "tried now"'; finish_rung "of mutants""#,
             source.display()
         );
         let mut check = check_with(&rungs);
-        check.env("TURNLOCK_CAUGHT", &caught).env_remove("TURNLOCK_EVERY_MUTANT");
+        check.env("TURNLOCK_PASSED", &passed).env_remove("TURNLOCK_EVERY_RUNG");
         let output = limit::output(&mut check).unwrap();
         assert!(output.status.success(), "{}", said(&output));
         said(&output).contains("tried now\n")
     };
-    assert!(run("size=usual;"), "caught with other sources");
-    let noted = std::fs::read_to_string(&caught).unwrap();
+    assert!(run("size=usual;"), "passed with other sources");
+    let noted = std::fs::read_to_string(&passed).unwrap();
     assert!(noted.starts_with("0123  another rung\n") && noted.lines().count() == 2, "{noted}");
-    assert!(!run("size=usual;"), "caught");
+    assert!(!run("size=usual;"), "passed");
     assert!(run("size=long;"));
-    assert!(run("size=usual; TURNLOCK_EVERY_MUTANT=1;"));
+    assert!(run("size=usual; TURNLOCK_EVERY_RUNG=1;"));
     std::fs::write(&source, "as it is now").unwrap();
     assert!(run("size=usual;"));
     assert!(!run("size=usual;"));
     // One that fails is not noted.
     std::fs::write(&source, "once more").unwrap();
     let rungs = format!(
-        r#"size=usual; begin_mutants "of mutants" 60 "{}" false; finish_rung "of mutants""#,
+        r#"size=usual; begin_if_changed "of mutants" 60 "{}" false; finish_rung "of mutants""#,
         source.display()
     );
-    let failed = limit::output(check_with(&rungs).env("TURNLOCK_CAUGHT", &caught)).unwrap();
+    let failed = limit::output(check_with(&rungs).env("TURNLOCK_PASSED", &passed)).unwrap();
     assert_eq!(failed.status.code(), Some(1));
     assert!(run("size=usual;"));
 }
@@ -217,7 +217,7 @@ fn everything_long_is_under_a_rung() {
     };
     for line in lines.lines().map(str::trim).filter(long).filter(|line| !quick(line)) {
         let limit = match line.split_once(' ') {
-            Some(("rung" | "begin_rung" | "begin_mutants", rest)) => {
+            Some(("rung" | "begin_rung" | "begin_if_changed", rest)) => {
                 rest.rsplit_once("\" ").map_or("", |(_, rest)| rest)
             }
             _ => panic!("outside of a rung: {line}"),
