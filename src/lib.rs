@@ -162,7 +162,6 @@ mod recovery;
 mod registers;
 mod slots;
 mod transport;
-mod wait;
 
 /// For the command: what `turnlock flock` does with a file that is none of turnlock's.
 #[cfg(feature = "command")]

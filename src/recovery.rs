@@ -164,7 +164,7 @@ fn token_after_boot(last: u64, floor: u64) -> u64 {
 /// Returns whether there is anything that [`liveness::clear`] would clear. A page that is only read stays clean.
 fn has_left_something(lock: &LockView, slot: usize) -> bool {
     let cell = &lock.cells[slot];
-    let words = [&lock.numbers[slot], &lock.crowd[slot], &cell.held, &cell.since];
+    let words = [&lock.numbers[slot], &lock.passive[slot], &cell.held, &cell.since];
     words.into_iter().any(|word| word.load(Relaxed) != 0) || cell.ring.membership.load(Relaxed) != 0
 }
 

@@ -1,8 +1,8 @@
-//! What [turnlock](https://docs.rs/turnlock) rests on: the bakery, the rings, the bias, eviction, and the acquisition made of
-//! them.
+//! What [turnlock](https://docs.rs/turnlock) rests on: the bakery, the rings, the bias, eviction, the acquisition made of
+//! them, and waiting.
 //!
-//! No operating system, no clock, no file: the registers, the participants' liveness, sleeping and time come from a
-//! [`acquire::site::Site`]. turnlock has one over its mapped file; the model checkers (loom, shuttle) have their own, and search the
+//! No operating system, no clock, no file: the registers and the participants' liveness come from an [`acquire::site::Site`], sleep
+//! and time from a [`wait::Platform`]. turnlock has a site over its mapped file; the model checkers (loom, shuttle) have their own, and search the
 //! code that ships. Its interface follows turnlock's needs and is not stable.
 
 pub mod sync;
@@ -21,5 +21,7 @@ pub mod mutants;
 pub mod spsc;
 #[forbid(unsafe_code)]
 pub mod trace;
+#[forbid(unsafe_code)]
+pub mod wait;
 
 pub use error::{Error, Result};

@@ -16,7 +16,6 @@ use crate::os::{
 use crate::recovery;
 use crate::registers::unpark_at;
 use crate::slots;
-use crate::wait::{AdaptiveSpin, Cancel, SectionClock};
 use std::{hint::assert_unchecked, os::fd::RawFd, ptr, sync::Arc};
 use turnlock_core::acquire::{local::LocalState, recursion::Recursion};
 use turnlock_core::algorithm::{bias::Mark, light_barrier::FileBarrier};
@@ -26,6 +25,7 @@ use turnlock_core::sync::{
     Ordering::{Acquire, Release},
 };
 use turnlock_core::trace::{self, Step};
+use turnlock_core::wait::{AdaptiveSpin, Cancel, SectionClock};
 
 /// A participant attached to a slot of a file, until it is detached.
 pub struct Attachment {

@@ -1,9 +1,9 @@
 //! A program's handle of an open file.
 
 use super::{open_file::OpenFile, thread};
-use crate::wait::Interrupt;
 use std::sync::Arc;
 use turnlock_core::sync::Ordering::Relaxed;
+use turnlock_core::wait::Interrupt;
 
 /// An open file, counted as long as the program has handles of it. When the last one is dropped, the thread that dropped
 /// it detaches from its slot; other threads do at their end.

@@ -18,3 +18,4 @@ mod seat;
 pub mod site;
 pub mod thread;
 pub mod upkeep;
+mod waiter;

@@ -1,23 +1,27 @@
-//! The mapped file as the site of an acquisition: one attached participant at one lock, its waits and liveness checks.
+//! The mapped file as the site of an acquisition: one attached participant at one lock.
 
-use super::{attachment::Attachment, by_messages, post::Membership, seat::skip_numbers};
+use super::{
+    attachment::Attachment,
+    by_messages,
+    post::Membership,
+    seat::skip_numbers,
+    waiter::{FileWaiter, count},
+};
 use crate::os::{
     clock,
-    liveness_lock::{Probe, Seen},
+    linux::Linux,
+    liveness_lock::Probe,
     process::{self, ProcessState},
 };
 use crate::recording;
 use crate::recovery;
 use crate::registers::{Exclusively, FileClaims, FileLock};
-use crate::wait::{self, Cancel, Interrupt, Stop};
 use std::{sync::Arc, time::Duration};
 use turnlock_core::acquire::{
-    eviction,
     local::LocalState,
-    site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Waiter},
+    site::{Limit, Overwritten, Site},
 };
 use turnlock_core::algorithm::{
-    Blocker, Place, Protocol,
     bias::{self, Mark},
     claim::Claims,
     light_barrier::LightBarrier,
@@ -25,7 +29,8 @@ use turnlock_core::algorithm::{
 };
 use turnlock_core::error::{Error, Result};
 use turnlock_core::event::{Event, Happening};
-use turnlock_core::sync::{AtomicU64, Ordering::Relaxed, prefetch_for_writing};
+use turnlock_core::sync::{Ordering::Relaxed, prefetch_for_writing};
+use turnlock_core::wait::{self, Interrupt, Stop};
 
 /// An attached participant at one lock of its file.
 #[derive(Clone, Copy)]
@@ -68,11 +73,6 @@ impl<'a, F: FileClaims> FileSite<'a, F> {
     pub fn attachment(&self) -> &'a Attachment {
         self.attachment
     }
-}
-
-/// Adds one to a number for observers, which several may change at once.
-fn count(number: &AtomicU64) {
-    number.fetch_add(1, Relaxed);
 }
 
 impl<'a, F: FileClaims> Site for FileSite<'a, F> {
@@ -217,12 +217,12 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     fn begin_section(&self) -> bool {
-        self.attachment.section(self.lock.region).begin()
+        self.attachment.section(self.lock.region).begin::<Linux>()
     }
 
     #[inline]
     fn end_section(&self) {
-        self.attachment.section(self.lock.region).end();
+        self.attachment.section(self.lock.region).end::<Linux>();
     }
 
     #[inline]
@@ -242,17 +242,16 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> FileWaiter<'a, F> {
         let Self { attachment, lock, interrupt, .. } = *self;
         let stop = if may_be_ended {
-            Stop { cancel: &attachment.cancel, interrupt }
+            Stop { cancel: Some(&attachment.cancel), interrupt }
         } else {
-            Stop { cancel: Cancel::NOBODYS, interrupt: None }
+            Stop { cancel: None, interrupt: None }
         };
         let slot = attachment.slot;
         let cell = &lock.lock.cells[slot];
         let since = (&cell.since, &cell.waiting_since);
         let waiter =
             wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since, lock.standby());
-        let is_counted = may_be_ended && limit != Limit::Never;
-        FileWaiter { attachment, lock, waiter, blind: false, is_counted }
+        FileWaiter::new(waiter, attachment, lock, may_be_ended && limit != Limit::Never)
     }
 
     fn reap(&self, slot: usize) -> Result<bool> {
@@ -284,139 +283,6 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     fn leave_by_messages(&self) {
         if let Some(membership) = self.attachment.known_membership(self.lock.region) {
             membership.with_seat(|seat| seat.give_up());
-        }
-    }
-}
-
-/// One wait in a mapped file.
-pub struct FileWaiter<'a, F: FileClaims> {
-    attachment: &'a Attachment,
-    lock: FileLock<'a, F>,
-    waiter: wait::Waiter<'a>,
-    /// Whether the slot's record says that it cannot check others.
-    blind: bool,
-    /// Whether it is the wait of an acquisition that is no try: those are counted when they fail.
-    is_counted: bool,
-}
-
-impl<F: FileClaims> FileWaiter<'_, F> {
-    fn record_blind(&mut self, blind: bool) {
-        if blind != self.blind && self.attachment.is_ours() {
-            self.blind = blind;
-            let view = self.attachment.file.view();
-            view.slots()[self.attachment.slot].blind.store(u32::from(blind), Relaxed);
-        }
-    }
-}
-
-impl<F: FileClaims> FileWaiter<'_, F> {
-    /// What one of the crowd does now and then: checks whether those inside are alive, the candidate, and the one that would
-    /// be the next candidate; and relieves a candidate that is stopped.
-    fn look_round(&mut self, participants: usize) -> Result<()> {
-        let slots = self.lock.slots();
-        for slot in 0..slots.min(participants) {
-            if self.lock.held(slot).load(Relaxed) != 0 {
-                self.check_alive(slot)?;
-            }
-        }
-        for slot in self.waiter.candidates().into_iter().flatten().filter(|slot| *slot < slots) {
-            self.check_alive(slot)?;
-        }
-        let queue = self.lock.queue();
-        self.waiter.relieve_candidate(|slot| {
-            slot < slots
-                && queue.place(slot) != Place::Idle
-                && eviction::is_kept_waiting(&self.lock, slot, None)
-        });
-        Ok(())
-    }
-
-    /// Returns whether its slot claims more than there is by now.
-    fn is_in_vain(&self) -> bool {
-        let claims = self.lock.queue().1;
-        claims.shortage(claims.read(self.attachment.slot)).is_some()
-    }
-}
-
-impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
-    fn limit(&self) -> Limit {
-        self.waiter.limit()
-    }
-
-    fn lets_pass(&mut self) -> bool {
-        self.waiter.lets_pass()
-    }
-
-    fn queue_for_good(&mut self) {
-        self.waiter.queue_for_good();
-    }
-
-    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
-        self.waiter.wait(unchanged, self.lock.spot(blocker.slot), blocker)
-    }
-
-    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
-        // Relaxed: a guess.
-        let participants = self.lock.lock.header.slots_in_use.load(Relaxed);
-        let mut outcome = self.waiter.stand_by(participants, &unchanged);
-        let mut has_just_come = true;
-        // In the crowd: those that have waited longer go first, so it does not come back before it is the candidate, unless
-        // what it came for has gone before it slept.
-        while matches!(outcome, Outcome::CheckAlive | Outcome::LookAgain)
-            && !(has_just_come && outcome == Outcome::LookAgain && !unchanged())
-            && !self.waiter.is_candidate()
-        {
-            let looks_round = outcome == Outcome::CheckAlive;
-            if self.is_in_vain() || (looks_round && self.look_round(participants as usize).is_err()) {
-                break;
-            }
-            has_just_come = false;
-            outcome = self.waiter.stand_by(participants, || true);
-        }
-        self.waiter.leave_crowd();
-        if outcome == Outcome::TimedOut { Outcome::LookAgain } else { outcome }
-    }
-
-    fn was_parked(&self) -> bool {
-        self.waiter.was_parked()
-    }
-
-    fn is_overdue(&mut self, first: Option<(usize, u64)>, ahead: usize) -> Overdue {
-        self.waiter.is_overdue(first, ahead)
-    }
-
-    /// Where no descriptor is to be had to look through, `slot` counts as alive, and observers of the file are told so.
-    fn check_alive(&mut self, slot: usize) -> Result<bool> {
-        let file = &self.attachment.file;
-        let probe = Probe::new(file.reopen(), self.attachment.slot);
-        let (seen, is_unlinked) = probe.look(slot);
-        if is_unlinked {
-            file.say_unlinked();
-            return Err(Error::Replaced { path: file.reopen().path() });
-        }
-        if !file.is_intact() {
-            return Err(file.not_intact());
-        }
-        self.record_blind(seen == Seen::Unknown);
-        self.attachment.file.touch_now_and_then();
-        match seen {
-            Seen::Dead => {
-                let reaped = recovery::reap_from(self.lock.region, file.view(), &probe, slot)?;
-                if reaped {
-                    recovery::reap_all(file.view(), &probe)?;
-                }
-                Ok(reaped)
-            }
-            Seen::Alive | Seen::Unknown => Ok(false),
-        }
-    }
-}
-
-impl<F: FileClaims> Drop for FileWaiter<'_, F> {
-    fn drop(&mut self) {
-        self.record_blind(false);
-        if self.waiter.end() && self.is_counted {
-            count(&self.lock.lock.words.contended);
         }
     }
 }

@@ -200,12 +200,12 @@ impl<'a> Observer<'a> {
             is_of_one_moment.set(is_of_one_moment.get() && is_it);
             Ok(is_it.then_some(holder))
         };
-        // In the crowd nobody is written down as queued for good; but those who have outwaited their patience keep their
+        // No member of the passive set is recorded as queued for good; but those who have outwaited their patience keep their
         // order there.
         let has_patience = |slot: usize| {
             let since = lock.waiting_since(slot);
-            let is_in_crowd = lock.lock.crowd[slot].load(Relaxed) != 0;
-            lock.since(slot) == 0 && !(is_in_crowd && now.saturating_sub(since) >= named.patience)
+            let is_passive = lock.lock.passive[slot].load(Relaxed) != 0;
+            lock.since(slot) == 0 && !(is_passive && now.saturating_sub(since) >= named.patience)
         };
         let waiter = |seen: &Registers| -> Result<Waiter> {
             let takes_part = takes_part(seen.slot);

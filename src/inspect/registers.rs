@@ -33,8 +33,8 @@ pub struct LockRegisters {
     pub bias_revoked: bool,
     /// Of a rwlock: whether the bias word says that readers may enter without a look at the queue.
     pub biased_to_readers: bool,
-    /// The candidate: of those that wait, the slot that is the next to be queued for good.
-    pub candidate: Option<usize>,
+    /// The designated waker: of those that wait, the slot that is the next to be queued for good.
+    pub designated_waker: Option<usize>,
     /// The registers of each slot that a participant has, or where one of them is not 0, in the order of the slots.
     pub slots: Vec<SlotRegisters>,
 }
@@ -137,7 +137,7 @@ pub(super) fn read(view: View<'_>, named: Named) -> Result<LockRegisters> {
     let bound = view.slots_bound().max(ring.as_ref().map_or(0, |ring| ring.machines.bound()));
     let slots = (0..bound.min(lock.slots())).filter_map(slot).collect();
     let readers = named.kind == Some(Kind::RwLock);
-    let candidate = lock.lock.words.candidate.load(Relaxed);
+    let designated_waker = lock.lock.words.designated_waker.load(Relaxed);
     Ok(LockRegisters {
         kind: named.kind_name(),
         algorithm: named.algorithm_name(),
@@ -151,7 +151,7 @@ pub(super) fn read(view: View<'_>, named: Named) -> Result<LockRegisters> {
         bias_owner: lock.bias().owner().filter(|_| !readers),
         bias_revoked: !readers && lock.bias().is_being_revoked(),
         biased_to_readers: readers && lock.shared_bias().is_unrevoked(),
-        candidate: (candidate as usize).checked_sub(1),
+        designated_waker: (designated_waker as usize).checked_sub(1),
         slots,
     })
 }

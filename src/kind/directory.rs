@@ -247,9 +247,9 @@ fn clear(view: View, region: usize, untouched: bool) {
     recovery::clear_dead_claims(view, region);
     if untouched {
         // What a disk kept of it from before a boot, of which the directory knows nothing.
-        for ((number, crowd), cell) in lock.numbers.iter().zip(lock.crowd).zip(lock.cells) {
+        for ((number, passive), cell) in lock.numbers.iter().zip(lock.passive).zip(lock.cells) {
             for word in
-                [number, crowd, &cell.held, &cell.since].into_iter().filter(|word| word.load(Relaxed) != 0)
+                [number, passive, &cell.held, &cell.since].into_iter().filter(|word| word.load(Relaxed) != 0)
             {
                 word.store(0, Relaxed);
             }

@@ -14,13 +14,13 @@ use crate::layout::{
     Geometry, MAX_LOCKS, MAX_MAIL_PARTICIPANTS, MAX_PARTICIPANTS, MAX_RECORDED_EVENTS, MIN_RECORDED_EVENTS,
 };
 use crate::os::file::Permissions;
-use crate::wait::Interrupt;
 use std::{
     os::fd::AsFd,
     path::{Path, PathBuf},
     sync::Arc,
 };
 use turnlock_core::error::{Error, Result};
+use turnlock_core::wait::Interrupt;
 
 const DEFAULT_PARTICIPANTS: u32 = 128;
 const DEFAULT_LOCKS: u32 = 64;

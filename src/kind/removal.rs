@@ -30,7 +30,7 @@
 
 use super::{directory, file::LockFile};
 use crate::attach::{attachment::Attachment, site::FileSite, thread::with_thread_attachment};
-use crate::os::memory;
+use crate::os::{linux::Linux, memory};
 use crate::recovery;
 use crate::registers::{Claimed, Exclusively, FileClaims, FileLock, call_participant};
 use std::time::Duration;
@@ -258,5 +258,5 @@ fn leave_the_queue<F: FileClaims>(lock: &FileLock<F>, me: usize) {
     lock.queue().leave(me);
     lock.unpark(me);
     // Those who let others pass find out for themselves: none of them would call the next one.
-    lock.standby().unpark_all();
+    lock.standby().unpark_all::<Linux>();
 }

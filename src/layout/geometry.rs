@@ -18,7 +18,7 @@ pub const MAX_LOCKS: u32 = 4096;
 /// ```text
 /// header | directory: locks x 128 | slots: participants x 256 | lock regions: (1 + locks) x region
 ///        | mail areas: locks x mail area, if there are any | recording, if there is one
-/// region: lock words 512 | number[participants] x 8, rounded up to 128 | crowd[participants] x 8, likewise
+/// region: lock words 512 | number[participants] x 8, rounded up to 128 | passive[participants] x 8, likewise
 ///         | cell[participants] x 128
 /// ```
 /// Lock region 0 is the directory's own lock; named lock k has region k + 1.
@@ -30,7 +30,7 @@ pub struct Geometry {
     slots: usize,
     regions: usize,
     region_bytes: usize,
-    crowd_in_region: usize,
+    passive_in_region: usize,
     cells_in_region: usize,
     /// How many of the participants, those with the lowest slots, have mailboxes.
     mail_participants: u32,
@@ -51,8 +51,8 @@ impl Geometry {
         let slots = Self::HEADER_BYTES + locks as usize * size_of::<DirectoryEntry>();
         // A word for each slot.
         let bytes_of_words = (participants as usize * size_of::<AtomicU64>()).next_multiple_of(128);
-        let crowd_in_region = size_of::<LockWords>() + bytes_of_words;
-        let cells_in_region = crowd_in_region + bytes_of_words;
+        let passive_in_region = size_of::<LockWords>() + bytes_of_words;
+        let cells_in_region = passive_in_region + bytes_of_words;
         Some(Self {
             participants,
             locks,
@@ -60,7 +60,7 @@ impl Geometry {
             // The slot table ends at a multiple of 128, since its records and everything before are multiples of 128.
             regions: slots + participants as usize * size_of::<SlotRecord>(),
             region_bytes: (cells_in_region + participants as usize * size_of::<Cell>()).next_multiple_of(128),
-            crowd_in_region,
+            passive_in_region,
             cells_in_region,
             mail_participants: 0,
             mail_bytes: 0,
@@ -184,8 +184,8 @@ impl Geometry {
     }
 
     #[inline]
-    pub(super) const fn crowd_in_region(&self) -> usize {
-        self.crowd_in_region
+    pub(super) const fn passive_in_region(&self) -> usize {
+        self.passive_in_region
     }
 
     #[inline]

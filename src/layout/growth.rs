@@ -43,14 +43,14 @@ impl Geometry {
         (participants > 0).then(|| Moved { from: stretch, to: larger.bytes_of_mail(region).start })
     }
 
-    /// A region's parts: its words and numbers, the crowd, the cells.
+    /// A region's parts: its words and numbers, the passive set, the cells.
     fn region_moved_into(self, larger: Geometry, region: usize) -> [Moved; 3] {
-        let (crowd, cells) = (self.crowd_in_region() as u64, self.cells_in_region() as u64);
+        let (passive, cells) = (self.passive_in_region() as u64, self.cells_in_region() as u64);
         let end = cells + u64::from(self.participants()) * size_of::<Cell>() as u64;
         let (from, to) = (self.bytes_of_region(region).start, larger.bytes_of_region(region).start);
         [
-            Moved { from: from..from + crowd, to },
-            Moved { from: from + crowd..from + cells, to: to + larger.crowd_in_region() as u64 },
+            Moved { from: from..from + passive, to },
+            Moved { from: from + passive..from + cells, to: to + larger.passive_in_region() as u64 },
             Moved { from: from + cells..from + end, to: to + larger.cells_in_region() as u64 },
         ]
     }
@@ -119,7 +119,7 @@ mod tests {
         let all: Vec<Moved> = small.moved_into(large, 2, 5).collect();
         for region in 0..3 {
             let base = large.bytes_of_region(region).start;
-            let places = [0, large.crowd_in_region(), large.cells_in_region()].map(|at| base + at as u64);
+            let places = [0, large.passive_in_region(), large.cells_in_region()].map(|at| base + at as u64);
             let moved: Vec<u64> = all[3 + 3 * region..][..3].iter().map(|moved| moved.to).collect();
             assert_eq!(moved, places);
         }

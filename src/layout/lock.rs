@@ -15,7 +15,7 @@ use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// | `state` | the holder; or the reaper of a dead holder | consistent again or given up; owner-dead |
 /// | `previous_owner` | the reaper of a dead holder | before `state` |
 /// | `standby_event`, `standby_parked` | those who back off, and who unparks them | |
-/// | `candidate`, `candidate_looked_at`, `crowded` | likewise | |
+/// | `designated_waker`, `designated_looked_at`, `has_passive` | likewise | |
 /// | `first_token` | who names the lock; who clears the file | |
 /// | `contended`, `timed_out`, `died`, `passed_over` | who waited, gave up, reaped, passed over | adding one |
 /// | `ring` | whoever has the privilege of a ring | |
@@ -50,12 +50,12 @@ pub struct LockWords {
     pub standby_event: AtomicU32,
     /// Not 0 while somebody may be parked on `standby_event`.
     pub standby_parked: AtomicU32,
-    /// 0, or the slot of the candidate, plus 1: of those that wait, the one that is the next to be queued for good.
-    pub candidate: AtomicU32,
-    /// Not 0 since there was a crowd.
-    pub crowded: AtomicU32,
-    /// When the candidate last looked at the lock (`CLOCK_MONOTONIC`, nanoseconds).
-    pub candidate_looked_at: AtomicU64,
+    /// 0, or the slot of the designated waker, plus 1: of those that wait, the one that is the next to be queued for good.
+    pub designated_waker: AtomicU32,
+    /// Not 0 since the passive set had a member.
+    pub has_passive: AtomicU32,
+    /// When the designated waker last looked at the lock (`CLOCK_MONOTONIC`, nanoseconds).
+    pub designated_looked_at: AtomicU64,
     /// The fencing token before the first one that the lock gave out. With those below in the line of words that waiters write
     /// anyway.
     pub first_token: AtomicU64,
@@ -121,7 +121,7 @@ pub struct Cell {
     pub since: AtomicU64,
     /// Futex word: changes whenever those who wait for this slot should look again.
     pub wake: AtomicU32,
-    /// 0, or how whoever may be parked on `wake` wants to be unparked: [`crate::wait::ParkingSpot`].
+    /// 0, or how whoever may be parked on `wake` wants to be unparked: [`turnlock_core::wait::ParkingSpot`].
     pub parked: AtomicU32,
     /// 0, or the slot that comes next after this one and is awake, plus 1. Only a hint.
     pub successor: AtomicU32,
@@ -134,7 +134,7 @@ pub struct Cell {
     /// The latest of its doorways that others pass over: [`turnlock_core::algorithm::eviction`]. Written by those who wait for
     /// the slot.
     pub evicted: AtomicU64,
-    /// Futex word: changes when the slot is called from the crowd, to be the candidate.
+    /// Futex word: changes when the slot is called from the passive set, to be the designated waker.
     pub called: AtomicU32,
     /// Whether a participant in the slot died that held a part of the lock, which nobody has marked consistent since:
     /// [`turnlock_core::algorithm::dead_claim`].

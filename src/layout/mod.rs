@@ -104,7 +104,7 @@ mod tests {
         );
         compare(
             "Lock words",
-            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked candidate crowded candidate_looked_at first_token contended timed_out died passed_over ring permits dead_parts),
+            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked designated_waker has_passive designated_looked_at first_token contended timed_out died passed_over ring permits dead_parts),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
         compare(

@@ -31,8 +31,8 @@ pub struct LockView<'map> {
     pub words: &'map LockWords,
     /// `number[slot]`: the bakery's register, one for each participant.
     pub numbers: &'map [AtomicU64],
-    /// `crowd[slot]`: since when the participant has waited, while it is in the crowd.
-    pub crowd: &'map [AtomicU64],
+    /// `passive[slot]`: since when the participant has waited, while it is in the passive set.
+    pub passive: &'map [AtomicU64],
     /// What else each slot says, one for each participant.
     pub cells: &'map [Cell],
     /// The header, for `slots_in_use` and the incarnation.
@@ -142,7 +142,7 @@ impl<'map> View<'map> {
             LockView {
                 words: &self.array::<LockWords>(start, 1)[0],
                 numbers: self.array(start + self.geometry.numbers_in_region(), participants),
-                crowd: self.array(start + self.geometry.crowd_in_region(), participants),
+                passive: self.array(start + self.geometry.passive_in_region(), participants),
                 cells: self.array(start + self.geometry.cells_in_region(), participants),
                 header: self.header(),
             }

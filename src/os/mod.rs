@@ -15,6 +15,7 @@ pub mod given;
 pub mod identity;
 #[cfg(feature = "command")]
 pub mod kernel_lock;
+pub mod linux;
 pub mod liveness_lock;
 pub mod map;
 pub mod membarrier;

@@ -8,9 +8,8 @@ pub use claims::{Claimed, Exclusively, FileClaims};
 use crate::layout::{
     Cell, DeathPolicy, DirectoryEntry, LivenessLockKind, LockView, LockWords, MAX_PARTICIPANTS, View,
 };
-use crate::os::futex;
+use crate::os::{futex, linux::Linux};
 use crate::recording;
-use crate::wait::{ParkingSpot, Standby, name_of};
 use turnlock_core::acquire::site::{Lock, Unparked};
 use turnlock_core::algorithm::{
     bakery::{Bakery, Line},
@@ -23,10 +22,11 @@ use turnlock_core::algorithm::{
 };
 use turnlock_core::event::{Event, Happening};
 use turnlock_core::sync::{
-    AtomicU64,
+    AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     full_fence,
 };
+use turnlock_core::wait::{CalledWord, ParkingSpot, Standby, name_of};
 
 /// A lock of a mapped file.
 #[derive(Clone, Copy)]
@@ -66,15 +66,15 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
 
     /// The standby queue.
     #[inline]
-    pub fn standby(&self) -> Standby<'a> {
+    pub fn standby(&self) -> Standby<'a, Cell> {
         let words = self.lock.words;
         Standby {
             event: &words.standby_event,
             parked: &words.standby_parked,
-            candidate: &words.candidate,
-            crowded: &words.crowded,
-            looked_at: &words.candidate_looked_at,
-            crowd: self.lock.crowd,
+            designated: &words.designated_waker,
+            has_passive: &words.has_passive,
+            designated_looked_at: &words.designated_looked_at,
+            passive: self.lock.passive,
             slots_in_use: &self.lock.header.slots_in_use,
             cells: self.lock.cells,
             region: self.region,
@@ -146,7 +146,7 @@ pub fn call_participant(view: View, region: usize, participant: usize) {
     full_fence();
     if view.mail(region).stations[participant].attended.load(Relaxed) != 0 {
         // Or it died in a call.
-        FileLock::new(view, region).spot(participant).unpark();
+        FileLock::new(view, region).spot(participant).unpark::<Linux>();
     } else {
         ring_bell(view, participant);
     }
@@ -180,8 +180,8 @@ pub fn unpark_at(view: View, name: u64) {
     }
     if slot < view.slots().len() {
         let lock = FileLock::new(view, region);
-        lock.spot(slot).unpark_all();
-        lock.standby().call(slot);
+        lock.spot(slot).unpark_all::<Linux>();
+        lock.standby().call::<Linux>(slot);
     }
 }
 
@@ -207,6 +207,13 @@ pub fn eviction(cell: &Cell) -> Eviction<'_> {
 #[inline(always)]
 pub fn shared_bias(words: &LockWords, readers: ReadersMark) -> SharedBias<'_> {
     SharedBias(&words.bias, readers)
+}
+
+impl CalledWord for Cell {
+    #[inline]
+    fn called(&self) -> &AtomicU32 {
+        &self.called
+    }
 }
 
 impl MachineCell for Cell {
@@ -337,11 +344,11 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
 
     #[inline]
     fn unpark(&self, slot: usize) -> Unparked {
-        let unparked = self.spot(slot).unpark();
+        let unparked = self.spot(slot).unpark::<Linux>();
         if let Unparked::Awake(successor) = unparked
             && successor < self.lock.cells.len()
         {
-            self.spot(successor).unpark_early();
+            self.spot(successor).unpark_early::<Linux>();
         }
         // The fence is in there.
         if self.claims.relation() == Relation::Permits {
@@ -351,13 +358,13 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     }
 
     fn unpark_early(&self, slot: usize) {
-        self.spot(slot).unpark_early();
+        self.spot(slot).unpark_early::<Linux>();
     }
 
     #[inline]
     fn unpark_standby(&self, slot: usize, next: bool) {
-        if !self.standby().retire(slot as u32 + 1) && next {
-            self.standby().unpark_candidate();
+        if !self.standby().retire::<Linux>(slot as u32 + 1) && next {
+            self.standby().unpark_designated::<Linux>();
         }
     }
 }

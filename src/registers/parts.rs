@@ -5,6 +5,7 @@ use super::{
     claims::{Claimed, FileClaims},
 };
 use crate::layout::View;
+use crate::os::linux::Linux;
 use turnlock_core::acquire::site::Lock;
 use turnlock_core::algorithm::{
     Place, Protocol,
@@ -29,8 +30,8 @@ impl<'a> FileLock<'a, Claimed> {
     /// Has all look again who wait for permits: there are more, or fewer than some of them want. After a full fence.
     pub fn unpark_resized(&self) {
         let parked = |slot: &usize| self.lock.cells[*slot].parked.load(Relaxed) != 0;
-        (0..self.queue().0.bound()).filter(parked).for_each(|slot| self.spot(slot).unpark_all());
-        self.standby().unpark_all();
+        (0..self.queue().0.bound()).filter(parked).for_each(|slot| self.spot(slot).unpark_all::<Linux>());
+        self.standby().unpark_all::<Linux>();
     }
 }
 
@@ -92,7 +93,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
             true
         });
         if let Some((_, slot)) = before {
-            self.spot(slot).unpark_all();
+            self.spot(slot).unpark_all::<Linux>();
         }
     }
 

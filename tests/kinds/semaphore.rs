@@ -162,8 +162,9 @@ fn who_waits_for_more_permits_than_there_are_is_told_so() {
     }
 }
 
-/// One that wants all permits, beside many that want one each and come back at once, is not passed by thousands of them. Half of
-/// the times count, since a holder that lost its processor may keep it waiting.
+/// One that wants all permits, beside many that want one each and come back at once, is not passed for as long as others can make
+/// room for each other. Some hundreds pass while it is woken up; 100,000 and more where it lets others pass for its patience. Half
+/// of the times count, since a holder that lost its processor may keep it waiting.
 #[test]
 fn one_that_wants_all_is_passed_by_few() {
     const OTHERS: u32 = 12;
@@ -195,5 +196,5 @@ fn one_that_wants_all_is_passed_by_few() {
         passed
     });
     passed.sort_unstable();
-    assert!(passed[TIMES / 2] < 300, "{passed:?}");
+    assert!(passed[TIMES / 2] < 10_000, "{passed:?}");
 }

@@ -12,14 +12,13 @@ support::watched_for_seconds!(support::watchdog::USUAL);
 
 /// The layers of each crate that has several, from the top down. `lib.rs` shows what everyone sees.
 const LAYERS: [(&str, &[&str]); 2] = [
-    ("core/src", &["sync", "trace", "mutants", "event", "error", "algorithm", "acquire", "spsc"]),
+    ("core/src", &["sync", "trace", "mutants", "event", "error", "algorithm", "acquire", "wait", "spsc"]),
     (
         "src",
         &[
             "layout",
             "transport",
             "os",
-            "wait",
             "recording",
             "registers",
             "slots",

@@ -89,8 +89,8 @@ fn of_the_lock(registers: &LockRegisters) -> Line<'static> {
         (None, _) if registers.biased_to_readers => "   bias: readers".into(),
         (None, _) => "   bias: nobody".into(),
     };
-    if let Some(slot) = registers.candidate {
-        text += &format!("   candidate: slot {slot}");
+    if let Some(slot) = registers.designated_waker {
+        text += &format!("   designated waker: slot {slot}");
     }
     Line::raw(text)
 }

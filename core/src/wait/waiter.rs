@@ -12,22 +12,23 @@
 //!
 //! Those further back check too, since nobody else does: who unlocks finds nobody parked where the next one has died.
 
-mod standing_by;
+mod standby;
 
 use super::{
     adaptive::{AdaptiveSpin, Stage},
-    parking::{EARLY, ParkingSpot, Standby, WHEN_LEFT},
+    parking::{EARLY, ParkingSpot, WHEN_LEFT},
+    platform::Platform,
+    standby::{CalledWord, Standby},
     stop::Stop,
 };
-use crate::os::{clock, fork, futex};
-use std::time::Duration;
-use turnlock_core::acquire::site::{Limit, Outcome, Overdue};
-use turnlock_core::algorithm::Blocker;
-use turnlock_core::sync::{
+use crate::acquire::site::{Limit, Outcome, Overdue};
+use crate::algorithm::Blocker;
+use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed},
     full_fence,
 };
+use std::{marker::PhantomData, time::Duration};
 
 // The shares of the time waited keep both small: the wake-ups (some 130 in the first second, of 10 to 25 microseconds
 // each) and the delay of an owner-dead notice, in proportion to a wait that has been long already.
@@ -57,7 +58,7 @@ fn at_random(time: u64) -> u64 {
 }
 
 /// One wait, from the first look to the turn.
-pub struct Waiter<'a> {
+pub struct Waiter<'a, P, C> {
     limit: Limit,
     patience: u64,
     /// Whether it never let anybody pass.
@@ -78,16 +79,17 @@ pub struct Waiter<'a> {
     since: &'a AtomicU64,
     /// Where observers find since when it waits.
     waiting_since: &'a AtomicU64,
-    standby: Standby<'a>,
+    standby: Standby<'a, C>,
     /// Whether it is this wait that `waiting_since` speaks of, and not one around it.
     is_told: bool,
     /// Who could enter and has not, since when, and for how long that is all right.
     overdue: Option<((usize, u64), u64, u64)>,
-    /// The candidate that does not come, and since when, seen from the crowd.
+    /// The designated waker that does not come, and since when, seen from the passive set.
     missed: Option<(u32, u64)>,
+    platform: PhantomData<P>,
 }
 
-impl<'a> Waiter<'a> {
+impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
     /// A wait that has not begun. It lets others pass for at most `patience` nanoseconds, and at least for half of that.
     pub fn new(
         limit: Limit,
@@ -95,7 +97,7 @@ impl<'a> Waiter<'a> {
         me: usize,
         (stop, adaptive): (Stop<'a>, &'a AdaptiveSpin),
         (since, waiting_since): (&'a AtomicU64, &'a AtomicU64),
-        standby: Standby<'a>,
+        standby: Standby<'a, C>,
     ) -> Self {
         Self {
             limit,
@@ -104,7 +106,7 @@ impl<'a> Waiter<'a> {
             stop,
             asked: 0,
             adaptive,
-            process: fork::process_mark(),
+            process: P::process_mark(),
             me: me as u32 + 1,
             stage: None,
             woken: false,
@@ -115,6 +117,7 @@ impl<'a> Waiter<'a> {
             is_told: false,
             overdue: None,
             missed: None,
+            platform: PhantomData,
         }
     }
 
@@ -128,7 +131,7 @@ impl<'a> Waiter<'a> {
         self.woken
     }
 
-    /// Returns whether it still lets others pass: for its patience, and as long as another one is the candidate.
+    /// Returns whether it still lets others pass: for its patience, and as long as another one is the designated waker.
     pub fn lets_pass(&mut self) -> bool {
         if self.patience == 0 {
             return false;
@@ -138,7 +141,7 @@ impl<'a> Waiter<'a> {
     }
 
     fn lets_pass_after(&self, waited: u64) -> bool {
-        self.patience > 0 && (waited < self.patience || !self.is_candidate())
+        self.patience > 0 && (waited < self.patience || !self.is_designated())
     }
 
     /// Has it queued for good from now on.
@@ -148,14 +151,14 @@ impl<'a> Waiter<'a> {
 
     /// Returns for how long it has waited; at the first call the wait begins, and the patience is drawn.
     fn waited(&mut self) -> u64 {
-        let now = clock::monotonic_ns();
+        let now = P::monotonic_ns();
         match self.began {
             Some(began) => now - began,
             None => {
                 self.began = Some(now);
                 self.asked = now;
                 // A wait inside another one, for a ring's reconfiguration lock, is a part of that.
-                if self.waiting_since.load(Relaxed) == 0 && fork::process_mark() == self.process {
+                if self.waiting_since.load(Relaxed) == 0 && P::process_mark() == self.process {
                     self.waiting_since.store(now.max(1), Relaxed);
                     self.is_told = true;
                 }
@@ -167,13 +170,13 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Returns whether those before this waiter should have come by now; see [`turnlock_core::acquire::site::Waiter::is_overdue`].
+    /// Returns whether those before this waiter should have come by now; see [`crate::acquire::site::Waiter::is_overdue`].
     pub fn is_overdue(&mut self, first: Option<(usize, u64)>, ahead: usize) -> Overdue {
         let Some(first) = first else {
             self.overdue = None;
             return Overdue::No;
         };
-        let now = clock::monotonic_ns();
+        let now = P::monotonic_ns();
         let (overdue, never) =
             if self.is_strict { (OVERDUE, NEVER_COMES_IN_ORDER) } else { (OVERDUE_OUT_OF_ORDER, 1) };
         let limit = overdue * (ahead as u64).clamp(1, OVERDUE_FOR_AT_MOST);
@@ -192,7 +195,7 @@ impl<'a> Waiter<'a> {
     /// Says to observers that the wait is over, however it ended; not in a child that was forked in it, since it is its
     /// parent's. Returns whether they were told of it.
     pub fn end(&mut self) -> bool {
-        let was_told = std::mem::take(&mut self.is_told) && fork::process_mark() == self.process;
+        let was_told = std::mem::take(&mut self.is_told) && P::process_mark() == self.process;
         if was_told {
             self.waiting_since.store(0, Relaxed);
         }
@@ -225,7 +228,7 @@ impl<'a> Waiter<'a> {
             }
         }
         self.woken = false;
-        if self.adaptive.spin(next, &unchanged) {
+        if self.adaptive.spin::<P>(next, &unchanged) {
             return Outcome::LookAgain;
         }
         let waited = self.waited();
@@ -239,7 +242,7 @@ impl<'a> Waiter<'a> {
         self.record_since();
         let now = self.began.unwrap_or(0) + waited;
         let stage = self.stage_of(blocker, now);
-        match self.adaptive.yield_on(stage, now, &unchanged) {
+        match self.adaptive.yield_on::<P>(stage, now, &unchanged) {
             Some(true) => return Outcome::LookAgain,
             // That was as long as a nap.
             Some(false) if next => return Outcome::CheckAlive,
@@ -256,7 +259,7 @@ impl<'a> Waiter<'a> {
         // Not if it was only unparked early, or by somebody who wants it to look again.
         if outcome == Outcome::LookAgain && !unchanged() {
             self.woken = true;
-            self.adaptive.parked_until(stage, clock::monotonic_ns());
+            self.adaptive.parked_until(stage, P::monotonic_ns());
         }
         outcome
     }
@@ -284,13 +287,13 @@ impl<'a> Waiter<'a> {
     fn is_interrupted(&mut self, by_signal: bool) -> Option<Outcome> {
         let mut is_to_end = false;
         if let Some(interrupt) = self.stop.interrupt {
-            let now = clock::coarse_monotonic_ns();
+            let now = P::coarse_monotonic_ns();
             if by_signal || now.saturating_sub(self.asked) >= ASK_INTERRUPT {
                 self.asked = now;
                 is_to_end = interrupt.is_to_end();
             }
         }
-        if fork::process_mark() != self.process {
+        if P::process_mark() != self.process {
             return Some(Outcome::Forked);
         }
         is_to_end.then_some(Outcome::Interrupted)
@@ -306,15 +309,14 @@ impl<'a> Waiter<'a> {
         // Acquire. Partner: the release in `ParkingSpot::unpark_all`; read before the last look, so that a wake after it counts.
         let seen = spot.wake.load(Acquire);
         spot.parked.store(if early_too { EARLY } else { WHEN_LEFT }, Relaxed);
-        let cancel = self.stop.cancel;
-        cancel.about_to_park(spot.name);
+        self.stop.about_to_park(spot.name);
         // Partners: the fences in `ParkingSpot::unpark` and `Cancel::request`, as said there.
         full_fence();
-        let by_signal = !cancel.is_requested() && unchanged() && futex::wait(spot.wake, seen, nap);
-        cancel.unparked();
+        let by_signal = !self.stop.is_requested() && unchanged() && P::wait(spot.wake, seen, nap);
+        self.stop.unparked();
         if let Some(ended) = self.is_interrupted(by_signal) {
             ended
-        } else if cancel.clear() {
+        } else if self.stop.take_request() {
             Outcome::Cancelled
         } else if unchanged() && spot.wake.load(Relaxed) == seen {
             Outcome::CheckAlive

@@ -31,11 +31,37 @@ impl fmt::Debug for Interrupt {
     }
 }
 
-/// What ends one wait.
+/// What ends one wait before its time.
 #[derive(Clone, Copy)]
 pub struct Stop<'a> {
     /// Another thread.
-    pub cancel: &'a Cancel,
+    pub cancel: Option<&'a Cancel>,
     /// The waiting thread itself.
     pub interrupt: Option<&'a Interrupt>,
+}
+
+impl Stop<'_> {
+    /// The waiter says where it is going to park. A full fence comes next, then [`Stop::is_requested`].
+    pub(super) fn about_to_park(&self, spot: u64) {
+        if let Some(cancel) = self.cancel {
+            cancel.about_to_park(spot);
+        }
+    }
+
+    /// Returns whether another thread asks for an end, behind that fence.
+    pub(super) fn is_requested(&self) -> bool {
+        self.cancel.is_some_and(Cancel::is_requested)
+    }
+
+    /// The waiter is not parked any more.
+    pub(super) fn unparked(&self) {
+        if let Some(cancel) = self.cancel {
+            cancel.unparked();
+        }
+    }
+
+    /// Takes the request back. Returns whether there was one.
+    pub(super) fn take_request(&self) -> bool {
+        self.cancel.is_some_and(Cancel::clear)
+    }
 }

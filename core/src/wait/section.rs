@@ -1,7 +1,7 @@
 //! How long a participant's sections at one lock are, as far as it matters: whether they are shorter than a wake-up.
 
-use crate::os::clock;
-use turnlock_core::sync::{AtomicU64, Ordering::Relaxed};
+use super::platform::Platform;
+use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 /// A wake-up takes 50 microseconds where nothing else runs.
 const WAKE_UP: u64 = 100_000;
@@ -15,47 +15,48 @@ const SHORT: u64 = 1;
 
 impl SectionClock<'_> {
     /// A section begins. Returns whether the last one was shorter than a wake-up; of the first it is not known.
-    pub fn begin(self) -> bool {
+    pub fn begin<P: Platform>(self) -> bool {
         // Relaxed, here and below: only the participant's own calls use it, and it is a guess.
         let was_short = self.0.load(Relaxed) & SHORT;
-        self.0.store(clock::monotonic_ns() & !SHORT | was_short, Relaxed);
+        self.0.store(P::monotonic_ns() & !SHORT | was_short, Relaxed);
         was_short != 0
     }
 
     /// A section ends, if one began.
     #[inline]
-    pub fn end(self) {
+    pub fn end<P: Platform>(self) {
         let word = self.0.load(Relaxed);
         if word > SHORT {
-            self.note(word & !SHORT);
+            self.note::<P>(word & !SHORT);
         }
     }
 
     #[cold]
-    fn note(self, began: u64) {
-        let took = clock::monotonic_ns().saturating_sub(began);
+    fn note<P: Platform>(self, began: u64) {
+        let took = P::monotonic_ns().saturating_sub(began);
         self.0.store(if took < WAKE_UP { SHORT } else { 0 }, Relaxed);
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use crate::wait::platform::tests::NoneAsleep;
     use std::time::Duration;
 
     #[test]
     fn a_section_is_short_only_if_the_one_before_was() {
         let word = AtomicU64::new(0);
         let clock = SectionClock(&word);
-        clock.end();
+        clock.end::<NoneAsleep>();
         assert_eq!(word.load(Relaxed), 0, "none began");
-        assert!(!clock.begin());
+        assert!(!clock.begin::<NoneAsleep>());
         std::thread::sleep(Duration::from_nanos(2 * WAKE_UP));
-        clock.end();
-        assert!(!clock.begin());
+        clock.end::<NoneAsleep>();
+        assert!(!clock.begin::<NoneAsleep>());
         // As if it had begun just now, however busy the machine is.
-        word.store(clock::monotonic_ns().saturating_add(WAKE_UP) & !SHORT, Relaxed);
-        clock.end();
-        assert!(clock.begin());
+        word.store(NoneAsleep::monotonic_ns().saturating_add(WAKE_UP) & !SHORT, Relaxed);
+        clock.end::<NoneAsleep>();
+        assert!(clock.begin::<NoneAsleep>());
     }
 }

@@ -9,13 +9,11 @@
 //! Beside programs that compute it would cost whole time slices. Then it is paid back: no more of it for a hundred
 //! times as long, and for longer where that happens again.
 
-use crate::os::clock;
-use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, spin_hint};
+use super::platform::Platform;
+use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, spin_hint};
 
-// A pause takes about 0.04 microseconds.
-const SPINS_AT_LEAST: u32 = 250;
-const SPINS_AT_MOST: u32 = 500;
-const SPINS_FURTHER_BACK: u32 = 20;
+/// A waiter that is not the next one spins for this share of a wake-up.
+const FURTHER_BACK_SHARE: u32 = 12;
 /// Where a turn comes sooner than this, staying awake is cheaper than sleeping, for the one who waits and for those
 /// behind it.
 const SOON: u64 = 100_000;
@@ -33,6 +31,7 @@ const PAID_BACK_AT_MOST: u64 = 6_400;
 /// What one participant has learned. It waits for one lock at a time.
 #[derive(Debug)]
 pub struct AdaptiveSpin {
+    /// How many pauses to spin for when next in the queue; 0: not known yet.
     spins: AtomicU32,
     next: Learned,
     further_back: Learned,
@@ -47,7 +46,7 @@ struct Learned(AtomicU64);
 impl Default for AdaptiveSpin {
     fn default() -> Self {
         Self {
-            spins: AtomicU32::new(SPINS_AT_LEAST),
+            spins: AtomicU32::new(0),
             next: Learned(AtomicU64::new(SOON)),
             further_back: Learned(AtomicU64::new(SOON)),
             no_yields_before: AtomicU64::new(0),
@@ -71,25 +70,31 @@ impl AdaptiveSpin {
     /// A waiter that is `next` in the queue spins for twice the time of a wake-up at least, and for up to twice as long where that
     /// was enough before: two who alternate would otherwise go on sleeping once they have begun to, each hand-over
     /// taking a wake-up, during which the other gives up spinning.
-    pub fn spin(&self, next: bool, unchanged: impl Fn() -> bool) -> bool {
+    pub fn spin<P: Platform>(&self, next: bool, unchanged: impl Fn() -> bool) -> bool {
         if !next {
-            return spin_at_most(SPINS_FURTHER_BACK, unchanged).is_some();
+            return spin_at_most(P::SPINS / FURTHER_BACK_SHARE, unchanged).is_some();
         }
+        let (at_least, at_most) = (P::SPINS, 2 * P::SPINS);
         // Relaxed, here and below: a guess.
-        let budget = self.spins.load(Relaxed);
+        let budget = self.spins.load(Relaxed).max(at_least);
         let enough = spin_at_most(budget, unchanged);
-        let wanted = enough.map_or(SPINS_AT_LEAST, |spins| 2 * spins);
+        let wanted = enough.map_or(at_least, |spins| 2 * spins);
         let spins = (budget * 7 + wanted) / 8;
-        self.spins.store(spins.clamp(SPINS_AT_LEAST, SPINS_AT_MOST), Relaxed);
+        self.spins.store(spins.clamp(at_least, at_most), Relaxed);
         enough.is_some()
     }
 
     /// Yields while `unchanged`, as long as it is worth in this stage. Returns whether that was enough; `None`: it was not
     /// worth beginning. `now` is the time.
-    pub fn yield_on(&self, stage: Stage, now: u64, unchanged: impl Fn() -> bool) -> Option<bool> {
+    pub fn yield_on<P: Platform>(
+        &self,
+        stage: Stage,
+        now: u64,
+        unchanged: impl Fn() -> bool,
+    ) -> Option<bool> {
         self.yield_by(stage, now, unchanged, || {
-            std::thread::yield_now();
-            clock::monotonic_ns()
+            P::yield_now();
+            P::monotonic_ns()
         })
     }
 
@@ -170,7 +175,7 @@ fn spin_at_most(budget: u32, unchanged: impl Fn() -> bool) -> Option<u32> {
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use std::cell::Cell;

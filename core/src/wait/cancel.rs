@@ -1,6 +1,6 @@
 //! How another thread ends a wait.
 
-use turnlock_core::sync::{AtomicBool, AtomicU64, Ordering::Relaxed, full_fence};
+use crate::sync::{AtomicBool, AtomicU64, Ordering::Relaxed, full_fence};
 
 /// Another thread's request that a wait should end. It stays until a wait takes it, so that it is never lost; it does not
 /// disturb a call that need not wait.
@@ -11,12 +11,7 @@ pub struct Cancel {
     spot: AtomicU64,
 }
 
-static NOBODYS: Cancel = Cancel { requested: AtomicBool::new(false), spot: AtomicU64::new(0) };
-
 impl Cancel {
-    /// One that nobody requests.
-    pub const NOBODYS: &'static Self = &NOBODYS;
-
     /// Requests it. Returns the name of the spot that has to be unparked, if the waiter may be parked.
     pub fn request(&self) -> Option<u64> {
         self.requested.store(true, Relaxed);

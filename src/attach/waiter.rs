@@ -1,0 +1,145 @@
+//! One wait in a mapped file, and its liveness checks.
+
+use super::attachment::Attachment;
+use crate::layout::Cell;
+use crate::os::{
+    linux::Linux,
+    liveness_lock::{Probe, Seen},
+};
+use crate::recovery;
+use crate::registers::{FileClaims, FileLock};
+use turnlock_core::acquire::site::{Limit, Lock, Outcome, Overdue, Waiter};
+use turnlock_core::algorithm::{Blocker, claim::Claims};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{AtomicU64, Ordering::Relaxed};
+use turnlock_core::wait::{self, Surroundings};
+
+/// One wait in a mapped file.
+pub struct FileWaiter<'a, F: FileClaims> {
+    waiter: wait::Waiter<'a, Linux, Cell>,
+    around: Around<'a, F>,
+    /// Whether it is the wait of an acquisition that is no try: those are counted when they fail.
+    is_counted: bool,
+}
+
+/// The participant that waits, and the lock.
+struct Around<'a, F: FileClaims> {
+    attachment: &'a Attachment,
+    lock: FileLock<'a, F>,
+    /// Whether the slot's record says that it cannot check others.
+    blind: bool,
+}
+
+impl<'a, F: FileClaims> FileWaiter<'a, F> {
+    pub(super) fn new(
+        waiter: wait::Waiter<'a, Linux, Cell>,
+        attachment: &'a Attachment,
+        lock: FileLock<'a, F>,
+        is_counted: bool,
+    ) -> Self {
+        Self { waiter, around: Around { attachment, lock, blind: false }, is_counted }
+    }
+}
+
+impl<F: FileClaims> Around<'_, F> {
+    fn record_blind(&mut self, blind: bool) {
+        if blind != self.blind && self.attachment.is_ours() {
+            self.blind = blind;
+            let view = self.attachment.file.view();
+            view.slots()[self.attachment.slot].blind.store(u32::from(blind), Relaxed);
+        }
+    }
+}
+
+impl<'a, F: FileClaims> Surroundings for Around<'a, F> {
+    type Lock = FileLock<'a, F>;
+
+    fn lock(&self) -> &FileLock<'a, F> {
+        &self.lock
+    }
+
+    fn participants(&self) -> u32 {
+        // Relaxed: a guess.
+        self.lock.lock.header.slots_in_use.load(Relaxed)
+    }
+
+    /// Returns whether the slot claims more than there is by now.
+    fn is_in_vain(&self) -> bool {
+        let claims = self.lock.queue().1;
+        claims.shortage(claims.read(self.attachment.slot)).is_some()
+    }
+
+    /// Where no descriptor is to be had to look through, `slot` counts as alive, and observers of the file are told so.
+    fn check_alive(&mut self, slot: usize) -> Result<bool> {
+        let file = &self.attachment.file;
+        let probe = Probe::new(file.reopen(), self.attachment.slot);
+        let (seen, is_unlinked) = probe.look(slot);
+        if is_unlinked {
+            file.say_unlinked();
+            return Err(Error::Replaced { path: file.reopen().path() });
+        }
+        if !file.is_intact() {
+            return Err(file.not_intact());
+        }
+        self.record_blind(seen == Seen::Unknown);
+        self.attachment.file.touch_now_and_then();
+        match seen {
+            Seen::Dead => {
+                let reaped = recovery::reap_from(self.lock.region, file.view(), &probe, slot)?;
+                if reaped {
+                    recovery::reap_all(file.view(), &probe)?;
+                }
+                Ok(reaped)
+            }
+            Seen::Alive | Seen::Unknown => Ok(false),
+        }
+    }
+}
+
+impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
+    fn limit(&self) -> Limit {
+        self.waiter.limit()
+    }
+
+    fn lets_pass(&mut self) -> bool {
+        self.waiter.lets_pass()
+    }
+
+    fn queue_for_good(&mut self) {
+        self.waiter.queue_for_good();
+    }
+
+    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
+        self.waiter.wait(unchanged, self.around.lock.spot(blocker.slot), blocker)
+    }
+
+    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
+        wait::back_off(&mut self.waiter, &mut self.around, unchanged)
+    }
+
+    fn was_parked(&self) -> bool {
+        self.waiter.was_parked()
+    }
+
+    fn is_overdue(&mut self, first: Option<(usize, u64)>, ahead: usize) -> Overdue {
+        self.waiter.is_overdue(first, ahead)
+    }
+
+    fn check_alive(&mut self, slot: usize) -> Result<bool> {
+        self.around.check_alive(slot)
+    }
+}
+
+impl<F: FileClaims> Drop for FileWaiter<'_, F> {
+    fn drop(&mut self) {
+        self.around.record_blind(false);
+        if self.waiter.end() && self.is_counted {
+            count(&self.around.lock.lock.words.contended);
+        }
+    }
+}
+
+/// Adds one to a number for observers, which several may change at once.
+pub(super) fn count(number: &AtomicU64) {
+    number.fetch_add(1, Relaxed);
+}
