@@ -182,11 +182,35 @@ pub enum Mutant {
     EventWithoutHash,
     /// A file that records lets acquisitions go by the fast path.
     FastPathUnrecorded,
+    /// No full fence between a waiter's word that says that it parks and its last look.
+    NoFenceBeforePark,
+    /// No full fence between leaving and the look whether a waiter is parked.
+    NoFenceBeforeUnpark,
+    /// No full fence between a designated waker's word that says that it parks and its last look.
+    NoFenceAsDesignated,
+    /// No full fence between a waiter's entry into the passive set and its look who is the designated waker.
+    NoFenceInPassiveSet,
+    /// No full fence between "none is designated" and the second look into the passive set.
+    NoFenceToDesignate,
+    /// No full fence between the request that a wait should end and the look where the waiter is parked.
+    NoFenceToCancel,
+    /// A designated waker says that it parks and does not look again before it sleeps.
+    ParksWithoutLook,
+    /// A waiter reads its futex word after its last look, so that it misses an unpark between the two.
+    WakeReadLate,
+    /// A successor hint that names a slot outside of the queue counts, so that the designated waker is not unparked.
+    StaleSuccessorCounts,
+    /// A waiter that has given up counts as unparked, so that no other is.
+    StaleParkedCounts,
+    /// A designated waker that retires calls no other out of the passive set.
+    NextNotDesignated,
+    /// A designated waker that is stopped stays designated.
+    DesignatedNotReplaced,
 }
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 84] = [
+    pub const ALL: [Mutant; 96] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -271,6 +295,18 @@ impl Mutant {
         Mutant::LeaverDetaches,
         Mutant::EventWithoutHash,
         Mutant::FastPathUnrecorded,
+        Mutant::NoFenceBeforePark,
+        Mutant::NoFenceBeforeUnpark,
+        Mutant::NoFenceAsDesignated,
+        Mutant::NoFenceInPassiveSet,
+        Mutant::NoFenceToDesignate,
+        Mutant::NoFenceToCancel,
+        Mutant::ParksWithoutLook,
+        Mutant::WakeReadLate,
+        Mutant::StaleSuccessorCounts,
+        Mutant::StaleParkedCounts,
+        Mutant::NextNotDesignated,
+        Mutant::DesignatedNotReplaced,
     ];
 }
 

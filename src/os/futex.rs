@@ -23,17 +23,11 @@ pub fn wait(word: &AtomicU32, seen: u32, at_most: Duration) -> bool {
     woken != 0 && Errno::last() == Errno::EINTR
 }
 
-/// Wakes everyone who sleeps on `word`, in any process.
-pub fn wake_all(word: &AtomicU32) {
-    wake(word, i32::MAX);
-}
-
-/// Wakes the one who has slept on `word` longest, in whichever process. Returns whether there was one.
-pub fn wake_one(word: &AtomicU32) -> bool {
-    wake(word, 1) > 0
-}
-
-fn wake(word: &AtomicU32, how_many: i32) -> libc::c_long {
+/// Wakes everyone who sleeps on `word`, in any process. Returns whether there was anyone.
+pub fn wake_all(word: &AtomicU32) -> bool {
     // SAFETY: only the address of `word` is used.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, how_many, 0usize, 0usize, 0u32) }
+    let woken = unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX, 0usize, 0usize, 0u32)
+    };
+    woken > 0
 }

@@ -18,13 +18,8 @@ impl Platform for Linux {
     }
 
     #[inline]
-    fn wake_all(word: &AtomicU32) {
-        futex::wake_all(word);
-    }
-
-    #[inline]
-    fn wake_one(word: &AtomicU32) -> bool {
-        futex::wake_one(word)
+    fn wake_all(word: &AtomicU32) -> bool {
+        futex::wake_all(word)
     }
 
     #[inline]

@@ -30,7 +30,9 @@ impl<'a> FileLock<'a, Claimed> {
     /// Has all look again who wait for permits: there are more, or fewer than some of them want. After a full fence.
     pub fn unpark_resized(&self) {
         let parked = |slot: &usize| self.lock.cells[*slot].parked.load(Relaxed) != 0;
-        (0..self.queue().0.bound()).filter(parked).for_each(|slot| self.spot(slot).unpark_all::<Linux>());
+        (0..self.queue().0.bound()).filter(parked).for_each(|slot| {
+            self.spot(slot).unpark_all::<Linux>();
+        });
         self.standby().unpark_all::<Linux>();
     }
 }

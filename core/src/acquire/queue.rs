@@ -13,7 +13,7 @@ use crate::algorithm::{
     ownership::Health,
 };
 use crate::error::{Error, Result};
-use crate::sync::{Ordering::Relaxed, spin_hint};
+use crate::sync::{Ordering::Relaxed, full_fence, spin_hint};
 use crate::trace::{self, Step};
 
 /// Whether every two claims at the lock of this site conflict.
@@ -40,10 +40,22 @@ pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<
     }
     let entered = enter_by_queue(attempt, limit);
     // A child that was forked in the wait stands nowhere.
-    if entered.is_err() && limit != Limit::Never && attempt.site.is_ours() {
-        attempt.site.lock().unpark_standby(attempt.site.me(), false);
+    if entered.is_err() && attempt.site.is_ours() {
+        give_up(attempt);
     }
     entered
+}
+
+/// Passes on the wake-up that a participant with an error may have been given: the holder before may have seen it in the queue, or
+/// unparked it, and then left the designated waker asleep.
+#[cold]
+fn give_up<S: Site>(attempt: &Attempt<S>) {
+    let (lock, me) = (attempt.site.lock(), attempt.site.me());
+    // Partner: the fence in the `unpark` of `leave`. If ours comes first, the participant that leaves sees that we are not in the
+    // queue, and unparks the designated waker; if theirs does, we see that it has left.
+    full_fence();
+    let is_free = !lock.queue().is_another_queued(me, |_| true);
+    lock.unpark_standby(me, is_free);
 }
 
 fn enter_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
@@ -110,9 +122,9 @@ fn wait<S: Site>(
     let acquired =
         QueueWait { attempt, waiter: &mut waiter, passed: PassedOver::NONE, takings: Takings::NONE }
             .acquire(number);
-    // At the beginning of the section: by its end the next candidate is awake and in the queue, and the participant, should it
-    // come back at once, is behind that one. Not where the section is shorter than the wake-up: there the next candidate is
-    // called at the end, and others come in meanwhile, which keeps crowds fast.
+    // At the beginning of the section: by its end the next designated waker is awake and in the queue, and the participant,
+    // should it come back at once, is behind that one. Not where the section is shorter than the wake-up: there the next
+    // designated waker is called at the end, and others come in meanwhile, which keeps the lock fast with many waiters.
     if acquired.is_ok() && !attempt.site.begin_section() {
         attempt.site.lock().unpark_standby(attempt.site.me(), false);
     }
@@ -360,9 +372,22 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) {
     site.lock().queue().leave(me);
     readers::record_left(attempt);
     trace::at(Step::Wake);
-    // Where somebody is in the queue, whoever is called would find it there, and back off again.
-    let next = site.lock().unpark(me) == Unparked::Nobody;
-    site.lock().unpark_standby(me, next);
+    let unparked = site.lock().unpark(me);
+    // Where a successor is in the queue, the designated waker would find it there, and back off again. A successor that gives up
+    // unparks the designated waker itself, in `give_up`.
+    let is_free = match unparked {
+        Unparked::Nobody => true,
+        Unparked::Parked => false,
+        Unparked::Awake(successor) => !is_queued(site, successor),
+    };
+    site.lock().unpark_standby(me, is_free);
+}
+
+/// Returns whether the slot that a successor hint names stands in the queue. A waiter that gave up, backed off or entered from
+/// behind another blocker may have left its hint where it waited last.
+fn is_queued<S: Site>(site: &S, successor: usize) -> bool {
+    let queue = site.lock().queue();
+    successor < queue.0.bound() && queue.place(successor) != Place::Idle
 }
 
 /// A try that will fail should not disturb the queue: looks first, and reaps the dead.

@@ -81,8 +81,9 @@ pub trait Lock: Copy {
     fn unpark(&self, slot: usize) -> Unparked;
     /// Unparks the waiter parked at slot `slot` if it asked to be awake ahead of its turn.
     fn unpark_early(&self, slot: usize);
-    /// Slot `slot` stands by no more: if it was the candidate, the next one of the crowd is to be. Else, if the lock is free
-    /// for whoever is `next`, unparks the candidate, after the full fence of an [`Lock::unpark`].
+    /// Ends the time of `slot` in the standby queue. If it was the designated waker, the oldest member of the passive set is it
+    /// from now on, and is called. Else, if `next` says that the lock is free for it, unparks the designated waker, after the full
+    /// fence of an [`Lock::unpark`].
     fn unpark_standby(&self, slot: usize, next: bool);
 }
 
@@ -274,11 +275,12 @@ pub enum Overdue {
 /// What [`Lock::unpark`] found at a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unparked {
-    /// Nobody, or somebody who has just come.
+    /// No waiter, or one that has just come.
     Nobody,
-    /// Somebody, who is awake now.
+    /// A waiter that slept, and is awake now. Should it give up, it unparks the designated waker.
     Parked,
-    /// The successor hint named this slot, which waits awake or did a moment ago; others may have been unparked too.
+    /// The successor hint named this slot, which waits awake or did a moment ago; others may have been unparked too. The hint may
+    /// be stale: the slot may not be in the queue any more.
     Awake(usize),
 }
 

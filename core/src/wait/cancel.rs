@@ -1,6 +1,7 @@
 //! How another thread ends a wait.
 
-use crate::sync::{AtomicBool, AtomicU64, Ordering::Relaxed, full_fence};
+use crate::mutants::{self, Mutant};
+use crate::sync::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Another thread's request that a wait should end. It stays until a wait takes it, so that it is never lost; it does not
 /// disturb a call that need not wait.
@@ -17,7 +18,7 @@ impl Cancel {
         self.requested.store(true, Relaxed);
         // Partner: the fence in `Waiter::park`. If ours comes first, the waiter sees the request before it parks; if
         // theirs comes first, we see its spot.
-        full_fence();
+        mutants::full_fence_unless(Mutant::NoFenceToCancel);
         match self.spot.load(Relaxed) {
             0 => None,
             spot => Some(spot),

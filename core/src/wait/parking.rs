@@ -2,10 +2,10 @@
 
 use super::platform::Platform;
 use crate::acquire::site::Unparked;
+use crate::mutants::{self, Mutant};
 use crate::sync::{
     AtomicU32,
     Ordering::{Relaxed, Release},
-    full_fence,
 };
 
 /// The parking spot of one slot in one lock, made of futex words: the waiters for that slot park here.
@@ -37,12 +37,14 @@ impl ParkingSpot<'_> {
     pub fn unpark<P: Platform>(&self) -> Unparked {
         // Partner: the fence in `Waiter::park`. If ours comes first, the waiter's last look sees what we stored and it
         // does not park; if theirs comes first, we see `parked`.
-        full_fence();
+        mutants::full_fence_unless(Mutant::NoFenceBeforeUnpark);
         let mut next = Unparked::Nobody;
         if self.parked.load(Relaxed) != 0 {
             self.parked.store(0, Relaxed);
-            self.unpark_all::<P>();
-            next = Unparked::Parked;
+            // The word may be of one that has given up since: then no waiter is awake by this.
+            if self.unpark_all::<P>() {
+                next = Unparked::Parked;
+            }
         }
         let successor = self.successor.load(Relaxed);
         if successor != 0 {
@@ -62,17 +64,17 @@ impl ParkingSpot<'_> {
         }
     }
 
-    /// Has the waiters that are parked here, or about to be, look again.
-    pub fn unpark_all<P: Platform>(&self) {
+    /// Has the waiters that are parked here, or about to be, look again. Returns whether any slept.
+    pub fn unpark_all<P: Platform>(&self) -> bool {
         self.wake.fetch_add(1, Release);
-        P::wake_all(self.wake);
+        P::wake_all(self.wake)
     }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::wait::platform::tests::NoneAsleep;
+    use crate::wait::platform::tests::{Asleep, NoneAsleep};
 
     #[derive(Default)]
     struct Words {
@@ -100,16 +102,19 @@ mod tests {
             words.parked.store(how, Relaxed);
             let before = words.now()[0];
             assert_eq!(
-                (words.spot().unpark::<NoneAsleep>(), words.now()),
+                (words.spot().unpark::<Asleep<true>>(), words.now()),
                 (Unparked::Parked, [before + 1, 0, 0])
             );
             assert_eq!(
-                (words.spot().unpark::<NoneAsleep>(), words.now()),
+                (words.spot().unpark::<Asleep<true>>(), words.now()),
                 (Unparked::Nobody, [before + 1, 0, 0])
             );
         }
+        // One that has given up.
+        words.parked.store(WHEN_LEFT, Relaxed);
+        assert_eq!((words.spot().unpark::<NoneAsleep>(), words.now()), (Unparked::Nobody, [3, 0, 0]));
         words.successor.store(7 + 1, Relaxed);
-        assert_eq!((words.spot().unpark::<NoneAsleep>(), words.now()), (Unparked::Awake(7), [2, 0, 0]));
+        assert_eq!((words.spot().unpark::<NoneAsleep>(), words.now()), (Unparked::Awake(7), [3, 0, 0]));
         assert_eq!(words.spot().unpark::<NoneAsleep>(), Unparked::Nobody);
     }
 

@@ -11,10 +11,8 @@ pub trait Platform {
 
     /// Sleeps while `word` is `seen`, at most for `at_most`. May return early for no reason. Returns whether a signal handler ran.
     fn wait(word: &AtomicU32, seen: u32, at_most: Duration) -> bool;
-    /// Wakes all that sleep on `word`, in any process.
-    fn wake_all(word: &AtomicU32);
-    /// Wakes the one that has slept on `word` longest. Returns whether there was one.
-    fn wake_one(word: &AtomicU32) -> bool;
+    /// Wakes all that sleep on `word`, in any process. Returns whether there were any.
+    fn wake_all(word: &AtomicU32) -> bool;
 
     /// Returns the time by a clock that never jumps, in nanoseconds.
     fn monotonic_ns() -> u64;
@@ -35,18 +33,18 @@ pub(super) mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// For tests in which no thread sleeps.
-    pub struct NoneAsleep;
+    /// For tests in which no thread sleeps, or one does, though none waits.
+    pub struct Asleep<const ANY: bool>;
+    pub type NoneAsleep = Asleep<false>;
 
-    impl Platform for NoneAsleep {
+    impl<const ANY: bool> Platform for Asleep<ANY> {
         const SPINS: u32 = 250;
 
         fn wait(_: &AtomicU32, _: u32, _: Duration) -> bool {
             unreachable!()
         }
-        fn wake_all(_: &AtomicU32) {}
-        fn wake_one(_: &AtomicU32) -> bool {
-            false
+        fn wake_all(_: &AtomicU32) -> bool {
+            ANY
         }
         fn monotonic_ns() -> u64 {
             use std::sync::LazyLock;

@@ -1,10 +1,10 @@
 //! The standby queue: where those wait that let others pass.
 
 use super::{parking::name_of, platform::Platform};
+use crate::mutants::{self, Mutant};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Relaxed, Release},
-    full_fence,
 };
 
 /// What belongs to one slot and has a word by which its participant is called from the passive set.
@@ -58,7 +58,8 @@ impl<C: CalledWord> Standby<'_, C> {
         if self.parked.load(Relaxed) != 0 {
             self.parked.store(0, Relaxed);
             self.event.fetch_add(1, Release);
-            P::wake_one(self.event);
+            // All: one that has been replaced since it looked may sleep here too, and would use up the wake-up.
+            P::wake_all(self.event);
         }
     }
 
@@ -81,15 +82,12 @@ impl<C: CalledWord> Standby<'_, C> {
     pub fn retire<P: Platform>(&self, me: u32) -> bool {
         let was_designated = self.designated.load(Relaxed) == me;
         if was_designated {
-            // Partner: the fence in `Waiter::wait_in_passive_set`, as in `designate_next`.
-            full_fence();
             self.designate_next::<P>(me);
         }
         was_designated
     }
 
-    /// Makes the one that has been in the passive set longest the designated waker, in the place of `before`, and calls it. After
-    /// a full fence.
+    /// Makes the one that has been in the passive set longest the designated waker, in the place of `before`, and calls it.
     #[cold]
     pub fn designate_next<P: Platform>(&self, before: u32) {
         let mut from = before;
@@ -113,7 +111,7 @@ impl<C: CalledWord> Standby<'_, C> {
                     from = 0;
                     // Partner: the fence in `Waiter::wait_in_passive_set`. If ours comes first, a newcomer sees that none is
                     // designated; if its own does, the next look here sees that it is there.
-                    full_fence();
+                    mutants::full_fence_unless(Mutant::NoFenceToDesignate);
                 }
             }
         }

@@ -23,10 +23,10 @@ use super::{
 };
 use crate::acquire::site::{Limit, Outcome, Overdue};
 use crate::algorithm::Blocker;
+use crate::mutants::{self, Mutant};
 use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed},
-    full_fence,
 };
 use std::{marker::PhantomData, time::Duration};
 
@@ -39,7 +39,7 @@ const CHECK_NEXT_SHARE: u64 = 24;
 const CHECK_AT_MOST: u64 = 50_000_000;
 
 /// Who could enter and has not for so long may be stopped: a wake-up takes 50 microseconds. For each one before the waiter
-/// as long again: those in between try first, and a crowd does not take every core from the one that is awaited.
+/// as long again: those in between try first, and many waiters do not take every core from the one that is awaited.
 const OVERDUE: u64 = 2_000_000;
 const OVERDUE_FOR_AT_MOST: u64 = 32;
 /// So many times as long where the order is what was asked for, and it does not matter why.
@@ -311,7 +311,7 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
         spot.parked.store(if early_too { EARLY } else { WHEN_LEFT }, Relaxed);
         self.stop.about_to_park(spot.name);
         // Partners: the fences in `ParkingSpot::unpark` and `Cancel::request`, as said there.
-        full_fence();
+        mutants::full_fence_unless(Mutant::NoFenceBeforePark);
         let by_signal = !self.stop.is_requested() && unchanged() && P::wait(spot.wake, seen, nap);
         self.stop.unparked();
         if let Some(ended) = self.is_interrupted(by_signal) {

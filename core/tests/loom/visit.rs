@@ -28,10 +28,10 @@ loom::thread_local! {
 
 /// The watcher of [`turnlock_core::trace`].
 pub fn watch(step: Step) {
-    if let Some((scene, me)) = PARTICIPANT.with(|participant| participant.borrow().clone()) {
-        if scene.at(me, step) {
-            die();
-        }
+    if let Some((scene, me)) = PARTICIPANT.with(|participant| participant.borrow().clone())
+        && scene.at(me, step)
+    {
+        die();
     }
 }
 

@@ -57,7 +57,7 @@ impl World {
         let chance = || thread_rng().gen_ratio(1, 2);
         let membership = if chance() { Membership::OneTurn } else { Membership::Standing };
         let config = LockConfig {
-            patience: if plan.patient { u64::MAX } else { 0 },
+            patience: if plan.patient { self.patience() } else { 0 },
             may_be_biased: plan.bias,
             release_on_death: false,
             discipline: if plan.ring { Discipline::Ring { rule, membership } } else { Discipline::Queue },
@@ -66,16 +66,25 @@ impl World {
         Attempt { site, config, claim: () }
     }
 
+    /// In nanoseconds, where waiters sleep: from less than a look takes to a few milliseconds; else in looks, and endless.
+    fn patience(&self) -> u64 {
+        if self.plan().sleep { 1_000 << thread_rng().gen_range(0..13) } else { u64::MAX }
+    }
+
     fn visit(&self, attempt: &Attempt<Participant>) {
         let oracle = &self.oracle;
         let hurried = self.plan().withdraw && !oracle.closing.load(SeqCst);
         let limit = match thread_rng().gen_range(0..8) {
             0 if hurried => Limit::Never,
-            1 if hurried => Limit::For(Duration::from_secs(1)),
+            1 if hurried => Limit::For(Duration::from_micros(thread_rng().gen_range(1..5000))),
             _ => Limit::Forever,
         };
         let resets = oracle.resets.load(SeqCst);
+        let me = attempt.site.me;
+        oracle.wants[me].store(true, SeqCst);
         let mut acquired = oracle.watch(attempt.lock(limit));
+        oracle.wants[me].store(false, SeqCst);
+        oracle.awaits_doorway[me].store(false, SeqCst);
         if let Err(Error::NotRecoverable) = acquired {
             let was_closed = oracle.closed.load(SeqCst) || oracle.resets.load(SeqCst) != resets;
             assert!(was_closed || !oracle.checks(Property::Notice), "Notice: closed by nobody");
@@ -220,6 +229,7 @@ impl World {
             count(&oracle.tally.deaths_elsewhere);
         }
         oracle.forget(slot);
+        oracle.kernel.forget(dead);
         for (other, byte_lock) in self.byte_locks.iter().enumerate() {
             if byte_lock.compare_exchange(dead as u32, FREE, AcqRel, Relaxed).is_ok() && other != slot {
                 count(&oracle.tally.deaths_acting);
@@ -227,11 +237,8 @@ impl World {
         }
     }
 
-    /// When everybody has gone, the lock still works and nothing of them is left.
-    fn close(&self, rule: Rule) {
-        self.oracle.closing.store(true, SeqCst);
-        self.oracle.to_make[0].store(1, SeqCst);
-        self.live(0, rule);
+    /// When all have gone nothing of them is left.
+    fn close(&self) {
         for slot in 0..self.plan().participants {
             assert!(self.take_byte_lock(slot), "the byte lock of {slot} was never given up");
             liveness::clear(&self.lock(), slot);
@@ -244,7 +251,7 @@ impl World {
 /// One execution of a plan.
 pub fn execute(plan: &Plan, tally: &Arc<Tally>, lifetimes: &Lifetimes) {
     count(&tally.schedules);
-    let world = Arc::new(World::new(Oracle::new(plan, tally), lifetimes));
+    let world = Arc::new(World::new(Oracle::new(plan, tally, lifetimes), lifetimes));
     let rules = [Rule::KState, Rule::Raynal, Rule::Sum { step: plan.participants - 1 }];
     let rule = rules[thread_rng().gen_range(0..rules.len())];
     let begin_life = |slot| {
@@ -263,24 +270,39 @@ pub fn execute(plan: &Plan, tally: &Arc<Tally>, lifetimes: &Lifetimes) {
     let mut lives = plan.participants;
     let oracle = &world.oracle;
     // This thread is the kernel.
-    while !oracle.gone[..plan.participants].iter().all(|gone| gone.load(SeqCst)) {
-        for slot in 0..plan.participants {
-            let user = oracle.user[slot].load(SeqCst);
-            if oracle.gone[slot].load(SeqCst) || !lifetimes.is_over(user) {
-                continue;
+    let mut until_all_have_gone = || {
+        while !oracle.gone[..plan.participants].iter().all(|gone| gone.load(SeqCst)) {
+            for slot in 0..plan.participants {
+                let user = oracle.user[slot].load(SeqCst);
+                if oracle.gone[slot].load(SeqCst) || !lifetimes.is_over(user) {
+                    continue;
+                }
+                world.bury(slot, user);
+                lives += 1;
+                if lives < MOST_TASKS - 1 && thread_rng().gen_ratio(3, 4) {
+                    oracle.user[slot].store(0, SeqCst);
+                    begin_life(slot);
+                } else {
+                    oracle.gone[slot].store(true, SeqCst);
+                }
             }
-            world.bury(slot, user);
-            lives += 1;
-            if lives < MOST_TASKS && thread_rng().gen_ratio(3, 4) {
-                oracle.user[slot].store(0, SeqCst);
-                begin_life(slot);
-            } else {
-                oracle.gone[slot].store(true, SeqCst);
+            if plan.sleep {
+                world.let_time_pass();
             }
+            thread::yield_now();
         }
-        thread::yield_now();
-    }
-    world.close(rule);
+    };
+    until_all_have_gone();
+    // The lock still works.
+    oracle.closing.store(true, SeqCst);
+    // One that came too late for a wait.
+    world.cells[0].parking.cancel.clear();
+    oracle.to_make[0].store(1, SeqCst);
+    oracle.user[0].store(0, SeqCst);
+    oracle.gone[0].store(false, SeqCst);
+    begin_life(0);
+    until_all_have_gone();
+    world.close();
     oracle.over.store(true, SeqCst);
     lifetimes.make_all_endless();
 }

@@ -11,9 +11,13 @@
 //! those that queue; and a death is told if it was inside, is not told if it was outside, and blocks nobody once somebody
 //! acts for the dead. An execution that goes on for a million steps is a failure too: nobody waits for ever.
 //!
+//! In the tests `sleepers_*` waiters sleep: the waiter that ships runs over a kernel of the execution (`kernel`), whose time passes
+//! when all sleep. Participants are stopped and cancelled besides. Shown there, as `Awake`: the lock is not free while all that want
+//! it sleep; with deaths, a bias or stops, which nothing tells a sleeper of, not for long.
+//!
 //! Each search prints its seed and what came up in it, deaths and all. Half of its schedules are random, half by PCT
-//! (probabilistic concurrency testing: few preemptions, at any place). 112,000 schedules in all, with 300,000 deaths,
-//! 43,000 of them inside; twenty seconds of one core. With `TURNLOCK_SHUTTLE_LONG` set, twenty times as many schedules.
+//! (probabilistic concurrency testing: few preemptions, at any place). Some 135,000 schedules in all; half a minute of one core. With
+//! `TURNLOCK_SHUTTLE_LONG` set, twenty times as many schedules.
 //!
 //! Shuttle runs everything sequentially consistent: a missing fence or a missing release order it cannot show, which is
 //! what the searches under loom are for. Mutants of other kinds are caught, with the feature `mutants` and in a copy of the
@@ -27,12 +31,15 @@
 //! `SHUTTLE_RANDOM_SEED` to its seed; without, every run has new ones.
 #![cfg(all(shuttle, feature = "trace"))]
 
+mod kernel;
 mod life;
 mod oracle;
+mod parking;
 mod plan;
 mod scheduler;
 mod search;
 mod site;
+mod time;
 #[cfg(feature = "mutants")]
 mod with_mutants;
 
@@ -130,4 +137,49 @@ fn evictions_and_deaths_on_a_ring_block_nobody() {
     let plan = Plan { ring: true, evict: true, ..Plan::mortal(4, 4) };
     let tally = all_hold("rings, evictions and deaths among four", plan, 3000);
     assert!(all_deaths_came_up(&tally) && came_up(&[&tally.evictions, &tally.withdrawals]));
+}
+
+#[test]
+fn sleepers_are_woken_when_the_lock_is_free() {
+    all_hold("sleep among three", Plan { sleep: true, ..Plan::new(3, 5) }, 2000);
+}
+
+#[test]
+fn sleepers_that_let_others_pass_are_woken_when_the_lock_is_free() {
+    let plan = Plan { sleep: true, patient: true, ..Plan::new(4, 4) };
+    let tally = all_hold("sleep and patience among four", plan, 3000);
+    assert!(came_up(&[&tally.back_offs]));
+}
+
+#[test]
+fn sleepers_that_give_up_leave_no_wake_up_unused() {
+    let plan = Plan { sleep: true, patient: true, withdraw: true, ..Plan::new(4, 4) };
+    let tally = all_hold("sleep, patience and withdrawals among four", plan, 3000);
+    assert!(came_up(&[&tally.withdrawals, &tally.cancelled]));
+}
+
+#[test]
+fn sleepers_find_deaths_soon() {
+    let plan = Plan { sleep: true, ..Plan::mortal(4, 4) };
+    let tally = all_hold("sleep and deaths among four", plan, 3000);
+    assert!(all_deaths_came_up(&tally) && came_up(&[&tally.all_asleep]));
+    let plan = Plan { sleep: true, patient: true, bias: true, ..Plan::mortal(5, 4) };
+    let tally = all_hold("sleep, bias, patience and deaths among five", plan, 3000);
+    assert!(all_deaths_came_up(&tally) && came_up(&[&tally.deaths_biased, &tally.all_asleep]));
+}
+
+#[test]
+fn sleepers_pass_over_those_that_are_stopped() {
+    let plan = Plan { sleep: true, patient: true, stop: true, bias: true, ..Plan::mortal(4, 4) };
+    let tally = all_hold("sleep, bias, patience, stops and deaths among four", plan, 3000);
+    assert!(came_up(&[&tally.evictions, &tally.stopped, &tally.all_asleep]));
+    let tally = all_hold("sleep, patience and stops among four", Plan::stopped(4, 4), 2000);
+    assert!(came_up(&[&tally.evictions, &tally.stopped, &tally.all_asleep]));
+}
+
+#[test]
+fn sleepers_on_a_ring_find_deaths_soon() {
+    let plan = Plan { sleep: true, ring: true, ..Plan::mortal(4, 4) };
+    let tally = all_hold("rings, sleep and deaths among four", plan, 3000);
+    assert!(all_deaths_came_up(&tally) && came_up(&[&tally.all_asleep]));
 }

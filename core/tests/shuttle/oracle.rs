@@ -1,8 +1,9 @@
 //! The truth, as seen by one who sees everything at once, told by the steps of the code that runs
 //! ([`turnlock_core::trace`]). Plain atomics of the standard library: no steps of the model.
 
+use crate::kernel::Kernel;
 use crate::plan::{Plan, Property};
-use crate::scheduler::MOST_TASKS;
+use crate::scheduler::{Lifetimes, MOST_TASKS};
 use shuttle::current;
 use std::cell::RefCell;
 use std::panic::resume_unwind;
@@ -40,6 +41,11 @@ pub struct Tally {
     /// How often a waiter got the byte lock of the slot it waited for.
     pub acted_for_others: PlainUsize,
     pub notices: PlainUsize,
+    /// How often all slept, how long the lock was free then at most (in nanoseconds), and how many were stopped or cancelled.
+    pub all_asleep: PlainUsize,
+    pub longest_idle: PlainU64,
+    pub stopped: PlainUsize,
+    pub cancelled: PlainUsize,
     /// Acquisitions that found the lock not recoverable, and resets.
     pub refused_when_closed: PlainUsize,
     pub resets: PlainUsize,
@@ -63,6 +69,8 @@ pub struct Oracle {
     /// For each slot, whether it is telling those before it that they lost their places, and the waits that it told.
     evicts: [PlainBool; MOST],
     told: [[PlainUsize; MOST]; MOST],
+    /// For each slot, does it act for a dead one, or is it about to?
+    pub reaps: [PlainBool; MOST],
     /// For each slot, is it in its doorway?
     in_doorway: [PlainBool; MOST],
     /// How many waits began.
@@ -92,6 +100,13 @@ pub struct Oracle {
     pub closing: PlainBool,
     /// All is over.
     pub over: PlainBool,
+    /// For each slot, does it wait for the end of another one's doorway?
+    pub awaits_doorway: [PlainBool; MOST],
+    /// For each slot, does it want the lock?
+    pub wants: [PlainBool; MOST],
+    pub kernel: Kernel,
+    /// For how long the lock has been free while all that want it sleep, in nanoseconds.
+    idle: PlainU64,
 }
 
 /// Unwinds the stack of a dead task.
@@ -109,14 +124,13 @@ pub fn task() -> usize {
 
 /// See [`turnlock_core::trace::watch`].
 pub fn at(step: Step) {
-    let present = PRESENT.with_borrow(|present| present.clone());
-    let oracle = present.expect("an execution");
+    let oracle = Oracle::present();
     oracle.end_if_over();
     oracle.hear(oracle.slot[task()].load(SeqCst), step);
 }
 
 impl Oracle {
-    pub fn new(plan: &Plan, tally: &Arc<Tally>) -> Arc<Self> {
+    pub fn new(plan: &Plan, tally: &Arc<Tally>, lifetimes: &Lifetimes) -> Arc<Self> {
         let oracle = Arc::new(Oracle {
             plan: plan.clone(),
             tally: Arc::clone(tally),
@@ -126,6 +140,7 @@ impl Oracle {
             before: Default::default(),
             evicts: Default::default(),
             told: Default::default(),
+            reaps: Default::default(),
             in_doorway: Default::default(),
             begun: Default::default(),
             last_token: Default::default(),
@@ -141,10 +156,19 @@ impl Oracle {
             gone: Default::default(),
             closing: Default::default(),
             over: Default::default(),
+            awaits_doorway: Default::default(),
+            wants: Default::default(),
+            kernel: Kernel::new(lifetimes),
+            idle: Default::default(),
         });
         oracle.to_make.iter().for_each(|visits| visits.store(plan.visits, SeqCst));
         PRESENT.set(Some(Arc::clone(&oracle)));
         oracle
+    }
+
+    /// The one of the execution that runs.
+    pub fn present() -> Arc<Self> {
+        PRESENT.with_borrow(|present| present.clone()).expect("an execution")
     }
 
     pub fn checks(&self, property: Property) -> bool {
@@ -202,6 +226,11 @@ impl Oracle {
         self.in_doorway[me].store(false, SeqCst);
     }
 
+    /// Whether a slot is in its doorway.
+    pub fn is_choosing(&self, slot: usize) -> bool {
+        self.in_doorway[slot].load(SeqCst)
+    }
+
     /// Whether the task that runs is in its doorway.
     pub fn is_in_doorway(&self) -> bool {
         self.in_doorway[self.slot[task()].load(SeqCst)].load(SeqCst)
@@ -212,6 +241,8 @@ impl Oracle {
         let others_inside = self.inside.iter().any(|inside| inside.load(SeqCst));
         assert!(!others_inside || !self.checks(Property::Exclusion), "Exclusion: two are inside");
         self.inside[me].store(true, SeqCst);
+        self.idle.store(0, SeqCst);
+        self.awaits_doorway[me].store(false, SeqCst);
         self.by_bias[me].store(by_bias, SeqCst);
         let waited = self.waiting[me].swap(0, SeqCst) != 0;
         // On a ring nobody waits in the queue for the lock, and a bias owner passes those that have not revoked it yet.
@@ -228,6 +259,11 @@ impl Oracle {
     /// The task that runs is about to tell those before it that they lost their places.
     pub fn begin_evicting(&self) {
         self.evicts[self.slot[task()].load(SeqCst)].store(true, SeqCst);
+    }
+
+    /// The task that runs is about to act for a dead participant, or does so no more.
+    pub fn set_reaps(&self, reaps: bool) {
+        self.reaps[self.slot[task()].load(SeqCst)].store(reaps, SeqCst);
     }
 
     /// The task that runs looks at the words by which `slot` can be passed over.
@@ -251,9 +287,29 @@ impl Oracle {
     /// The participant in slot `me` has died.
     pub fn forget(&self, me: usize) {
         self.depart(me);
+        self.wants[me].store(false, SeqCst);
+        self.awaits_doorway[me].store(false, SeqCst);
         self.waiting[me].store(0, SeqCst);
         self.evicts[me].store(false, SeqCst);
+        self.reaps[me].store(false, SeqCst);
         self.in_doorway[me].store(false, SeqCst);
+    }
+
+    /// All sleep, or are stopped, for `time` nanoseconds from now. `is_alert`: whether a slot's participant is alive and not stopped.
+    pub fn all_sleep(&self, time: u64, is_alert: impl Fn(usize) -> bool) {
+        count(&self.tally.all_asleep);
+        let is_taken = self.inside.iter().any(|inside| inside.load(SeqCst));
+        let waits = |slot: &usize| self.wants[*slot].load(SeqCst) && is_alert(*slot);
+        let awaits_doorway = (0..self.plan.participants).any(|slot| self.awaits_doorway[slot].load(SeqCst));
+        if is_taken || awaits_doorway || !(0..self.plan.participants).any(|slot| waits(&slot)) {
+            return;
+        }
+        let idle = self.idle.fetch_add(time, SeqCst) + time;
+        self.tally.longest_idle.fetch_max(idle, SeqCst);
+        if self.checks(Property::Awake) {
+            let most = self.plan.longest_idle();
+            assert!(idle <= most, "Awake: the lock is free for {idle} ns, and all sleep that want it");
+        }
     }
 
     pub fn check_token(&self, token: u64) {

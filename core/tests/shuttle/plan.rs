@@ -11,6 +11,9 @@ pub enum Property {
     Token,
     /// Nobody in the queue is overtaken by a participant that began its doorway after theirs was finished.
     Order,
+    /// A lock that is free does not stay so for long while a participant sleeps that waits for it: not at all where none dies, is
+    /// stopped or has the bias.
+    Awake,
     /// The next holder after a death inside gets the owner-dead notice, with the dead holder's token; after any other,
     /// none. A lock that was left without repair stays closed until it is reset.
     Notice,
@@ -34,6 +37,10 @@ pub struct Plan {
     pub patient: bool,
     /// May waiters pass over those before them, which may well be running?
     pub evict: bool,
+    /// Do waiters sleep, as those that ship do, or look again and again?
+    pub sleep: bool,
+    /// May participants be stopped for a while?
+    pub stop: bool,
     /// Is the lock a ring?
     pub ring: bool,
     /// Does the doorway take no notice of the others' numbers?
@@ -53,6 +60,8 @@ impl Plan {
             bias: false,
             patient: false,
             evict: false,
+            sleep: false,
+            stop: false,
             ring: false,
             unread_numbers: false,
             only: None,
@@ -61,5 +70,20 @@ impl Plan {
 
     pub fn mortal(participants: usize, visits: usize) -> Self {
         Plan { withdraw: true, die: true, ..Plan::new(participants, visits) }
+    }
+
+    pub fn stopped(participants: usize, visits: usize) -> Self {
+        Plan { sleep: true, patient: true, stop: true, ..Plan::new(participants, visits) }
+    }
+
+    /// How long the lock may be free while all that want it sleep, in nanoseconds: not at all where a wake-up comes for each.
+    pub fn longest_idle(&self) -> u64 {
+        if self.stop {
+            500_000_000
+        } else if self.die || self.bias {
+            100_000_000
+        } else {
+            0
+        }
     }
 }

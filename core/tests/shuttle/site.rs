@@ -2,7 +2,9 @@
 //!
 //! Every access that a loop of the shipped code may hang on ends the task if all is over ([`Oracle::end_if_over`]).
 
+use crate::kernel::Simulated;
 use crate::oracle::{Oracle, count, task};
+use crate::parking::{Parked, ParkingWords, StandbyWords};
 use crate::plan::Plan;
 use crate::scheduler::Lifetimes;
 use shuttle::rand::{Rng, thread_rng};
@@ -43,8 +45,8 @@ pub struct Cell {
     state: AtomicU64,
     link: AtomicU64,
     membership: AtomicU32,
-    /// No step of the model: safety never depends on it.
-    since: PlainU64,
+    pub since: AtomicU64,
+    pub parking: ParkingWords,
 }
 
 impl MachineCell for Cell {
@@ -63,6 +65,7 @@ pub struct World {
     pub state: AtomicU32,
     bias: WatchedWord,
     revoking_since: PlainU64,
+    pub standby: StandbyWords,
     pub byte_locks: Vec<AtomicU32>,
     /// The protected data: two words that must agree.
     pub data: [AtomicU64; 2],
@@ -83,7 +86,8 @@ impl World {
             state: word(),
             link: word(),
             membership: AtomicU32::new(0),
-            since: PlainU64::new(0),
+            since: word(),
+            parking: ParkingWords::default(),
         };
         World {
             words: (0..slots).map(|_| word()).collect(),
@@ -94,6 +98,7 @@ impl World {
             state: AtomicU32::new(Health::Consistent as u32),
             bias: WatchedWord { word: word(), oracle: Arc::clone(&oracle) },
             revoking_since: PlainU64::new(0),
+            standby: StandbyWords::new(slots),
             byte_locks: (0..slots).map(|_| AtomicU32::new(FREE)).collect(),
             data: [word(), word()],
             notice: word(),
@@ -121,14 +126,16 @@ impl World {
     }
 
     /// Whoever gets a dead slot's byte lock acts for it.
-    fn reap(&self, slot: usize) -> bool {
-        if !self.take_byte_lock(slot) {
-            return false;
+    pub fn reap(&self, slot: usize) -> bool {
+        self.oracle.set_reaps(true);
+        let has_byte_lock = self.take_byte_lock(slot);
+        if has_byte_lock {
+            count(&self.oracle.tally.acted_for_others);
+            liveness::clear(&self.lock(), slot);
+            self.give_byte_lock(slot);
         }
-        count(&self.oracle.tally.acted_for_others);
-        liveness::clear(&self.lock(), slot);
-        self.give_byte_lock(slot);
-        true
+        self.oracle.set_reaps(false);
+        has_byte_lock
     }
 }
 
@@ -277,10 +284,11 @@ impl<'a> Lock for TheLock<'a> {
         WatchedMachines { inner: InWords { cells, slots_in_use: bound, ring_bound }, oracle }
     }
     fn since(&self, slot: usize) -> u64 {
-        self.0.cells[slot].since.load(SeqCst)
+        self.0.oracle.watch(self.0.cells[slot].since.load(Relaxed))
     }
     fn set_since(&self, slot: usize, time: u64) {
-        self.0.cells[slot].since.store(time, SeqCst);
+        self.0.cells[slot].since.store(time, Relaxed);
+        self.0.oracle.end_if_over();
     }
     fn set_revoking_since(&self, time: u64) {
         self.0.revoking_since.store(time, SeqCst);
@@ -297,13 +305,26 @@ impl<'a> Lock for TheLock<'a> {
         panic!("several have the privilege");
     }
 
-    // Nobody is parked: waiters look again and again. Of the real one the full fence would be left, and here everything
-    // is sequentially consistent.
-    fn unpark(&self, _: usize) -> Unparked {
-        self.0.oracle.watch(Unparked::Nobody)
+    // Where no waiter sleeps they look again and again, and there is none to wake.
+    fn unpark(&self, slot: usize) -> Unparked {
+        if self.0.plan().sleep { self.0.unpark(slot) } else { self.0.oracle.watch(Unparked::Nobody) }
     }
-    fn unpark_early(&self, _: usize) {}
-    fn unpark_standby(&self, _: usize, _: bool) {}
+    fn unpark_early(&self, slot: usize) {
+        if self.0.plan().sleep {
+            self.0.spot(slot).unpark_early::<Simulated>();
+            self.0.oracle.end_if_over();
+        }
+    }
+    fn unpark_standby(&self, slot: usize, next: bool) {
+        if self.0.plan().sleep {
+            self.0.unpark_standby(slot, next);
+        }
+    }
+    fn forget_wait(&self, slot: usize) {
+        if self.0.plan().sleep {
+            self.0.forget_wait(slot);
+        }
+    }
 }
 
 /// One participant, in one life.
@@ -315,8 +336,12 @@ pub struct Participant<'a> {
 }
 
 impl<'a> Participant<'a> {
-    fn oracle(&self) -> &'a Oracle {
+    pub fn oracle(&self) -> &'a Oracle {
         &self.lock.0.oracle
+    }
+
+    pub fn world(&self) -> &'a World {
+        self.lock.0
     }
 
     /// Whether a wait may end before its turn comes.
@@ -327,7 +352,7 @@ impl<'a> Participant<'a> {
 
 impl<'a> Site for Participant<'a> {
     type Lock = TheLock<'a>;
-    type Waiter = Wait<'a>;
+    type Waiter = AnyWait<'a>;
 
     fn lock(&self) -> &TheLock<'a> {
         &self.lock
@@ -352,7 +377,7 @@ impl<'a> Site for Participant<'a> {
         true
     }
     fn now(&self) -> u64 {
-        1
+        self.oracle().kernel.now()
     }
     fn prefetch(&self) {}
     fn check_intact(&self) -> Result<()> {
@@ -382,19 +407,37 @@ impl<'a> Site for Participant<'a> {
     }
     fn bias_begins(&self, _: u64) {}
     fn bias_was_revoked(&self) {}
-    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> Wait<'a> {
-        Wait { site: *self, limit, patience: patience.min(PATIENCE), may_be_ended }
+    fn begin_section(&self) -> bool {
+        thread_rng().gen_ratio(1, 2)
+    }
+    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> AnyWait<'a> {
+        if self.oracle().plan.sleep {
+            AnyWait::Sleeps(Box::new(Parked::new(*self, limit, patience, may_be_ended)))
+        } else {
+            AnyWait::Looks(Wait { site: *self, limit, patience: patience.min(PATIENCE), may_be_ended })
+        }
     }
     fn reap(&self, slot: usize) -> Result<bool> {
         Ok(self.lock.0.reap(slot))
     }
-    /// By chance.
-    fn is_stopped(&self, _: usize) -> bool {
-        thread_rng().gen_ratio(1, 2)
+    /// By chance, where that is not searched.
+    fn is_stopped(&self, slot: usize) -> bool {
+        let (plan, lifetimes) = (&self.oracle().plan, &self.lock.0.lifetimes);
+        if plan.stop {
+            lifetimes.is_stopped(self.oracle().user[slot].load(SeqCst))
+        } else {
+            thread_rng().gen_ratio(1, 2)
+        }
     }
     fn pause(&self) {
         thread::yield_now();
     }
+}
+
+/// A wait that sleeps, or one that looks again and again.
+pub enum AnyWait<'a> {
+    Sleeps(Box<Parked<'a>>),
+    Looks(Wait<'a>),
 }
 
 pub struct Wait<'a> {
@@ -476,5 +519,56 @@ impl Waiter for Wait<'_> {
     }
     fn check_alive(&mut self, slot: usize) -> Result<bool> {
         Ok(self.site.lock.0.reap(slot))
+    }
+}
+
+impl Waiter for AnyWait<'_> {
+    fn limit(&self) -> Limit {
+        match self {
+            AnyWait::Sleeps(wait) => wait.limit(),
+            AnyWait::Looks(wait) => wait.limit(),
+        }
+    }
+    fn lets_pass(&mut self) -> bool {
+        match self {
+            AnyWait::Sleeps(wait) => wait.lets_pass(),
+            AnyWait::Looks(wait) => wait.lets_pass(),
+        }
+    }
+    fn queue_for_good(&mut self) {
+        match self {
+            AnyWait::Sleeps(wait) => wait.queue_for_good(),
+            AnyWait::Looks(wait) => wait.queue_for_good(),
+        }
+    }
+    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
+        match self {
+            AnyWait::Sleeps(wait) => wait.wait(blocker, unchanged),
+            AnyWait::Looks(wait) => wait.wait(blocker, unchanged),
+        }
+    }
+    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
+        match self {
+            AnyWait::Sleeps(wait) => wait.back_off(unchanged),
+            AnyWait::Looks(wait) => wait.back_off(unchanged),
+        }
+    }
+    fn was_parked(&self) -> bool {
+        match self {
+            AnyWait::Sleeps(wait) => wait.was_parked(),
+            AnyWait::Looks(wait) => wait.was_parked(),
+        }
+    }
+    fn is_overdue(&mut self, first: Option<(usize, u64)>, ahead: usize) -> Overdue {
+        match self {
+            AnyWait::Sleeps(wait) => wait.is_overdue(first, ahead),
+            AnyWait::Looks(wait) => wait.is_overdue(first, ahead),
+        }
+    }
+    fn check_alive(&mut self, slot: usize) -> Result<bool> {
+        match self {
+            AnyWait::Sleeps(wait) => wait.check_alive(slot),
+            AnyWait::Looks(wait) => wait.check_alive(slot),
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::oracle::Tally;
 use crate::plan::Plan;
-use crate::plan::Property::{self, Data, Exclusion, Notice, Order, Token};
+use crate::plan::Property::{self, Awake, Data, Exclusion, Notice, Order, Token};
 use crate::search::{Field, PCT_DEPTH, say, search};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Task, TaskId};
 use std::mem::ManuallyDrop;
@@ -183,4 +183,40 @@ fn when_the_entry_step_looks_first_and_then_says_so_two_are_inside() {
 #[test]
 fn when_another_ones_eviction_is_believed_two_are_inside() {
     is_caught_at_random(Mutant::BelievesEviction, &evicting(), &[Exclusion]);
+}
+
+fn sleeping() -> Plan {
+    Plan { sleep: true, patient: true, ..Plan::new(4, 4) }
+}
+
+#[test]
+fn when_a_designated_waker_does_not_look_again_it_sleeps_on() {
+    is_caught_at_random(Mutant::ParksWithoutLook, &sleeping(), &[Awake]);
+}
+
+#[test]
+fn when_the_futex_word_is_read_after_the_last_look_a_waiter_sleeps_on() {
+    let plan = Plan { sleep: true, ..Plan::new(3, 5) };
+    is_caught_at_random(Mutant::WakeReadLate, &plan, &[Awake]);
+}
+
+#[test]
+fn when_a_stale_successor_hint_counts_no_other_is_woken() {
+    is_caught_at_random(Mutant::StaleSuccessorCounts, &sleeping(), &[Awake]);
+}
+
+#[test]
+fn when_a_waiter_that_has_given_up_counts_as_woken_no_other_is() {
+    let plan = Plan { withdraw: true, ..sleeping() };
+    is_caught_at_random(Mutant::StaleParkedCounts, &plan, &[Awake]);
+}
+
+#[test]
+fn when_a_designated_waker_calls_no_other_they_sleep_on() {
+    is_caught_at_random(Mutant::NextNotDesignated, &sleeping(), &[Awake]);
+}
+
+#[test]
+fn when_a_stopped_designated_waker_stays_designated_the_others_sleep_on() {
+    is_caught_at_random(Mutant::DesignatedNotReplaced, &Plan::stopped(4, 4), &[Awake]);
 }

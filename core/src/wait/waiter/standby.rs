@@ -2,10 +2,8 @@
 
 use super::{ASK_INTERRUPT, CHECK_AT_MOST, OVERDUE, Waiter, at_random};
 use crate::acquire::site::Outcome;
-use crate::sync::{
-    Ordering::{Acquire, Relaxed},
-    full_fence,
-};
+use crate::mutants::{self, Mutant};
+use crate::sync::Ordering::{Acquire, Relaxed};
 use crate::wait::{platform::Platform, standby::CalledWord};
 use std::time::Duration;
 
@@ -48,7 +46,7 @@ impl<P: Platform, C: CalledWord> Waiter<'_, P, C> {
         let seen = standby.event.load(Acquire);
         standby.parked.store(1, Relaxed);
         // Partners: the fence before `Standby::unpark_designated`, and that in `Cancel::request`.
-        full_fence();
+        mutants::full_fence_unless(Mutant::NoFenceAsDesignated);
         // A request that comes after this look is seen at the next one: naps are short.
         if self.stop.take_request() {
             return Outcome::Cancelled;
@@ -78,9 +76,9 @@ impl<P: Platform, C: CalledWord> Waiter<'_, P, C> {
         standby.has_passive.store(1, Relaxed);
         // A cancel has the slot's own spot unparked, and finds the waiter here then.
         self.stop.about_to_park(standby.name_of(slot));
-        // Partners: the fences in `Standby::retire` and `designate_next`, and in `Cancel::request`. If ours comes first, they see
+        // Partners: the fences in `Standby::designate_next` and in `Cancel::request`. If ours comes first, they see
         // us in the passive set; if theirs does, we see that none is designated, or the request.
-        full_fence();
+        mutants::full_fence_unless(Mutant::NoFenceInPassiveSet);
         let stays = left > 0 && unchanged() && !self.stop.is_requested() && !standby.is_designated(self.me);
         let by_signal = stays && P::wait(called, seen, Duration::from_nanos(left));
         self.stop.unparked();
@@ -148,7 +146,6 @@ impl<P: Platform, C: CalledWord> Waiter<'_, P, C> {
         match self.missed.filter(|(missed, _)| *missed == designated) {
             None => self.missed = Some((designated, now)),
             Some((_, since)) if now - since >= OVERDUE => {
-                full_fence();
                 self.standby.designate_next::<P>(designated);
             }
             Some(_) => {}
