@@ -168,7 +168,7 @@ fn who_acts_for_the_dead_outside_of_the_queue_writes_the_notice_before_another_e
     }
     let plan = Plan::queue(&[&[LOCK], &[TRY], &[LOCK.dying(Death::Torn)]]);
     let plans = plan.preemptions(1).long(|plan| plan.preemptions(2)).in_each_slot();
-    let tally = all_hold("a death at Torn beside a locker and a try", &plans, 18_000);
+    let tally = all_hold("a death at Torn beside a locker and a try", &plans, 15_000);
     let notices = get(&tally.notices_to_reaper) + get(&tally.notices_to_other);
     assert!(notices > 0, "there was no notice");
 }
