@@ -1,6 +1,7 @@
 //! The kinds of locks, and the lock file they come from: what a Rust program uses.
 
 mod acquired;
+mod any_lock;
 mod claimed;
 mod debug;
 mod directory;
@@ -8,6 +9,7 @@ mod file;
 mod follow;
 mod getters;
 mod guard;
+mod guarded;
 mod handle;
 mod handle_as;
 mod keyed_lock;
@@ -22,11 +24,14 @@ mod rwlock;
 mod rwlock_guard;
 mod semaphore;
 mod settings;
+mod timed;
 mod upkeep;
 
 pub use acquired::{Acquired, PreviousOwner};
+pub use any_lock::AnyLock;
 pub use file::{LockFile, LockFileOptions};
 pub use guard::{Guard, GuardAs};
+pub use guarded::{Guarded, GuardedGuard};
 pub use keyed_lock::{KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions};
 pub use mutex::{
     DEFAULT_PATIENCE, Mutex, MutexAlgorithm, MutexGuard, MutexKind, MutexOptions, ParticipantGuard,

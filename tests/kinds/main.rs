@@ -1,6 +1,7 @@
 //! The kinds that let several in: readers and writers, permits, ranges, keys.
 
 mod at_once;
+mod convenient;
 mod parts;
 mod rwlock;
 mod semaphore;
