@@ -1,6 +1,6 @@
 //! A program's handle of an open file.
 
-use super::{open_file::OpenFile, thread};
+use super::{idle, open_file::OpenFile, thread};
 use std::sync::Arc;
 use turnlock_core::sync::Ordering::Relaxed;
 use turnlock_core::wait::Interrupt;
@@ -31,6 +31,7 @@ impl Clone for FileHandle {
 impl Drop for FileHandle {
     fn drop(&mut self) {
         if self.open.handles.fetch_sub(1, Relaxed) == 1 {
+            idle::give_up(&self.open);
             thread::detach_thread(&self.open);
         }
     }

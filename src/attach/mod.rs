@@ -8,6 +8,7 @@ pub mod calls;
 pub mod fast_path;
 pub mod fast_place;
 pub mod file_handle;
+pub mod idle;
 #[cfg(feature = "messages")]
 mod machines;
 pub mod names;

@@ -15,6 +15,7 @@ mod handle_as;
 mod keyed_lock;
 mod left;
 mod mutex;
+mod owned;
 mod participant;
 mod parts;
 mod range_lock;
@@ -35,6 +36,9 @@ pub use guarded::{Guarded, GuardedGuard};
 pub use keyed_lock::{KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions};
 pub use mutex::{
     DEFAULT_PATIENCE, Mutex, MutexAlgorithm, MutexGuard, MutexKind, MutexOptions, ParticipantGuard,
+};
+pub use owned::{
+    OwnedGuard, OwnedKeyGuard, OwnedMutexGuard, OwnedPermits, OwnedRangeGuard, OwnedRwLockGuard,
 };
 pub use participant::{Participant, ParticipantOptions};
 pub use range_lock::{RangeGuard, RangeKind, RangeLock, RangeLockOptions, RangeParticipantGuard};

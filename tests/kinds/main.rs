@@ -2,6 +2,7 @@
 
 mod at_once;
 mod convenient;
+mod owned;
 mod parts;
 mod rwlock;
 mod semaphore;

@@ -328,6 +328,7 @@ fn fewer_or_larger(wanted: u32, most: u32) -> String {
 impl Error {
     /// The error of this status number, if it is one that its number says all of.
     #[cfg(not(any(loom, shuttle)))]
+    #[doc(hidden)]
     pub fn of_status(status: i32) -> Option<Self> {
         Some(match status {
             TURNLOCK_ERROR_WOULD_BLOCK => Error::WouldBlock,

@@ -89,6 +89,7 @@ pub const TURNLOCK_ERROR_EMPTY_RANGE: i32 = -36;
 /// The sentence for a status number. Total: an unknown number has a sentence too.
 ///
 /// With a NUL at the end, so that C can be handed the same bytes.
+#[doc(hidden)]
 pub fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
     match status {
         TURNLOCK_OK => c"done",

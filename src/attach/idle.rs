@@ -1,0 +1,51 @@
+//! Participants that hold nothing, kept for the next owned guard: to attach costs some system calls.
+
+use super::{attachment::Attachment, open_file::OpenFile};
+use crate::os::fork::{ForkGuard, ForkGuarded};
+use std::sync::Arc;
+
+/// So many are kept of a file at most: each has a slot.
+const MOST: usize = 8;
+
+/// Those of all files that are open. Each keeps its file open, so they are given up with the program's last handle of it.
+static IDLE: ForkGuarded<Vec<Arc<Attachment>>> = ForkGuarded::new(Vec::new());
+
+fn is_of(attachment: &Arc<Attachment>, file: &OpenFile) -> bool {
+    std::ptr::eq(&*attachment.file, file)
+}
+
+/// Takes one of this file, if there is one that is this process's own.
+pub fn take(file: &OpenFile) -> Option<Arc<Attachment>> {
+    loop {
+        let attachment = IDLE.with(&ForkGuard::enter(), |idle| {
+            let at = idle.iter().position(|attachment| is_of(attachment, file))?;
+            Some(idle.swap_remove(at))
+        })?;
+        // In a forked child they are its parent's: dropped here, outside of the fork guard, which that enters.
+        if attachment.check().is_ok() {
+            return Some(attachment);
+        }
+    }
+}
+
+/// Keeps one that holds nothing, if there is room; else gives it up.
+pub fn keep(attachment: Arc<Attachment>) {
+    let mut attachment = Some(attachment);
+    IDLE.with(&ForkGuard::enter(), |idle| {
+        let of_file = |one: &&Arc<Attachment>| attachment.as_ref().is_some_and(|kept| is_of(one, &kept.file));
+        if idle.iter().filter(of_file).count() < MOST && idle.try_reserve(1).is_ok() {
+            idle.extend(attachment.take());
+        }
+    });
+    // Outside of the fork guard, as above.
+    drop(attachment);
+}
+
+/// Gives up those of this file.
+pub fn give_up(file: &OpenFile) {
+    let mut given_up = Vec::new();
+    IDLE.with(&ForkGuard::enter(), |idle| {
+        given_up.extend(idle.extract_if(.., |attachment| is_of(attachment, file)));
+    });
+    drop(given_up);
+}

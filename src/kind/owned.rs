@@ -1,0 +1,313 @@
+//! Guards that own what they need: to be stored, and sent to another thread.
+
+use super::{
+    acquired::{Acquired, PreviousOwner},
+    handle::{Handle, LockKind},
+    keyed_lock::{KeyedKind, KeyedLock, extent_of_key},
+    mutex::{Mutex, MutexKind},
+    participant::{Participant, ParticipantOptions},
+    parts::claim_of,
+    range_lock::{RangeKind, RangeLock, extent_of},
+    rwlock::{RwLock, RwLockKind},
+    semaphore::{Semaphore, SemaphoreKind},
+};
+use crate::attach::idle;
+use std::{
+    fmt::{Debug, Formatter},
+    ops::RangeBounds,
+    time::Duration,
+};
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::{Extent, Mode};
+#[cfg(doc)]
+use turnlock_core::error::Error;
+use turnlock_core::error::Result;
+
+/// A lock that is held until this is dropped, on whichever thread: `Send`, and without a lifetime. Dropped by a panic, the lock passes
+/// on as from a dead owner.
+///
+/// It holds the lock as a participant of its own ([`Participant`]), which has a slot of the file. Up to eight of these are kept for
+/// later guards. So a thread that takes the same lock a second time is not told of a deadlock: it waits for itself.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+/// let guard = file.mutex("accounts")?.lock_owned()?;
+/// let worker = std::thread::spawn(move || {
+///     println!("alone, with fencing token {}", guard.fencing_token());
+///     guard.unlock() // or at the end of the thread
+/// });
+/// worker.join().unwrap()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "the lock is unlocked as soon as the guard is dropped"]
+pub struct OwnedGuard<K: LockKind> {
+    handle: Handle<K>,
+    /// `None`: it is unlocked.
+    participant: Option<Participant>,
+    acquired: Acquired,
+    /// Whether the thread was unwinding already when it took the lock.
+    panicking: bool,
+}
+
+/// A mutex that is held, see [`OwnedGuard`].
+pub type OwnedMutexGuard = OwnedGuard<MutexKind>;
+/// A reader/writer lock that is held shared or exclusively, see [`OwnedGuard`].
+pub type OwnedRwLockGuard = OwnedGuard<RwLockKind>;
+/// Permits of a semaphore, see [`OwnedGuard`].
+pub type OwnedPermits = OwnedGuard<SemaphoreKind>;
+/// A range that is held, see [`OwnedGuard`].
+pub type OwnedRangeGuard = OwnedGuard<RangeKind>;
+/// A key that is held, see [`OwnedGuard`].
+pub type OwnedKeyGuard = OwnedGuard<KeyedKind>;
+
+impl<K: LockKind> OwnedGuard<K> {
+    fn take(handle: &Handle<K>, acquire: impl FnOnce(&Participant) -> Result<Acquired>) -> Result<Self> {
+        let file = &handle.file.open;
+        let participant = match idle::take(file) {
+            Some(attachment) => Participant { attachment },
+            None => ParticipantOptions::new(file).open()?,
+        };
+        match acquire(&participant) {
+            Ok(acquired) => Ok(Self {
+                handle: handle.clone(),
+                participant: Some(participant),
+                acquired,
+                panicking: std::thread::panicking(),
+            }),
+            Err(error) => {
+                idle::keep(participant.attachment);
+                Err(error)
+            }
+        }
+    }
+
+    /// What came with the acquisition.
+    pub fn acquired(&self) -> Acquired {
+        self.acquired
+    }
+
+    /// This acquisition's fencing token.
+    pub fn fencing_token(&self) -> u64 {
+        self.acquired.fencing_token
+    }
+
+    /// Who died, if the previous holder did.
+    pub fn previous_owner(&self) -> Option<PreviousOwner> {
+        self.handle.previous_owner().filter(|_| self.acquired.previous_owner_died)
+    }
+
+    /// Returns whether another participant is queued behind this one. As [`super::Guard::is_contended`].
+    pub fn is_contended(&self) -> bool {
+        let contended = |participant| self.handle.is_contended_as(participant).unwrap_or(false);
+        self.participant.as_ref().is_some_and(contended)
+    }
+
+    /// Marks the data as consistent after a holder's death. [`Error::NotInconsistent`] if no holder died.
+    pub fn mark_consistent(&mut self) -> Result<()> {
+        self.participant.as_ref().map_or(Ok(()), |participant| self.handle.mark_consistent_as(participant))
+    }
+
+    /// Unlocks and says whether all was well, which dropping the guard cannot. Errors as [`super::Guard::unlock`].
+    pub fn unlock(mut self) -> Result<()> {
+        self.end(false)
+    }
+
+    /// Unlocks as a dying owner does, as [`super::Guard::abandon`].
+    pub fn abandon(mut self) -> Result<()> {
+        self.end(true)
+    }
+
+    fn end(&mut self, is_half_done: bool) -> Result<()> {
+        let Some(participant) = self.participant.take() else { return Ok(()) };
+        let token = Some(self.acquired.fencing_token);
+        let ended = if is_half_done {
+            self.handle.abandon_as(&participant, token)
+        } else {
+            self.handle.unlock_as(&participant, token)
+        };
+        // With an error it may hold the lock still: then it is given up, and the lock passes on.
+        if ended.is_ok() {
+            idle::keep(participant.attachment);
+        }
+        ended
+    }
+}
+
+impl<K: LockKind> Drop for OwnedGuard<K> {
+    fn drop(&mut self) {
+        // Of one that a forked child only remembers the error needs no hearing.
+        let _ = self.end(std::thread::panicking() && !self.panicking);
+    }
+}
+
+impl<K: LockKind> Debug for OwnedGuard<K> {
+    fn fmt(&self, to: &mut Formatter) -> std::fmt::Result {
+        to.debug_struct("OwnedGuard").field("acquired", &self.acquired).finish_non_exhaustive()
+    }
+}
+
+impl Mutex {
+    fn owned(&self, limit: Limit) -> Result<OwnedMutexGuard> {
+        OwnedGuard::take(&self.0, |participant| self.0.lock_as(participant, limit))
+    }
+
+    /// Takes the lock, for a guard that can be stored and sent. Errors as [`Mutex::lock`], but for a deadlock of the thread with
+    /// itself; [`Error::ParticipantsFull`].
+    pub fn lock_owned(&self) -> Result<OwnedMutexGuard> {
+        self.owned(Limit::Forever)
+    }
+
+    /// [`Mutex::lock_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_lock_owned(&self) -> Result<OwnedMutexGuard> {
+        self.owned(Limit::Never)
+    }
+
+    /// [`Mutex::lock_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    pub fn try_lock_owned_for(&self, limit: Duration) -> Result<OwnedMutexGuard> {
+        self.owned(Limit::For(limit))
+    }
+}
+
+impl RwLock {
+    fn owned(&self, mode: Mode, limit: Limit) -> Result<OwnedRwLockGuard> {
+        OwnedGuard::take(&self.0, |participant| self.0.lock_in_mode_as(participant, mode, limit))
+    }
+
+    /// Takes the lock shared, for a guard that can be stored and sent. Errors as [`Mutex::lock_owned`].
+    pub fn read_owned(&self) -> Result<OwnedRwLockGuard> {
+        self.owned(Mode::Shared, Limit::Forever)
+    }
+
+    /// [`RwLock::read_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_read_owned(&self) -> Result<OwnedRwLockGuard> {
+        self.owned(Mode::Shared, Limit::Never)
+    }
+
+    /// [`RwLock::read_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    pub fn try_read_owned_for(&self, limit: Duration) -> Result<OwnedRwLockGuard> {
+        self.owned(Mode::Shared, Limit::For(limit))
+    }
+
+    /// Takes the lock exclusively, for a guard that can be stored and sent. Errors as [`Mutex::lock_owned`].
+    pub fn write_owned(&self) -> Result<OwnedRwLockGuard> {
+        self.owned(Mode::Exclusive, Limit::Forever)
+    }
+
+    /// [`RwLock::write_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_write_owned(&self) -> Result<OwnedRwLockGuard> {
+        self.owned(Mode::Exclusive, Limit::Never)
+    }
+
+    /// [`RwLock::write_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    pub fn try_write_owned_for(&self, limit: Duration) -> Result<OwnedRwLockGuard> {
+        self.owned(Mode::Exclusive, Limit::For(limit))
+    }
+}
+
+impl Semaphore {
+    fn owned(&self, permits: u32, limit: Limit) -> Result<OwnedPermits> {
+        OwnedGuard::take(&self.0, |participant| self.0.acquire_permits_as(participant, permits, limit))
+    }
+
+    /// Takes `permits`, for a guard that can be stored and sent. Errors as [`Semaphore::acquire`] and [`Mutex::lock_owned`].
+    pub fn acquire_owned(&self, permits: u32) -> Result<OwnedPermits> {
+        self.owned(permits, Limit::Forever)
+    }
+
+    /// [`Semaphore::acquire_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_acquire_owned(&self, permits: u32) -> Result<OwnedPermits> {
+        self.owned(permits, Limit::Never)
+    }
+
+    /// [`Semaphore::acquire_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    pub fn try_acquire_owned_for(&self, permits: u32, limit: Duration) -> Result<OwnedPermits> {
+        self.owned(permits, Limit::For(limit))
+    }
+}
+
+impl RangeLock {
+    fn owned(&self, mode: Mode, extent: Extent, limit: Limit) -> Result<OwnedRangeGuard> {
+        let claim = claim_of(mode, extent);
+        OwnedGuard::take(&self.0, |participant| self.0.acquire_as(participant, claim, limit))
+    }
+
+    /// Takes a range shared, for a guard that can be stored and sent. Errors as [`RangeLock::read`] and [`Mutex::lock_owned`].
+    pub fn lock_shared_owned(&self, range: impl RangeBounds<u64>) -> Result<OwnedRangeGuard> {
+        self.owned(Mode::Shared, extent_of(range)?, Limit::Forever)
+    }
+
+    /// [`RangeLock::lock_shared_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_lock_shared_owned(&self, range: impl RangeBounds<u64>) -> Result<OwnedRangeGuard> {
+        self.owned(Mode::Shared, extent_of(range)?, Limit::Never)
+    }
+
+    /// [`RangeLock::lock_shared_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    pub fn try_lock_shared_owned_for(
+        &self,
+        range: impl RangeBounds<u64>,
+        limit: Duration,
+    ) -> Result<OwnedRangeGuard> {
+        self.owned(Mode::Shared, extent_of(range)?, Limit::For(limit))
+    }
+
+    /// Takes a range exclusively, for a guard that can be stored and sent. Errors as [`RangeLock::write`] and [`Mutex::lock_owned`].
+    pub fn lock_exclusive_owned(&self, range: impl RangeBounds<u64>) -> Result<OwnedRangeGuard> {
+        self.owned(Mode::Exclusive, extent_of(range)?, Limit::Forever)
+    }
+
+    /// [`RangeLock::lock_exclusive_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_lock_exclusive_owned(&self, range: impl RangeBounds<u64>) -> Result<OwnedRangeGuard> {
+        self.owned(Mode::Exclusive, extent_of(range)?, Limit::Never)
+    }
+
+    /// [`RangeLock::lock_exclusive_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    pub fn try_lock_exclusive_owned_for(
+        &self,
+        range: impl RangeBounds<u64>,
+        limit: Duration,
+    ) -> Result<OwnedRangeGuard> {
+        self.owned(Mode::Exclusive, extent_of(range)?, Limit::For(limit))
+    }
+}
+
+impl KeyedLock {
+    fn owned(&self, mode: Mode, extent: Extent, limit: Limit) -> Result<OwnedKeyGuard> {
+        let claim = claim_of(mode, extent);
+        OwnedGuard::take(&self.0, |participant| self.0.acquire_as(participant, claim, limit))
+    }
+
+    /// Takes a key shared, for a guard that can be stored and sent. Errors as [`KeyedLock::read`] and [`Mutex::lock_owned`].
+    pub fn lock_shared_owned(&self, key: impl AsRef<[u8]>) -> Result<OwnedKeyGuard> {
+        self.owned(Mode::Shared, extent_of_key(key.as_ref()), Limit::Forever)
+    }
+
+    /// [`KeyedLock::lock_shared_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_lock_shared_owned(&self, key: impl AsRef<[u8]>) -> Result<OwnedKeyGuard> {
+        self.owned(Mode::Shared, extent_of_key(key.as_ref()), Limit::Never)
+    }
+
+    /// [`KeyedLock::lock_shared_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    pub fn try_lock_shared_owned_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<OwnedKeyGuard> {
+        self.owned(Mode::Shared, extent_of_key(key.as_ref()), Limit::For(limit))
+    }
+
+    /// Takes a key exclusively, for a guard that can be stored and sent. Errors as [`KeyedLock::write`] and [`Mutex::lock_owned`].
+    pub fn lock_exclusive_owned(&self, key: impl AsRef<[u8]>) -> Result<OwnedKeyGuard> {
+        self.owned(Mode::Exclusive, extent_of_key(key.as_ref()), Limit::Forever)
+    }
+
+    /// [`KeyedLock::lock_exclusive_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    pub fn try_lock_exclusive_owned(&self, key: impl AsRef<[u8]>) -> Result<OwnedKeyGuard> {
+        self.owned(Mode::Exclusive, extent_of_key(key.as_ref()), Limit::Never)
+    }
+
+    /// [`KeyedLock::lock_exclusive_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    pub fn try_lock_exclusive_owned_for(
+        &self,
+        key: impl AsRef<[u8]>,
+        limit: Duration,
+    ) -> Result<OwnedKeyGuard> {
+        self.owned(Mode::Exclusive, extent_of_key(key.as_ref()), Limit::For(limit))
+    }
+}
