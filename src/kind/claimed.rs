@@ -11,7 +11,7 @@ use super::{
 use crate::attach::{attachment::Attachment, file_handle::FileHandle, thread};
 use crate::layout::{Algorithm, Kind};
 use crate::registers::{Claimed, FileClaims, FileLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use turnlock_core::acquire::{
     attempt::Discipline, change::check_release, operations::Acquisition, site::Limit,
 };
@@ -311,25 +311,53 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     }
 
     /// Takes several parts, one after the other in their order, so that two who do so do not wait for each other.
+    ///
+    /// One that wants more in one piece, such as all of the lock, may stand in the queue behind one of our parts and before another:
+    /// then each would wait for the other. So the wait beside parts that are held already is short. If it is over, all are given
+    /// back, and the part that was missing is waited for first, with none held.
     pub fn acquire_parts(&self, mut claims: Vec<Claim>, limit: Limit) -> Result<Vec<Acquired>> {
         claims.sort_by_key(|claim| (claim.extent.first, claim.extent.last));
-        let began = std::time::Instant::now();
-        let mut acquired: Vec<Acquired> = Vec::new();
-        for claim in claims {
-            let left = match limit {
-                Limit::For(limit) => Limit::For(limit.saturating_sub(began.elapsed())),
-                limit => limit,
-            };
-            match self.acquire_part(claim, left) {
-                Ok(one) => acquired.push(one),
-                Err(error) => {
-                    acquired.iter().for_each(|one| self.unlock_unheard(one.fencing_token));
-                    return Err(error);
+        let began = Instant::now();
+        let mut first = 0;
+        loop {
+            let mut acquired = vec![None; claims.len()];
+            let order = std::iter::once(first).chain((0..claims.len()).filter(|at| *at != first));
+            let mut failed = None;
+            for at in order.take(claims.len()) {
+                let holds_some = acquired.iter().any(Option::is_some);
+                match self.acquire_part(claims[at], left_of(limit, began, holds_some)) {
+                    Ok(one) => acquired[at] = Some(one),
+                    Err(error) => {
+                        failed = Some((at, error, holds_some));
+                        break;
+                    }
                 }
             }
+            let Some((at, error, held_some)) = failed else {
+                return Ok(acquired.into_iter().flatten().collect());
+            };
+            acquired.iter().flatten().for_each(|one| self.unlock_unheard(one.fencing_token));
+            let is_over = matches!(limit, Limit::For(limit) if began.elapsed() >= limit);
+            if !matches!(error, Error::TimedOut) || !held_some || is_over {
+                return Err(error);
+            }
+            first = at;
         }
-        Ok(acquired)
     }
+}
+
+/// A wait beside parts that are held takes so long at most.
+const HOLD_AND_WAIT: Duration = Duration::from_millis(20);
+
+/// Returns how long the next part may be waited for, of `limit` for all of them, since `began`.
+fn left_of(limit: Limit, began: Instant, holds_some: bool) -> Limit {
+    let left = match limit {
+        Limit::Never => return limit,
+        Limit::For(limit) => limit.saturating_sub(began.elapsed()),
+        Limit::Forever if holds_some => HOLD_AND_WAIT,
+        Limit::Forever => return limit,
+    };
+    Limit::For(if holds_some { left.min(HOLD_AND_WAIT) } else { left })
 }
 
 /// Checks that a semaphore can have so many permits.

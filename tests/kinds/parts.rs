@@ -1,5 +1,9 @@
 //! Ranges and keys.
 
+use std::{
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+};
 use support::{NoHang, Place, elsewhere, join, until};
 use turnlock::{Error, LockFile, inspect::Part};
 
@@ -215,5 +219,28 @@ fn who_removed_a_lock_is_in_nobodys_way() {
             drop(lock.read().unwrap());
         }
         drop(lock.write().unwrap());
+    });
+}
+
+/// One that wants all comes between two parts of one that takes several.
+#[test]
+fn several_at_once_and_all_of_it_do_not_wait_for_each_other() {
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let (rows, users) = (file.range_lock("rows").unwrap(), file.keyed_lock("users").unwrap());
+    let (_no_hang, done) = (NoHang::for_seconds(60), AtomicBool::new(false));
+    thread::scope(|threads| {
+        let several = threads.spawn(|| {
+            for _ in 0..300 {
+                drop(rows.write_all([0..1, 2..3, 4..5, 6..7]).unwrap());
+                drop(users.write_all(["a", "b", "c", "d"]).unwrap());
+                drop(rows.read_all([1..2, 3..9]).unwrap());
+            }
+            done.store(true, Relaxed);
+        });
+        while !done.load(Relaxed) && !several.is_finished() {
+            drop(rows.write(..).unwrap());
+            users.reset().unwrap();
+        }
     });
 }
