@@ -32,7 +32,7 @@ pub fn recover(view: View, slot: usize) {
 
 /// Ends the part of `slot` in the lock in `region`, if that is one by messages. With the slot's byte lock in hand.
 pub fn end_membership(view: View, region: usize, slot: usize) {
-    if let Some(mail) = mail_of(view, region).filter(|mail| slot < mail.stations.len()) {
+    if let Some(mail) = mail_of(view, region).filter(|mail| slot < mail.peer_records.len()) {
         end_life(&mail, slot, |peer| call_participant(view, region, peer));
     }
 }
@@ -47,8 +47,9 @@ pub fn mail_of(view: View<'_>, region: usize) -> Option<MailView<'_>> {
 
 /// Returns whether somebody takes part in the lock by messages that is in `region`, or was there last.
 pub fn has_members(view: View, region: usize) -> bool {
-    mail_of(view, region)
-        .is_some_and(|mail| mail.stations.iter().any(|station| station.life.load(Acquire) % 2 == 1))
+    mail_of(view, region).is_some_and(|mail| {
+        mail.peer_records.iter().any(|peer_record| peer_record.life.load(Acquire) % 2 == 1)
+    })
 }
 
 /// Empties the mailboxes of a lock, as if it was new; lives are counted on. For a caller beside whom nobody takes part in it.
@@ -59,11 +60,11 @@ pub fn clear_mail(mail: &MailView) {
         }
     };
     [&mail.words.token_at, &mail.words.second_token_at].into_iter().for_each(clear);
-    for station in mail.stations {
-        station.life.store(station.life.load(Relaxed) & !1, Relaxed);
-        [&station.sends_to, &station.sends_at, &station.sent].into_iter().for_each(clear);
-        station.attended.store(0, Relaxed);
-        station.standing.store(0, Relaxed);
+    for peer_record in mail.peer_records {
+        peer_record.life.store(peer_record.life.load(Relaxed) & !1, Relaxed);
+        [&peer_record.sends_to, &peer_record.sends_at, &peer_record.sent].into_iter().for_each(clear);
+        peer_record.attended.store(0, Relaxed);
+        peer_record.standing.store(0, Relaxed);
     }
     for mailbox in mail.mailboxes {
         // What is in the entries means nothing then.

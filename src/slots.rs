@@ -55,7 +55,7 @@ pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
     record.generation.fetch_add(1, Relaxed);
     // Partner: the fence in `inspect::observer`: who reads what is written below sees that the slot was taken again.
     fence(Release);
-    record.blind.store(0, Relaxed);
+    record.cannot_probe.store(0, Relaxed);
     record.liveness_lock.store(kind as u32, Relaxed);
     record.pid.store(process::pid(), Relaxed);
     record.tid.store(process::tid(), Relaxed);

@@ -102,7 +102,7 @@ impl<'a> Observer<'a> {
             same_pid_namespace,
             life,
             attached_unix_seconds: record.attached_realtime_ns.load(Relaxed) / 1_000_000_000,
-            blind: record.blind.load(Relaxed) != 0,
+            cannot_probe: record.cannot_probe.load(Relaxed) != 0,
             kept_by: if record.liveness_lock.load(Relaxed) == LivenessLockKind::Mapping as u32 {
                 "mapping"
             } else {
@@ -314,12 +314,12 @@ fn counters(words: &LockWords) -> Counters {
 /// What the participants of a lock by messages wrote down.
 fn by_messages(view: View, region: usize) -> Option<ByMessages> {
     let mail = recovery::mail_of(view, region)?;
-    let takes_part = |slot: &usize| mail.stations[*slot].life.load(Acquire) % 2 == 1;
+    let takes_part = |slot: &usize| mail.peer_records[*slot].life.load(Acquire) % 2 == 1;
     Some(ByMessages {
-        members: (0..mail.stations.len()).filter(takes_part).collect(),
+        members: (0..mail.peer_records.len()).filter(takes_part).collect(),
         token_of: Record(&mail.words.token_at).at().map(|at| at.participant),
         second_token_of: Record(&mail.words.second_token_at).at().map(|at| at.participant),
-        messages: mail.stations.iter().map(|station| station.sent.load(Relaxed)).sum(),
+        messages: mail.peer_records.iter().map(|peer_record| peer_record.sent.load(Relaxed)).sum(),
     })
 }
 

@@ -75,7 +75,7 @@ pub struct ParticipantStatus {
     pub kept_by: &'static str,
     /// It waits and cannot see whether those it waits for are alive, since it can open no descriptor of the file (none
     /// is free, or it gave up the right to): it waits for a dead one too, until somebody else finds out.
-    pub blind: bool,
+    pub cannot_probe: bool,
 }
 
 /// One named lock.

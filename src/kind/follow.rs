@@ -33,7 +33,7 @@ impl<K: LockKind> Handle<K> {
         Ok(Self::new(FileHandle::new(open, self.file.interrupt.clone()), found, discipline))
     }
 
-    fn lock_following(&mut self) -> Result<Guard<'_, K>> {
+    fn lock_or_reopen(&mut self) -> Result<Guard<'_, K>> {
         loop {
             match self.lock(Limit::Forever) {
                 Err(Error::Replaced { .. }) => *self = self.reopened()?,
@@ -62,14 +62,14 @@ impl Mutex {
     /// let mut mutex = turnlock::LockFile::open(&path)?.mutex("accounts")?;
     /// # std::thread::spawn({ let mutex = mutex.clone(); move || drop(mutex.lock()) }).join().unwrap();
     /// std::fs::remove_file(&path)?; // by a cleaner, say
-    /// drop(mutex.lock_following()?); // in a file that was created anew
+    /// drop(mutex.lock_or_reopen()?); // in a file that was created anew
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// As [`Mutex::lock`] and [`Mutex::reopened`].
-    pub fn lock_following(&mut self) -> Result<MutexGuard<'_>> {
-        self.0.lock_following()
+    pub fn lock_or_reopen(&mut self) -> Result<MutexGuard<'_>> {
+        self.0.lock_or_reopen()
     }
 }
 
@@ -79,8 +79,8 @@ impl TurnRing {
         self.0.reopened().map(TurnRing)
     }
 
-    /// As [`Mutex::lock_following`].
-    pub fn lock_following(&mut self) -> Result<TurnGuard<'_>> {
-        self.0.lock_following()
+    /// As [`Mutex::lock_or_reopen`].
+    pub fn lock_or_reopen(&mut self) -> Result<TurnGuard<'_>> {
+        self.0.lock_or_reopen()
     }
 }

@@ -184,7 +184,7 @@ fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Resul
     site.leave_by_messages();
     site.local().record(None);
     if removed.is_ok() {
-        let members = recovery::mail_of(file.view(), region).map_or(0, |mail| mail.stations.len());
+        let members = recovery::mail_of(file.view(), region).map_or(0, |mail| mail.peer_records.len());
         (0..members).for_each(|member| call_participant(file.view(), region, member));
         // Their threads leave it; until they have, no other lock comes in its place.
         for _ in 0..MEMBERS_LEAVE {

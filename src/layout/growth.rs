@@ -102,7 +102,7 @@ mod tests {
                 let moved = small.mail_moved_into(large, region).unwrap();
                 let (mail, mailboxes) = (small.bytes_of_mail(region), u64::from(had * had) * MAILBOX_BYTES);
                 assert_eq!(moved.from, mail.start..mail.end - mailboxes);
-                // Their places are stations there, and no mailboxes.
+                // Their places are peer records there, and no mailboxes.
                 let room = large.bytes_of_mail(region);
                 assert_eq!(moved.to, room.start);
                 let end = moved.to + (moved.from.end - moved.from.start);

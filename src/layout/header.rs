@@ -239,7 +239,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(SlotRecord, tid),
         offset_of!(SlotRecord, pid_namespace),
         offset_of!(SlotRecord, attached_realtime_ns),
-        offset_of!(SlotRecord, blind),
+        offset_of!(SlotRecord, cannot_probe),
         offset_of!(SlotRecord, bell),
         offset_of!(SlotRecord, asleep),
         offset_of!(SlotRecord, label),

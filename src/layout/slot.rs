@@ -22,8 +22,8 @@ pub struct SlotRecord {
     /// When the slot was taken, in nanoseconds since 1970.
     pub attached_realtime_ns: AtomicU64,
     /// Not 0: its waits cannot see whether others are alive, since it can open no descriptor of the file.
-    pub blind: AtomicU32,
-    reserved_blind: AtomicU32,
+    pub cannot_probe: AtomicU32,
+    reserved_cannot_probe: AtomicU32,
     /// Futex word: changes when the participant's service thread should look into its mailboxes.
     pub bell: AtomicU32,
     /// Not 0 while that thread may be asleep on `bell`.
@@ -63,7 +63,7 @@ pub enum LivenessLockKind {
 const _: () = {
     assert!(size_of::<SlotRecord>() == 256);
     assert!(offset_of!(SlotRecord, generation) == 8);
-    assert!(offset_of!(SlotRecord, blind) == 40);
+    assert!(offset_of!(SlotRecord, cannot_probe) == 40);
     assert!(offset_of!(SlotRecord, bell) == 48);
     assert!(offset_of!(SlotRecord, label) == 64);
     assert!(offset_of!(SlotRecord, program) == 128);

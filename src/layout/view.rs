@@ -2,7 +2,7 @@
 
 use super::{
     Cell, DirectoryEntry, Geometry, LiveHeader, LockWords, MailView, SlotRecord,
-    mail::{MailWords, Station},
+    mail::{MailWords, PeerRecord},
     recording::{RecordingView, RecordingWords},
 };
 use std::ptr::NonNull;
@@ -159,13 +159,13 @@ impl<'map> View<'map> {
         let participants = self.geometry.mail_participants() as usize;
         assert!((1..=self.geometry.locks() as usize).contains(&region) && participants > 0);
         let start = self.geometry.mail_area(region);
-        let stations = start + size_of::<MailWords>();
-        let mailboxes = stations + participants * size_of::<Station>();
+        let peer_records = start + size_of::<MailWords>();
+        let mailboxes = peer_records + participants * size_of::<PeerRecord>();
         // SAFETY: 1 <= region <= locks, so all of it lies where this geometry says.
         unsafe {
             MailView {
                 words: &self.array::<MailWords>(start, 1)[0],
-                stations: self.array(stations, participants),
+                peer_records: self.array(peer_records, participants),
                 mailboxes: self.array(mailboxes, participants * participants),
             }
         }

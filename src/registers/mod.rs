@@ -141,10 +141,10 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
 /// Has whoever looks after the mailboxes of a participant in the lock of `region` look into them: the call of it that waits, else
 /// its service thread. After the store that it is to see.
 pub fn call_participant(view: View, region: usize, participant: usize) {
-    // Partners: the fences in `attach::post`, after a participant says who looks after them. If ours comes first, what we
+    // Partners: the fences in `attach::message_service`, after a participant says who looks after them. If ours comes first, what we
     // stored is seen; if theirs does, we see whom to wake.
     full_fence();
-    if view.mail(region).stations[participant].attended.load(Relaxed) != 0 {
+    if view.mail(region).peer_records[participant].attended.load(Relaxed) != 0 {
         // Or it died in a call.
         FileLock::new(view, region).spot(participant).unpark::<Linux>();
     } else {

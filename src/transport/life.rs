@@ -13,50 +13,50 @@ use turnlock_core::trace::{self, Step};
 /// Ends the life of a participant, by whoever has the byte lock of its slot: itself, or one that acts for it after its death.
 /// May be repeated. `call` has whoever looks after a participant's mailboxes look.
 pub fn end_life(mail: &MailView, participant: usize, call: impl Fn(usize)) {
-    let station = &mail.stations[participant];
+    let peer_record = &mail.peer_records[participant];
     // Relaxed: ours to write.
-    let life = station.life.load(Relaxed);
+    let life = peer_record.life.load(Relaxed);
     let was_present = is_present(life);
     let at = At { participant, life: (life >> 1) as u32 };
     // Partner: the fence in whoever ends the life that the token is sent to: as that in `put_token`.
     full_fence();
     // Acquire. Partner: the release in `put_token`.
-    let sends_to = station.sends_to.load(Acquire);
+    let sends_to = peer_record.sends_to.load(Acquire);
     if let Some(them) = At::of(sends_to) {
         // Before our life is over: until then nobody else takes from us what we have, so the record says that they have it
         // only if we have sent it.
         let other = them.participant;
-        let is_sent = other < mail.stations.len()
-            && ring(mail, participant, other).count() != station.sends_at.load(Relaxed)
-            && mail.stations[other].life.load(Acquire) == present(them.life);
+        let is_sent = other < mail.peer_records.len()
+            && ring(mail, participant, other).count() != peer_record.sends_at.load(Relaxed)
+            && mail.peer_records[other].life.load(Acquire) == present(them.life);
         if let Some(record) = record_of(mail, token_sent(sends_to)).filter(|_| !is_sent) {
             // Back to us, and lost with us below: whoever dies here after it, and whoever repeats it, changes nothing more.
             record.moves(them, at);
         }
         // Release: the record is as it should be. Partner: the acquire above, of whoever repeats this.
-        station.sends_to.store(0, Release);
+        peer_record.sends_to.store(0, Release);
     }
-    station.attended.store(0, Relaxed);
+    peer_record.attended.store(0, Relaxed);
     // Release. Partner: the acquires of `life`: who sees that the life is over has all that was sent in it, and the
     // owner-dead notice.
-    station.life.store(life & !1, Release);
+    peer_record.life.store(life & !1, Release);
     trace::at(Step::LifeEnds);
     // Partner: the fence in `put_token`.
     full_fence();
     let had_tokens = records(mail).map(|record| record.is_lost(at));
     // Or whoever ended it before us died before it had told them.
-    let is_untold = station.standing.load(Relaxed) != 0;
+    let is_untold = peer_record.standing.load(Relaxed) != 0;
     if was_present || is_untold || had_tokens.contains(&true) {
         call_all(mail, participant, call);
     }
     // Release: all the above is done.
-    station.standing.store(0, Release);
+    peer_record.standing.store(0, Release);
 }
 
 /// Calls all that are present but `me`.
 pub fn call_all(mail: &MailView, me: usize, call: impl Fn(usize)) {
-    let is_there = |peer: &usize| *peer != me && is_present(mail.stations[*peer].life.load(Relaxed));
-    (0..mail.stations.len()).filter(is_there).for_each(call);
+    let is_there = |peer: &usize| *peer != me && is_present(mail.peer_records[*peer].life.load(Relaxed));
+    (0..mail.peer_records.len()).filter(is_there).for_each(call);
 }
 
 /// The records of both tokens, that of the privilege first. A mesh has one token, and the second one is nobody's.

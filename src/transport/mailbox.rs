@@ -30,7 +30,7 @@ use turnlock_message::{
 /// The bytes of a message that an entry has room for.
 const MESSAGE_BYTES: usize = (ENTRY_WORDS - 2) * 8;
 
-/// [`Station::standing`](crate::layout::MailView::stations) of one that waits.
+/// [`PeerRecord::standing`](crate::layout::MailView::peer_records) of one that waits.
 pub const WAITING: u32 = 3;
 
 /// A message that mailboxes carry.
@@ -109,24 +109,24 @@ impl<P: Place> Mailboxes<P> {
     /// overwritten.
     pub fn begin_life(place: P, me: usize) -> Option<Self> {
         let mail = place.mail();
-        let station = &mail.stations[me];
+        let peer_record = &mail.peer_records[me];
         // Relaxed: ours to write.
-        let life = u32::try_from((station.life.load(Relaxed) >> 1) + 1).ok()?;
-        station.attended.store(0, Relaxed);
-        station.sends_to.store(0, Relaxed);
+        let life = u32::try_from((peer_record.life.load(Relaxed) >> 1) + 1).ok()?;
+        peer_record.attended.store(0, Relaxed);
+        peer_record.sends_to.store(0, Relaxed);
         // Release. Partner: the acquire below, of another one that begins: it sees no more of our former life.
-        station.life.store(present(life), Release);
+        peer_record.life.store(present(life), Release);
         // Partner: this fence there. Of two that begin at once one sees the other, at least, and tells it.
         full_fence();
         let peer = |peer: usize| {
             // Acquire, as above.
-            let life = mail.stations[peer].life.load(Acquire);
+            let life = mail.peer_records[peer].life.load(Acquire);
             match is_present(life) && peer != me {
                 true => Peer { life: (life >> 1) as u32, is_to_be_told: false },
                 false => Peer { life: 0, is_to_be_told: peer != me },
             }
         };
-        let peers = (0..mail.stations.len()).map(peer).collect();
+        let peers = (0..mail.peer_records.len()).map(peer).collect();
         Some(Self { at: At { participant: me, life }, peers, next: 0, is_overwritten: false, place })
     }
 
@@ -152,7 +152,7 @@ impl<P: Place> Mailboxes<P> {
             let known = self.peers[peer];
             known.is_to_be_told
                 || !self.ring(&mail, peer, self.at.participant).is_empty()
-                || known.life != 0 && mail.stations[peer].life.load(Acquire) != present(known.life)
+                || known.life != 0 && mail.peer_records[peer].life.load(Acquire) != present(known.life)
         })
     }
 
@@ -167,7 +167,7 @@ impl<P: Place> Mailboxes<P> {
 
     /// Calls whoever has the token of a ring, or if it is lost the second one. After the store that it is to see.
     pub fn call_for_token(&self) {
-        // Partner: the fence in `attach::seat`, between what makes a token that participant's and its look who waits. If ours
+        // Partner: the fence in `attach::endpoint`, between what makes a token that participant's and its look who waits. If ours
         // comes first, it sees that we wait; if theirs does, we see who has the token.
         full_fence();
         let mail = self.place.mail();
@@ -204,7 +204,7 @@ impl<P: Place> Mailboxes<P> {
                 }
                 Ok(false) => {
                     // Acquire. Partner: the release in `end_life`: all that the peer sent in that life is in the mailbox.
-                    if known == 0 || mail.stations[from].life.load(Acquire) == present(known) {
+                    if known == 0 || mail.peer_records[from].life.load(Acquire) == present(known) {
                         return None;
                     }
                     if ring.is_empty() {
@@ -248,7 +248,7 @@ impl<P: Place> Mailboxes<P> {
         let put = ring(&mail, self.at.participant, to).put(&words);
         self.is_overwritten |= put.is_err();
         if put == Ok(true) {
-            let sent = &mail.stations[self.at.participant].sent;
+            let sent = &mail.peer_records[self.at.participant].sent;
             sent.store(sent.load(Relaxed) + 1, Relaxed);
         }
         // What cannot be put into an overwritten mailbox is not kept either.
@@ -260,29 +260,29 @@ impl<P: Place> Mailboxes<P> {
         let us = self.at;
         let them = At { participant: to, life: self.peers[to].life };
         let mail = self.place.mail();
-        let station = &mail.stations[us.participant];
+        let peer_record = &mail.peer_records[us.participant];
         let Some(record) = record_of(&mail, token) else { return };
-        station.sends_at.store(ring(&mail, us.participant, to).count(), Relaxed);
+        peer_record.sends_at.store(ring(&mail, us.participant, to).count(), Relaxed);
         // Release. Partner: the acquire in `end_life`, which then sees `sends_at`.
-        station.sends_to.store(sends_to(them, token), Release);
+        peer_record.sends_to.store(sends_to(them, token), Release);
         if record.moves(us, them) {
             trace::at(Step::TokenMoves);
             self.put(to, bytes);
             trace::at(Step::TokenSent);
             let mail = self.place.mail();
-            let station = &mail.stations[us.participant];
+            let peer_record = &mail.peer_records[us.participant];
             let Some(record) = record_of(&mail, token) else { return };
             // Partner: the fence in `end_life`. If ours comes first, it sees that they have the token; if theirs does, we see
             // that their life is over.
             full_fence();
-            if mail.stations[to].life.load(Acquire) != present(them.life) && record.is_lost(them) {
+            if mail.peer_records[to].life.load(Acquire) != present(them.life) && record.is_lost(them) {
                 call_all(&mail, us.participant, |peer| self.place.call(peer));
             }
             // Release: all the above is done. Partner: the acquire of `sends_to` in `end_life`.
-            station.sends_to.store(0, Release);
+            peer_record.sends_to.store(0, Release);
         } else {
             // By the record it was not ours: whoever changed that takes us for dead, or wrote over it. Release, as above.
-            station.sends_to.store(0, Release);
+            peer_record.sends_to.store(0, Release);
             self.is_overwritten = true;
         }
     }
@@ -291,12 +291,12 @@ impl<P: Place> Mailboxes<P> {
 impl<P: Place> RingHost for Mailboxes<P> {
     fn is_there(&self, peer: usize) -> bool {
         // Acquire. Partners: the release stores of `life` in `begin_life` and `end_life`.
-        let seen = self.place.mail().stations[peer].life.load(Acquire);
+        let seen = self.place.mail().peer_records[peer].life.load(Acquire);
         self.peers[peer].life != 0 && seen == present(self.peers[peer].life)
     }
 
     fn waits(&self, peer: usize) -> bool {
-        self.is_there(peer) && self.place.mail().stations[peer].standing.load(Relaxed) == WAITING
+        self.is_there(peer) && self.place.mail().peer_records[peer].standing.load(Relaxed) == WAITING
     }
 
     fn is_lost(&self, token: usize) -> bool {

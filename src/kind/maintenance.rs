@@ -1,4 +1,4 @@
-//! Upkeep of a lock file: removing its dead participants, making it larger, deleting it.
+//! Maintenance of a lock file: removing its dead participants, making it larger, deleting it.
 
 use super::{
     directory::names_of,
