@@ -143,7 +143,7 @@ mod tests {
             ("Lock words", size_of::<LockWords>()),
             ("Cell", size_of::<Cell>()),
             ("Mail words", size_of::<MailWords>()),
-            ("PeerRecord", size_of::<PeerRecord>()),
+            ("Peer record", size_of::<PeerRecord>()),
             ("Mailbox", size_of::<Mailbox>()),
             ("Recording", size_of::<RecordingWords>()),
             ("Recorded event", size_of::<RecordedEvent>()),
