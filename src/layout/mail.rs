@@ -18,14 +18,15 @@ pub const ENTRY_WORDS: usize = 24;
 /// The words that belong to the lock rather than to a participant.
 #[repr(C, align(128))]
 pub struct MailWords {
-    /// Of a mesh or a ring: whose the token is, see [`crate::transport::record`]; 0: nobody's, it is to be made anew.
+    /// Of a mesh or a ring: whose the token is, see [`crate::transport::record`]; 0: lost, it is to be made anew.
     pub token_at: AtomicU64,
     /// Of a ring: whose the second token is, which is no privilege, likewise.
     pub second_token_at: AtomicU64,
     reserved: [AtomicU64; 14],
 }
 
-/// What one participant says of itself. Written by the slot's owner, or by whoever holds the slot's byte lock after its death.
+/// What one participant says of itself. Written by the slot's owner, or after its death by the reaper that holds the slot's
+/// byte lock.
 #[repr(C, align(128))]
 pub struct PeerRecord {
     /// The number of its life, times 2; plus 1 while it takes part.
@@ -35,8 +36,7 @@ pub struct PeerRecord {
     /// Where it stands, for observers, and on a ring for who has a token: 0 = absent, 1 = joining, 2 = idle, 3 = waiting,
     /// 4 = inside.
     pub standing: AtomicU32,
-    /// Where a token is about to be said to be, by this participant, which sends it, and from bit 48 on which token; 0: it
-    /// sends none.
+    /// To whom this participant sends a token, before the record says so, and from bit 48 on which token; 0: it sends none.
     pub sends_to: AtomicU64,
     /// The tail of the mailbox before that token.
     pub sends_at: AtomicU64,
@@ -59,7 +59,7 @@ pub struct MailboxEnd {
 /// sent to; in the second word its length in bytes; then the bytes, in the order of little-endian words.
 pub type Entry = [AtomicU64; ENTRY_WORDS];
 
-/// From one participant to another.
+/// A mailbox from one participant to another.
 #[repr(C, align(128))]
 pub struct Mailbox {
     /// Written by the producer alone.
@@ -82,7 +82,7 @@ pub struct MailView<'map> {
 }
 
 impl<'map> MailView<'map> {
-    /// The mailbox from one participant to another.
+    /// Returns the mailbox from one participant to another.
     pub fn mailbox(&self, from: usize, to: usize) -> &'map Mailbox {
         &self.mailboxes[from * self.peer_records.len() + to]
     }

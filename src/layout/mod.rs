@@ -33,9 +33,9 @@ pub const FORMAT_MINOR: u16 = 0;
 
 /// Slot i's byte lock is on byte `SLOT_BYTES_START + i`, far behind the end of the file.
 pub const SLOT_BYTES_START: u64 = 1 << 40;
-/// Whoever clears the file after a boot, or changes how biases are revoked, has a byte lock on this byte first.
+/// The byte whose lock is taken first to clear the file after a boot, or to change how biases are revoked.
 pub const RENEWAL_BYTE: u64 = SLOT_BYTES_START - 1;
-/// Whoever unlocks what was left to an open file that several processes share has a byte lock on this byte first.
+/// The byte whose lock is taken first to unlock what was transferred to an open file that several processes share.
 pub const HAND_BACK_BYTE: u64 = SLOT_BYTES_START - 2;
 /// Bytes from here on are used for an instant to try out what this file system's byte locks do.
 pub const CANARY_BYTES_START: u64 = 1 << 41;

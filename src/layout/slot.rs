@@ -4,7 +4,7 @@ use super::Text;
 use std::mem::{offset_of, size_of};
 use turnlock_core::sync::{AtomicU32, AtomicU64};
 
-/// One participant. Written only by whoever holds the slot's byte lock.
+/// One participant. Written only by the holder of the slot's byte lock.
 #[repr(C, align(128))]
 pub struct SlotRecord {
     /// A [`SlotState`].
@@ -55,8 +55,8 @@ pub enum LivenessLockKind {
     /// An open descriptor: where mappings do not pin byte locks (overlay file systems), and for `turnlock run`,
     /// whose child inherits it. A stray `close` of it would be taken for a death.
     Descriptor = 2,
-    /// A descriptor that others have copies of: a shell's own, or one that the program has which this process became. The
-    /// last one's `close` is an ordinary end where a death releases the lock: nobody is told of it.
+    /// A descriptor that others have copies of: a shell's own, or one that the program has which this process became. Closing
+    /// the last copy is an ordinary end where a death releases the lock: it is not told as a death.
     Shared = 3,
 }
 

@@ -53,7 +53,7 @@ unsafe impl Sync for RegionPointer {}
 pub struct CellOffset(usize);
 
 impl CellOffset {
-    /// Of no slot.
+    /// The offset of no slot.
     pub const NONE: Self = Self(0);
 }
 
@@ -74,8 +74,8 @@ impl<'map> View<'map> {
     /// A view of `geometry.file_size()` bytes at `base`.
     ///
     /// # Safety
-    /// `base` is aligned to 4096, and for all of `'map` that many bytes from it are mapped shared, readable, and (if
-    /// anything is stored through the view) writable. Nobody makes other references to them than through views.
+    /// `base` is aligned to 4096, and for all of `'map` that many bytes from it are mapped shared, readable, and (if anything
+    /// is stored through the view) writable. No references to them are made but through views.
     pub unsafe fn new(base: NonNull<u8>, geometry: Geometry) -> Self {
         debug_assert_eq!(base.addr().get() % 4096, 0);
         Self { base, geometry, _map: std::marker::PhantomData }
@@ -118,7 +118,7 @@ impl<'map> View<'map> {
         (self.header().slots_bound.load(Acquire) as usize).min(self.geometry.participants() as usize)
     }
 
-    /// The regions that somebody may have left something in: the directory's own, and those of named locks.
+    /// Returns the regions that may have been written: the directory's own, and those of named locks.
     pub fn regions_in_use(&self) -> std::ops::RangeInclusive<usize> {
         0..=self.locks_bound()
     }
