@@ -1,8 +1,8 @@
-//! A cross-process lock service that is nothing but a memory-mapped file.
+//! Locks between processes that are nothing but a memory-mapped file.
 //!
-//! Programs that open the same lock file take turns, whatever they are written in. A lock is first come first served
-//! (after a moment of patience), survives `kill -9` of anyone at any instruction, and tells the next holder of a holder's
-//! death. There is no daemon, and no system call where nobody else wants the lock.
+//! Programs that open the same lock file take turns, whatever they are written in. A lock is first come first served (after a
+//! moment of patience), survives a `kill -9` of any participant at any instruction, and tells the next holder of a holder's
+//! death. There is no daemon, and no system call where no other participant wants the lock.
 //!
 //! # First steps
 //!
@@ -19,9 +19,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`LockFile::options`] has what else can be said of a file (its capacities, its mode, what participants call
-//! themselves), [`LockFile::mutex_options`] of a mutex. Put it on a local file system: in a folder
-//! of the program's own below `/run` or `/dev/shm`, or beside the data.
+//! [`LockFile::options`] sets a file's capacities, its mode and what participants call themselves, [`LockFile::mutex_options`]
+//! a mutex's patience and death policy. Put the file on a local file system: in a folder of the program's own below `/run` or
+//! `/dev/shm`, or beside the data.
 //!
 //! # Who holds a lock
 //!
@@ -40,12 +40,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A forked child is another participant by itself; it does not have its parent's locks.
+//! A forked child is another participant; it does not have its parent's locks.
 //!
 //! # When a holder dies
 //!
-//! The next holder gets the lock within about a millisecond (after a long wait within 1/24 of it, at most 50 ms), and is
-//! told. What the dead one left half-done is for it to repair:
+//! The next holder gets the lock within about a millisecond (after a long wait within 1/24 of it, at most 50 ms), and is told.
+//! It repairs what the dead one left half-done:
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
@@ -66,27 +66,27 @@
 //!
 //! Without [`MutexGuard::mark_consistent`](Guard::mark_consistent) an unlock then closes the lock for everyone, until
 //! [`Mutex::reset`]. A lock whose data need no repair is created with [`DeathPolicy::Release`]: the next holder is told, and
-//! that is all.
+//! nothing has to be repaired.
 //!
 //! Each acquisition has a *fencing token* ([`Guard::fencing_token`]) larger than all before it, for the life of the file and
 //! after it was created anew: a store that remembers the largest it has seen can turn a late writer away.
 //!
 //! # Waiting
 //!
-//! [`Mutex::lock`] waits as long as it takes, [`Mutex::lock_for`] at most so long, [`Mutex::try_lock`] not at all.
-//! [`Participant::cancel`] ends a wait from another thread, [`LockFileOptions::interrupted_by`] from the waiting one. What
-//! is given up leaves nothing in the queue.
+//! [`Mutex::lock`] waits without a limit, [`Mutex::lock_for`] for at most a duration, [`Mutex::try_lock`] does not wait.
+//! [`Participant::cancel`] ends a wait from another thread, [`LockFileOptions::interrupted_by`] from the waiting one. A wait
+//! that is given up leaves nothing in the queue.
 //!
-//! For a moment ([`MutexOptions::patience`], a millisecond if not said) a waiter lets others pass, which saves a context
-//! switch for each acquisition; after it waiters are served in the order of their arrival, and what is left to wait is,
-//! for each one ahead, a wake-up and a section. A mutex with no patience is strictly first come first served.
+//! For a moment ([`MutexOptions::patience`], a millisecond by default) a waiter lets others pass, which saves a context switch
+//! for each acquisition; after it waiters are served in the order of their arrival, and what is left to wait is, for each one
+//! ahead, a wake-up and a section. A mutex with no patience is strictly first come first served.
 //!
 //! # Other kinds of locks
 //!
 //! A [`RwLock`] is held by several that read, or by one that writes; a [`Semaphore`] by as many as it has permits for; a
-//! [`RangeLock`] and a [`KeyedLock`] by one for each range of numbers, or key, or by several that read it. All are first
-//! come first served among those that stand in each other's way, and survive deaths as a [`Mutex`] does: who only reads, or
-//! has permits, leaves nothing to repair; of one that dies while it writes to a part, only those are told who hold that part.
+//! [`RangeLock`] and a [`KeyedLock`] by one for each range of numbers, or key, or by several that read it. All are first come
+//! first served among claims that conflict, and survive deaths as a [`Mutex`] does. A reader or a holder of permits leaves
+//! nothing to repair; the death of one that writes to a part is told to those who hold that part.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
@@ -95,7 +95,7 @@
 //! let reader = cache.read()?; // others may read
 //! drop(reader);
 //! let writer = cache.write()?; // alone
-//! let reader = writer.downgrade()?; // nobody wrote in between
+//! let reader = writer.downgrade()?; // no writer came in between
 //!
 //! let jobs = file.semaphore_options().permits(4).open("jobs")?;
 //! let two = jobs.acquire(2)?; // of four; they come back if we die
@@ -108,25 +108,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`TurnRing`] is for programs that take turns: whoever had the turn gets it again only after everybody else that wants
-//! it.
+//! A [`TurnRing`] is for programs that take turns: a participant gets the turn again only after all others that want it.
 //!
 //! # Looking on
 //!
-//! [`inspect::snapshot`] says who holds and who waits, without disturbing; `turnlock status` prints it. A file that is created
+//! [`inspect::snapshot`] says who holds and who waits, and changes nothing; `turnlock status` prints it. A file that is created
 //! with [`LockFileOptions::recorded_events`] keeps the latest events, which [`inspect::recording`] reads; `turnlock trace` and
 //! `turnlock report` show them.
 //!
 //! # By messages
 //!
-//! A mutex may also be had by an algorithm that knows nothing but messages ([`MutexAlgorithm`]), between mailboxes in the file
+//! A mutex may also run an algorithm by messages ([`MutexAlgorithm`]), over mailboxes in the file
 //! ([`LockFileOptions::mailboxes`]): to see what these cost, and for programs that will go on to other transports. The machines
 //! are in the module `message`. Both need the feature `messages`.
 //!
 //! # From C and other languages
 //!
 //! `include/turnlock.h` is the same in C. What a signal handler may do, what `fork`, `exec`, cancellation and the end of a
-//! thread mean, and how sure all this is, stands in `docs/c-abi.md` and `docs/reliability.md`; how it works in
+//! thread mean, and how sure all this is, is in `docs/c-abi.md` and `docs/reliability.md`; how it works in
 //! `docs/architecture.md` and `docs/algorithms.md`.
 
 #![warn(missing_debug_implementations)]
@@ -145,20 +144,20 @@ compile_error!(
      off_t can say"
 );
 
-#[allow(missing_debug_implementations, reason = "no user sees it")]
+#[allow(missing_debug_implementations, reason = "not public")]
 mod attach;
 #[allow(missing_debug_implementations, reason = "for C")]
 #[cfg(feature = "capi")]
 pub mod capi;
 pub mod inspect;
 mod kind;
-#[allow(missing_debug_implementations, reason = "no user sees it")]
+#[allow(missing_debug_implementations, reason = "not public")]
 mod layout;
-#[allow(missing_debug_implementations, reason = "no user sees it")]
+#[allow(missing_debug_implementations, reason = "not public")]
 mod os;
 mod recording;
 mod recovery;
-#[allow(missing_debug_implementations, reason = "no user sees it")]
+#[allow(missing_debug_implementations, reason = "not public")]
 mod registers;
 mod slots;
 mod transport;

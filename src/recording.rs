@@ -1,8 +1,8 @@
-//! The ring of the latest events in a file that has one: writing an event, and reading all that are there.
+//! The recording: a ring of the latest events, in a file that has one.
 //!
-//! Whoever records takes the next number, and writes into the place of that number: no lock, and nobody is waited for. A
-//! place that somebody was writing to when it was killed, or stopped for so long that the ring has come round, does not hash
-//! to what stands in it: that one event is lost, and counted as such. The registers of the locks have no part in it.
+//! A participant takes the next number, and writes its event into the place of that number, without a lock and without waiting.
+//! A place whose writer was killed, or was stopped until the ring came round, does not hash to what it contains: that event is
+//! lost, and counted as such. The registers of the locks have no part in it.
 
 use crate::layout::{RecordingView, View};
 use crate::os::clock;
@@ -13,7 +13,7 @@ use turnlock_core::sync::Ordering::Relaxed;
 const CALLED: u8 = 255;
 /// How many bytes of that are kept: in the words where others have the time and the token.
 const CALLED_BYTES: usize = 16;
-/// A flag.
+/// The flag of a shared hold.
 const SHARED: u8 = 1;
 
 /// An event, as it was recorded.
@@ -23,9 +23,9 @@ pub struct Recorded {
     pub number: u64,
     /// What was recorded.
     pub what: What,
-    /// Of whom: a slot.
+    /// Of which slot.
     pub slot: usize,
-    /// By whom: a slot.
+    /// By which slot.
     pub by: usize,
     /// Which lock: its number in the file; 0: none.
     pub region: usize,
@@ -36,7 +36,7 @@ pub struct Recorded {
 pub enum What {
     /// Something that happened.
     Happened {
-        /// What.
+        /// The event.
         event: Event,
         /// When (`CLOCK_MONOTONIC`, nanoseconds).
         at: u64,
@@ -56,14 +56,14 @@ pub struct Read {
     pub events: Vec<Recorded>,
     /// How many have been recorded since the boot.
     pub recorded: u64,
-    /// How many of those that should still be there are not whole: who recorded them does so just now, or was killed.
+    /// How many of those that should still be there are not whole: their writers are at it just now, or were killed.
     pub unreadable: u64,
 }
 
 /// Records what happens, by the participant in slot `by`, at the lock in `region`; if the file has a recording.
 pub fn record(view: View, region: usize, by: usize, happening: Happening) {
     let Happening { event, slot, shared, token } = happening;
-    // The directory's own lock is not one that anybody asks about.
+    // The directory's own lock is not recorded.
     if region > 0 {
         append(view, what(event as u8, shared, slot, by, region), [clock::monotonic_ns(), token]);
     }
@@ -79,7 +79,7 @@ pub fn record_attached(view: View, slot: usize, (pid, thread): (u32, u32), name:
     append(view, what(CALLED, false, slot, slot, 0), halves(bytes));
 }
 
-/// Records that nobody is in `slot` any more.
+/// Records that `slot` is free.
 pub fn record_detached(view: View, slot: usize) {
     append(view, what(Event::Detached as u8, false, slot, slot, 0), [clock::monotonic_ns(), 0]);
 }
@@ -109,7 +109,7 @@ fn halves(bytes: [u8; CALLED_BYTES]) -> [u64; 2] {
 #[cold]
 fn append(view: View, what: u64, [first, second]: [u64; 2]) {
     let Some(RecordingView { words, events }) = view.recording() else { return };
-    // Relaxed, all of it: who reads goes by the hash.
+    // Relaxed, all of it: a reader goes by the hash.
     let number = words.next.fetch_add(1, Relaxed);
     let place = &events[(number % events.len() as u64) as usize];
     for (word, value) in place.words.iter().zip([first, second, what]) {

@@ -1,7 +1,9 @@
-//! Acting for dead participants in a whole file: reaping one, and clearing the file after a boot.
+//! Recovery of a whole file: reaping a dead participant, and clearing the file after a boot.
 //!
-//! What is done in each lock stands in [`turnlock_core::acquire::liveness`]. Only then is the slot's record freed, and only then
-//! its byte lock released.
+//! [`turnlock_core::acquire::liveness`] clears the slot in each lock; then the slot's record is freed, and last its byte lock
+//! released. In this order a reaper may die at any store: until the record is free, the next reaper finds the slot taken and
+//! dead, and does all of it again; until the byte lock is released, no newcomer has the slot, so nothing here clears what a
+//! newcomer wrote.
 
 use crate::layout::{Algorithm, Fences, LockView, MailView, SlotState, View};
 use crate::os::{
@@ -19,25 +21,24 @@ use turnlock_core::sync::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// Clears what `slot` left in every lock, so that it blocks nobody and the next holder of what it held gets the
-/// owner-dead notice.
-/// With the slot's byte lock in hand.
+/// Clears what `slot` left in every lock: it blocks no waiter any more, and the next holder of what it held gets the owner-dead
+/// notice. With the slot's byte lock in hand.
 pub fn recover(view: View, slot: usize) {
     for region in view.regions_in_use() {
         liveness::clear(&FileLock::of_any_kind(view, region), slot);
-        // After it: who sees that the life is over has the owner-dead notice.
+        // After it: a peer that sees that the life is over, and enters, sees the owner-dead notice.
         end_membership(view, region, slot);
     }
 }
 
 /// Ends the part of `slot` in the lock in `region`, if that is one by messages. With the slot's byte lock in hand.
 pub fn end_membership(view: View, region: usize, slot: usize) {
-    if let Some(mail) = mail_of(view, region).filter(|mail| slot < mail.stations.len()) {
+    if let Some(mail) = mail_of(view, region).filter(|mail| slot < mail.peer_records.len()) {
         end_life(&mail, slot, |peer| call_participant(view, region, peer));
     }
 }
 
-/// The mail area of the lock in `region`, if its participants send messages; or of the one that was there last.
+/// Returns the mail area of the lock in `region`, or that was there last, if it is one by messages.
 pub fn mail_of(view: View<'_>, region: usize) -> Option<MailView<'_>> {
     let entry = &view.directory()[region.checked_sub(1)?];
     let algorithm = Algorithm::of(entry.algorithm.load(Relaxed));
@@ -45,13 +46,14 @@ pub fn mail_of(view: View<'_>, region: usize) -> Option<MailView<'_>> {
     (has_mail && algorithm.is_some_and(Algorithm::is_by_messages)).then(|| view.mail(region))
 }
 
-/// Returns whether somebody takes part in the lock by messages that is in `region`, or was there last.
+/// Returns whether the lock by messages in `region`, or that was there last, has members.
 pub fn has_members(view: View, region: usize) -> bool {
-    mail_of(view, region)
-        .is_some_and(|mail| mail.stations.iter().any(|station| station.life.load(Acquire) % 2 == 1))
+    mail_of(view, region).is_some_and(|mail| {
+        mail.peer_records.iter().any(|peer_record| peer_record.life.load(Acquire) % 2 == 1)
+    })
 }
 
-/// Empties the mailboxes of a lock, as if it was new; lives are counted on. For a caller beside whom nobody takes part in it.
+/// Empties the mailboxes of a lock, as if it was new; lives are counted on. The lock has no members.
 pub fn clear_mail(mail: &MailView) {
     let clear = |word: &AtomicU64| {
         if word.load(Relaxed) != 0 {
@@ -59,19 +61,19 @@ pub fn clear_mail(mail: &MailView) {
         }
     };
     [&mail.words.token_at, &mail.words.second_token_at].into_iter().for_each(clear);
-    for station in mail.stations {
-        station.life.store(station.life.load(Relaxed) & !1, Relaxed);
-        [&station.sends_to, &station.sends_at, &station.sent].into_iter().for_each(clear);
-        station.attended.store(0, Relaxed);
-        station.standing.store(0, Relaxed);
+    for peer_record in mail.peer_records {
+        peer_record.life.store(peer_record.life.load(Relaxed) & !1, Relaxed);
+        [&peer_record.sends_to, &peer_record.sends_at, &peer_record.sent].into_iter().for_each(clear);
+        peer_record.attended.store(0, Relaxed);
+        peer_record.standing.store(0, Relaxed);
     }
     for mailbox in mail.mailboxes {
-        // What is in the entries means nothing then.
+        // The entries need no clearing: they mean nothing then.
         [&mailbox.tail.count, &mailbox.head.count].into_iter().for_each(clear);
     }
 }
 
-/// Removes `slot` from the file if it is dead. Returns `false` if it is alive, or somebody else is removing it.
+/// Removes `slot` from the file if it is dead. Returns `false` if it is alive, or another reaper is at it.
 pub fn reap(view: View, probe: &Probe, slot: usize) -> Result<bool> {
     let remove = || {
         recover(view, slot);
@@ -80,16 +82,15 @@ pub fn reap(view: View, probe: &Probe, slot: usize) -> Result<bool> {
     Ok(probe.act_for(slot..slot + 1, remove)?.is_some())
 }
 
-/// [`reap`], for a user of the lock in `region`, which is in use therefore. If something else wrote over the count of locks, the
-/// dead participant is removed from that lock all the same: else it would be found there again, and reaped for ever.
+/// Does what [`reap`] does, for a participant in the lock in `region`. If something else wrote over the count of locks, the
+/// dead one is removed from that lock all the same: else it would be found there again, and reaped for ever.
 pub fn reap_from(region: usize, view: View, probe: &Probe, slot: usize) -> Result<bool> {
     view.raise_locks_bound(region);
     reap(view, probe, slot)
 }
 
 /// Removes every dead participant from the file. For a caller that has found one of them dead: where one process was killed,
-/// others often were with it (a server that is restarted, a container that ends), and each that is left in a queue would
-/// cost the living a time-out of its own.
+/// others often were with it, and each that is left in a queue would cost the living a time-out of its own.
 ///
 /// Asks the kernel about each slot in use, a microsecond or two each.
 pub fn reap_all(view: View, probe: &Probe) -> Result<()> {
@@ -99,12 +100,12 @@ pub fn reap_all(view: View, probe: &Probe) -> Result<()> {
             reap(view, probe, slot)?;
         }
     }
-    // Scans, and the naps of waiters, are as long as there are slots below the bound.
+    // Scans, and the naps of waiters, grow with the slots below the bound.
     slots::lower_bound(probe, view);
     Ok(())
 }
 
-/// The lowest fencing token that a lock may have at this wall-clock time, in nanoseconds since 1970.
+/// Returns the lowest fencing token that a lock may have at this wall-clock time, in nanoseconds since 1970.
 ///
 /// One for every 4 ns: no lock gives out more than 250 million a second, so a file that is deleted and created again
 /// begins above every token of the old one (as long as the wall clock does not go back).
@@ -112,17 +113,18 @@ pub fn token_floor(realtime_ns: u64) -> u64 {
     (realtime_ns >> 2).min(TOKEN_LIMIT >> 1)
 }
 
-/// A lock's last fencing token; 0 for a value that no holder reaches, which is rubbish from an unclean shutdown.
+/// Returns a lock's last fencing token; 0 for a value that no holder reaches, which is rubbish from an unclean shutdown.
 pub fn sound_token(last: u64) -> u64 {
     if last < TOKEN_LIMIT { last } else { 0 }
 }
 
-/// After a boot nobody of before is alive: clears every slot, and has every fencing token jump, since the last ones
-/// given out may never have reached the disk. With every slot's byte lock in hand; the boot id is written last.
+/// Clears every slot after a boot, and raises every fencing token, since the last ones given out may never have reached the
+/// disk. With every slot's byte lock in hand. The boot id is written last: after a death before that, the next one clears the
+/// file again.
 pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64) {
     for region in view.regions_in_use() {
         let lock = view.lock(region);
-        // Of every slot, whatever the slot table says: the disk may have kept the one and not the other.
+        // In every slot, whatever the slot table says: the disk may have kept the one and not the other.
         for slot in (0..lock.cells.len()).filter(|slot| has_left_something(&lock, *slot)) {
             liveness::clear(&FileLock::of_any_kind(view, region), slot);
         }
@@ -133,7 +135,7 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
         let (before, first) = (token.load(Relaxed), &lock.words.first_token);
         let after = token_after_boot(before, token_floor(realtime_ns));
         token.store(after, Relaxed);
-        // How many it gave out stays as it was.
+        // The number of tokens given out stays as it was.
         first.store(first.load(Relaxed).wrapping_add(after.wrapping_sub(before)), Relaxed);
     }
     for slot in 0..view.slots_bound() {
@@ -150,8 +152,8 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
     write_boot_id(view, boot_id);
 }
 
-/// Where a lock's fencing tokens go on after a boot: higher than `last`, whatever the boot ids and the clock say, by
-/// 2^40 or, where they get near the end, by half of what is left.
+/// Returns where a lock's fencing tokens go on after a boot: higher than `last`, whatever the boot ids and the clock say, by
+/// 2^40 or, near the end, by half of what is left.
 fn token_after_boot(last: u64, floor: u64) -> u64 {
     const BOOT_JUMP: u64 = 1 << 40;
     match TOKEN_LIMIT.checked_sub(last) {
@@ -178,14 +180,14 @@ fn clear_biases(view: View) {
     }
 }
 
-/// Takes everybody off every ring: what a disk kept of one may not be of one moment. With every slot's byte lock in hand.
+/// Empties every ring: what a disk kept of one may not be of one moment. With every slot's byte lock in hand.
 fn clear_rings(view: View) {
     for region in view.regions_in_use() {
         clear_ring(&view.lock(region));
     }
 }
 
-/// Takes everybody off the ring of this lock. For a caller beside whom nobody else changes it.
+/// Empties the ring of this lock, which no other participant changes meanwhile.
 pub fn clear_ring(lock: &LockView) {
     for word in lock.cells.iter().flat_map(|cell| [&cell.ring.state, &cell.ring.link]) {
         if word.load(Relaxed) != 0 {
@@ -195,7 +197,7 @@ pub fn clear_ring(lock: &LockView) {
     lock.words.ring.bound.store(0, Relaxed);
 }
 
-/// Forgets the parts of this lock that dead participants held. For a caller beside whom nobody uses it.
+/// Forgets the parts of this lock that dead participants held. The lock is not in use.
 pub fn clear_dead_claims(view: View, region: usize) {
     let lock = FileLock::new(view, region);
     let words = lock.lock.words;
@@ -207,7 +209,8 @@ pub fn clear_dead_claims(view: View, region: usize) {
 
 /// Writes down during which boot the registers are valid.
 pub fn write_boot_id(view: View, boot_id: [u64; 2]) {
-    // Release. Partner: the acquire loads in `is_of_this_boot`.
+    // Release. Partner: the acquire loads in `is_of_this_boot`: if a participant sees this boot's id, it sees the cleared
+    // registers.
     view.header().boot_id[0].store(boot_id[0], Relaxed);
     view.header().boot_id[1].store(boot_id[1], Release);
 }

@@ -1,7 +1,7 @@
 //! The slot table: claiming a slot, writing down who has it, vacating it.
 //!
-//! A slot belongs to the participant that holds its byte lock ([`LivenessLock`]); the record in the slot table is for
-//! people, and a hint where to look for a free one.
+//! A slot belongs to the participant that holds its byte lock ([`LivenessLock`]); its record in the slot table is for people,
+//! and a hint which slots are free.
 
 use crate::layout::{LivenessLockKind, MAX_PARTICIPANTS, SlotState, View};
 use crate::os::{
@@ -19,13 +19,13 @@ use turnlock_core::sync::{
 };
 use turnlock_core::trace::{self, Step};
 
-/// Free slots may all be locked by somebody who clears the file after a boot, for milliseconds as a rule.
+/// All free slots may be locked by a participant that clears the file after a boot, for milliseconds as a rule.
 const LOOKS_FOR_A_SLOT: u32 = 300;
-/// Those of the dead may be locked by somebody who sees whether anybody takes part, for microseconds.
+/// Those of the dead may be locked by one that checks whether the file is in use, for microseconds.
 const LOOKS_FOR_A_DEAD_ONE: u32 = 3;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
 
-/// Takes the byte lock of a free or dead slot. What a dead one left in it is still there.
+/// Takes the byte lock of a free or dead slot. What a dead participant left in it is still there.
 pub fn claim(file: &Reopen, view: View, kind: LivenessLockKind, inherited: bool) -> Result<LivenessLock> {
     let (all, known) = (0..view.slots().len(), view.slots_bound());
     let is_free =
@@ -53,9 +53,9 @@ pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
     let record = &view.slots()[slot];
     let program = process::program_name();
     record.generation.fetch_add(1, Relaxed);
-    // Partner: the fence in `inspect::observer`: who reads what is written below sees that the slot was taken again.
+    // Partner: the fence in `inspect::observer`: an observer that reads a store below sees that the slot was taken again.
     fence(Release);
-    record.blind.store(0, Relaxed);
+    record.cannot_probe.store(0, Relaxed);
     record.liveness_lock.store(kind as u32, Relaxed);
     record.pid.store(process::pid(), Relaxed);
     record.tid.store(process::tid(), Relaxed);
@@ -65,8 +65,9 @@ pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
     record.program.set(&program);
     // Release. Partner: the acquire load in `claim` and of observers.
     record.state.store(SlotState::InUse as u32, Release);
-    // Attaching's one read-modify-write: it must not lose a higher bound that another newcomer sets at the same time.
-    // Before our first doorway, so fence A there has it seen by whoever our register must be seen by.
+    // The one read-modify-write of attaching: a plain store could lose the higher bound of another newcomer, which scans would
+    // then not reach. Before our first doorway. If another's fence B comes after this, its scan reaches our register; if
+    // before, it reads the old bound, and our fence A comes after its number is written, so our scan sees that.
     view.header().slots_in_use.fetch_max(slot as u32 + 1, SeqCst);
     note(view, slot);
 }
@@ -81,7 +82,7 @@ fn note(view: View, slot: usize) {
     recording::record_attached(view, slot, who, &record.label.get());
 }
 
-/// Writes down that the slot was left to process `pid`, for people.
+/// Writes down that the slot was transferred to process `pid`, for people.
 pub fn leave_to(view: View, slot: usize, pid: u32) {
     let record = &view.slots()[slot];
     record.pid.store(pid, Relaxed);
@@ -92,20 +93,22 @@ pub fn leave_to(view: View, slot: usize, pid: u32) {
     note(view, slot);
 }
 
-/// Writes down that nobody has the slot. Its registers are cleared by now; its byte lock is released after.
+/// Marks the slot free. Its registers are cleared by now; its byte lock is released after, so that no newcomer has the slot
+/// while its predecessor's registers stand.
 pub fn vacate(view: View, slot: usize) {
     let record = &view.slots()[slot];
     recording::record_detached(view, slot);
-    // Release. Partner: the acquire loads in `inspect::observer`: who sees it sees that the registers are cleared.
+    // Release. Partner: the acquire loads in `inspect::observer`: an observer that sees it sees the cleared registers.
     record.generation.fetch_add(1, Release);
-    // Release. Partner: the acquire load in `claim`: who sees it free sees its registers cleared.
+    // Release. Partner: the acquire load in `claim`: a newcomer that sees the slot free sees its registers cleared.
     record.state.store(SlotState::Free as u32, Release);
 }
 
 /// Has scans stop at the highest slot in use, if some above it were detached. For the participant that `probe` is of.
 ///
-/// One slot at a time, so that one who is stopped here keeps a single free slot from newcomers. It is held meanwhile,
-/// and whoever has a higher one has raised the bound above it, so the exchange fails.
+/// One slot at a time, so that a participant that is stopped here keeps a single free slot from newcomers. We hold the byte
+/// lock of the slot that is left out, so no newcomer is in it. A newcomer in a higher slot raises the bound: if before our
+/// exchange, that fails; if after, its higher bound stands.
 pub fn lower_bound(probe: &Probe, view: View) {
     let bound = &view.header().slots_in_use;
     let is_free = |slot: usize| view.slots()[slot].state.load(Acquire) == SlotState::Free as u32;
@@ -134,10 +137,10 @@ pub fn lower_bound_below(view: View, slot: usize) -> bool {
     view.header().slots_in_use.compare_exchange(before, top, SeqCst, Relaxed).is_ok()
 }
 
-/// So many processes are named in an error message: no more, since there may be no memory.
+/// How many processes an error message names; there may be little memory.
 const NAMED: usize = 8;
 
-/// Who has the slots, for an error message: the most numerous first.
+/// Returns who has the slots, for an error message: the most numerous first.
 fn holders(view: View) -> String {
     let mut processes = BTreeMap::<(u32, String), usize>::new();
     let (mut locked, mut others) = (0, 0);

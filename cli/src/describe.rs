@@ -182,7 +182,7 @@ fn state(participant: &ParticipantStatus) -> String {
     if participant.life == Life::Stopped {
         let _ = write!(text, ", {BAD}stopped{BAD:#} at the moment");
     }
-    if participant.blind {
+    if participant.cannot_probe {
         let _ = write!(text, ", {BAD}sees no deaths{BAD:#}: it can open no descriptor of the file");
     }
     text

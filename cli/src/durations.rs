@@ -1,6 +1,6 @@
 //! Many spans of time, and what can be said of them.
 
-use super::spells::{End, Kind, Spell};
+use super::recorded_spans::{End, Kind, Span};
 use std::collections::BTreeMap;
 
 /// Spans of time, in nanoseconds.
@@ -60,13 +60,13 @@ pub struct OfLock {
 }
 
 /// Of each lock, as far as both ends are known.
-pub fn by_lock(spells: &[Spell]) -> BTreeMap<usize, OfLock> {
+pub fn by_lock(spans: &[Span]) -> BTreeMap<usize, OfLock> {
     let mut found: BTreeMap<usize, [Vec<u64>; 2]> = BTreeMap::new();
-    for spell in spells {
-        let Some(nanoseconds) = spell.nanoseconds() else { continue };
-        match (spell.kind, spell.end) {
-            (Kind::Wait, End::Acquired) => found.entry(spell.lock).or_default()[0].push(nanoseconds),
-            (Kind::Hold, _) => found.entry(spell.lock).or_default()[1].push(nanoseconds),
+    for span in spans {
+        let Some(nanoseconds) = span.nanoseconds() else { continue };
+        match (span.kind, span.end) {
+            (Kind::Wait, End::Acquired) => found.entry(span.lock).or_default()[0].push(nanoseconds),
+            (Kind::Hold, _) => found.entry(span.lock).or_default()[1].push(nanoseconds),
             _ => {}
         }
     }

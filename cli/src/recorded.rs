@@ -2,7 +2,7 @@
 
 use super::{
     escape, exit, file,
-    spells::{self, End, Spell},
+    recorded_spans::{self, End, Span},
 };
 use std::{
     collections::HashSet,
@@ -17,7 +17,7 @@ pub struct Recorded {
     /// Its latest events.
     pub recording: Recording,
     /// Who waited, and who held.
-    pub spells: Vec<Spell>,
+    pub spans: Vec<Span>,
     /// Those participants that are dead, which nobody has removed yet.
     dead: HashSet<usize>,
 }
@@ -30,18 +30,18 @@ impl Recorded {
         let Some(recording) = file::recording(path).map_err(of)? else {
             return Err((exit::FAILED, has_none(path)));
         };
-        let mut spells = spells::of(&recording);
+        let mut spans = recorded_spans::of(&recording);
         if !status.of_this_boot {
             // Whatever went on then is over, and nobody has written down when.
-            let open = spells.iter_mut().filter(|spell| spell.end == End::UnderWay);
-            open.for_each(|spell| spell.end = End::Unknown);
+            let open = spans.iter_mut().filter(|span| span.end == End::UnderWay);
+            open.for_each(|span| span.end = End::Unknown);
         }
         let dead = status.participants.iter().filter(|one| one.life == Life::Dead);
         let dead: HashSet<_> = dead.map(|one| (one.slot, Some((one.pid, one.thread)))).collect();
         let numbered = recording.participants.iter().enumerate();
         let dead =
             numbered.filter(|(_, one)| dead.contains(&(one.slot, one.process))).map(|(at, _)| at).collect();
-        Ok(Self { status, recording, spells, dead })
+        Ok(Self { status, recording, spans, dead })
     }
 
     /// When its first event was, or now (`CLOCK_MONOTONIC`, nanoseconds).
@@ -114,9 +114,9 @@ impl Recorded {
     }
 
     /// How a wait or a hold ended, in a word or two.
-    pub fn outcome(&self, spell: &Spell) -> &'static str {
-        match spell.end {
-            End::UnderWay if self.dead.contains(&spell.participant) => "dead, and not found yet",
+    pub fn outcome(&self, span: &Span) -> &'static str {
+        match span.end {
+            End::UnderWay if self.dead.contains(&span.participant) => "dead, and not found yet",
             end => end.name(),
         }
     }

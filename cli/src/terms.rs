@@ -95,7 +95,7 @@ const TERMS: [Term; 18] = [
     Term {
         word: "sees no deaths",
         meaning: "it waits for a dead one too, until somebody else finds out",
-        is_used: |file| any_participant(file, |one| one.blind),
+        is_used: |file| any_participant(file, |one| one.cannot_probe),
     },
     Term {
         word: "owner dead",

@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use turnlock::message::{Bakery, Event, LamportQueue, Machine, RestingRing, RicartAgrawala, TokenRing, Wire};
+use turnlock::message::{Bakery, Event, LamportQueue, Machine, DemandRing, RicartAgrawala, TokenRing, Wire};
 
 /// What happens to a machine.
 #[derive(Arbitrary, Debug)]
@@ -34,7 +34,7 @@ fuzz_target!(|input: Input| {
         0 => run(LamportQueue::founding(n, 0).unwrap(), input.happens),
         1 => run(RicartAgrawala::founding(n, 0).unwrap(), input.happens),
         2 => run(TokenRing::founding(n, 0, tokens).unwrap(), input.happens),
-        3 => run(RestingRing::absent(n, 0, 1).unwrap(), input.happens),
+        3 => run(DemandRing::absent(n, 0, 1).unwrap(), input.happens),
         _ => run(Bakery::founding(n, 0).unwrap(), input.happens),
     }
 });

@@ -10,7 +10,7 @@
 //! | [`LamportQueue`] | by stamp | 3(n-1) | in order, nothing lost | Lamport 1978 |
 //! | [`RicartAgrawala`] | within n-1 turns | 0 with the token at home, else n | any order; the token is not lost | Ricart and Agrawala 1983, Suzuki and Kasami 1985 |
 //! | [`TokenRing`] | round the ring | n a round, entered or not | in order; tokens may be lost, not all of them | Misra 1983 |
-//! | [`RestingRing`] | round the ring | at most n, 0 where the token was last | any order; needs a host that sees who is there | Misra 1983 |
+//! | [`DemandRing`] | round the ring | at most n, 0 where the token was last | any order; needs a host that sees who is there | Misra 1983 |
 //! | [`Bakery`] | first come first served | unbounded: it polls | any order, loss, repeats | Lamport 1974 |
 //!
 //! *n* is the number of participants. They are numbered 0 to n-1, of which not all need be present: a participant joins and
@@ -71,22 +71,22 @@
 #![warn(missing_debug_implementations)]
 
 mod bakery;
+mod demand_ring;
 mod encoding;
 mod lamport_queue;
 mod members;
 mod misuse;
 mod node;
-mod resting_ring;
 mod ricart_agrawala;
 mod token_ring;
 mod transport;
 
 pub use bakery::{Bakery, BakeryMessage};
+pub use demand_ring::{DemandRing, RingHost};
 pub use encoding::{Malformed, Wire};
 pub use lamport_queue::{LamportQueue, LamportQueueMessage};
 pub use misuse::Misuse;
 pub use node::{Node, Unfit};
-pub use resting_ring::{RestingRing, RingHost};
 pub use ricart_agrawala::{MeshToken, RicartAgrawala, RicartAgrawalaMessage};
 pub use token_ring::{RingToken, TokenRing, TokenRingMessage};
 pub use transport::{Channels, Notice, Refusal, Transport};

@@ -2,8 +2,8 @@
 
 use super::{
     calls::{Call, Calls, ThisThread},
+    message_service::{Membership, MessageService},
     open_file::OpenFile,
-    post::{Membership, Post},
 };
 use crate::layout::{CellOffset, LivenessLockKind, SlotState};
 use crate::os::{
@@ -46,7 +46,7 @@ pub struct Attachment {
     /// Who is in a call on it, for participants that threads share.
     pub(super) calls: Calls,
     /// Its part in locks by messages.
-    post: Post,
+    message_service: MessageService,
     liveness_lock: ForkGuarded<Option<LivenessLock>>,
     /// For each lock region, the word of a [`LocalState`], and one for what else is known of it: the word of a [`Recursion`], or
     /// how the lock is claimed.
@@ -208,7 +208,7 @@ impl Attachment {
             process,
             detached: AtomicBool::new(false),
             calls: Calls::new(!options.of_thread && membarrier::register()),
-            post: Post::default(),
+            message_service: MessageService::default(),
             liveness_lock: ForkGuarded::new(Some(liveness_lock)),
             local,
             sections,
@@ -236,7 +236,7 @@ impl Attachment {
         if !self.is_ours() || self.detached.swap(true, Release) {
             return;
         }
-        self.post.stop();
+        self.message_service.stop();
         recovery::recover(self.file.view(), self.slot);
         trace::at(Step::Detach);
         slots::vacate(self.file.view(), self.slot);
@@ -262,7 +262,7 @@ impl Attachment {
         // Nobody else acquires or unlocks as it meanwhile. (Region 0 is the directory's, which no participant unlocks.)
         let _call = self.begin_taking(0)?;
         // Nobody answers for it from then on: who waits for an answer must not wait for that of one who wants nothing.
-        self.post.end_where(|region| !self.local(region).is_held());
+        self.message_service.end_where(|region| !self.local(region).is_held());
         let liveness_lock =
             self.liveness_lock.with(&ForkGuard::enter(), Option::take).ok_or(Error::Closed)?;
         if let Err(error) = liveness_lock.share_with(self.file.reopen(), number) {
@@ -271,7 +271,7 @@ impl Attachment {
         }
         // The rest before anybody else can have the slot, whatever becomes of that open file: two would take messages out of its
         // mailboxes, and who writes down that it was left would write over what the next one says of itself.
-        self.post.stop();
+        self.message_service.stop();
         // A guard that is dropped later finds nothing to unlock, by the fast path neither.
         (0..self.local.len() / 2).for_each(|region| self.local(region).record(None));
         self.detached.store(true, Release);
@@ -342,14 +342,14 @@ impl Attachment {
     }
 
     /// Its part in the lock by messages in `region`, whose name has this generation; begun now if it has none there. Errors as
-    /// [`Post::membership`].
+    /// [`MessageService::membership`].
     pub fn membership(&self, region: usize, generation: u64) -> Result<Arc<Membership>> {
-        self.post.membership(&self.file, self.slot, (region, generation))
+        self.message_service.membership(&self.file, self.slot, (region, generation))
     }
 
     /// Its part in the lock by messages in `region`, if it has one.
     pub fn known_membership(&self, region: usize) -> Option<Arc<Membership>> {
-        self.post.known(region)
+        self.message_service.known(region)
     }
 
     /// Ends a wait of this participant, the present one or else the next.

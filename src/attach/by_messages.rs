@@ -1,8 +1,8 @@
 //! A call on a lock by messages: waiting for the turn, giving up, leaving.
 
 use super::{
+    message_service::{Membership, OVERWRITTEN},
     open_file::OpenFile,
-    post::{Membership, OVERWRITTEN},
 };
 use crate::layout::SlotState;
 use std::time::{Duration, Instant};
@@ -31,11 +31,11 @@ pub fn enter<S: Site>(
     if !site.is_ours() {
         return Err(Error::Interrupted);
     }
-    let travelled = membership.with_seat(|seat| {
+    let travelled = membership.with_endpoint(|endpoint| {
         if entered.is_err() {
-            seat.give_up();
+            endpoint.give_up();
         }
-        seat.travelled_token()
+        endpoint.travelled_token()
     });
     if entered.is_err() {
         site.lock().set_since(site.me(), 0);
@@ -47,7 +47,7 @@ pub fn enter<S: Site>(
 /// From here on the service thread looks after the mailboxes; what came before it is done now.
 fn hand_over(membership: &Membership) {
     membership.attend(false);
-    membership.with_seat(|seat| seat.pump());
+    membership.with_endpoint(|endpoint| endpoint.pump());
 }
 
 /// One call.
@@ -81,7 +81,7 @@ impl<S: Site> Call<'_, S> {
                 Outcome::LookAgain | Outcome::BackOff => {}
                 Outcome::CheckAlive => {
                     self.look_around(&mut waiter)?;
-                    self.membership.with_seat(|seat| seat.ask_again());
+                    self.membership.with_endpoint(|endpoint| endpoint.ask_again());
                 }
                 // It may have come at the last moment.
                 Outcome::TimedOut if self.go_on()? => return Ok(()),
@@ -95,15 +95,15 @@ impl<S: Site> Call<'_, S> {
     /// Returns whether the participant is inside.
     fn go_on(&self) -> Result<bool> {
         self.site.check_exists()?;
-        let went = self.membership.with_seat(|seat| match seat.go_on() {
-            Ok(()) if !seat.is_overwritten() => Ok(seat.is_inside()),
+        let went = self.membership.with_endpoint(|endpoint| match endpoint.go_on() {
+            Ok(()) if !endpoint.is_overwritten() => Ok(endpoint.is_inside()),
             _ => Err(self.file.damaged(OVERWRITTEN.into())),
         });
         went.unwrap_or_else(|| Err(self.file.removed()))
     }
 
     fn nothing_came(&self) -> bool {
-        !self.membership.with_seat(|seat| seat.has_news()).unwrap_or(true)
+        !self.membership.with_endpoint(|endpoint| endpoint.has_news()).unwrap_or(true)
     }
 
     /// Returns whether the time is up, and somebody is inside.

@@ -1,8 +1,8 @@
-//! Seats at locks by messages, as they are: a machine and its mailboxes.
+//! Endpoints at locks by messages, as they are: a machine and its mailboxes.
 
 use super::{
+    endpoint::{Endpoint, Refused, skip_numbers},
     open_file::OpenFile,
-    seat::{Refused, Seat, skip_numbers},
 };
 use crate::layout::{Algorithm, MailView};
 use crate::registers::call_participant;
@@ -10,7 +10,7 @@ use crate::transport::{Carried, Mailboxes, Place, WAITING};
 use std::sync::Arc;
 use turnlock_core::sync::{Ordering::Relaxed, full_fence};
 use turnlock_message::{
-    Bakery, Event, LamportQueue, Machine, Misuse, Node, RestingRing, RicartAgrawala, Standing,
+    Bakery, DemandRing, Event, LamportQueue, Machine, Misuse, Node, RicartAgrawala, Standing,
 };
 
 /// The mailboxes of the lock in `region`.
@@ -96,7 +96,7 @@ impl Hosted for RicartAgrawala {
     }
 }
 
-impl Hosted for RestingRing {
+impl Hosted for DemandRing {
     const HAS_TOKEN: bool = true;
     const POLLS: bool = false;
     const RESTS: bool = true;
@@ -104,7 +104,7 @@ impl Hosted for RestingRing {
     fn attend(node: &mut AtMail<Self>) -> Result<bool, Misuse> {
         // Partner: the fence in `Mailboxes::call_for_token`, as it says there.
         full_fence();
-        Ok(node.attend(RestingRing::attend))
+        Ok(node.attend(DemandRing::attend))
     }
 
     fn is_to_attend(node: &AtMail<Self>) -> bool {
@@ -121,41 +121,41 @@ impl Hosted for Bakery {
     }
 }
 
-/// Takes a seat for participant `me` in the lock of `region`, which runs `algorithm`. `None`: its lives are used up, or it is no
+/// Opens the endpoint of participant `me` in the lock of `region`, which runs `algorithm`. `None`: its lives are used up, or it is no
 /// algorithm by messages.
-pub fn take_seat(
+pub fn open_endpoint(
     file: Arc<OpenFile>,
     region: usize,
     me: usize,
     algorithm: Algorithm,
-) -> Option<Box<dyn Seat>> {
+) -> Option<Box<dyn Endpoint>> {
     let place = MailOf { file, region };
-    let participants = place.mail().stations.len();
+    let participants = place.mail().peer_records.len();
     let mailboxes = Mailboxes::begin_life(place, me)?;
     let life = mailboxes.at().life;
     match algorithm {
-        Algorithm::LamportQueue => seat(LamportQueue::absent(participants, me, life), mailboxes),
-        Algorithm::RicartAgrawala => seat(RicartAgrawala::absent(participants, me, life), mailboxes),
-        Algorithm::TokenRing => seat(RestingRing::absent(participants, me, life), mailboxes),
-        Algorithm::MessageBakery => seat(Bakery::absent(participants, me, life), mailboxes),
+        Algorithm::LamportQueue => endpoint(LamportQueue::absent(participants, me, life), mailboxes),
+        Algorithm::RicartAgrawala => endpoint(RicartAgrawala::absent(participants, me, life), mailboxes),
+        Algorithm::TokenRing => endpoint(DemandRing::absent(participants, me, life), mailboxes),
+        Algorithm::MessageBakery => endpoint(Bakery::absent(participants, me, life), mailboxes),
         _ => None,
     }
 }
 
-fn seat<A>(machine: Result<A, Misuse>, mailboxes: Mailboxes<MailOf>) -> Option<Box<dyn Seat>>
+fn endpoint<A>(machine: Result<A, Misuse>, mailboxes: Mailboxes<MailOf>) -> Option<Box<dyn Endpoint>>
 where
     A: Hosted + Send + 'static,
     A::Message: Carried + Send,
 {
     let node = Node::new(machine.ok()?, mailboxes).ok()?;
-    let mut seated = Seated { node, is_refused: false, hints: 0, was_choosing: false };
+    let mut endpoint = MachineEndpoint { node, is_refused: false, hints: 0, was_choosing: false };
     // Before anything is received: it is to be told who is not there once it has asked.
-    seated.join().ok()?;
-    Some(Box::new(seated))
+    endpoint.join().ok()?;
+    Some(Box::new(endpoint))
 }
 
 /// A machine at its mailboxes.
-struct Seated<A: Machine> {
+struct MachineEndpoint<A: Machine> {
     node: AtMail<A>,
     /// A message came that the machine refuses.
     is_refused: bool,
@@ -164,7 +164,7 @@ struct Seated<A: Machine> {
     was_choosing: bool,
 }
 
-impl<A: Hosted> Seated<A>
+impl<A: Hosted> MachineEndpoint<A>
 where
     A::Message: Carried,
 {
@@ -204,7 +204,7 @@ where
             Standing::Inside => 4,
         };
         let (mailboxes, me) = (self.node.links(), self.node.machine().me());
-        mailboxes.place().mail().stations[me].standing.store(standing, Relaxed);
+        mailboxes.place().mail().peer_records[me].standing.store(standing, Relaxed);
     }
 
     /// Returns whether there was anything to do.
@@ -221,9 +221,9 @@ where
 
     fn hint_to_others(&self) {
         let (place, me) = (self.node.links().place(), self.node.machine().me());
-        for (peer, station) in place.mail().stations.iter().enumerate() {
-            if peer != me && station.attended.load(Relaxed) != 0 {
-                station.hints.fetch_add(1, Relaxed);
+        for (peer, peer_record) in place.mail().peer_records.iter().enumerate() {
+            if peer != me && peer_record.attended.load(Relaxed) != 0 {
+                peer_record.hints.fetch_add(1, Relaxed);
                 place.call(peer);
             }
         }
@@ -236,11 +236,11 @@ where
 
     /// How often it was told to ask again.
     fn hints(&self) -> u64 {
-        self.node.links().place().mail().stations[self.node.machine().me()].hints.load(Relaxed)
+        self.node.links().place().mail().peer_records[self.node.machine().me()].hints.load(Relaxed)
     }
 }
 
-impl<A: Hosted + Send> Seat for Seated<A>
+impl<A: Hosted + Send> Endpoint for MachineEndpoint<A>
 where
     A::Message: Carried + Send,
 {

@@ -3,8 +3,8 @@
 use super::{
     attachment::Attachment,
     by_messages,
-    post::Membership,
-    seat::skip_numbers,
+    endpoint::skip_numbers,
+    message_service::Membership,
     waiter::{FileWaiter, count},
 };
 use crate::os::{
@@ -282,7 +282,7 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
 
     fn leave_by_messages(&self) {
         if let Some(membership) = self.attachment.known_membership(self.lock.region) {
-            membership.with_seat(|seat| seat.give_up());
+            membership.with_endpoint(|endpoint| endpoint.give_up());
         }
     }
 }

@@ -27,7 +27,7 @@ struct Around<'a, F: FileClaims> {
     attachment: &'a Attachment,
     lock: FileLock<'a, F>,
     /// Whether the slot's record says that it cannot check others.
-    blind: bool,
+    cannot_probe: bool,
 }
 
 impl<'a, F: FileClaims> FileWaiter<'a, F> {
@@ -37,16 +37,16 @@ impl<'a, F: FileClaims> FileWaiter<'a, F> {
         lock: FileLock<'a, F>,
         is_counted: bool,
     ) -> Self {
-        Self { waiter, around: Around { attachment, lock, blind: false }, is_counted }
+        Self { waiter, around: Around { attachment, lock, cannot_probe: false }, is_counted }
     }
 }
 
 impl<F: FileClaims> Around<'_, F> {
-    fn record_blind(&mut self, blind: bool) {
-        if blind != self.blind && self.attachment.is_ours() {
-            self.blind = blind;
+    fn record_cannot_probe(&mut self, cannot_probe: bool) {
+        if cannot_probe != self.cannot_probe && self.attachment.is_ours() {
+            self.cannot_probe = cannot_probe;
             let view = self.attachment.file.view();
-            view.slots()[self.attachment.slot].blind.store(u32::from(blind), Relaxed);
+            view.slots()[self.attachment.slot].cannot_probe.store(u32::from(cannot_probe), Relaxed);
         }
     }
 }
@@ -81,7 +81,7 @@ impl<'a, F: FileClaims> Surroundings for Around<'a, F> {
         if !file.is_intact() {
             return Err(file.not_intact());
         }
-        self.record_blind(seen == Seen::Unknown);
+        self.record_cannot_probe(seen == Seen::Unknown);
         self.attachment.file.touch_now_and_then();
         match seen {
             Seen::Dead => {
@@ -132,7 +132,7 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
 
 impl<F: FileClaims> Drop for FileWaiter<'_, F> {
     fn drop(&mut self) {
-        self.around.record_blind(false);
+        self.around.record_cannot_probe(false);
         if self.waiter.end() && self.is_counted {
             count(&self.around.lock.lock.words.contended);
         }

@@ -145,7 +145,7 @@ fn info(
             ClaimMode::Upgradable => TURNLOCK_MODE_UPGRADABLE,
             ClaimMode::Upgrading => TURNLOCK_MODE_UPGRADING,
         },
-        flags: other_namespace | if participant.blind { TURNLOCK_INFO_BLIND } else { 0 },
+        flags: other_namespace | if participant.cannot_probe { TURNLOCK_INFO_BLIND } else { 0 },
         activity: TURNLOCK_ACTIVITY_UNKNOWN,
         label: text_in(&participant.label),
         program: text_in(&participant.program),

@@ -1,8 +1,7 @@
-//! Who holds, who waits, since when: a snapshot of a lock file by an observer, or of one lock by one who has it
-//! open. Never writes.
+//! Snapshots of a lock file by an observer, or of one lock that is open: who holds, who waits, since when. Never writes.
 //!
-//! What is seen may be out of date by the time it is printed. [`snapshot`] maps the file for reading only, so looking
-//! cannot disturb; [`crate::Mutex::status`] and [`crate::TurnRing::status`] look through the open file.
+//! What is seen may be out of date by the time it is printed. [`snapshot`] maps the file for reading only;
+//! [`crate::Mutex::status`] and [`crate::TurnRing::status`] look through the open file.
 
 mod observer;
 mod open_lock;
@@ -63,8 +62,8 @@ pub fn snapshot(path: impl AsRef<Path>) -> Result<FileStatus> {
     look_at(path, opened)
 }
 
-/// Looks at the lock file that `descriptor`, which is open for reading, stands for: [`snapshot`], of a file that has no
-/// path here. Its status has for a path what the kernel calls the file.
+/// Looks at the lock file that `descriptor`, which is open for reading, stands for: [`snapshot`] for a file that has no path
+/// here. The path in its status is the kernel's name for the file.
 ///
 /// # Errors
 /// As [`snapshot`].
@@ -85,7 +84,7 @@ pub fn snapshot_descriptor(descriptor: impl AsFd) -> Result<FileStatus> {
 /// let accounts = file.mutex("accounts")?;
 /// let guard = accounts.lock()?;
 /// let seen = recording(&path)?.expect("it was created with one");
-/// let last = seen.events.last().expect("somebody has locked");
+/// let last = seen.events.last().expect("the lock was acquired");
 /// assert_eq!((last.event, last.fencing_token), (Event::Acquired, Some(guard.fencing_token())));
 /// assert_eq!(seen.locks[last.lock.unwrap()].name.as_deref(), Some("accounts"));
 /// # drop(guard);
@@ -115,8 +114,8 @@ pub fn has_membarrier() -> bool {
     membarrier::is_there()
 }
 
-/// Reads the registers of the lock called `lock` in the lock file at `path`: those that its algorithm reads and writes.
-/// `None`: the file has no lock of this name. For whoever wants to see the algorithm; [`snapshot`] says what they mean.
+/// Reads the registers of the lock called `lock` in the lock file at `path`: those that its algorithm reads and writes. `None`:
+/// the file has no lock of this name. To see the algorithm at work; [`snapshot`] says what they mean.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -187,7 +186,7 @@ fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
         created_unix_seconds: prefix.created_realtime_ns / 1_000_000_000,
         of_this_boot: recovery::is_of_this_boot(view)
             || process::boot_id() == [0, 0]
-            // Whoever lives has cleared it since the boot, whatever id a container goes by.
+            // A living participant has cleared it since the boot, whatever boot id its container has.
             || participants.iter().any(|participant| participant.life != Life::Dead),
         fences: match Fences::of(view.header().sole_process.load(Relaxed)) {
             Fences::Undecided | Fences::PrivateTo(_) => "membarrier",

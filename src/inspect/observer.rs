@@ -1,4 +1,4 @@
-//! The observer: what the registers of a mapped file say, in words. Never writes.
+//! The observer, which puts the registers of a mapped file into words. Never writes.
 
 use super::status::{
     Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, Holder, Life, LockStatus, Part,
@@ -30,14 +30,14 @@ use turnlock_core::sync::{
     fence,
 };
 
-/// One who reads a mapped file, and asks the kernel who is alive.
+/// An observer of a mapped file, which asks the kernel who is alive.
 pub struct Observer<'a> {
     view: View<'a>,
     look: &'a dyn Fn(usize) -> Result<Seen>,
     namespace: u64,
 }
 
-/// The registers of one slot that takes part in a lock.
+/// The registers of one slot in a lock.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Registers {
     slot: usize,
@@ -51,24 +51,24 @@ struct Registers {
 }
 
 impl<'a> Observer<'a> {
-    /// One who reads `view` and has `look` ask whether somebody has the byte lock of a slot.
+    /// Returns an observer of `view`, whose `look` asks whether the byte lock of a slot is held.
     pub fn new(view: View<'a>, look: &'a dyn Fn(usize) -> Result<Seen>) -> Self {
         Self { view, look, namespace: process::pid_namespace() }
     }
 
-    /// Returns everyone who takes part.
+    /// Returns all participants.
     pub fn participants(&self) -> Result<Vec<ParticipantStatus>> {
         let records = self.records().iter().enumerate();
         let taken = records.filter(|(_, record)| record.state.load(Acquire) != SlotState::Free as u32);
         taken.map(|(slot, record)| self.participant(slot, record)).collect()
     }
 
-    /// The records of slots that somebody ever took. What lies behind may be a hole.
+    /// Returns the records of slots that were ever taken. Behind them the file may have a hole.
     fn records(&self) -> &'a [SlotRecord] {
         &self.view.slots()[..self.view.slots_bound()]
     }
 
-    /// Looks again when the slot is given to another one meanwhile.
+    /// Returns the participant in a slot. Looks again when the slot is given to another one meanwhile.
     fn participant(&self, slot: usize, record: &SlotRecord) -> Result<ParticipantStatus> {
         for _ in 1..LOOKS {
             // Acquire. Partners: as in `steady_look` and `is_still`.
@@ -102,7 +102,7 @@ impl<'a> Observer<'a> {
             same_pid_namespace,
             life,
             attached_unix_seconds: record.attached_realtime_ns.load(Relaxed) / 1_000_000_000,
-            blind: record.blind.load(Relaxed) != 0,
+            cannot_probe: record.cannot_probe.load(Relaxed) != 0,
             kept_by: if record.liveness_lock.load(Relaxed) == LivenessLockKind::Mapping as u32 {
                 "mapping"
             } else {
@@ -116,7 +116,7 @@ impl<'a> Observer<'a> {
         names_of(self.view).map(|named| self.lock(named)).collect()
     }
 
-    /// What a waiter does just now.
+    /// Returns what a waiter does just now.
     fn activity(&self, lock: &FileLock<Claimed>, is_ring: bool, waiter: &Registers) -> Activity {
         let record = &self.view.slots()[waiter.slot];
         let eviction = lock.eviction(waiter.slot);
@@ -143,8 +143,8 @@ impl<'a> Observer<'a> {
         (record.state.load(Acquire) != SlotState::Free as u32).then_some(slot)
     }
 
-    /// Returns one lock. Looks again when a slot was given to another participant between the look at the lock and that at
-    /// the slot: the newcomer is not who was seen. Where that goes on, those slots are left out.
+    /// Returns one lock. Looks again when a slot was given to another participant between the look at the lock and that at the
+    /// slot, since the newcomer is not the one that was seen. If that goes on, those slots are left out.
     pub fn lock(&self, named: Named) -> Result<LockStatus> {
         for _ in 1..LOOKS {
             let (status, is_of_one_moment) = self.look_at(&named)?;
@@ -155,15 +155,15 @@ impl<'a> Observer<'a> {
         Ok(self.look_at(&named)?.0)
     }
 
-    /// Returns whether the slot still is the one of that participant.
+    /// Returns whether the slot still belongs to that participant.
     fn is_still(&self, seen: &Registers) -> bool {
-        // Partner: the fence in `slots::occupy`. Who has read what a newcomer wrote sees that the slot was taken again.
+        // Partner: the fence in `slots::occupy`. If we have read a store of a newcomer, we see that the slot was taken again.
         fence(Acquire);
         let record = self.records().get(seen.slot);
         record.map_or(0, |record| record.generation.load(Relaxed)) == seen.generation
     }
 
-    /// Returns one lock, without those whose slots were given to others meanwhile; and whether there were none.
+    /// Returns one lock without the participants whose slots were given to others meanwhile, and whether there were none.
     fn look_at(&self, named: &Named) -> Result<(LockStatus, bool)> {
         let claims = Claimed::of(named.kind.unwrap_or(Kind::Mutex), named.generation);
         let lock = FileLock::claimed(self.view, named.region, claims);
@@ -184,7 +184,7 @@ impl<'a> Observer<'a> {
         let holder = |seen: &Registers, fencing_token: u64| -> Result<Option<Holder>> {
             let slot = seen.slot;
             let (since, at_least) = match lock.since(slot) {
-                // Of a biased acquisition nobody wrote down since when; but since when the bias has been under revocation.
+                // A biased acquisition does not write down when it began; a revocation writes down when that began.
                 0 => (lock.revoking_since(), true),
                 since => (since, false),
             };
@@ -244,7 +244,7 @@ impl<'a> Observer<'a> {
                 is_of_one_moment.set(false);
                 continue;
             }
-            // A dead one that stood by is in nobody's way.
+            // A dead one that had backed off is in no one's way.
             if seen.place != Place::Idle || waiter.participant.life != Life::Dead {
                 queue.push(waiter);
             }
@@ -294,7 +294,7 @@ impl<'a> Observer<'a> {
     }
 }
 
-/// So often a lock is looked at whose slots change hands meanwhile.
+/// How often a lock is looked at whose slots change hands meanwhile.
 const LOOKS: usize = 20;
 
 fn counters(words: &LockWords) -> Counters {
@@ -311,19 +311,19 @@ fn counters(words: &LockWords) -> Counters {
     Counters { acquisitions: token.saturating_sub(first), contended, timed_out, died, passed_over }
 }
 
-/// What the participants of a lock by messages wrote down.
+/// Returns what the participants of a lock by messages wrote down.
 fn by_messages(view: View, region: usize) -> Option<ByMessages> {
     let mail = recovery::mail_of(view, region)?;
-    let takes_part = |slot: &usize| mail.stations[*slot].life.load(Acquire) % 2 == 1;
+    let takes_part = |slot: &usize| mail.peer_records[*slot].life.load(Acquire) % 2 == 1;
     Some(ByMessages {
-        members: (0..mail.stations.len()).filter(takes_part).collect(),
+        members: (0..mail.peer_records.len()).filter(takes_part).collect(),
         token_of: Record(&mail.words.token_at).at().map(|at| at.participant),
         second_token_of: Record(&mail.words.second_token_at).at().map(|at| at.participant),
-        messages: mail.stations.iter().map(|station| station.sent.load(Relaxed)).sum(),
+        messages: mail.peer_records.iter().map(|peer_record| peer_record.sent.load(Relaxed)).sum(),
     })
 }
 
-/// A claim, for people.
+/// Returns a claim, for people.
 fn shown(relation: Relation, claim: claim::Claim) -> Claim {
     let mode = match claim.mode.held() {
         Mode::Shared => ClaimMode::Shared,
@@ -365,8 +365,8 @@ fn blocked_by(lock: &FileLock<Claimed>, waiter: &Registers) -> Option<usize> {
     first.map(|(_, slot)| slot)
 }
 
-/// Everyone in one lock's queue. Looks again until two looks agree, so that nobody appears twice or in a place that was
-/// never theirs; where the queue moves too fast for that, the last look stands.
+/// Returns all in one lock's queue. Looks again until two looks agree, so that none appears twice or in a place that was never
+/// its own; where the queue moves too fast for that, the last look stands.
 fn steady_look(
     lock: &FileLock<Claimed>,
     records: &[SlotRecord],
@@ -383,7 +383,7 @@ fn steady_look(
         };
         let all = (0..lock.slots()).map(|slot| Registers {
             slot,
-            // Acquire: first. Partner: the release in `slots::vacate`, after which nothing here is the former one's.
+            // Acquire, first. Partner: the release in `slots::vacate`: if we see it, nothing below is the former participant's.
             generation: records.get(slot).map_or(0, |record| record.generation.load(Acquire)),
             place: place(slot),
             held: token_in(lock.held(slot).load(Acquire)),
@@ -415,7 +415,7 @@ fn with_room<T>(capacity: usize) -> Result<Vec<T>> {
     Ok(empty)
 }
 
-/// The slots that want turns of a ring, first the one whose turn it is.
+/// Returns the slots that want turns of a ring, first the one whose turn it is.
 fn in_order_of_turns(lock: &FileLock<Claimed>, rule: Rule) -> Vec<usize> {
     let ring = Ring { rule, machines: lock.machines() };
     let first = ring.who().filter(|slot| ring.machines.membership(*slot) != Membership::None);

@@ -13,7 +13,7 @@ impl<K: LockKind> Handle<K> {
             return Err(file.not_intact());
         }
         memory::check()?;
-        // Looking on needs no slot.
+        // An observer needs no slot.
         let probe = Probe::new(file.reopen(), 0);
         let look = |slot| Ok(probe.look(slot).0);
         let view = file.view();
@@ -25,8 +25,8 @@ impl<K: LockKind> Handle<K> {
 }
 
 impl Mutex {
-    /// Returns who has the lock and who waits for it, first the one who is next. Changes nothing and waits for nobody;
-    /// what it says may be out of date when it is read.
+    /// Returns who has the lock and who waits for it, first the one that is next. Changes nothing and does not wait; the answer
+    /// may be out of date when it is read.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

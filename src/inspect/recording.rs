@@ -1,4 +1,4 @@
-//! What a file with a recording has recorded, with the names of who and of which lock.
+//! The recording of a file, with the names of participants and locks.
 
 use crate::kind::names_of;
 use crate::layout::{SlotState, View};
@@ -16,14 +16,14 @@ pub struct Recording {
     pub capacity: u32,
     /// How many have been recorded since the machine was started.
     pub recorded: u64,
-    /// How many of those that should still be there could not be read: somebody is recording them just now, or was killed in
-    /// the midst of it.
+    /// How many of those that should still be there could not be read: a participant is recording them just now, or was killed
+    /// in the midst of it.
     pub unreadable: u64,
     /// The time when the file was looked at (`CLOCK_MONOTONIC`, nanoseconds).
     pub now: u64,
     /// The same moment in nanoseconds since 1970.
     pub now_unix: u64,
-    /// Who is named in the events. One for each time that somebody took a slot.
+    /// The participants in the events, one for each time that a slot was taken.
     pub participants: Vec<RecordedParticipant>,
     /// The locks that are named in the events.
     pub locks: Vec<RecordedLock>,
@@ -31,7 +31,7 @@ pub struct Recording {
     pub events: Vec<RecordedEvent>,
 }
 
-/// One who took part.
+/// A participant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedParticipant {
@@ -39,11 +39,11 @@ pub struct RecordedParticipant {
     pub slot: usize,
     /// Its process and its thread; `None`: it attached before the first event that is left, and is gone.
     pub process: Option<(u32, u32)>,
-    /// What it called itself, of which the recording has the first 16 bytes; empty: as above.
+    /// Its label, of which the recording has the first 16 bytes; empty: as above.
     pub name: String,
 }
 
-/// A lock.
+/// A lock in the events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedLock {
@@ -53,23 +53,23 @@ pub struct RecordedLock {
     pub name: Option<String>,
 }
 
-/// One event.
+/// One recorded event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedEvent {
     /// How many were recorded before it since the file was created.
     pub number: u64,
-    /// When (`CLOCK_MONOTONIC`, nanoseconds).
+    /// When it happened (`CLOCK_MONOTONIC`, nanoseconds).
     pub at: u64,
     /// What happened.
     pub event: Event,
-    /// To whom: which of [`Recording::participants`].
+    /// To which of [`Recording::participants`].
     pub participant: usize,
-    /// By whom, if it was another one: [`Event::PassedOver`].
+    /// By which of them, if by another: [`Event::PassedOver`].
     pub by: Option<usize>,
     /// At which of [`Recording::locks`]; `None`: at none.
     pub lock: Option<usize>,
-    /// Whether it is, or wants to be, beside others that are the same: a reader, a holder of permits.
+    /// Whether the hold is, or is to be, shared: of a reader, or a holder of permits.
     pub shared: bool,
     /// The fencing token, if there is one: of acquisitions, releases, deaths and recoveries.
     pub fencing_token: Option<u64>,
@@ -156,7 +156,7 @@ impl<'a> Names<'a> {
         Self { view, in_slot: HashMap::new(), last_attached, names, in_region: HashMap::new(), last_created }
     }
 
-    /// Whose event it is.
+    /// Returns whose event it is.
     fn participant(&mut self, all: &mut Vec<RecordedParticipant>, recorded: &Recorded) -> usize {
         let Recorded { slot, number, what, .. } = *recorded;
         let What::Happened { event: Event::Attached, token, .. } = what else {
@@ -178,7 +178,7 @@ impl<'a> Names<'a> {
         all.len() - 1
     }
 
-    /// Who was in `slot` at the event of this number.
+    /// Returns who was in `slot` at the event of this number.
     fn of_slot(&mut self, all: &mut Vec<RecordedParticipant>, slot: usize, number: u64) -> usize {
         if let Some(known) = self.in_slot.get(&slot) {
             return *known;
@@ -201,7 +201,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// At which lock it was.
+    /// Returns at which lock it was.
     fn lock(&mut self, all: &mut Vec<RecordedLock>, recorded: &Recorded, event: Event) -> usize {
         let Recorded { region, number, .. } = *recorded;
         if event != Event::Created

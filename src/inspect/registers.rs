@@ -1,4 +1,4 @@
-//! The registers of one lock, as the file has them: what the algorithms read and write, and nothing made of it.
+//! The registers of one lock, as the algorithms read and write them.
 
 use crate::kind::Named;
 use crate::layout::{Kind, SlotState, View};
@@ -19,13 +19,13 @@ use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 pub struct LockRegisters {
     /// The lock's name.
     pub name: String,
-    /// As in [`crate::inspect::LockStatus`].
+    /// Its kind, as in [`crate::inspect::LockStatus`].
     pub kind: &'static str,
-    /// Likewise.
+    /// Its algorithm, as there.
     pub algorithm: &'static str,
     /// The last fencing token given out.
     pub fencing_token: u64,
-    /// As in [`crate::inspect::LockStatus`]; of a range lock or a keyed lock without what their parts say.
+    /// Its state, as in [`crate::inspect::LockStatus`]; of a range lock or a keyed lock without what their parts say.
     pub state: &'static str,
     /// The slot that the bias word names.
     pub bias_owner: Option<usize>,
@@ -51,11 +51,11 @@ pub struct SlotRegisters {
     pub number: u64,
     /// Whether it is inside.
     pub held: Held,
-    /// Whether somebody who waits for it may be asleep.
+    /// Whether a waiter may be parked there.
     pub parked: bool,
     /// Whether its call says that it waits.
     pub waits: bool,
-    /// Whether others pass over its present place in the queue.
+    /// Whether its present place in the queue was evicted.
     pub evicted: bool,
     /// Of a ring: its machine.
     pub machine: Option<MachineRegisters>,
@@ -82,7 +82,7 @@ pub struct MachineRegisters {
     pub left: Option<usize>,
     /// Raynal's k: so many machines between it and its left neighbour are absent.
     pub absent: usize,
-    /// What its participant wants: "none", "one turn" or "standing".
+    /// Its participant's membership: "none", "one turn" or "standing".
     pub membership: &'static str,
     /// Whether the states and links say that it has the privilege.
     pub privilege: bool,

@@ -1,10 +1,10 @@
-//! What is known of a lock file, its locks and those who take part.
+//! The status of a lock file: its locks and its participants.
 
 #[cfg(feature = "serde")]
 use std::path::Path;
 use std::path::PathBuf;
 
-/// A lock file, as it was at one moment.
+/// A lock file at one moment.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -14,22 +14,22 @@ pub struct FileStatus {
     pub path: PathBuf,
     /// The format version, "major.minor".
     pub format: String,
-    /// Room for so many participants.
+    /// How many participants it has room for.
     pub participant_capacity: u32,
-    /// Room for so many named locks.
+    /// How many named locks it has room for.
     pub lock_capacity: u32,
-    /// So many participants can take locks by messages: those in the lowest slots.
+    /// How many participants can take locks by messages: those in the lowest slots.
     pub mailbox_capacity: u32,
     /// How many of the latest events the file keeps ([`super::recording()`]); 0: it has no recording.
     pub recorded_events: u32,
     /// When it was created, in seconds since 1970.
     pub created_unix_seconds: u64,
-    /// `false`: nobody opened it since this computer booted; the next one to open it clears what stands in it.
+    /// Whether it was opened since this computer booted; if not, the next one to open it clears it.
     pub of_this_boot: bool,
     /// How biases are revoked: by "membarrier", as long as one process at a time takes part; else by "full" fences on both
     /// sides.
     pub fences: &'static str,
-    /// Everyone who takes part.
+    /// All participants.
     pub participants: Vec<ParticipantStatus>,
     /// Every named lock.
     pub locks: Vec<LockStatus>,
@@ -44,28 +44,28 @@ pub enum Life {
     Alive,
     /// Alive, and stopped by SIGSTOP or a debugger: it holds what it holds until it is continued.
     Stopped,
-    /// Its byte lock is gone; the next one who has to wait for it cleans up.
+    /// Its byte lock is gone; the next participant that waits for it reaps it.
     Dead,
-    /// It could not be looked at: the process that asks can open no descriptor of the file at present.
+    /// Not known: the process that asks can open no descriptor of the file at present.
     Unknown,
 }
 
-/// One who takes part.
+/// A participant.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ParticipantStatus {
     /// Its slot.
     pub slot: usize,
-    /// What it calls itself.
+    /// Its label.
     pub label: String,
-    /// Its program.
+    /// The name of its program.
     pub program: String,
     /// Its process, as its own PID namespace numbers it.
     pub pid: u32,
     /// Its thread, likewise.
     pub thread: u32,
-    /// Whether that is the PID namespace of the one who asks.
+    /// Whether that is the PID namespace of the observer.
     pub same_pid_namespace: bool,
     /// Whether it is alive.
     pub life: Life,
@@ -73,9 +73,9 @@ pub struct ParticipantStatus {
     pub attached_unix_seconds: u64,
     /// What keeps its slot: "mapping" or "descriptor".
     pub kept_by: &'static str,
-    /// It waits and cannot see whether those it waits for are alive, since it can open no descriptor of the file (none
-    /// is free, or it gave up the right to): it waits for a dead one too, until somebody else finds out.
-    pub blind: bool,
+    /// Whether it waits and cannot see whether those ahead are alive, since it can open no descriptor of the file (none is
+    /// free, or it gave up the right to): it waits for a dead one too, until another participant finds out.
+    pub cannot_probe: bool,
 }
 
 /// One named lock.
@@ -98,7 +98,7 @@ pub struct LockStatus {
     pub fencing_token: u64,
     /// What a holder's death means: "inform" or "release".
     pub death_policy: &'static str,
-    /// Whether a thread that has it may take it again.
+    /// Whether a thread that has the lock may take it again.
     pub recursive: bool,
     /// For how long a waiter lets others pass before it is queued for good, in seconds; 0 is strict first come first
     /// served.
@@ -107,29 +107,28 @@ pub struct LockStatus {
     pub ring_step: Option<usize>,
     /// Of a ring: the slot whose turn it is; the turn is taken if that is also the holder.
     pub turn_of: Option<usize>,
-    /// The slot that the lock is biased to, or that retains its place in it, if there is one: it may acquire the lock again
-    /// without asking anyone.
+    /// The slot that the lock is biased to, or that has a reservation in it: it may re-enter without the queue.
     pub biased_to: Option<usize>,
-    /// Whether it is biased to its readers: whoever was one may enter again without asking anyone.
+    /// Whether it is biased to its readers, which may re-enter without the queue.
     pub biased_to_readers: bool,
     /// Of a semaphore: how many permits it has, taken or not.
     pub permits: Option<u32>,
-    /// Of a range lock or a keyed lock: what participants held that died, which nobody has marked consistent since.
+    /// Of a range lock or a keyed lock: what dead participants held that is not marked consistent yet.
     pub dead_parts: Vec<Part>,
-    /// Of a mutex by messages: what those write down who take part in it.
+    /// Of a mutex by messages: what its members write down.
     pub by_messages: Option<ByMessages>,
     /// How often it was acquired, waited for, and so on.
     pub counters: Counters,
-    /// Who has it: one participant at most, of a mutex and of a ring.
+    /// Its holders: one at most, of a mutex and of a ring.
     pub holders: Vec<Holder>,
-    /// Who waits for it: those who are queued, first the one who is next, and after them those who stand by. Of a ring:
-    /// everyone who is on it, in the order of their turns.
+    /// Its waiters: those in the queue, first the one that is next, and after them those in the standby queue. Of a ring: all
+    /// on it, in the order of their turns.
     pub queue: Vec<Waiter>,
-    /// Who died holding it, last.
+    /// The last participant that died holding it.
     pub previous_owner: Option<DeadOwner>,
 }
 
-/// What happened at a lock since it was created, in numbers that count on beyond a boot.
+/// Counters of a lock since it was created, which count on beyond a boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -141,9 +140,9 @@ pub struct Counters {
     pub contended: u64,
     /// How many gave up when their time was over.
     pub timed_out: u64,
-    /// How many participants died holding it. When who reaps one is killed in the midst of that, it may be counted twice.
+    /// How many participants died holding it. If a reaper is killed in the midst of reaping one, that may be counted twice.
     pub died: u64,
-    /// How often a waiter passed over another that did not come.
+    /// How often a waiter skipped another that did not come.
     pub passed_over: u64,
 }
 
@@ -152,9 +151,9 @@ pub struct Counters {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ByMessages {
-    /// The slots of those who take part: who wants the lock may need an answer of each.
+    /// The slots of its members: an entry may need an answer of each.
     pub members: Vec<usize>,
-    /// Of a mesh or a token ring: the slot that has the token, or that it is on its way to; nothing if it is to be made anew.
+    /// Of a mesh or a token ring: the slot that has the token, or that it is on its way to; `None` if it is to be made anew.
     pub token_of: Option<usize>,
     /// Of a token ring: likewise, of the second token, which is no privilege and watches over the first.
     pub second_token_of: Option<usize>,
@@ -167,12 +166,12 @@ pub struct ByMessages {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Claim {
-    /// Beside whom.
+    /// The mode.
     pub mode: ClaimMode,
-    /// Of a semaphore: how many permits.
+    /// Of a semaphore: the number of permits.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub permits: Option<u32>,
-    /// Of a range lock or a keyed lock: which part.
+    /// Of a range lock or a keyed lock: the part.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub part: Option<Part>,
 }
@@ -193,27 +192,27 @@ pub enum Part {
     },
     /// Of a keyed lock: the hash of the key (FNV-1a of 128 bits). A hexadecimal string in JSON.
     Key(#[cfg_attr(feature = "serde", serde(serialize_with = "as_hexadecimal"))] u128),
-    /// All of it, or more than can be said.
+    /// All of it, or more than can be told.
     Everything,
 }
 
 impl Claim {
-    /// What every holder of a mutex and of a ring has.
+    /// The claim of every holder of a mutex and of a ring.
     pub(super) const EXCLUSIVE: Self = Self { mode: ClaimMode::Exclusive, permits: None, part: None };
 }
 
-/// Beside whom a participant holds a lock.
+/// The mode in which a participant holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum ClaimMode {
-    /// Beside nobody.
+    /// Alone.
     Exclusive,
-    /// Beside others that have it shared, and one that has it upgradable. Of a semaphore: beside whom there is room for.
+    /// Beside others that have it shared, and one that has it upgradable. Of a semaphore: beside other holders of permits.
     Shared,
     /// As shared, and it may become exclusive.
     Upgradable,
-    /// Upgradable, and waiting to be exclusive: those who come later wait for it already.
+    /// Upgradable, and waiting to be exclusive: later readers wait for it already.
     Upgrading,
 }
 
@@ -232,15 +231,15 @@ pub struct Holder {
     pub fencing_token: u64,
     /// Of a ring: how it takes part, "standing" or "on demand".
     pub takes_part: Option<&'static str>,
-    /// For how long it has held the lock, in seconds, to a few milliseconds; nothing if it came just now. Of a dead one:
-    /// how long ago it entered. When it died is not known.
+    /// For how long it has held the lock, in seconds, to a few milliseconds; `None` if it came just now. Of a dead one: how
+    /// long ago it entered.
     pub for_seconds: Option<f64>,
-    /// It entered without asking anyone, so nobody knows when: `for_seconds` counts from when somebody began to wait for
-    /// it (and is nothing before), and it has held at least that long.
+    /// Whether it has held for at least `for_seconds`: a biased entry does not write down when it began, so that counts from
+    /// when another began to wait for it (and is `None` before).
     pub at_least: bool,
 }
 
-/// A participant that waits for a lock, or stands in a ring.
+/// A waiter of a lock, or a member of a ring.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -254,12 +253,12 @@ pub struct Waiter {
     pub activity: Activity,
     /// What it wants of the lock.
     pub claim: Claim,
-    /// The slot of the first of those that stand in its way, holding or waiting, if it stands in the queue.
+    /// The slot of the first of those that it waits for, holding or waiting, if it is in the queue.
     pub blocked_by: Option<usize>,
     /// Of a ring: how it takes part, "standing" or "on demand".
     pub takes_part: Option<&'static str>,
-    /// For how long it has waited, in seconds, to a few microseconds; nothing if it came just now, or does not wait. Of a
-    /// dead one: how long ago it came.
+    /// For how long it has waited, in seconds, to a few microseconds; `None` if it came just now, or does not wait. Of a dead
+    /// one: how long ago it came.
     pub for_seconds: Option<f64>,
 }
 
@@ -268,8 +267,7 @@ pub struct Waiter {
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum WaiterState {
-    /// Its patience is over: in the queue, where nobody overtakes it, or in line for that behind another one that is. On a
-    /// ring: waiting for its turn.
+    /// Queued for good, or next in the standby queue to be so: its patience is over. On a ring: waiting for its turn.
     Queued,
     /// It still has patience and lets others pass.
     StandingBy,
@@ -282,24 +280,24 @@ pub enum WaiterState {
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Activity {
-    /// Nothing is known: it is of another PID namespace, or there is no `/proc`; or it is dead.
+    /// Not known: it is of another PID namespace, or there is no `/proc`; or it is dead.
     Unknown,
     /// It runs, or could: it spins or yields, or has just been woken.
     Running,
     /// It sleeps until it is woken.
     Sleeping,
-    /// It is stopped (SIGSTOP, a debugger), and is passed over when its turn comes.
+    /// It is stopped (SIGSTOP, a debugger), and is skipped when its turn comes.
     Stopped,
-    /// It did not come when its turn came, and was passed over: it queues again when it goes on.
+    /// It did not come when its turn came, and was skipped: it queues again when it goes on.
     PassedOver,
 }
 
-/// Who died holding a lock.
+/// A participant that died holding a lock.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct DeadOwner {
-    /// What it called itself.
+    /// Its label.
     pub label: String,
     /// Its process, as its own PID namespace numbered it.
     pub pid: u32,
@@ -326,14 +324,14 @@ fn as_lossy_text<S: serde::Serializer>(path: &Path, to: S) -> std::result::Resul
 }
 
 impl Holder {
-    /// Its process.
+    /// Returns its process.
     pub fn pid(&self) -> u32 {
         self.participant.pid
     }
 }
 
 impl Waiter {
-    /// Its process.
+    /// Returns its process.
     pub fn pid(&self) -> u32 {
         self.participant.pid
     }

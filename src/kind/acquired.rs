@@ -6,15 +6,15 @@ use turnlock_core::acquire::operations::Acquisition;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Acquired {
-    /// Larger than that of every acquisition of this lock before, for the life of the file and after its re-creation:
-    /// a store that remembers the largest it has seen can turn a late writer away.
+    /// The fencing token: larger than that of every earlier acquisition of this lock, also after the file was created anew. A
+    /// store that remembers the largest it has seen can refuse a late writer.
     pub fencing_token: u64,
-    /// The previous holder died inside: look at the data before trusting them, then call `mark_consistent`. Unlocking
-    /// without it closes the lock for everyone until a reset.
+    /// Whether the previous holder died inside: check the data, then call `mark_consistent`. An unlock without that closes the
+    /// lock for everyone until a reset.
     pub previous_owner_died: bool,
 }
 
-/// Who died holding a lock, last.
+/// The last participant that died holding a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PreviousOwner {

@@ -1,4 +1,4 @@
-//! A lock of whichever kind it is.
+//! A lock of any kind.
 
 use super::{
     directory::{check_name, names_of, no_such_lock},
@@ -32,7 +32,7 @@ pub enum AnyLock {
 }
 
 impl LockFile {
-    /// Opens the lock called `name`, of whichever kind it is. It must exist.
+    /// Opens the existing lock called `name`, of any kind.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

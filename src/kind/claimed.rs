@@ -1,4 +1,4 @@
-//! What handles of the kinds can do whose participants claim a part of a lock, or hold it beside others.
+//! Handles of the kinds with claims: rwlocks, semaphores, range locks and keyed locks.
 
 use super::{
     acquired::Acquired,
@@ -19,7 +19,7 @@ use turnlock_core::algorithm::claim::{Claim, Mode};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::full_fence;
 
-/// What the options of these kinds have in common.
+/// The options that these kinds have in common.
 #[derive(Clone, Debug)]
 pub struct ClaimedOptions<'a> {
     pub(super) file: &'a FileHandle,
@@ -31,8 +31,8 @@ pub struct ClaimedOptions<'a> {
 
 impl<'a> ClaimedOptions<'a> {
     pub(super) fn new(file: &'a FileHandle, kind: Kind) -> Self {
-        // Of a lock of parts each is a lock of its own, and one waiter at a time that insists is not enough: who holds the part
-        // that it waits for may wait for another one.
+        // Each part is a lock of its own, and one waiter at a time that is queued for good is not enough: the holder of the
+        // part that it waits for may wait for another one.
         let in_parts = matches!(kind, Kind::RangeLock | Kind::KeyedLock);
         let settings = SettingOptions::new(if in_parts { Duration::ZERO } else { DEFAULT_PATIENCE });
         Self { file, kind, settings, permits: 0, must_exist: false }
@@ -58,7 +58,7 @@ impl<'a> ClaimedOptions<'a> {
 macro_rules! with_patience {
     ($options:ident) => {
         impl $options<'_> {
-            /// As [`super::MutexOptions::patience`].
+            /// Sets how long a waiter lets others pass, as [`super::MutexOptions::patience`].
             pub fn patience(&mut self, patience: std::time::Duration) -> &mut Self {
                 self.0.settings.patience = Some(patience);
                 self
@@ -72,13 +72,13 @@ pub(super) use with_patience;
 macro_rules! with_death_policy {
     ($options:ident) => {
         impl $options<'_> {
-            /// What the death of one that holds it exclusively means. Otherwise as [`super::MutexOptions::death_policy`].
+            /// Sets what the death of an exclusive holder means, as [`super::MutexOptions::death_policy`].
             pub fn death_policy(&mut self, death_policy: crate::layout::DeathPolicy) -> &mut Self {
                 self.0.settings.death_policy = Some(death_policy);
                 self
             }
 
-            /// As [`super::MutexOptions::default_death_policy`].
+            /// Sets the death policy of a lock that is created now, as [`super::MutexOptions::default_death_policy`].
             pub fn default_death_policy(&mut self, death_policy: crate::layout::DeathPolicy) -> &mut Self {
                 self.0.settings.default_death_policy = death_policy;
                 self
@@ -92,7 +92,7 @@ pub(super) use with_death_policy;
 macro_rules! claimed_options {
     ($options:ident) => {
         impl $options<'_> {
-            /// Do not create the lock.
+            /// Sets whether opening fails where there is no lock of the name, instead of creating it.
             pub fn must_exist(&mut self, must_exist: bool) -> &mut Self {
                 self.0.must_exist = must_exist;
                 self
@@ -108,7 +108,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         self.with_holder(None, |attachment| self.upgrade_at(attachment, limit))
     }
 
-    /// [`Handle::upgrade`], as `participant`.
+    /// Does what [`Handle::upgrade`] does, as `participant`.
     pub fn upgrade_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
         let attachment = self.attachment_of(participant)?;
         let _call = attachment.begin_taking(self.lock.region)?;
@@ -125,7 +125,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         self.with_holder(None, |attachment| self.owned(attachment)?.downgrade(mode))
     }
 
-    /// [`Handle::downgrade`], as `participant`.
+    /// Does what [`Handle::downgrade`] does, as `participant`.
     pub fn downgrade_as(&self, participant: &Participant, mode: Mode) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
         attachment.begin_leaving(self.lock.region)?;
@@ -140,13 +140,13 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         self.read_named(|| self.claims.over(self.file.open.view().lock(self.lock.region)).permits())
     }
 
-    /// Makes a semaphore have so many permits.
+    /// Changes the number of permits of a semaphore.
     pub fn resize(&self, permits: u32) -> Result<()> {
         self.check_exists()?;
         check_permits(permits)?;
         let mut resized = false;
         let done = thread::with_thread_attachment(&self.file.open, |attachment| {
-            // Nobody removes it meanwhile, and names another lock in its place.
+            // With this lock the semaphore is not removed meanwhile, and no other lock named in its region.
             directory::with_directory_lock(attachment, || {
                 let fewer = permits < self.permits()?;
                 // Where it is refused nothing is done yet.
@@ -156,8 +156,9 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
                 let lock = FileLock::claimed(self.file.open.view(), self.lock.region, self.claims);
                 lock.resize(permits);
                 resized = true;
-                // Partners: the barriers of the entry step and in `RetainedPlace::enter`. Either who comes in after it sees the new
-                // number, or it was in. Its error would be one of a filter that came this moment.
+                // Partners: the barriers of the entry step and in `RetainedPlace::enter`. If ours comes first, a participant
+                // that enters sees the new number; if theirs does, it was inside already. An error would be that of a filter
+                // that came this moment.
                 full_fence();
                 let _ = barrier();
                 lock.unpark_resized();
@@ -175,7 +176,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
             under_way |= token.is_none();
         });
         let permits = self.check_weight(weight)?;
-        // Nobody else gives back what this thread has.
+        // Only this thread gives back what it has.
         if own + u64::from(weight) > u64::from(permits) {
             return Err(if limit == Limit::Never && !under_way {
                 Error::WouldBlock
@@ -186,8 +187,9 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         self.acquire_beside(under_way, Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
     }
 
-    /// [`Handle::acquire`]. `under_way`: by a signal handler that has interrupted a call of its thread on this lock. It does not
-    /// wait: that call may be in its doorway, where everyone waits for it, or others that this one would wait for behind it.
+    /// Does what [`Handle::acquire`] does. `under_way`: for a signal handler that has interrupted a call of its thread on this
+    /// lock. It does not wait: that call may be in its doorway, where everyone waits for it, or others that this one would wait
+    /// for behind it.
     fn acquire_beside(&self, under_way: bool, claim: Claim, limit: Limit) -> Result<Acquired> {
         if !under_way {
             return self.acquire(claim, limit);
@@ -198,7 +200,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         })
     }
 
-    /// [`Handle::acquire_permits`], as `participant`.
+    /// Does what [`Handle::acquire_permits`] does, as `participant`.
     pub fn acquire_permits_as(
         &self,
         participant: &Participant,
@@ -218,7 +220,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         Ok(permits)
     }
 
-    /// Gives so many permits of the calling thread back: those that it took last first.
+    /// Gives back `permits` permits of the calling thread, those that it took last first.
     pub fn release_permits(&self, permits: u32) -> Result<()> {
         let mut all = 0;
         self.each_part(|token, claim| {
@@ -226,7 +228,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         });
         check_release(permits, all)?;
         let mut left = permits;
-        // One after the other, without a list of them: this may be a signal handler, which has no memory.
+        // One after the other, without a list: a signal handler may not allocate.
         while left > 0 {
             let mut last = None;
             self.each_part(|token, claim| last = last.max(token.map(|token| (token, claim.weight))));
@@ -241,7 +243,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         Ok(())
     }
 
-    /// [`Handle::release_permits`], as `participant`.
+    /// Does what [`Handle::release_permits`] does, as `participant`.
     pub fn release_permits_as(&self, participant: &Participant, permits: u32) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
         attachment.begin_leaving(self.lock.region)?;
@@ -295,7 +297,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     /// that is under way, as a signal handler finds it. What the latter claims is in place before others see any of it.
     fn each_part(&self, mut look: impl FnMut(Option<u64>, Claim)) {
         let region = self.lock.region;
-        // Nobody holds a lock that was removed: what the thread has in its region is another one.
+        // A removed lock has no holders: what the thread has in its region is another lock.
         if self.file.open.is_others(&self.name) {
             return;
         }
@@ -310,7 +312,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         });
     }
 
-    /// Takes several parts, one after the other in their order, so that two who do so do not wait for each other.
+    /// Takes several parts, one after the other in their order, so that two such calls do not wait for each other.
     ///
     /// One that wants more in one piece, such as all of the lock, may stand in the queue behind one of our parts and before another:
     /// then each would wait for the other. So the wait beside parts that are held already is short. If it is over, all are given

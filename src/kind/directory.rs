@@ -27,7 +27,7 @@ use turnlock_core::sync::{
 
 /// The region of the directory's own lock.
 const DIRECTORY_LOCK: usize = 0;
-/// It is taken for microseconds, and never often.
+/// It is taken for microseconds, and seldom.
 const DIRECTORY_CONFIG: LockConfig =
     LockConfig { patience: 0, may_be_biased: false, release_on_death: true, discipline: Discipline::Queue };
 /// How long naming a new lock may wait for others who do.
@@ -84,7 +84,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Who comes after whom, if it is no ring.
+    /// Returns its discipline, if it is no ring.
     pub fn discipline(&self) -> Discipline {
         if self.by_messages { Discipline::Messages } else { Discipline::Queue }
     }
@@ -101,7 +101,7 @@ pub(super) fn check_name(name: &str) -> Result<()> {
     Err(Error::BadName { name: name.into(), why })
 }
 
-/// The lock called `name`; named now if it is not there and the plan allows it.
+/// Finds the lock called `name`, or names it if it is not there and the plan allows that.
 pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Found> {
     memory::check()?;
     check_name(name)?;
@@ -139,7 +139,7 @@ fn check_algorithm(name: &str, algorithm: Option<Algorithm>) -> Result<()> {
     )))
 }
 
-/// The error for a lock that the file does not have.
+/// Returns the error for a lock that the file does not have.
 pub(super) fn no_such_lock(file: &OpenFile, name: &str) -> Error {
     Error::NotFound {
         path: file.reopen().path(),
@@ -151,7 +151,7 @@ pub(super) fn no_such_lock(file: &OpenFile, name: &str) -> Error {
 pub(super) fn with_directory_lock<R>(attachment: &Attachment, act: impl FnOnce() -> Result<R>) -> Result<R> {
     let site = FileSite::new(attachment, DIRECTORY_LOCK, 0, Exclusively, None);
     let directory_lock = Attempt { site, config: DIRECTORY_CONFIG, claim: () };
-    // Whoever died here left an entry that names no lock yet, or one that does: nothing to repair.
+    // A death here leaves an entry that names no lock yet, or one that does: nothing to repair.
     let acquisition =
         directory_lock.lock_and_reset(Limit::For(NAMING_LIMIT)).map_err(|error| match error {
             Error::TimedOut => attachment.file.damaged(format!(
@@ -168,7 +168,7 @@ pub(super) fn with_directory_lock<R>(attachment: &Attachment, act: impl FnOnce()
 /// What a file may have no room for, in [`Error::Capacity`].
 const WITH_MAILBOXES: &str = "participants with mailboxes";
 
-/// The lock called `name`, named now if nobody was faster. With the directory's lock.
+/// Names the lock called `name`, or finds it if another was faster. With the directory's lock.
 fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Named)> {
     let (file, slot) = (&attachment.file, attachment.slot);
     if let Some(found) = find(file, name, plan)? {
@@ -186,7 +186,7 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
         });
     }
     let is_free = |at: &usize| {
-        // Those who were in a lock by messages that was removed leave it by and by.
+        // Members of a removed lock by messages leave it by and by: until then their peer records here are theirs.
         !names_a_lock(view.directory()[*at].generation.load(Relaxed)) && !recovery::has_members(view, at + 1)
     };
     let removed = (0..known).find(is_free);
@@ -207,8 +207,8 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
         )));
     }
     clear(view, at + 1, at == known);
-    // A reader that sees one of the stores below sees also that the entry names no lock, by then. Partner: the fence in
-    // `read`.
+    // Partner: the fence in `read`. If a reader has seen one of the stores below, its second look at the generation sees that
+    // the entry names no lock.
     fence(Release);
     entry.kind.store(plan.kind as u32, Relaxed);
     entry.algorithm.store(plan.algorithm as u32, Relaxed);
@@ -223,17 +223,18 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     view.lock(at + 1).words.permits.store(plan.permits, Relaxed);
     entry.name.set(name);
     file.allocation().count_lock_in(at);
-    // Before anybody can use it.
+    // Before it can be used.
     let happening = Happening { event: Event::Created, slot, shared: false, token: 0 };
     recording::record(view, at + 1, slot, happening);
-    // Release. Partner: the acquire load in `read`. A name is never seen half-made.
+    // Release. Partner: the acquire load in `read`. If that sees the new generation, it sees all of the stores above; if it
+    // sees the old one, the entry names no lock.
     entry.generation.store(generation + 1, Release);
     Ok((generation + 1, Named::of(at + 1, entry)))
 }
 
-/// Makes a region as good as new: nobody is in it who holds or is a member, by [`super::removal`]. `untouched`: nobody
-/// ever was, since the boot; else the numbers and the rest of the cells belong to those who may just look in by a handle
-/// of the lock that was there.
+/// Clears a region for the next lock in it, which has no holder and no member ([`super::removal`]). `untouched`: it has had
+/// none since the boot. Else the numbers and the rest of the cells belong to their slots: a handle of the lock that was removed
+/// may just be in its doorway.
 fn clear(view: View, region: usize, untouched: bool) {
     let file_lock = FileLock::new(view, region);
     let (lock, words) = (file_lock.lock, file_lock.lock.words);
@@ -258,7 +259,7 @@ fn clear(view: View, region: usize, untouched: bool) {
             }
         }
     }
-    // Above all that were given out by a lock of this name, in this region or another.
+    // Above all tokens that a lock of this name gave out, in this region or another.
     let floor = recovery::token_floor(clock::realtime_ns()).max(view.header().removed_token.load(Relaxed));
     let token = recovery::sound_token(words.token.load(Relaxed)).max(floor);
     words.token.store(token, Relaxed);
@@ -268,7 +269,7 @@ fn clear(view: View, region: usize, untouched: bool) {
     }
 }
 
-/// Reads whatever `of_it` wants of the entry `at`: all of one generation, which comes with it. `None`: it names no lock.
+/// Reads the entry `at` by `of_it`, all of it of one generation, which is returned too. `None`: it names no lock.
 fn read<T>(view: View, at: usize, of_it: impl Fn(&DirectoryEntry) -> T) -> Option<(u64, T)> {
     let entry = &view.directory()[at];
     loop {
@@ -278,7 +279,8 @@ fn read<T>(view: View, at: usize, of_it: impl Fn(&DirectoryEntry) -> T) -> Optio
             return None;
         }
         let read = of_it(entry);
-        // Partner: the fence in `name_it`.
+        // Partner: the fence in `name_it`. If we have read a store for another lock, the load below sees another generation,
+        // and we read again.
         fence(Acquire);
         if entry.generation.load(Relaxed) == generation {
             return Some((generation, read));
@@ -286,7 +288,7 @@ fn read<T>(view: View, at: usize, of_it: impl Fn(&DirectoryEntry) -> T) -> Optio
     }
 }
 
-/// The region of the lock called `name`, and its generation.
+/// Returns the region of the lock called `name`, and its generation.
 pub(super) fn region_of(file: &OpenFile, name: &str) -> Option<(usize, u64)> {
     let view = file.view();
     (0..view.locks_bound()).find_map(|at| {
@@ -348,7 +350,7 @@ pub fn plan_of(file: &OpenFile, name: &Name) -> Result<(String, Plan)> {
     Ok((name, plan))
 }
 
-/// A named lock, as its directory entry says.
+/// A named lock, as its directory entry has it.
 pub(crate) struct Named {
     /// How often its entry was named or removed, when it was read.
     pub generation: u64,

@@ -1,4 +1,4 @@
-//! The file, as a Rust user sees it.
+//! The lock file: opening it, and the locks in it.
 
 use super::{
     keyed_lock::{KeyedLock, KeyedLockOptions},
@@ -25,7 +25,7 @@ use turnlock_core::wait::Interrupt;
 const DEFAULT_PARTICIPANTS: u32 = 128;
 const DEFAULT_LOCKS: u32 = 64;
 
-/// A lock file that is open: where its named locks come from.
+/// An open lock file, from which its named locks are opened.
 ///
 /// Opening a file that is open already gives another handle of the same mapping. Handles may be used from any thread.
 ///
@@ -43,7 +43,7 @@ pub struct LockFile {
     pub(super) file: FileHandle,
 }
 
-/// How to open, or create, a lock file.
+/// Options for opening or creating a lock file.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -71,31 +71,31 @@ pub struct LockFileOptions {
 }
 
 impl LockFileOptions {
-    /// How many participants (threads, by default) may take part at once: 1 to 4096, 128 if not said. A file that
-    /// exists must have at least as many.
+    /// Sets how many participants (threads, by default) may be attached at once: 1 to 4096, 128 by default. A file that exists
+    /// must have at least as many.
     pub fn participants(&mut self, participants: u32) -> &mut Self {
         self.participants = participants;
         self
     }
 
-    /// How many named locks the file has room for: 1 to 4096, 64 if not said. A file that exists must have at least
-    /// as many.
+    /// Sets how many named locks the file has room for: 1 to 4096, 64 by default. A file that exists must have at least as
+    /// many.
     pub fn locks(&mut self, locks: u32) -> &mut Self {
         self.locks = locks;
         self
     }
 
-    /// How many participants can take locks by messages ([`super::MutexAlgorithm`]): those with so many of the lowest slots, at
-    /// most 16; none if not said. A file that exists must have mailboxes for at least as many. Each such lock takes 128 bytes,
-    /// 128 for each of them, and 3328 for each pair.
+    /// Sets how many participants can take locks by messages ([`super::MutexAlgorithm`]): those in that many of the lowest
+    /// slots, at most 16; none by default. A file that exists must have mailboxes for at least as many. Each such lock takes
+    /// 128 bytes, 128 for each of them, and 3328 for each pair.
     pub fn mailboxes(&mut self, mailboxes: u32) -> &mut Self {
         self.mailboxes = mailboxes;
         self
     }
 
-    /// How many of the latest events the file keeps, for `turnlock trace` and `turnlock report`: who asked, acquired, released,
-    /// gave up, died, and when. 64 to 16,777,216, of 32 bytes each; a number that is no power of two is made the next larger
-    /// one. None if not said: then nothing is recorded. A file that exists must have a recording of at least as many.
+    /// Sets how many of the latest events the file keeps, for `turnlock trace` and `turnlock report`: who asked, acquired,
+    /// released, gave up, died, and when. 64 to 16,777,216, of 32 bytes each, rounded up to a power of two. By default nothing
+    /// is recorded. A file that exists must have a recording of at least as many.
     ///
     /// In a file with a recording no acquisition goes by the fast path.
     pub fn recorded_events(&mut self, events: u32) -> &mut Self {
@@ -103,43 +103,43 @@ impl LockFileOptions {
         self
     }
 
-    /// The permission bits of a file that is created, whatever the umask: 0o600 if not said, 0o660 with a group.
-    /// None for others: whoever can open a lock file can block its clean-up.
+    /// Sets the permission bits of a file that is created, whatever the umask: 0o600 by default, 0o660 with a group. Others
+    /// have none, since a process that can open a lock file can block its clean-up.
     pub fn mode(&mut self, mode: u32) -> &mut Self {
         self.mode = Some(mode);
         self
     }
 
-    /// The group (by number) that a file that is created is shared with.
+    /// Sets the group (by number) that shares a file that is created.
     pub fn group(&mut self, group: u32) -> &mut Self {
         self.group = Some(group);
         self
     }
 
-    /// What participants of this process call themselves in `status` and in the owner-dead notice: up to 63 bytes.
-    /// The program's name if not said.
+    /// Sets what participants of this process call themselves in `status` and in the owner-dead notice: up to 63 bytes. The
+    /// program's name by default.
     pub fn label(&mut self, label: &str) -> &mut Self {
         label.clone_into(&mut self.label);
         self
     }
 
-    /// Do not create the file.
+    /// Sets whether opening fails where there is no file, instead of creating it.
     pub fn must_exist(&mut self, must_exist: bool) -> &mut Self {
         self.must_exist = must_exist;
         self
     }
 
-    /// Do without membarrier even where the kernel has it: an entry of a lock that nobody else wants costs a full fence then also
-    /// while one process alone uses the file, and the second one that comes waits for nothing. The file keeps it until the
-    /// next boot. Where membarrier is missing, it is so by itself. Nothing is changed while others take part.
+    /// Sets whether the file does without membarrier: an uncontended acquisition then costs a full fence also while one process
+    /// alone uses the file, and the second process that comes does not wait for the kernel. The file keeps it until the next
+    /// boot. Without membarrier in the kernel it is so anyway. Nothing is changed while others are attached.
     pub fn full_fences(&mut self, full_fences: bool) -> &mut Self {
         self.full_fences = full_fences;
         self
     }
 
-    /// Has a thread that waits through this handle, or through a lock that comes from it, ask `is_to_end` between its
-    /// sleeps: when a signal handler has interrupted one, and every 20 to 70 milliseconds. If it says so the wait ends with
-    /// [`Error::Interrupted`], and nothing of it is left in the queue.
+    /// Has a thread that waits through the handle, or through a lock that comes from it, ask `is_to_end` between its sleeps:
+    /// when a signal handler has interrupted one, and every 20 to 70 milliseconds. If it returns `true`, the wait ends with
+    /// [`Error::Interrupted`] and leaves nothing in the queue.
     ///
     /// For programs that must act on signals while they wait, such as interpreters.
     pub fn interrupted_by(&mut self, is_to_end: impl Fn() -> bool + Send + Sync + 'static) -> &mut Self {
@@ -150,8 +150,8 @@ impl LockFileOptions {
     /// Opens the file at `path`, or creates it.
     ///
     /// # Errors
-    /// [`Error::NotALockFile`], [`Error::Version`], [`Error::Damaged`]: something else lies there; it is left as it
-    /// is. [`Error::FileSystem`]: not on this file system. [`Error::Permission`], [`Error::NotFound`],
+    /// [`Error::NotALockFile`], [`Error::Version`], [`Error::Damaged`]: something else is there; it is left as it is.
+    /// [`Error::FileSystem`]: the file system cannot have a lock file. [`Error::Permission`], [`Error::NotFound`],
     /// [`Error::NoSpace`], [`Error::Capacity`], [`Error::InvalidArgument`], [`Error::System`]: as their names say.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<LockFile> {
         let (geometry, permissions) = self.checked()?;
@@ -163,10 +163,10 @@ impl LockFileOptions {
     /// Opens the lock file that `descriptor` stands for, or makes one of it if the file is empty: a memfd, or a file that
     /// came over a socket or by inheritance.
     ///
-    /// The file is opened anew, and the descriptor stays the caller's, who may close it. It must be open for reading and
-    /// writing; `/proc` must be mounted; and the file's mode must allow this process to open it. A file without a name
-    /// (a memfd) keeps the mode that it has, unless [`LockFileOptions::mode`] or [`LockFileOptions::group`] is said:
-    /// nobody comes by it who is not given a descriptor.
+    /// The file is opened anew; the descriptor stays the caller's, which may close it. It must be open for reading and writing;
+    /// `/proc` must be mounted; and the file's mode must allow this process to open it. A file without a name (a memfd) keeps
+    /// the mode that it has, unless [`LockFileOptions::mode`] or [`LockFileOptions::group`] is set: only a process that is
+    /// given a descriptor can open it.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -180,7 +180,7 @@ impl LockFileOptions {
     /// ```
     ///
     /// # Errors
-    /// As [`LockFileOptions::open`]. [`Error::NotFound`]: it is empty, and [`LockFileOptions::must_exist`] was said.
+    /// As [`LockFileOptions::open`]. [`Error::NotFound`]: it is empty, and [`LockFileOptions::must_exist`] is set.
     pub fn open_descriptor(&self, descriptor: impl AsFd) -> Result<LockFile> {
         let (geometry, permissions) = self.checked()?;
         let file = OpenFile::open_descriptor(
@@ -194,7 +194,7 @@ impl LockFileOptions {
         self.opened(file)
     }
 
-    /// What a file is to be like that is created now.
+    /// Returns the shape and the permissions of a file that is created now.
     fn checked(&self) -> Result<(Geometry, Permissions)> {
         let or = |asked: u32, default| if asked == 0 { default } else { asked };
         let (participants, locks) =
@@ -230,7 +230,7 @@ impl LockFileOptions {
         Ok((geometry, permissions))
     }
 
-    /// The events that were asked for, as a recording has places.
+    /// Returns how many places a recording of the events that were asked for has.
     pub(super) fn places(&self) -> u32 {
         let events = self.recorded_events;
         // What is not possible comes back as it was asked for, to be refused.
@@ -281,112 +281,113 @@ impl LockFile {
         LockFileOptions::default().open_descriptor(descriptor)
     }
 
-    /// Options for opening.
+    /// Returns options for opening a file.
     pub fn options() -> LockFileOptions {
         LockFileOptions::default()
     }
 
-    /// The mutex called `name`, created if the file has no lock of that name. Errors as [`MutexOptions::open`].
+    /// Opens the mutex called `name`, created if the file has no lock of that name. Errors as [`MutexOptions::open`].
     pub fn mutex(&self, name: &str) -> Result<Mutex> {
         self.mutex_options().open(name)
     }
 
-    /// The mutex called `name`, if there is one; else [`Error::NotFound`].
+    /// Opens the mutex called `name` if there is one, else [`Error::NotFound`].
     pub fn existing_mutex(&self, name: &str) -> Result<Mutex> {
         self.mutex_options().must_exist(true).open(name)
     }
 
-    /// Options for a mutex.
+    /// Returns options for opening a mutex.
     pub fn mutex_options(&self) -> MutexOptions<'_> {
         MutexOptions::new(&self.file)
     }
 
-    /// The turn ring called `name`, whichever it is; created (as Raynal's) if the file has no lock of that name. Its
-    /// participants take part on demand. Errors as [`RingOptions::open`].
+    /// Opens the turn ring called `name`, whichever it is; created (as Raynal's) if the file has no lock of that name.
+    /// Participants are members on demand. Errors as [`RingOptions::open`].
     pub fn turn_ring(&self, name: &str) -> Result<TurnRing> {
         self.ring_options().open(name)
     }
 
-    /// Options for a turn ring.
+    /// Returns options for opening a turn ring.
     pub fn ring_options(&self) -> RingOptions<'_> {
         RingOptions::new(&self.file)
     }
 
-    /// The reader/writer lock called `name`, created if the file has no lock of that name. Errors as
+    /// Opens the reader/writer lock called `name`, created if the file has no lock of that name. Errors as
     /// [`MutexOptions::open`].
     pub fn rwlock(&self, name: &str) -> Result<RwLock> {
         self.rwlock_options().open(name)
     }
 
-    /// Options for a reader/writer lock.
+    /// Returns options for opening a reader/writer lock.
     pub fn rwlock_options(&self) -> RwLockOptions<'_> {
         RwLockOptions::new(&self.file)
     }
 
-    /// The semaphore called `name`, with as many permits as it has; created with one if the file has no lock of that name.
-    /// Errors as [`MutexOptions::open`].
+    /// Opens the semaphore called `name`, with the permits that it has; created with one permit if the file has no lock of that
+    /// name. Errors as [`MutexOptions::open`].
     pub fn semaphore(&self, name: &str) -> Result<Semaphore> {
         self.semaphore_options().open(name)
     }
 
-    /// Options for a semaphore.
+    /// Returns options for opening a semaphore.
     pub fn semaphore_options(&self) -> SemaphoreOptions<'_> {
         SemaphoreOptions::new(&self.file)
     }
 
-    /// The range lock called `name`, created if the file has no lock of that name. Errors as [`MutexOptions::open`].
+    /// Opens the range lock called `name`, created if the file has no lock of that name. Errors as [`MutexOptions::open`].
     pub fn range_lock(&self, name: &str) -> Result<RangeLock> {
         self.range_lock_options().open(name)
     }
 
-    /// Options for a range lock.
+    /// Returns options for opening a range lock.
     pub fn range_lock_options(&self) -> RangeLockOptions<'_> {
         RangeLockOptions::new(&self.file)
     }
 
-    /// The keyed lock called `name`, created if the file has no lock of that name. Errors as [`MutexOptions::open`].
+    /// Opens the keyed lock called `name`, created if the file has no lock of that name. Errors as [`MutexOptions::open`].
     pub fn keyed_lock(&self, name: &str) -> Result<KeyedLock> {
         self.keyed_lock_options().open(name)
     }
 
-    /// Options for a keyed lock.
+    /// Returns options for opening a keyed lock.
     pub fn keyed_lock_options(&self) -> KeyedLockOptions<'_> {
         KeyedLockOptions::new(&self.file)
     }
 
-    /// A participant of its own, for work that moves between threads. See [`Participant`].
+    /// Attaches a participant with a slot of its own, for work that moves between threads. Errors as
+    /// [`ParticipantOptions::open`].
     pub fn participant(&self) -> Result<Participant> {
         self.participant_options().open()
     }
 
-    /// Options for a participant of its own.
+    /// Returns options for attaching a participant.
     pub fn participant_options(&self) -> ParticipantOptions<'_> {
         ParticipantOptions::new(&self.file.open)
     }
 
-    /// The calling thread's own participant, to be handed to another thread that may want to cancel its wait; for
-    /// nothing else: locking as it is an error.
+    /// Returns the calling thread's own participant, so that another thread can cancel its waits. Locking as this participant
+    /// is an error.
     pub fn current_participant(&self) -> Result<Participant> {
         Participant::of_thread(&self.file.open)
     }
 
-    /// The path by which it was opened last, with its folder resolved. Of a file that was opened by a descriptor, what
-    /// the kernel called it then: its path, or `/memfd:NAME (deleted)`.
+    /// Returns the path by which the file was opened last, with its folder resolved; of a file that was opened by a descriptor,
+    /// the kernel's name for it then: its path, or `/memfd:NAME (deleted)`.
     pub fn path(&self) -> PathBuf {
         self.file.open.reopen().path()
     }
 
-    /// How many participants the file has room for.
+    /// Returns how many participants the file has room for.
     pub fn participants(&self) -> u32 {
         self.file.open.geometry().participants()
     }
 
-    /// How many of the latest events the file keeps; 0: it has no recording.
+    /// Returns how many of the latest events the file keeps; 0: it has no recording.
     pub fn recorded_events(&self) -> u32 {
         self.file.open.geometry().recorded_events()
     }
 
-    /// How many named locks the file has room for.
+    /// Returns how many named locks the file has room for.
     pub fn locks(&self) -> u32 {
         self.file.open.geometry().locks()
     }

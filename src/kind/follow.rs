@@ -1,7 +1,7 @@
-//! Going over to another file: the one that a lock file's path names by now.
+//! Reopening: going over to the file that a lock file's path names by now.
 //!
-//! Where a lock file was deleted, or replaced by a rename, those who have the old one open and those who open the path
-//! do not exclude each other. Whoever waits is told ([`Error::Replaced`]), and may go over to the new file.
+//! Where a lock file was deleted, or replaced by a rename, those who have the old one open and those who open the path do not
+//! exclude each other. A waiter gets [`Error::Replaced`], and may go over to the new file.
 
 use super::{
     directory::{self, Plan},
@@ -15,7 +15,7 @@ use turnlock_core::acquire::{attempt::Discipline, site::Limit};
 use turnlock_core::error::{Error, Result};
 
 impl<K: LockKind> Handle<K> {
-    /// The lock of this name in the file that the path names by now.
+    /// Returns the lock of this name in the file that the path names by now.
     pub fn reopened(&self) -> Result<Self> {
         // Else its name is gone.
         if !self.file.open.is_intact() {
@@ -33,7 +33,7 @@ impl<K: LockKind> Handle<K> {
         Ok(Self::new(FileHandle::new(open, self.file.interrupt.clone()), found, discipline))
     }
 
-    fn lock_following(&mut self) -> Result<Guard<'_, K>> {
+    fn lock_or_reopen(&mut self) -> Result<Guard<'_, K>> {
         loop {
             match self.lock(Limit::Forever) {
                 Err(Error::Replaced { .. }) => *self = self.reopened()?,
@@ -44,8 +44,8 @@ impl<K: LockKind> Handle<K> {
 }
 
 impl Mutex {
-    /// The lock of this name in the file that the path names by now; file and lock are created, with the capacities,
-    /// permissions and options of these, if they are not there. If the path still names this file: the same lock again.
+    /// Opens the lock of this name in the file that the path names by now. File and lock are created, with the capacities,
+    /// permissions and options of these, if they are not there. If the path still names this file, it is the same lock again.
     ///
     /// # Errors
     /// As opening the file and the lock.
@@ -53,8 +53,8 @@ impl Mutex {
         self.0.reopened().map(Mutex)
     }
 
-    /// [`Mutex::lock`]; but where it finds while it waits that the file was deleted or replaced, it goes over to the one
-    /// that the path names by now, and so does this handle. Who is inside in the old file does not keep it out.
+    /// Does what [`Mutex::lock`] does, or reopens the lock: where the wait finds that the file was deleted or replaced, this
+    /// handle goes over to the file that the path names by now. A holder in the old file does not keep it out.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -62,25 +62,25 @@ impl Mutex {
     /// let mut mutex = turnlock::LockFile::open(&path)?.mutex("accounts")?;
     /// # std::thread::spawn({ let mutex = mutex.clone(); move || drop(mutex.lock()) }).join().unwrap();
     /// std::fs::remove_file(&path)?; // by a cleaner, say
-    /// drop(mutex.lock_following()?); // in a file that was created anew
+    /// drop(mutex.lock_or_reopen()?); // in a file that was created anew
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// As [`Mutex::lock`] and [`Mutex::reopened`].
-    pub fn lock_following(&mut self) -> Result<MutexGuard<'_>> {
-        self.0.lock_following()
+    pub fn lock_or_reopen(&mut self) -> Result<MutexGuard<'_>> {
+        self.0.lock_or_reopen()
     }
 }
 
 impl TurnRing {
-    /// As [`Mutex::reopened`].
+    /// Opens the ring of this name anew, as [`Mutex::reopened`].
     pub fn reopened(&self) -> Result<TurnRing> {
         self.0.reopened().map(TurnRing)
     }
 
-    /// As [`Mutex::lock_following`].
-    pub fn lock_following(&mut self) -> Result<TurnGuard<'_>> {
-        self.0.lock_following()
+    /// Takes the turn or reopens the ring, as [`Mutex::lock_or_reopen`].
+    pub fn lock_or_reopen(&mut self) -> Result<TurnGuard<'_>> {
+        self.0.lock_or_reopen()
     }
 }

@@ -1,5 +1,5 @@
-//! What a handle tells of its lock, to who holds it and to who does not. The handle of a removed lock tells nothing of the lock
-//! that has its place now: the name is looked at first, and where the answer is read from the file, again afterwards.
+//! What a handle tells of its lock. The handle of a removed lock tells nothing of the lock that has its region now: the name is
+//! checked first, and where the answer is read from the file, again afterwards.
 
 use super::{
     acquired::PreviousOwner,
@@ -38,13 +38,13 @@ impl<K: LockKind> Handle<K> {
     pub(super) fn read_named<T>(&self, read: impl FnOnce() -> T) -> Result<T> {
         self.check_exists()?;
         let value = read();
-        // Partner: the fence in `directory::name_it`. Who has read what was written for the next lock in this place sees that
-        // the name is gone.
+        // Partner: the fence in `directory::name_it`. If we have read a store for the next lock in this region, we see that the
+        // name is gone.
         fence(Acquire);
         self.check_exists().map(|()| value)
     }
 
-    /// Returns who died holding this lock, last; `None` if nobody ever did, or the lock was removed.
+    /// Returns the last participant that died holding this lock; `None` if none did, or the lock was removed.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         let view = self.file.open.view();
         let death = self.read_named(|| FileLock::new(view, self.lock.region).death());
@@ -52,8 +52,8 @@ impl<K: LockKind> Handle<K> {
         (fencing_token != 0).then_some(PreviousOwner { fencing_token, pid, thread, label })
     }
 
-    /// Returns the fencing token and the process of who died holding this lock, last; zeros if nobody ever did, or the lock was
-    /// removed. Allocates nothing.
+    /// Returns the fencing token and the process of the last participant that died holding this lock; zeros if none did, or the
+    /// lock was removed. Allocates nothing.
     pub fn dead_owner(&self) -> (u64, u32) {
         if !self.still_exists() {
             return (0, 0);
@@ -66,7 +66,8 @@ impl<K: LockKind> Handle<K> {
         if self.still_exists() { dead } else { (0, 0) }
     }
 
-    /// Returns [`Error::NotFound`], which says that nobody does to the lock what `verb` says ("holds", "died holding").
+    /// Returns the [`Error::NotFound`] that says that no participant does to the lock what `verb` says ("holds", "died
+    /// holding").
     pub fn not_found(&self, verb: &str) -> Error {
         let why = format!("nobody {verb} this {}", K::NAME);
         Error::NotFound { path: self.file.open.reopen().path(), why }
@@ -77,8 +78,8 @@ impl<K: LockKind> Handle<K> {
         self.with_holder(None, |attachment| self.owned(attachment)?.check_owner(None)).is_ok()
     }
 
-    /// The error for what a thread that holds several parts does not hold: [`Error::NotOwner`], unless it is a signal handler that
-    /// came while the thread changes how it holds one.
+    /// Returns the error for a part that a thread does not hold: [`Error::NotOwner`], unless it is a signal handler that came
+    /// while the thread changes how it holds one.
     #[cold]
     pub(super) fn not_held(&self) -> Error {
         let mut changing = false;
@@ -94,15 +95,15 @@ impl<K: LockKind> Handle<K> {
         self.is_contended_of(None)
     }
 
-    /// [`Handle::is_contended`], by the acquisition with this token, where one is named.
+    /// Does what [`Handle::is_contended`] does, for the acquisition with this token, if one is named.
     pub fn is_contended_of(&self, token: Option<u64>) -> Result<bool> {
         self.with_holder(token, |attachment| self.is_contended_at(attachment))
     }
 
-    /// One look where nobody waits. Of a biased holder: at the bias word, which whoever comes to the head of the queue
-    /// has under revocation. Of another one: at the hints in its cell, which its waiters leave there. Either may be left
-    /// of a waiter that has gone, so the words of the waiters themselves decide. On a ring, where waiters are at their
-    /// left neighbours' cells, they do so at once.
+    /// Returns whether another participant waits behind the holder. Without waiters it is one look: of a biased holder at the
+    /// bias word, which a queue head has under revocation; of another at the hints that waiters leave in its cell. Either may
+    /// be left of a waiter that has gone, so then the waiters' own words decide; on a ring, where waiters are at their left
+    /// neighbours' cells, at once.
     pub(super) fn is_contended_at(&self, attachment: &Attachment) -> Result<bool> {
         let attempt = self.owned(attachment)?;
         attempt.check_owner(None)?;
@@ -110,7 +111,7 @@ impl<K: LockKind> Handle<K> {
         let holding = attempt.site.local().holding();
         let (lock, me) = (FileLock::new(self.file.open.view(), self.lock.region), attachment.slot);
         let maybe = match self.config.discipline {
-            // Who waits for permits is parked at the slot before it, which need not be ours.
+            // A waiter for permits is parked at the slot before it, which need not be ours.
             Discipline::Queue if K::IN_PARTS || holding.is_none() => true,
             Discipline::Queue if holding.is_some_and(|holding| holding.unbiased) => lock.may_have_waiters(me),
             Discipline::Queue if K::BIAS == BiasUse::Readers => true,

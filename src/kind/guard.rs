@@ -1,4 +1,4 @@
-//! Guards: the lock is unlocked when they are dropped.
+//! Guards, which unlock their lock when they are dropped.
 
 use super::{
     acquired::{Acquired, PreviousOwner},
@@ -8,7 +8,7 @@ use super::{
 use std::marker::PhantomData;
 use turnlock_core::error::Result;
 
-/// The lock is this thread's until the guard is dropped. Dropped by a panic, the lock passes on as from a dead owner.
+/// A guard of the calling thread: the lock is unlocked when it is dropped, and abandoned when a panic drops it.
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
 pub struct Guard<'a, K: LockKind> {
     pub(super) handle: &'a Handle<K>,
@@ -18,7 +18,7 @@ pub struct Guard<'a, K: LockKind> {
     _not_send: PhantomData<*const ()>,
 }
 
-/// The lock is a [`Participant`]'s until the guard is dropped, on whichever thread.
+/// A guard of a [`Participant`]: the lock is unlocked when it is dropped, on any thread.
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
 pub struct GuardAs<'a, K: LockKind> {
     pub(super) handle: &'a Handle<K>,
@@ -43,17 +43,17 @@ impl<'a, K: LockKind> GuardAs<'a, K> {
 
 macro_rules! guard_methods {
     ($($guard:ident)*) => { $(impl<K: LockKind> $guard<'_, K> {
-        /// What came with the acquisition.
+        /// Returns what came with the acquisition.
         pub fn acquired(&self) -> Acquired {
             self.acquired
         }
 
-        /// This acquisition's fencing token.
+        /// Returns the fencing token of this acquisition.
         pub fn fencing_token(&self) -> u64 {
             self.acquired.fencing_token
         }
 
-        /// Who died, if the previous holder did.
+        /// Returns the previous holder, if it died inside.
         pub fn previous_owner(&self) -> Option<PreviousOwner> {
             self.handle.previous_owner().filter(|_| self.acquired.previous_owner_died)
         }
@@ -62,12 +62,11 @@ macro_rules! guard_methods {
 guard_methods!(Guard GuardAs);
 
 impl<K: LockKind> Guard<'_, K> {
-    /// Returns whether another participant is queued behind this one: for a long holder, that may unlock for a moment where
-    /// somebody waits. One look where nobody does: at the bias word if the lock was taken by its bias, else at the hints
-    /// of this holder's cell.
+    /// Returns whether another participant is queued behind this one, so that a long holder can unlock for a moment. Without
+    /// waiters it is one look: at the bias word if the lock was taken by its bias, else at the hints of this holder's cell.
     ///
-    /// A hint. It misses who came some microseconds ago and spins, and may miss who still has patience
-    /// ([`super::MutexOptions::patience`]) and stands by. Where it says yes, somebody waited a moment ago.
+    /// The answer is a hint. It misses a waiter that came some microseconds ago and spins, and may miss one that still has
+    /// patience ([`super::MutexOptions::patience`]) and has backed off. Where it is `true`, a waiter was there a moment ago.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -88,16 +87,16 @@ impl<K: LockKind> Guard<'_, K> {
         self.handle.is_contended_of(Some(self.acquired.fencing_token)).unwrap_or(false)
     }
 
-    /// Marks the data as consistent after a holder's death. [`crate::Error::NotInconsistent`] if nobody died.
+    /// Marks the data as consistent after a holder's death. [`crate::Error::NotInconsistent`] if no holder died.
     pub fn mark_consistent(&mut self) -> Result<()> {
         self.handle.mark_consistent_of(Some(self.acquired.fencing_token))
     }
 
-    /// Unlocks and says whether all was well, which dropping the guard cannot.
+    /// Unlocks, and returns the error that dropping the guard cannot.
     ///
     /// # Errors
-    /// [`crate::Error::Damaged`] if it is seen that the file was truncated or overwritten meanwhile: the section may
-    /// not have been alone.
+    /// [`crate::Error::Damaged`] if the file was truncated or overwritten meanwhile, as far as that shows: the section may not
+    /// have been alone.
     #[inline]
     pub fn unlock(self) -> Result<()> {
         let (handle, token) = (self.handle, self.acquired.fencing_token);
@@ -105,8 +104,8 @@ impl<K: LockKind> Guard<'_, K> {
         handle.unlock(Some(token))
     }
 
-    /// Unlocks as a dying owner does, since the data were left half-done: the next holder gets the owner-dead notice.
-    /// What a panic does by itself.
+    /// Unlocks as a dying owner does, since the data were left half-done: the next holder gets the owner-dead notice. A panic
+    /// that drops the guard does so too.
     pub fn abandon(self) -> Result<()> {
         let (handle, token) = (self.handle, self.acquired.fencing_token);
         std::mem::forget(self);
@@ -120,13 +119,12 @@ impl<K: LockKind> GuardAs<'_, K> {
         self.handle.is_contended_as(self.participant).unwrap_or(false)
     }
 
-    /// Marks the data as consistent after a holder's death. [`crate::Error::NotInconsistent`] if nobody died.
+    /// Marks the data as consistent after a holder's death. [`crate::Error::NotInconsistent`] if no holder died.
     pub fn mark_consistent(&mut self) -> Result<()> {
         self.handle.mark_consistent_as(self.participant)
     }
 
-    /// Unlocks and says whether all was well, which dropping the guard cannot. Errors as
-    /// [`Guard::unlock`].
+    /// Unlocks, and returns the error that dropping the guard cannot. Errors as [`Guard::unlock`].
     #[inline]
     pub fn unlock(self) -> Result<()> {
         let (handle, participant, token) = (self.handle, self.participant, self.acquired.fencing_token);
@@ -142,7 +140,7 @@ impl<K: LockKind> GuardAs<'_, K> {
     }
 }
 
-// In both: a guard that a forked child only remembers is not the owner, and the error that says so needs no hearing.
+// In both: a forked child's copy of a guard is not the owner; the error that says so is dropped.
 impl<K: LockKind> Drop for Guard<'_, K> {
     #[inline]
     fn drop(&mut self) {
@@ -154,7 +152,7 @@ impl<K: LockKind> Drop for Guard<'_, K> {
     }
 }
 
-/// `panicked`: already when the lock was taken, so that this panic left nothing half-done.
+/// `panicked`: the thread was unwinding already when it took the lock, so that this panic left nothing half-done.
 #[cold]
 #[inline(never)]
 fn drop_in_a_panic<K: LockKind>(handle: &Handle<K>, token: u64, panicked: bool) {

@@ -1,4 +1,4 @@
-//! What a mutex protects, reached through its guard alone.
+//! Values that are reached through the guard of a mutex alone.
 
 use super::{
     acquired::{Acquired, PreviousOwner},
@@ -60,8 +60,8 @@ pub struct Guarded<T> {
     value: ThreadMutex<T>,
 }
 
-/// The value of a [`Guarded`], for as long as the calling thread holds its mutex: until this is dropped. Dropped by a panic, the
-/// mutex passes on as from a dead owner.
+/// A guard of a [`Guarded`], which gives access to its value: the mutex is unlocked when it is dropped, and abandoned when a
+/// panic drops it.
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
 pub struct GuardedGuard<'a, T> {
     // Dropped first: the next thread of this process may want it as soon as the mutex is free.
@@ -75,33 +75,33 @@ impl<T> Guarded<T> {
         Self { mutex, value: ThreadMutex::new(value) }
     }
 
-    /// Takes the mutex, waiting as long as it takes. Errors as [`Mutex::lock`]; [`Error::Deadlock`] also if this thread has the
+    /// Takes the mutex, waiting without a limit. Errors as [`Mutex::lock`]; [`Error::Deadlock`] also if this thread has the
     /// value already by a recursive mutex.
     pub fn lock(&self) -> Result<GuardedGuard<'_, T>> {
         self.with(self.mutex.lock()?)
     }
 
-    /// Takes the mutex if that needs no waiting, else [`Error::WouldBlock`]. Other errors as [`Guarded::lock`].
+    /// Takes the mutex if that needs no wait, else [`Error::WouldBlock`]. Other errors as [`Guarded::lock`].
     pub fn try_lock(&self) -> Result<GuardedGuard<'_, T>> {
         self.with(self.mutex.try_lock()?)
     }
 
-    /// Takes the mutex, waiting at most `limit`; then [`Error::TimedOut`]. Other errors as [`Guarded::lock`].
+    /// Takes the mutex, waiting for at most `limit`; then [`Error::TimedOut`]. Other errors as [`Guarded::lock`].
     pub fn try_lock_for(&self, limit: Duration) -> Result<GuardedGuard<'_, T>> {
         self.with(self.mutex.try_lock_for(limit)?)
     }
 
-    /// Takes the mutex, waiting until `deadline` at most; then [`Error::TimedOut`]. Other errors as [`Guarded::lock`].
+    /// Takes the mutex, waiting until `deadline`; then [`Error::TimedOut`]. Other errors as [`Guarded::lock`].
     pub fn try_lock_until(&self, deadline: Instant) -> Result<GuardedGuard<'_, T>> {
         self.with(self.mutex.try_lock_until(deadline)?)
     }
 
-    /// Returns the mutex, to ask for its status, say.
+    /// Returns the mutex, for its status, say.
     pub fn mutex(&self) -> &Mutex {
         &self.mutex
     }
 
-    /// Returns the mutex and the value, which nothing protects from here on.
+    /// Returns the mutex and the value, which is no longer protected.
     pub fn into_inner(self) -> (Mutex, T) {
         (self.mutex, self.value.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
@@ -127,7 +127,7 @@ impl<T> GuardedGuard<'_, T> {
         self.mutex.fencing_token()
     }
 
-    /// Returns who died, if the previous holder did.
+    /// Returns the previous holder, if it died inside.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         self.mutex.previous_owner()
     }
@@ -137,7 +137,7 @@ impl<T> GuardedGuard<'_, T> {
         self.mutex.mark_consistent()
     }
 
-    /// Unlocks and says whether all was well, which dropping the guard cannot. Errors as [`super::Guard::unlock`].
+    /// Unlocks, and returns the error that dropping the guard cannot. Errors as [`super::Guard::unlock`].
     pub fn unlock(self) -> Result<()> {
         let Self { value, mutex } = self;
         drop(value);

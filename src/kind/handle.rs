@@ -1,4 +1,4 @@
-//! The handle under every kind of lock: its file, where it lies, how it is acquired, and what can be done with it.
+//! The handle under every kind of lock: its file, its region, its configuration, and its operations.
 
 use super::{acquired::Acquired, directory::Found};
 use crate::attach::{
@@ -22,7 +22,7 @@ use turnlock_core::acquire::{
 use turnlock_core::algorithm::claim::Relation;
 use turnlock_core::error::{Error, Result};
 
-/// In what a kind of lock differs from the others, as far as its handle and its guards are concerned.
+/// What differs between the kinds of locks, for handles and guards.
 pub trait LockKind: 'static {
     /// What its participants claim.
     type Claims: FileClaims;
@@ -37,23 +37,23 @@ pub trait LockKind: 'static {
 
     /// Returns the claims of a lock of this kind, whose name has this generation.
     fn claims(generation: u64) -> Self::Claims;
-    /// Returns the claim of one that wants all of it, for itself.
+    /// Returns the exclusive claim of the whole lock.
     fn everything() -> ClaimOf<Self>;
 }
 
 /// What a participant claims of a lock of this kind.
 pub type ClaimOf<K> = <<K as LockKind>::Claims as FileClaims>::Claim;
 
-/// Towards whom the locks of a kind may be biased.
+/// To whom the locks of a kind may be biased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BiasUse {
-    /// Nobody.
+    /// To none.
     None,
-    /// Its last holder.
+    /// To its last holder.
     Owner,
-    /// Its readers; and who wrote last retains its place.
+    /// To its readers; and the last writer reserves its place.
     Readers,
-    /// Nobody, but places are retained.
+    /// To none, but participants reserve places.
     Places,
 }
 
@@ -65,7 +65,7 @@ pub struct Handle<K: LockKind> {
     pub(super) name: Arc<Name>,
     /// What its participants claim.
     pub(super) claims: K::Claims,
-    /// Whether a thread that has it may take it again.
+    /// Whether a thread that has the lock may take it again.
     recursive: bool,
     kind: PhantomData<fn() -> K>,
 }
@@ -90,8 +90,8 @@ impl<K: LockKind> Handle<K> {
     pub(super) fn new(file: FileHandle, found: Found, discipline: Discipline) -> Self {
         let region = found.name.region;
         let at = file.open.view().region_pointer(region);
-        // A thread of this process that has a handle of the lock which was here before would come in by what it has left here through
-        // this one: a retained place, or a section as a reader.
+        // A thread of this process with a handle of the lock that had this region before could enter by what it left here
+        // through this handle: a reservation, or a section as a reader.
         let is_slow = matches!(K::BIAS, BiasUse::Readers | BiasUse::Places) && !found.may_be_biased;
         let key = if is_slow { FileKey::OF_NONE } else { FileKey::of_locks_in(&file.open) };
         let lock = LockPointer { file: key, word: file.open.word.word(), region, at };
@@ -125,7 +125,7 @@ impl<K: LockKind> Handle<K> {
         self.recursive
     }
 
-    /// Returns what a holder's death means here.
+    /// Returns what a holder's death means for this lock.
     pub fn death_policy(&self) -> DeathPolicy {
         if self.config.release_on_death { DeathPolicy::Release } else { DeathPolicy::Inform }
     }
@@ -157,7 +157,7 @@ impl<K: LockKind> Handle<K> {
         unsafe { fast_path::enter_shared(self.lock, self.claims.readers()) }
     }
 
-    /// What is left of [`Handle::lock`] where [`Handle::lock_biased`] did not take the lock.
+    /// Takes the lock where [`Handle::lock_biased`] did not.
     #[cold]
     #[inline(never)]
     pub fn lock_slowly(&self, limit: Limit) -> Result<Acquired> {
@@ -178,7 +178,7 @@ impl<K: LockKind> Handle<K> {
         })
     }
 
-    /// Takes what `claim` says, as the calling thread.
+    /// Acquires `claim` as the calling thread.
     pub fn acquire(&self, claim: ClaimOf<K>, limit: Limit) -> Result<Acquired> {
         let act = |attachment: &Attachment| self.acquire_at(attachment, claim, limit);
         if K::IN_PARTS {
@@ -213,8 +213,8 @@ impl<K: LockKind> Handle<K> {
         }
     }
 
-    /// Unlocks a biased acquisition of the calling thread. `None`: it has the lock otherwise, or not at all. The rest is
-    /// for [`Handle::unlock_slowly`], unless nobody minded. Neither panics nor calls anything.
+    /// Unlocks a biased acquisition of the calling thread. `None`: it has the lock otherwise, or not at all. If waiters may be
+    /// parked, [`Handle::unlock_slowly`] does the rest. Neither panics nor calls anything.
     #[inline(always)]
     pub fn unlock_biased(&self, token: Option<u64>) -> Option<Left> {
         match K::BIAS {
@@ -231,7 +231,7 @@ impl<K: LockKind> Handle<K> {
         }
     }
 
-    /// What is left to do for `left`, or all of it.
+    /// Does what the fast path left to do, or all of it.
     #[cold]
     pub fn unlock_slowly(&self, left: Option<Left>, token: Option<u64>) -> Result<()> {
         match left {
@@ -273,7 +273,7 @@ impl<K: LockKind> Handle<K> {
         }
     }
 
-    /// [`Handle::unlock`] for a guard that is dropped: nobody hears of an error.
+    /// Does what [`Handle::unlock`] does for a guard that is dropped; an error is dropped too.
     #[inline(always)]
     pub fn unlock_unheard(&self, token: u64) {
         match self.unlock_biased(Some(token)) {
@@ -298,12 +298,12 @@ impl<K: LockKind> Handle<K> {
         self.mark_consistent_of(None)
     }
 
-    /// [`Handle::mark_consistent`], of the acquisition with this token, where one is named.
+    /// Does what [`Handle::mark_consistent`] does, for the acquisition with this token, if one is named.
     pub fn mark_consistent_of(&self, token: Option<u64>) -> Result<()> {
         self.with_holder(token, |attachment| self.owned(attachment)?.mark_consistent())
     }
 
-    /// Has the calling thread, which does not hold the lock, wait for it no more.
+    /// Ends the ring membership of the calling thread, which does not hold the lock.
     pub fn depart(&self) -> Result<()> {
         match with_thread_attachment_if_any(&self.file.open, |attachment| self.owned(attachment)?.depart()) {
             Err(Error::NotOwner) => Ok(()),
@@ -311,7 +311,7 @@ impl<K: LockKind> Handle<K> {
         }
     }
 
-    /// Opens a lock that is not recoverable again, in its turn.
+    /// Opens a lock again that is not recoverable, in its turn.
     pub fn reset(&self, limit: Limit) -> Result<()> {
         with_thread_attachment(&self.file.open, |attachment| {
             let attempt = self.named(attachment, K::everything())?;
@@ -332,7 +332,7 @@ impl<K: LockKind> Handle<K> {
         Attempt { site, config: self.config, claim }
     }
 
-    /// [`Handle::attempt`], with the claim by which the lock is held.
+    /// Returns what [`Handle::attempt`] does, with the claim by which the lock is held.
     #[inline(always)]
     pub(super) fn attempt_of_holder<'a>(
         &'a self,
@@ -343,7 +343,7 @@ impl<K: LockKind> Handle<K> {
         self.attempt(attachment, K::Claims::claimed(attachment.how(region), cell))
     }
 
-    /// [`Handle::attempt`], unless the lock was removed. An acquisition looks again.
+    /// Returns what [`Handle::attempt`] does, unless the lock was removed. An acquisition looks again.
     #[inline(always)]
     fn named<'a>(
         &'a self,
@@ -355,8 +355,8 @@ impl<K: LockKind> Handle<K> {
         Ok(attempt)
     }
 
-    /// [`Handle::attempt`], for the holder: nobody holds a lock that was removed, and what the participant has in its
-    /// region is another one.
+    /// Returns what [`Handle::attempt`] does, for the holder. A removed lock has no holders: what the participant has in its
+    /// region is another lock.
     #[inline(always)]
     pub(super) fn owned<'a>(
         &'a self,

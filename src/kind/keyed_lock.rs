@@ -1,4 +1,4 @@
-//! The keyed lock: a lock of as many parts as there are keys.
+//! The keyed lock: a lock for each key.
 
 use super::{
     acquired::PreviousOwner,
@@ -39,10 +39,10 @@ impl LockKind for KeyedKind {
 }
 
 /// A lock for each key, in a lock file: user names, paths, identifiers, any bytes. Keys need not be created, and take no room
-/// while nobody wants them.
+/// while they are not held.
 ///
-/// Otherwise as a [`super::RangeLock`]. Keys are told apart by a hash of 128 bits: should two keys have the same one, those who want
-/// the one wait for those who have the other; nobody enters who should not.
+/// Otherwise as a [`super::RangeLock`]. Keys are told apart by a hash of 128 bits. Two keys with the same hash exclude each
+/// other.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -61,7 +61,7 @@ pub type KeyGuard<'a> = Guard<'a, KeyedKind>;
 /// A key that a [`Participant`] holds, until the guard is dropped.
 pub type KeyParticipantGuard<'a> = GuardAs<'a, KeyedKind>;
 
-/// How to open, or create, a keyed lock.
+/// Options for opening or creating a keyed lock.
 #[derive(Clone, Debug)]
 pub struct KeyedLockOptions<'a>(pub(super) ClaimedOptions<'a>);
 
@@ -80,7 +80,7 @@ impl<'a> KeyedLockOptions<'a> {
 }
 
 impl KeyedLock {
-    /// Takes a key shared, beside others that do, waiting for earlier ones that write as long as it takes.
+    /// Takes a key shared, beside other readers, waiting for earlier writers without a limit.
     ///
     /// # Errors
     /// [`Error::Deadlock`] if this thread holds what conflicts with it; others as [`super::Mutex::lock`].
@@ -88,17 +88,17 @@ impl KeyedLock {
         self.0.take_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::Forever)
     }
 
-    /// [`KeyedLock::read`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`KeyedLock::read`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_read(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
         self.0.take_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::Never)
     }
 
-    /// [`KeyedLock::read`], waiting at most `limit`, then [`Error::TimedOut`].
+    /// Does what [`KeyedLock::read`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn read_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<KeyGuard<'_>> {
         self.0.take_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::For(limit))
     }
 
-    /// [`KeyedLock::read`], as `participant`, which holds one part at a time.
+    /// Does what [`KeyedLock::read`] does, as `participant`, which holds one key at a time.
     pub fn read_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -107,7 +107,7 @@ impl KeyedLock {
         self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::Forever)
     }
 
-    /// [`KeyedLock::try_read`], as `participant`.
+    /// Does what [`KeyedLock::try_read`] does, as `participant`.
     pub fn try_read_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -116,7 +116,7 @@ impl KeyedLock {
         self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::Never)
     }
 
-    /// [`KeyedLock::read_for`], as `participant`.
+    /// Does what [`KeyedLock::read_for`] does, as `participant`.
     pub fn read_for_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -126,30 +126,30 @@ impl KeyedLock {
         self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::For(limit))
     }
 
-    /// [`KeyedLock::read`], for several at once: they are taken one after the other in an order of their own, so that those who take
-    /// several this way do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. Nothing is
-    /// held if one of them cannot be had.
+    /// Does what [`KeyedLock::read`] does, for several parts at once. They are taken in an order that all such calls share, so
+    /// that these do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. If one of
+    /// them cannot be had, none is held.
     pub fn read_all(&self, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<KeyGuard<'_>>> {
         let extents = keys.into_iter().map(extent_of_key).collect();
         self.0.take_parts(Mode::Shared, apart(extents))
     }
 
-    /// Takes a key exclusively. Errors as [`KeyedLock::read`].
+    /// Takes a key exclusively, waiting without a limit. Errors as [`KeyedLock::read`].
     pub fn write(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
         self.0.take_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Forever)
     }
 
-    /// [`KeyedLock::write`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`KeyedLock::write`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_write(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
         self.0.take_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Never)
     }
 
-    /// [`KeyedLock::write`], waiting at most `limit`, then [`Error::TimedOut`].
+    /// Does what [`KeyedLock::write`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn write_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<KeyGuard<'_>> {
         self.0.take_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::For(limit))
     }
 
-    /// [`KeyedLock::write`], as `participant`, which holds one part at a time.
+    /// Does what [`KeyedLock::write`] does, as `participant`, which holds one key at a time.
     pub fn write_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -158,7 +158,7 @@ impl KeyedLock {
         self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Forever)
     }
 
-    /// [`KeyedLock::try_write`], as `participant`.
+    /// Does what [`KeyedLock::try_write`] does, as `participant`.
     pub fn try_write_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -167,7 +167,7 @@ impl KeyedLock {
         self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Never)
     }
 
-    /// [`KeyedLock::write_for`], as `participant`.
+    /// Does what [`KeyedLock::write_for`] does, as `participant`.
     pub fn write_for_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -177,46 +177,46 @@ impl KeyedLock {
         self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::For(limit))
     }
 
-    /// [`KeyedLock::write`], for several at once: they are taken one after the other in an order of their own, so that those who take
-    /// several this way do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. Nothing is
-    /// held if one of them cannot be had.
+    /// Does what [`KeyedLock::write`] does, for several parts at once. They are taken in an order that all such calls share, so
+    /// that these do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. If one of
+    /// them cannot be had, none is held.
     pub fn write_all(&self, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<KeyGuard<'_>>> {
         let extents = keys.into_iter().map(extent_of_key).collect();
         self.0.take_parts(Mode::Exclusive, apart(extents))
     }
 
-    /// Returns what the death of one that writes means here.
+    /// Returns what a writer's death means for this lock.
     pub fn death_policy(&self) -> DeathPolicy {
         self.0.death_policy()
     }
 
-    /// Marks all parts consistent that dead participants left, while no other participant holds one: the data were looked after, or
-    /// are given up.
+    /// Marks all keys consistent that dead writers left, once no other participant holds one: the data were repaired, or are
+    /// given up.
     pub fn reset(&self) -> Result<()> {
         self.0.reset(Limit::Forever)
     }
 
-    /// [`KeyedLock::reset`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`KeyedLock::reset`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_reset(&self) -> Result<()> {
         self.0.reset(Limit::Never)
     }
 
-    /// [`KeyedLock::reset`], waiting at most `limit`.
+    /// Does what [`KeyedLock::reset`] does, waiting for at most `limit`.
     pub fn reset_for(&self, limit: Duration) -> Result<()> {
         self.0.reset(Limit::For(limit))
     }
 
-    /// Returns who died holding a part, last; `None` if no holder ever did.
+    /// Returns the last participant that died holding a key; `None` if none did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         self.0.previous_owner()
     }
 
-    /// The handle, for observers.
+    /// Returns the handle, for observers.
     pub(crate) fn handle(&self) -> &Handle<KeyedKind> {
         &self.0
     }
 
-    /// The handle, for the C ABI.
+    /// Returns the handle, for the C ABI.
     pub(crate) fn into_handle(self) -> Handle<KeyedKind> {
         self.0
     }

@@ -1,4 +1,4 @@
-//! What was left to an open file that several processes share: looked at, and unlocked.
+//! Locks that were transferred to an open file which several processes share: looking at them, unlocking them.
 
 use super::{directory, file::LockFile};
 use crate::os::liveness_lock::{self, AsLeft};
@@ -38,8 +38,8 @@ impl LockFile {
     ///
     /// # Errors
     /// [`crate::Error::InvalidArgument`] if it is no descriptor of this file that is open for reading;
-    /// [`crate::Error::NotFound`] if the file has no lock called `name`; [`crate::Error::Damaged`] if somebody else was
-    /// stopped in the midst of this.
+    /// [`crate::Error::NotFound`] if the file has no lock called `name`; [`crate::Error::Damaged`] if another one was stopped
+    /// in the midst of this.
     pub fn unlock_left(&self, number: RawFd, name: Option<&str>) -> Result<usize> {
         let only = name.map(|name| self.region_called(name)).transpose()?;
         let view = self.file.open.view();
@@ -49,7 +49,7 @@ impl LockFile {
             let unlock = |region: usize| {
                 let unlocked = liveness::unlock(&FileLock::of_any_kind(view, region), slot);
                 if unlocked {
-                    // Nobody answers for it, or passes a token on.
+                    // It has no service thread that answers for it or passes a token on.
                     recovery::end_membership(view, region, slot);
                     let happening = Happening { event: Event::Released, slot, shared: false, token: 0 };
                     recording::record(view, region, slot, happening);
@@ -87,7 +87,7 @@ impl LockFile {
         token_in(lock.held(slot).load(Acquire)).is_some()
     }
 
-    /// Runs `act` for each slot that was left to the open file, while nobody else unlocks for it. Returns the sum.
+    /// Runs `act` for each slot that was left to the open file, while no other process unlocks for it. Returns the sum.
     fn with_left(&self, number: RawFd, act: impl Fn(&AsLeft, usize) -> Result<usize>) -> Result<usize> {
         let open = &self.file.open;
         if !open.is_intact() {

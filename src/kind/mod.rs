@@ -14,6 +14,7 @@ mod handle;
 mod handle_as;
 mod keyed_lock;
 mod left;
+mod maintenance;
 mod mutex;
 mod owned;
 mod participant;
@@ -26,7 +27,6 @@ mod rwlock_guard;
 mod semaphore;
 mod settings;
 mod timed;
-mod upkeep;
 
 pub use acquired::{Acquired, PreviousOwner};
 pub use any_lock::AnyLock;
@@ -34,6 +34,7 @@ pub use file::{LockFile, LockFileOptions};
 pub use guard::{Guard, GuardAs};
 pub use guarded::{Guarded, GuardedGuard};
 pub use keyed_lock::{KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions};
+pub use maintenance::Reaped;
 pub use mutex::{
     DEFAULT_PATIENCE, Mutex, MutexAlgorithm, MutexGuard, MutexKind, MutexOptions, ParticipantGuard,
 };
@@ -49,7 +50,6 @@ pub use rwlock::{
 };
 pub use rwlock_guard::{ChangesMode, NotUpgraded, Reading, Upgradable, Writing};
 pub use semaphore::{ParticipantPermits, Permits, Semaphore, SemaphoreKind, SemaphoreOptions};
-pub use upkeep::Reaped;
 
 pub use crate::layout::DeathPolicy;
 

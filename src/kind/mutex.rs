@@ -1,4 +1,4 @@
-//! The mutex: one at a time; waiters are served in the order of their arrival.
+//! The mutex: one holder at a time; waiters are served in the order of their arrival.
 
 use super::{
     acquired::PreviousOwner,
@@ -34,16 +34,16 @@ impl LockKind for MutexKind {
     fn everything() {}
 }
 
-/// The mutex is this thread's until the guard is dropped. Dropped by a panic, it passes on as from a dead owner.
+/// A guard of the calling thread: the mutex is unlocked when it is dropped, and abandoned when a panic drops it.
 pub type MutexGuard<'a> = Guard<'a, MutexKind>;
-/// The mutex is a [`Participant`]'s until the guard is dropped, on whichever thread.
+/// A guard of a [`Participant`]: the mutex is unlocked when it is dropped, on any thread.
 pub type ParticipantGuard<'a> = GuardAs<'a, MutexKind>;
 
 /// A mutual-exclusion lock in a lock file. First come first served, after a moment of patience
 /// ([`MutexOptions::patience`]); the next holder is told of a holder's death.
 ///
-/// The lock belongs to the thread that took it (or to a [`Participant`]). Cloning gives another handle of the same
-/// lock. The data that it protects are the program's business: a file, shared memory, a device.
+/// The lock belongs to the thread that took it (or to a [`Participant`]). Cloning gives another handle of the same lock. The
+/// program knows what data it protects: a file, shared memory, a device.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -60,11 +60,11 @@ pub type ParticipantGuard<'a> = GuardAs<'a, MutexKind>;
 #[derive(Clone)]
 pub struct Mutex(pub(super) Handle<MutexKind>);
 
-/// How long a waiter lets others pass before it is queued for good, where the lock's creator did not say:
-/// `docs/performance.md` has the measurements behind it.
+/// The default patience of a lock: how long a waiter lets others pass before it is queued for good. `docs/performance.md` has
+/// the measurements behind it.
 pub const DEFAULT_PATIENCE: Duration = Duration::from_millis(1);
 
-/// Which algorithm a mutex runs.
+/// The algorithm that a mutex runs.
 ///
 /// Those *by messages* need the feature `messages`, without which opening one is an error, and a file that was made with
 /// mailboxes ([`super::LockFileOptions::mailboxes`]). Only participants that have mailboxes can take such a lock: others get
@@ -85,7 +85,7 @@ pub enum MutexAlgorithm {
     RicartAgrawala,
     /// Misra's two tokens on a ring, by messages (1983): no message where the token was last, else a hop for each one on its way.
     TokenRing,
-    /// Lamport's bakery, by messages (1974): everybody is asked for the numbers, and again by those who wait.
+    /// Lamport's bakery, by messages (1974): an entry asks all others for their numbers, and asks again while it waits.
     MessageBakery,
 }
 
@@ -101,12 +101,12 @@ impl MutexAlgorithm {
     }
 }
 
-/// How to open, or create, a mutex.
+/// Options for opening or creating a mutex.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
-/// // Strict order: nobody ever overtakes, at the price of a context switch for each hand-over.
+/// // Strict order, at the price of a context switch for each hand-over.
 /// let mutex = file.mutex_options().patience(std::time::Duration::ZERO).open("queue")?;
 /// assert_eq!(mutex.patience(), std::time::Duration::ZERO);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -131,27 +131,27 @@ impl<'a> MutexOptions<'a> {
         }
     }
 
-    /// How long a waiter lets others pass before it is queued for good: what a lock that is created now gets, and one that
-    /// exists must have ([`Error::Kind`]). If not said: whatever it has, and [`DEFAULT_PATIENCE`] if it is created now. Zero is
-    /// strict first come first served.
+    /// Sets how long a waiter lets others pass before it is queued for good: for a lock that is created now, and required of
+    /// one that exists ([`Error::Kind`]). By default whatever the lock has, and [`DEFAULT_PATIENCE`] if it is created now. Zero
+    /// is strictly first come first served.
     ///
-    /// After it waiters are served in the order of their arrival, one after the other: what is left to wait is, for each one
-    /// ahead, a wake-up and a section. While one of them wakes up, the lock goes to whoever runs.
+    /// After its patience a waiter waits, for each one ahead, for a wake-up and a section. While one of them wakes up, another
+    /// that runs may take the lock.
     pub fn patience(&mut self, patience: Duration) -> &mut Self {
         self.settings.patience = Some(patience);
         self
     }
 
-    /// What a holder's death means: what a lock that is created now gets, and one that exists must have ([`Error::Kind`]). If
-    /// not said: whatever it has, and [`MutexOptions::default_death_policy`] if it is created now.
+    /// Sets what a holder's death means: for a lock that is created now, and required of one that exists ([`Error::Kind`]). By
+    /// default whatever the lock has, and [`MutexOptions::default_death_policy`] if it is created now.
     pub fn death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
         self.settings.death_policy = Some(death_policy);
         self
     }
 
-    /// What a lock gets that is created now, where [`MutexOptions::death_policy`] does not say it; [`DeathPolicy::Inform`] if
-    /// not said. One that exists keeps what it has: for libraries whose callers do not look at the owner-dead notice, and so
-    /// would close the lock for everyone.
+    /// Sets the death policy of a lock that is created now without [`MutexOptions::death_policy`]; [`DeathPolicy::Inform`] by
+    /// default. A lock that exists keeps its own. For libraries whose callers do not look at the owner-dead notice, and would
+    /// close the lock for everyone.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -169,17 +169,17 @@ impl<'a> MutexOptions<'a> {
         self
     }
 
-    /// A thread that has the lock may take it again, up to 65,535 times, and it is unlocked when the thread has unlocked it as
-    /// often: each guard is one of these times, and all have the same fencing token. A [`Participant`], which threads may
-    /// share, takes it once. It is the lock that is recursive: one that exists and is not is [`Error::Kind`], and whoever
-    /// opens one without asking for it has it recursive all the same.
+    /// Sets whether a thread that has the lock may take it again, up to 65,535 times; the lock is unlocked when the thread has
+    /// unlocked it as often. All these guards have the same fencing token. A [`Participant`], which threads may share, takes it
+    /// once. The lock is recursive, not the handle: an existing lock that is not is [`Error::Kind`], and an existing recursive
+    /// lock is recursive for all handles.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
     /// let mutex = file.mutex_options().recursive(true).open("accounts")?;
     /// let outer = mutex.lock()?;
-    /// let inner = mutex.lock()?; // of this thread, at once
+    /// let inner = mutex.lock()?; // by the same thread, at once
     /// assert_eq!(inner.fencing_token(), outer.fencing_token());
     /// drop(inner); // still held
     /// # drop(outer);
@@ -190,7 +190,8 @@ impl<'a> MutexOptions<'a> {
         self
     }
 
-    /// Which algorithm it must run. If not said: whichever it runs, and [`MutexAlgorithm::Bakery`] if the lock is created now.
+    /// Sets the algorithm that the lock must run. By default whichever it runs, and [`MutexAlgorithm::Bakery`] if it is created
+    /// now.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -206,7 +207,7 @@ impl<'a> MutexOptions<'a> {
         self
     }
 
-    /// Do not create the lock.
+    /// Sets whether opening fails where there is no lock of the name, instead of creating it.
     pub fn must_exist(&mut self, must_exist: bool) -> &mut Self {
         self.must_exist = must_exist;
         self
@@ -216,9 +217,9 @@ impl<'a> MutexOptions<'a> {
     ///
     /// # Errors
     /// [`Error::BadName`], [`Error::LocksFull`], [`Error::Kind`] if the name belongs to another kind of lock, another
-    /// algorithm, or one with another patience or death policy than was asked for; [`Error::Capacity`] if it is to run one by
-    /// messages and the file was made without mailboxes; [`Error::NotFound`], [`Error::ParticipantsFull`] (naming a lock takes
-    /// a slot), [`Error::Damaged`].
+    /// algorithm, or one with another patience or death policy than was asked for; [`Error::Capacity`] if it is to run an
+    /// algorithm by messages and the file has no mailboxes; [`Error::NotFound`], [`Error::ParticipantsFull`] (naming a lock
+    /// takes a slot), [`Error::Damaged`].
     pub fn open(&self, name: &str) -> Result<Mutex> {
         let plan = Plan {
             kind: Kind::Mutex,
@@ -237,34 +238,34 @@ impl<'a> MutexOptions<'a> {
 }
 
 impl Mutex {
-    /// How long a waiter lets others pass before it is queued for good.
+    /// Returns how long a waiter lets others pass before it is queued for good.
     pub fn patience(&self) -> Duration {
         self.0.patience()
     }
 
-    /// Returns whether a thread that has it may take it again ([`MutexOptions::recursive`]).
+    /// Returns whether a thread that has the lock may take it again ([`MutexOptions::recursive`]).
     pub fn is_recursive(&self) -> bool {
         self.0.is_recursive()
     }
 
-    /// Returns what a holder's death means here.
+    /// Returns what a holder's death means for this lock.
     pub fn death_policy(&self) -> DeathPolicy {
         self.0.death_policy()
     }
 
-    /// Takes the lock, waiting for the turn as long as it takes.
+    /// Takes the lock, waiting without a limit.
     ///
     /// # Errors
     /// [`Error::Deadlock`] if this thread has it already; [`Error::NotRecoverable`]; [`Error::Cancelled`];
-    /// [`Error::ParticipantsFull`] at a thread's first lock; [`Error::Damaged`], [`Error::Replaced`] if something
-    /// happened to the file; [`Error::Permission`], [`Error::System`] if it can no longer be opened to see whether
-    /// those before us are alive, say because no descriptor is free.
+    /// [`Error::ParticipantsFull`] at a thread's first lock; [`Error::Damaged`], [`Error::Replaced`] if the file was
+    /// overwritten, truncated or replaced; [`Error::Permission`], [`Error::System`] if it can no longer be opened to see
+    /// whether those ahead are alive, say because no descriptor is free.
     #[inline(always)]
     pub fn lock(&self) -> Result<MutexGuard<'_>> {
         Ok(MutexGuard::new(&self.0, self.0.lock(Limit::Forever)?))
     }
 
-    /// Takes the lock if that needs no waiting, else [`Error::WouldBlock`]. Other errors as [`Mutex::lock`].
+    /// Takes the lock if that needs no wait, else [`Error::WouldBlock`]. Other errors as [`Mutex::lock`].
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -283,8 +284,8 @@ impl Mutex {
         Ok(MutexGuard::new(&self.0, self.0.lock(Limit::Never)?))
     }
 
-    /// Takes the lock, waiting at most `limit`; then [`Error::TimedOut`], and the place in the queue is given up.
-    /// Other errors as [`Mutex::lock`].
+    /// Takes the lock, waiting for at most `limit`; then [`Error::TimedOut`], and the place in the queue is given up. Other
+    /// errors as [`Mutex::lock`].
     ///
     /// ```
     /// # use std::time::Duration;
@@ -293,7 +294,7 @@ impl Mutex {
     /// let mutex = file.mutex("accounts")?;
     /// match mutex.lock_for(Duration::from_millis(50)) {
     ///     Ok(guard) => println!("in, with token {}", guard.fencing_token()),
-    ///     Err(turnlock::Error::TimedOut) => println!("somebody else is busy"),
+    ///     Err(turnlock::Error::TimedOut) => println!("another one is busy"),
     ///     Err(error) => return Err(error.into()),
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -303,19 +304,19 @@ impl Mutex {
         Ok(MutexGuard::new(&self.0, self.0.lock(Limit::For(limit))?))
     }
 
-    /// [`Mutex::lock`], as `participant`. [`Error::ParticipantBusy`] if it is in a call on another thread.
+    /// Does what [`Mutex::lock`] does, as `participant`. [`Error::ParticipantBusy`] if it is in a call on another thread.
     #[inline(always)]
     pub fn lock_as<'a>(&'a self, participant: &'a Participant) -> Result<ParticipantGuard<'a>> {
         Ok(ParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::Forever)?))
     }
 
-    /// [`Mutex::try_lock`], as `participant`.
+    /// Does what [`Mutex::try_lock`] does, as `participant`.
     #[inline(always)]
     pub fn try_lock_as<'a>(&'a self, participant: &'a Participant) -> Result<ParticipantGuard<'a>> {
         Ok(ParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::Never)?))
     }
 
-    /// [`Mutex::lock_for`], as `participant`.
+    /// Does what [`Mutex::lock_for`] does, as `participant`.
     #[inline(always)]
     pub fn lock_for_as<'a>(
         &'a self,
@@ -325,7 +326,8 @@ impl Mutex {
         Ok(ParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::For(limit))?))
     }
 
-    /// Opens a lock that is not recoverable again, in its turn: the data were repaired, or are given up.
+    /// Opens a lock again that is not recoverable: the data were repaired, or are given up. Waits for the lock as
+    /// [`Mutex::lock`] does, with its errors.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -339,27 +341,27 @@ impl Mutex {
         self.0.reset(Limit::Forever)
     }
 
-    /// [`Mutex::reset`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`Mutex::reset`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_reset(&self) -> Result<()> {
         self.0.reset(Limit::Never)
     }
 
-    /// [`Mutex::reset`], waiting at most `limit` for the turn.
+    /// Does what [`Mutex::reset`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn reset_for(&self, limit: Duration) -> Result<()> {
         self.0.reset(Limit::For(limit))
     }
 
-    /// Returns who died holding this lock, last; `None` if nobody ever did.
+    /// Returns the last participant that died holding this lock; `None` if none did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         self.0.previous_owner()
     }
 
-    /// The handle, for observers.
+    /// Returns the handle, for observers.
     pub(crate) fn handle(&self) -> &Handle<MutexKind> {
         &self.0
     }
 
-    /// The handle, for the C ABI.
+    /// Returns the handle, for the C ABI.
     pub(crate) fn into_handle(self) -> Handle<MutexKind> {
         self.0
     }

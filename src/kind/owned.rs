@@ -1,4 +1,4 @@
-//! Guards that own what they need: to be stored, and sent to another thread.
+//! Owned guards, which can be stored, and sent to another thread.
 
 use super::{
     acquired::{Acquired, PreviousOwner},
@@ -23,11 +23,11 @@ use turnlock_core::algorithm::claim::{Extent, Mode};
 use turnlock_core::error::Error;
 use turnlock_core::error::Result;
 
-/// A lock that is held until this is dropped, on whichever thread: `Send`, and without a lifetime. Dropped by a panic, the lock passes
-/// on as from a dead owner.
+/// A guard that is `Send` and has no lifetime: the lock is unlocked when it is dropped, on any thread, and abandoned when a
+/// panic drops it.
 ///
-/// It holds the lock as a participant of its own ([`Participant`]), which has a slot of the file. Up to eight of these are kept for
-/// later guards. So a thread that takes the same lock a second time is not told of a deadlock: it waits for itself.
+/// It holds the lock as a participant of its own ([`Participant`]), with a slot of the file; up to eight of these are kept for
+/// later guards. A thread that takes the same lock a second time gets no [`Error::Deadlock`]: it waits for itself.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -82,17 +82,17 @@ impl<K: LockKind> OwnedGuard<K> {
         }
     }
 
-    /// What came with the acquisition.
+    /// Returns what came with the acquisition.
     pub fn acquired(&self) -> Acquired {
         self.acquired
     }
 
-    /// This acquisition's fencing token.
+    /// Returns the fencing token of this acquisition.
     pub fn fencing_token(&self) -> u64 {
         self.acquired.fencing_token
     }
 
-    /// Who died, if the previous holder did.
+    /// Returns the previous holder, if it died inside.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         self.handle.previous_owner().filter(|_| self.acquired.previous_owner_died)
     }
@@ -108,7 +108,7 @@ impl<K: LockKind> OwnedGuard<K> {
         self.participant.as_ref().map_or(Ok(()), |participant| self.handle.mark_consistent_as(participant))
     }
 
-    /// Unlocks and says whether all was well, which dropping the guard cannot. Errors as [`super::Guard::unlock`].
+    /// Unlocks, and returns the error that dropping the guard cannot. Errors as [`super::Guard::unlock`].
     pub fn unlock(mut self) -> Result<()> {
         self.end(false)
     }
@@ -126,7 +126,7 @@ impl<K: LockKind> OwnedGuard<K> {
         } else {
             self.handle.unlock_as(&participant, token)
         };
-        // With an error it may hold the lock still: then it is given up, and the lock passes on.
+        // After an error it may still hold the lock: then it is detached, and the lock passes on.
         if ended.is_ok() {
             idle::keep(participant.attachment);
         }
@@ -136,7 +136,7 @@ impl<K: LockKind> OwnedGuard<K> {
 
 impl<K: LockKind> Drop for OwnedGuard<K> {
     fn drop(&mut self) {
-        // Of one that a forked child only remembers the error needs no hearing.
+        // A forked child's copy of a guard is not the owner; the error that says so is dropped.
         let _ = self.end(std::thread::panicking() && !self.panicking);
     }
 }
@@ -158,12 +158,12 @@ impl Mutex {
         self.owned(Limit::Forever)
     }
 
-    /// [`Mutex::lock_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`Mutex::lock_owned`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_lock_owned(&self) -> Result<OwnedMutexGuard> {
         self.owned(Limit::Never)
     }
 
-    /// [`Mutex::lock_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    /// Does what [`Mutex::lock_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_lock_owned_for(&self, limit: Duration) -> Result<OwnedMutexGuard> {
         self.owned(Limit::For(limit))
     }
@@ -179,12 +179,12 @@ impl RwLock {
         self.owned(Mode::Shared, Limit::Forever)
     }
 
-    /// [`RwLock::read_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`RwLock::read_owned`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_read_owned(&self) -> Result<OwnedRwLockGuard> {
         self.owned(Mode::Shared, Limit::Never)
     }
 
-    /// [`RwLock::read_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    /// Does what [`RwLock::read_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_read_owned_for(&self, limit: Duration) -> Result<OwnedRwLockGuard> {
         self.owned(Mode::Shared, Limit::For(limit))
     }
@@ -194,12 +194,12 @@ impl RwLock {
         self.owned(Mode::Exclusive, Limit::Forever)
     }
 
-    /// [`RwLock::write_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`RwLock::write_owned`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_write_owned(&self) -> Result<OwnedRwLockGuard> {
         self.owned(Mode::Exclusive, Limit::Never)
     }
 
-    /// [`RwLock::write_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    /// Does what [`RwLock::write_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_write_owned_for(&self, limit: Duration) -> Result<OwnedRwLockGuard> {
         self.owned(Mode::Exclusive, Limit::For(limit))
     }
@@ -215,12 +215,12 @@ impl Semaphore {
         self.owned(permits, Limit::Forever)
     }
 
-    /// [`Semaphore::acquire_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`Semaphore::acquire_owned`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_acquire_owned(&self, permits: u32) -> Result<OwnedPermits> {
         self.owned(permits, Limit::Never)
     }
 
-    /// [`Semaphore::acquire_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    /// Does what [`Semaphore::acquire_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_acquire_owned_for(&self, permits: u32, limit: Duration) -> Result<OwnedPermits> {
         self.owned(permits, Limit::For(limit))
     }
@@ -237,12 +237,12 @@ impl RangeLock {
         self.owned(Mode::Shared, extent_of(range)?, Limit::Forever)
     }
 
-    /// [`RangeLock::lock_shared_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`RangeLock::lock_shared_owned`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_lock_shared_owned(&self, range: impl RangeBounds<u64>) -> Result<OwnedRangeGuard> {
         self.owned(Mode::Shared, extent_of(range)?, Limit::Never)
     }
 
-    /// [`RangeLock::lock_shared_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    /// Does what [`RangeLock::lock_shared_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_lock_shared_owned_for(
         &self,
         range: impl RangeBounds<u64>,
@@ -256,12 +256,12 @@ impl RangeLock {
         self.owned(Mode::Exclusive, extent_of(range)?, Limit::Forever)
     }
 
-    /// [`RangeLock::lock_exclusive_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`RangeLock::lock_exclusive_owned`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_lock_exclusive_owned(&self, range: impl RangeBounds<u64>) -> Result<OwnedRangeGuard> {
         self.owned(Mode::Exclusive, extent_of(range)?, Limit::Never)
     }
 
-    /// [`RangeLock::lock_exclusive_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    /// Does what [`RangeLock::lock_exclusive_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_lock_exclusive_owned_for(
         &self,
         range: impl RangeBounds<u64>,
@@ -282,12 +282,12 @@ impl KeyedLock {
         self.owned(Mode::Shared, extent_of_key(key.as_ref()), Limit::Forever)
     }
 
-    /// [`KeyedLock::lock_shared_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`KeyedLock::lock_shared_owned`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_lock_shared_owned(&self, key: impl AsRef<[u8]>) -> Result<OwnedKeyGuard> {
         self.owned(Mode::Shared, extent_of_key(key.as_ref()), Limit::Never)
     }
 
-    /// [`KeyedLock::lock_shared_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    /// Does what [`KeyedLock::lock_shared_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_lock_shared_owned_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<OwnedKeyGuard> {
         self.owned(Mode::Shared, extent_of_key(key.as_ref()), Limit::For(limit))
     }
@@ -297,12 +297,12 @@ impl KeyedLock {
         self.owned(Mode::Exclusive, extent_of_key(key.as_ref()), Limit::Forever)
     }
 
-    /// [`KeyedLock::lock_exclusive_owned`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`KeyedLock::lock_exclusive_owned`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_lock_exclusive_owned(&self, key: impl AsRef<[u8]>) -> Result<OwnedKeyGuard> {
         self.owned(Mode::Exclusive, extent_of_key(key.as_ref()), Limit::Never)
     }
 
-    /// [`KeyedLock::lock_exclusive_owned`], waiting at most `limit`; then [`Error::TimedOut`].
+    /// Does what [`KeyedLock::lock_exclusive_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_lock_exclusive_owned_for(
         &self,
         key: impl AsRef<[u8]>,

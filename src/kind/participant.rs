@@ -1,4 +1,4 @@
-//! A participant that is not a thread.
+//! Participants that are not threads.
 
 use crate::attach::{
     attachment::{AttachOptions, Attachment},
@@ -8,9 +8,9 @@ use crate::attach::{
 use std::{os::fd::RawFd, sync::Arc};
 use turnlock_core::error::Result;
 
-/// A slot of its own in the file, for work that moves between threads: tasks, goroutines, promises, a lock that
-/// another thread unlocks. Whatever is locked *as* it belongs to it, whichever thread makes the call; it does one
-/// thing at a time. Dropped while it holds a lock, it passes that lock on as a dead owner does.
+/// A participant with a slot of its own in the file, for work that moves between threads: tasks, goroutines, promises, a lock
+/// that another thread unlocks. What is locked *as* a participant belongs to it, whichever thread makes the call; it is in one
+/// call at a time. When the last handle is dropped while it holds a lock, it is a dead owner.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -40,7 +40,7 @@ impl Participant {
         self.attachment.request_cancel();
     }
 
-    /// Takes a [`Participant::cancel`] back that no wait has taken yet. Returns whether there was one.
+    /// Takes back a [`Participant::cancel`] that has ended no wait yet. Returns whether there was one.
     pub fn clear_cancel(&self) -> bool {
         self.attachment.cancel.clear()
     }
@@ -67,13 +67,13 @@ impl Participant {
         self.attachment.leave_to(number, pid)
     }
 
-    /// Which slot of the file it has: the number that `status` shows.
+    /// Returns the number of its slot, as `status` shows it.
     pub fn slot(&self) -> usize {
         self.attachment.slot
     }
 }
 
-/// How to open a [`Participant`].
+/// Options for attaching a [`Participant`].
 #[derive(Clone, Debug)]
 pub struct ParticipantOptions<'a> {
     file: &'a Arc<OpenFile>,
@@ -85,35 +85,35 @@ impl<'a> ParticipantOptions<'a> {
         Self { file, options: AttachOptions::default() }
     }
 
-    /// What it calls itself; the file's label if not said.
+    /// Sets what it calls itself; the file's label by default.
     pub fn label(&mut self, label: &str) -> &mut Self {
         label.clone_into(&mut self.options.label);
         self
     }
 
-    /// Programs that this process starts from now on keep the slot alive, even when this process is killed: they
-    /// inherit the descriptor that does. What `turnlock run` does for its command.
+    /// Sets whether programs that this process starts from now on keep the slot alive, even when this process is killed: they
+    /// inherit the descriptor that keeps it. `turnlock run` does so for its command.
     pub fn inherited_by_children(&mut self, inherited: bool) -> &mut Self {
         self.options.inherited = inherited;
         self
     }
 
-    /// Keep the slot by an open descriptor, as on file systems where a mapping does not: `close` of it (a stray one,
-    /// `closefrom`) is then taken for the participant's death.
+    /// Sets whether an open descriptor keeps the slot, as on file systems where a mapping does not: closing it (a stray
+    /// `close`, `closefrom`) then counts as the participant's death.
     pub fn kept_by_descriptor(&mut self, by_descriptor: bool) -> &mut Self {
         self.options.descriptor = by_descriptor;
         self
     }
 
-    /// The end of what keeps the slot (the last copy of its descriptor is closed) is an ordinary end where the lock's
-    /// death policy is [`crate::DeathPolicy::Release`]: nobody is told of a death, as with flock(2). Implies
+    /// Sets whether closing the last copy of the descriptor that keeps the slot is an ordinary end, as with flock(2), where the
+    /// lock's death policy is [`crate::DeathPolicy::Release`]: the next holder is not told of a death. Implies
     /// [`ParticipantOptions::kept_by_descriptor`].
     pub fn ends_by_closing(&mut self, ends_by_closing: bool) -> &mut Self {
         self.options.ends_by_closing = ends_by_closing;
         self
     }
 
-    /// Takes the slot.
+    /// Attaches the participant: takes a slot.
     ///
     /// # Errors
     /// [`crate::Error::ParticipantsFull`], [`crate::Error::Replaced`], [`crate::Error::Damaged`],

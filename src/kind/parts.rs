@@ -1,4 +1,4 @@
-//! What range locks and keyed locks have in common: a holder has parts of them.
+//! What range locks and keyed locks have in common: their parts.
 
 use super::{
     guard::{Guard, GuardAs},
@@ -10,7 +10,7 @@ use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
 use turnlock_core::error::Result;
 
-/// What is claimed of a part.
+/// Returns the claim of a part.
 pub(crate) fn claim_of(mode: Mode, extent: Extent) -> Claim {
     Claim { mode, weight: 1, extent }
 }
@@ -29,7 +29,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         Ok(GuardAs::new(self, participant, self.acquire_as(participant, claim, limit)?))
     }
 
-    /// Takes parts that have nothing in common, in this order.
+    /// Takes disjoint parts, in this order.
     pub(super) fn take_parts(&self, mode: Mode, extents: Vec<Extent>) -> Result<Vec<Guard<'_, K>>> {
         let claims = extents.into_iter().map(|extent| claim_of(mode, extent)).collect();
         let acquired = self.acquire_parts(claims, Limit::Forever)?;

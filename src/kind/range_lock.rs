@@ -1,4 +1,4 @@
-//! The range lock: a lock of as many parts as there are numbers.
+//! The range lock: a lock of ranges of numbers.
 
 use super::{
     acquired::PreviousOwner,
@@ -41,13 +41,12 @@ impl LockKind for RangeKind {
 
 /// A lock of ranges of numbers, in a lock file: bytes or records of a file, pages, rows, hours.
 ///
-/// Who wants a range waits for the earlier ones that overlap with it, unless both only read; strictly in the order of arrival.
-/// A thread (or [`Participant`]) may
-/// hold several ranges at once; each counts as a participant of the file, which is all the room that ranges take: up to
-/// 4,096 of them at a time, and none when nobody wants them.
+/// A participant that wants a range waits for earlier ones that overlap with it, unless both only read; strictly in the order
+/// of arrival. A thread may hold several ranges at once. Each range that is held takes a slot of the file, so there are up to
+/// 4,096 at a time; a range that is not held takes no room.
 ///
-/// One that dies while it writes leaves an owner-dead notice for its range: whoever holds a range that overlaps with it is
-/// told, until one that holds all of it has said [`Guard::mark_consistent`]. (To unlock without that closes nothing.)
+/// A writer that dies leaves an owner-dead notice for its range: a holder of a range that overlaps with it is told, until one
+/// that holds all of it calls [`Guard::mark_consistent`]. (An unlock without that closes nothing.)
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -69,7 +68,7 @@ pub type RangeGuard<'a> = Guard<'a, RangeKind>;
 /// A range that a [`Participant`] holds, until the guard is dropped.
 pub type RangeParticipantGuard<'a> = GuardAs<'a, RangeKind>;
 
-/// How to open, or create, a range lock.
+/// Options for opening or creating a range lock.
 #[derive(Clone, Debug)]
 pub struct RangeLockOptions<'a>(pub(super) ClaimedOptions<'a>);
 
@@ -88,7 +87,7 @@ impl<'a> RangeLockOptions<'a> {
 }
 
 impl RangeLock {
-    /// Takes a range shared, beside others that do, waiting for earlier ones that write in it as long as it takes.
+    /// Takes a range shared, beside other readers, waiting for earlier writers without a limit.
     ///
     /// # Errors
     /// [`Error::EmptyRange`]; [`Error::Deadlock`] if this thread holds what conflicts with it; others as
@@ -97,17 +96,17 @@ impl RangeLock {
         self.0.take_part(claim_of(Mode::Shared, extent_of(range)?), Limit::Forever)
     }
 
-    /// [`RangeLock::read`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`RangeLock::read`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_read(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
         self.0.take_part(claim_of(Mode::Shared, extent_of(range)?), Limit::Never)
     }
 
-    /// [`RangeLock::read`], waiting at most `limit`, then [`Error::TimedOut`].
+    /// Does what [`RangeLock::read`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn read_for(&self, range: impl RangeBounds<u64>, limit: Duration) -> Result<RangeGuard<'_>> {
         self.0.take_part(claim_of(Mode::Shared, extent_of(range)?), Limit::For(limit))
     }
 
-    /// [`RangeLock::read`], as `participant`, which holds one part at a time.
+    /// Does what [`RangeLock::read`] does, as `participant`, which holds one range at a time.
     pub fn read_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -116,7 +115,7 @@ impl RangeLock {
         self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::Forever)
     }
 
-    /// [`RangeLock::try_read`], as `participant`.
+    /// Does what [`RangeLock::try_read`] does, as `participant`.
     pub fn try_read_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -125,7 +124,7 @@ impl RangeLock {
         self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::Never)
     }
 
-    /// [`RangeLock::read_for`], as `participant`.
+    /// Does what [`RangeLock::read_for`] does, as `participant`.
     pub fn read_for_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -135,9 +134,9 @@ impl RangeLock {
         self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::For(limit))
     }
 
-    /// [`RangeLock::read`], for several at once: they are taken one after the other in an order of their own, so that those who take
-    /// several this way do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. Nothing is
-    /// held if one of them cannot be had.
+    /// Does what [`RangeLock::read`] does, for several parts at once. They are taken in an order that all such calls share, so
+    /// that these do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. If one of
+    /// them cannot be had, none is held.
     pub fn read_all(
         &self,
         ranges: impl IntoIterator<Item = impl RangeBounds<u64>>,
@@ -146,22 +145,22 @@ impl RangeLock {
         self.0.take_parts(Mode::Shared, apart(extents))
     }
 
-    /// Takes a range exclusively. Errors as [`RangeLock::read`].
+    /// Takes a range exclusively, waiting without a limit. Errors as [`RangeLock::read`].
     pub fn write(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
         self.0.take_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::Forever)
     }
 
-    /// [`RangeLock::write`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`RangeLock::write`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_write(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
         self.0.take_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::Never)
     }
 
-    /// [`RangeLock::write`], waiting at most `limit`, then [`Error::TimedOut`].
+    /// Does what [`RangeLock::write`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn write_for(&self, range: impl RangeBounds<u64>, limit: Duration) -> Result<RangeGuard<'_>> {
         self.0.take_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::For(limit))
     }
 
-    /// [`RangeLock::write`], as `participant`, which holds one part at a time.
+    /// Does what [`RangeLock::write`] does, as `participant`, which holds one range at a time.
     pub fn write_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -170,7 +169,7 @@ impl RangeLock {
         self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::Forever)
     }
 
-    /// [`RangeLock::try_write`], as `participant`.
+    /// Does what [`RangeLock::try_write`] does, as `participant`.
     pub fn try_write_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -179,7 +178,7 @@ impl RangeLock {
         self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::Never)
     }
 
-    /// [`RangeLock::write_for`], as `participant`.
+    /// Does what [`RangeLock::write_for`] does, as `participant`.
     pub fn write_for_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -189,9 +188,9 @@ impl RangeLock {
         self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::For(limit))
     }
 
-    /// [`RangeLock::write`], for several at once: they are taken one after the other in an order of their own, so that those who take
-    /// several this way do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. Nothing is
-    /// held if one of them cannot be had.
+    /// Does what [`RangeLock::write`] does, for several parts at once. They are taken in an order that all such calls share, so
+    /// that these do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. If one of
+    /// them cannot be had, none is held.
     pub fn write_all(
         &self,
         ranges: impl IntoIterator<Item = impl RangeBounds<u64>>,
@@ -200,44 +199,44 @@ impl RangeLock {
         self.0.take_parts(Mode::Exclusive, apart(extents))
     }
 
-    /// Returns what the death of one that writes means here.
+    /// Returns what a writer's death means for this lock.
     pub fn death_policy(&self) -> DeathPolicy {
         self.0.death_policy()
     }
 
-    /// Marks all parts consistent that dead participants left, while no other participant holds one: the data were looked after, or
-    /// are given up.
+    /// Marks all ranges consistent that dead writers left, once no other participant holds one: the data were repaired, or are
+    /// given up.
     pub fn reset(&self) -> Result<()> {
         self.0.reset(Limit::Forever)
     }
 
-    /// [`RangeLock::reset`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`RangeLock::reset`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_reset(&self) -> Result<()> {
         self.0.reset(Limit::Never)
     }
 
-    /// [`RangeLock::reset`], waiting at most `limit`.
+    /// Does what [`RangeLock::reset`] does, waiting for at most `limit`.
     pub fn reset_for(&self, limit: Duration) -> Result<()> {
         self.0.reset(Limit::For(limit))
     }
 
-    /// Returns who died holding a part, last; `None` if no holder ever did.
+    /// Returns the last participant that died holding a range; `None` if none did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         self.0.previous_owner()
     }
 
-    /// The handle, for observers.
+    /// Returns the handle, for observers.
     pub(crate) fn handle(&self) -> &Handle<RangeKind> {
         &self.0
     }
 
-    /// The handle, for the C ABI.
+    /// Returns the handle, for the C ABI.
     pub(crate) fn into_handle(self) -> Handle<RangeKind> {
         self.0
     }
 }
 
-/// Returns the range, first and last included.
+/// Returns the range as its first and its last number.
 ///
 /// # Errors
 /// [`Error::EmptyRange`].
@@ -257,7 +256,7 @@ pub(crate) fn extent_of(range: impl RangeBounds<u64>) -> Result<Extent> {
     Ok(Extent { first: start, last: last.ok_or(Error::EmptyRange { start, end })? })
 }
 
-/// Returns ranges that have nothing in common, and are those together.
+/// Returns disjoint ranges that cover the same numbers.
 fn apart(mut extents: Vec<Extent>) -> Vec<Extent> {
     extents.sort_by_key(|extent| extent.first);
     let mut apart: Vec<Extent> = Vec::new();

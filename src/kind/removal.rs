@@ -3,30 +3,30 @@
 //! The directory entry of a lock has a *generation*: odd while it names a lock. A handle has it from its opening. Removal
 //! is one store that makes it even, by a participant that
 //!
-//! 1. has the directory's lock: nobody names or removes another one meanwhile;
-//! 2. stands at the head of the region's queue, and has revoked the bias: the bias word is 0, and nobody is inside by it;
-//! 3. found nobody else there: no number, no membership of a ring, no holder; whoever is dead was reaped.
+//! 1. has the directory's lock: no other is named or removed meanwhile;
+//! 2. stands at the head of the region's queue, and has revoked the bias: the bias word is 0, and no participant is inside by
+//!    it;
+//! 3. found no other participant there: no number, no membership of a ring, no holder; the dead were reaped.
 //!
-//! *No handle of a removed lock gets in.* Whoever acquires a mutex without the bias looks at the generation when it stands
-//! at the head of the queue, before it writes down that it holds. If that comes before the remover came to the head, the
-//! remover finds its number (3) and refuses; else it comes after the remover has left the queue, so the generation that it
-//! reads is the new one. Whoever wants a turn of a ring looks when it has the reconfiguration lock, which is the same
-//! queue, before it becomes a member; a membership from before is found by the remover. With the bias: the remover
-//! has cleared the bias word as any other who revokes it, so the fast path fails from then on, until the region names another
-//! lock and that is biased; [`crate::attach::names`] says why no stale handle profits from that.
+//! *No handle of a removed lock gets in.* An acquisition without the bias checks the generation at the head of the queue,
+//! before it writes down that it holds. If that comes before the remover is at the head, the remover finds its number (3) and
+//! refuses; if after, the remover has left the queue, and the generation that it reads is the new one. For a turn of a ring it
+//! checks with the reconfiguration lock, which is the same queue, before it becomes a member; an earlier membership is found by
+//! the remover. With the bias: the remover has cleared the bias word as any revocation does, so the fast path fails until the
+//! region names another lock that is biased; [`crate::attach::names`] says why no stale handle profits from that.
 //!
-//! *Nothing of a removed lock disturbs the next one in its region*, also not of another kind. Between the doorway and the
-//! look at the generation a stale handle writes only its own number and cell (whoever dies there is reaped like anybody,
-//! without an owner-dead notice: `held` is 0), and as the queue's head it keeps others waiting for a moment. What is done
-//! with a ring's machines is done by members, or under the reconfiguration lock and after a look at the generation.
-//! So who names the next lock, with the directory's lock, is alone with the lock's words and the ring's links and may clear
-//! them; the numbers and the other words of the cells belong to their slots.
+//! *Nothing of a removed lock disturbs the next one in its region*, also not of another kind. Between the doorway and the look
+//! at the generation a stale handle writes only its own number and cell (a death there is reaped without an owner-dead notice:
+//! `held` is 0), and as the queue's head it keeps others waiting for a moment. What is done with a ring's machines is done by
+//! members, or under the reconfiguration lock and after a look at the generation. So the participant that names the next lock,
+//! with the directory's lock, is alone with the lock's words and the ring's links and may clear them; the numbers and the other
+//! words of the cells belong to their slots.
 //!
 //! *A death on the way* leaves the lock as it was or removed, since it is one store; the bias may be gone. The region is
-//! cleared by who names the next lock there, so a half-done clearing is done again.
+//! cleared when the next lock is named there, so a half-done clearing is done again.
 //!
-//! *A lock whose owner died* is not removed as long as nobody was told, or nobody repaired the data and it is closed:
-//! the notice would be lost, and the next one of that name would take the data for well. `reset` says that somebody knows.
+//! *A lock whose owner died* is not removed before a holder was told, nor while it is closed: the notice would be lost, and the
+//! next lock of that name would take the data for consistent. `reset` says that the death is known.
 
 use super::{directory, file::LockFile};
 use crate::attach::{attachment::Attachment, site::FileSite, thread::with_thread_attachment};
@@ -53,8 +53,8 @@ use turnlock_core::sync::Ordering::{Acquire, Relaxed, Release};
 use turnlock_core::trace::{self, Step};
 
 impl LockFile {
-    /// Removes the lock called `name`: its place in the file is free for another one. Refused while somebody uses it:
-    /// holds it, waits for it, stands in its ring; a thread or participant that was last in and is outside does not.
+    /// Removes the lock called `name`: its place in the file is free for another one. Refused while it is used, that is held,
+    /// waited for, or a ring with members; the bias of a participant outside does not count.
     ///
     /// Handles that are open to it fail from then on with [`Error::NotFound`], here and in every process; a lock of the
     /// same name that is created later is another one. Its fencing tokens go on above those of all locks that were
@@ -73,9 +73,9 @@ impl LockFile {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InUse`]: somebody uses it, or a holder died and nobody was told yet. [`Error::NotRecoverable`]: it is
-    /// closed since nobody repaired its data; reset it first. [`Error::NotFound`], [`Error::BadName`],
-    /// [`Error::ParticipantsFull`] (removing a lock takes a slot), [`Error::Damaged`], [`Error::Replaced`].
+    /// [`Error::InUse`]: it is used, or a holder died and no other was told yet. [`Error::NotRecoverable`]: it is closed; reset
+    /// it first. [`Error::NotFound`], [`Error::BadName`], [`Error::ParticipantsFull`] (removing a lock takes a slot),
+    /// [`Error::Damaged`], [`Error::Replaced`].
     pub fn remove_lock(&self, name: &str) -> Result<()> {
         let file = &self.file.open;
         memory::check()?;
@@ -131,7 +131,7 @@ fn remove_as<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str, gen
     let removed = match queue::acquire(&attempt, Limit::Never, 0, true) {
         Ok(_) => {
             let unused = check_unused(site, claim, name);
-            // Whoever had the bias has lost it.
+            // Its bias owner has lost the bias.
             site.lock().bias().unbias();
             let removed = unused.map(|()| make_generation_even(site, generation));
             leave_the_queue(site.lock(), site.me());
@@ -146,7 +146,7 @@ fn remove_as<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str, gen
     removed
 }
 
-/// A lock by messages: by one who is inside, as any other holder. Whoever enters after it looks at the generation then.
+/// Removes a lock by messages, from inside. One that enters after it checks the generation then.
 fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Result<()> {
     let (file, region) = (&site.attachment().file, site.lock().region);
     let in_use = |why: String| Err(Error::InUse { path: file.reopen().path(), why });
@@ -184,7 +184,7 @@ fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Resul
     site.leave_by_messages();
     site.local().record(None);
     if removed.is_ok() {
-        let members = recovery::mail_of(file.view(), region).map_or(0, |mail| mail.stations.len());
+        let members = recovery::mail_of(file.view(), region).map_or(0, |mail| mail.peer_records.len());
         (0..members).for_each(|member| call_participant(file.view(), region, member));
         // Their threads leave it; until they have, no other lock comes in its place.
         for _ in 0..MEMBERS_LEAVE {
@@ -243,7 +243,7 @@ fn check_unused<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str) 
 fn make_generation_even<F: FileClaims>(site: &FileSite<F>, generation: u64) {
     let (view, lock) = (site.lock().view, site.lock());
     let (header, words) = (view.header(), lock.lock.words);
-    // Before it: whoever names the next lock of this name begins above.
+    // Before it: the next lock of this name begins above.
     let last = header.removed_token.load(Relaxed).max(words.token.load(Relaxed));
     header.removed_token.store(last, Relaxed);
     trace::at(Step::Remove);

@@ -1,4 +1,4 @@
-//! The turn ring: each in turn.
+//! The turn ring: participants take turns.
 
 use super::{
     acquired::PreviousOwner,
@@ -33,20 +33,18 @@ impl LockKind for RingKind {
     fn everything() {}
 }
 
-/// A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it.
+/// A lock whose turn goes round: a participant gets it again only after all others that want it.
 ///
-/// Two ways to take part, chosen for each handle ([`RingOptions::standing`]). *On demand*: in the ring only while a
-/// call waits or holds; the ring passes it over otherwise. *Standing*: in the ring from its first turn until
-/// [`TurnRing::leave`], the end of its thread or its death; the ring waits for it, so the order among standing
-/// participants is exact: by slot, or as the sum ring's step says. A dead one is passed over, and so is one on demand that
-/// is stopped when its turn comes (within some milliseconds; it asks again when it goes on); a standing one that is alive
-/// and slow, or stopped, is waited for.
+/// A handle takes part in one of two ways ([`RingOptions::standing`]). *On demand*: in the ring only while a call waits or
+/// holds. *Standing*: in the ring from its first turn until [`TurnRing::leave`], the end of its thread or its death; the ring
+/// waits for it, so the order among standing participants is exact: by slot, or as the sum ring's step says. A dead participant
+/// is skipped, and so is one on demand that is stopped when its turn comes (within some milliseconds; it asks again when it
+/// goes on); a standing one that is slow or stopped is waited for.
 ///
-/// It is the participant that stands, and not the handle: a turn that it takes through a handle on demand is its last
-/// one standing.
+/// The participant stands, not the handle: a turn that it takes through a handle on demand is its last one standing.
 ///
-/// Everything else is as with a [`super::Mutex`]: the turn belongs to the thread (or [`Participant`]) that took it, the next
-/// holder is told of a holder's death, fencing tokens rise, waits can be limited and cancelled.
+/// All else is as with a [`super::Mutex`]: the turn belongs to the thread (or [`Participant`]) that took it, the next holder is
+/// told of a holder's death, fencing tokens rise, waits can be limited and cancelled.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -60,17 +58,17 @@ impl LockKind for RingKind {
 #[derive(Clone)]
 pub struct TurnRing(pub(super) Handle<RingKind>);
 
-/// It is this thread's turn until the guard is dropped. Dropped by a panic, the turn passes on as from a dead owner.
+/// A guard of the calling thread: the turn is passed on when it is dropped, and abandoned when a panic drops it.
 pub type TurnGuard<'a> = Guard<'a, RingKind>;
-/// It is a [`Participant`]'s turn until the guard is dropped, on whichever thread.
+/// A guard of a [`Participant`]: the turn is passed on when it is dropped, on any thread.
 pub type TurnParticipantGuard<'a> = GuardAs<'a, RingKind>;
 
-/// Which ring turns.
+/// The algorithm of a ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RingAlgorithm {
-    /// Dijkstra's K-state ring (1974), which stabilises itself: from whatever an overwritten file says, it comes back
-    /// to one turn at a time.
+    /// Dijkstra's K-state ring (1974), which stabilises itself: from any states of an overwritten file it comes back to one
+    /// turn at a time.
     KState,
     /// Raynal's ring modulo n² (1984): the rule is the same for all participants.
     #[default]
@@ -83,7 +81,7 @@ pub enum RingAlgorithm {
     },
 }
 
-/// How to open, or create, a turn ring.
+/// Options for opening or creating a turn ring.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -105,36 +103,37 @@ pub struct RingOptions<'a> {
 
 impl<'a> RingOptions<'a> {
     pub(super) fn new(file: &'a FileHandle) -> Self {
-        // Nobody lets others pass on a ring.
+        // Waiters of a ring let no others pass.
         let settings = SettingOptions::new(Duration::ZERO);
         Self { file, algorithm: None, standing: false, settings, must_exist: false }
     }
 
-    /// Which ring it must be. If not said: whichever it is, and [`RingAlgorithm::Raynal`] if the lock is created now.
+    /// Sets the algorithm that the ring must have. By default whichever it has, and [`RingAlgorithm::Raynal`] if it is created
+    /// now.
     pub fn algorithm(&mut self, algorithm: RingAlgorithm) -> &mut Self {
         self.algorithm = Some(algorithm);
         self
     }
 
-    /// Participants take part standing: the ring waits for them. On demand if not said.
+    /// Sets whether participants are standing members, for which the ring waits; on demand by default.
     pub fn standing(&mut self, standing: bool) -> &mut Self {
         self.standing = standing;
         self
     }
 
-    /// As [`super::MutexOptions::death_policy`].
+    /// Sets what a holder's death means, as [`super::MutexOptions::death_policy`].
     pub fn death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
         self.settings.death_policy = Some(death_policy);
         self
     }
 
-    /// As [`super::MutexOptions::default_death_policy`].
+    /// Sets the death policy of a ring that is created now, as [`super::MutexOptions::default_death_policy`].
     pub fn default_death_policy(&mut self, death_policy: DeathPolicy) -> &mut Self {
         self.settings.default_death_policy = death_policy;
         self
     }
 
-    /// Do not create the lock.
+    /// Sets whether opening fails where there is no ring of the name, instead of creating it.
     pub fn must_exist(&mut self, must_exist: bool) -> &mut Self {
         self.must_exist = must_exist;
         self
@@ -143,8 +142,9 @@ impl<'a> RingOptions<'a> {
     /// Opens the ring called `name`. Names have 1 to 63 bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the sum ring's step leaves somebody out; [`Error::Kind`] if the name belongs to
-    /// another kind of lock, another ring or another step, or has another death policy; others as [`super::MutexOptions::open`].
+    /// [`Error::InvalidArgument`] if the sum ring's step leaves a participant out; [`Error::Kind`] if the name belongs to
+    /// another kind of lock, another ring or another step, or has another death policy; others as
+    /// [`super::MutexOptions::open`].
     pub fn open(&self, name: &str) -> Result<TurnRing> {
         let participants = self.file.open.geometry().participants();
         let (algorithm, ring_step) = match self.algorithm.unwrap_or_default() {
@@ -178,38 +178,38 @@ impl<'a> RingOptions<'a> {
 }
 
 impl TurnRing {
-    /// Returns what a holder's death means here.
+    /// Returns what a holder's death means for this lock.
     pub fn death_policy(&self) -> DeathPolicy {
         self.0.death_policy()
     }
 
-    /// Waits for the turn as long as it takes. Errors as [`super::Mutex::lock`].
+    /// Takes the turn, waiting without a limit. Errors as [`super::Mutex::lock`].
     pub fn lock(&self) -> Result<TurnGuard<'_>> {
         Ok(TurnGuard::new(&self.0, self.0.lock(Limit::Forever)?))
     }
 
-    /// Takes the turn if that needs no waiting, else [`Error::WouldBlock`]. Other errors as [`super::Mutex::lock`].
+    /// Takes the turn if that needs no wait, else [`Error::WouldBlock`]. Other errors as [`super::Mutex::lock`].
     pub fn try_lock(&self) -> Result<TurnGuard<'_>> {
         Ok(TurnGuard::new(&self.0, self.0.lock(Limit::Never)?))
     }
 
-    /// Waits for the turn at most `limit`; then [`Error::TimedOut`]. A standing participant stays in the ring, and the
+    /// Takes the turn, waiting for at most `limit`; then [`Error::TimedOut`]. A standing participant stays in the ring, and the
     /// ring waits for it when its turn comes. Other errors as [`super::Mutex::lock`].
     pub fn lock_for(&self, limit: Duration) -> Result<TurnGuard<'_>> {
         Ok(TurnGuard::new(&self.0, self.0.lock(Limit::For(limit))?))
     }
 
-    /// [`TurnRing::lock`], as `participant`.
+    /// Does what [`TurnRing::lock`] does, as `participant`.
     pub fn lock_as<'a>(&'a self, participant: &'a Participant) -> Result<TurnParticipantGuard<'a>> {
         Ok(TurnParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::Forever)?))
     }
 
-    /// [`TurnRing::try_lock`], as `participant`.
+    /// Does what [`TurnRing::try_lock`] does, as `participant`.
     pub fn try_lock_as<'a>(&'a self, participant: &'a Participant) -> Result<TurnParticipantGuard<'a>> {
         Ok(TurnParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::Never)?))
     }
 
-    /// [`TurnRing::lock_for`], as `participant`.
+    /// Does what [`TurnRing::lock_for`] does, as `participant`.
     pub fn lock_for_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -218,43 +218,43 @@ impl TurnRing {
         Ok(TurnParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::For(limit))?))
     }
 
-    /// A standing participant of this thread leaves the ring: it is passed over from now on, until its next turn is
-    /// asked for. [`Error::StillHeld`] while it has the turn.
+    /// Ends the standing membership of the calling thread: the ring does not wait for it until it asks for its next turn.
+    /// [`Error::StillHeld`] while it has the turn.
     pub fn leave(&self) -> Result<()> {
         self.0.depart()
     }
 
-    /// [`TurnRing::leave`], as `participant`.
+    /// Does what [`TurnRing::leave`] does, as `participant`.
     pub fn leave_as(&self, participant: &Participant) -> Result<()> {
         self.0.depart_as(participant)
     }
 
-    /// Opens a ring that is not recoverable again, in its turn. As [`super::Mutex::reset`].
+    /// Opens a ring again that is not recoverable, in its turn. As [`super::Mutex::reset`].
     pub fn reset(&self) -> Result<()> {
         self.0.reset(Limit::Forever)
     }
 
-    /// [`TurnRing::reset`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`TurnRing::reset`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_reset(&self) -> Result<()> {
         self.0.reset(Limit::Never)
     }
 
-    /// [`TurnRing::reset`], waiting at most `limit` for the turn.
+    /// Does what [`TurnRing::reset`] does, waiting for at most `limit` for the turn.
     pub fn reset_for(&self, limit: Duration) -> Result<()> {
         self.0.reset(Limit::For(limit))
     }
 
-    /// Who died having the turn, last; `None` if nobody ever did.
+    /// Returns the last participant that died having the turn; `None` if none did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         self.0.previous_owner()
     }
 
-    /// The handle, for observers.
+    /// Returns the handle, for observers.
     pub(crate) fn handle(&self) -> &Handle<RingKind> {
         &self.0
     }
 
-    /// The handle, for the C ABI.
+    /// Returns the handle, for the C ABI.
     pub(crate) fn into_handle(self) -> Handle<RingKind> {
         self.0
     }

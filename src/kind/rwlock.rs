@@ -1,4 +1,4 @@
-//! The reader/writer lock: several that read, or one that writes; first come first served, whatever dies.
+//! The reader/writer lock: several readers, or one writer.
 
 use super::{
     acquired::PreviousOwner,
@@ -39,17 +39,17 @@ impl LockKind for RwLockKind {
 
 /// A reader/writer lock in a lock file.
 ///
-/// A participant holds it *shared*, beside others that do; *exclusively*, beside nobody; or *upgradable*, beside those that hold
-/// it shared, and may then make that exclusive without anybody writing in between. Everybody waits for the earlier ones
-/// that stand in its way, whether these hold the lock or wait for it too: so neither readers nor writers starve, and a
-/// writer that waits lets no later reader pass once its patience is over.
+/// A participant holds it *shared*, beside other readers; *exclusively*, alone; or *upgradable*, beside readers, with the right
+/// to make that exclusive without another writer in between. Each participant waits for earlier ones that conflict with it,
+/// whether these hold the lock or wait for it: neither readers nor writers starve, and a waiting writer lets no later reader
+/// pass once its patience is over.
 ///
 /// While only readers come, the lock is *biased* to them: a reader enters and leaves without writing anything that another
-/// reader writes. A writer ends that, and waits for those readers that are inside. A thread that writes again and again retains its
-/// place, and comes in without the queue, as a writer or a reader, until somebody else wants the lock.
+/// reader writes. A writer ends that, and waits for the readers inside. A thread that writes again and again reserves its
+/// place, and re-enters without the queue, as a writer or a reader, until another participant wants the lock.
 ///
-/// A reader that dies is removed, and that is all. A writer that dies leaves an owner-dead notice, as with a
-/// [`super::Mutex`]: everybody who comes is told until a writer has said [`Guard::mark_consistent`].
+/// A reader that dies is removed without a notice. A writer that dies leaves an owner-dead notice, as with a [`super::Mutex`]:
+/// each next holder is told until a writer calls [`Guard::mark_consistent`].
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -59,8 +59,8 @@ impl LockKind for RwLockKind {
 /// println!("what was written with fencing token {}", reader.fencing_token());
 /// drop(reader);
 /// let candidate = cache.upgradable()?; // others may still read
-/// let writer = candidate.upgrade().map_err(turnlock::Error::from)?; // and now nobody
-/// let reader = writer.downgrade()?; // nobody wrote in between
+/// let writer = candidate.upgrade().map_err(turnlock::Error::from)?; // and now none
+/// let reader = writer.downgrade()?; // no writer came in between
 /// # drop(reader);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -70,7 +70,7 @@ impl LockKind for RwLockKind {
 #[derive(Clone)]
 pub struct RwLock(pub(super) Handle<RwLockKind>);
 
-/// How to open, or create, a rwlock.
+/// Options for opening or creating a rwlock.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -110,7 +110,7 @@ pub type RwLockUpgradableParticipantGuard<'a> = Upgradable<GuardAs<'a, RwLockKin
 pub type RwLockWriteParticipantGuard<'a> = Writing<GuardAs<'a, RwLockKind>>;
 
 impl RwLock {
-    /// Takes the lock shared, waiting for earlier writers as long as it takes. The guard's fencing token is that of the last
+    /// Takes the lock shared, waiting for earlier writers without a limit. The guard's fencing token is that of the last
     /// writer: two readers with the same one read the same.
     ///
     /// # Errors
@@ -120,29 +120,29 @@ impl RwLock {
         Ok(Reading(self.take(Mode::Shared, Limit::Forever)?))
     }
 
-    /// [`RwLock::read`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`RwLock::read`] does if that needs no wait, else [`Error::WouldBlock`].
     #[inline]
     pub fn try_read(&self) -> Result<RwLockReadGuard<'_>> {
         Ok(Reading(self.take(Mode::Shared, Limit::Never)?))
     }
 
-    /// [`RwLock::read`], waiting at most `limit`, then [`Error::TimedOut`].
+    /// Does what [`RwLock::read`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     #[inline]
     pub fn read_for(&self, limit: Duration) -> Result<RwLockReadGuard<'_>> {
         Ok(Reading(self.take(Mode::Shared, Limit::For(limit))?))
     }
 
-    /// [`RwLock::read`], as `participant`.
+    /// Does what [`RwLock::read`] does, as `participant`.
     pub fn read_as<'a>(&'a self, participant: &'a Participant) -> Result<RwLockReadParticipantGuard<'a>> {
         Ok(Reading(self.take_as(participant, Mode::Shared, Limit::Forever)?))
     }
 
-    /// [`RwLock::try_read`], as `participant`.
+    /// Does what [`RwLock::try_read`] does, as `participant`.
     pub fn try_read_as<'a>(&'a self, participant: &'a Participant) -> Result<RwLockReadParticipantGuard<'a>> {
         Ok(Reading(self.take_as(participant, Mode::Shared, Limit::Never)?))
     }
 
-    /// [`RwLock::read_for`], as `participant`.
+    /// Does what [`RwLock::read_for`] does, as `participant`.
     pub fn read_for_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -151,26 +151,26 @@ impl RwLock {
         Ok(Reading(self.take_as(participant, Mode::Shared, Limit::For(limit))?))
     }
 
-    /// Takes the lock upgradable: shared, with the right to make that exclusive later, which one at a time has. Errors as
-    /// [`super::Mutex::lock`].
+    /// Takes the lock upgradable: shared, with the right to make that exclusive later, which one participant at a time has.
+    /// Waits without a limit. Errors as [`super::Mutex::lock`].
     #[inline]
     pub fn upgradable(&self) -> Result<RwLockUpgradableGuard<'_>> {
         Ok(Upgradable(self.take(Mode::Upgradable, Limit::Forever)?))
     }
 
-    /// [`RwLock::upgradable`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`RwLock::upgradable`] does if that needs no wait, else [`Error::WouldBlock`].
     #[inline]
     pub fn try_upgradable(&self) -> Result<RwLockUpgradableGuard<'_>> {
         Ok(Upgradable(self.take(Mode::Upgradable, Limit::Never)?))
     }
 
-    /// [`RwLock::upgradable`], waiting at most `limit`, then [`Error::TimedOut`].
+    /// Does what [`RwLock::upgradable`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     #[inline]
     pub fn upgradable_for(&self, limit: Duration) -> Result<RwLockUpgradableGuard<'_>> {
         Ok(Upgradable(self.take(Mode::Upgradable, Limit::For(limit))?))
     }
 
-    /// [`RwLock::upgradable`], as `participant`.
+    /// Does what [`RwLock::upgradable`] does, as `participant`.
     pub fn upgradable_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -178,7 +178,7 @@ impl RwLock {
         Ok(Upgradable(self.take_as(participant, Mode::Upgradable, Limit::Forever)?))
     }
 
-    /// [`RwLock::try_upgradable`], as `participant`.
+    /// Does what [`RwLock::try_upgradable`] does, as `participant`.
     pub fn try_upgradable_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -186,7 +186,7 @@ impl RwLock {
         Ok(Upgradable(self.take_as(participant, Mode::Upgradable, Limit::Never)?))
     }
 
-    /// [`RwLock::upgradable_for`], as `participant`.
+    /// Does what [`RwLock::upgradable_for`] does, as `participant`.
     pub fn upgradable_for_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -195,30 +195,30 @@ impl RwLock {
         Ok(Upgradable(self.take_as(participant, Mode::Upgradable, Limit::For(limit))?))
     }
 
-    /// Takes the lock exclusively. Errors as [`super::Mutex::lock`].
+    /// Takes the lock exclusively, waiting without a limit. Errors as [`super::Mutex::lock`].
     #[inline]
     pub fn write(&self) -> Result<RwLockWriteGuard<'_>> {
         Ok(Writing(self.take(Mode::Exclusive, Limit::Forever)?))
     }
 
-    /// [`RwLock::write`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`RwLock::write`] does if that needs no wait, else [`Error::WouldBlock`].
     #[inline]
     pub fn try_write(&self) -> Result<RwLockWriteGuard<'_>> {
         Ok(Writing(self.take(Mode::Exclusive, Limit::Never)?))
     }
 
-    /// [`RwLock::write`], waiting at most `limit`, then [`Error::TimedOut`].
+    /// Does what [`RwLock::write`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     #[inline]
     pub fn write_for(&self, limit: Duration) -> Result<RwLockWriteGuard<'_>> {
         Ok(Writing(self.take(Mode::Exclusive, Limit::For(limit))?))
     }
 
-    /// [`RwLock::write`], as `participant`.
+    /// Does what [`RwLock::write`] does, as `participant`.
     pub fn write_as<'a>(&'a self, participant: &'a Participant) -> Result<RwLockWriteParticipantGuard<'a>> {
         Ok(Writing(self.take_as(participant, Mode::Exclusive, Limit::Forever)?))
     }
 
-    /// [`RwLock::try_write`], as `participant`.
+    /// Does what [`RwLock::try_write`] does, as `participant`.
     pub fn try_write_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -226,7 +226,7 @@ impl RwLock {
         Ok(Writing(self.take_as(participant, Mode::Exclusive, Limit::Never)?))
     }
 
-    /// [`RwLock::write_for`], as `participant`.
+    /// Does what [`RwLock::write_for`] does, as `participant`.
     pub fn write_for_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -249,42 +249,42 @@ impl RwLock {
         Ok(GuardAs::new(&self.0, participant, self.0.lock_in_mode_as(participant, mode, limit)?))
     }
 
-    /// How long a waiter lets others pass before it is queued for good.
+    /// Returns how long a waiter lets others pass before it is queued for good.
     pub fn patience(&self) -> Duration {
         self.0.patience()
     }
 
-    /// Returns what a writer's death means here.
+    /// Returns what a writer's death means for this lock.
     pub fn death_policy(&self) -> DeathPolicy {
         self.0.death_policy()
     }
 
-    /// Opens a lock that is not recoverable again, as a writer: the data were repaired, or are given up.
+    /// Opens a lock again that is not recoverable, as a writer: the data were repaired, or are given up.
     pub fn reset(&self) -> Result<()> {
         self.0.reset(Limit::Forever)
     }
 
-    /// [`RwLock::reset`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`RwLock::reset`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_reset(&self) -> Result<()> {
         self.0.reset(Limit::Never)
     }
 
-    /// [`RwLock::reset`], waiting at most `limit`.
+    /// Does what [`RwLock::reset`] does, waiting for at most `limit`.
     pub fn reset_for(&self, limit: Duration) -> Result<()> {
         self.0.reset(Limit::For(limit))
     }
 
-    /// Returns which writer died holding this lock, last; `None` if none ever did.
+    /// Returns the last writer that died holding this lock; `None` if none did.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         self.0.previous_owner()
     }
 
-    /// The handle, for observers.
+    /// Returns the handle, for observers.
     pub(crate) fn handle(&self) -> &Handle<RwLockKind> {
         &self.0
     }
 
-    /// The handle, for the C ABI.
+    /// Returns the handle, for the C ABI.
     pub(crate) fn into_handle(self) -> Handle<RwLockKind> {
         self.0
     }
@@ -326,7 +326,7 @@ impl Handle<RwLockKind> {
         self.acquire_as(participant, Claim::whole(mode), limit)
     }
 
-    /// Takes the lock in this mode by the bias towards readers, or by the calling thread's retained place. Returns the fencing
+    /// Takes the lock in this mode by the bias towards readers, or by the calling thread's reservation. Returns the fencing
     /// token. Neither panics nor calls anything.
     #[inline(always)]
     pub fn lock_biased_in(&self, mode: Mode) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! Guards of a rwlock, by the mode that it is held in, and how that changes.
+//! Guards of a rwlock, by its mode, and changes of the mode.
 
 use super::{
     guard::{Guard, GuardAs},
@@ -24,16 +24,16 @@ pub struct Reading<G>(pub(super) G);
 #[derive(Debug)]
 pub struct Upgradable<G>(pub(super) G);
 
-/// The lock is held exclusively until the guard is dropped. Dropped by a panic, it passes on as from a dead owner.
+/// The lock is held exclusively until the guard is dropped, and abandoned when a panic drops it.
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
 #[derive(Debug)]
 pub struct Writing<G>(pub(super) G);
 
-/// An upgrade that did not come about, and the guard, which is held upgradable as before.
+/// An upgrade that failed, and the guard, which is held upgradable as before.
 pub struct NotUpgraded<G> {
     /// The guard.
     pub guard: Upgradable<G>,
-    /// Why.
+    /// Why it failed.
     pub error: Error,
 }
 
@@ -139,12 +139,12 @@ macro_rules! dereferences {
         }
 
         impl<G: ChangesMode> $guard<G> {
-            /// Unlocks and says whether all was well, which dropping the guard cannot. Errors as [`Guard::unlock`].
+            /// Unlocks, and returns the error that dropping the guard cannot. Errors as [`Guard::unlock`].
             pub fn unlock(self) -> Result<()> {
                 self.0.end()
             }
 
-            /// Unlocks as a dying owner does. Of a reader that is no more than an unlock. As [`Guard::abandon`].
+            /// Unlocks as a dying owner does; for a reader that is an unlock. As [`Guard::abandon`].
             pub fn abandon(self) -> Result<()> {
                 self.0.die()
             }
@@ -154,8 +154,8 @@ macro_rules! dereferences {
 dereferences!(Reading Upgradable Writing);
 
 impl<G: ChangesMode> Upgradable<G> {
-    /// Makes the hold exclusive, in its place in the queue: nobody writes in between, and nobody comes in any more. Waits for
-    /// the readers that are inside. The guard has a fencing token of its own from then on.
+    /// Makes the hold exclusive, in its place in the queue: no writer comes in between, and no reader comes in any more. Waits
+    /// for the readers inside. The guard has a fencing token of its own from then on.
     ///
     /// # Errors
     /// With the guard, as it was: [`Error::Cancelled`], [`Error::Interrupted`], [`Error::Damaged`].
@@ -163,12 +163,12 @@ impl<G: ChangesMode> Upgradable<G> {
         self.upgrade_within(Limit::Forever)
     }
 
-    /// [`Upgradable::upgrade`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`Upgradable::upgrade`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_upgrade(self) -> std::result::Result<Writing<G>, NotUpgraded<G>> {
         self.upgrade_within(Limit::Never)
     }
 
-    /// [`Upgradable::upgrade`], waiting at most `limit`, then [`Error::TimedOut`].
+    /// Does what [`Upgradable::upgrade`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn upgrade_for(self, limit: Duration) -> std::result::Result<Writing<G>, NotUpgraded<G>> {
         self.upgrade_within(Limit::For(limit))
     }
@@ -188,14 +188,14 @@ impl<G: ChangesMode> Upgradable<G> {
 }
 
 impl<G: ChangesMode> Writing<G> {
-    /// Goes on reading what was written, in its place in the queue: nobody writes in between, and other readers may come.
-    /// Not to have marked what a dead writer left as consistent closes the lock, as at an unlock.
+    /// Makes the hold shared, in its place in the queue: no writer comes in between, and other readers may come. If a dead
+    /// writer's data were not marked consistent, this closes the lock, as an unlock does.
     pub fn downgrade(mut self) -> Result<Reading<G>> {
         self.0.make_shared()?;
         Ok(Reading(self.0))
     }
 
-    /// [`Writing::downgrade`], and may be upgraded again.
+    /// Does what [`Writing::downgrade`] does, and the hold may be upgraded again.
     pub fn downgrade_to_upgradable(mut self) -> Result<Upgradable<G>> {
         self.0.make_upgradable()?;
         Ok(Upgradable(self.0))

@@ -1,4 +1,4 @@
-//! The semaphore: so many at a time, first come first served.
+//! The semaphore: a number of permits, first come first served.
 
 use super::{
     acquired::Acquired,
@@ -39,11 +39,11 @@ impl LockKind for SemaphoreKind {
 
 /// A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while.
 ///
-/// Who wants more permits than are left waits, and lets nobody who comes later pass, however few that one wants. The
-/// permits of a participant that dies come back: they protect nothing that it could have left half-done, so nobody is told.
+/// A participant that wants more permits than are left waits, and lets none pass that comes later, however few that one wants.
+/// The permits of a participant that dies come back without a notice.
 ///
-/// Permits belong to the thread that took them (or to a [`Participant`]), which may take more of them while it has some: each
-/// time counts as a participant of the file.
+/// Permits belong to the thread that took them (or to a [`Participant`]), which may take more while it has some; each time
+/// takes a slot of the file.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -63,7 +63,7 @@ pub type Permits<'a> = Guard<'a, SemaphoreKind>;
 /// Permits of a [`Participant`], until the guard is dropped.
 pub type ParticipantPermits<'a> = GuardAs<'a, SemaphoreKind>;
 
-/// How to open, or create, a semaphore.
+/// Options for opening or creating a semaphore.
 #[derive(Clone, Debug)]
 pub struct SemaphoreOptions<'a>(pub(super) ClaimedOptions<'a>);
 
@@ -75,7 +75,7 @@ impl<'a> SemaphoreOptions<'a> {
         Self(ClaimedOptions { permits: 1, ..ClaimedOptions::new(file, Kind::Semaphore) })
     }
 
-    /// How many permits it has, if it is created now: one that exists keeps what it has. 1 if not said.
+    /// Sets how many permits a semaphore has that is created now, 1 by default. One that exists keeps what it has.
     pub fn permits(&mut self, permits: u32) -> &mut Self {
         self.0.permits = permits;
         self
@@ -92,26 +92,26 @@ impl<'a> SemaphoreOptions<'a> {
 }
 
 impl Semaphore {
-    /// Takes `permits` permits, waiting for them as long as it takes. All of them come at once.
+    /// Takes `permits` permits at once, waiting without a limit.
     ///
     /// # Errors
-    /// [`Error::Permits`] for none, or more than it has, also after a [`Semaphore::resize`] meanwhile; [`Error::Deadlock`] if this thread has so many of them that it would
-    /// wait for itself; others as [`super::Mutex::lock`].
+    /// [`Error::Permits`] for none, or more than there are, also after a [`Semaphore::resize`] meanwhile; [`Error::Deadlock`]
+    /// if this thread has so many that it would wait for itself; others as [`super::Mutex::lock`].
     pub fn acquire(&self, permits: u32) -> Result<Permits<'_>> {
         Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::Forever)?))
     }
 
-    /// [`Semaphore::acquire`] if that needs no waiting, else [`Error::WouldBlock`].
+    /// Does what [`Semaphore::acquire`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_acquire(&self, permits: u32) -> Result<Permits<'_>> {
         Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::Never)?))
     }
 
-    /// [`Semaphore::acquire`], waiting at most `limit`, then [`Error::TimedOut`].
+    /// Does what [`Semaphore::acquire`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn acquire_for(&self, permits: u32, limit: Duration) -> Result<Permits<'_>> {
         Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::For(limit))?))
     }
 
-    /// [`Semaphore::acquire`], as `participant`, which has permits of it once at a time.
+    /// Does what [`Semaphore::acquire`] does, as `participant`, which can hold permits of this semaphore once at a time.
     pub fn acquire_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -121,7 +121,7 @@ impl Semaphore {
         Ok(GuardAs::new(&self.0, participant, acquired))
     }
 
-    /// [`Semaphore::try_acquire`], as `participant`.
+    /// Does what [`Semaphore::try_acquire`] does, as `participant`.
     pub fn try_acquire_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -131,7 +131,7 @@ impl Semaphore {
         Ok(GuardAs::new(&self.0, participant, acquired))
     }
 
-    /// [`Semaphore::acquire_for`], as `participant`.
+    /// Does what [`Semaphore::acquire_for`] does, as `participant`.
     pub fn acquire_for_as<'a>(
         &'a self,
         participant: &'a Participant,
@@ -142,7 +142,7 @@ impl Semaphore {
         Ok(GuardAs::new(&self.0, participant, acquired))
     }
 
-    /// Returns how many permits it has, taken or not.
+    /// Returns how many permits there are, taken or not.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the semaphore was removed.
@@ -150,9 +150,9 @@ impl Semaphore {
         self.0.permits()
     }
 
-    /// Makes it have so many permits, for everybody and at once. If there are fewer than before, those that are taken stay
-    /// taken, and nobody gets any before enough have come back; who waits for more than there are is told so
-    /// ([`Error::Permits`]), like one who comes.
+    /// Changes the number of permits, for all processes and at once. If there are fewer than before, those that are taken stay
+    /// taken, and none is given before enough have come back; a call that waits for more than there are ends with
+    /// [`Error::Permits`].
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for none, or `u32::MAX`; [`Error::NotFound`] if the semaphore was removed;
@@ -162,17 +162,17 @@ impl Semaphore {
         self.0.resize(permits)
     }
 
-    /// How long a waiter lets others pass before it is queued for good.
+    /// Returns how long a waiter lets others pass before it is queued for good.
     pub fn patience(&self) -> Duration {
         self.0.patience()
     }
 
-    /// The handle, for observers.
+    /// Returns the handle, for observers.
     pub(crate) fn handle(&self) -> &Handle<SemaphoreKind> {
         &self.0
     }
 
-    /// The handle, for the C ABI.
+    /// Returns the handle, for the C ABI.
     pub(crate) fn into_handle(self) -> Handle<SemaphoreKind> {
         self.0
     }
@@ -188,7 +188,7 @@ impl Handle<SemaphoreKind> {
         }
     }
 
-    /// Takes `weight` permits by the calling thread's retained place. Returns the fencing token. Neither panics nor calls
+    /// Takes `weight` permits by the calling thread's reservation. Returns the fencing token. Neither panics nor calls
     /// anything.
     #[inline(always)]
     pub fn permits_by_place(&self, weight: u32) -> Option<u64> {
@@ -198,8 +198,8 @@ impl Handle<SemaphoreKind> {
         }
     }
 
-    /// Gives `permits` permits back that the calling thread has by its retained place, if these are all that it has. `None`: it
-    /// is not so, and nothing was done. Neither panics nor calls anything.
+    /// Gives back `permits` permits that the calling thread has by its reservation, if these are all that it has. `None`: they
+    /// are not, and nothing was done. Neither panics nor calls anything.
     #[inline(always)]
     pub fn release_by_place(&self, permits: u32) -> Option<Left> {
         // SAFETY: this handle keeps the file open.

@@ -33,7 +33,7 @@ impl<T: Copy + PartialEq> Setting<T> {
     }
 }
 
-/// The settings of a lock that may be asked for, and need not be.
+/// The optional settings of a lock.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How long a waiter lets others pass, in nanoseconds.
@@ -75,7 +75,7 @@ fn in_words(nanoseconds: u64) -> String {
     }
 }
 
-/// The settings, as the options of a kind of lock have them.
+/// The settings in the options of a kind of lock.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingOptions {
     /// What was asked for.

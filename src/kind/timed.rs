@@ -1,4 +1,4 @@
-//! Time limits by the names that parking_lot gives them: for a duration, or until a moment.
+//! Time limits by parking_lot's names: for a duration, or until a moment.
 
 use super::{
     keyed_lock::{KeyGuard, KeyedLock},
@@ -16,13 +16,13 @@ use std::{
 use turnlock_core::error::Error;
 use turnlock_core::error::Result;
 
-/// Returns how long it is until `deadline`: zero if that is over.
+/// Returns how long it is until `deadline`; zero after it.
 fn until(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
 impl Mutex {
-    /// Takes the lock, waiting at most `limit`; then [`Error::TimedOut`]. The same as [`Mutex::lock_for`].
+    /// Takes the lock, waiting for at most `limit`; then [`Error::TimedOut`]. The same as [`Mutex::lock_for`].
     ///
     /// ```
     /// # use std::time::{Duration, Instant};
@@ -41,8 +41,8 @@ impl Mutex {
         self.lock_for(limit)
     }
 
-    /// Takes the lock, waiting until `deadline` at most; then [`Error::TimedOut`]. Other errors as [`Mutex::lock`]. A lock that is
-    /// free is taken after the deadline too.
+    /// Takes the lock, waiting until `deadline`; then [`Error::TimedOut`]. Other errors as [`Mutex::lock`]. A lock that is free
+    /// is taken after the deadline too.
     #[inline]
     pub fn try_lock_until(&self, deadline: Instant) -> Result<MutexGuard<'_>> {
         self.lock_for(until(deadline))
@@ -50,49 +50,50 @@ impl Mutex {
 }
 
 impl TurnRing {
-    /// Takes the turn, waiting at most `limit`; then [`Error::TimedOut`]. The same as [`TurnRing::lock_for`].
+    /// Takes the turn, waiting for at most `limit`; then [`Error::TimedOut`]. The same as [`TurnRing::lock_for`].
     pub fn try_lock_for(&self, limit: Duration) -> Result<TurnGuard<'_>> {
         self.lock_for(limit)
     }
 
-    /// Takes the turn, waiting until `deadline` at most; then [`Error::TimedOut`].
+    /// Takes the turn, waiting until `deadline`; then [`Error::TimedOut`].
     pub fn try_lock_until(&self, deadline: Instant) -> Result<TurnGuard<'_>> {
         self.lock_for(until(deadline))
     }
 }
 
 impl RwLock {
-    /// Takes the lock shared, waiting at most `limit`; then [`Error::TimedOut`]. The same as [`RwLock::read_for`].
+    /// Takes the lock shared, waiting for at most `limit`; then [`Error::TimedOut`]. The same as [`RwLock::read_for`].
     #[inline]
     pub fn try_read_for(&self, limit: Duration) -> Result<RwLockReadGuard<'_>> {
         self.read_for(limit)
     }
 
-    /// Takes the lock shared, waiting until `deadline` at most; then [`Error::TimedOut`].
+    /// Takes the lock shared, waiting until `deadline`; then [`Error::TimedOut`].
     #[inline]
     pub fn try_read_until(&self, deadline: Instant) -> Result<RwLockReadGuard<'_>> {
         self.read_for(until(deadline))
     }
 
-    /// Takes the lock upgradable, waiting at most `limit`; then [`Error::TimedOut`]. The same as [`RwLock::upgradable_for`].
+    /// Takes the lock upgradable, waiting for at most `limit`; then [`Error::TimedOut`]. The same as
+    /// [`RwLock::upgradable_for`].
     #[inline]
     pub fn try_upgradable_for(&self, limit: Duration) -> Result<RwLockUpgradableGuard<'_>> {
         self.upgradable_for(limit)
     }
 
-    /// Takes the lock upgradable, waiting until `deadline` at most; then [`Error::TimedOut`].
+    /// Takes the lock upgradable, waiting until `deadline`; then [`Error::TimedOut`].
     #[inline]
     pub fn try_upgradable_until(&self, deadline: Instant) -> Result<RwLockUpgradableGuard<'_>> {
         self.upgradable_for(until(deadline))
     }
 
-    /// Takes the lock exclusively, waiting at most `limit`; then [`Error::TimedOut`]. The same as [`RwLock::write_for`].
+    /// Takes the lock exclusively, waiting for at most `limit`; then [`Error::TimedOut`]. The same as [`RwLock::write_for`].
     #[inline]
     pub fn try_write_for(&self, limit: Duration) -> Result<RwLockWriteGuard<'_>> {
         self.write_for(limit)
     }
 
-    /// Takes the lock exclusively, waiting until `deadline` at most; then [`Error::TimedOut`].
+    /// Takes the lock exclusively, waiting until `deadline`; then [`Error::TimedOut`].
     #[inline]
     pub fn try_write_until(&self, deadline: Instant) -> Result<RwLockWriteGuard<'_>> {
         self.write_for(until(deadline))
@@ -100,30 +101,30 @@ impl RwLock {
 }
 
 impl Semaphore {
-    /// Takes `permits`, waiting at most `limit`; then [`Error::TimedOut`]. The same as [`Semaphore::acquire_for`].
+    /// Takes `permits`, waiting for at most `limit`; then [`Error::TimedOut`]. The same as [`Semaphore::acquire_for`].
     pub fn try_acquire_for(&self, permits: u32, limit: Duration) -> Result<Permits<'_>> {
         self.acquire_for(permits, limit)
     }
 
-    /// Takes `permits`, waiting until `deadline` at most; then [`Error::TimedOut`].
+    /// Takes `permits`, waiting until `deadline`; then [`Error::TimedOut`].
     pub fn try_acquire_until(&self, permits: u32, deadline: Instant) -> Result<Permits<'_>> {
         self.acquire_for(permits, until(deadline))
     }
 }
 
-/// The names of locks, for what [`RangeLock::read`] and [`RangeLock::write`] do.
+/// `lock_shared` and `lock_exclusive`, for what [`RangeLock::read`] and [`RangeLock::write`] do.
 impl RangeLock {
     /// Takes a range shared. The same as [`RangeLock::read`].
     pub fn lock_shared(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
         self.read(range)
     }
 
-    /// Takes a range shared if that needs no waiting, else [`Error::WouldBlock`].
+    /// Takes a range shared if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_lock_shared(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
         self.try_read(range)
     }
 
-    /// Takes a range shared, waiting at most `limit`; then [`Error::TimedOut`].
+    /// Takes a range shared, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_lock_shared_for(
         &self,
         range: impl RangeBounds<u64>,
@@ -132,7 +133,7 @@ impl RangeLock {
         self.read_for(range, limit)
     }
 
-    /// Takes a range shared, waiting until `deadline` at most; then [`Error::TimedOut`].
+    /// Takes a range shared, waiting until `deadline`; then [`Error::TimedOut`].
     pub fn try_lock_shared_until(
         &self,
         range: impl RangeBounds<u64>,
@@ -155,12 +156,12 @@ impl RangeLock {
         self.write(range)
     }
 
-    /// Takes a range exclusively if that needs no waiting, else [`Error::WouldBlock`].
+    /// Takes a range exclusively if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_lock_exclusive(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
         self.try_write(range)
     }
 
-    /// Takes a range exclusively, waiting at most `limit`; then [`Error::TimedOut`].
+    /// Takes a range exclusively, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_lock_exclusive_for(
         &self,
         range: impl RangeBounds<u64>,
@@ -169,7 +170,7 @@ impl RangeLock {
         self.write_for(range, limit)
     }
 
-    /// Takes a range exclusively, waiting until `deadline` at most; then [`Error::TimedOut`].
+    /// Takes a range exclusively, waiting until `deadline`; then [`Error::TimedOut`].
     pub fn try_lock_exclusive_until(
         &self,
         range: impl RangeBounds<u64>,
@@ -179,24 +180,24 @@ impl RangeLock {
     }
 }
 
-/// The names of locks, for what [`KeyedLock::read`] and [`KeyedLock::write`] do.
+/// `lock_shared` and `lock_exclusive`, for what [`KeyedLock::read`] and [`KeyedLock::write`] do.
 impl KeyedLock {
     /// Takes a key shared. The same as [`KeyedLock::read`].
     pub fn lock_shared(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
         self.read(key)
     }
 
-    /// Takes a key shared if that needs no waiting, else [`Error::WouldBlock`].
+    /// Takes a key shared if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_lock_shared(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
         self.try_read(key)
     }
 
-    /// Takes a key shared, waiting at most `limit`; then [`Error::TimedOut`].
+    /// Takes a key shared, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_lock_shared_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<KeyGuard<'_>> {
         self.read_for(key, limit)
     }
 
-    /// Takes a key shared, waiting until `deadline` at most; then [`Error::TimedOut`].
+    /// Takes a key shared, waiting until `deadline`; then [`Error::TimedOut`].
     pub fn try_lock_shared_until(&self, key: impl AsRef<[u8]>, deadline: Instant) -> Result<KeyGuard<'_>> {
         self.read_for(key, until(deadline))
     }
@@ -215,17 +216,17 @@ impl KeyedLock {
         self.write(key)
     }
 
-    /// Takes a key exclusively if that needs no waiting, else [`Error::WouldBlock`].
+    /// Takes a key exclusively if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_lock_exclusive(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
         self.try_write(key)
     }
 
-    /// Takes a key exclusively, waiting at most `limit`; then [`Error::TimedOut`].
+    /// Takes a key exclusively, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_lock_exclusive_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<KeyGuard<'_>> {
         self.write_for(key, limit)
     }
 
-    /// Takes a key exclusively, waiting until `deadline` at most; then [`Error::TimedOut`].
+    /// Takes a key exclusively, waiting until `deadline`; then [`Error::TimedOut`].
     pub fn try_lock_exclusive_until(&self, key: impl AsRef<[u8]>, deadline: Instant) -> Result<KeyGuard<'_>> {
         self.write_for(key, until(deadline))
     }

@@ -7,11 +7,11 @@ use turnlock_core::sync::{AtomicU32, AtomicU64};
 /// The longest name of a lock, in bytes.
 pub const MAX_NAME_BYTES: usize = Text::<8>::MAX_BYTES;
 
-/// One named lock. Written only under the directory's own lock (region 0), `generation` last; read by anyone.
+/// One named lock. Written only under the directory's own lock (region 0), `generation` last.
 #[repr(C, align(128))]
 pub struct DirectoryEntry {
-    /// Goes up by one when the entry is given a name, and when the lock is removed: odd while it names a lock. A handle
-    /// has it from its opening, and is one of a removed lock as soon as it differs.
+    /// Goes up by one when the entry is given a name, and when the lock is removed: odd while it names a lock. A handle keeps
+    /// the one that it found; when it differs, the lock was removed.
     pub generation: AtomicU64,
     /// A [`super::Kind`].
     pub kind: AtomicU32,

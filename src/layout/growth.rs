@@ -13,9 +13,9 @@ pub struct Moved {
 }
 
 impl Geometry {
-    /// Every stretch of a file of this shape that anybody may have written, with its place in one of the shape `larger`:
-    /// all of the header but its constant part, the first `locks` directory entries and their regions, the records of the
-    /// first `slots` slots, and the recording, if that of `larger` is as long: else a new one begins there.
+    /// Returns every stretch of a file of this shape that may have been written, with its place in one of the shape `larger`:
+    /// all of the header but its constant part, the first `locks` directory entries and their regions, the records of the first
+    /// `slots` slots, and the recording, if that of `larger` is as long: else a new one begins there.
     pub fn moved_into(self, larger: Geometry, locks: usize, slots: usize) -> impl Iterator<Item = Moved> {
         let moved = |from: Range<u64>, to: u64| Moved { from, to };
         let header = PREFIX_BYTES as u64..Self::HEADER_BYTES as u64;
@@ -33,9 +33,8 @@ impl Geometry {
             .chain((0..=locks).flat_map(move |region| self.region_moved_into(larger, region)))
     }
 
-    /// What moves of the mail area of a lock by messages: the words of the lock and of its participants. Not the mailboxes, which
-    /// are other ones among more participants: nobody takes part, so those of whom messages tell are no more, and in the
-    /// larger file the mailboxes are empty.
+    /// Returns what moves of the mail area of a lock by messages: the words of the lock and of its participants. The mailboxes
+    /// are other ones among more participants, and empty in the larger file: no participant is left of whom a message tells.
     pub fn mail_moved_into(self, larger: Geometry, region: usize) -> Option<Moved> {
         let participants = self.mail_participants() as usize;
         let from = self.bytes_of_mail(region).start;
@@ -102,7 +101,7 @@ mod tests {
                 let moved = small.mail_moved_into(large, region).unwrap();
                 let (mail, mailboxes) = (small.bytes_of_mail(region), u64::from(had * had) * MAILBOX_BYTES);
                 assert_eq!(moved.from, mail.start..mail.end - mailboxes);
-                // Their places are stations there, and no mailboxes.
+                // Their places are peer records there, and no mailboxes.
                 let room = large.bytes_of_mail(region);
                 assert_eq!(moved.to, room.start);
                 let end = moved.to + (moved.from.end - moved.from.start);

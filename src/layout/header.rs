@@ -134,9 +134,9 @@ pub struct LiveHeader {
     /// which a truncated file has lost too. Written once, before publication.
     pub incarnation: AtomicU64,
     constant_end: [u8; 16],
-    /// The boot during which the registers below were last valid; written by whoever holds every slot's byte lock.
+    /// The boot during which the registers below were last valid; written by the one that holds every slot's byte lock.
     pub boot_id: [AtomicU64; 2],
-    /// Not 0: somebody saw that the file has lost its last name. Whoever sees it says it, for those who do not look.
+    /// Not 0: a participant saw that the file has lost its last name. For those that do not look by themselves.
     pub unlinked: AtomicU32,
     boot_reserved: [AtomicU32; 11],
     /// One more than the highest slot in use; scans of the registers stop here. Raised (fetch_max) by a newcomer
@@ -154,8 +154,8 @@ pub struct LiveHeader {
     /// the directory's lock.
     pub removed_token: AtomicU64,
     removed_reserved: [AtomicU64; 6],
-    /// A [`Fences`]: which process alone takes part, if one does. On the fast path, so in a cache line of its own. Written by who
-    /// takes a slot, by compare-exchange; or by whoever holds every slot's byte lock.
+    /// A [`Fences`]: which process alone takes part, if one does. On the fast path, so in a cache line of its own. Written by a
+    /// participant that takes a slot, by compare-exchange; or by the one that holds every slot's byte lock.
     pub sole_process: AtomicU64,
     rest: [AtomicU64; 479],
 }
@@ -163,11 +163,11 @@ pub struct LiveHeader {
 /// The values of [`LiveHeader::sole_process`]: what is between two accesses that the other side of a barrier relies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fences {
-    /// Nobody has taken part yet: 0.
+    /// No participant has come yet: 0.
     Undecided,
-    /// Full fences on both sides, whoever takes part: 1.
+    /// Full fences on both sides: 1.
     Full,
-    /// Somebody of a second process is about to take part: 2. Full fences, and membarrier besides.
+    /// A second process is about to take part: 2. Full fences, and membarrier besides.
     Changing,
     /// No other process takes part than the one with this mark, which is larger than 2: its own fast side has no fence, and
     /// the other one asks for membarrier.
@@ -239,7 +239,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(SlotRecord, tid),
         offset_of!(SlotRecord, pid_namespace),
         offset_of!(SlotRecord, attached_realtime_ns),
-        offset_of!(SlotRecord, blind),
+        offset_of!(SlotRecord, cannot_probe),
         offset_of!(SlotRecord, bell),
         offset_of!(SlotRecord, asleep),
         offset_of!(SlotRecord, label),

@@ -5,17 +5,17 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// One at a time.
+    /// One holder at a time.
     Mutex = 1,
-    /// Each in turn.
+    /// Participants take turns.
     TurnRing = 2,
-    /// Several that read, or one that writes.
+    /// Several readers, or one writer.
     RwLock = 3,
-    /// So many at a time.
+    /// A number of permits.
     Semaphore = 4,
-    /// One at a time in each part of a range of numbers.
+    /// Ranges of numbers.
     RangeLock = 5,
-    /// One at a time for each key.
+    /// A lock for each key.
     KeyedLock = 6,
 }
 
@@ -50,7 +50,7 @@ pub enum DeathPolicy {
     /// lock is closed for everyone until a reset.
     #[default]
     Inform = 0,
-    /// The next holder is told, and nothing has to be repaired: what `flock` does, which does not even tell.
+    /// The next holder is told, and nothing has to be repaired.
     Release = 1,
 }
 
@@ -109,7 +109,7 @@ impl Algorithm {
         }
     }
 
-    /// Returns whether locks of this kind run it: rings theirs, all others the bakery, mutexes also those by messages.
+    /// Returns whether locks of this kind can run it: rings theirs, all others the bakery, mutexes also those by messages.
     pub const fn is_of(self, kind: Kind) -> bool {
         match self {
             Algorithm::Bakery => !matches!(kind, Kind::TurnRing),
@@ -134,7 +134,7 @@ impl DeathPolicy {
     /// Every policy.
     pub const ALL: [DeathPolicy; 2] = [DeathPolicy::Inform, DeathPolicy::Release];
 
-    /// Returns the policy of this number; of one that nobody writes, the one that demands more.
+    /// Returns the policy of this number; of an unknown number, the one that demands more.
     pub fn of(number: u32) -> Self {
         if number == DeathPolicy::Release as u32 { DeathPolicy::Release } else { DeathPolicy::Inform }
     }

@@ -17,8 +17,8 @@ use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// | `standby_event`, `standby_parked` | those who back off, and who unparks them | |
 /// | `designated_waker`, `designated_looked_at`, `has_passive` | likewise | |
 /// | `first_token` | who names the lock; who clears the file | |
-/// | `contended`, `timed_out`, `died`, `passed_over` | who waited, gave up, reaped, passed over | adding one |
-/// | `ring` | whoever has the privilege of a ring | |
+/// | `contended`, `timed_out`, `died`, `passed_over` | who waited, gave up, reaped, skipped | adding one |
+/// | `ring` | who has the privilege of a ring | |
 /// | `permits` | who creates a semaphore, and who resizes it | |
 /// | `dead_parts` | the reaper of a participant that held a part of the lock; who marks parts consistent | |
 #[repr(C, align(128))]
@@ -27,9 +27,9 @@ pub struct LockWords {
     pub bias: AtomicU64,
     /// The fencing token with which the present bias began.
     pub biased_at: AtomicU64,
-    /// So many unbiased acquisitions must come before the next bias.
+    /// How many unbiased acquisitions must come before the next bias.
     pub bias_back_off: AtomicU64,
-    /// So many have come.
+    /// How many have come.
     pub unbiased: AtomicU64,
     /// The slot of the last of them, plus 1.
     pub last_unbiased: AtomicU64,
@@ -48,7 +48,7 @@ pub struct LockWords {
     pub previous_owner: PreviousOwner,
     /// Futex word: changes when one that backed off should queue again.
     pub standby_event: AtomicU32,
-    /// Not 0 while somebody may be parked on `standby_event`.
+    /// Not 0 while the designated waker may be parked on `standby_event`.
     pub standby_parked: AtomicU32,
     /// 0, or the slot of the designated waker, plus 1: of those that wait, the one that is the next to be queued for good.
     pub designated_waker: AtomicU32,
@@ -63,12 +63,12 @@ pub struct LockWords {
     pub contended: AtomicU64,
     /// How many gave up when their time was over.
     pub timed_out: AtomicU64,
-    /// How many died holding the lock. One that reaps and is killed meanwhile may have it counted twice.
+    /// How many died holding the lock. A death whose reaper is killed may be counted twice.
     pub died: AtomicU64,
-    /// How often a waiter passed over another.
+    /// How often a waiter skipped another.
     pub passed_over: AtomicU64,
     reserved_standby: [AtomicU64; 8],
-    /// Of a ring.
+    /// The words of a ring.
     pub ring: RingWords,
     /// Of a semaphore: how many permits it has.
     pub permits: AtomicU32,
@@ -80,7 +80,7 @@ pub struct LockWords {
 /// The words of a ring.
 #[repr(C, align(8))]
 pub struct RingWords {
-    /// One more than the highest machine that ever was on the ring. Written by whoever has the privilege, before it links
+    /// One more than the highest machine that ever was on the ring. Written by the one that has the privilege, before it links
     /// a machine above it.
     pub bound: AtomicU32,
 }
@@ -100,7 +100,7 @@ pub struct PreviousOwner {
 }
 
 impl PreviousOwner {
-    /// Nobody ever died.
+    /// Clears the notice.
     pub fn clear(&self) {
         self.token.store(0, Relaxed);
         self.pid.store(0, Relaxed);
@@ -109,9 +109,9 @@ impl PreviousOwner {
     }
 }
 
-/// What one slot says about itself in one lock, besides its `number`. Written by the slot's owner, or by whoever
-/// holds the slot's byte lock after its death; `wake`, `parked`, `successor`, `evicted` and `called` by those who wait for the
-/// slot, or with it; `dead` by who marks what a dead one held as consistent, too.
+/// What one slot says about itself in one lock, besides its `number`. Written by the slot's owner, or after its death by the
+/// reaper that holds the slot's byte lock; `wake`, `parked`, `successor`, `evicted` and `called` by those that wait for the
+/// slot, or with it; `dead` also by the one that marks what a dead one held as consistent.
 #[repr(C, align(128))]
 #[cfg_attr(test, derive(Default))]
 pub struct Cell {
@@ -121,7 +121,7 @@ pub struct Cell {
     pub since: AtomicU64,
     /// Futex word: changes whenever those who wait for this slot should look again.
     pub wake: AtomicU32,
-    /// 0, or how whoever may be parked on `wake` wants to be unparked: [`turnlock_core::wait::ParkingSpot`].
+    /// 0, or how a waiter that may be parked on `wake` wants to be unparked: [`turnlock_core::wait::ParkingSpot`].
     pub parked: AtomicU32,
     /// 0, or the slot that comes next after this one and is awake, plus 1. Only a hint.
     pub successor: AtomicU32,
@@ -136,16 +136,16 @@ pub struct Cell {
     pub evicted: AtomicU64,
     /// Futex word: changes when the slot is called from the passive set, to be the designated waker.
     pub called: AtomicU32,
-    /// Whether a participant in the slot died that held a part of the lock, which nobody has marked consistent since:
+    /// Whether a participant died that held a part of the lock which is not marked consistent yet:
     /// [`turnlock_core::algorithm::dead_claim`].
     pub dead: AtomicU32,
     /// The slot's machine on a ring.
     pub ring: RingCell,
     /// What the slot claims of the lock: [`turnlock_core::algorithm::claim`].
     pub claim: ClaimCell,
-    /// What the dead one held: [`turnlock_core::algorithm::claim::Extent`].
+    /// The first half of what the dead one held: [`turnlock_core::algorithm::claim::Extent`].
     pub dead_first: AtomicU64,
-    /// Likewise.
+    /// The second half.
     pub dead_last: AtomicU64,
 }
 
@@ -155,9 +155,9 @@ pub struct Cell {
 pub struct ClaimCell {
     /// Mode (the lower 4 bytes) and weight.
     pub how: AtomicU64,
-    /// Of which part.
+    /// The first half of the extent.
     pub first: AtomicU64,
-    /// Likewise.
+    /// The second half.
     pub last: AtomicU64,
 }
 

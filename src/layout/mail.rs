@@ -1,7 +1,7 @@
 //! The mail area of one lock: what the participants of an algorithm by messages write, and the mailboxes between them.
 //!
 //! ```text
-//! mail area: words 128 | stations: participants x 128 | mailboxes: participants x participants x mailbox
+//! mail area: words 128 | peer records: participants x 128 | mailboxes: participants x participants x mailbox
 //! mailbox (from a to b, at a x participants + b): end of the producer 128 | end of the consumer 128 | 16 entries x 192
 //! ```
 
@@ -18,16 +18,17 @@ pub const ENTRY_WORDS: usize = 24;
 /// The words that belong to the lock rather than to a participant.
 #[repr(C, align(128))]
 pub struct MailWords {
-    /// Of a mesh or a ring: whose the token is, see [`crate::transport::record`]; 0: nobody's, it is to be made anew.
+    /// Of a mesh or a ring: whose the token is, see [`crate::transport::record`]; 0: lost, it is to be made anew.
     pub token_at: AtomicU64,
     /// Of a ring: whose the second token is, which is no privilege, likewise.
     pub second_token_at: AtomicU64,
     reserved: [AtomicU64; 14],
 }
 
-/// What one participant says of itself. Written by the slot's owner, or by whoever holds the slot's byte lock after its death.
+/// What one participant says of itself. Written by the slot's owner, or after its death by the reaper that holds the slot's
+/// byte lock.
 #[repr(C, align(128))]
-pub struct Station {
+pub struct PeerRecord {
     /// The number of its life, times 2; plus 1 while it takes part.
     pub life: AtomicU64,
     /// Not 0 while a call of it waits, and looks after its mailboxes by itself.
@@ -35,8 +36,7 @@ pub struct Station {
     /// Where it stands, for observers, and on a ring for who has a token: 0 = absent, 1 = joining, 2 = idle, 3 = waiting,
     /// 4 = inside.
     pub standing: AtomicU32,
-    /// Where a token is about to be said to be, by this participant, which sends it, and from bit 48 on which token; 0: it
-    /// sends none.
+    /// To whom this participant sends a token, before the record says so, and from bit 48 on which token; 0: it sends none.
     pub sends_to: AtomicU64,
     /// The tail of the mailbox before that token.
     pub sends_at: AtomicU64,
@@ -59,7 +59,7 @@ pub struct MailboxEnd {
 /// sent to; in the second word its length in bytes; then the bytes, in the order of little-endian words.
 pub type Entry = [AtomicU64; ENTRY_WORDS];
 
-/// From one participant to another.
+/// A mailbox from one participant to another.
 #[repr(C, align(128))]
 pub struct Mailbox {
     /// Written by the producer alone.
@@ -76,15 +76,15 @@ pub struct MailView<'map> {
     /// The lock's own words.
     pub words: &'map MailWords,
     /// One for each participant.
-    pub stations: &'map [Station],
+    pub peer_records: &'map [PeerRecord],
     /// All of them, those from participant 0 first.
     pub mailboxes: &'map [Mailbox],
 }
 
 impl<'map> MailView<'map> {
-    /// The mailbox from one participant to another.
+    /// Returns the mailbox from one participant to another.
     pub fn mailbox(&self, from: usize, to: usize) -> &'map Mailbox {
-        &self.mailboxes[from * self.stations.len() + to]
+        &self.mailboxes[from * self.peer_records.len() + to]
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) const fn mail_bytes(participants: usize) -> usize {
 
 /// How many of them come before the mailboxes.
 pub(super) const fn bytes_before_mailboxes(participants: usize) -> usize {
-    size_of::<MailWords>() + participants * size_of::<Station>()
+    size_of::<MailWords>() + participants * size_of::<PeerRecord>()
 }
 
 /// The sizes and offsets, for the fingerprint.
@@ -106,14 +106,14 @@ pub(super) const FACTS: [usize; 16] = [
     size_of::<MailWords>(),
     offset_of!(MailWords, token_at),
     offset_of!(MailWords, second_token_at),
-    size_of::<Station>(),
-    offset_of!(Station, life),
-    offset_of!(Station, attended),
-    offset_of!(Station, standing),
-    offset_of!(Station, sends_to),
-    offset_of!(Station, sends_at),
-    offset_of!(Station, hints),
-    offset_of!(Station, sent),
+    size_of::<PeerRecord>(),
+    offset_of!(PeerRecord, life),
+    offset_of!(PeerRecord, attended),
+    offset_of!(PeerRecord, standing),
+    offset_of!(PeerRecord, sends_to),
+    offset_of!(PeerRecord, sends_at),
+    offset_of!(PeerRecord, hints),
+    offset_of!(PeerRecord, sent),
     size_of::<Mailbox>(),
     offset_of!(Mailbox, head),
     offset_of!(Mailbox, entries),
@@ -123,7 +123,7 @@ pub(super) const FACTS: [usize; 16] = [
 
 const _: () = {
     assert!(size_of::<MailWords>() == 128);
-    assert!(size_of::<Station>() == 128);
+    assert!(size_of::<PeerRecord>() == 128);
     assert!(size_of::<Entry>() == 192);
     assert!(size_of::<Mailbox>() == 256 + MAILBOX_ENTRIES * 192);
 };

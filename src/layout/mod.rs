@@ -33,9 +33,9 @@ pub const FORMAT_MINOR: u16 = 0;
 
 /// Slot i's byte lock is on byte `SLOT_BYTES_START + i`, far behind the end of the file.
 pub const SLOT_BYTES_START: u64 = 1 << 40;
-/// Whoever clears the file after a boot, or changes how biases are revoked, has a byte lock on this byte first.
+/// The byte whose lock is taken first to clear the file after a boot, or to change how biases are revoked.
 pub const RENEWAL_BYTE: u64 = SLOT_BYTES_START - 1;
-/// Whoever unlocks what was left to an open file that several processes share has a byte lock on this byte first.
+/// The byte whose lock is taken first to unlock what was transferred to an open file that several processes share.
 pub const HAND_BACK_BYTE: u64 = SLOT_BYTES_START - 2;
 /// Bytes from here on are used for an instant to try out what this file system's byte locks do.
 pub const CANARY_BYTES_START: u64 = 1 << 41;
@@ -44,7 +44,7 @@ pub const CANARY_BYTES_START: u64 = 1 << 41;
 mod tests {
     use super::{
         lock::RingWords,
-        mail::{MailWords, Mailbox, MailboxEnd, Station},
+        mail::{MailWords, Mailbox, MailboxEnd, PeerRecord},
         recording::{RecordedEvent, RecordingWords},
         *,
     };
@@ -100,7 +100,7 @@ mod tests {
         );
         compare(
             "Slot",
-            offsets!(SlotRecord: state liveness_lock generation pid tid pid_namespace attached_realtime_ns blind bell asleep label program),
+            offsets!(SlotRecord: state liveness_lock generation pid tid pid_namespace attached_realtime_ns cannot_probe bell asleep label program),
         );
         compare(
             "Lock words",
@@ -115,7 +115,7 @@ mod tests {
         compare("Ring cell", offsets!(RingCell: state link membership));
         compare("Claim", offsets!(ClaimCell: how first last));
         compare("Mail words", offsets!(MailWords: token_at second_token_at));
-        compare("Station", offsets!(Station: life attended standing sends_to sends_at hints sent));
+        compare("Peer record", offsets!(PeerRecord: life attended standing sends_to sends_at hints sent));
         compare("Recording", offsets!(RecordingWords: next since_boot));
         compare("Recorded event", offsets!(RecordedEvent: words check));
         compare("Mailbox", offsets!(Mailbox: tail head entries));
@@ -143,7 +143,7 @@ mod tests {
             ("Lock words", size_of::<LockWords>()),
             ("Cell", size_of::<Cell>()),
             ("Mail words", size_of::<MailWords>()),
-            ("Station", size_of::<Station>()),
+            ("Peer record", size_of::<PeerRecord>()),
             ("Mailbox", size_of::<Mailbox>()),
             ("Recording", size_of::<RecordingWords>()),
             ("Recorded event", size_of::<RecordedEvent>()),

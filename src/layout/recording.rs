@@ -15,9 +15,9 @@ pub const MIN_RECORDED_EVENTS: u32 = 64;
 /// The words that belong to the recording rather than to an event.
 #[repr(C, align(128))]
 pub struct RecordingWords {
-    /// How many events were ever recorded: the number of the next one. Whoever records one adds to it (fetch_add).
+    /// How many events were ever recorded: the number of the next one. Each recording adds one (fetch_add).
     pub next: AtomicU64,
-    /// The number of the first one since the boot. Written by whoever holds every slot's byte lock.
+    /// The number of the first one since the boot. Written by the one that holds every slot's byte lock.
     pub since_boot: AtomicU64,
     reserved: [AtomicU64; 14],
 }
@@ -25,10 +25,9 @@ pub struct RecordingWords {
 /// One event. Number k is in place k modulo the number of places.
 #[repr(C)]
 pub struct RecordedEvent {
-    /// What happened. Written by whoever has the event's number.
+    /// What happened. Written by the participant that took the event's number.
     pub words: [AtomicU64; 3],
-    /// A hash of the three and of the event's number, written last: who reads something else has one before it that is
-    /// not whole.
+    /// A hash of the three and of the event's number, written last: a place whose hash differs is not whole.
     pub check: AtomicU64,
 }
 

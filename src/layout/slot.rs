@@ -4,7 +4,7 @@ use super::Text;
 use std::mem::{offset_of, size_of};
 use turnlock_core::sync::{AtomicU32, AtomicU64};
 
-/// One participant. Written only by whoever holds the slot's byte lock.
+/// One participant. Written only by the holder of the slot's byte lock.
 #[repr(C, align(128))]
 pub struct SlotRecord {
     /// A [`SlotState`].
@@ -22,8 +22,8 @@ pub struct SlotRecord {
     /// When the slot was taken, in nanoseconds since 1970.
     pub attached_realtime_ns: AtomicU64,
     /// Not 0: its waits cannot see whether others are alive, since it can open no descriptor of the file.
-    pub blind: AtomicU32,
-    reserved_blind: AtomicU32,
+    pub cannot_probe: AtomicU32,
+    reserved_cannot_probe: AtomicU32,
     /// Futex word: changes when the participant's service thread should look into its mailboxes.
     pub bell: AtomicU32,
     /// Not 0 while that thread may be asleep on `bell`.
@@ -55,15 +55,15 @@ pub enum LivenessLockKind {
     /// An open descriptor: where mappings do not pin byte locks (overlay file systems), and for `turnlock run`,
     /// whose child inherits it. A stray `close` of it would be taken for a death.
     Descriptor = 2,
-    /// A descriptor that others have copies of: a shell's own, or one that the program has which this process became. The
-    /// last one's `close` is an ordinary end where a death releases the lock: nobody is told of it.
+    /// A descriptor that others have copies of: a shell's own, or one that the program has which this process became. Closing
+    /// the last copy is an ordinary end where a death releases the lock: it is not told as a death.
     Shared = 3,
 }
 
 const _: () = {
     assert!(size_of::<SlotRecord>() == 256);
     assert!(offset_of!(SlotRecord, generation) == 8);
-    assert!(offset_of!(SlotRecord, blind) == 40);
+    assert!(offset_of!(SlotRecord, cannot_probe) == 40);
     assert!(offset_of!(SlotRecord, bell) == 48);
     assert!(offset_of!(SlotRecord, label) == 64);
     assert!(offset_of!(SlotRecord, program) == 128);

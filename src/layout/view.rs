@@ -2,7 +2,7 @@
 
 use super::{
     Cell, DirectoryEntry, Geometry, LiveHeader, LockWords, MailView, SlotRecord,
-    mail::{MailWords, Station},
+    mail::{MailWords, PeerRecord},
     recording::{RecordingView, RecordingWords},
 };
 use std::ptr::NonNull;
@@ -53,7 +53,7 @@ unsafe impl Sync for RegionPointer {}
 pub struct CellOffset(usize);
 
 impl CellOffset {
-    /// Of no slot.
+    /// The offset of no slot.
     pub const NONE: Self = Self(0);
 }
 
@@ -74,8 +74,8 @@ impl<'map> View<'map> {
     /// A view of `geometry.file_size()` bytes at `base`.
     ///
     /// # Safety
-    /// `base` is aligned to 4096, and for all of `'map` that many bytes from it are mapped shared, readable, and (if
-    /// anything is stored through the view) writable. Nobody makes other references to them than through views.
+    /// `base` is aligned to 4096, and for all of `'map` that many bytes from it are mapped shared, readable, and (if anything
+    /// is stored through the view) writable. No references to them are made but through views.
     pub unsafe fn new(base: NonNull<u8>, geometry: Geometry) -> Self {
         debug_assert_eq!(base.addr().get() % 4096, 0);
         Self { base, geometry, _map: std::marker::PhantomData }
@@ -118,7 +118,7 @@ impl<'map> View<'map> {
         (self.header().slots_bound.load(Acquire) as usize).min(self.geometry.participants() as usize)
     }
 
-    /// The regions that somebody may have left something in: the directory's own, and those of named locks.
+    /// Returns the regions that may have been written: the directory's own, and those of named locks.
     pub fn regions_in_use(&self) -> std::ops::RangeInclusive<usize> {
         0..=self.locks_bound()
     }
@@ -159,13 +159,13 @@ impl<'map> View<'map> {
         let participants = self.geometry.mail_participants() as usize;
         assert!((1..=self.geometry.locks() as usize).contains(&region) && participants > 0);
         let start = self.geometry.mail_area(region);
-        let stations = start + size_of::<MailWords>();
-        let mailboxes = stations + participants * size_of::<Station>();
+        let peer_records = start + size_of::<MailWords>();
+        let mailboxes = peer_records + participants * size_of::<PeerRecord>();
         // SAFETY: 1 <= region <= locks, so all of it lies where this geometry says.
         unsafe {
             MailView {
                 words: &self.array::<MailWords>(start, 1)[0],
-                stations: self.array(stations, participants),
+                peer_records: self.array(peer_records, participants),
                 mailboxes: self.array(mailboxes, participants * participants),
             }
         }

@@ -82,7 +82,7 @@ impl Claimed {
         Self { relation, readers: ReadersMark::new(generation) }
     }
 
-    /// Of the lock in `region`, whichever kind it is. While somebody is inside, it stays that.
+    /// Returns the claims of the lock in `region`, of any kind. The kind stays as it is while a participant is inside.
     pub fn in_region(view: View, region: usize) -> Self {
         let entry = region.checked_sub(1).map(|at| &view.directory()[at]);
         let kind = entry.and_then(|entry| Kind::of(entry.kind.load(Relaxed))).unwrap_or(Kind::Mutex);

@@ -1,4 +1,4 @@
-//! One lock's registers in the mapped file, as the algorithms want them.
+//! One lock's registers in the mapped file.
 
 mod claims;
 mod parts;
@@ -42,7 +42,7 @@ pub struct FileLock<'a, F = Exclusively> {
 }
 
 impl<'a> FileLock<'a> {
-    /// The lock in `region`, as one that is held alone; or where nothing is asked about claims. Panics as [`View::lock`].
+    /// Returns the lock in `region` with exclusive claims, or where claims do not matter. Panics as [`View::lock`].
     #[inline]
     pub fn new(view: View<'a>, region: usize) -> Self {
         Self::claimed(view, region, Exclusively)
@@ -50,13 +50,13 @@ impl<'a> FileLock<'a> {
 }
 
 impl<'a, F: FileClaims> FileLock<'a, F> {
-    /// The lock in `region`, with these claims. Panics as [`View::lock`].
+    /// Returns the lock in `region` with these claims. Panics as [`View::lock`].
     #[inline]
     pub fn claimed(view: View<'a>, region: usize, claims: F) -> Self {
         Self { view, region, lock: view.lock(region), claims }
     }
 
-    /// The parking spot of `slot`.
+    /// Returns the parking spot of `slot`.
     #[inline]
     pub fn spot(&self, slot: usize) -> ParkingSpot<'a> {
         let cell = &self.lock.cells[slot];
@@ -64,7 +64,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         ParkingSpot { wake: &cell.wake, parked: &cell.parked, successor: &cell.successor, name }
     }
 
-    /// The standby queue.
+    /// Returns the standby queue.
     #[inline]
     pub fn standby(&self) -> Standby<'a, Cell> {
         let words = self.lock.words;
@@ -81,7 +81,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         }
     }
 
-    /// What is known of how well biases pay.
+    /// Returns the words that say how well biases pay.
     #[inline]
     pub fn bias_policy(&self) -> BiasPolicy<'a> {
         let words = self.lock.words;
@@ -93,7 +93,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         }
     }
 
-    /// What is known of how well biases towards readers pay.
+    /// Returns the words that say how well biases towards readers pay.
     pub fn readers_policy(&self) -> ReadersPolicy<'a> {
         ReadersPolicy { not_before: &self.lock.words.readers_not_before }
     }
@@ -104,8 +104,8 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         self.lock.cells[slot].waiting_since.load(Relaxed)
     }
 
-    /// Returns whether waiters may be behind `holder`, which has the lock without the bias: parked at its slot, or awake
-    /// and said to come next. A hint, from one cache line: also of one that has given up since.
+    /// Returns whether waiters may be behind `holder`, which has the lock without the bias: parked at its slot, or awake as its
+    /// successor. A hint, from one cache line: also of a waiter that has given up since.
     #[inline]
     pub fn may_have_waiters(&self, holder: usize) -> bool {
         let cell = &self.lock.cells[holder];
@@ -119,8 +119,8 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         (0..in_use.min(self.lock.cells.len())).any(|slot| slot != me && self.waiting_since(slot) != 0)
     }
 
-    /// Returns whether the end of the participant in `slot`, which holds the lock, is no death: whoever has copies of the
-    /// descriptor that kept its slot has closed them, and a death releases this lock.
+    /// Returns whether the end of the participant in `slot`, which holds the lock, is no death: all copies of the descriptor
+    /// that kept its slot are closed, and a death releases this lock.
     fn is_ordinary_end(&self, slot: usize) -> bool {
         let kept_by = self.view.slots()[slot].liveness_lock.load(Relaxed);
         let entry = self.region.checked_sub(1).and_then(|at| self.view.directory().get(at));
@@ -130,7 +130,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         kept_by == LivenessLockKind::Shared as u32 && entry.is_some_and(releases)
     }
 
-    /// The owner-dead notice: the dead holder's token (0: there is none), process, thread and label.
+    /// Returns the owner-dead notice: the dead holder's token (0: there is none), process, thread and label.
     pub fn death(&self) -> (u64, u32, u32, String) {
         let notice = &self.lock.words.previous_owner;
         let token = notice.token.load(Acquire);
@@ -138,13 +138,13 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
     }
 }
 
-/// Has whoever looks after the mailboxes of a participant in the lock of `region` look into them: the call of it that waits, else
-/// its service thread. After the store that it is to see.
+/// Has a participant in the lock of `region` look into its mailboxes: its waiting call, else its service thread. After the
+/// store that it is to see.
 pub fn call_participant(view: View, region: usize, participant: usize) {
-    // Partners: the fences in `attach::post`, after a participant says who looks after them. If ours comes first, what we
-    // stored is seen; if theirs does, we see whom to wake.
+    // Partners: the fences in `attach::message_service`, after a participant says whether its call or its service thread looks.
+    // If ours comes first, that look sees what we stored; if theirs does, we see which of the two to wake.
     full_fence();
-    if view.mail(region).stations[participant].attended.load(Relaxed) != 0 {
+    if view.mail(region).peer_records[participant].attended.load(Relaxed) != 0 {
         // Or it died in a call.
         FileLock::new(view, region).spot(participant).unpark::<Linux>();
     } else {
@@ -158,8 +158,7 @@ pub fn ring_bell(view: View, slot: usize) {
         return;
     }
     let record = &view.slots()[slot];
-    // It stays so until the thread says otherwise: were it ours to take back, and did we die before the wake-up, nobody would wake
-    // it any more.
+    // Only the thread clears it: if we did, and died before the wake-up, the thread would sleep on.
     if record.asleep.load(Relaxed) != 0 {
         ring_own_bell(view, slot);
     }
@@ -172,7 +171,7 @@ pub fn ring_own_bell(view: View, slot: usize) {
     futex::wake_all(&record.bell);
 }
 
-/// Has whoever is parked at the spot of this name look again, if the file has it.
+/// Has the waiters that are parked at the spot of this name look again, if the file has it.
 pub fn unpark_at(view: View, name: u64) {
     let (region, slot) = ((name >> 32) as usize, (name as u32 as usize).wrapping_sub(1));
     if region > view.geometry().locks() as usize {
@@ -185,25 +184,25 @@ pub fn unpark_at(view: View, name: u64) {
     }
 }
 
-/// One lock's owner words.
+/// Returns one lock's owner words.
 #[inline(always)]
 pub fn ownership(words: &LockWords) -> Ownership<'_> {
     Ownership { token: &words.token, state: &words.state }
 }
 
-/// One lock's bias word.
+/// Returns one lock's bias word.
 #[inline(always)]
 pub fn bias(words: &LockWords) -> Bias<'_> {
     Bias(&words.bias)
 }
 
-/// One slot's words for passing over it.
+/// Returns the words by which one slot is evicted.
 #[inline(always)]
 pub fn eviction(cell: &Cell) -> Eviction<'_> {
     Eviction { doorway: &cell.doorway, evicted: &cell.evicted }
 }
 
-/// A rwlock's bias word.
+/// Returns a rwlock's bias word.
 #[inline(always)]
 pub fn shared_bias(words: &LockWords, readers: ReadersMark) -> SharedBias<'_> {
     SharedBias(&words.bias, readers)
@@ -350,7 +349,7 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
         {
             self.spot(successor).unpark_early::<Linux>();
         }
-        // The fence is in there.
+        // After the fence in `unpark`.
         if self.claims.relation() == Relation::Permits {
             self.unpark_first_waiter();
         }

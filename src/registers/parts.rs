@@ -44,7 +44,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         DeadClaim { word: &cell.dead, first: &cell.dead_first, last: &cell.dead_last }
     }
 
-    /// Returns what participants held that died, and nobody has marked consistent since.
+    /// Returns what dead participants held that is not marked consistent yet.
     pub fn dead_parts(&self) -> impl Iterator<Item = DeadPart> {
         self.dead_claims().filter_map(|dead| dead.get())
     }
@@ -61,7 +61,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
     pub(super) fn record_dead_part(&self, slot: usize, extent: Extent) {
         let slots = self.lock.cells.len();
         let mut places = std::iter::once(slot).chain(0..slots);
-        // By a reaper that died. Nobody marks it meanwhile: that would conflict with what the dead one holds still.
+        // By a reaper that died. It is not marked consistent meanwhile: that would conflict with what the dead one still holds.
         let is_it = |part: DeadPart| part == DeadPart::Of(extent);
         let is_known = (0..slots).filter_map(|slot| self.dead_claim(slot).get()).any(is_it);
         if !is_known && !places.any(|place| self.dead_claim(place).record(extent)) {
@@ -99,7 +99,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         }
     }
 
-    /// Returns whether a participant died that held what conflicts with `mine`, and nobody has marked it consistent since.
+    /// Returns whether a dead participant held what conflicts with `mine`, and that is not marked consistent yet.
     pub(super) fn has_dead_part_beside(&self, mine: Claim) -> bool {
         if !matches!(self.claims.relation(), Relation::Ranges | Relation::Keys) {
             return false;

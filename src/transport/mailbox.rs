@@ -4,12 +4,12 @@
 //!
 //! - *Whole, order, loss, repetition.* One [`Ring`] for each pair: a message is there with one store, and is taken once.
 //! - *Failure notice, reconnection.* A participant's life has a number, written down under the byte lock of its slot and ended
-//!   under that lock, by itself or by whoever acts for it after its death. Each message carries the lives of both ends. One
-//!   to or from another life than the two ends know of each other is dropped, or (from a later life) preceded by the notice
-//!   that the earlier one is over. That it is over is also said when its mailbox is empty and its number is not the same.
-//! - *Full.* The message stays with its sender, whose machine is told nothing new ([`Node`](turnlock_message::Node)). Whoever
-//!   takes from a full mailbox calls its sender.
-//! - *Slow or stopped* is nothing: its mailboxes fill up. *Dead* is what the byte lock says, and nothing else.
+//!   under that lock, by itself or by its reaper. Each message carries the lives of both ends. One to or from another life than
+//!   the two ends know of each other is dropped, or (from a later life) preceded by the notice that the earlier one is over.
+//!   That it is over is also said when its mailbox is empty and its number is not the same.
+//! - *Full.* The message stays with its sender, whose machine is told nothing new ([`Node`](turnlock_message::Node)). The
+//!   receiver calls the sender when it takes from a full mailbox.
+//! - *Slow or stopped* has no notice: the mailboxes fill up. *Dead* is what the byte lock says, and nothing else.
 
 use super::{
     life::{call_all, is_present, present, record_of, records, ring},
@@ -30,12 +30,12 @@ use turnlock_message::{
 /// The bytes of a message that an entry has room for.
 const MESSAGE_BYTES: usize = (ENTRY_WORDS - 2) * 8;
 
-/// [`Station::standing`](crate::layout::MailView::stations) of one that waits.
+/// The value of [`PeerRecord::standing`](crate::layout::MailView::peer_records) for a waiter.
 pub const WAITING: u32 = 3;
 
 /// A message that mailboxes carry.
 pub trait Carried: Wire {
-    /// Of a token that is the privilege its number: larger with each entry.
+    /// Returns the number of a token that is the privilege, which is larger with each entry.
     fn token_number(&self) -> Option<u64>;
 }
 
@@ -69,18 +69,18 @@ impl Carried for BakeryMessage {
     }
 }
 
-/// Where the mailboxes are.
+/// The place of the mailboxes.
 pub trait Place {
-    /// The mail area of the lock.
+    /// Returns the mail area of the lock.
     fn mail(&self) -> MailView<'_>;
 
-    /// Has whoever looks after the mailboxes of a participant look into them. After a store that it is to see.
+    /// Has a participant look into its mailboxes: its waiting call, or its service thread. After a store that it is to see.
     fn call(&self, participant: usize);
 
-    /// Writes down a number of the token, before anybody else can have it: no number was larger.
+    /// Writes down a number of the token, before another participant can have it: no number was larger.
     fn write_number(&self, number: u64);
 
-    /// The number written down last, or the last fencing token.
+    /// Returns the number written down last, or the last fencing token.
     fn number(&self) -> u64;
 }
 
@@ -95,7 +95,7 @@ pub struct Mailboxes<P> {
     is_overwritten: bool,
 }
 
-/// What one end knows of another participant.
+/// What this end knows of another participant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Peer {
     /// The life of it that messages are exchanged with; 0: none.
@@ -105,37 +105,39 @@ struct Peer {
 }
 
 impl<P: Place> Mailboxes<P> {
-    /// Begins the participant's next life, by whoever has the byte lock of its slot. `None`: its lives are used up, or were
+    /// Begins the next life of `me`. The caller has the byte lock of its slot. `None`: its lives are used up, or were
     /// overwritten.
     pub fn begin_life(place: P, me: usize) -> Option<Self> {
         let mail = place.mail();
-        let station = &mail.stations[me];
+        let peer_record = &mail.peer_records[me];
         // Relaxed: ours to write.
-        let life = u32::try_from((station.life.load(Relaxed) >> 1) + 1).ok()?;
-        station.attended.store(0, Relaxed);
-        station.sends_to.store(0, Relaxed);
-        // Release. Partner: the acquire below, of another one that begins: it sees no more of our former life.
-        station.life.store(present(life), Release);
-        // Partner: this fence there. Of two that begin at once one sees the other, at least, and tells it.
+        let life = u32::try_from((peer_record.life.load(Relaxed) >> 1) + 1).ok()?;
+        peer_record.attended.store(0, Relaxed);
+        peer_record.sends_to.store(0, Relaxed);
+        // Release. Partner: the acquire below, of another one that begins: if it sees this life, it sees nothing of our former
+        // one.
+        peer_record.life.store(present(life), Release);
+        // Partner: this fence, of another participant that begins. If ours comes first, it sees our life; if theirs does, we
+        // see its life. So of two that begin at once one at least sees the other, and tells it.
         full_fence();
         let peer = |peer: usize| {
             // Acquire, as above.
-            let life = mail.stations[peer].life.load(Acquire);
+            let life = mail.peer_records[peer].life.load(Acquire);
             match is_present(life) && peer != me {
                 true => Peer { life: (life >> 1) as u32, is_to_be_told: false },
                 false => Peer { life: 0, is_to_be_told: peer != me },
             }
         };
-        let peers = (0..mail.stations.len()).map(peer).collect();
+        let peers = (0..mail.peer_records.len()).map(peer).collect();
         Some(Self { at: At { participant: me, life }, peers, next: 0, is_overwritten: false, place })
     }
 
-    /// The participant and its life.
+    /// Returns the participant and its life.
     pub fn at(&self) -> At {
         self.at
     }
 
-    /// Where the mailboxes are.
+    /// The place of the mailboxes.
     pub fn place(&self) -> &P {
         &self.place
     }
@@ -145,14 +147,14 @@ impl<P: Place> Mailboxes<P> {
         self.is_overwritten
     }
 
-    /// Returns whether [`Transport::receive`] would give anything, or a message that waits for room could be sent.
+    /// Returns whether [`Transport::receive`] would return anything.
     pub fn has_news(&self) -> bool {
         let mail = self.place.mail();
         self.others().any(|peer| {
             let known = self.peers[peer];
             known.is_to_be_told
                 || !self.ring(&mail, peer, self.at.participant).is_empty()
-                || known.life != 0 && mail.stations[peer].life.load(Acquire) != present(known.life)
+                || known.life != 0 && mail.peer_records[peer].life.load(Acquire) != present(known.life)
         })
     }
 
@@ -165,10 +167,12 @@ impl<P: Place> Mailboxes<P> {
         })
     }
 
-    /// Calls whoever has the token of a ring, or if it is lost the second one. After the store that it is to see.
+    /// Calls the participant that has the token of a ring, or the second token if the first is lost. After the store that it is
+    /// to see.
     pub fn call_for_token(&self) {
-        // Partner: the fence in `attach::seat`, between what makes a token that participant's and its look who waits. If ours
-        // comes first, it sees that we wait; if theirs does, we see who has the token.
+        // Partner: the fence in `attach::endpoint`, between what makes a token that participant's and its look who waits. If
+        // ours comes first, it sees that we wait; if theirs does, we see who has the token. Else a token would rest while we
+        // wait.
         full_fence();
         let mail = self.place.mail();
         let at = records(&mail).into_iter().find_map(Record::at);
@@ -186,7 +190,7 @@ impl<P: Place> Mailboxes<P> {
         ring(mail, from, to)
     }
 
-    /// What came from one peer.
+    /// Takes what came from one peer.
     fn receive_from<M: Carried>(&mut self, from: usize) -> Option<Notice<M>> {
         let participants = self.peers.len();
         if std::mem::take(&mut self.peers[from].is_to_be_told) {
@@ -203,8 +207,9 @@ impl<P: Place> Mailboxes<P> {
                     return None;
                 }
                 Ok(false) => {
-                    // Acquire. Partner: the release in `end_life`: all that the peer sent in that life is in the mailbox.
-                    if known == 0 || mail.stations[from].life.load(Acquire) == present(known) {
+                    // Acquire. Partner: the release in `end_life`. If we see that the life is over, all that the peer sent in
+                    // it is in the mailbox, which the look below finds.
+                    if known == 0 || mail.peer_records[from].life.load(Acquire) == present(known) {
                         return None;
                     }
                     if ring.is_empty() {
@@ -218,7 +223,7 @@ impl<P: Place> Mailboxes<P> {
             let (its_life, our_life) = (words[0] as u32, (words[0] >> 32) as u32);
             let is_ours = our_life == self.at.life && its_life >= known;
             if is_ours && its_life > known && known != 0 {
-                // Its former life is over, and all that came of it was taken.
+                // Its former life is over, and all that came of that was taken.
                 self.peers[from].life = 0;
                 return Some(Notice::Down { peer: from });
             }
@@ -248,41 +253,41 @@ impl<P: Place> Mailboxes<P> {
         let put = ring(&mail, self.at.participant, to).put(&words);
         self.is_overwritten |= put.is_err();
         if put == Ok(true) {
-            let sent = &mail.stations[self.at.participant].sent;
+            let sent = &mail.peer_records[self.at.participant].sent;
             sent.store(sent.load(Relaxed) + 1, Relaxed);
         }
-        // What cannot be put into an overwritten mailbox is not kept either.
+        // A message for an overwritten mailbox is dropped.
         put != Ok(false)
     }
 
-    /// As [`super::record`] says.
+    /// Sends a token, in the order of stores that [`super::record`] draws.
     fn put_token(&mut self, to: usize, token: usize, bytes: (&[u8; MESSAGE_BYTES], usize)) {
         let us = self.at;
         let them = At { participant: to, life: self.peers[to].life };
         let mail = self.place.mail();
-        let station = &mail.stations[us.participant];
+        let peer_record = &mail.peer_records[us.participant];
         let Some(record) = record_of(&mail, token) else { return };
-        station.sends_at.store(ring(&mail, us.participant, to).count(), Relaxed);
+        peer_record.sends_at.store(ring(&mail, us.participant, to).count(), Relaxed);
         // Release. Partner: the acquire in `end_life`, which then sees `sends_at`.
-        station.sends_to.store(sends_to(them, token), Release);
+        peer_record.sends_to.store(sends_to(them, token), Release);
         if record.moves(us, them) {
             trace::at(Step::TokenMoves);
             self.put(to, bytes);
             trace::at(Step::TokenSent);
             let mail = self.place.mail();
-            let station = &mail.stations[us.participant];
+            let peer_record = &mail.peer_records[us.participant];
             let Some(record) = record_of(&mail, token) else { return };
-            // Partner: the fence in `end_life`. If ours comes first, it sees that they have the token; if theirs does, we see
-            // that their life is over.
+            // Partner: the fence in `end_life`. If ours comes first, it sees that they have the token, and clears the record;
+            // if theirs does, we see that their life is over, and clear it. Both may: the second exchange changes nothing.
             full_fence();
-            if mail.stations[to].life.load(Acquire) != present(them.life) && record.is_lost(them) {
+            if mail.peer_records[to].life.load(Acquire) != present(them.life) && record.is_lost(them) {
                 call_all(&mail, us.participant, |peer| self.place.call(peer));
             }
             // Release: all the above is done. Partner: the acquire of `sends_to` in `end_life`.
-            station.sends_to.store(0, Release);
+            peer_record.sends_to.store(0, Release);
         } else {
-            // By the record it was not ours: whoever changed that takes us for dead, or wrote over it. Release, as above.
-            station.sends_to.store(0, Release);
+            // By the record it was not ours: something else than turnlock wrote over that. Release, as above.
+            peer_record.sends_to.store(0, Release);
             self.is_overwritten = true;
         }
     }
@@ -291,12 +296,12 @@ impl<P: Place> Mailboxes<P> {
 impl<P: Place> RingHost for Mailboxes<P> {
     fn is_there(&self, peer: usize) -> bool {
         // Acquire. Partners: the release stores of `life` in `begin_life` and `end_life`.
-        let seen = self.place.mail().stations[peer].life.load(Acquire);
+        let seen = self.place.mail().peer_records[peer].life.load(Acquire);
         self.peers[peer].life != 0 && seen == present(self.peers[peer].life)
     }
 
     fn waits(&self, peer: usize) -> bool {
-        self.is_there(peer) && self.place.mail().stations[peer].standing.load(Relaxed) == WAITING
+        self.is_there(peer) && self.place.mail().peer_records[peer].standing.load(Relaxed) == WAITING
     }
 
     fn is_lost(&self, token: usize) -> bool {
@@ -314,7 +319,7 @@ impl<M: Carried, P: Place> Transport<M> for Mailboxes<P> {
     fn send(&mut self, to: usize, message: M) -> Result<(), (Refusal, M)> {
         let token = message.token();
         if self.peers[to].life == 0 {
-            // It is down. A token that was to go there stays by the record: nobody else will ever have it.
+            // It is down. A token that was to go there is still ours by the record: no other would ever have it.
             if let Some(token) = token {
                 let mail = self.place.mail();
                 record_of(&mail, token).map(|record| record.is_lost(self.at));
@@ -324,7 +329,7 @@ impl<M: Carried, P: Place> Transport<M> for Mailboxes<P> {
         }
         let mut bytes = [0; MESSAGE_BYTES];
         let Ok(length) = message.encode(self.peers.len(), &mut bytes) else {
-            // Its numbers are used up: those of an overwritten file.
+            // Its numbers are used up: the file was overwritten.
             self.is_overwritten = true;
             return Ok(());
         };
@@ -358,7 +363,7 @@ impl<M: Carried, P: Place> Transport<M> for Mailboxes<P> {
     }
 }
 
-/// The message in an entry, if it is one.
+/// Returns the message in an entry, if it is one.
 fn decode<M: Carried>(words: &[u64; ENTRY_WORDS], participants: usize) -> Option<M> {
     let mut bytes = [0; MESSAGE_BYTES];
     for (bytes, word) in bytes.chunks_exact_mut(8).zip(&words[2..]) {

@@ -1,4 +1,4 @@
-//! What carries the messages of locks by messages: mailboxes in the lock file.
+//! Mailboxes in the lock file, which carry the messages of locks by messages.
 //!
 //! One mailbox is a [ring of words](turnlock_core::spsc) with one producer and one consumer. `record` says who has the token of a mesh, or
 //! the tokens of a ring, so that a death does not lose them. `life` ends a participant's part. `mailbox` is the

@@ -1,16 +1,16 @@
-//! Whose a token is, of a mesh or of a ring: one word of the lock, so that a death does not lose the token, and nobody
-//! guesses. A ring has one for each of its two tokens.
+//! The record of a token, of a mesh or of a ring: one word of the lock that says which participant has it, so that a death does
+//! not lose it. A ring has one for each of its two tokens.
 //!
 //! | the word says | the token is | who may change it |
 //! |---|---|---|
-//! | 0 | nobody's | whoever makes it anew, having written its own name there by a compare-exchange |
+//! | 0 | lost | the one that makes it anew, by a compare-exchange to its own name |
 //! | a participant, in a life that goes on | there, or on its way there | that participant: to the one that it sends it to |
-//! | a participant, in a life that is over | lost | whoever ended that life, and whoever sent it there: to 0 |
-//! | a participant, to whom one that is dead was sending it | with the dead one | whoever ends that one's life: to the dead one |
+//! | a participant, in a life that is over | lost | the one that ended that life, and the one that sent it there: to 0 |
+//! | a participant, to which a dead one was sending it | with the dead one | the reaper that ends that one's life: to the dead one |
 //!
-//! So a token is made anew for one reason only: the life that had it was ended by whoever has its slot's byte lock. Each
-//! change is a compare-exchange from what was seen, and no name comes back, since lives are counted on: who comes second
-//! changes nothing.
+//! So a token is made anew for one reason only: the life that had it was ended by the holder of its slot's byte lock. Each
+//! change is a compare-exchange from what was seen, and no name comes back, since lives are counted on: of two that make the
+//! same change the second changes nothing.
 //!
 //! ```text
 //! x sends the token to y:  sends_at[x] = tail of x's mailbox to y; sends_to[x] = y's name        (1)
@@ -21,14 +21,13 @@
 //!                              record: z -> y;  sends_to[y] = 0                                 (4)
 //!                          life[y] is over; fence; record: y -> 0                                (5)
 //! ```
-//! If y's life ends while x sends: x's fence comes after the record says y, and the ending one's after the life is over, so
-//! one of them sees both. If x dies between (1) and (3), whoever ends x's life does what x would have done.
+//! If y's life ends while x sends: x's fence comes after the record says y, and the ending one's after the life is over, so one
+//! of them sees both. If x dies between (1) and (3), the reaper that ends x's life does what x would have done.
 //!
-//! (4) comes before (5). As long as y's life is not over nobody but y takes from the record that y has the token, so if the
-//! record says z at (4), y has sent it there. Once y's life is over, whoever sent the token to y and was late with its
-//! look (3) may take it from there; it may have been made anew by then, and have come to z on another way. And it goes
-//! back to y first, so that (4) may be repeated when whoever ends y's life dies over it: lost at once, it could be made
-//! anew and come to z before that.
+//! (4) comes before (5). As long as y's life is not over only y changes a record that says y, so if it says z at (4), y has
+//! sent it there. Once y's life is over, the sender of the token to y, late with its look (3), may clear the record; the token
+//! may have been made anew by then, and have come to z on another way. And it goes back to y first, so that (4) may be repeated
+//! when the reaper that ends y's life dies over it: cleared at once, it could be made anew and come to z before that.
 
 use turnlock_core::sync::{
     AtomicU64,
@@ -45,62 +44,63 @@ pub struct At {
 }
 
 impl At {
-    /// As a word.
+    /// Returns it as a word.
     pub fn word(self) -> u64 {
         u64::from(self.life) << 16 | (self.participant as u64 + 1)
     }
 
-    /// What a word says; `None`: nobody.
+    /// Returns what a word says; `None`: no participant.
     pub fn of(word: u64) -> Option<Self> {
         let participant = (word as u16 as usize).checked_sub(1)?;
         Some(Self { participant, life: (word >> 16) as u32 })
     }
 }
 
-/// The word.
+/// The record of one token.
 #[derive(Clone, Copy)]
 pub struct Record<'a>(pub &'a AtomicU64);
 
 impl Record<'_> {
-    /// Returns whose the token is said to be.
+    /// Returns which participant has the token.
     pub fn at(self) -> Option<At> {
         // Acquire. Partner: the exchange in `change`.
         At::of(self.0.load(Acquire))
     }
 
-    /// Returns whether the token is nobody's.
+    /// Returns whether the token is lost, and to be made anew.
     pub fn is_nobodys(self) -> bool {
         // Acquire, as in `at`.
         self.0.load(Acquire) == 0
     }
 
-    /// The token goes from one to another. Returns whether it was there.
+    /// Moves the token from one participant to another. Returns whether it was there.
     pub fn moves(self, from: At, to: At) -> bool {
         self.change(from.word(), to.word())
     }
 
-    /// Nobody has the token that `lost` had. Returns whether it was there.
+    /// Marks the token that `lost` had as lost. Returns whether it was there.
     pub fn is_lost(self, lost: At) -> bool {
         self.change(lost.word(), 0)
     }
 
-    /// Takes the token, if it is nobody's: it is to be made anew then.
+    /// Takes a lost token, which the taker makes anew. Returns whether it was lost.
     pub fn take(self, by: At) -> bool {
         self.0.load(Relaxed) == 0 && self.change(0, by.word())
     }
 
     fn change(self, from: u64, to: u64) -> bool {
-        // Acquire and release: partner is the exchange before: who takes the token sees all that was done with it.
+        // Acquire and release. Partner: the exchange before, so that the one that takes the token sees all that was done with
+        // it.
         self.0.compare_exchange(from, to, AcqRel, Relaxed).is_ok()
     }
 }
 
-/// How the word reads that says where a token is sent.
+/// Returns the word that says where a token is sent.
 pub fn sends_to(to: At, token: usize) -> u64 {
     to.word() | (token as u64) << 48
 }
 
-/// Which token such a word names.
+/// Returns which token such a word names.
 pub fn token_sent(word: u64) -> usize {
     (word >> 48) as usize
 }

@@ -71,7 +71,7 @@ fn an_empty_memfd_becomes_a_lock_file_and_is_never_taken_for_a_deleted_one() {
     guard.unlock().unwrap();
     // It follows nobody: no path leads to another file.
     let mut follows = mutex.clone();
-    elsewhere(move || follows.lock_following().unwrap().unlock().unwrap());
+    elsewhere(move || follows.lock_or_reopen().unwrap().unlock().unwrap());
     elsewhere(|| mutex.reopened().unwrap().lock().map(drop)).unwrap();
     let status = status_of(&looks_on);
     assert_eq!((status.participant_capacity, status.lock_capacity), (4, 3));
@@ -283,7 +283,7 @@ fn an_empty_file_with_a_name_becomes_a_lock_file_of_the_usual_mode() {
     fs::remove_file(&path).unwrap();
     let told = elsewhere(|| mutex.lock().map(drop)).unwrap_err();
     assert_eq!(told.code(), TURNLOCK_ERROR_REPLACED);
-    let follows = elsewhere(|| mutex.clone().lock_following().map(drop)).unwrap_err();
+    let follows = elsewhere(|| mutex.clone().lock_or_reopen().map(drop)).unwrap_err();
     assert_eq!(follows.code(), TURNLOCK_ERROR_NOT_FOUND);
     assert!(follows.to_string().contains("no path leads to what came in its place"), "{follows}");
 }

@@ -39,11 +39,14 @@ fn one_who_can_open_no_descriptor_waits_and_status_says_that_it_sees_no_deaths()
     waiter.tell("go on");
     waiter.expect("waits");
     holder.kill();
-    let blind = || {
+    let cannot_probe = || {
         let status = inspect::snapshot(&path).unwrap();
-        status.participants.iter().any(|one| one.pid == waiter.pid() && one.blind && one.life == Life::Alive)
+        status
+            .participants
+            .iter()
+            .any(|one| one.pid == waiter.pid() && one.cannot_probe && one.life == Life::Alive)
     };
-    until("it says that it is blind", blind);
+    until("it says that it cannot probe", cannot_probe);
     let some = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
     // SAFETY: sets a limit of a process of our own.
     unsafe {

@@ -81,7 +81,7 @@ fn a_waiter_that_follows_goes_over_to_the_new_file() {
         thread::scope(|threads| {
             let mut follows = mutex.clone();
             let waiter = threads.spawn(move || {
-                follows.lock_following().unwrap().unlock().unwrap();
+                follows.lock_or_reopen().unwrap().unlock().unwrap();
                 // The handle stays with the new file.
                 drop(follows.try_lock().unwrap());
                 follows.patience()

@@ -23,7 +23,7 @@ fn every_call_says_so(file: &LockFile, mutex: &Mutex) {
     removed(mutex.reset());
     removed(mutex.reset_for(limit));
     removed(mutex.reopened());
-    removed(mutex.clone().lock_following());
+    removed(mutex.clone().lock_or_reopen());
     let participant = file.participant().unwrap();
     removed(mutex.lock_as(&participant));
     removed(mutex.try_lock_as(&participant));

@@ -21,7 +21,7 @@ pub fn findings(status: &FileStatus) -> Vec<Finding> {
     ];
     found.extend(rooms(status, &path));
     found.extend(status.locks.iter().flat_map(|lock| lock_findings(lock, &path)));
-    found.extend(blind(status));
+    found.extend(cannot_probe(status));
     found
 }
 
@@ -148,13 +148,13 @@ fn lock_findings(lock: &LockStatus, path: &str) -> Vec<Finding> {
     found
 }
 
-fn blind(status: &FileStatus) -> Option<Finding> {
-    let blind = status.participants.iter().find(|one| one.blind && one.life != Life::Dead)?;
+fn cannot_probe(status: &FileStatus) -> Option<Finding> {
+    let cannot_probe = status.participants.iter().find(|one| one.cannot_probe && one.life != Life::Dead)?;
     Some(Finding::problem(
-        "blind participants",
+        "participants that cannot probe",
         format!(
             "{} waits and cannot see who is dead: it can open no descriptor of the file",
-            describe::without_colours(&describe::who(blind))
+            describe::without_colours(&describe::who(cannot_probe))
         ),
         "raise its limit of open files (ulimit -n), or let it keep the right to open the file",
     ))

@@ -79,7 +79,7 @@ pub const FAMILIES: [Family; 32] = [
         "How many take part that are alive, stopped (SIGSTOP, a debugger), dead and not yet removed, or of whom that is unknown",
     ),
     gauge(
-        "turnlock_participants_blind",
+        "turnlock_participants_cannot_probe",
         FILE,
         "How many wait and cannot see whether those that they wait for are alive",
     ),

@@ -3,7 +3,7 @@
 use super::{
     super::{
         durations::{self, Durations},
-        spells,
+        recorded_spans,
     },
     families::Samples,
 };
@@ -33,8 +33,8 @@ pub fn of_file(to: &mut Samples, file: &str, status: &FileStatus, recording: Opt
         let count = status.participants.iter().filter(|one| one.life == life).count();
         to.add("turnlock_participants", &[file, name], count as f64);
     }
-    let blind = status.participants.iter().filter(|one| one.blind).count();
-    to.add("turnlock_participants_blind", &[file], blind as f64);
+    let cannot_probe = status.participants.iter().filter(|one| one.cannot_probe).count();
+    to.add("turnlock_participants_cannot_probe", &[file], cannot_probe as f64);
     to.add("turnlock_locks", &[file], status.locks.len() as f64);
     // A series that is there twice would have the whole of the text refused. Two entries may have one name where a lock was
     // removed and created again while the file was read, or where somebody made the file up: the first one stands for both.
@@ -103,7 +103,7 @@ fn of_recording(to: &mut Samples, file: &str, status: &FileStatus, recording: &R
         let first = recording.events.iter().map(|event| event.at).min().unwrap_or(recording.now);
         to.add("turnlock_recording_span_seconds", &[file], seconds(recording.now.saturating_sub(first)));
     }
-    let measured = durations::by_lock(&spells::of(recording));
+    let measured = durations::by_lock(&recorded_spans::of(recording));
     // A lock that was removed and created again has a number for each time: the last one is there now.
     let by_name: BTreeMap<&str, &durations::OfLock> = measured
         .iter()

@@ -3,7 +3,7 @@
 use super::super::{
     durations::{self, OfLock},
     recorded::Recorded,
-    spells::{End, Kind, Spell},
+    recorded_spans::{End, Kind, Span},
 };
 use std::collections::{BTreeMap, HashMap};
 use turnlock::inspect::Event;
@@ -43,7 +43,7 @@ pub struct LockNumbers {
 #[derive(Clone, Copy)]
 pub struct Served {
     /// What it held.
-    pub hold: Spell,
+    pub hold: Span,
     /// When it asked.
     pub asked: u64,
     /// When it got it.
@@ -93,7 +93,7 @@ impl LockNumbers {
 
 /// Counts.
 pub fn of(recorded: &Recorded) -> Numbers {
-    let mut durations = durations::by_lock(&recorded.spells);
+    let mut durations = durations::by_lock(&recorded.spans);
     let mut events: BTreeMap<usize, Counted> = BTreeMap::new();
     for event in &recorded.recording.events {
         if let Some(lock) = event.lock {
@@ -115,7 +115,7 @@ pub fn of(recorded: &Recorded) -> Numbers {
             }
         })
         .collect();
-    let mut served = served(&recorded.spells);
+    let mut served = served(&recorded.spans);
     for lock in &mut locks {
         lock.served = served.remove(&lock.lock).unwrap_or_default();
     }
@@ -124,9 +124,9 @@ pub fn of(recorded: &Recorded) -> Numbers {
 }
 
 /// By lock.
-fn served(spells: &[Spell]) -> BTreeMap<usize, Vec<Served>> {
+fn served(spans: &[Span]) -> BTreeMap<usize, Vec<Served>> {
     let mut by_lock: BTreeMap<usize, Vec<Served>> = BTreeMap::new();
-    for hold in spells.iter().filter(|spell| spell.kind == Kind::Hold) {
+    for hold in spans.iter().filter(|span| span.kind == Kind::Hold) {
         if let (Some(asked), Some(began)) = (hold.asked, hold.began) {
             let served = Served { hold: *hold, asked, began, overtaken_by: 0, by_up_to: 0 };
             by_lock.entry(hold.lock).or_default().push(served);
@@ -195,10 +195,10 @@ impl Counts {
 fn holders(recorded: &Recorded) -> Vec<HolderNumbers> {
     let mut by_both: BTreeMap<(usize, usize), HolderNumbers> = BTreeMap::new();
     let now = recorded.recording.now;
-    for spell in recorded.spells.iter().filter(|spell| spell.kind == Kind::Hold) {
-        let until = if spell.end == End::UnderWay { Some(now) } else { spell.ended };
-        let (Some(began), Some(until)) = (spell.began, until) else { continue };
-        let Spell { participant, lock, .. } = *spell;
+    for span in recorded.spans.iter().filter(|span| span.kind == Kind::Hold) {
+        let until = if span.end == End::UnderWay { Some(now) } else { span.ended };
+        let (Some(began), Some(until)) = (span.began, until) else { continue };
+        let Span { participant, lock, .. } = *span;
         let of = by_both.entry((participant, lock)).or_insert(HolderNumbers {
             participant,
             lock,
@@ -254,7 +254,7 @@ mod tests {
 
     /// From when each asked to when it was served, and whether it is shared; by how many it was overtaken, and by how much.
     fn overtaken(asked_and_began: &[(u64, u64, bool)]) -> Vec<(u32, u64)> {
-        let spell = |(asked, began, shared): (u64, u64, bool)| Spell {
+        let span = |(asked, began, shared): (u64, u64, bool)| Span {
             kind: Kind::Hold,
             participant: 0,
             lock: 0,
@@ -265,15 +265,15 @@ mod tests {
             shared,
             fencing_token: None,
         };
-        let spells: Vec<Spell> = asked_and_began.iter().copied().map(spell).collect();
-        served(&spells)[&0].iter().map(|one| (one.overtaken_by, one.by_up_to)).collect()
+        let spans: Vec<Span> = asked_and_began.iter().copied().map(span).collect();
+        served(&spans)[&0].iter().map(|one| (one.overtaken_by, one.by_up_to)).collect()
     }
 
     #[test]
     fn who_is_served_after_a_later_one_was_overtaken() {
         assert_eq!(overtaken(&[(0, 10, false), (1, 11, false), (2, 12, false)]), [(0, 0); 3]);
         assert_eq!(overtaken(&[(0, 12, false), (1, 11, false), (5, 10, false)]), [(2, 5), (1, 4), (0, 0)]);
-        // The spells need not be in order.
+        // The spans need not be in order.
         assert_eq!(overtaken(&[(5, 10, false), (0, 12, false)]), [(1, 5), (0, 0)]);
     }
 

@@ -3,7 +3,7 @@
 use super::{
     super::{
         recorded::Recorded,
-        spells::{End, Kind},
+        recorded_spans::{End, Kind},
     },
     html::{self, Align::*, Table},
     numbers::{LockNumbers, Numbers},
@@ -302,8 +302,8 @@ fn locks(recorded: &Recorded, numbers: &Numbers) -> String {
     ];
     // By lock: how many hold it now, and how many wait for it.
     let mut under_way: HashMap<usize, [u64; 2]> = HashMap::new();
-    for spell in recorded.spells.iter().filter(|spell| spell.end == End::UnderWay) {
-        under_way.entry(spell.lock).or_default()[usize::from(spell.kind == Kind::Wait)] += 1;
+    for span in recorded.spans.iter().filter(|span| span.end == End::UnderWay) {
+        under_way.entry(span.lock).or_default()[usize::from(span.kind == Kind::Wait)] += 1;
     }
     let rows = numbers.locks.iter().map(|lock| {
         let mut row = vec![title(recorded, lock)];

@@ -6,7 +6,7 @@
 use super::{
     super::{
         recorded::Recorded,
-        spells::{End, Kind, Spell},
+        recorded_spans::{End, Kind, Span},
     },
     tracks::{self, NOT_A_THREAD, Slice, Tracks},
 };
@@ -153,7 +153,7 @@ impl Trace<'_> {
                 while let Some(inner) = open.pop_if(|inner| inner.to <= slice.from) {
                     self.end(files, inner, place)?;
                 }
-                self.begin(files, *slice, place, arrows[slice.file].get(&slice.spell))?;
+                self.begin(files, *slice, place, arrows[slice.file].get(&slice.span))?;
                 open.push(*slice);
             }
             while let Some(inner) = open.pop() {
@@ -171,10 +171,10 @@ impl Trace<'_> {
         arrow: Option<&Arrow>,
     ) -> io::Result<()> {
         let recorded = &files[slice.file];
-        let spell = &recorded.spells[slice.spell];
+        let span = &recorded.spans[slice.span];
         self.event(&TraceEvent {
-            name: &title(recorded, spell),
-            cat: spell.kind.name(),
+            name: &title(recorded, span),
+            cat: span.kind.name(),
             ph: "B",
             ts: microseconds(slice.from),
             pid,
@@ -182,18 +182,18 @@ impl Trace<'_> {
             bind_id: arrow.map(|arrow| format!("{:#x}", arrow.id)),
             flow_in: arrow.and_then(|arrow| arrow.from_before.then_some(true)),
             flow_out: arrow.and_then(|arrow| arrow.to_next.then_some(true)),
-            args: arguments(files, recorded, spell),
+            args: arguments(files, recorded, span),
             ..Default::default()
         })
     }
 
     fn end(&mut self, files: &[Recorded], slice: Slice, (pid, tid): (u64, u64)) -> io::Result<()> {
         let recorded = &files[slice.file];
-        let spell = &recorded.spells[slice.spell];
-        let (name, ts) = (title(recorded, spell), microseconds(slice.to));
+        let span = &recorded.spans[slice.span];
+        let (name, ts) = (title(recorded, span), microseconds(slice.to));
         self.event(&TraceEvent {
             name: &name,
-            cat: spell.kind.name(),
+            cat: span.kind.name(),
             ph: "E",
             ts,
             pid,
@@ -248,12 +248,12 @@ impl Trace<'_> {
         let (first, last) = (recorded.first(), recorded.last());
         // By lock: when, and by how much waiting and holding change.
         let mut changes: BTreeMap<usize, BTreeMap<u64, [i64; 2]>> = BTreeMap::new();
-        for spell in &recorded.spells {
-            let (from, to) = spell.drawn(first, last);
-            let of_lock = changes.entry(spell.lock).or_default();
-            let which = usize::from(spell.kind == Kind::Hold);
+        for span in &recorded.spans {
+            let (from, to) = span.drawn(first, last);
+            let of_lock = changes.entry(span.lock).or_default();
+            let which = usize::from(span.kind == Kind::Hold);
             of_lock.entry(from).or_default()[which] += 1;
-            if spell.end != End::UnderWay {
+            if span.end != End::UnderWay {
                 of_lock.entry(to).or_default()[which] -= 1;
             }
         }
@@ -279,27 +279,27 @@ impl Trace<'_> {
     }
 }
 
-fn title(recorded: &Recorded, spell: &Spell) -> String {
-    let lock = recorded.lock(spell.lock);
-    match spell.kind {
+fn title(recorded: &Recorded, span: &Span) -> String {
+    let lock = recorded.lock(span.lock);
+    match span.kind {
         Kind::Wait => format!("wait for {lock}"),
         Kind::Hold => lock,
     }
 }
 
-fn arguments(files: &[Recorded], recorded: &Recorded, spell: &Spell) -> Value {
+fn arguments(files: &[Recorded], recorded: &Recorded, span: &Span) -> Value {
     let mut args = Map::new();
-    args.insert("lock".into(), recorded.lock(spell.lock).into());
+    args.insert("lock".into(), recorded.lock(span.lock).into());
     if files.len() > 1 {
         args.insert("file".into(), recorded.path().to_string_lossy().into());
     }
-    args.insert("outcome".into(), recorded.outcome(spell).into());
-    args.insert("shared".into(), spell.shared.into());
+    args.insert("outcome".into(), recorded.outcome(span).into());
+    args.insert("shared".into(), span.shared.into());
     // A string: it exceeds what a double can tell apart.
-    if let Some(token) = spell.fencing_token {
+    if let Some(token) = span.fencing_token {
         args.insert("fencing_token".into(), token.to_string().into());
     }
-    if spell.began.is_none() {
+    if span.began.is_none() {
         args.insert("began".into(), "before the first event that is left".into());
     }
     args.into()
@@ -312,19 +312,19 @@ struct Arrow {
     to_next: bool,
 }
 
-/// Those holds that were handed on: whose lock the next one had asked for before they ended. By file and spell.
+/// Those holds that were handed on: whose lock the next one had asked for before they ended. By file and span.
 fn arrows(files: &[Recorded]) -> Vec<HashMap<usize, Arrow>> {
     let mut next = 0;
     let of_file = |recorded: &Recorded| {
         let mut holds: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (at, spell) in recorded.spells.iter().enumerate().filter(|(_, spell)| spell.kind == Kind::Hold) {
-            holds.entry(spell.lock).or_default().push(at);
+        for (at, span) in recorded.spans.iter().enumerate().filter(|(_, span)| span.kind == Kind::Hold) {
+            holds.entry(span.lock).or_default().push(at);
         }
         let mut arrows: HashMap<usize, Arrow> = HashMap::new();
         for mut holds in holds.into_values() {
-            holds.sort_by_key(|at| recorded.spells[*at].began);
+            holds.sort_by_key(|at| recorded.spans[*at].began);
             for pair in holds.windows(2) {
-                let [before, after] = [pair[0], pair[1]].map(|at| &recorded.spells[at]);
+                let [before, after] = [pair[0], pair[1]].map(|at| &recorded.spans[at]);
                 let (Some(ended), Some(asked), Some(began)) = (before.ended, after.asked, after.began) else {
                     continue;
                 };

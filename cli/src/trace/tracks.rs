@@ -1,6 +1,6 @@
 //! Which wait or hold is drawn on which track: on one, a slice is either inside another or beside it.
 
-use super::super::{recorded::Recorded, spells::End};
+use super::super::{recorded::Recorded, recorded_spans::End};
 use std::collections::BTreeMap;
 
 /// Larger than any process or thread has on Linux: numbers of tracks that stand for neither.
@@ -27,8 +27,8 @@ pub struct Track {
 pub struct Slice {
     /// Which of the files.
     pub file: usize,
-    /// Which of its spells.
-    pub spell: usize,
+    /// Which of its spans.
+    pub span: usize,
     /// From when to when.
     pub from: u64,
     /// See `from`.
@@ -88,9 +88,9 @@ pub fn of(files: &[Recorded]) -> Tracks {
             group_of.push(group);
         }
         let (first, last) = (recorded.first(), recorded.last());
-        for (at, spell) in recorded.spells.iter().enumerate() {
-            let (from, to) = spell.drawn(first, last);
-            groups[group_of[spell.participant]].slices.push(Slice { file, spell: at, from, to });
+        for (at, span) in recorded.spans.iter().enumerate() {
+            let (from, to) = span.drawn(first, last);
+            groups[group_of[span.participant]].slices.push(Slice { file, span: at, from, to });
         }
     }
     groups.sort_by_key(|group| (group.pid, group.tid));
@@ -122,8 +122,8 @@ fn spans(recorded: &Recorded) -> Vec<(u64, u64)> {
     }
     // What it does now, it does until now.
     let last = recorded.last();
-    for spell in recorded.spells.iter().filter(|spell| spell.end == End::UnderWay) {
-        spans[spell.participant].1 = last;
+    for span in recorded.spans.iter().filter(|span| span.end == End::UnderWay) {
+        spans[span.participant].1 = last;
     }
     spans
 }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn slice(from: u64, to: u64) -> Slice {
-        Slice { file: 0, spell: 0, from, to }
+        Slice { file: 0, span: 0, from, to }
     }
 
     /// Whether each of these has room on one track, in this order.

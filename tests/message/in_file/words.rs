@@ -4,7 +4,7 @@ use super::{
     plan::Fault,
     world::{Actor, At, Doing, World, Wrong},
 };
-use turnlock::message::{Event, RestingRing, RingHost, TokenRingMessage as Say};
+use turnlock::message::{DemandRing, Event, RingHost, TokenRingMessage as Say};
 
 /// What one sees of the file, and takes there.
 struct Host<'a> {
@@ -22,7 +22,7 @@ impl RingHost for Host<'_> {
     }
 
     fn waits(&self, peer: usize) -> bool {
-        self.is_there(peer) && self.world.stations[peer].waits
+        self.is_there(peer) && self.world.peer_records[peer].waits
     }
 
     fn is_lost(&self, token: usize) -> bool {
@@ -44,8 +44,8 @@ impl RingHost for Host<'_> {
 impl World {
     /// Returns whether that life goes on, by the file.
     pub fn has_life(&self, (who, life): At) -> bool {
-        let station = &self.stations[usize::from(who)];
-        station.is_present && station.life == life
+        let peer_record = &self.peer_records[usize::from(who)];
+        peer_record.is_present && peer_record.life == life
     }
 
     pub fn is_at(&mut self, token: usize, from: At, to: Option<At>) -> bool {
@@ -58,12 +58,12 @@ impl World {
 
     pub fn call(&mut self, who: usize) {
         // Nobody is there to hear it, or it is told later: nobody begins without a look.
-        self.stations[who].is_called = self.stations[who].actor.is_some();
+        self.peer_records[who].is_called = self.peer_records[who].actor.is_some();
     }
 
     pub fn call_all(&mut self) {
         (0..self.n())
-            .filter(|who| self.stations[*who].is_present)
+            .filter(|who| self.peer_records[*who].is_present)
             .collect::<Vec<_>>()
             .into_iter()
             .for_each(|who| self.call(who));
@@ -72,21 +72,21 @@ impl World {
     /// `Mailboxes::begin_life`, up to its fence.
     pub fn begin(&mut self, me: usize) {
         let n = self.n();
-        let station = &mut self.stations[me];
-        station.lives -= 1;
-        (station.life, station.is_present, station.ended) = (station.life + 1, true, 0);
-        let machine = RestingRing::absent(n, me, station.life.into()).expect("a participant of this ring");
-        station.actor = Some(Actor { machine, known: vec![0; n], doing: Doing::Greets });
+        let peer_record = &mut self.peer_records[me];
+        peer_record.lives -= 1;
+        (peer_record.life, peer_record.is_present, peer_record.ended) = (peer_record.life + 1, true, 0);
+        let machine = DemandRing::absent(n, me, peer_record.life.into()).expect("a participant of this ring");
+        peer_record.actor = Some(Actor { machine, known: vec![0; n], doing: Doing::Greets });
     }
 
     /// And from there on.
     pub fn greet(&mut self, me: usize) -> Wrong {
         let known = (0..self.n()).map(|peer| {
-            let station = &self.stations[peer];
-            if station.is_present && peer != me { station.life } else { 0 }
+            let peer_record = &self.peer_records[peer];
+            if peer_record.is_present && peer != me { peer_record.life } else { 0 }
         });
         let known = known.collect();
-        let actor = self.stations[me].actor.as_mut()?;
+        let actor = self.peer_records[me].actor.as_mut()?;
         (actor.known, actor.doing) = (known, Doing::Nothing);
         self.tell(me, Event::Join)
     }
@@ -103,16 +103,16 @@ impl World {
 
     /// What came next, else what there is to do: `Seat::pump`.
     pub fn look(&mut self, me: usize, dies_taking: bool) -> Wrong {
-        self.stations[me].is_called = false;
+        self.peer_records[me].is_called = false;
         let n = self.n();
         for from in (0..n).filter(|from| *from != me) {
-            let actor = self.stations[me].actor.as_ref()?;
-            let (known, life) = (actor.known[from], self.stations[me].life);
+            let actor = self.peer_records[me].actor.as_ref()?;
+            let (known, life) = (actor.known[from], self.peer_records[me].life);
             let is_over = !self.has_life((from as u8, known));
             let mail = &mut self.mail[from * n + me];
             mail.retain(|(from_life, to_life, _)| *to_life == life && *from_life >= known);
             let is_later = mail.first().is_some_and(|(from_life, ..)| known != 0 && *from_life > known);
-            let known = &mut self.stations[me].actor.as_mut()?.known[from];
+            let known = &mut self.peer_records[me].actor.as_mut()?.known[from];
             if is_later || mail.is_empty() && *known != 0 && is_over {
                 *known = 0;
                 return self.tell(me, Event::Down { peer: from });
@@ -128,8 +128,8 @@ impl World {
 
     /// `Hosted::attend`.
     pub fn attend(&mut self, me: usize, dies_taking: bool) -> Wrong {
-        let mut actor = self.stations[me].actor.clone()?;
-        let at = (me as u8, self.stations[me].life);
+        let mut actor = self.peer_records[me].actor.clone()?;
+        let at = (me as u8, self.peer_records[me].life);
         let mut host = Host { known: actor.known.clone(), me: at, dies_taking, is_dead: false, world: self };
         let before = actor.machine.clone();
         let actions = actor.machine.attend(&mut host);
@@ -138,29 +138,29 @@ impl World {
             return None;
         }
         let does = !actions.is_empty() || actor.machine != before;
-        self.stations[me].is_called |= does;
-        self.stations[me].actor = Some(actor);
+        self.peer_records[me].is_called |= does;
+        self.peer_records[me].actor = Some(actor);
         self.carry_out(me, actions)
     }
 
     /// `Mailboxes::put_token`, store by store.
     pub fn send(&mut self, me: usize) -> Wrong {
-        let (us, n) = ((me as u8, self.stations[me].life), self.n());
-        let Doing::Sends { token, to, stores } = &mut self.stations[me].actor.as_mut()?.doing else {
+        let (us, n) = ((me as u8, self.peer_records[me].life), self.n());
+        let Doing::Sends { token, to, stores } = &mut self.peer_records[me].actor.as_mut()?.doing else {
             return None;
         };
         let (token, to, store) = (*token, *to, *stores);
         *stores += 1;
         let (name, other) = (usize::from(token.name), usize::from(to.0));
         match store {
-            0 => self.stations[me].sends = Some((to, token.name, false)),
+            0 => self.peer_records[me].sends = Some((to, token.name, false)),
             1 if !self.is_at(name, us, Some(to)) => {
                 return Some(format!("participant {me} sends {token:?}, which by the record it has not"));
             }
             1 => {}
             2 => {
                 self.mail[me * n + other].push((us.1, to.1, Say::Token(token)));
-                self.stations[me].sends = Some((to, token.name, true));
+                self.peer_records[me].sends = Some((to, token.name, true));
             }
             3 => {
                 let looks = self.fault != Some(Fault::SendsUnseen);
@@ -169,7 +169,7 @@ impl World {
                 }
             }
             _ => {
-                self.stations[me].sends = None;
+                self.peer_records[me].sends = None;
                 self.does(me, Doing::Nothing);
                 self.call(other);
                 self.call(me);
@@ -180,10 +180,10 @@ impl World {
 
     /// `end_life`, store by store.
     pub fn end(&mut self, me: usize) {
-        let at = (me as u8, self.stations[me].life);
-        let (was_present, sends) = (self.stations[me].is_present, self.stations[me].sends);
-        let store = self.stations[me].ended;
-        self.stations[me].ended += 1;
+        let at = (me as u8, self.peer_records[me].life);
+        let (was_present, sends) = (self.peer_records[me].is_present, self.peer_records[me].sends);
+        let store = self.peer_records[me].ended;
+        self.peer_records[me].ended += 1;
         let store = match (self.fault, store) {
             (Some(Fault::LifeEndsFirst), store @ 0..=2) => (store + 2) % 3,
             (_, store) => store,
@@ -198,22 +198,22 @@ impl World {
                     self.is_at(token.into(), to, back);
                 }
             }
-            1 => self.stations[me].sends = None,
+            1 => self.peer_records[me].sends = None,
             2 => {
-                self.stations[me].is_news |= was_present;
-                (self.stations[me].is_present, self.stations[me].waits) = (false, false);
+                self.peer_records[me].is_news |= was_present;
+                (self.peer_records[me].is_present, self.peer_records[me].waits) = (false, false);
             }
             4 if self.fault == Some(Fault::SecondForgotten) => {}
             3 | 4 => {
                 let had = self.is_at(usize::from(store - 3), at, None);
-                self.stations[me].is_news |= had;
+                self.peer_records[me].is_news |= had;
             }
             5 => {
-                if self.stations[me].is_news {
+                if self.peer_records[me].is_news {
                     self.call_all();
                 }
             }
-            _ => self.stations[me].is_news = false,
+            _ => self.peer_records[me].is_news = false,
         }
     }
 }

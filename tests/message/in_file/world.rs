@@ -2,7 +2,7 @@
 //! mailboxes, each of whose stores is a step by itself where another one's death may come between.
 
 use super::plan::{Fault, Plan, Step};
-use turnlock::message::{Action, Event, Machine, RestingRing, RingToken, Standing, TokenRingMessage as Say};
+use turnlock::message::{Action, DemandRing, Event, Machine, RingToken, Standing, TokenRingMessage as Say};
 
 /// Who takes part, in which life.
 pub type At = (u8, u8);
@@ -24,15 +24,15 @@ pub enum Doing {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Actor {
-    pub machine: RestingRing,
+    pub machine: DemandRing,
     /// The lives that messages are exchanged with; 0: none.
     pub known: Vec<u8>,
     pub doing: Doing,
 }
 
-/// The words of one station, and who is behind them.
+/// The words of one peer_record, and who is behind them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Station {
+pub struct PeerRecord {
     pub life: u8,
     pub is_present: bool,
     pub waits: bool,
@@ -53,7 +53,7 @@ pub struct Station {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    pub stations: Vec<Station>,
+    pub peer_records: Vec<PeerRecord>,
     /// From the one to the other, at `from * n + to`: the lives of both, and the message.
     pub mail: Vec<Vec<(u8, u8, Say)>>,
     pub records: [Option<At>; 2],
@@ -70,7 +70,7 @@ pub type Wrong = Option<String>;
 impl World {
     pub fn new(plan: &Plan) -> Self {
         let n = plan.participants;
-        let station = |me: usize| Station {
+        let peer_record = |me: usize| PeerRecord {
             life: 0,
             is_present: false,
             waits: false,
@@ -86,7 +86,7 @@ impl World {
             overtaken: 0,
         };
         let mut world = Self {
-            stations: (0..n).map(station).collect(),
+            peer_records: (0..n).map(peer_record).collect(),
             mail: vec![Vec::new(); n * n],
             records: [None; 2],
             number: 1,
@@ -99,18 +99,18 @@ impl World {
         for me in 0..plan.there {
             assert_eq!(world.greet(me), None);
         }
-        while let Some(me) = (0..n).find(|me| world.stations[*me].is_called) {
+        while let Some(me) = (0..n).find(|me| world.peer_records[*me].is_called) {
             assert_eq!(world.look(me, false), None);
         }
         world
     }
 
     pub fn n(&self) -> usize {
-        self.stations.len()
+        self.peer_records.len()
     }
 
     pub fn standing(&self, me: usize) -> Standing {
-        self.stations[me].actor.as_ref().map_or(Standing::Absent, |actor| actor.machine.standing())
+        self.peer_records[me].actor.as_ref().map_or(Standing::Absent, |actor| actor.machine.standing())
     }
 
     /// Who waits.
@@ -119,20 +119,20 @@ impl World {
     }
 
     pub fn somebody_there_waits(&self) -> bool {
-        self.stations.iter().any(|station| station.is_present && station.waits)
+        self.peer_records.iter().any(|peer_record| peer_record.is_present && peer_record.waits)
     }
 
     pub fn steps(&self, steps: &mut Vec<Step>) {
         steps.clear();
         for me in 0..self.n() {
-            let (who, station) = (me as u8, &self.stations[me]);
-            let Some(actor) = &station.actor else {
-                if station.ended < END {
+            let (who, peer_record) = (me as u8, &self.peer_records[me]);
+            let Some(actor) = &peer_record.actor else {
+                if peer_record.ended < END {
                     steps.push(Step::End(who));
-                    if self.deaths_of_reapers > 0 && station.ended > 0 {
+                    if self.deaths_of_reapers > 0 && peer_record.ended > 0 {
                         steps.push(Step::EndAgain(who));
                     }
-                } else if station.lives > 0 && station.requests > 0 {
+                } else if peer_record.lives > 0 && peer_record.requests > 0 {
                     steps.push(Step::Begin(who));
                 }
                 continue;
@@ -146,7 +146,7 @@ impl World {
                 Doing::Attends => steps.push(Step::Attend(who)),
                 Doing::Sends { .. } => steps.push(Step::Send(who)),
                 Doing::Nothing => {
-                    self.steps_of_one_who_is_free(who, station, actor.machine.standing(), steps)
+                    self.steps_of_one_who_is_free(who, peer_record, actor.machine.standing(), steps)
                 }
             }
         }
@@ -155,11 +155,11 @@ impl World {
     fn steps_of_one_who_is_free(
         &self,
         who: u8,
-        station: &Station,
+        peer_record: &PeerRecord,
         standing: Standing,
         steps: &mut Vec<Step>,
     ) {
-        if station.is_called {
+        if peer_record.is_called {
             steps.push(Step::Look(who));
             if self.deaths > 0 {
                 steps.push(Step::DieTaking(who));
@@ -167,14 +167,14 @@ impl World {
         }
         match standing {
             Standing::Idle => {
-                if station.requests > 0 {
+                if peer_record.requests > 0 {
                     steps.push(Step::Request(who));
                 }
-                if station.departures > 0 {
+                if peer_record.departures > 0 {
                     steps.push(Step::Detach(who));
                 }
             }
-            Standing::Waiting if station.withdrawals > 0 => steps.push(Step::Withdraw(who)),
+            Standing::Waiting if peer_record.withdrawals > 0 => steps.push(Step::Withdraw(who)),
             Standing::Inside => steps.push(Step::Release(who)),
             _ => {}
         }
@@ -189,7 +189,7 @@ impl World {
             }
             Step::Greet(me) => self.greet(me.into()),
             Step::Request(me) => {
-                self.stations[usize::from(me)].requests -= 1;
+                self.peer_records[usize::from(me)].requests -= 1;
                 let wrong = self.tell(me.into(), Event::Request);
                 if self.standing(me.into()) == Standing::Waiting {
                     self.does(me.into(), Doing::CallsForToken);
@@ -202,8 +202,8 @@ impl World {
                 None
             }
             Step::Withdraw(me) => {
-                self.stations[usize::from(me)].withdrawals -= 1;
-                self.stations[usize::from(me)].overtaken = 0;
+                self.peer_records[usize::from(me)].withdrawals -= 1;
+                self.peer_records[usize::from(me)].overtaken = 0;
                 let wrong = self.tell(me.into(), Event::Withdraw);
                 self.does(me.into(), Doing::Attends);
                 wrong
@@ -221,7 +221,7 @@ impl World {
             Step::DieTaking(me) => {
                 let before = self.records;
                 let wrong = self.look(me.into(), true);
-                if self.stations[usize::from(me)].actor.is_none() {
+                if self.peer_records[usize::from(me)].actor.is_none() {
                     assert_ne!(self.records, before);
                     self.deaths -= 1;
                 }
@@ -234,7 +234,7 @@ impl World {
                 None
             }
             Step::Detach(me) => {
-                self.stations[usize::from(me)].departures -= 1;
+                self.peer_records[usize::from(me)].departures -= 1;
                 self.dies(me.into());
                 None
             }
@@ -244,7 +244,7 @@ impl World {
             }
             Step::EndAgain(me) => {
                 self.deaths_of_reapers -= 1;
-                self.stations[usize::from(me)].ended = 0;
+                self.peer_records[usize::from(me)].ended = 0;
                 None
             }
         };
@@ -252,18 +252,19 @@ impl World {
     }
 
     pub fn does(&mut self, me: usize, doing: Doing) {
-        if let Some(actor) = &mut self.stations[me].actor {
+        if let Some(actor) = &mut self.peer_records[me].actor {
             actor.doing = doing;
         }
     }
 
     pub fn dies(&mut self, me: usize) {
-        let station = &mut self.stations[me];
-        (station.actor, station.ended, station.is_called, station.overtaken) = (None, 0, false, 0);
+        let peer_record = &mut self.peer_records[me];
+        (peer_record.actor, peer_record.ended, peer_record.is_called, peer_record.overtaken) =
+            (None, 0, false, 0);
     }
 
     pub fn tell(&mut self, me: usize, event: Event<Say>) -> Wrong {
-        let actor = self.stations[me].actor.as_mut()?;
+        let actor = self.peer_records[me].actor.as_mut()?;
         let told = actor.machine.on(event.clone());
         self.call(me);
         match told {
@@ -274,12 +275,12 @@ impl World {
 
     /// Those who wait while `me` comes in.
     pub fn overtakes(&mut self, me: usize) -> Wrong {
-        self.stations[me].overtaken = 0;
+        self.peer_records[me].overtaken = 0;
         let most = self.most_overtaken?;
         for peer in 0..self.n() {
             if self.standing(peer) == Standing::Waiting {
-                self.stations[peer].overtaken += 1;
-                if self.stations[peer].overtaken > most {
+                self.peer_records[peer].overtaken += 1;
+                if self.peer_records[peer].overtaken > most {
                     return Some(format!("participant {peer} is overtaken by more than {most} entries"));
                 }
             }
@@ -293,7 +294,7 @@ impl World {
         for action in actions {
             match action {
                 Action::Send { to, message } => {
-                    let Some(actor) = &mut self.stations[me].actor else { continue };
+                    let Some(actor) = &mut self.peer_records[me].actor else { continue };
                     let life = actor.known[to];
                     match message {
                         Say::Token(token) if life == 0 || actor.doing != Doing::Nothing => {
@@ -308,7 +309,7 @@ impl World {
                         }
                         _ if life == 0 => {}
                         _ => {
-                            self.mail[me * n + to].push((self.stations[me].life, life, message));
+                            self.mail[me * n + to].push((self.peer_records[me].life, life, message));
                             self.call(to);
                         }
                     }
@@ -326,7 +327,7 @@ impl World {
                 Action::Joined | Action::Departed => {}
             }
         }
-        self.stations[me].waits = self.standing(me) == Standing::Waiting;
+        self.peer_records[me].waits = self.standing(me) == Standing::Waiting;
         wrong
     }
 
@@ -335,9 +336,9 @@ impl World {
         for token in 0..2 {
             let is_it = |message: &Say| matches!(message, Say::Token(it) if usize::from(it.name) == token);
             let mut at = Vec::new();
-            for (me, station) in self.stations.iter().enumerate() {
-                let us = (me as u8, station.life);
-                let Some(actor) = &station.actor else { continue };
+            for (me, peer_record) in self.peer_records.iter().enumerate() {
+                let us = (me as u8, peer_record.life);
+                let Some(actor) = &peer_record.actor else { continue };
                 match &actor.doing {
                     Doing::Sends { token: it, stores: 0..=1, .. } if usize::from(it.name) == token => {
                         at.push(us)
@@ -379,7 +380,7 @@ impl World {
     }
 
     fn visit_numbers(&mut self, mut visit: impl FnMut(&mut u64)) {
-        for actor in self.stations.iter_mut().filter_map(|station| station.actor.as_mut()) {
+        for actor in self.peer_records.iter_mut().filter_map(|peer_record| peer_record.actor.as_mut()) {
             actor.machine.visit_number(&mut visit);
             if let Doing::Sends { token, .. } = &mut actor.doing
                 && token.name == 0

@@ -35,7 +35,7 @@ pub fn locks(trial: &Trial, algorithm: MutexAlgorithm) {
     });
 }
 
-/// Takes a seat at the lock, and begins its service thread.
+/// Opens an endpoint at the lock, and begins its service thread.
 pub fn joins(trial: &Trial, algorithm: MutexAlgorithm) {
     usual(trial, stage(trial, algorithm), |stage| {
         let _attached = stage.file.current_participant().unwrap();

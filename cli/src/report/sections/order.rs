@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        super::{recorded::Recorded, spells::End},
+        super::{recorded::Recorded, recorded_spans::End},
         html::{self, Align::*, Table},
         numbers::{LockNumbers, Numbers, Served},
         plots::{self, Bar, Look, Mark, Row, Rows, colour},

@@ -4,7 +4,7 @@ use super::{
     super::{
         super::{
             recorded::Recorded,
-            spells::{End, Kind, Spell},
+            recorded_spans::{End, Kind, Span},
         },
         html::{self, Align::*, Table},
         numbers::Numbers,
@@ -23,7 +23,7 @@ const EVENTS: usize = 200;
 
 /// The plot and the table.
 pub fn of(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
-    if recorded.spells.is_empty() {
+    if recorded.spans.is_empty() {
         return super::nothing("Nobody waited or held a lock.");
     }
     // The busiest locks have colours of their own.
@@ -31,7 +31,7 @@ pub fn of(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
     let colours: HashMap<usize, RGBColor> =
         numbers.locks.iter().map(|lock| lock.lock).zip(colour::LOCKS).take(own).collect();
     let colour_of = |lock: usize| colours.get(&lock).copied().unwrap_or(colour::LOCKS[own]);
-    let [wide, narrow] = SHOWN.map(|(spells, rows)| drawn(recorded, spells, rows, colour_of));
+    let [wide, narrow] = SHOWN.map(|(spans, rows)| drawn(recorded, spans, rows, colour_of));
     let about = format!(
         "The latest waits (thin) and holds (thick) of who came last. What goes on now is drawn up to the edge. {}",
         begins(recorded, wide.from, narrow.from)
@@ -52,39 +52,39 @@ pub fn of(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
 /// A row for each participant that was there lately.
 fn drawn(
     recorded: &Recorded,
-    most_spells: usize,
+    most_spans: usize,
     most_rows: usize,
     colour_of: impl Fn(usize) -> RGBColor,
 ) -> Rows {
     let (first, last) = (recorded.first(), recorded.last());
-    let begin = |spell: &Spell| spell.drawn(first, last).0;
-    let mut latest: Vec<&Spell> = recorded.spells.iter().collect();
-    latest.sort_by_key(|spell| begin(spell));
-    latest.drain(..latest.len().saturating_sub(most_spells));
+    let begin = |span: &Span| span.drawn(first, last).0;
+    let mut latest: Vec<&Span> = recorded.spans.iter().collect();
+    latest.sort_by_key(|span| begin(span));
+    latest.drain(..latest.len().saturating_sub(most_spans));
     // Of too many participants those that came last.
     let mut rows: Vec<(usize, Row)> = Vec::new();
     let mut from = last;
-    let mut kept: Vec<&Spell> = Vec::new();
-    for spell in latest.iter().rev() {
-        if rows.iter().all(|(participant, _)| *participant != spell.participant) {
+    let mut kept: Vec<&Span> = Vec::new();
+    for span in latest.iter().rev() {
+        if rows.iter().all(|(participant, _)| *participant != span.participant) {
             if rows.len() == most_rows {
                 break;
             }
-            let name = recorded.short_name(spell.participant);
-            rows.push((spell.participant, Row { name, bars: Vec::new(), marks: Vec::new() }));
+            let name = recorded.short_name(span.participant);
+            rows.push((span.participant, Row { name, bars: Vec::new(), marks: Vec::new() }));
         }
-        from = from.min(begin(spell));
-        kept.push(spell);
+        from = from.min(begin(span));
+        kept.push(span);
     }
     let events = recorded.recording.events.iter().filter(|event| event.at >= from);
     let known = events.clone().map(|event| event.at).max().unwrap_or(from);
-    let is_open = kept.iter().any(|spell| spell.end == End::UnderWay);
+    let is_open = kept.iter().any(|span| span.end == End::UnderWay);
     let to = if is_open { last.min(little_after(from, known)) } else { known };
-    for spell in kept {
-        let (begin, end) = spell.drawn(first, last);
-        let look = if spell.kind == Kind::Wait { Look::Thin } else { Look::Thick };
-        let bar = Bar { from: begin, to: end, look, colour: colour_of(spell.lock) };
-        let row = rows.iter_mut().find(|(participant, _)| *participant == spell.participant);
+    for span in kept {
+        let (begin, end) = span.drawn(first, last);
+        let look = if span.kind == Kind::Wait { Look::Thin } else { Look::Thick };
+        let bar = Bar { from: begin, to: end, look, colour: colour_of(span.lock) };
+        let row = rows.iter_mut().find(|(participant, _)| *participant == span.participant);
         row.into_iter().for_each(|(_, row)| row.bars.insert(0, Bar { ..bar }));
     }
     for event in events {

@@ -1,4 +1,4 @@
-//! Upkeep of a lock file: removing its dead participants, making it larger, deleting it.
+//! Maintenance of a lock file: removing its dead participants, making it larger, deleting it.
 
 use super::{
     directory::names_of,
@@ -32,8 +32,8 @@ pub struct Reaped {
 }
 
 impl LockFile {
-    /// Removes every participant that is dead, as the next one who has to wait for it would: what it held passes on, with
-    /// the owner-dead notice. Whoever is alive is left alone, and nobody is waited for.
+    /// Removes every dead participant, as the next one that waits for it would: what it held passes on, with the owner-dead
+    /// notice. Living participants are left alone. Does not wait.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -55,7 +55,7 @@ impl LockFile {
         with_thread_attachment(file, |attachment| {
             let probe = Probe::new(file.reopen(), attachment.slot);
             let mut failed = None;
-            // Whoever attached just now may have taken a dead one's slot, and finished what it left.
+            // This attachment may have taken a dead one's slot just now, and finished what it left.
             dead.retain(|one| {
                 one.slot == attachment.slot
                     || recovery::reap(file.view(), &probe, one.slot).unwrap_or_else(|error| {
@@ -69,8 +69,8 @@ impl LockFile {
         Ok(dead)
     }
 
-    /// Deletes the lock file at `path`, if nobody takes part in it. No program does so while it is used: two files are two
-    /// locks. A program that has it open, and no participant in it, is told when it locks next ([`Error::Replaced`]).
+    /// Deletes the lock file at `path`, if it has no participants: a file that is deleted while it is used is two locks of one
+    /// name. A program that has it open without a participant gets [`Error::Replaced`] when it locks next.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -85,7 +85,7 @@ impl LockFile {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InUse`], whoever takes part, this thread included; and as [`LockFileOptions::open`] with
+    /// [`Error::InUse`] if there are participants, this thread included; and as [`LockFileOptions::open`] with
     /// [`LockFileOptions::must_exist`].
     pub fn remove(path: impl AsRef<Path>) -> Result<()> {
         existing(path.as_ref(), "")?.remove()
@@ -97,10 +97,10 @@ impl LockFileOptions {
     /// fencing tokens and what is known of deaths, its owner, group and mode. As large as these options say; what they do
     /// not say stays as it is. Nothing is made smaller. A file without a recording may get one; a longer recording begins anew.
     ///
-    /// Refused while anybody takes part. Killed at any moment, it leaves the old file as it was or the new one whole. A
-    /// program that has the old one open, and no participant in it, is told when it locks next ([`Error::Replaced`]), and
-    /// opens the path again. Who wants to take part meanwhile waits for it; if that takes longer than a third of a second
-    /// (a large file on a slow disk), it gets [`Error::ParticipantsFull`].
+    /// Refused while there are participants. Killed at any moment, it leaves the old file as it was or the new one whole. A
+    /// program that has the old file open without a participant gets [`Error::Replaced`] when it locks next, and opens the path
+    /// again. A newcomer waits meanwhile; if that takes longer than a third of a second (a large file on a slow disk), it gets
+    /// [`Error::ParticipantsFull`].
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -112,9 +112,10 @@ impl LockFileOptions {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InUse`]: somebody takes part, this thread included, or the file has several names.
+    /// [`Error::InUse`]: there are participants, this thread included, or the file has several names.
     /// [`Error::InvalidArgument`]: it is larger already; it was to get more mailboxes than can be; or it has a sum ring whose
-    /// step would not be coprime to the new number of participants. [`Error::NoSpace`]; and as [`LockFileOptions::open`] with [`LockFileOptions::must_exist`].
+    /// step would not be coprime to the new number of participants. [`Error::NoSpace`]; and as [`LockFileOptions::open`] with
+    /// [`LockFileOptions::must_exist`].
     pub fn grow(&self, path: impl AsRef<Path>) -> Result<LockFile> {
         let (participants, locks) = (self.participants, self.locks);
         let file = existing(path.as_ref(), &self.label)?;
@@ -172,7 +173,7 @@ impl LockFileOptions {
         };
         check_steps(&file, participants)?;
         file.grow(larger)?;
-        // Its handles are of a file that is gone; whoever has others of it goes on in the new one.
+        // This handle is of a file that is gone; other handles reopen the new one.
         drop(file);
         let mut options = self.clone();
         options.must_exist(true).open(path)
@@ -187,7 +188,7 @@ fn existing(path: &Path, label: &str) -> Result<Arc<OpenFile>> {
     OpenFile::open_or_create(path, any, false, Permissions { mode: 0o600, group: None }, label)
 }
 
-/// Checks that the turn of every sum ring would reach everybody among so many participants.
+/// Checks that the turn of every sum ring would reach each of so many participants.
 fn check_steps(file: &OpenFile, participants: u32) -> Result<()> {
     for ring in names_of(file.view()) {
         if let Some(Rule::Sum { step }) = ring.rule()

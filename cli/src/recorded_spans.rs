@@ -9,7 +9,7 @@ use turnlock::inspect::{Event, Recording};
 
 /// A wait, or a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spell {
+pub struct Span {
     /// Which of the two.
     pub kind: Kind,
     /// Whose: which of [`Recording::participants`].
@@ -96,7 +96,7 @@ impl End {
     }
 }
 
-impl Spell {
+impl Span {
     /// How long it took, if both ends are known.
     pub fn nanoseconds(&self) -> Option<u64> {
         Some(self.ended?.saturating_sub(self.began?))
@@ -128,7 +128,7 @@ struct Happened {
 }
 
 /// The waits and holds of a recording, in the order of their first events.
-pub fn of(recording: &Recording) -> Vec<Spell> {
+pub fn of(recording: &Recording) -> Vec<Span> {
     of_events(recording.events.iter().map(|recorded| Happened {
         at: recorded.at,
         event: recorded.event,
@@ -141,16 +141,16 @@ pub fn of(recording: &Recording) -> Vec<Spell> {
 }
 
 /// Of each slot's own events, the order in which they were recorded is that of their times.
-fn of_events(events: impl Iterator<Item = Happened>) -> Vec<Spell> {
+fn of_events(events: impl Iterator<Item = Happened>) -> Vec<Span> {
     let mut found = Found::default();
     events.for_each(|happened| found.take(happened));
-    found.spells
+    found.spans
 }
 
 /// What has been found so far.
 #[derive(Default)]
 struct Found {
-    spells: Vec<Spell>,
+    spans: Vec<Span>,
     /// Those that are under way, by their slots and locks: a slot may change hands meanwhile, and keep a lock.
     waits: HashMap<(usize, usize), usize>,
     holds: HashMap<(usize, usize), usize>,
@@ -188,8 +188,8 @@ impl Found {
 
     fn acquire(&mut self, lock: usize, happened: Happened) {
         let place = (happened.slot, lock);
-        let asked = self.waits.get(&place).and_then(|wait| self.spells[*wait].began);
-        let held = self.holds.get(&place).map(|hold| self.spells[*hold]);
+        let asked = self.waits.get(&place).and_then(|wait| self.spans[*wait].began);
+        let held = self.holds.get(&place).map(|hold| self.spans[*hold]);
         let changed = held.and_then(|held| match (held.shared, happened.shared, asked) {
             (true, false, Some(_)) => Some(End::Upgraded),
             // Nobody asks for that: it is given at once, and keeps its fencing token.
@@ -204,7 +204,7 @@ impl Found {
             None => self.forget(Kind::Hold, place),
         }
         let hold = self.begin(Kind::Hold, lock, happened);
-        self.spells[hold].asked = asked;
+        self.spans[hold].asked = asked;
     }
 
     fn under_way(&mut self, kind: Kind) -> &mut HashMap<(usize, usize), usize> {
@@ -216,8 +216,8 @@ impl Found {
 
     fn begin(&mut self, kind: Kind, lock: usize, happened: Happened) -> usize {
         let Happened { at, slot, participant, shared, fencing_token, .. } = happened;
-        let at_index = self.spells.len();
-        self.spells.push(Spell {
+        let at_index = self.spans.len();
+        self.spans.push(Span {
             kind,
             participant,
             lock,
@@ -238,11 +238,11 @@ impl Found {
         let Some(at_index) = self.under_way(kind).remove(&place) else {
             return self.end_of_unknown(kind, lock, happened, end);
         };
-        let spell = &mut self.spells[at_index];
-        (spell.ended, spell.end) = (Some(happened.at), end);
+        let span = &mut self.spans[at_index];
+        (span.ended, span.end) = (Some(happened.at), end);
         // That of an upgrade is of what comes next.
         if end != End::Upgraded {
-            spell.fencing_token = spell.fencing_token.or(happened.fencing_token);
+            span.fencing_token = span.fencing_token.or(happened.fencing_token);
         }
     }
 
@@ -252,23 +252,23 @@ impl Found {
         let mut is_later = self.settled.contains(&place);
         if kind == Kind::Hold {
             // Killed after it got what it waited for, and before it had recorded that.
-            let wait = self.waits.get(&place).filter(|wait| self.spells[**wait].shared == happened.shared);
+            let wait = self.waits.get(&place).filter(|wait| self.spans[**wait].shared == happened.shared);
             is_later |= wait.is_some();
             self.forget(Kind::Wait, place);
         }
         let at_index = self.begin(kind, lock, happened);
         self.under_way(kind).remove(&place);
-        let spell = &mut self.spells[at_index];
-        spell.end = end;
+        let span = &mut self.spans[at_index];
+        span.end = end;
         if !is_later {
-            (spell.began, spell.ended) = (None, Some(happened.at));
+            (span.began, span.ended) = (None, Some(happened.at));
         }
     }
 
     /// The end of what was under way there was not read.
     fn forget(&mut self, kind: Kind, place: (usize, usize)) {
         if let Some(at_index) = self.under_way(kind).remove(&place) {
-            self.spells[at_index].end = End::Unknown;
+            self.spans[at_index].end = End::Unknown;
         }
     }
 
@@ -276,18 +276,18 @@ impl Found {
     fn change_hands(&mut self, slot: usize, participant: usize) {
         self.attached.insert(slot);
         for at_index in self.waits.extract_if(|place, _| place.0 == slot).map(|(_, at_index)| at_index) {
-            self.spells[at_index].end = End::Unknown;
+            self.spans[at_index].end = End::Unknown;
         }
         for at_index in self.holds.iter().filter(|(place, _)| place.0 == slot).map(|(_, at_index)| *at_index)
         {
-            self.spells[at_index].participant = participant;
+            self.spans[at_index].participant = participant;
         }
     }
 
     fn leave(&mut self, slot: usize, at: u64) {
         for open in [&mut self.waits, &mut self.holds] {
             for (_, at_index) in open.extract_if(|place, _| place.0 == slot) {
-                (self.spells[at_index].ended, self.spells[at_index].end) = (Some(at), End::Left);
+                (self.spans[at_index].ended, self.spans[at_index].end) = (Some(at), End::Left);
             }
         }
     }

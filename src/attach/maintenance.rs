@@ -1,4 +1,4 @@
-//! Upkeep of a whole file that nobody takes part in: making it larger, deleting it.
+//! Maintenance of a whole file that nobody takes part in: making it larger, deleting it.
 //!
 //! Whoever does it holds every slot's byte lock meanwhile, so no newcomer gets in between; those that come during it find,
 //! when they get their slot, that the path names another file or none, and open it anew.

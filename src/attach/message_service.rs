@@ -1,15 +1,15 @@
-//! The post of one attachment: its seats at locks by messages, and the thread that answers for it.
+//! The service of one attachment: its endpoints at locks by messages, and the thread that answers for it.
 //!
 //! A message wants an answer whatever the program does. So an attachment that takes part in such a lock has a *service thread*,
 //! which sleeps until the slot's bell rings and then lets the machines act. While a call of the participant waits for a lock,
-//! that call *attends* to the seat there: it is woken by itself, and runs the machine; the service thread keeps away.
+//! that call *attends* to the endpoint there: it is woken by itself, and runs the machine; the service thread keeps away.
 //!
 //! A child that is forked has neither the thread nor the attachment. The thread ends when the attachment is detached, before the
 //! slot is given up; it blocks all signals, and takes no lock of the program's.
 
 #[cfg(feature = "messages")]
-use super::machines::take_seat;
-use super::{open_file::OpenFile, seat::Seat};
+use super::machines::open_endpoint;
+use super::{endpoint::Endpoint, open_file::OpenFile};
 use crate::layout::{Algorithm, MAX_MAIL_PARTICIPANTS};
 use crate::os::{fork::process_mark, futex, signals::SignalsBlocked};
 use crate::registers::{call_participant, ring_own_bell};
@@ -33,20 +33,20 @@ pub struct Membership {
     region: usize,
     generation: u64,
     /// `None` once it is over.
-    seat: Mutex<Option<Box<dyn Seat>>>,
+    endpoint: Mutex<Option<Box<dyn Endpoint>>>,
 }
 
 impl Membership {
-    /// Runs `act` with the seat, for one thread at a time. `None`: the membership is over, since the lock was removed.
-    pub fn with_seat<R>(&self, act: impl FnOnce(&mut dyn Seat) -> R) -> Option<R> {
-        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
-        seat.as_mut().map(|seat| act(seat.as_mut()))
+    /// Runs `act` with the endpoint, for one thread at a time. `None`: the membership is over, since the lock was removed.
+    pub fn with_endpoint<R>(&self, act: impl FnOnce(&mut dyn Endpoint) -> R) -> Option<R> {
+        let mut endpoint = self.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoint.as_mut().map(|endpoint| act(endpoint.as_mut()))
     }
 
     /// The participant leaves the lock for good.
     fn end(&self) {
-        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
-        if seat.take().is_some() {
+        let mut endpoint = self.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        if endpoint.take().is_some() {
             let (view, region) = (self.file.view(), self.region);
             end_life(&view.mail(region), self.slot, |peer| call_participant(view, region, peer));
         }
@@ -54,14 +54,14 @@ impl Membership {
 
     /// The calling thread looks after the mailboxes from now on, or does so no more and the service thread does.
     pub fn attend(&self, attends: bool) {
-        let station = &self.file.view().mail(self.region).stations[self.slot];
-        station.attended.store(u32::from(attends), Relaxed);
+        let peer_record = &self.file.view().mail(self.region).peer_records[self.slot];
+        peer_record.attended.store(u32::from(attends), Relaxed);
         // Partner: the fence in `registers::call_participant`.
         full_fence();
     }
 
     fn is_attended(&self) -> bool {
-        self.file.view().mail(self.region).stations[self.slot].attended.load(Relaxed) != 0
+        self.file.view().mail(self.region).peer_records[self.slot].attended.load(Relaxed) != 0
     }
 
     fn still_exists(&self) -> bool {
@@ -77,11 +77,11 @@ struct Shared {
     ends: AtomicBool,
 }
 
-/// The seats of one attachment, and its service thread, once it has one.
+/// The endpoints of one attachment, and its service thread, once it has one.
 #[derive(Default)]
-pub struct Post(Mutex<Option<(Arc<Shared>, JoinHandle<()>)>>);
+pub struct MessageService(Mutex<Option<(Arc<Shared>, JoinHandle<()>)>>);
 
-impl Post {
+impl MessageService {
     /// The attachment's membership in the lock of `region`, whose name has this generation; taken now if there is none.
     ///
     /// # Errors
@@ -93,13 +93,13 @@ impl Post {
         slot: usize,
         (region, generation): (usize, u64),
     ) -> Result<Arc<Membership>> {
-        let mut post = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let shared = match &*post {
+        let mut service = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = match &*service {
             Some((shared, _)) => shared.clone(),
             None => {
                 let begun = begin(file, slot)?;
                 let shared = begun.0.clone();
-                *post = Some(begun);
+                *service = Some(begun);
                 shared
             }
         };
@@ -120,15 +120,15 @@ impl Post {
 
     /// The membership in the lock of `region`, if there is one.
     pub fn known(&self, region: usize) -> Option<Arc<Membership>> {
-        let post = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let memberships = post.as_ref()?.0.memberships();
+        let service = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let memberships = service.as_ref()?.0.memberships();
         memberships.iter().find(|known| known.region == region).cloned()
     }
 
     /// Ends the memberships in those locks that `ends` says, by their regions.
     pub fn end_where(&self, ends: impl Fn(usize) -> bool) {
-        let post = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((shared, _)) = &*post {
+        let service = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((shared, _)) = &*service {
             shared.memberships().retain(|membership| {
                 let goes = ends(membership.region);
                 if goes {
@@ -139,10 +139,10 @@ impl Post {
         }
     }
 
-    /// Ends the service thread. What the seats leave in the file is for [`crate::recovery`].
+    /// Ends the service thread. What the endpoints leave in the file is for [`crate::recovery`].
     pub fn stop(&self) {
-        let post = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((shared, thread)) = post {
+        let service = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((shared, thread)) = service {
             // Release. Partner: the acquire in `serve`.
             shared.ends.store(true, Release);
             full_fence();
@@ -185,12 +185,12 @@ fn join(file: &Arc<OpenFile>, slot: usize, (region, generation): (usize, u64)) -
     let named = || if file.still_exists(region, generation) { Ok(()) } else { Err(file.removed()) };
     named()?;
     let algorithm = Algorithm::of(file.view().directory()[region - 1].algorithm.load(Relaxed));
-    let seat = algorithm
-        .and_then(|algorithm| take_seat(file.clone(), region, slot, algorithm))
+    let endpoint = algorithm
+        .and_then(|algorithm| open_endpoint(file.clone(), region, slot, algorithm))
         .ok_or_else(|| file.damaged(OVERWRITTEN.into()))?;
     let membership =
-        Membership { file: file.clone(), slot, region, generation, seat: Mutex::new(Some(seat)) };
-    // Partner: the fence in `take_seat` comes before it. Whoever gives the region to another lock has seen that we are there, or
+        Membership { file: file.clone(), slot, region, generation, endpoint: Mutex::new(Some(endpoint)) };
+    // Partner: the fence in `open_endpoint` comes before it. Whoever gives the region to another lock has seen that we are there, or
     // we see that the lock was removed.
     named().inspect_err(|_| membership.end())?;
     Ok(membership)
@@ -198,7 +198,7 @@ fn join(file: &Arc<OpenFile>, slot: usize, (region, generation): (usize, u64)) -
 
 /// A program without machines opens no lock that needs one (`kind::directory`).
 #[cfg(not(feature = "messages"))]
-fn take_seat(_: Arc<OpenFile>, _: usize, _: usize, _: Algorithm) -> Option<Box<dyn Seat>> {
+fn open_endpoint(_: Arc<OpenFile>, _: usize, _: usize, _: Algorithm) -> Option<Box<dyn Endpoint>> {
     None
 }
 
@@ -212,7 +212,7 @@ fn serve(shared: &Shared) {
         record.asleep.store(1, Relaxed);
         // Partner: the fence in `registers::call_participant`.
         full_fence();
-        // Acquire. Partner: the release in `Post::stop`.
+        // Acquire. Partner: the release in `MessageService::stop`.
         if shared.ends.load(Acquire) || process_mark() != process || !shared.file.is_intact() {
             return;
         }
@@ -227,7 +227,7 @@ fn serve(shared: &Shared) {
             if membership.is_attended() {
                 continue;
             }
-            let pumped = membership.with_seat(|seat| (seat.pump(), seat.is_held_up()));
+            let pumped = membership.with_endpoint(|endpoint| (endpoint.pump(), endpoint.is_held_up()));
             let (pumped, waits) = pumped.unwrap_or((false, false));
             came |= pumped;
             is_held_up |= waits;

@@ -38,7 +38,7 @@ const PONG: usize = 1;
 
 type Actions = Vec<Action<Say>>;
 
-/// What the host of a [`RestingRing`] sees of the others, and rules.
+/// What the host of a [`DemandRing`] sees of the others, and rules.
 pub trait RingHost {
     /// Returns whether another participant takes part, as far as this one has been told, and its life is not over.
     fn is_there(&self, peer: usize) -> bool;
@@ -61,7 +61,7 @@ pub trait RingHost {
 /// [`attend`](Self::attend) until that does nothing more.
 ///
 /// ```
-/// use turnlock_message::{Action, Event, Machine, RestingRing, RingHost};
+/// use turnlock_message::{Action, Event, Machine, DemandRing, RingHost};
 ///
 /// /// One who is alone, with tokens that were never made.
 /// struct Alone([bool; 2]);
@@ -75,7 +75,7 @@ pub trait RingHost {
 ///     }
 /// }
 ///
-/// let (mut host, mut ring) = (Alone([true; 2]), RestingRing::absent(3, 0, 1)?);
+/// let (mut host, mut ring) = (Alone([true; 2]), DemandRing::absent(3, 0, 1)?);
 /// ring.on(Event::Join)?;
 /// ring.on(Event::Request)?;
 /// assert_eq!(ring.attend(&mut host), [Action::Enter { fencing_token: 8 }]);
@@ -85,7 +85,7 @@ pub trait RingHost {
 /// # Ok::<(), turnlock_message::Misuse>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RestingRing {
+pub struct DemandRing {
     me: usize,
     participants: usize,
     /// The life in which this participant takes part, or does so next.
@@ -103,7 +103,7 @@ fn ward(token: usize) -> usize {
     1 - token
 }
 
-impl RestingRing {
+impl DemandRing {
     /// The machine of a participant that is not there yet. It takes part as soon as it joins; its tokens are lost when it leaves,
     /// as in a death, and whoever says [`RingHost::is_lost`] has to know of it. `life` is larger than that of any earlier life of this number.
     ///
@@ -286,7 +286,7 @@ fn one_more(counter: u16, participants: usize) -> u16 {
     (counter + 1) % (participants as u16 + 1)
 }
 
-impl Machine for RestingRing {
+impl Machine for DemandRing {
     type Message = Say;
 
     const NEEDS: Channels = Channels { in_order: false, loses: false, repeats: false, loses_tokens: true };

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Events one nanosecond after the other: what, in which slot (by the participant of the same number), at which lock.
-fn spells(events: &[(Event, usize, usize)]) -> Vec<Spell> {
+fn spans(events: &[(Event, usize, usize)]) -> Vec<Span> {
     of_events(events.iter().enumerate().map(|(at, (event, slot, lock))| Happened {
         at: at as u64,
         event: *event,
@@ -16,8 +16,8 @@ fn spells(events: &[(Event, usize, usize)]) -> Vec<Spell> {
 }
 
 /// Kind, beginning, end, and how it ended.
-fn told(spells: &[Spell]) -> Vec<(Kind, Option<u64>, Option<u64>, End)> {
-    spells.iter().map(|spell| (spell.kind, spell.began, spell.ended, spell.end)).collect()
+fn told(spans: &[Span]) -> Vec<(Kind, Option<u64>, Option<u64>, End)> {
+    spans.iter().map(|span| (span.kind, span.began, span.ended, span.end)).collect()
 }
 
 use Event::*;
@@ -25,7 +25,7 @@ use Kind::{Hold, Wait};
 
 #[test]
 fn asking_acquiring_and_releasing_are_a_wait_and_a_hold() {
-    let seen = spells(&[(Asked, 1, 0), (Asked, 2, 0), (Acquired, 1, 0), (Released, 1, 0), (Acquired, 2, 0)]);
+    let seen = spans(&[(Asked, 1, 0), (Asked, 2, 0), (Acquired, 1, 0), (Released, 1, 0), (Acquired, 2, 0)]);
     assert_eq!(
         told(&seen),
         [
@@ -36,7 +36,7 @@ fn asking_acquiring_and_releasing_are_a_wait_and_a_hold() {
         ]
     );
     assert_eq!(seen[3].asked, Some(1));
-    assert!(seen.iter().all(|spell| spell.fencing_token == Some(7)));
+    assert!(seen.iter().all(|span| span.fencing_token == Some(7)));
     assert_eq!((seen[1].nanoseconds(), seen[3].nanoseconds()), (Some(3), None));
     assert_eq!((seen[1].drawn(0, 9), seen[3].drawn(0, 9)), ((1, 4), (4, 9)));
 }
@@ -44,18 +44,18 @@ fn asking_acquiring_and_releasing_are_a_wait_and_a_hold() {
 #[test]
 fn each_way_to_give_up_ends_the_wait_alone() {
     for (event, end) in [(WouldBlock, End::WouldBlock), (TimedOut, End::TimedOut), (GaveUp, End::GaveUp)] {
-        let seen = spells(&[(Asked, 1, 0), (event, 1, 0), (Asked, 1, 0), (Acquired, 1, 0)]);
+        let seen = spans(&[(Asked, 1, 0), (event, 1, 0), (Asked, 1, 0), (Acquired, 1, 0)]);
         assert_eq!(told(&seen)[0], (Wait, Some(0), Some(1), end));
         assert_eq!((seen.len(), seen[2].asked), (3, Some(2)));
     }
     // Who holds it and asks again is refused, and holds it still.
-    let refused = spells(&[(Acquired, 1, 0), (Asked, 1, 0), (GaveUp, 1, 0), (Released, 1, 0)]);
+    let refused = spans(&[(Acquired, 1, 0), (Asked, 1, 0), (GaveUp, 1, 0), (Released, 1, 0)]);
     assert_eq!(told(&refused)[1], (Hold, Some(0), Some(3), End::Released));
 }
 
 #[test]
 fn what_began_before_the_first_event_has_an_end_and_no_beginning() {
-    let seen = spells(&[(Acquired, 1, 0), (Released, 2, 1), (Died, 3, 2), (TimedOut, 4, 3)]);
+    let seen = spans(&[(Acquired, 1, 0), (Released, 2, 1), (Died, 3, 2), (TimedOut, 4, 3)]);
     assert_eq!(
         told(&seen),
         [
@@ -73,7 +73,7 @@ fn what_began_before_the_first_event_has_an_end_and_no_beginning() {
 
 #[test]
 fn an_event_that_is_missing_in_between_is_not_made_up() {
-    let seen = spells(&[(Asked, 1, 0), (Asked, 1, 0), (Acquired, 1, 0), (Acquired, 1, 0)]);
+    let seen = spans(&[(Asked, 1, 0), (Asked, 1, 0), (Acquired, 1, 0), (Acquired, 1, 0)]);
     assert_eq!(
         told(&seen),
         [
@@ -89,8 +89,8 @@ fn an_event_that_is_missing_in_between_is_not_made_up() {
 
 #[test]
 fn who_is_gone_neither_waits_nor_holds() {
-    let seen = spells(&[(Asked, 1, 0), (Acquired, 1, 1), (Asked, 2, 0), (Detached, 1, 0)]);
-    let gone: Vec<End> = seen.iter().map(|spell| spell.end).collect();
+    let seen = spans(&[(Asked, 1, 0), (Acquired, 1, 1), (Asked, 2, 0), (Detached, 1, 0)]);
+    let gone: Vec<End> = seen.iter().map(|span| span.end).collect();
     assert_eq!(gone, [End::Left, End::Acquired, End::Left, End::UnderWay]);
     assert_eq!(seen[0].ended, Some(3));
 }
@@ -123,7 +123,7 @@ fn a_slot_that_changes_hands_takes_its_locks_along() {
 
 /// At lock 0, one nanosecond after the other, by the participant in slot 1: what, whether it shares the lock, and the fencing
 /// token.
-fn told_of(events: &[(Event, bool, Option<u64>)]) -> Vec<Spell> {
+fn told_of(events: &[(Event, bool, Option<u64>)]) -> Vec<Span> {
     of_events(events.iter().enumerate().map(|(at, (event, shared, fencing_token))| Happened {
         at: at as u64,
         event: *event,
@@ -156,7 +156,7 @@ fn an_upgrade_and_a_downgrade_end_a_hold_and_begin_another() {
             (Hold, Some(4), Some(5), End::Released),
         ]
     );
-    let holds: Vec<&Spell> = seen.iter().filter(|spell| spell.kind == Hold).collect();
+    let holds: Vec<&Span> = seen.iter().filter(|span| span.kind == Hold).collect();
     assert_eq!([0, 1, 2].map(|at| holds[at].shared), [true, false, true]);
     assert_eq!([0, 1, 2].map(|at| holds[at].asked), [Some(0), Some(2), None]);
     assert_eq!([0, 1, 2].map(|at| holds[at].fencing_token), [None, Some(8), Some(8)]);

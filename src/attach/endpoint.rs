@@ -1,4 +1,4 @@
-//! One participant's seat at a lock by messages, as its calls and its service thread see it.
+//! The endpoint of one participant at a lock by messages, as its calls and its service thread see it.
 
 use crate::layout::LockWords;
 use turnlock_core::sync::Ordering::Relaxed;
@@ -6,11 +6,11 @@ use turnlock_core::sync::Ordering::Relaxed;
 /// The machine refuses what happened: something else than turnlock wrote into the mailboxes.
 pub struct Refused;
 
-/// What is asked of a seat, whichever machine it has.
-pub trait Seat: Send {
+/// What is asked of an endpoint, whichever machine it has.
+pub trait Endpoint: Send {
     /// Takes all that came, and sends what there is room for. Returns whether anything came.
     fn pump(&mut self) -> bool;
-    /// Returns whether [`Seat::pump`] would find anything.
+    /// Returns whether [`Endpoint::pump`] would find anything.
     fn has_news(&self) -> bool;
     /// Returns whether something waits for room in a mailbox.
     fn is_held_up(&self) -> bool;
