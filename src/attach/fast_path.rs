@@ -69,7 +69,7 @@ unsafe fn enter_at(lock: LockPointer, at: Cached) -> Option<u64> {
     // SAFETY: pointer and cell offset were computed from views of the same file, whose mapping lives as long as it does.
     let (words, cell) = unsafe { lock.at.words(at.cell) };
     at.local.begin_biased();
-    match registers::bias(words).enter(&cell.held, at.mark, at.light, &registers::ownership(words)) {
+    match registers::bias(words).take_as_owner(&cell.held, at.mark, at.light, &registers::ownership(words)) {
         Some(token) => {
             at.local.record(Some(Holding { token, unbiased: false }));
             trace::at(Step::Section);
@@ -124,7 +124,7 @@ unsafe fn enter_shared_at(lock: LockPointer, at: Cached, readers: ReadersMark) -
         return None;
     }
     at.local.begin_biased();
-    match shared_bias.enter(&cell.held, at.light, &registers::ownership(words)) {
+    match shared_bias.take_as_reader(&cell.held, at.light, &registers::ownership(words)) {
         Some(token) => {
             at.local.record(Some(Holding { token, unbiased: false }));
             trace::at(Step::Section);

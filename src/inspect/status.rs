@@ -107,7 +107,7 @@ pub struct LockStatus {
     pub ring_step: Option<usize>,
     /// Of a ring: the slot whose turn it is; the turn is taken if that is also the holder.
     pub turn_of: Option<usize>,
-    /// The slot that the lock is biased to, or that retains its place in it, if there is one: it may acquire the lock again
+    /// The slot that the lock is biased to, or that keeps its place reserved in it, if there is one: it may acquire the lock again
     /// without asking anyone.
     pub biased_to: Option<usize>,
     /// Whether it is biased to its readers: whoever was one may enter again without asking anyone.

@@ -156,7 +156,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
                 let lock = FileLock::claimed(self.file.open.view(), self.lock.region, self.claims);
                 lock.resize(permits);
                 resized = true;
-                // Partners: the barriers of the entry step and in `RetainedPlace::enter`. Either who comes in after it sees the new
+                // Partners: the barriers of the entry step and in `Reservation::reenter`. Either who comes in after it sees the new
                 // number, or it was in. Its error would be one of a filter that came this moment.
                 full_fence();
                 let _ = barrier();
@@ -304,7 +304,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
             let local = attachment.local(region);
             let holding = local.holding();
             if holding.is_some() || local.is_under_way() {
-                let claim = Claimed::claimed(attachment.how(region), &cells[attachment.slot]);
+                let claim = Claimed::claimed(attachment.mode_word(region), &cells[attachment.slot]);
                 look(holding.map(|holding| holding.token), claim);
             }
         });

@@ -4,7 +4,7 @@ use super::{acquired::Acquired, directory::Found};
 use crate::attach::{
     attachment::{Attachment, FileKey},
     fast_path::{self, Left, LockPointer},
-    fast_place,
+    fast_reservation,
     file_handle::FileHandle,
     names::Name,
     open_file::OpenFile,
@@ -51,10 +51,10 @@ pub enum BiasUse {
     None,
     /// Its last holder.
     Owner,
-    /// Its readers; and who wrote last retains its place.
+    /// Its readers; and who wrote last keeps its place reserved.
     Readers,
     /// Nobody, but places are retained.
-    Places,
+    Reservations,
 }
 
 /// A lock in an open file.
@@ -91,8 +91,8 @@ impl<K: LockKind> Handle<K> {
         let region = found.name.region;
         let at = file.open.view().region_pointer(region);
         // A thread of this process that has a handle of the lock which was here before would come in by what it has left here through
-        // this one: a retained place, or a section as a reader.
-        let is_slow = matches!(K::BIAS, BiasUse::Readers | BiasUse::Places) && !found.may_be_biased;
+        // this one: a reservation, or a section as a reader.
+        let is_slow = matches!(K::BIAS, BiasUse::Readers | BiasUse::Reservations) && !found.may_be_biased;
         let key = if is_slow { FileKey::OF_NONE } else { FileKey::of_locks_in(&file.open) };
         let lock = LockPointer { file: key, word: file.open.word.word(), region, at };
         let config = LockConfig {
@@ -222,10 +222,10 @@ impl<K: LockKind> Handle<K> {
             // SAFETY: this handle keeps the file open.
             BiasUse::Owner => unsafe { fast_path::leave(self.lock, token) },
             // SAFETY: likewise.
-            BiasUse::Places => unsafe { fast_place::leave(self.lock, Relation::Permits, token) },
+            BiasUse::Reservations => unsafe { fast_reservation::leave(self.lock, Relation::Permits, token) },
             // SAFETY: likewise.
             BiasUse::Readers => unsafe {
-                fast_place::leave(self.lock, Relation::Modes, token)
+                fast_reservation::leave(self.lock, Relation::Modes, token)
                     .or_else(|| fast_path::leave_shared(self.lock, self.claims.readers(), token))
             },
         }
@@ -340,7 +340,7 @@ impl<K: LockKind> Handle<K> {
     ) -> Attempt<FileSite<'a, K::Claims>> {
         let region = self.lock.region;
         let cell = &self.file.open.view().lock(region).cells[attachment.slot];
-        self.attempt(attachment, K::Claims::claimed(attachment.how(region), cell))
+        self.attempt(attachment, K::Claims::claimed(attachment.mode_word(region), cell))
     }
 
     /// [`Handle::attempt`], unless the lock was removed. An acquisition looks again.

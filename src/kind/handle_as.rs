@@ -70,7 +70,7 @@ impl<K: LockKind> Handle<K> {
     pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<Left> {
         match K::BIAS {
             // Only threads retain places.
-            BiasUse::None | BiasUse::Places => None,
+            BiasUse::None | BiasUse::Reservations => None,
             // SAFETY: this handle keeps the file open.
             BiasUse::Owner => unsafe { fast_path::leave_as(self.lock, &participant.attachment, token) },
             // SAFETY: likewise.

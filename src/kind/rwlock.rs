@@ -8,7 +8,7 @@ use super::{
     participant::Participant,
     rwlock_guard::{Reading, Upgradable, Writing},
 };
-use crate::attach::{fast_place, file_handle::FileHandle};
+use crate::attach::{fast_reservation, file_handle::FileHandle};
 use crate::layout::{DeathPolicy, Kind};
 use crate::registers::Claimed;
 use std::time::Duration;
@@ -326,17 +326,17 @@ impl Handle<RwLockKind> {
         self.acquire_as(participant, Claim::whole(mode), limit)
     }
 
-    /// Takes the lock in this mode by the bias towards readers, or by the calling thread's retained place. Returns the fencing
+    /// Takes the lock in this mode by the bias towards readers, or by the calling thread's reservation. Returns the fencing
     /// token. Neither panics nor calls anything.
     #[inline(always)]
     pub fn lock_biased_in(&self, mode: Mode) -> Option<u64> {
-        let by_place = || {
+        let by_reservation = || {
             // SAFETY: this handle keeps the file open.
-            unsafe { fast_place::enter(self.lock, Relation::Modes, Claim::whole(mode)) }
+            unsafe { fast_reservation::enter(self.lock, Relation::Modes, Claim::whole(mode)) }
         };
         match mode {
-            Mode::Shared => self.lock_biased_shared().or_else(by_place),
-            _ => by_place(),
+            Mode::Shared => self.lock_biased_shared().or_else(by_reservation),
+            _ => by_reservation(),
         }
     }
 }

@@ -154,7 +154,7 @@ pub struct Cell {
 #[cfg_attr(test, derive(Default))]
 pub struct ClaimCell {
     /// Mode (the lower 4 bytes) and weight.
-    pub how: AtomicU64,
+    pub mode_word: AtomicU64,
     /// Of which part.
     pub first: AtomicU64,
     /// Likewise.

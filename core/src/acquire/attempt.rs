@@ -7,7 +7,7 @@ use super::{
 use crate::algorithm::{
     Blocker, Place, Protocol,
     bias::BiasOwner,
-    claim::{Claims, Nature},
+    claim::{Claims, HoldClass},
     eviction::Eviction,
     ownership::Health,
     ring::{Membership, Rule},
@@ -89,14 +89,14 @@ impl<S: Site> Attempt<S> {
 
     /// Returns what the claim means for its holder.
     #[inline]
-    pub fn nature(&self) -> Nature {
-        self.site.lock().queue().1.nature(self.claim)
+    pub fn hold_class(&self) -> HoldClass {
+        self.site.lock().queue().1.hold_class(self.claim)
     }
 
     /// Notes for observers what happens to this participant.
     #[inline]
     pub fn note(&self, event: Event, token: u64) {
-        let (slot, shared) = (self.site.me(), self.nature().is_shared());
+        let (slot, shared) = (self.site.me(), self.hold_class().is_shared());
         self.site.note(Happening { event, slot, shared, token });
     }
 
@@ -158,7 +158,7 @@ impl<S: Site> Attempt<S> {
         lock.queue().is_another_queued(self.site.me(), |slot| {
             lock.held(slot).load(Relaxed) == 0
                 && lock.queue().place(slot) != Place::Idle
-                && !lock.queue().1.is_retained(slot)
+                && !lock.queue().1.is_reserved(slot)
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     attempt::{Attempt, Discipline},
     local::{Holding, Idle},
-    messages, queue, retained, rotation,
+    messages, queue, reservation, rotation,
     site::{Limit, Site},
 };
 use crate::error::Result;
@@ -12,11 +12,11 @@ impl Discipline {
     /// Takes the lock, or waits for it as long as `limit` says, and writes the participant down as the holder.
     /// `idle`: what is left of its last acquisition.
     #[inline]
-    pub fn enter<S: Site>(self, attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<Holding> {
+    pub fn acquire<S: Site>(self, attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<Holding> {
         match self {
-            Discipline::Queue => queue::enter(attempt, limit, idle),
-            Discipline::Ring { rule, membership } => rotation::enter(attempt, rule, membership, limit),
-            Discipline::Messages => messages::enter(attempt, limit),
+            Discipline::Queue => queue::acquire(attempt, limit, idle),
+            Discipline::Ring { rule, membership } => rotation::acquire(attempt, rule, membership, limit),
+            Discipline::Messages => messages::acquire(attempt, limit),
         }
     }
 
@@ -41,14 +41,14 @@ impl Discipline {
     /// A dying holder has been cleared from the lock's words; lets the next one have what else it had.
     pub fn abandon<S: Site>(self, attempt: &Attempt<S>) {
         if self == Discipline::Messages {
-            attempt.site.leave_by_messages();
+            attempt.site.release_by_messages();
         }
     }
 
     /// Has the participant, which does not hold the lock, wait for it no more.
     pub fn depart<S: Site>(self, attempt: &Attempt<S>, idle: Idle) {
         match self {
-            Discipline::Queue if idle == Idle::Place => retained::give_up(attempt),
+            Discipline::Queue if idle == Idle::Reserved => reservation::give_up(attempt),
             Discipline::Queue | Discipline::Messages => {}
             Discipline::Ring { rule, .. } => rotation::depart(attempt, rule),
         }

@@ -14,6 +14,6 @@ pub mod operations;
 pub mod queue;
 pub mod readers;
 pub mod recursion;
-pub mod retained;
+pub mod reservation;
 pub mod rotation;
 pub mod site;

@@ -5,12 +5,11 @@ use super::{
     bias, eviction,
     local::{Holding, Idle},
     readers,
-    retained::{self, Ended, Takings},
+    reservation::{self, Revocations, RevokeOutcome},
     site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
 };
 use crate::algorithm::{
-    Blocker, Corrupt, Place, Protocol, bakery::Registers, claim::Claims, eviction::PassedOver,
-    ownership::Health,
+    Blocker, Corrupt, Place, Protocol, bakery::Registers, claim::Claims, eviction::Skipped, ownership::Health,
 };
 use crate::error::{Error, Result};
 use crate::sync::{Ordering::Relaxed, full_fence, spin_hint};
@@ -22,7 +21,7 @@ const fn always_conflict<S: Site>() -> bool {
 }
 
 /// Takes the lock, or waits for it as long as `limit` says. `idle`: what is left of this participant's last acquisition.
-pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<Holding> {
+pub fn acquire<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<Holding> {
     let enter_biased = if always_conflict::<S>() { bias::enter } else { readers::enter };
     // A reader whose handle may not be used by the fast path holds nothing that another handle could give back by it.
     if idle == Idle::Biased
@@ -31,14 +30,14 @@ pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<
     {
         return Ok(Holding { token, unbiased: false });
     }
-    if let Some(token) = retained::enter_or_give_up(attempt, idle) {
+    if let Some(token) = reservation::enter_or_give_up(attempt, idle) {
         return Ok(Holding { token, unbiased: false });
     }
     attempt.write_claim();
     if limit == Limit::Never {
         look_before_trying(attempt)?;
     }
-    let entered = enter_by_queue(attempt, limit);
+    let entered = acquire_by_queue(attempt, limit);
     // A child that was forked in the wait stands nowhere.
     if entered.is_err() && attempt.site.is_ours() {
         give_up(attempt);
@@ -58,8 +57,8 @@ fn give_up<S: Site>(attempt: &Attempt<S>) {
     lock.unpark_standby(me, is_free);
 }
 
-fn enter_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
-    let in_demand = acquire(attempt, limit, attempt.config.patience, true)?;
+fn acquire_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
+    let in_demand = join_queue(attempt, limit, attempt.config.patience, true)?;
     // Before anything is written that others look at.
     if let Err(error) = attempt.site.check_intact().and_then(|()| attempt.site.check_exists()) {
         attempt.withdraw();
@@ -74,7 +73,7 @@ fn enter_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding
 ///
 /// Returns whether the bias was in demand: revoked from an owner that used it all the time.
 #[inline]
-pub fn acquire<S: Site>(
+pub fn join_queue<S: Site>(
     attempt: &Attempt<S>,
     limit: Limit,
     patience: u64,
@@ -86,7 +85,7 @@ pub fn acquire<S: Site>(
     if let Ok(number) = number {
         trace::at(Step::Wait);
         // Nobody has had the time to pass over us; but a thread can be stopped anywhere.
-        if queue.is_next(me, number) && enter_at_once(attempt, number) {
+        if queue.is_next(me, number) && take_at_once(attempt, number) {
             return Ok(false);
         }
     }
@@ -95,12 +94,12 @@ pub fn acquire<S: Site>(
 
 /// Takes the entry step of the head of the queue, if nothing is to be waited for.
 #[inline]
-fn enter_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
+fn take_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
     if !always_conflict::<S>() {
-        return readers::enter_at_once(attempt, number);
+        return readers::take_at_once(attempt, number);
     }
     let (bias, me) = (attempt.site.lock().bias(), attempt.site.me());
-    if bias.is_free_for(me) && eviction::enter(attempt) {
+    if bias.is_free_for(me) && eviction::publish_trying(attempt) {
         if bias.is_free_for(me) {
             return true;
         }
@@ -120,7 +119,7 @@ fn wait<S: Site>(
 ) -> Result<bool> {
     let mut waiter = attempt.site.waiter(limit, patience, may_be_ended);
     let acquired =
-        QueueWait { attempt, waiter: &mut waiter, passed: PassedOver::NONE, takings: Takings::NONE }
+        QueueWait { attempt, waiter: &mut waiter, skipped: Skipped::NONE, revocations: Revocations::NONE }
             .acquire(number);
     // At the beginning of the section: by its end the next designated waker is awake and in the queue, and the participant,
     // should it come back at once, is behind that one. Not where the section is shorter than the wake-up: there the next
@@ -136,9 +135,9 @@ pub struct QueueWait<'a, S: Site> {
     attempt: &'a Attempt<S>,
     waiter: &'a mut S::Waiter,
     /// Whom it passed over since its number was published.
-    passed: PassedOver,
-    /// What it did about the retained places before it.
-    takings: Takings,
+    skipped: Skipped,
+    /// What it did about the reservations before it.
+    revocations: Revocations,
 }
 
 impl<'a, S: Site> QueueWait<'a, S> {
@@ -148,10 +147,12 @@ impl<'a, S: Site> QueueWait<'a, S> {
         attempt: &'a Attempt<S>,
         waiter: &'a mut S::Waiter,
         number: u64,
-        passed: PassedOver,
+        skipped: Skipped,
     ) -> Result<()> {
         waiter.queue_for_good();
-        QueueWait { attempt, waiter, passed, takings: Takings::NONE }.reach_the_head(number).map(drop)
+        QueueWait { attempt, waiter, skipped, revocations: Revocations::NONE }
+            .reach_the_head(number)
+            .map(drop)
     }
 
     /// [`acquire`], with what the doorway said.
@@ -161,7 +162,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
             number.or_else(|corrupt| repair(self.attempt, corrupt).and_then(|()| self.doorway()))?;
         loop {
             let progress = self.reach_the_head(number).and_then(|progress| match progress {
-                Progress::Done(()) => self.enter_as_head(number),
+                Progress::Done(()) => self.take_as_head(number),
                 Progress::BackOff(blocked_by) => Ok(Progress::BackOff(blocked_by)),
                 Progress::Evicted => Ok(Progress::Evicted),
                 Progress::LookAgain => Ok(Progress::LookAgain),
@@ -175,7 +176,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     if !always_conflict::<S>() {
                         readers::let_others_in(self.attempt);
                     }
-                    return Ok(in_demand || self.takings.in_demand);
+                    return Ok(in_demand || self.revocations.in_demand);
                 }
                 Ok(Progress::LookAgain) => {}
                 Ok(Progress::BackOff(_)) if self.would_be_passed_for_long() => self.waiter.queue_for_good(),
@@ -196,18 +197,18 @@ impl<'a, S: Site> QueueWait<'a, S> {
         }
     }
 
-    fn enter_as_head(&mut self, number: u64) -> Result<Progress<bool>> {
+    fn take_as_head(&mut self, number: u64) -> Result<Progress<bool>> {
         if always_conflict::<S>() {
-            bias::enter_as_head(self.attempt, self.waiter)
+            bias::take_as_head(self.attempt, self.waiter)
         } else {
-            readers::enter_as_head(self.attempt, self.waiter, number, &self.passed)
+            readers::take_as_head(self.attempt, self.waiter, number, &self.skipped)
         }
     }
 
     fn doorway(&mut self) -> Result<u64> {
         let site = &self.attempt.site;
-        self.passed = PassedOver::NONE;
-        self.takings.forget();
+        self.skipped = Skipped::NONE;
+        self.revocations.forget();
         site.lock().eviction(site.me()).begin();
         let number = loop {
             match site.lock().queue().doorway(site.me()) {
@@ -223,7 +224,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
         let (queue, me) = (self.attempt.site.lock().queue(), self.attempt.site.me());
         loop {
             self.check_shortage()?;
-            let blocker = match queue.blocker(me, number, |slot| self.passed.has(slot)) {
+            let blocker = match queue.blocker(me, number, |slot| self.skipped.has(slot)) {
                 Ok(None) => return Ok(Progress::Done(())),
                 Ok(Some(blocker)) => blocker,
                 Err(corrupt) => {
@@ -232,11 +233,11 @@ impl<'a, S: Site> QueueWait<'a, S> {
                 }
             };
             if !always_conflict::<S>() {
-                let (passed, takings) = (&mut self.passed, &mut self.takings);
-                match retained::end_others(self.attempt, self.waiter, number, passed, takings)? {
-                    Ended::None => {}
-                    Ended::Some => continue,
-                    Ended::Busy(owner) => return Ok(Progress::BackOff(owner)),
+                let (skipped, revocations) = (&mut self.skipped, &mut self.revocations);
+                match reservation::end_others(self.attempt, self.waiter, number, skipped, revocations)? {
+                    RevokeOutcome::None => {}
+                    RevokeOutcome::Some => continue,
+                    RevokeOutcome::Busy(owner) => return Ok(Progress::BackOff(owner)),
                 }
                 readers::suspend_bias(self.attempt, self.waiter);
             }
@@ -246,7 +247,8 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     && (always_conflict::<S>()
                         || queue.1.shortage(self.attempt.claim).is_none()
                             && !queue.is_next(me, number)
-                            && (self.takings.in_vain || !retained::may_pass(self.attempt, blocker.slot)))
+                            && (self.revocations.in_vain
+                                || !reservation::may_pass(self.attempt, blocker.slot)))
             };
             let outcome = match self.waiter.limit() {
                 Limit::Never => try_once(&queue, &blocker),
@@ -269,7 +271,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                         return Err(self.waiter.limit().passed());
                     }
                     if outcome == Outcome::CheckAlive && !reaped {
-                        eviction::pass_over(self.attempt, self.waiter, number, &mut self.passed)?;
+                        eviction::pass_over(self.attempt, self.waiter, number, &mut self.skipped)?;
                     }
                 }
             }
@@ -342,7 +344,7 @@ fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
     if !biased {
         site.lock().bias().unbias();
     }
-    let Some(token) = site.lock().ownership().enter(site.lock().held(me)) else {
+    let Some(token) = site.lock().ownership().claim_token(site.lock().held(me)) else {
         attempt.withdraw();
         return Err(site.overwritten(Overwritten::Token));
     };
@@ -363,7 +365,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
     let me = site.me();
     site.end_section();
-    if !always_conflict::<S>() && retained::leave(attempt) {
+    if !always_conflict::<S>() && reservation::leave(attempt) {
         return;
     }
     readers::exit(attempt);
@@ -397,8 +399,8 @@ fn look_before_trying<S: Site>(attempt: &Attempt<S>) -> Result<()> {
         eviction::reap_insiders(attempt, &mut attempt.site.waiter(Limit::Never, 0, false))?;
     }
     // As if it had come last: everybody who is numbered is before it.
-    // A retained place is taken away, unless somebody is inside by it.
-    let passes = |slot: usize| !always_conflict::<S>() && retained::may_pass(attempt, slot);
+    // A reservation is taken away, unless somebody is inside by it.
+    let passes = |slot: usize| !always_conflict::<S>() && reservation::may_pass(attempt, slot);
     while let Ok(Some(blocker)) = queue.blocker(me, u64::MAX, passes) {
         if queue.place(blocker.slot) == Place::Choosing {
             return Ok(());

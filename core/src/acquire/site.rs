@@ -65,12 +65,16 @@ pub trait Lock: Copy {
     fn record_death(&self, slot: usize, token: u64) -> bool;
     /// Returns whether a participant died that held a part of the lock which conflicts with `claim`, and nobody has marked
     /// that part consistent since.
-    fn has_dead_part(&self, _claim: <Self::Claims as Claims>::Claim) -> bool {
+    fn has_dead_granule(&self, _claim: <Self::Claims as Claims>::Claim) -> bool {
         false
     }
     /// Marks those parts consistent that dead participants held and `claim` covers; where a death needs no repair, also those
     /// that it only conflicts with. Returns whether there were any.
-    fn mark_parts_consistent(&self, _claim: <Self::Claims as Claims>::Claim, _needs_no_repair: bool) -> bool {
+    fn mark_granules_consistent(
+        &self,
+        _claim: <Self::Claims as Claims>::Claim,
+        _needs_no_repair: bool,
+    ) -> bool {
         false
     }
     /// Writes the owner-dead notice for a ring that something else than turnlock wrote over.
@@ -152,12 +156,12 @@ pub trait Site: Copy {
     /// Returns whether the queue head, which is about to hold the lock, should have it biased. `in_demand`: it was
     /// biased to somebody who used it all the time.
     fn wants_bias(&self, in_demand: bool) -> bool;
-    /// Returns whether the holder, whose claim conflicts with others now and then, should retain its place in the queue.
+    /// Returns whether the holder, whose claim conflicts with others now and then, should keep its place reserved in the queue.
     /// `in_demand`: it took it from somebody who used it all the time.
-    fn wants_place(&self, in_demand: bool) -> bool;
-    /// Notes that the bias, or a retained place, begins with fencing token `token`.
+    fn wants_reservation(&self, in_demand: bool) -> bool;
+    /// Notes that the bias, or a reservation, begins with fencing token `token`.
     fn bias_begins(&self, token: u64);
-    /// Notes that another participant's bias was revoked, or its retained place taken away.
+    /// Notes that another participant's bias was revoked, or its reservation taken away.
     fn bias_was_revoked(&self);
     /// Returns the time, in nanoseconds, as exactly as can be.
     fn exact_now(&self) -> u64 {
@@ -192,12 +196,12 @@ pub trait Site: Copy {
     ///
     /// # Errors
     /// [`Error::WouldBlock`], [`Error::TimedOut`], [`Error::Cancelled`], [`Error::Interrupted`]; what the site's checks give.
-    fn enter_by_messages(&self, _limit: Limit) -> Result<Option<u64>> {
+    fn acquire_by_messages(&self, _limit: Limit) -> Result<Option<u64>> {
         Err(Error::Internal("this site has no mailboxes".into()))
     }
 
     /// Leaves by the machine that entered.
-    fn leave_by_messages(&self) {}
+    fn release_by_messages(&self) {}
 }
 
 /// One wait, from the first look to the turn.

@@ -121,7 +121,7 @@ impl Scene {
             return None;
         }
         local.begin_biased();
-        match lock.bias().enter(lock.held(site.me()), site.mark(), site.light(), &lock.ownership()) {
+        match lock.bias().take_as_owner(lock.held(site.me()), site.mark(), site.light(), &lock.ownership()) {
             Some(token) => {
                 local.record(Some(Holding { token, unbiased: false }));
                 watch(Step::Section);

@@ -55,7 +55,7 @@ impl World {
     fn attempt<'a>(&'a self, me: usize, rule: Rule, local: &'a AtomicU64) -> Attempt<Participant<'a>> {
         let plan = self.plan();
         let chance = || thread_rng().gen_ratio(1, 2);
-        let membership = if chance() { Membership::OneTurn } else { Membership::Standing };
+        let membership = if chance() { Membership::OneTurn } else { Membership::EveryTurn };
         let config = LockConfig {
             patience: if plan.patient { self.patience() } else { 0 },
             may_be_biased: plan.bias,
