@@ -71,6 +71,7 @@ pub struct FastPathCache {
 }
 
 /// What the fast path needs to know of an attachment at one lock.
+#[derive(Clone, Copy)]
 pub struct Cached<'a> {
     /// What it knows of its part in the lock.
     pub local: LocalState<'a>,

@@ -6,7 +6,6 @@ mod barrier;
 mod by_messages;
 pub mod calls;
 pub mod fast_path;
-pub mod fast_reservation;
 pub mod file_handle;
 pub mod idle;
 #[cfg(feature = "messages")]

@@ -23,7 +23,7 @@ use turnlock_core::acquire::{
 };
 use turnlock_core::algorithm::{
     bias::{self, Mark},
-    claim::Claims,
+    claim::Relation,
     light_barrier::LightBarrier,
     reservation,
 };
@@ -187,7 +187,7 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
 
     #[inline]
     fn wants_bias(&self, in_demand: bool) -> bool {
-        if <F::In<'a> as Claims>::ALWAYS_CONFLICT {
+        if self.lock.claims.relation() == Relation::Always {
             self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
         } else {
             self.lock.readers_policy().should_bias(clock::monotonic_ns())
@@ -204,7 +204,8 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     fn bias_was_revoked(&self) {
-        let pays = if <F::In<'a> as Claims>::ALWAYS_CONFLICT { bias::PAYS } else { reservation::PAYS };
+        let pays =
+            if self.lock.claims.relation() == Relation::Always { bias::PAYS } else { reservation::PAYS };
         self.lock.bias_policy().was_revoked(self.lock.lock.words.token.load(Relaxed), pays);
     }
 

@@ -4,7 +4,6 @@ use super::{acquired::Acquired, directory::Found};
 use crate::attach::{
     attachment::{Attachment, FileKey},
     fast_path::{self, Left, LockPointer},
-    fast_reservation,
     file_handle::FileHandle,
     names::Name,
     open_file::OpenFile,
@@ -19,7 +18,6 @@ use turnlock_core::acquire::{
     recursion,
     site::{Limit, Site},
 };
-use turnlock_core::algorithm::claim::Relation;
 use turnlock_core::error::{Error, Result};
 
 /// In what a kind of lock differs from the others, as far as its handle and its guards are concerned.
@@ -146,15 +144,7 @@ impl<K: LockKind> Handle<K> {
             return None;
         }
         // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::enter(self.lock) }
-    }
-
-    /// Takes the lock as a reader if it is biased to its readers, and the calling thread was one of them. Returns the fencing
-    /// token of the last writer. Neither panics nor calls anything.
-    #[inline(always)]
-    pub fn lock_biased_shared(&self) -> Option<u64> {
-        // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::enter_shared(self.lock, self.claims.readers()) }
+        unsafe { fast_path::take(self.lock) }
     }
 
     /// What is left of [`Handle::lock`] where [`Handle::lock_biased`] did not take the lock.
@@ -222,12 +212,9 @@ impl<K: LockKind> Handle<K> {
             // SAFETY: this handle keeps the file open.
             BiasUse::Owner => unsafe { fast_path::leave(self.lock, token) },
             // SAFETY: likewise.
-            BiasUse::Reservations => unsafe { fast_reservation::leave(self.lock, Relation::Permits, token) },
+            BiasUse::Reservations => unsafe { fast_path::leave_permits(self.lock, token) },
             // SAFETY: likewise.
-            BiasUse::Readers => unsafe {
-                fast_reservation::leave(self.lock, Relation::Modes, token)
-                    .or_else(|| fast_path::leave_shared(self.lock, self.claims.readers(), token))
-            },
+            BiasUse::Readers => unsafe { fast_path::leave_in_mode(self.lock, self.claims.readers(), token) },
         }
     }
 

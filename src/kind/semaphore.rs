@@ -7,12 +7,15 @@ use super::{
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
 };
-use crate::attach::{fast_path::Left, fast_reservation, file_handle::FileHandle};
+use crate::attach::{
+    fast_path::{self, Left},
+    file_handle::FileHandle,
+};
 use crate::layout::Kind;
 use crate::registers::Claimed;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::algorithm::claim::{Claim, Mode, Relation};
+use turnlock_core::algorithm::claim::Claim;
 #[cfg(doc)]
 use turnlock_core::error::Error;
 use turnlock_core::error::Result;
@@ -193,13 +196,7 @@ impl Handle<SemaphoreKind> {
     #[inline(always)]
     pub fn permits_by_reservation(&self, weight: u32) -> Option<u64> {
         // SAFETY: this handle keeps the file open.
-        unsafe {
-            fast_reservation::enter(
-                self.lock,
-                Relation::Permits,
-                Claim { weight, ..Claim::whole(Mode::Shared) },
-            )
-        }
+        unsafe { fast_path::take_permits(self.lock, weight) }
     }
 
     /// Gives `permits` permits back that the calling thread has by its reservation, if these are all that it has. `None`: it
@@ -207,6 +204,6 @@ impl Handle<SemaphoreKind> {
     #[inline(always)]
     pub fn release_by_reservation(&self, permits: u32) -> Option<Left> {
         // SAFETY: this handle keeps the file open.
-        unsafe { fast_reservation::release(self.lock, permits) }
+        unsafe { fast_path::release_permits(self.lock, permits) }
     }
 }

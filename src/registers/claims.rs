@@ -1,8 +1,9 @@
 //! What the participants of a lock in a file claim of it.
 
 use crate::layout::{Cell, Kind, LockView, View};
+use turnlock_core::acquire::site::QueueHead;
 use turnlock_core::algorithm::{
-    claim::{Always, Claim, ClaimCell, ClaimWords, Claims, InCells, Mode, Relation},
+    claim::{Always, Claim, ClaimCell, ClaimWords, InCells, Mode, Relation},
     shared_bias::ReadersMark,
 };
 use turnlock_core::sync::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +13,7 @@ pub trait FileClaims: Copy + 'static {
     /// What one participant claims.
     type Claim: Copy;
     /// The claims in one file.
-    type In<'a>: Claims<Claim = Self::Claim>;
+    type In<'a>: QueueHead<Claim = Self::Claim>;
 
     /// Returns the claims of the participants of this lock.
     fn over(self, lock: LockView<'_>) -> Self::In<'_>;

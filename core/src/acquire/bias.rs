@@ -1,9 +1,8 @@
-//! The bias, from both sides: the bias owner's acquisitions, and its revocation by the queue head.
+//! The bias, from the side of the queue head, who revokes it. Its owner's acquisitions are the fast path's ([`super::fast_path`]).
 
 use super::{
-    attempt::{Attempt, BlockedBy, Progress},
     eviction,
-    site::{Limit, Lock, Outcome, Site, Waiter},
+    site::{Attempt, BlockedBy, Limit, Lock, Outcome, Progress, Site, Waiter},
 };
 use crate::algorithm::{Blocker, bias::BiasOwner};
 use crate::error::{Error, Result};
@@ -13,37 +12,6 @@ use crate::sync::{
     full_fence, spin_hint,
 };
 use crate::trace::{self, Step};
-
-/// Takes the lock if it is biased to this participant. Returns the fencing token.
-pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
-    let site = &attempt.site;
-    let (bias, me, mark) = (site.lock().bias(), site.me(), site.mark());
-    if bias.owner() != Some(me) {
-        return None;
-    }
-    let token = if bias.is_unrevoked(mark) {
-        bias.take_as_owner(site.lock().held(me), mark, site.light(), &site.lock().ownership())
-    } else {
-        None
-    };
-    if token.is_none() {
-        // The queue head may have seen us try.
-        site.lock().unpark(me);
-    } else {
-        trace::at(Step::Section);
-    }
-    token
-}
-
-/// Unlocks what [`enter`] took.
-pub fn leave<S: Site>(attempt: &Attempt<S>) {
-    let site = &attempt.site;
-    let quietly = site.lock().bias().leave(site.lock().held(site.me()), site.mark());
-    site.local().record_biased();
-    if !quietly {
-        site.lock().unpark(site.me());
-    }
-}
 
 /// Takes the entry step of the queue head, with the lock biased to nobody else and nobody else inside by a bias. Whether
 /// the bias was in demand: revoked from an owner that used it all the time.

@@ -1,14 +1,20 @@
 //! The disciplines: what the operations ask, and the queue, the rings and the messages answer.
 
 use super::{
-    attempt::{Attempt, Discipline},
     local::{Holding, Idle},
-    messages, queue, reservation, rotation,
-    site::{Limit, Site},
+    messages, queue, rotation,
+    site::{Attempt, Discipline, HeadOf, Limit, QueueHead, Site},
 };
 use crate::error::Result;
 
 impl Discipline {
+    /// Takes the lock at once, by what is left of the participant's last acquisition, `idle`. Returns the fencing token.
+    #[inline]
+    pub fn retake<S: Site>(self, attempt: &Attempt<S>, idle: Idle) -> Option<u64> {
+        // On a ring, and by messages, nothing is left.
+        if idle == Idle::Bare { None } else { HeadOf::<S>::retake(attempt, idle) }
+    }
+
     /// Takes the lock, or waits for it as long as `limit` says, and writes the participant down as the holder.
     /// `idle`: what is left of its last acquisition.
     #[inline]
@@ -48,7 +54,7 @@ impl Discipline {
     /// Has the participant, which does not hold the lock, wait for it no more.
     pub fn depart<S: Site>(self, attempt: &Attempt<S>, idle: Idle) {
         match self {
-            Discipline::Queue if idle == Idle::Reserved => reservation::give_up(attempt),
+            Discipline::Queue if idle == Idle::Reserved => HeadOf::<S>::forgo(attempt, idle),
             Discipline::Queue | Discipline::Messages => {}
             Discipline::Ring { rule, .. } => rotation::depart(attempt, rule),
         }

@@ -1,13 +1,9 @@
 //! Eviction, from both sides: the entry step of the queue head, and how a waiter passes over those that do not come.
 
-use super::{
-    attempt::{Attempt, Discipline},
-    site::{Lock, Overdue, Site, Waiter},
-};
+use super::site::{Attempt, Discipline, HeadOf, Lock, Overdue, QueueHead, Site, Waiter};
 use crate::algorithm::{
     Place, Protocol,
     bakery::Registers,
-    claim::Claims,
     eviction::{Eviction, Skipped},
 };
 use crate::error::Result;
@@ -42,15 +38,12 @@ fn first_before<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skipped) -
     let site = &attempt.site;
     let (mut first, mut ahead) = (None, 0);
     let lock = site.lock();
-    let waits = |slot: usize| {
-        <<S::Lock as Lock>::Claims as Claims>::ALWAYS_CONFLICT || lock.held(slot).load(Acquire) == 0
-    };
     lock.queue().each_before(site.me(), number, |slot, place| {
         if skipped.has(slot) {
             return;
         }
         ahead += 1;
-        if waits(slot) {
+        if HeadOf::<S>::may_wait(lock, slot) {
             // Somebody in the doorway comes after all who are numbered.
             let order = (place == Place::Choosing, place, slot);
             first = first.filter(|first| *first < order).or(Some(order));
@@ -113,23 +106,9 @@ pub fn reap_insiders<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> R
     Ok(reaped)
 }
 
-/// Returns whether something else than itself keeps the first of the queue from entering: somebody is inside, and leaves it
-/// no room. As long as the lock is biased to one participant and the first has not revoked that, it is not waiting for
-/// whoever is inside. `me`: who waits for the first to come and may be inside itself, upgrading, behind the first in the
-/// queue; that keeps nobody waiting.
+/// Returns whether something else than itself keeps the first of the queue from entering, as [`QueueHead::is_kept_waiting`].
 pub fn is_kept_waiting<L: Lock>(lock: &L, first: usize, me: Option<usize>) -> bool {
-    let is_inside = |slot: usize| Some(slot) != me && lock.held(slot).load(Acquire) != 0;
-    if !L::Claims::ALWAYS_CONFLICT {
-        let queue = lock.queue();
-        let claim = queue.1.read(first);
-        let insiders = (0..queue.0.bound()).filter(|slot| *slot != first && is_inside(*slot));
-        let taken: u64 = insiders.map(|slot| queue.1.cost(claim, slot)).sum();
-        return taken > queue.1.capacity(claim);
-    }
-    if lock.bias().owner().is_some() && !lock.bias().is_being_revoked() {
-        return is_inside(first);
-    }
-    (0..lock.queue().0.bound()).any(is_inside)
+    L::Claims::is_kept_waiting(lock, first, me)
 }
 
 /// Returns whether somebody has a ring's reconfiguration lock. Whoever has its turn stands in no queue.

@@ -86,15 +86,21 @@ impl LocalState<'_> {
     /// in or out.
     #[inline]
     pub fn begin(self) -> Option<Idle> {
-        // Acquire. Partner: the release in `record`, by a thread that unlocked as the same participant.
-        let idle = match self.0.load(Acquire) {
-            0 => Idle::Bare,
-            BIASED => Idle::Biased,
-            RESERVED => Idle::Reserved,
-            _ => return None,
-        };
+        let idle = self.idle()?;
         self.begin_biased();
         Some(idle)
+    }
+
+    /// Returns what is left of the last acquisition; `None`: the participant holds the lock, or is on the way in or out.
+    #[inline]
+    pub fn idle(self) -> Option<Idle> {
+        // Acquire. Partner: the release in `record`, by a thread that unlocked as the same participant.
+        match self.0.load(Acquire) {
+            0 => Some(Idle::Bare),
+            BIASED => Some(Idle::Biased),
+            RESERVED => Some(Idle::Reserved),
+            _ => None,
+        }
     }
 
     /// Begins an acquisition where [`LocalState::may_be_biased`] or [`LocalState::may_have_reservation`] said yes.

@@ -4,13 +4,17 @@
 
 pub mod attempt;
 pub mod bias;
+pub mod by_claims;
 pub mod change;
 pub mod discipline;
 pub mod eviction;
+pub mod fast_path;
 pub mod liveness;
 pub mod local;
 pub mod messages;
+pub mod mutual;
 pub mod operations;
+pub mod outcome;
 pub mod queue;
 pub mod readers;
 pub mod recursion;

@@ -3,16 +3,11 @@
 //! The steps have the names of [`crate::trace::Step`], which the models in `spec/` use too.
 
 use super::{
-    attempt::Attempt,
-    bias, liveness,
+    liveness,
     local::{Holding, Idle},
-    readers, reservation,
-    site::{Limit, Lock, Site},
+    site::{Attempt, HeadOf, Limit, Lock, QueueHead, Site},
 };
-use crate::algorithm::{
-    claim::{Claims, HoldClass},
-    ownership::Health,
-};
+use crate::algorithm::{claim::HoldClass, ownership::Health};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::trace::{self, Step};
@@ -94,7 +89,7 @@ impl<S: Site> Attempt<S> {
             let local = self.site.local();
             let idle = local.begin().ok_or(Error::Deadlock)?;
             if idle == Idle::Reserved {
-                reservation::give_up(self);
+                HeadOf::<S>::forgo(self, idle);
             }
             let renewed = self.config.discipline.renew(self, limit);
             local.record(None);
@@ -119,10 +114,16 @@ impl<S: Site> Attempt<S> {
 
     fn acquire(&self, limit: Limit) -> Result<u64> {
         self.site.check_intact()?;
-        let Some(idle) = self.site.local().begin() else { return Err(Error::Deadlock) };
+        let local = self.site.local();
+        let left = local.idle().ok_or(Error::Deadlock)?;
+        if let Some(token) = self.config.discipline.retake(self, left) {
+            return Ok(token);
+        }
+        // If a signal handler has come meanwhile, it is what that one left.
+        let idle = local.begin().ok_or(Error::Deadlock)?;
         self.site.note_claim(self.claim);
         let entered = self.config.discipline.acquire(self, limit, idle);
-        self.site.local().record(entered.as_ref().ok().copied());
+        local.record(entered.as_ref().ok().copied());
         entered.map(|holding| holding.token)
     }
 
@@ -149,9 +150,7 @@ impl<S: Site> Attempt<S> {
     /// that.
     #[cold]
     pub fn complete_unlock(&self) -> Result<()> {
-        if !<S::Lock as Lock>::Claims::ALWAYS_CONFLICT {
-            reservation::complete_leave(self);
-        }
+        HeadOf::<S>::complete_leave(self);
         self.site.lock().unpark(self.site.me());
         self.site.check_after_unlock()
     }
@@ -223,16 +222,11 @@ impl<S: Site> Attempt<S> {
 
     /// Gives up what [`Attempt::begin_unlock`] found.
     fn leave(&self, holding: Holding) {
-        trace::at(Step::Exit);
-        if !holding.unbiased {
-            return if <S::Lock as Lock>::Claims::ALWAYS_CONFLICT {
-                bias::leave(self)
-            } else if self.site.lock().queue().1.is_reserved(self.site.me()) {
-                reservation::leave_again(self)
-            } else {
-                readers::leave(self)
-            };
+        if holding.unbiased {
+            trace::at(Step::Exit);
+            self.config.discipline.leave(self);
+        } else {
+            HeadOf::<S>::leave_retaken(self);
         }
-        self.config.discipline.leave(self);
     }
 }

@@ -2,17 +2,17 @@
 //! [`crate::algorithm::shared_bias`].
 
 use super::{
-    attempt::{Attempt, Progress},
     bias, eviction,
+    fast_path::Left,
     local::Holding,
     reservation,
-    site::{Limit, Lock, Overwritten, Site, Waiter},
+    site::{Attempt, Limit, Lock, Overwritten, Progress, Site, Waiter},
 };
 use crate::algorithm::{
     Protocol,
     bakery::Registers,
     claim::{Claims, HoldClass},
-    eviction::Skipped,
+    eviction::{Eviction, Skipped},
     ownership::Health,
 };
 use crate::error::{Error, Result};
@@ -20,38 +20,34 @@ use crate::mutants::{self, Mutant};
 use crate::sync::{Ordering::Acquire, full_fence};
 use crate::trace::{self, Step};
 
-/// Enters as a reader without the queue, if the lock is biased to its readers. Returns the fencing token.
-pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
-    let site = &attempt.site;
-    let (shared_bias, me) = (site.lock().shared_bias(), site.me());
+/// Takes the lock as a reader without the queue, if the lock is biased to its readers. Returns the fencing token.
+pub fn retake<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
     if attempt.hold_class() != HoldClass::Reader {
         return None;
     }
-    if !shared_bias.is_unrevoked() {
-        // A writer may have seen us try by the fast path. And where this is a signal handler that came in the midst of an unlock
-        // by the fast path, the writer waits for the section before it to end.
-        shared_bias.leave(site.lock().held(me));
-        site.lock().unpark(me);
-        return None;
-    }
-    // Such a handler may have claimed something else, between the fast path's look and its try.
-    attempt.write_claim();
-    let token = shared_bias.take_as_reader(site.lock().held(me), site.light(), &site.lock().ownership());
-    match token {
-        Some(_) => trace::at(Step::Section),
-        // A writer may have seen us try.
-        None => drop(site.lock().unpark(me)),
-    }
-    token
+    // If a signal handler came between our look at the local state and our first store, it may have claimed something else.
+    let claim = || {
+        attempt.write_claim();
+        attempt.site.note_claim(attempt.claim);
+    };
+    attempt.fast_path().take_as_reader(attempt.site.lock().shared_bias(), claim)
 }
 
-/// Unlocks what [`enter`] took.
-pub fn leave<S: Site>(attempt: &Attempt<S>) {
-    let site = &attempt.site;
-    let quietly = site.lock().shared_bias().leave(site.lock().held(site.me()));
-    site.local().record_biased();
-    if !quietly {
-        site.lock().unpark(site.me());
+/// Gives up what [`retake`] goes by: the participant is about to queue.
+pub fn forgo<S: Site>(attempt: &Attempt<S>) {
+    let (lock, me) = (attempt.site.lock(), attempt.site.me());
+    // If this is a signal handler that came in the midst of an unlock by the fast path, after the local state and before `held`, a
+    // writer waits for the section before it to end; and we would wait for that writer.
+    Eviction::step_back(lock.held(me));
+    // And a writer may have seen us try, and sleep.
+    lock.unpark(me);
+}
+
+/// Unlocks what [`retake`] took.
+pub fn leave_retaken<S: Site>(attempt: &Attempt<S>) {
+    let (site, lock) = (&attempt.site, attempt.site.lock());
+    if attempt.fast_path().end_as_reader(lock.shared_bias(), site.is_shared()) == Left::Revoked {
+        lock.unpark(site.me());
     }
 }
 
@@ -287,9 +283,7 @@ pub fn exit<S: Site>(attempt: &Attempt<S>) {
     match attempt.hold_class() {
         // Of one that was upgraded. Until the bias word is written nobody passes over it: others could bias the lock, or
         // upgrade, and it would write over that.
-        HoldClass::Alone
-            if !<S::Lock as Lock>::Claims::ALWAYS_CONFLICT && lock.shared_bias().is_upgraded() =>
-        {
+        HoldClass::Alone if lock.shared_bias().is_upgraded() => {
             lock.ownership().begin_exit(held);
             lock.shared_bias().end();
             eviction::step_back(attempt);

@@ -2,10 +2,10 @@
 //! stand in [`crate::algorithm::reservation`].
 
 use super::{
-    attempt::{Attempt, BlockedBy},
     bias, eviction,
+    fast_path::Left,
     local::Idle,
-    site::{Limit, Lock, Site, Waiter},
+    site::{Attempt, BlockedBy, Limit, Lock, RevokeOutcome, Site, Waiter},
 };
 use crate::algorithm::{
     Place, Protocol,
@@ -24,23 +24,14 @@ fn place_of<L: Lock>(lock: &L, me: usize) -> Reservation<'_> {
     Reservation { held: lock.held(me), eviction: lock.eviction(me) }
 }
 
-/// Enters by the place that the participant may have retained; else gives it up. Returns the fencing token.
-pub fn enter_or_give_up<S: Site>(attempt: &Attempt<S>, idle: Idle) -> Option<u64> {
-    if idle != Idle::Reserved {
+/// Takes the lock by the participant's reservation, if it has one that suits. Returns the fencing token.
+pub fn retake<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
+    let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
+    if !matches!(lock.queue().place(me), Place::Numbered(_)) {
         return None;
     }
-    let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    let claims = lock.queue().1;
-    if claims.suits_reservation(me, attempt.claim)
-        && matches!(lock.queue().place(me), Place::Numbered(_))
-        && let Some(token) =
-            place_of(lock, me).reenter(claims, me, attempt.claim, site.light(), &lock.ownership())
-    {
-        trace::at(Step::Section);
-        return Some(token);
-    }
-    give_up(attempt);
-    None
+    let note = || site.note_claim(attempt.claim);
+    attempt.fast_path().reenter(place_of(lock, me), (lock.queue().1, me), attempt.claim, note)
 }
 
 /// Gives the place up: whoever waits behind it goes on.
@@ -93,14 +84,11 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
     true
 }
 
-/// Unlocks what was taken by the place.
-pub fn leave_again<S: Site>(attempt: &Attempt<S>) {
+/// Unlocks what [`retake`] took.
+pub fn leave_retaken<S: Site>(attempt: &Attempt<S>) {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    if place_of(lock, me).leave() {
-        site.local().record_reservation();
-    } else {
-        give_up(attempt);
-        site.local().record(None);
+    if attempt.fast_path().end_reserved(place_of(lock, me), site.is_shared()) == Left::Revoked {
+        complete_leave(attempt);
     }
 }
 
@@ -146,18 +134,8 @@ pub fn is_unused<L: Lock>(lock: &L, slot: usize) -> bool {
     is_reserved(lock, slot) && lock.held(slot).load(Acquire) == 0
 }
 
-/// What became of the places in the way.
-pub enum RevokeOutcome {
-    /// None could be taken away.
-    None,
-    /// Some are out of the way.
-    Some,
-    /// The participant of one uses it all the time: others may still pass.
-    Busy(BlockedBy),
-}
-
 /// What a waiter has done about the reservations before it, since its number was published.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Revocations {
     /// Whose places it said are lost. That another one did so is not enough to sleep behind them either: its participant may
     /// have left without seeing that.
@@ -169,9 +147,6 @@ pub struct Revocations {
 }
 
 impl Revocations {
-    /// Nothing.
-    pub const NONE: Self = Self { told: Skipped::NONE, in_demand: false, in_vain: false };
-
     /// Another number is about to be published.
     pub fn forget(&mut self) {
         self.told = Skipped::NONE;
@@ -179,7 +154,7 @@ impl Revocations {
 }
 
 /// Takes the reservations away that stand in the way of this participant, those whose participants are outside.
-pub fn end_others<S: Site>(
+pub fn revoke_others<S: Site>(
     attempt: &Attempt<S>,
     waiter: &mut S::Waiter,
     number: u64,

@@ -37,8 +37,6 @@ use crate::sync::{
 pub trait Claims: Copy {
     /// What one participant claims.
     type Claim: Copy;
-    /// Whether every two claims conflict, so that nobody holds the lock beside another one.
-    const ALWAYS_CONFLICT: bool;
 
     /// Writes the claim of slot `me` down, before its doorway.
     fn write(&self, me: usize, claim: Self::Claim);
@@ -118,7 +116,6 @@ pub struct Always;
 
 impl Claims for Always {
     type Claim = ();
-    const ALWAYS_CONFLICT: bool = true;
 
     #[inline(always)]
     fn write(&self, _: usize, (): ()) {}
@@ -322,7 +319,6 @@ impl<C: ClaimCell> InCells<'_, C> {
 
 impl<C: ClaimCell> Claims for InCells<'_, C> {
     type Claim = Claim;
-    const ALWAYS_CONFLICT: bool = false;
 
     fn write(&self, me: usize, mut claim: Claim) {
         if self.relation == Relation::Permits {

@@ -110,6 +110,12 @@ impl Eviction<'_> {
 #[derive(Debug)]
 pub struct Skipped([u64; MOST_SLOTS / 64]);
 
+impl Default for Skipped {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl Skipped {
     /// None.
     pub const NONE: Self = Self([0; MOST_SLOTS / 64]);
