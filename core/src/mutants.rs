@@ -51,9 +51,9 @@ pub enum Mutant {
     HeldBeforeLocal,
     /// A signal handler sees what its thread has of a lock, and not what it is taking or giving back, and waits for it.
     UnderWayUnseen,
-    /// Who enters by a retained place looks whether that suits it before its own word says that it is under way, so that a signal
+    /// Who enters by a reservation looks whether that suits it before its own word says that it is under way, so that a signal
     /// handler may lose the place in between.
-    PlaceBeforeLocal,
+    ReservationBeforeLocal,
     /// The descriptor by which a slot was taken stays open, so that a forked child keeps a dead participant alive.
     ClaimStaysOpen,
     /// On a ring: a newcomer's link does not count the absent machines between it and its left neighbour (Raynal's k).
@@ -151,7 +151,7 @@ pub enum Mutant {
     /// Permits of a dead participant do not come back.
     PermitNeverReturned,
     /// What a dead participant held of a range lock or a keyed lock is not written down.
-    DeadPartNotRecorded,
+    DeadGranuleNotRecorded,
     /// A claim is written after the number that it belongs to.
     ClaimAfterNumber,
     /// The bias word says nobody as soon as an upgrade came about.
@@ -162,16 +162,16 @@ pub enum Mutant {
     ReaderTakesToken,
     /// A writer that downgrades writes nobody into the bias word, which readers may have biased.
     DowngradesOverReaders,
-    /// Who comes in by its retained place does not look whether it was taken away.
-    PlaceWithoutLook,
-    /// No heavy barrier between taking a retained place away and the look whether its participant is inside.
+    /// Who comes in by its reservation does not look whether it was taken away.
+    ReservationWithoutLook,
+    /// No heavy barrier between taking a reservation away and the look whether its participant is inside.
     EndsWithoutBarrier,
-    /// A reader goes past one who is inside by its retained place, and writes.
-    PassesWriterByPlace,
-    /// Who comes in by its retained place as a writer does not say so, and was a reader before.
+    /// A reader goes past one who is inside by its reservation, and writes.
+    PassesWriterByReservation,
+    /// Who comes in by its reservation as a writer does not say so, and was a reader before.
     WriterLeftAsReader,
-    /// One who died inside by its retained place passes for a writer, also if it was a reader.
-    DeadPlaceReaderIsOwnerDead,
+    /// One who died inside by its reservation passes for a writer, also if it was a reader.
+    DeadReservedReaderIsOwnerDead,
     /// A slot is left to an open file that does not hold its byte lock.
     LeftWithoutByteLock,
     /// Who leaves a slot gives its byte lock back before the open file has it.
@@ -230,7 +230,7 @@ impl Mutant {
         Mutant::CancelsOverQueue,
         Mutant::HeldBeforeLocal,
         Mutant::UnderWayUnseen,
-        Mutant::PlaceBeforeLocal,
+        Mutant::ReservationBeforeLocal,
         Mutant::ClaimStaysOpen,
         Mutant::AbsentNotCounted,
         Mutant::StateNotRenewed,
@@ -279,17 +279,17 @@ impl Mutant {
         Mutant::RelaxedTake,
         Mutant::TornMessage,
         Mutant::PermitNeverReturned,
-        Mutant::DeadPartNotRecorded,
+        Mutant::DeadGranuleNotRecorded,
         Mutant::ClaimAfterNumber,
         Mutant::UpgradeEndsTooSoon,
         Mutant::RebiasByStore,
         Mutant::ReaderTakesToken,
         Mutant::DowngradesOverReaders,
-        Mutant::PlaceWithoutLook,
+        Mutant::ReservationWithoutLook,
         Mutant::EndsWithoutBarrier,
-        Mutant::PassesWriterByPlace,
+        Mutant::PassesWriterByReservation,
         Mutant::WriterLeftAsReader,
-        Mutant::DeadPlaceReaderIsOwnerDead,
+        Mutant::DeadReservedReaderIsOwnerDead,
         Mutant::LeftWithoutByteLock,
         Mutant::LeftWithGap,
         Mutant::LeaverDetaches,

@@ -71,11 +71,12 @@ pub struct FastPathCache {
 }
 
 /// What the fast path needs to know of an attachment at one lock.
+#[derive(Clone, Copy)]
 pub struct Cached<'a> {
     /// What it knows of its part in the lock.
     pub local: LocalState<'a>,
     /// How it claims the lock.
-    pub how: &'a AtomicU64,
+    pub mode_word: &'a AtomicU64,
     /// Where its cell lies in each region of the file.
     pub cell: CellOffset,
     /// How a lock's bias word reads while the lock is biased to it.
@@ -94,12 +95,12 @@ impl FastPathCache {
     pub(super) unsafe fn at<'file>(&self, region: usize) -> Cached<'file> {
         // SAFETY: the attachment has two for each region of its file, whose mapping has the header; and only what a forked child
         // has is NULL, which is no file's.
-        let (local, how, sole_process) = unsafe {
+        let (local, mode_word, sole_process) = unsafe {
             assert_unchecked(!self.local.is_null() && !self.sole_process.is_null());
             (LocalState(&*self.local.add(2 * region)), &*self.local.add(2 * region + 1), &*self.sole_process)
         };
         let light = FileBarrier { sole_process, process: self.process };
-        Cached { local, how, cell: self.cell, mark: self.mark, light }
+        Cached { local, mode_word, cell: self.cell, mark: self.mark, light }
     }
 
     /// No file's.
@@ -308,12 +309,12 @@ impl Attachment {
 
     /// Returns how often it has taken the recursive lock of `region`.
     pub fn recursion(&self, region: usize) -> Recursion<'_> {
-        Recursion { word: self.how(region), local: self.local(region) }
+        Recursion { word: self.mode_word(region), local: self.local(region) }
     }
 
     /// Returns the word that says how it claims the lock of `region`, if its kind has claims: what others write into the file
     /// does not decide that.
-    pub fn how(&self, region: usize) -> &AtomicU64 {
+    pub fn mode_word(&self, region: usize) -> &AtomicU64 {
         &self.local[2 * region + 1]
     }
 

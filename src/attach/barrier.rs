@@ -74,7 +74,7 @@ impl OpenFile {
         }
     }
 
-    /// Passes the heavy barrier, after a full fence: whoever enters by a bias, in an entry step or by a retained place after it
+    /// Passes the heavy barrier, after a full fence: whoever enters by a bias, in an entry step or by a reservation after it
     /// sees what was stored before it. `takes_part`: the caller has a slot's byte lock.
     ///
     /// # Errors

@@ -17,8 +17,8 @@ const ANSWERS: Duration = Duration::from_secs(1);
 
 /// Waits for the turn as long as `limit` says. Returns the fencing token that came with it, if one travels with it.
 ///
-/// Errors as [`Site::enter_by_messages`].
-pub fn enter<S: Site>(
+/// Errors as [`Site::acquire_by_messages`].
+pub fn acquire<S: Site>(
     site: &S,
     file: &OpenFile,
     membership: &Membership,

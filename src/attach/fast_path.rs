@@ -1,20 +1,26 @@
-//! The fast path: acquisitions of a thread that the lock is biased to. A few loads and stores of words that nobody else is
-//! using, and no call.
+//! The fast path of the mapped file ([`turnlock_core::acquire::fast_path`]): what it needs, found by a thread's cache.
 //!
-//! Whatever is not exactly so (a lock biased to another participant, a revocation, an owner-dead notice) is for
-//! [`turnlock_core::acquire::operations`].
+//! Whatever is not exactly as it was at the last acquisition (a lock biased to another participant, a revocation, an owner-dead
+//! notice) is for [`turnlock_core::acquire::operations`].
 
 use super::{
     attachment::{Attachment, Cached, FileKey},
     calls::{Doing, ThisThread},
     thread,
 };
-use crate::layout::RegionPointer;
+use crate::layout::{Cell, LockWords, RegionPointer};
 use crate::os::thread_words::ThreadWord;
-use crate::registers;
-use turnlock_core::acquire::local::Holding;
-use turnlock_core::algorithm::shared_bias::ReadersMark;
-use turnlock_core::trace::{self, Step};
+use crate::registers::{self, Claimed, FileClaims};
+use turnlock_core::acquire::fast_path::FastPath;
+use turnlock_core::algorithm::{
+    claim::{Claim, InCells, Mode, Relation},
+    light_barrier::FileBarrier,
+    reservation::Reservation,
+    shared_bias::ReadersMark,
+};
+use turnlock_core::sync::Ordering::Relaxed;
+
+pub use turnlock_core::acquire::fast_path::Left;
 
 /// Where a lock is: its open file's key, its region, and that region's address.
 #[derive(Clone, Copy)]
@@ -29,12 +35,91 @@ pub struct LockPointer {
     pub at: RegionPointer,
 }
 
-/// How a bias owner left.
-pub enum Left {
-    /// Nobody minded.
-    Quietly,
-    /// The bias was revoked meanwhile: who waits for that has to be unparked.
-    Revoked,
+/// What the fast path needs of one participant at one lock in a mapped file.
+struct At<'a> {
+    cached: Cached<'a>,
+    words: &'a LockWords,
+    cell: &'a Cell,
+}
+
+impl<'a> At<'a> {
+    /// # Safety
+    /// `cached` is what the file of `lock`, which is open, has of an attachment that nobody else uses now.
+    #[inline(always)]
+    unsafe fn new(lock: LockPointer, cached: Cached<'a>) -> Self {
+        // SAFETY: pointer and cell offset were computed from views of the same file, whose mapping lives as long as it does.
+        let (words, cell) = unsafe { lock.at.words(cached.cell) };
+        Self { cached, words, cell }
+    }
+
+    /// The calling thread's own, if its cache remembers it.
+    ///
+    /// # Safety
+    /// The lock's file is open for all of `'a`.
+    #[inline(always)]
+    unsafe fn of_thread(lock: LockPointer) -> Option<Self> {
+        // SAFETY: the pointer was made by whoever opened the lock, so its file has that region.
+        unsafe { Some(Self::new(lock, thread::cached(lock.word, lock.file, lock.region)?)) }
+    }
+
+    /// That of `attachment`, one that threads share.
+    ///
+    /// # Safety
+    /// As [`At::of_thread`].
+    #[inline(always)]
+    unsafe fn of(lock: LockPointer, attachment: &Attachment) -> Option<Self> {
+        // SAFETY: as in `of_thread`.
+        unsafe { Some(Self::new(lock, attachment.cached(lock.file, lock.region)?)) }
+    }
+
+    #[inline(always)]
+    fn path(&self) -> FastPath<'a, FileBarrier<'a>> {
+        let Cached { local, light, .. } = self.cached;
+        FastPath { local, held: &self.cell.held, ownership: registers::ownership(self.words), light }
+    }
+
+    #[inline(always)]
+    fn take_as_owner(&self) -> Option<u64> {
+        self.path().take_as_owner(registers::bias(self.words), self.cached.mark)
+    }
+
+    #[inline(always)]
+    fn leave_as_owner(&self, token: Option<u64>) -> Option<Left> {
+        self.path().leave_as_owner(registers::bias(self.words), self.cached.mark, token)
+    }
+
+    /// The claim in its cell is a reader's: the local state says so only after a section as one.
+    #[inline(always)]
+    fn take_as_reader(&self, readers: ReadersMark) -> Option<u64> {
+        self.path().take_as_reader(registers::shared_bias(self.words, readers), || {})
+    }
+
+    #[inline(always)]
+    fn leave_as_reader(&self, readers: ReadersMark, token: Option<u64>) -> Option<Left> {
+        self.path().leave_as_reader(registers::shared_bias(self.words, readers), token)
+    }
+
+    #[inline(always)]
+    fn reenter(&self, relation: Relation, claim: Claim) -> Option<u64> {
+        let note = || Claimed::note(self.cached.mode_word, claim);
+        self.path().reenter(self.reservation(), (self.claims(relation), 0), claim, note)
+    }
+
+    #[inline(always)]
+    fn leave_reserved(&self, relation: Relation, token: Option<u64>) -> Option<Left> {
+        self.path().leave_reserved(self.reservation(), (self.claims(relation), 0), token)
+    }
+
+    #[inline(always)]
+    fn reservation(&self) -> Reservation<'a> {
+        Reservation { held: &self.cell.held, eviction: registers::eviction(self.cell) }
+    }
+
+    /// The claims of a lock of which only the participant's own is asked for, as slot 0.
+    #[inline(always)]
+    fn claims(&self, relation: Relation) -> InCells<'a, Cell> {
+        InCells { cells: std::slice::from_ref(self.cell), relation, permits: &self.words.permits }
+    }
 }
 
 /// Takes the lock, if it is biased to the calling thread. Returns the fencing token.
@@ -42,116 +127,91 @@ pub enum Left {
 /// # Safety
 /// The lock's file is open.
 #[inline(always)]
-pub unsafe fn enter(lock: LockPointer) -> Option<u64> {
-    // SAFETY: the pointer was made by whoever opened the lock, so its file has that region.
-    unsafe { enter_at(lock, thread::cached(lock.word, lock.file, lock.region)?) }
+pub unsafe fn take(lock: LockPointer) -> Option<u64> {
+    // SAFETY: the caller's promise.
+    unsafe { At::of_thread(lock)? }.take_as_owner()
 }
 
 /// Takes the lock as `attachment`, one that threads share, if it is biased to it and the calling thread is its home thread.
 /// Returns the fencing token.
 ///
 /// # Safety
-/// As [`enter`].
+/// As [`take`].
 #[inline(always)]
-pub unsafe fn enter_as(lock: LockPointer, attachment: &Attachment) -> Option<u64> {
-    // SAFETY: as in `enter`.
-    let act = || unsafe { enter_at(lock, attachment.cached(lock.file, lock.region)?) };
+pub unsafe fn take_as(lock: LockPointer, attachment: &Attachment) -> Option<u64> {
+    // SAFETY: the caller's promise.
+    let act = || unsafe { At::of(lock, attachment)? }.take_as_owner();
     attachment.calls.at_home(ThisThread, Doing::Taking(lock.region), act)
 }
 
+/// Unlocks, if the calling thread holds the lock by a biased acquisition (with this very token, where one is named).
+/// `None`: it does not, and nothing was done.
+///
 /// # Safety
-/// `at` is what the file of `lock`, which is open, has of an attachment that nobody else uses now.
+/// As [`take`].
 #[inline(always)]
-unsafe fn enter_at(lock: LockPointer, at: Cached) -> Option<u64> {
-    if !at.local.may_be_biased() {
-        return None;
-    }
-    // SAFETY: pointer and cell offset were computed from views of the same file, whose mapping lives as long as it does.
-    let (words, cell) = unsafe { lock.at.words(at.cell) };
-    at.local.begin_biased();
-    match registers::bias(words).enter(&cell.held, at.mark, at.light, &registers::ownership(words)) {
-        Some(token) => {
-            at.local.record(Some(Holding { token, unbiased: false }));
-            trace::at(Step::Section);
-            Some(token)
-        }
-        None => {
-            at.local.record_biased();
-            None
-        }
+pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<Left> {
+    // SAFETY: the caller's promise.
+    unsafe { At::of_thread(lock)? }.leave_as_owner(token)
+}
+
+/// [`leave`], as `attachment`, like [`take_as`].
+///
+/// # Safety
+/// As [`take`].
+#[inline(always)]
+pub unsafe fn leave_as(lock: LockPointer, attachment: &Attachment, token: Option<u64>) -> Option<Left> {
+    // SAFETY: the caller's promise.
+    let act = || unsafe { At::of(lock, attachment)? }.leave_as_owner(token);
+    attachment.calls.at_home(ThisThread, Doing::Leaving(lock.region), act)
+}
+
+/// Takes a rwlock in this mode: as a reader if it is biased to its readers and the calling thread was one of them, or by the
+/// thread's reservation. Returns the fencing token, a reader's that of the last writer.
+///
+/// # Safety
+/// As [`take`].
+#[inline(always)]
+pub unsafe fn take_in_mode(lock: LockPointer, readers: ReadersMark, mode: Mode) -> Option<u64> {
+    // SAFETY: the caller's promise.
+    let at = unsafe { At::of_thread(lock)? };
+    let by_reservation = || at.reenter(Relation::Modes, Claim::whole(mode));
+    match mode {
+        Mode::Shared => at.take_as_reader(readers).or_else(by_reservation),
+        _ => by_reservation(),
     }
 }
 
-/// Takes the lock as a reader, if it is biased to its readers and the calling thread was one of them. Returns the fencing
-/// token of the last writer.
+/// Takes a rwlock as a biased reader, as `attachment`, like [`take_as`]. Returns the fencing token of the last writer.
 ///
 /// # Safety
-/// As [`enter`].
+/// As [`take`].
 #[inline(always)]
-pub unsafe fn enter_shared(lock: LockPointer, readers: ReadersMark) -> Option<u64> {
-    // SAFETY: as in `enter`.
-    unsafe { enter_shared_at(lock, thread::cached(lock.word, lock.file, lock.region)?, readers) }
-}
-
-/// [`enter_shared`], as `attachment`, like [`enter_as`].
-///
-/// # Safety
-/// As [`enter`].
-#[inline(always)]
-pub unsafe fn enter_shared_as(
+pub unsafe fn take_shared_as(
     lock: LockPointer,
     attachment: &Attachment,
     readers: ReadersMark,
 ) -> Option<u64> {
-    // SAFETY: as in `enter_as`.
-    let act = || unsafe { enter_shared_at(lock, attachment.cached(lock.file, lock.region)?, readers) };
+    // SAFETY: the caller's promise.
+    let act = || unsafe { At::of(lock, attachment)? }.take_as_reader(readers);
     attachment.calls.at_home(ThisThread, Doing::Taking(lock.region), act)
 }
 
-/// # Safety
-/// As [`enter_at`].
-#[inline(always)]
-unsafe fn enter_shared_at(lock: LockPointer, at: Cached, readers: ReadersMark) -> Option<u64> {
-    // It says so only after a section as a reader: the claim in its cell is a reader's.
-    if !at.local.may_be_biased() {
-        return None;
-    }
-    // SAFETY: as in `enter_at`.
-    let (words, cell) = unsafe { lock.at.words(at.cell) };
-    let shared_bias = registers::shared_bias(words, readers);
-    // Else who waits for it to be outside would have to be unparked.
-    if !shared_bias.is_unrevoked() {
-        return None;
-    }
-    at.local.begin_biased();
-    match shared_bias.enter(&cell.held, at.light, &registers::ownership(words)) {
-        Some(token) => {
-            at.local.record(Some(Holding { token, unbiased: false }));
-            trace::at(Step::Section);
-            Some(token)
-        }
-        None => {
-            at.local.record_biased();
-            None
-        }
-    }
-}
-
-/// Unlocks, if the calling thread is a biased reader inside (by the acquisition with this very token, where one is named).
-/// `None`: it is not, and nothing was done.
+/// Unlocks a rwlock, if the calling thread has it by its reservation or as a biased reader. As [`leave`].
 ///
 /// # Safety
-/// As [`enter`].
+/// As [`take`].
 #[inline(always)]
-pub unsafe fn leave_shared(lock: LockPointer, readers: ReadersMark, token: Option<u64>) -> Option<Left> {
-    // SAFETY: as in `enter`.
-    unsafe { leave_shared_at(lock, thread::cached(lock.word, lock.file, lock.region)?, readers, token) }
+pub unsafe fn leave_in_mode(lock: LockPointer, readers: ReadersMark, token: Option<u64>) -> Option<Left> {
+    // SAFETY: the caller's promise.
+    let at = unsafe { At::of_thread(lock)? };
+    at.leave_reserved(Relation::Modes, token).or_else(|| at.leave_as_reader(readers, token))
 }
 
-/// [`leave_shared`], as `attachment`, like [`enter_as`].
+/// Unlocks a rwlock of a biased reader, as `attachment`, like [`take_as`]. As [`leave`].
 ///
 /// # Safety
-/// As [`enter`].
+/// As [`take`].
 #[inline(always)]
 pub unsafe fn leave_shared_as(
     lock: LockPointer,
@@ -159,63 +219,42 @@ pub unsafe fn leave_shared_as(
     readers: ReadersMark,
     token: Option<u64>,
 ) -> Option<Left> {
-    // SAFETY: as in `enter_as`.
-    let act = || unsafe { leave_shared_at(lock, attachment.cached(lock.file, lock.region)?, readers, token) };
+    // SAFETY: the caller's promise.
+    let act = || unsafe { At::of(lock, attachment)? }.leave_as_reader(readers, token);
     attachment.calls.at_home(ThisThread, Doing::Leaving(lock.region), act)
 }
 
-/// # Safety
-/// As [`enter_at`].
-#[inline(always)]
-unsafe fn leave_shared_at(
-    lock: LockPointer,
-    at: Cached,
-    readers: ReadersMark,
-    token: Option<u64>,
-) -> Option<Left> {
-    if !at.local.is_held_biased(token) {
-        return None;
-    }
-    // SAFETY: as in `enter_at`.
-    let (words, cell) = unsafe { lock.at.words(at.cell) };
-    at.local.record_biased();
-    trace::at(Step::Exit);
-    let quietly = registers::shared_bias(words, readers).leave(&cell.held);
-    Some(if quietly { Left::Quietly } else { Left::Revoked })
-}
-
-/// Unlocks, if the calling thread holds the lock by a biased acquisition (with this very token, where one is named).
-/// `None`: it does not, and nothing was done.
+/// Takes so many permits of a semaphore, if the calling thread has just so many reserved. Returns the fencing token.
 ///
 /// # Safety
-/// As [`enter`].
+/// As [`take`].
 #[inline(always)]
-pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<Left> {
-    // SAFETY: as in `enter`.
-    unsafe { leave_at(lock, thread::cached(lock.word, lock.file, lock.region)?, token) }
+pub unsafe fn take_permits(lock: LockPointer, weight: u32) -> Option<u64> {
+    // SAFETY: the caller's promise.
+    unsafe { At::of_thread(lock)? }.reenter(Relation::Permits, Claim { weight, ..Claim::whole(Mode::Shared) })
 }
 
-/// [`leave`], as `attachment`, like [`enter_as`].
+/// Gives so many permits of a semaphore back (those of the acquisition with this very token, where one is named), if the calling
+/// thread has them by its reservation. As [`leave`].
 ///
 /// # Safety
-/// As [`enter`].
+/// As [`take`].
 #[inline(always)]
-pub unsafe fn leave_as(lock: LockPointer, attachment: &Attachment, token: Option<u64>) -> Option<Left> {
-    // SAFETY: as in `enter_as`.
-    let act = || unsafe { leave_at(lock, attachment.cached(lock.file, lock.region)?, token) };
-    attachment.calls.at_home(ThisThread, Doing::Leaving(lock.region), act)
+pub unsafe fn leave_permits(lock: LockPointer, token: Option<u64>) -> Option<Left> {
+    // SAFETY: the caller's promise.
+    unsafe { At::of_thread(lock)? }.leave_reserved(Relation::Permits, token)
 }
 
+/// [`leave_permits`], if the thread has just so many permits, all by its own slot.
+///
 /// # Safety
-/// As [`enter_at`].
+/// As [`take`].
 #[inline(always)]
-unsafe fn leave_at(lock: LockPointer, at: Cached, token: Option<u64>) -> Option<Left> {
-    if !at.local.is_held_biased(token) {
+pub unsafe fn release_permits(lock: LockPointer, permits: u32) -> Option<Left> {
+    // SAFETY: the caller's promise.
+    let at = unsafe { At::of_thread(lock)? };
+    if thread::has_more() || at.cached.mode_word.load(Relaxed) >> 32 != u64::from(permits) {
         return None;
     }
-    // SAFETY: as in `enter_at`.
-    let (words, cell) = unsafe { lock.at.words(at.cell) };
-    at.local.record_biased();
-    trace::at(Step::Exit);
-    Some(if registers::bias(words).leave(&cell.held, at.mark) { Left::Quietly } else { Left::Revoked })
+    at.leave_reserved(Relation::Permits, None)
 }

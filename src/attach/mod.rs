@@ -7,7 +7,6 @@ mod by_messages;
 pub mod calls;
 mod endpoint;
 pub mod fast_path;
-pub mod fast_place;
 pub mod file_handle;
 pub mod idle;
 #[cfg(feature = "messages")]

@@ -6,7 +6,7 @@
 //! So in a process that still has a handle of the removed lock, the lock that took its region is not biased through any
 //! handle: a bias word then names none of this process's slots, and a stale handle's fast path always fails. Of a rwlock or a
 //! semaphore no place is retained through such a handle, nor is it used by the fast path: else what a thread has left there by its
-//! retained place, or holds as a biased reader, would be the stale handle's too. Others are not concerned, and nobody is once the
+//! reservation, or holds as a biased reader, would be the stale handle's too. Others are not concerned, and nobody is once the
 //! stale handles are closed.
 
 use crate::os::fork::{ForkGuard, ForkGuarded};
@@ -32,7 +32,7 @@ impl Names {
     }
 
     /// A new handle of this lock: the name to be kept in it, and whether the lock may be biased through it.
-    pub fn enter(&self, region: usize, generation: u64) -> Result<(Arc<Name>, bool)> {
+    pub fn register(&self, region: usize, generation: u64) -> Result<(Arc<Name>, bool)> {
         let new = Arc::new(Name { region, generation });
         let (mut known, mut stale) = (None, false);
         self.0.with(&ForkGuard::enter(), |names| {

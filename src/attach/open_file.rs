@@ -299,8 +299,8 @@ impl OpenFile {
     }
 
     /// A new handle of the lock in `region`, which had this generation a moment ago. `None`: it was removed since.
-    pub fn enter_name(&self, region: usize, generation: u64) -> Result<Option<(Arc<Name>, bool)>> {
-        let entered = self.names.enter(region, generation)?;
+    pub fn register_name(&self, region: usize, generation: u64) -> Result<Option<(Arc<Name>, bool)>> {
+        let entered = self.names.register(region, generation)?;
         // After it: whoever of this process opens the next lock of this region from here on finds us.
         Ok(self.still_exists(region, generation).then_some(entered))
     }

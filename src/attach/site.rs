@@ -23,9 +23,9 @@ use turnlock_core::acquire::{
 };
 use turnlock_core::algorithm::{
     bias::{self, Mark},
-    claim::Claims,
+    claim::Relation,
     light_barrier::LightBarrier,
-    retained,
+    reservation,
 };
 use turnlock_core::error::{Error, Result};
 use turnlock_core::event::{Event, Happening};
@@ -107,12 +107,12 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     #[inline]
     fn claimed(&self, _: F::Claim) -> F::Claim {
         let cell = &self.lock.lock.cells[self.attachment.slot];
-        F::claimed(self.attachment.how(self.lock.region), cell)
+        F::claimed(self.attachment.mode_word(self.lock.region), cell)
     }
 
     #[inline]
     fn note_claim(&self, claim: F::Claim) {
-        F::note(self.attachment.how(self.lock.region), claim);
+        F::note(self.attachment.mode_word(self.lock.region), claim);
     }
 
     #[inline]
@@ -187,14 +187,14 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
 
     #[inline]
     fn wants_bias(&self, in_demand: bool) -> bool {
-        if <F::In<'a> as Claims>::ALWAYS_CONFLICT {
+        if self.lock.claims.relation() == Relation::Always {
             self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
         } else {
             self.lock.readers_policy().should_bias(clock::monotonic_ns())
         }
     }
 
-    fn wants_place(&self, in_demand: bool) -> bool {
+    fn wants_reservation(&self, in_demand: bool) -> bool {
         // A thread's own, so that the fast path finds it.
         self.attachment.of_thread && self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
     }
@@ -204,7 +204,8 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     fn bias_was_revoked(&self) {
-        let pays = if <F::In<'a> as Claims>::ALWAYS_CONFLICT { bias::PAYS } else { retained::PAYS };
+        let pays =
+            if self.lock.claims.relation() == Relation::Always { bias::PAYS } else { reservation::PAYS };
         self.lock.bias_policy().was_revoked(self.lock.lock.words.token.load(Relaxed), pays);
     }
 
@@ -271,16 +272,16 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         std::thread::sleep(Duration::from_millis(1));
     }
 
-    fn enter_by_messages(&self, limit: Limit) -> Result<Option<u64>> {
+    fn acquire_by_messages(&self, limit: Limit) -> Result<Option<u64>> {
         let membership = self.membership()?;
-        let token = by_messages::enter(self, &self.attachment.file, &membership, limit)?;
+        let token = by_messages::acquire(self, &self.attachment.file, &membership, limit)?;
         if let Some(token) = token {
             skip_numbers(self.lock.lock.words, token.saturating_sub(1));
         }
         Ok(token)
     }
 
-    fn leave_by_messages(&self) {
+    fn release_by_messages(&self) {
         if let Some(membership) = self.attachment.known_membership(self.lock.region) {
             membership.with_endpoint(|endpoint| endpoint.give_up());
         }

@@ -115,7 +115,7 @@ unsafe fn acquire(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        if operations::enter_quickly(semaphore, acquired, |lock| lock.permits_by_place(permits)) {
+        if operations::enter_quickly(semaphore, acquired, |lock| lock.permits_by_reservation(permits)) {
             return TURNLOCK_OK;
         }
         acquire_slowly(semaphore, permits, acquired, limit())
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn turnlock_semaphore_release(
     permits: u32,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    let left = unsafe { operations::peek(semaphore) }.and_then(|lock| lock.release_by_place(permits));
+    let left = unsafe { operations::peek(semaphore) }.and_then(|lock| lock.release_by_reservation(permits));
     match left {
         Some(Left::Quietly) => TURNLOCK_OK,
         // SAFETY: the caller's promise.

@@ -16,7 +16,7 @@ use crate::recovery;
 use crate::registers::{Claimed, FileLock};
 use crate::transport::Record;
 use std::cell::Cell;
-use turnlock_core::acquire::{retained, site::Lock};
+use turnlock_core::acquire::{reservation, site::Lock};
 use turnlock_core::algorithm::{
     Place, Protocol,
     claim::{self, Claims, Mode, Relation},
@@ -173,7 +173,7 @@ impl<'a> Observer<'a> {
         let participant = |slot: usize| self.participant(slot, &self.view.slots()[slot]);
         let takes_part = |slot: usize| {
             rule.map(|rule| match ring(rule).machines.membership(slot) {
-                Membership::Standing => "standing",
+                Membership::EveryTurn => "standing",
                 _ => "on demand",
             })
         };
@@ -272,8 +272,9 @@ impl<'a> Observer<'a> {
             turn_of: rule.and_then(|rule| ring(rule).who()),
             biased_to: match claims.relation {
                 Relation::Always => self.bias_owner_of(&lock),
-                Relation::Modes => (0..self.view.slots_bound())
-                    .find(|slot| retained::is_retained(&lock, *slot) && !lock.eviction(*slot).is_evicted()),
+                Relation::Modes => (0..self.view.slots_bound()).find(|slot| {
+                    reservation::is_reserved(&lock, *slot) && !lock.eviction(*slot).is_evicted()
+                }),
                 _ => None,
             },
             biased_to_readers: claims.relation == Relation::Modes && lock.shared_bias().is_unrevoked(),
@@ -390,7 +391,7 @@ fn steady_look(
             waits: lock.waiting_since(slot) != 0,
         });
         let there = all.filter(|seen| {
-            let queued = seen.place != Place::Idle && !retained::is_unused(lock, seen.slot);
+            let queued = seen.place != Place::Idle && !reservation::is_unused(lock, seen.slot);
             queued || seen.held.is_some() || seen.waits
         });
         let mut found = with_room(lock.slots())?;

@@ -104,7 +104,7 @@ pub(super) fn read(view: View<'_>, named: Named) -> Result<LockRegisters> {
             membership: match ring.machines.membership(slot) {
                 Membership::None => "none",
                 Membership::OneTurn => "one turn",
-                Membership::Standing => "standing",
+                Membership::EveryTurn => "standing",
             },
             privilege: ring.has_privilege(slot),
         })

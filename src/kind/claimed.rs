@@ -156,7 +156,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
                 let lock = FileLock::claimed(self.file.open.view(), self.lock.region, self.claims);
                 lock.resize(permits);
                 resized = true;
-                // Partners: the barriers of the entry step and in `RetainedPlace::enter`. If ours comes first, a participant
+                // Partners: the barriers of the entry step and in `Reservation::reenter`. If ours comes first, a participant
                 // that enters sees the new number; if theirs does, it was inside already. An error would be that of a filter
                 // that came this moment.
                 full_fence();
@@ -306,7 +306,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
             let local = attachment.local(region);
             let holding = local.holding();
             if holding.is_some() || local.is_under_way() {
-                let claim = Claimed::claimed(attachment.how(region), &cells[attachment.slot]);
+                let claim = Claimed::claimed(attachment.mode_word(region), &cells[attachment.slot]);
                 look(holding.map(|holding| holding.token), claim);
             }
         });

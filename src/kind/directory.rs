@@ -119,7 +119,7 @@ pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Fou
             })?,
         };
         check_algorithm(name, named.algorithm)?;
-        if let Some((name, may_be_biased)) = file.enter_name(named.region, generation)? {
+        if let Some((name, may_be_biased)) = file.register_name(named.region, generation)? {
             let by_messages = named.algorithm.is_some_and(Algorithm::is_by_messages);
             let may_be_biased = may_be_biased && !by_messages;
             let (rule, Named { patience, death_policy, recursive, .. }) = (named.rule(), named);

@@ -4,7 +4,6 @@ use super::{acquired::Acquired, directory::Found};
 use crate::attach::{
     attachment::{Attachment, FileKey},
     fast_path::{self, Left, LockPointer},
-    fast_place,
     file_handle::FileHandle,
     names::Name,
     open_file::OpenFile,
@@ -19,7 +18,6 @@ use turnlock_core::acquire::{
     recursion,
     site::{Limit, Site},
 };
-use turnlock_core::algorithm::claim::Relation;
 use turnlock_core::error::{Error, Result};
 
 /// What differs between the kinds of locks, for handles and guards.
@@ -54,7 +52,7 @@ pub enum BiasUse {
     /// To its readers; and the last writer reserves its place.
     Readers,
     /// To none, but participants reserve places.
-    Places,
+    Reservations,
 }
 
 /// A lock in an open file.
@@ -92,7 +90,7 @@ impl<K: LockKind> Handle<K> {
         let at = file.open.view().region_pointer(region);
         // A thread of this process with a handle of the lock that had this region before could enter by what it left here
         // through this handle: a reservation, or a section as a reader.
-        let is_slow = matches!(K::BIAS, BiasUse::Readers | BiasUse::Places) && !found.may_be_biased;
+        let is_slow = matches!(K::BIAS, BiasUse::Readers | BiasUse::Reservations) && !found.may_be_biased;
         let key = if is_slow { FileKey::OF_NONE } else { FileKey::of_locks_in(&file.open) };
         let lock = LockPointer { file: key, word: file.open.word.word(), region, at };
         let config = LockConfig {
@@ -146,15 +144,7 @@ impl<K: LockKind> Handle<K> {
             return None;
         }
         // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::enter(self.lock) }
-    }
-
-    /// Takes the lock as a reader if it is biased to its readers, and the calling thread was one of them. Returns the fencing
-    /// token of the last writer. Neither panics nor calls anything.
-    #[inline(always)]
-    pub fn lock_biased_shared(&self) -> Option<u64> {
-        // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::enter_shared(self.lock, self.claims.readers()) }
+        unsafe { fast_path::take(self.lock) }
     }
 
     /// Takes the lock where [`Handle::lock_biased`] did not.
@@ -222,12 +212,9 @@ impl<K: LockKind> Handle<K> {
             // SAFETY: this handle keeps the file open.
             BiasUse::Owner => unsafe { fast_path::leave(self.lock, token) },
             // SAFETY: likewise.
-            BiasUse::Places => unsafe { fast_place::leave(self.lock, Relation::Permits, token) },
+            BiasUse::Reservations => unsafe { fast_path::leave_permits(self.lock, token) },
             // SAFETY: likewise.
-            BiasUse::Readers => unsafe {
-                fast_place::leave(self.lock, Relation::Modes, token)
-                    .or_else(|| fast_path::leave_shared(self.lock, self.claims.readers(), token))
-            },
+            BiasUse::Readers => unsafe { fast_path::leave_in_mode(self.lock, self.claims.readers(), token) },
         }
     }
 
@@ -340,7 +327,7 @@ impl<K: LockKind> Handle<K> {
     ) -> Attempt<FileSite<'a, K::Claims>> {
         let region = self.lock.region;
         let cell = &self.file.open.view().lock(region).cells[attachment.slot];
-        self.attempt(attachment, K::Claims::claimed(attachment.how(region), cell))
+        self.attempt(attachment, K::Claims::claimed(attachment.mode_word(region), cell))
     }
 
     /// Returns what [`Handle::attempt`] does, unless the lock was removed. An acquisition looks again.

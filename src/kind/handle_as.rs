@@ -16,11 +16,11 @@ use turnlock_core::acquire::{attempt::Attempt, site::Limit};
 use turnlock_core::error::{Error, Result};
 
 impl<K: LockKind> Handle<K> {
-    /// [`Handle::lock_biased_shared`], as `participant`, if the calling thread is its home thread.
+    /// [`Handle::lock_biased_in`], shared, as `participant`, if the calling thread is its home thread.
     #[inline(always)]
     pub fn lock_biased_shared_as(&self, participant: &Participant) -> Option<u64> {
         // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::enter_shared_as(self.lock, &participant.attachment, self.claims.readers()) }
+        unsafe { fast_path::take_shared_as(self.lock, &participant.attachment, self.claims.readers()) }
     }
 
     /// [`Handle::acquire`], as `participant`.
@@ -46,7 +46,7 @@ impl<K: LockKind> Handle<K> {
             return None;
         }
         // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::enter_as(self.lock, &participant.attachment) }
+        unsafe { fast_path::take_as(self.lock, &participant.attachment) }
     }
 
     /// What is left of [`Handle::lock_as`] where [`Handle::lock_biased_as`] did not take the lock.
@@ -70,7 +70,7 @@ impl<K: LockKind> Handle<K> {
     pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<Left> {
         match K::BIAS {
             // Only threads retain places.
-            BiasUse::None | BiasUse::Places => None,
+            BiasUse::None | BiasUse::Reservations => None,
             // SAFETY: this handle keeps the file open.
             BiasUse::Owner => unsafe { fast_path::leave_as(self.lock, &participant.attachment, token) },
             // SAFETY: likewise.

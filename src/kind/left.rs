@@ -83,7 +83,7 @@ impl LockFile {
 
     fn holds(&self, region: usize, slot: usize) -> bool {
         let lock = FileLock::of_any_kind(self.file.open.view(), region);
-        // Acquire. Partner: the release store in `Ownership::enter`.
+        // Acquire. Partner: the release store in `Ownership::claim_token`.
         token_in(lock.held(slot).load(Acquire)).is_some()
     }
 

@@ -37,7 +37,7 @@ use std::time::Duration;
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
     local::Idle,
-    queue, retained,
+    queue, reservation,
     site::{Limit, Lock, Site, Waiter},
 };
 use turnlock_core::algorithm::{
@@ -124,11 +124,11 @@ fn remove_as<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str, gen
         discipline: Discipline::Queue,
     };
     let attempt = Attempt { site: *site, config, claim };
-    if idle == Idle::Place {
-        retained::give_up(&attempt);
+    if idle == Idle::Reserved {
+        reservation::give_up(&attempt);
     }
     attempt.write_claim();
-    let removed = match queue::acquire(&attempt, Limit::Never, 0, true) {
+    let removed = match queue::join_queue(&attempt, Limit::Never, 0, true) {
         Ok(_) => {
             let unused = check_unused(site, claim, name);
             // Its bias owner has lost the bias.
@@ -181,7 +181,7 @@ fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Resul
     // The notice of a death, if there was one, stays for the next holder.
     site.lock().ownership().exit_unchanged(site.lock().held(site.me()));
     site.lock().set_since(site.me(), 0);
-    site.leave_by_messages();
+    site.release_by_messages();
     site.local().record(None);
     if removed.is_ok() {
         let members = recovery::mail_of(file.view(), region).map_or(0, |mail| mail.peer_records.len());
@@ -227,7 +227,7 @@ fn check_unused<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str) 
         }
     }
     match lock.ownership().health() {
-        Health::Consistent if lock.has_dead_part(claim) => in_use(format!(
+        Health::Consistent if lock.has_dead_granule(claim) => in_use(format!(
             "a holder of a part of its lock {name:?} died, and nobody has marked it consistent: lock that part and look at \
              the data, or reset the lock"
         )),

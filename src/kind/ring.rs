@@ -172,7 +172,7 @@ impl<'a> RingOptions<'a> {
         };
         let found = directory::find_or_name(&self.file.open, name, &plan)?;
         let rule = found.rule.ok_or_else(|| Error::Internal("a ring without a rule".into()))?;
-        let membership = if self.standing { Membership::Standing } else { Membership::OneTurn };
+        let membership = if self.standing { Membership::EveryTurn } else { Membership::OneTurn };
         Ok(TurnRing(Handle::new(self.file.clone(), found, Discipline::Ring { rule, membership })))
     }
 }

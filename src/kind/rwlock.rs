@@ -8,12 +8,12 @@ use super::{
     participant::Participant,
     rwlock_guard::{Reading, Upgradable, Writing},
 };
-use crate::attach::{fast_place, file_handle::FileHandle};
+use crate::attach::{fast_path, file_handle::FileHandle};
 use crate::layout::{DeathPolicy, Kind};
-use crate::registers::Claimed;
+use crate::registers::{Claimed, FileClaims};
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::algorithm::claim::{Claim, Mode, Relation};
+use turnlock_core::algorithm::claim::{Claim, Mode};
 #[cfg(doc)]
 use turnlock_core::error::Error;
 use turnlock_core::error::Result;
@@ -330,13 +330,7 @@ impl Handle<RwLockKind> {
     /// token. Neither panics nor calls anything.
     #[inline(always)]
     pub fn lock_biased_in(&self, mode: Mode) -> Option<u64> {
-        let by_place = || {
-            // SAFETY: this handle keeps the file open.
-            unsafe { fast_place::enter(self.lock, Relation::Modes, Claim::whole(mode)) }
-        };
-        match mode {
-            Mode::Shared => self.lock_biased_shared().or_else(by_place),
-            _ => by_place(),
-        }
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::take_in_mode(self.lock, self.claims.readers(), mode) }
     }
 }

@@ -7,12 +7,15 @@ use super::{
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
 };
-use crate::attach::{fast_path::Left, fast_place, file_handle::FileHandle};
+use crate::attach::{
+    fast_path::{self, Left},
+    file_handle::FileHandle,
+};
 use crate::layout::Kind;
 use crate::registers::Claimed;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::algorithm::claim::{Claim, Mode, Relation};
+use turnlock_core::algorithm::claim::Claim;
 #[cfg(doc)]
 use turnlock_core::error::Error;
 use turnlock_core::error::Result;
@@ -23,7 +26,7 @@ pub enum SemaphoreKind {}
 
 impl LockKind for SemaphoreKind {
     type Claims = Claimed;
-    const BIAS: BiasUse = BiasUse::Places;
+    const BIAS: BiasUse = BiasUse::Reservations;
     const IN_PARTS: bool = true;
     const KIND: Kind = Kind::Semaphore;
     const NAME: &'static str = "semaphore";
@@ -182,7 +185,7 @@ impl Handle<SemaphoreKind> {
     /// Takes `weight` permits as the calling thread.
     #[inline]
     pub fn permits_within(&self, weight: u32, limit: Limit) -> Result<Acquired> {
-        match self.permits_by_place(weight) {
+        match self.permits_by_reservation(weight) {
             Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),
             None => self.acquire_permits(weight, limit),
         }
@@ -191,18 +194,16 @@ impl Handle<SemaphoreKind> {
     /// Takes `weight` permits by the calling thread's reservation. Returns the fencing token. Neither panics nor calls
     /// anything.
     #[inline(always)]
-    pub fn permits_by_place(&self, weight: u32) -> Option<u64> {
+    pub fn permits_by_reservation(&self, weight: u32) -> Option<u64> {
         // SAFETY: this handle keeps the file open.
-        unsafe {
-            fast_place::enter(self.lock, Relation::Permits, Claim { weight, ..Claim::whole(Mode::Shared) })
-        }
+        unsafe { fast_path::take_permits(self.lock, weight) }
     }
 
     /// Gives back `permits` permits that the calling thread has by its reservation, if these are all that it has. `None`: they
     /// are not, and nothing was done. Neither panics nor calls anything.
     #[inline(always)]
-    pub fn release_by_place(&self, permits: u32) -> Option<Left> {
+    pub fn release_by_reservation(&self, permits: u32) -> Option<Left> {
         // SAFETY: this handle keeps the file open.
-        unsafe { fast_place::release(self.lock, permits) }
+        unsafe { fast_path::release_permits(self.lock, permits) }
     }
 }

@@ -287,7 +287,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(Cell, claim),
         offset_of!(Cell, dead_first),
         offset_of!(Cell, dead_last),
-        offset_of!(ClaimCell, how),
+        offset_of!(ClaimCell, mode_word),
         offset_of!(ClaimCell, first),
         offset_of!(ClaimCell, last),
         size_of::<RingCell>(),

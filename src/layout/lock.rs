@@ -154,7 +154,7 @@ pub struct Cell {
 #[cfg_attr(test, derive(Default))]
 pub struct ClaimCell {
     /// Mode (the lower 4 bytes) and weight.
-    pub how: AtomicU64,
+    pub mode_word: AtomicU64,
     /// The first half of the extent.
     pub first: AtomicU64,
     /// The second half.

@@ -113,7 +113,7 @@ mod tests {
         );
         compare("Ring words", offsets!(RingWords: bound));
         compare("Ring cell", offsets!(RingCell: state link membership));
-        compare("Claim", offsets!(ClaimCell: how first last));
+        compare("Claim", offsets!(ClaimCell: mode_word first last));
         compare("Mail words", offsets!(MailWords: token_at second_token_at));
         compare("Peer record", offsets!(PeerRecord: life attended standing sends_to sends_at hints sent));
         compare("Recording", offsets!(RecordingWords: next since_boot));

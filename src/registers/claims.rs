@@ -1,8 +1,9 @@
 //! What the participants of a lock in a file claim of it.
 
 use crate::layout::{Cell, Kind, LockView, View};
+use turnlock_core::acquire::site::QueueHead;
 use turnlock_core::algorithm::{
-    claim::{Always, Claim, ClaimCell, ClaimWords, Claims, InCells, Mode, Relation},
+    claim::{Always, Claim, ClaimCell, ClaimWords, InCells, Mode, Relation},
     shared_bias::ReadersMark,
 };
 use turnlock_core::sync::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +13,7 @@ pub trait FileClaims: Copy + 'static {
     /// What one participant claims.
     type Claim: Copy;
     /// The claims in one file.
-    type In<'a>: Claims<Claim = Self::Claim>;
+    type In<'a>: QueueHead<Claim = Self::Claim>;
 
     /// Returns the claims of the participants of this lock.
     fn over(self, lock: LockView<'_>) -> Self::In<'_>;
@@ -23,9 +24,9 @@ pub trait FileClaims: Copy + 'static {
     /// Returns the claim as the words of a cell have it.
     fn claim(claim: Self::Claim) -> Claim;
     /// Writes how a participant claims the lock into a word of its own, which [`FileClaims::claimed`] reads.
-    fn note(how: &AtomicU64, claim: Self::Claim);
+    fn note(mode_word: &AtomicU64, claim: Self::Claim);
     /// Returns what a participant claims that holds the lock, by its own word and its cell.
-    fn claimed(how: &AtomicU64, cell: &Cell) -> Self::Claim;
+    fn claimed(mode_word: &AtomicU64, cell: &Cell) -> Self::Claim;
 }
 
 /// All of a lock, always: of mutexes and rings, whose participants write no claim.
@@ -111,20 +112,20 @@ impl FileClaims for Claimed {
         claim
     }
 
-    fn note(how: &AtomicU64, claim: Claim) {
-        how.store(u64::from(claim.weight) << 32 | claim.mode as u64, Relaxed);
+    fn note(mode_word: &AtomicU64, claim: Claim) {
+        mode_word.store(u64::from(claim.weight) << 32 | claim.mode as u64, Relaxed);
     }
 
-    fn claimed(how: &AtomicU64, cell: &Cell) -> Claim {
-        let how = how.load(Relaxed);
+    fn claimed(mode_word: &AtomicU64, cell: &Cell) -> Claim {
+        let mode_word = mode_word.load(Relaxed);
         let Claim { extent, .. } = cell.claim().get();
-        Claim { mode: Mode::of(how as u32), weight: (how >> 32) as u32, extent }
+        Claim { mode: Mode::of(mode_word as u32), weight: (mode_word >> 32) as u32, extent }
     }
 }
 
 impl ClaimCell for Cell {
     #[inline]
     fn claim(&self) -> ClaimWords<'_> {
-        ClaimWords { how: &self.claim.how, first: &self.claim.first, last: &self.claim.last }
+        ClaimWords { mode_word: &self.claim.mode_word, first: &self.claim.first, last: &self.claim.last }
     }
 }

@@ -1,7 +1,7 @@
 //! One lock's registers in the mapped file.
 
 mod claims;
-mod parts;
+mod granules;
 
 pub use claims::{Claimed, Exclusively, FileClaims};
 
@@ -14,7 +14,7 @@ use turnlock_core::acquire::site::{Lock, Unparked};
 use turnlock_core::algorithm::{
     bakery::{Bakery, Line},
     bias::{Bias, BiasPolicy},
-    claim::{Claims, Nature, Relation},
+    claim::{Claims, HoldClass, Relation},
     eviction::{Eviction, MOST_SLOTS},
     ownership::Ownership,
     ring::{InWords, MachineCell, MachineWords},
@@ -303,9 +303,9 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     fn record_death(&self, slot: usize, token: u64) -> bool {
         let claims = self.queue().1;
         let claim = claims.read(slot);
-        let (nature, is_ordinary) = (claims.nature(claim), self.is_ordinary_end(slot));
+        let (hold_class, is_ordinary) = (claims.hold_class(claim), self.is_ordinary_end(slot));
         let event = if is_ordinary { Event::Released } else { Event::Died };
-        let happening = Happening { event, slot, shared: nature.is_shared(), token };
+        let happening = Happening { event, slot, shared: hold_class.is_shared(), token };
         recording::record(self.view, self.region, slot, happening);
         if is_ordinary {
             return false;
@@ -314,23 +314,23 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
         if !claims.may_change(claim) {
             return false;
         }
-        if nature == Nature::Part {
-            self.record_dead_part(slot, F::claim(claim).extent);
+        if hold_class == HoldClass::Granule {
+            self.record_dead_granule(slot, F::claim(claim).extent);
         }
         let (notice, record) = (&self.lock.words.previous_owner, &self.view.slots()[slot]);
         notice.token.store(token, Relaxed);
         notice.pid.store(record.pid.load(Relaxed), Relaxed);
         notice.tid.store(record.tid.load(Relaxed), Relaxed);
         notice.label.copy_from(&record.label);
-        nature != Nature::Part
+        hold_class != HoldClass::Granule
     }
 
-    fn has_dead_part(&self, claim: F::Claim) -> bool {
-        self.has_dead_part_beside(F::claim(claim))
+    fn has_dead_granule(&self, claim: F::Claim) -> bool {
+        self.has_dead_granule_beside(F::claim(claim))
     }
 
-    fn mark_parts_consistent(&self, claim: F::Claim, needs_no_repair: bool) -> bool {
-        self.mark_dead_parts(F::claim(claim), needs_no_repair)
+    fn mark_granules_consistent(&self, claim: F::Claim, needs_no_repair: bool) -> bool {
+        self.mark_dead_granules(F::claim(claim), needs_no_repair)
     }
 
     fn record_overwritten_ring(&self) {

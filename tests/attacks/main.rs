@@ -257,7 +257,7 @@ mod with_mutants {
 
     #[test]
     fn a_look_at_the_place_before_the_threads_own_word_is_caught() {
-        is_caught(Mutant::PlaceBeforeLocal, "signal_kinds", &["place"], "FAIL");
+        is_caught(Mutant::ReservationBeforeLocal, "signal_kinds", &["place"], "FAIL");
     }
 
     #[test]

@@ -9,7 +9,7 @@
  * conflicts with it, and everything once the thread has given it back.
  *
  * *first*: a range, in a file in which the thread has no slot yet; *read*: a range that both only read, and that the handler
- * gets; *place*: the semaphore of a thread that retains its place in the queue, and whose handler takes another number of
+ * gets; *place*: the semaphore of a thread that keeps its place reserved in the queue, and whose handler takes another number of
  * permits, so that the place goes; *portions*: permits that are given back one by one.
  */
 #include "attack.h"
@@ -195,7 +195,7 @@ static void victim(void)
             EXPECT(0, what.look());
             EXPECT(0, what.look_no_more());
         } else {
-            /* Often enough that a bias or a retained place begins, whatever became of it the last time. */
+            /* Often enough that a bias or a reservation begins, whatever became of it the last time. */
             int rounds = strcmp(what.name, "place") == 0 ? 2000 : 20;
             for (int round = 0; round < rounds; round++)
                 take_and_give_back();

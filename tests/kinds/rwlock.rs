@@ -302,7 +302,7 @@ fn a_wait_that_is_given_up_leaves_nothing() {
     drop(lock.try_write().unwrap());
 }
 
-/// Who wrote twice in a row retains its place, and comes in by it as a reader or a writer.
+/// Who wrote twice in a row keeps its place reserved, and comes in by it as a reader or a writer.
 #[test]
 fn who_wrote_comes_again_as_whatever_it_likes() {
     let place = Place::new();

@@ -200,7 +200,7 @@ fn with_one_lock() -> (Place, LockFile) {
     (place, file)
 }
 
-/// Who writes twice in a row, or has the same permits, comes in by its retained place.
+/// Who writes twice in a row, or has the same permits, comes in by its reservation.
 #[test]
 fn a_place_retained_in_the_next_lock_lets_no_stale_handle_in() {
     let (_place, file) = with_one_lock();

@@ -247,7 +247,7 @@ mod with_mutants {
 
     #[test]
     fn a_dead_ones_range_that_is_not_written_down_is_caught() {
-        is_caught(Mutant::DeadPartNotRecorded, &scenarios::RANGE_OF_A_DEAD_ONE, "told");
+        is_caught(Mutant::DeadGranuleNotRecorded, &scenarios::RANGE_OF_A_DEAD_ONE, "told");
     }
 
     #[test]

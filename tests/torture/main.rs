@@ -480,11 +480,11 @@ mod with_mutants {
 
     #[test]
     fn a_dead_ones_range_that_is_not_written_down_is_caught() {
-        is_caught_among_claims(claims::Kind::RangeLock, Mutant::DeadPartNotRecorded, &[Fault::Torn]);
+        is_caught_among_claims(claims::Kind::RangeLock, Mutant::DeadGranuleNotRecorded, &[Fault::Torn]);
     }
 
     #[test]
     fn a_dead_ones_key_that_is_not_written_down_is_caught() {
-        is_caught_among_claims(claims::Kind::KeyedLock, Mutant::DeadPartNotRecorded, &[Fault::Torn]);
+        is_caught_among_claims(claims::Kind::KeyedLock, Mutant::DeadGranuleNotRecorded, &[Fault::Torn]);
     }
 }

@@ -1,16 +1,16 @@
 //! One participant's attempt at one lock, as configured.
 
 use super::{
+    fast_path::FastPath,
     local::Holding,
-    site::{ClaimOf, Lock, Site},
+    site::{Lock, Site},
 };
 use crate::algorithm::{
-    Blocker, Place, Protocol,
-    bias::BiasOwner,
-    claim::{Claims, Nature},
+    Place, Protocol,
+    claim::{Claims, HoldClass},
     eviction::Eviction,
+    light_barrier::LightBarrier,
     ownership::Health,
-    ring::{Membership, Rule},
 };
 #[cfg(doc)]
 use crate::error::Error;
@@ -19,66 +19,7 @@ use crate::event::{Event, Happening};
 use crate::sync::Ordering::Relaxed;
 use crate::trace::{self, Step};
 
-/// How a handle acquires the lock: what the file fixes and, for a ring, what this handle wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LockConfig {
-    /// For how long a waiter lets others pass, in nanoseconds.
-    pub patience: u64,
-    /// Whether the lock may be biased.
-    pub may_be_biased: bool,
-    /// Whether a holder's death needs no repair: the next one is told, and that is all.
-    pub release_on_death: bool,
-    /// Who comes after whom.
-    pub discipline: Discipline,
-}
-
-/// What orders those who want a lock: a queue, a rotation, or messages. What it does stands in [`super::discipline`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discipline {
-    /// First come first served among claims that conflict: the bakery's queue, with a bias.
-    Queue,
-    /// Each in turn: a ring.
-    Ring {
-        /// The ring's rule.
-        rule: Rule,
-        /// What the participant wants of it.
-        membership: Membership,
-    },
-    /// By messages: a machine of `turnlock::message`, at the site.
-    Messages,
-}
-
-/// What an unfinished acquisition waits for.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockedBy {
-    /// An earlier participant in the queue.
-    Queue(Blocker),
-    /// The bias owner, which uses the lock.
-    Bias(BiasOwner),
-}
-
-/// What a part of an acquisition came to.
-pub enum Progress<T> {
-    /// It is done.
-    Done(T),
-    /// Others may still pass: leave the queue and come back.
-    BackOff(BlockedBy),
-    /// Others passed over us: queue again.
-    Evicted,
-    /// Somebody before us has changed what it claims: look again, from the same place.
-    LookAgain,
-}
-
-/// One participant at one lock.
-#[derive(Clone, Copy)]
-pub struct Attempt<S: Site> {
-    /// Participant and lock.
-    pub site: S,
-    /// How the lock is acquired.
-    pub config: LockConfig,
-    /// What of the lock it wants, or has.
-    pub claim: ClaimOf<S>,
-}
+pub use super::site::{Attempt, BlockedBy, Discipline, LockConfig, Progress};
 
 impl<S: Site> Attempt<S> {
     /// Returns whether the data that the lock protects can be trusted, as far as the lock knows.
@@ -87,16 +28,28 @@ impl<S: Site> Attempt<S> {
         self.site.lock().ownership().health()
     }
 
+    /// Returns what the fast path takes of the participant.
+    #[inline]
+    pub fn fast_path(&self) -> FastPath<'_, impl LightBarrier> {
+        let (site, lock) = (&self.site, self.site.lock());
+        FastPath {
+            local: site.local(),
+            held: lock.held(site.me()),
+            ownership: lock.ownership(),
+            light: site.light(),
+        }
+    }
+
     /// Returns what the claim means for its holder.
     #[inline]
-    pub fn nature(&self) -> Nature {
-        self.site.lock().queue().1.nature(self.claim)
+    pub fn hold_class(&self) -> HoldClass {
+        self.site.lock().queue().1.hold_class(self.claim)
     }
 
     /// Notes for observers what happens to this participant.
     #[inline]
     pub fn note(&self, event: Event, token: u64) {
-        let (slot, shared) = (self.site.me(), self.nature().is_shared());
+        let (slot, shared) = (self.site.me(), self.hold_class().is_shared());
         self.site.note(Happening { event, slot, shared, token });
     }
 
@@ -158,7 +111,7 @@ impl<S: Site> Attempt<S> {
         lock.queue().is_another_queued(self.site.me(), |slot| {
             lock.held(slot).load(Relaxed) == 0
                 && lock.queue().place(slot) != Place::Idle
-                && !lock.queue().1.is_retained(slot)
+                && !lock.queue().1.is_reserved(slot)
         })
     }
 }

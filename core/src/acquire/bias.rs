@@ -1,9 +1,8 @@
-//! The bias, from both sides: the bias owner's acquisitions, and its revocation by the queue head.
+//! The bias, from the side of the queue head, who revokes it. Its owner's acquisitions are the fast path's ([`super::fast_path`]).
 
 use super::{
-    attempt::{Attempt, BlockedBy, Progress},
     eviction,
-    site::{Limit, Lock, Outcome, Site, Waiter},
+    site::{Attempt, BlockedBy, Limit, Lock, Outcome, Progress, Site, Waiter},
 };
 use crate::algorithm::{Blocker, bias::BiasOwner};
 use crate::error::{Error, Result};
@@ -14,40 +13,9 @@ use crate::sync::{
 };
 use crate::trace::{self, Step};
 
-/// Takes the lock if it is biased to this participant. Returns the fencing token.
-pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
-    let site = &attempt.site;
-    let (bias, me, mark) = (site.lock().bias(), site.me(), site.mark());
-    if bias.owner() != Some(me) {
-        return None;
-    }
-    let token = if bias.is_unrevoked(mark) {
-        bias.enter(site.lock().held(me), mark, site.light(), &site.lock().ownership())
-    } else {
-        None
-    };
-    if token.is_none() {
-        // The queue head may have seen us try.
-        site.lock().unpark(me);
-    } else {
-        trace::at(Step::Section);
-    }
-    token
-}
-
-/// Unlocks what [`enter`] took.
-pub fn leave<S: Site>(attempt: &Attempt<S>) {
-    let site = &attempt.site;
-    let quietly = site.lock().bias().leave(site.lock().held(site.me()), site.mark());
-    site.local().record_biased();
-    if !quietly {
-        site.lock().unpark(site.me());
-    }
-}
-
 /// Takes the entry step of the queue head, with the lock biased to nobody else and nobody else inside by a bias. Whether
 /// the bias was in demand: revoked from an owner that used it all the time.
-pub fn enter_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<Progress<bool>> {
+pub fn take_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<Progress<bool>> {
     let (site, bias) = (&attempt.site, attempt.site.lock().bias());
     let other = || bias.owner_other_than(site.me(), Held { lock: site.lock(), next: 0 });
     let mut revoked: Option<(BiasOwner, bool)> = None;
@@ -72,7 +40,7 @@ pub fn enter_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> R
             revoked = Some((owner, in_demand));
             continue;
         }
-        if !eviction::enter(attempt) {
+        if !eviction::publish_trying(attempt) {
             return Ok(Progress::Evicted);
         }
         // Nobody has passed over us, so nobody else has written the bias word since we became the head.
@@ -87,7 +55,7 @@ pub fn enter_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> R
 fn revoke<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<bool> {
     let site = &attempt.site;
     // Only a queue head writes the bias word.
-    if !eviction::enter(attempt) {
+    if !eviction::publish_trying(attempt) {
         return Ok(false);
     }
     site.lock().set_revoking_since(site.now());
@@ -111,7 +79,7 @@ fn revoke<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwne
 fn cancel_revocation<S: Site>(attempt: &Attempt<S>, owner: BiasOwner) {
     let site = &attempt.site;
     // If another one has passed over us, it is for that one to do.
-    if !eviction::enter(attempt) {
+    if !eviction::publish_trying(attempt) {
         return;
     }
     site.lock().set_revoking_since(0);
@@ -124,7 +92,7 @@ fn cancel_revocation<S: Site>(attempt: &Attempt<S>, owner: BiasOwner) {
 
 /// The heavy barrier between the revocation and the look whether the owner is inside.
 fn pass_the_barrier<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<()> {
-    // Partner: the barrier in `Bias::enter`; in a file of one process that of `Bias::leave` too.
+    // Partner: the barrier in `Bias::take_as_owner`; in a file of one process that of `Bias::leave` too.
     full_fence();
     match attempt.site.heavy_barrier() {
         Ok(()) => Ok(()),

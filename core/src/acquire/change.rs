@@ -12,7 +12,7 @@ use crate::algorithm::{
     Place, Protocol,
     bakery::Registers,
     claim::{Claim, ClaimCell, InCells, Mode},
-    eviction::PassedOver,
+    eviction::Skipped,
     ownership::Health,
 };
 use crate::error::{Error, Result};
@@ -67,27 +67,27 @@ where
         };
         let claims = lock.queue().1;
         // Who is before it though it would have kept it out was passed over, and may wait for us to be outside.
-        let mut passed = PassedOver::NONE;
+        let mut skipped = Skipped::NONE;
         lock.queue().each_before(me, number, |slot, place| {
             if place != Place::Choosing {
-                passed.insert(slot);
+                skipped.insert(slot);
             }
         });
-        claims.set_how(me, Mode::Upgrading, self.claim.weight);
+        claims.set_mode(me, Mode::Upgrading, self.claim.weight);
         lock.shared_bias().upgrade();
         let mut waiter = site.waiter(limit, 0, true);
-        let alone = QueueWait::go_on(self, &mut waiter, number, passed)
+        let alone = QueueWait::go_on(self, &mut waiter, number, skipped)
             .and_then(|()| have_all_outside(self, &mut waiter));
         if alone.is_err() && !site.is_ours() {
             return alone.map(|()| 0);
         }
         let token = alone.and_then(|()| {
-            let token = lock.ownership().enter(lock.held(me));
+            let token = lock.ownership().claim_token(lock.held(me));
             token.ok_or_else(|| site.overwritten(Overwritten::Token))
         });
         // Death before it is that of one that has changed nothing.
         let mode = if token.is_ok() { Mode::Exclusive } else { Mode::Upgradable };
-        claims.set_how(me, mode, self.claim.weight);
+        claims.set_mode(me, mode, self.claim.weight);
         if token.is_ok() {
             // The bias word goes on saying so: a reader may have looked at the modes before all this.
             lock.set_since(me, site.now());
@@ -119,7 +119,7 @@ where
             if held.claim.mode == Mode::Exclusive && lock.shared_bias().is_upgraded() {
                 lock.shared_bias().end();
             }
-            lock.queue().1.set_how(me, mode, held.claim.weight);
+            lock.queue().1.set_mode(me, mode, held.claim.weight);
             self.site.note_claim(Claim { mode, ..held.claim });
             self.note_as(Event::Acquired, true, holding.token);
             lock.unpark(me);
@@ -147,7 +147,7 @@ where
         }
         let claim = Claim { weight: has - permits, ..held.claim };
         let (lock, me) = (self.site.lock(), self.site.me());
-        lock.queue().1.set_how(me, claim.mode, claim.weight);
+        lock.queue().1.set_mode(me, claim.mode, claim.weight);
         self.site.note_claim(claim);
         lock.unpark(me);
         lock.unpark_standby(me, true);

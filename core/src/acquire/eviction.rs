@@ -1,14 +1,10 @@
 //! Eviction, from both sides: the entry step of the queue head, and how a waiter passes over those that do not come.
 
-use super::{
-    attempt::{Attempt, Discipline},
-    site::{Lock, Overdue, Site, Waiter},
-};
+use super::site::{Attempt, Discipline, HeadOf, Lock, Overdue, QueueHead, Site, Waiter};
 use crate::algorithm::{
     Place, Protocol,
     bakery::Registers,
-    claim::Claims,
-    eviction::{Eviction, PassedOver},
+    eviction::{Eviction, Skipped},
 };
 use crate::error::Result;
 use crate::event::{Event, Happening};
@@ -19,10 +15,10 @@ use crate::trace::{self, Step};
 /// The entry step, from the head of the queue. Nobody passes over the participant from then on, until its `held` is 0
 /// again. `false`: it lost its place.
 #[inline]
-pub fn enter<S: Site>(attempt: &Attempt<S>) -> bool {
+pub fn publish_trying<S: Site>(attempt: &Attempt<S>) -> bool {
     let site = &attempt.site;
     let (lock, me) = (site.lock(), site.me());
-    let entered = lock.eviction(me).enter(lock.held(me), site.light());
+    let entered = lock.eviction(me).publish_trying(lock.held(me), site.light());
     if entered {
         trace::at(Step::Enter);
     }
@@ -38,19 +34,16 @@ pub fn step_back<S: Site>(attempt: &Attempt<S>) {
 
 /// Returns who is the first of those before this participant that are not inside, and how many are before it. Where every
 /// two claims conflict, one that is inside is the first, or keeps the first waiting.
-fn first_before<S: Site>(attempt: &Attempt<S>, number: u64, passed: &PassedOver) -> (Option<usize>, usize) {
+fn first_before<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skipped) -> (Option<usize>, usize) {
     let site = &attempt.site;
     let (mut first, mut ahead) = (None, 0);
     let lock = site.lock();
-    let waits = |slot: usize| {
-        <<S::Lock as Lock>::Claims as Claims>::ALWAYS_CONFLICT || lock.held(slot).load(Acquire) == 0
-    };
     lock.queue().each_before(site.me(), number, |slot, place| {
-        if passed.has(slot) {
+        if skipped.has(slot) {
             return;
         }
         ahead += 1;
-        if waits(slot) {
+        if HeadOf::<S>::may_wait(lock, slot) {
             // Somebody in the doorway comes after all who are numbered.
             let order = (place == Place::Choosing, place, slot);
             first = first.filter(|first| *first < order).or(Some(order));
@@ -65,11 +58,11 @@ pub fn pass_over<S: Site>(
     attempt: &Attempt<S>,
     waiter: &mut S::Waiter,
     number: u64,
-    passed: &mut PassedOver,
+    skipped: &mut Skipped,
 ) -> Result<()> {
     let site = &attempt.site;
     let (lock, me) = (site.lock(), site.me());
-    let (first, ahead) = first_before(attempt, number, passed);
+    let (first, ahead) = first_before(attempt, number, skipped);
     let Some(first) = first else {
         return if ahead > 0 { reap_insiders(attempt, waiter).map(drop) } else { Ok(()) };
     };
@@ -86,9 +79,9 @@ pub fn pass_over<S: Site>(
     if overdue == Overdue::No {
         return Ok(());
     }
-    let mut before = PassedOver::NONE;
+    let mut before = Skipped::NONE;
     lock.queue().each_before(me, number, |slot, _| before.insert(slot));
-    for slot in (0..lock.slots()).filter(|slot| before.has(*slot) && !passed.has(*slot)) {
+    for slot in (0..lock.slots()).filter(|slot| before.has(*slot) && !skipped.has(*slot)) {
         waiter.check_alive(slot)?;
     }
     if overdue == Overdue::Call {
@@ -96,7 +89,7 @@ pub fn pass_over<S: Site>(
             lock.unpark(slot);
         });
     } else if overdue == Overdue::Yes || site.is_stopped(first) {
-        evict(attempt, number, passed, |slot| slot == first || site.is_stopped(slot));
+        evict(attempt, number, skipped, |slot| slot == first || site.is_stopped(slot));
     }
     Ok(())
 }
@@ -113,23 +106,9 @@ pub fn reap_insiders<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> R
     Ok(reaped)
 }
 
-/// Returns whether something else than itself keeps the first of the queue from entering: somebody is inside, and leaves it
-/// no room. As long as the lock is biased to one participant and the first has not revoked that, it is not waiting for
-/// whoever is inside. `me`: who waits for the first to come and may be inside itself, upgrading, behind the first in the
-/// queue; that keeps nobody waiting.
+/// Returns whether something else than itself keeps the first of the queue from entering, as [`QueueHead::is_kept_waiting`].
 pub fn is_kept_waiting<L: Lock>(lock: &L, first: usize, me: Option<usize>) -> bool {
-    let is_inside = |slot: usize| Some(slot) != me && lock.held(slot).load(Acquire) != 0;
-    if !L::Claims::ALWAYS_CONFLICT {
-        let queue = lock.queue();
-        let claim = queue.1.read(first);
-        let insiders = (0..queue.0.bound()).filter(|slot| *slot != first && is_inside(*slot));
-        let taken: u64 = insiders.map(|slot| queue.1.takes(claim, slot)).sum();
-        return taken > queue.1.room(claim);
-    }
-    if lock.bias().owner().is_some() && !lock.bias().is_being_revoked() {
-        return is_inside(first);
-    }
-    (0..lock.queue().0.bound()).any(is_inside)
+    L::Claims::is_kept_waiting(lock, first, me)
 }
 
 /// Returns whether somebody has a ring's reconfiguration lock. Whoever has its turn stands in no queue.
@@ -139,12 +118,12 @@ fn is_another_reconfiguring<L: Lock>(lock: &L) -> bool {
 }
 
 /// Has those before this participant lose their places that are `lost`, unless they are inside, or on the way in.
-fn evict<S: Site>(attempt: &Attempt<S>, number: u64, passed: &mut PassedOver, lost: impl Fn(usize) -> bool) {
+fn evict<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &mut Skipped, lost: impl Fn(usize) -> bool) {
     let site = &attempt.site;
     let (lock, me) = (site.lock(), site.me());
-    let mut told = PassedOver::NONE;
+    let mut told = Skipped::NONE;
     lock.queue().each_before(me, number, |slot, _| {
-        if !passed.has(slot) && lost(slot) && lock.eviction(slot).evict().is_some() {
+        if !skipped.has(slot) && lost(slot) && lock.eviction(slot).evict().is_some() {
             told.insert(slot);
         }
     });
@@ -154,7 +133,7 @@ fn evict<S: Site>(attempt: &Attempt<S>, number: u64, passed: &mut PassedOver, lo
     }
     lock.queue().each_before(me, number, |slot, _| {
         if told.has(slot) && lock.eviction(slot).is_outside(lock.held(slot)) {
-            passed.insert(slot);
+            skipped.insert(slot);
             note_passed_over(site, slot);
         }
     });
@@ -184,7 +163,7 @@ fn note_passed_over<S: Site>(site: &S, slot: usize) {
 /// As [`Site::heavy_barrier`]: refused from now on.
 pub fn pass_the_barrier<S: Site>(site: &S) -> Result<()> {
     trace::at(Step::Evict);
-    // Partner: the barrier in `Eviction::enter`.
+    // Partner: the barrier in `Eviction::publish_trying`.
     mutants::full_fence_unless(Mutant::NoFenceToEvict);
     site.heavy_barrier()
 }

@@ -13,7 +13,7 @@
 use super::site::Lock;
 use crate::algorithm::{
     Protocol,
-    claim::{Claims, Nature},
+    claim::{Claims, HoldClass},
     ownership::{Health, token_in},
     ring::{Machines, Membership},
 };
@@ -24,23 +24,25 @@ use crate::trace::{self, Step};
 /// left its slot to others. Returns whether it held anything. With the slot's byte lock in hand, and nobody else at it.
 pub fn unlock<L: Lock>(lock: &L, slot: usize) -> bool {
     let held = lock.held(slot);
-    // Acquire. Partner: the release store in `Ownership::enter`.
+    // Acquire. Partner: the release store in `Ownership::claim_token`.
     let holds = token_in(held.load(Acquire)).is_some();
     if holds {
         let claims = lock.queue().1;
         let claim = claims.read(slot);
-        match claims.nature(claim) {
-            Nature::Alone => {
+        match claims.hold_class(claim) {
+            HoldClass::Alone => {
                 if lock.ownership().health() == Health::Inconsistent {
                     lock.ownership().mark_consistent();
                 }
                 lock.ownership().exit(held);
             }
-            Nature::Part => {
-                lock.mark_parts_consistent(claim, false);
+            HoldClass::Granule => {
+                lock.mark_granules_consistent(claim, false);
                 lock.ownership().exit_unchanged(held);
             }
-            Nature::Reader | Nature::Upgradable | Nature::Permits => lock.ownership().exit_unchanged(held),
+            HoldClass::Reader | HoldClass::Upgradable | HoldClass::Permits => {
+                lock.ownership().exit_unchanged(held)
+            }
         }
         // The section is over, whoever finishes the rest.
         clear(lock, slot);

@@ -18,9 +18,9 @@ const UNDER_WAY: u64 = u64::MAX;
 /// do not look at the bias word before they stand in the queue: they would wait for its cache line twice, for reading
 /// and then for writing. No token is that large.
 const BIASED: u64 = u64::MAX - 1;
-/// Nothing is held, and the participant may still have a retained place in the queue ([`crate::algorithm::retained`]). No
+/// Nothing is held, and the participant may still have a reservation in the queue ([`crate::algorithm::reservation`]). No
 /// token is that large.
-const PLACE: u64 = u64::MAX - 2;
+const RESERVED: u64 = u64::MAX - 2;
 /// Held, while one call does to it what only one may do at a time: it changes how it is held, or marks the data consistent. No
 /// token is that large.
 const CHANGING: u64 = u64::MAX - 3;
@@ -37,8 +37,8 @@ pub enum Idle {
     Bare,
     /// The lock may be biased to it.
     Biased,
-    /// It may have a retained place.
-    Place,
+    /// It may have a reservation.
+    Reserved,
 }
 
 /// How a participant holds a lock.
@@ -46,11 +46,11 @@ pub enum Idle {
 pub struct Holding {
     /// The fencing token.
     pub token: u64,
-    /// It came in by the queue (or has a ring's privilege); else by a bias, or by its retained place.
+    /// It came in by the queue (or has a ring's privilege); else by a bias, or by its reservation.
     pub unbiased: bool,
 }
 
-/// A participant's word for one lock: 0, `BIASED`, `PLACE`, `UNDER_WAY`, `CHANGING`, or the fencing token of the acquisition, or'ed with
+/// A participant's word for one lock: 0, `BIASED`, `RESERVED`, `UNDER_WAY`, `CHANGING`, or the fencing token of the acquisition, or'ed with
 /// `UNBIASED`. Changed by one call at a time.
 #[derive(Clone, Copy)]
 pub struct LocalState<'a>(pub &'a AtomicU64);
@@ -69,35 +69,41 @@ impl LocalState<'_> {
         self.0.store(BIASED, Release);
     }
 
-    /// Returns whether nothing is held and a retained place may be left.
+    /// Returns whether nothing is held and a reservation may be left.
     #[inline(always)]
-    pub fn may_have_place(self) -> bool {
-        self.0.load(Relaxed) == PLACE
+    pub fn may_have_reservation(self) -> bool {
+        self.0.load(Relaxed) == RESERVED
     }
 
     /// Records that nothing is held, and a place retained.
     #[inline(always)]
-    pub fn record_place(self) {
+    pub fn record_reservation(self) {
         // Release, as in `record`.
-        self.0.store(PLACE, Release);
+        self.0.store(RESERVED, Release);
     }
 
     /// Begins an acquisition. Returns what is left of the last one; `None`: the participant holds the lock, or is on the way
     /// in or out.
     #[inline]
     pub fn begin(self) -> Option<Idle> {
-        // Acquire. Partner: the release in `record`, by a thread that unlocked as the same participant.
-        let idle = match self.0.load(Acquire) {
-            0 => Idle::Bare,
-            BIASED => Idle::Biased,
-            PLACE => Idle::Place,
-            _ => return None,
-        };
+        let idle = self.idle()?;
         self.begin_biased();
         Some(idle)
     }
 
-    /// Begins an acquisition where [`LocalState::may_be_biased`] or [`LocalState::may_have_place`] said yes.
+    /// Returns what is left of the last acquisition; `None`: the participant holds the lock, or is on the way in or out.
+    #[inline]
+    pub fn idle(self) -> Option<Idle> {
+        // Acquire. Partner: the release in `record`, by a thread that unlocked as the same participant.
+        match self.0.load(Acquire) {
+            0 => Some(Idle::Bare),
+            BIASED => Some(Idle::Biased),
+            RESERVED => Some(Idle::Reserved),
+            _ => None,
+        }
+    }
+
+    /// Begins an acquisition where [`LocalState::may_be_biased`] or [`LocalState::may_have_reservation`] said yes.
     #[inline(always)]
     pub fn begin_biased(self) {
         self.0.store(UNDER_WAY, Relaxed);
@@ -182,7 +188,7 @@ impl LocalState<'_> {
     /// Returns whether nothing is held, and nothing under way.
     #[inline]
     pub fn is_idle(self) -> bool {
-        matches!(self.0.load(Relaxed), 0 | BIASED | PLACE)
+        matches!(self.0.load(Relaxed), 0 | BIASED | RESERVED)
     }
 
     /// Returns whether the participant holds the lock, also while a call changes how.
@@ -207,10 +213,10 @@ impl LocalState<'_> {
     #[inline(always)]
     fn decode(word: u64) -> Option<Holding> {
         let holding = Holding { token: word & !UNBIASED, unbiased: word & UNBIASED != 0 };
-        (!matches!(word, 0 | BIASED | PLACE | UNDER_WAY | CHANGING)).then_some(holding)
+        (!matches!(word, 0 | BIASED | RESERVED | UNDER_WAY | CHANGING)).then_some(holding)
     }
 
-    /// Returns whether the lock is held by a biased acquisition or by a retained place (with this very token, where one is named).
+    /// Returns whether the lock is held by a biased acquisition or by a reservation (with this very token, where one is named).
     #[inline(always)]
     pub fn is_held_biased(self, token: Option<u64>) -> bool {
         let word = self.0.load(Relaxed);

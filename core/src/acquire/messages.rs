@@ -12,18 +12,18 @@ use crate::trace::{self, Step};
 ///
 /// The fencing token is the one that travels in the algorithm's token, or else counted on in the lock's word: that outlives
 /// its participants, and their clocks do not.
-pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
+pub fn acquire<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
     let site = &attempt.site;
     let (lock, me) = (site.lock(), site.me());
-    let travelled = site.enter_by_messages(limit)?;
+    let travelled = site.acquire_by_messages(limit)?;
     trace::at(Step::Won);
     // Nobody removes the lock while somebody is inside: after this look it is ours as long as we are.
     let token = site.check_intact().and_then(|()| site.check_exists()).and_then(|()| {
         lock.set_since(me, site.now());
         let (held, ownership) = (lock.held(me), lock.ownership());
         let token = match travelled {
-            Some(token) => ownership.enter_with(held, token),
-            None => ownership.enter(held),
+            Some(token) => ownership.adopt_token(held, token),
+            None => ownership.claim_token(held),
         };
         token.ok_or_else(|| site.overwritten(Overwritten::Token))
     });
@@ -34,7 +34,7 @@ pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
         }
         Err(error) => {
             lock.set_since(me, 0);
-            site.leave_by_messages();
+            site.release_by_messages();
             Err(error)
         }
     }
@@ -46,7 +46,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) {
     lock.ownership().exit(lock.held(site.me()));
     trace::at(Step::Leave);
     lock.set_since(site.me(), 0);
-    site.leave_by_messages();
+    site.release_by_messages();
     // Last: a signal handler that comes before finds it under way.
     site.local().record(None);
 }

@@ -4,16 +4,20 @@
 
 pub mod attempt;
 pub mod bias;
+pub mod by_claims;
 pub mod change;
 pub mod discipline;
 pub mod eviction;
+pub mod fast_path;
 pub mod liveness;
 pub mod local;
 pub mod messages;
+pub mod mutual;
 pub mod operations;
+pub mod outcome;
 pub mod queue;
 pub mod readers;
 pub mod recursion;
-pub mod retained;
+pub mod reservation;
 pub mod rotation;
 pub mod site;

@@ -3,16 +3,11 @@
 //! The steps have the names of [`crate::trace::Step`], which the models in `spec/` use too.
 
 use super::{
-    attempt::Attempt,
-    bias, liveness,
+    liveness,
     local::{Holding, Idle},
-    readers, retained,
-    site::{Limit, Lock, Site},
+    site::{Attempt, HeadOf, Limit, Lock, QueueHead, Site},
 };
-use crate::algorithm::{
-    claim::{Claims, Nature},
-    ownership::Health,
-};
+use crate::algorithm::{claim::HoldClass, ownership::Health};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::trace::{self, Step};
@@ -50,7 +45,7 @@ impl<S: Site> Attempt<S> {
         if self.health() == Health::NotRecoverable {
             return Err(Error::NotRecoverable);
         }
-        let token = self.enter(limit)?;
+        let token = self.acquire(limit)?;
         match self.health() {
             Health::NotRecoverable => {
                 let (held, holding) = self.begin_unlock(None)?;
@@ -65,9 +60,9 @@ impl<S: Site> Attempt<S> {
                 Ok(Acquisition { token, owner_dead: true })
             }
             Health::Consistent => {
-                let owner_dead = self.site.lock().has_dead_part(self.claim);
+                let owner_dead = self.site.lock().has_dead_granule(self.claim);
                 if owner_dead && self.config.release_on_death {
-                    self.site.lock().mark_parts_consistent(self.claim, true);
+                    self.site.lock().mark_granules_consistent(self.claim, true);
                     self.note(Event::Recovered, token);
                 }
                 Ok(Acquisition { token, owner_dead })
@@ -78,7 +73,7 @@ impl<S: Site> Attempt<S> {
     /// Takes the lock, and opens it again if it was not recoverable (or inconsistent). Errors as [`Attempt::lock`].
     pub fn lock_and_reset(&self, limit: Limit) -> Result<Acquisition> {
         self.note(Event::Asked, 0);
-        let acquired = self.enter_and_reset(limit);
+        let acquired = self.acquire_and_reset(limit);
         match &acquired {
             Ok(acquisition) => {
                 self.note(Event::Acquired, acquisition.token);
@@ -89,20 +84,20 @@ impl<S: Site> Attempt<S> {
         acquired
     }
 
-    fn enter_and_reset(&self, limit: Limit) -> Result<Acquisition> {
+    fn acquire_and_reset(&self, limit: Limit) -> Result<Acquisition> {
         if self.health() == Health::NotRecoverable {
             let local = self.site.local();
             let idle = local.begin().ok_or(Error::Deadlock)?;
-            if idle == Idle::Place {
-                retained::give_up(self);
+            if idle == Idle::Reserved {
+                HeadOf::<S>::forgo(self, idle);
             }
             let renewed = self.config.discipline.renew(self, limit);
             local.record(None);
             renewed?;
         }
-        let token = self.enter(limit)?;
+        let token = self.acquire(limit)?;
         self.site.lock().ownership().mark_consistent();
-        self.site.lock().mark_parts_consistent(self.claim, false);
+        self.site.lock().mark_granules_consistent(self.claim, false);
         Ok(Acquisition { token, owner_dead: false })
     }
 
@@ -117,12 +112,18 @@ impl<S: Site> Attempt<S> {
         self.note(event, 0);
     }
 
-    fn enter(&self, limit: Limit) -> Result<u64> {
+    fn acquire(&self, limit: Limit) -> Result<u64> {
         self.site.check_intact()?;
-        let Some(idle) = self.site.local().begin() else { return Err(Error::Deadlock) };
+        let local = self.site.local();
+        let left = local.idle().ok_or(Error::Deadlock)?;
+        if let Some(token) = self.config.discipline.retake(self, left) {
+            return Ok(token);
+        }
+        // If a signal handler has come meanwhile, it is what that one left.
+        let idle = local.begin().ok_or(Error::Deadlock)?;
         self.site.note_claim(self.claim);
-        let entered = self.config.discipline.enter(self, limit, idle);
-        self.site.local().record(entered.as_ref().ok().copied());
+        let entered = self.config.discipline.acquire(self, limit, idle);
+        local.record(entered.as_ref().ok().copied());
         entered.map(|holding| holding.token)
     }
 
@@ -145,13 +146,11 @@ impl<S: Site> Attempt<S> {
         self.site.check_after_unlock()
     }
 
-    /// Completes an unlock by the fast path that found the bias revoked, or the retained place lost: unparks who waits for
+    /// Completes an unlock by the fast path that found the bias revoked, or the reservation lost: unparks who waits for
     /// that.
     #[cold]
     pub fn complete_unlock(&self) -> Result<()> {
-        if !<S::Lock as Lock>::Claims::ALWAYS_CONFLICT {
-            retained::complete_leave(self);
-        }
+        HeadOf::<S>::complete_leave(self);
         self.site.lock().unpark(self.site.me());
         self.site.check_after_unlock()
     }
@@ -198,11 +197,11 @@ impl<S: Site> Attempt<S> {
     /// Returns whether there was anything to mark.
     fn mark_as_holder(&self) -> Result<bool> {
         let lock = self.site.lock();
-        match self.nature() {
-            Nature::Reader | Nature::Upgradable => Err(Error::NotExclusive),
-            Nature::Permits => Ok(false),
-            Nature::Part => Ok(lock.mark_parts_consistent(self.claim, false)),
-            Nature::Alone => {
+        match self.hold_class() {
+            HoldClass::Reader | HoldClass::Upgradable => Err(Error::NotExclusive),
+            HoldClass::Permits => Ok(false),
+            HoldClass::Granule => Ok(lock.mark_granules_consistent(self.claim, false)),
+            HoldClass::Alone => {
                 let inconsistent = self.health() == Health::Inconsistent;
                 if inconsistent {
                     lock.ownership().mark_consistent();
@@ -223,16 +222,11 @@ impl<S: Site> Attempt<S> {
 
     /// Gives up what [`Attempt::begin_unlock`] found.
     fn leave(&self, holding: Holding) {
-        trace::at(Step::Exit);
-        if !holding.unbiased {
-            return if <S::Lock as Lock>::Claims::ALWAYS_CONFLICT {
-                bias::leave(self)
-            } else if self.site.lock().queue().1.is_retained(self.site.me()) {
-                retained::leave_again(self)
-            } else {
-                readers::leave(self)
-            };
+        if holding.unbiased {
+            trace::at(Step::Exit);
+            self.config.discipline.leave(self);
+        } else {
+            HeadOf::<S>::leave_retaken(self);
         }
-        self.config.discipline.leave(self);
     }
 }

@@ -1,44 +1,30 @@
 //! The queue: through the doorway to its head, from there to the lock, and out again.
 
 use super::{
-    attempt::{Attempt, BlockedBy, Progress},
-    bias, eviction,
+    eviction,
     local::{Holding, Idle},
-    readers,
-    retained::{self, Ended, Takings},
-    site::{Limit, Lock, Outcome, Overwritten, Site, Unparked, Waiter},
+    site::{
+        Attempt, BlockedBy, HeadOf, Limit, Lock, Outcome, Overwritten, Progress, QueueHead, RevokeOutcome,
+        Site, Unparked, Waiter,
+    },
 };
 use crate::algorithm::{
-    Blocker, Corrupt, Place, Protocol, bakery::Registers, claim::Claims, eviction::PassedOver,
-    ownership::Health,
+    Blocker, Corrupt, Place, Protocol, bakery::Registers, claim::Claims, eviction::Skipped,
 };
 use crate::error::{Error, Result};
 use crate::sync::{Ordering::Relaxed, full_fence, spin_hint};
 use crate::trace::{self, Step};
 
-/// Whether every two claims at the lock of this site conflict.
-const fn always_conflict<S: Site>() -> bool {
-    <<S::Lock as Lock>::Claims as Claims>::ALWAYS_CONFLICT
-}
-
 /// Takes the lock, or waits for it as long as `limit` says. `idle`: what is left of this participant's last acquisition.
-pub fn enter<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<Holding> {
-    let enter_biased = if always_conflict::<S>() { bias::enter } else { readers::enter };
-    // A reader whose handle may not be used by the fast path holds nothing that another handle could give back by it.
-    if idle == Idle::Biased
-        && (always_conflict::<S>() || attempt.config.may_be_biased)
-        && let Some(token) = enter_biased(attempt)
-    {
-        return Ok(Holding { token, unbiased: false });
-    }
-    if let Some(token) = retained::enter_or_give_up(attempt, idle) {
-        return Ok(Holding { token, unbiased: false });
+pub fn acquire<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<Holding> {
+    if idle != Idle::Bare {
+        HeadOf::<S>::forgo(attempt, idle);
     }
     attempt.write_claim();
     if limit == Limit::Never {
         look_before_trying(attempt)?;
     }
-    let entered = enter_by_queue(attempt, limit);
+    let entered = acquire_by_queue(attempt, limit);
     // A child that was forked in the wait stands nowhere.
     if entered.is_err() && attempt.site.is_ours() {
         give_up(attempt);
@@ -58,23 +44,23 @@ fn give_up<S: Site>(attempt: &Attempt<S>) {
     lock.unpark_standby(me, is_free);
 }
 
-fn enter_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
-    let in_demand = acquire(attempt, limit, attempt.config.patience, true)?;
+fn acquire_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
+    let in_demand = join_queue(attempt, limit, attempt.config.patience, true)?;
     // Before anything is written that others look at.
     if let Err(error) = attempt.site.check_intact().and_then(|()| attempt.site.check_exists()) {
         attempt.withdraw();
         return Err(error);
     }
     trace::at(Step::Won);
-    if always_conflict::<S>() { settle(attempt, in_demand) } else { readers::settle(attempt, in_demand) }
+    HeadOf::<S>::settle(attempt, in_demand)
 }
 
 /// Passes through the queue, revokes the bias of others, and takes the entry step. With an error, nothing of the participant
 /// is left in the queue. Afterwards it excludes everybody else until its `held` is 0 again and its number is cleared.
 ///
-/// Returns whether the bias was in demand: revoked from an owner that used it all the time.
+/// Returns whether what was in the way was in demand: a bias, say, that its owner used all the time.
 #[inline]
-pub fn acquire<S: Site>(
+pub fn join_queue<S: Site>(
     attempt: &Attempt<S>,
     limit: Limit,
     patience: u64,
@@ -86,27 +72,11 @@ pub fn acquire<S: Site>(
     if let Ok(number) = number {
         trace::at(Step::Wait);
         // Nobody has had the time to pass over us; but a thread can be stopped anywhere.
-        if queue.is_next(me, number) && enter_at_once(attempt, number) {
+        if queue.is_next(me, number) && HeadOf::<S>::take_at_once(attempt, number) {
             return Ok(false);
         }
     }
     wait(attempt, limit, patience, may_be_ended, number)
-}
-
-/// Takes the entry step of the head of the queue, if nothing is to be waited for.
-#[inline]
-fn enter_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
-    if !always_conflict::<S>() {
-        return readers::enter_at_once(attempt, number);
-    }
-    let (bias, me) = (attempt.site.lock().bias(), attempt.site.me());
-    if bias.is_free_for(me) && eviction::enter(attempt) {
-        if bias.is_free_for(me) {
-            return true;
-        }
-        eviction::step_back(attempt);
-    }
-    false
 }
 
 #[cold]
@@ -119,9 +89,7 @@ fn wait<S: Site>(
     number: std::result::Result<u64, Corrupt>,
 ) -> Result<bool> {
     let mut waiter = attempt.site.waiter(limit, patience, may_be_ended);
-    let acquired =
-        QueueWait { attempt, waiter: &mut waiter, passed: PassedOver::NONE, takings: Takings::NONE }
-            .acquire(number);
+    let acquired = QueueWait::new(attempt, &mut waiter, Skipped::NONE).acquire(number);
     // At the beginning of the section: by its end the next designated waker is awake and in the queue, and the participant,
     // should it come back at once, is behind that one. Not where the section is shorter than the wake-up: there the next
     // designated waker is called at the end, and others come in meanwhile, which keeps the lock fast with many waiters.
@@ -136,22 +104,26 @@ pub struct QueueWait<'a, S: Site> {
     attempt: &'a Attempt<S>,
     waiter: &'a mut S::Waiter,
     /// Whom it passed over since its number was published.
-    passed: PassedOver,
-    /// What it did about the retained places before it.
-    takings: Takings,
+    skipped: Skipped,
+    /// What it did about the reservations before it.
+    revocations: <HeadOf<S> as QueueHead>::Revocations,
 }
 
 impl<'a, S: Site> QueueWait<'a, S> {
+    fn new(attempt: &'a Attempt<S>, waiter: &'a mut S::Waiter, skipped: Skipped) -> Self {
+        QueueWait { attempt, waiter, skipped, revocations: Default::default() }
+    }
+
     /// Waits until nobody but those that it `passed` over is before `number`, by which the participant is inside already,
     /// and wants more.
     pub fn go_on(
         attempt: &'a Attempt<S>,
         waiter: &'a mut S::Waiter,
         number: u64,
-        passed: PassedOver,
+        skipped: Skipped,
     ) -> Result<()> {
         waiter.queue_for_good();
-        QueueWait { attempt, waiter, passed, takings: Takings::NONE }.reach_the_head(number).map(drop)
+        QueueWait::new(attempt, waiter, skipped).reach_the_head(number).map(drop)
     }
 
     /// [`acquire`], with what the doorway said.
@@ -161,7 +133,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
             number.or_else(|corrupt| repair(self.attempt, corrupt).and_then(|()| self.doorway()))?;
         loop {
             let progress = self.reach_the_head(number).and_then(|progress| match progress {
-                Progress::Done(()) => self.enter_as_head(number),
+                Progress::Done(()) => self.take_as_head(number),
                 Progress::BackOff(blocked_by) => Ok(Progress::BackOff(blocked_by)),
                 Progress::Evicted => Ok(Progress::Evicted),
                 Progress::LookAgain => Ok(Progress::LookAgain),
@@ -172,13 +144,13 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     if self.waiter.was_parked() {
                         site.lock().unpark_early(site.me());
                     }
-                    if !always_conflict::<S>() {
-                        readers::let_others_in(self.attempt);
-                    }
-                    return Ok(in_demand || self.takings.in_demand);
+                    HeadOf::<S>::let_others_in(self.attempt);
+                    return Ok(in_demand);
                 }
                 Ok(Progress::LookAgain) => {}
-                Ok(Progress::BackOff(_)) if self.would_be_passed_for_long() => self.waiter.queue_for_good(),
+                Ok(Progress::BackOff(_)) if HeadOf::<S>::would_be_passed_for_long(self.attempt) => {
+                    self.waiter.queue_for_good();
+                }
                 Ok(Progress::BackOff(blocked_by)) => {
                     self.back_off(&blocked_by)?;
                     number = self.doorway()?;
@@ -196,18 +168,14 @@ impl<'a, S: Site> QueueWait<'a, S> {
         }
     }
 
-    fn enter_as_head(&mut self, number: u64) -> Result<Progress<bool>> {
-        if always_conflict::<S>() {
-            bias::enter_as_head(self.attempt, self.waiter)
-        } else {
-            readers::enter_as_head(self.attempt, self.waiter, number, &self.passed)
-        }
+    fn take_as_head(&mut self, number: u64) -> Result<Progress<bool>> {
+        HeadOf::<S>::take_as_head(self.attempt, self.waiter, number, &self.skipped, &self.revocations)
     }
 
     fn doorway(&mut self) -> Result<u64> {
         let site = &self.attempt.site;
-        self.passed = PassedOver::NONE;
-        self.takings.forget();
+        self.skipped = Skipped::NONE;
+        HeadOf::<S>::forget_revocations(&mut self.revocations);
         site.lock().eviction(site.me()).begin();
         let number = loop {
             match site.lock().queue().doorway(site.me()) {
@@ -223,7 +191,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
         let (queue, me) = (self.attempt.site.lock().queue(), self.attempt.site.me());
         loop {
             self.check_shortage()?;
-            let blocker = match queue.blocker(me, number, |slot| self.passed.has(slot)) {
+            let blocker = match queue.blocker(me, number, |slot| self.skipped.has(slot)) {
                 Ok(None) => return Ok(Progress::Done(())),
                 Ok(Some(blocker)) => blocker,
                 Err(corrupt) => {
@@ -231,22 +199,15 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     continue;
                 }
             };
-            if !always_conflict::<S>() {
-                let (passed, takings) = (&mut self.passed, &mut self.takings);
-                match retained::end_others(self.attempt, self.waiter, number, passed, takings)? {
-                    Ended::None => {}
-                    Ended::Some => continue,
-                    Ended::Busy(owner) => return Ok(Progress::BackOff(owner)),
-                }
-                readers::suspend_bias(self.attempt, self.waiter);
+            let (skipped, revocations) = (&mut self.skipped, &mut self.revocations);
+            match HeadOf::<S>::clear_the_way(self.attempt, self.waiter, number, skipped, revocations)? {
+                RevokeOutcome::None => {}
+                RevokeOutcome::Some => continue,
+                RevokeOutcome::Busy(blocked_by) => return Ok(Progress::BackOff(blocked_by)),
             }
-            // Claims may change in place, and of several others it may be another one that leaves enough room.
             let unchanged = || {
                 queue.still_blocks(&blocker)
-                    && (always_conflict::<S>()
-                        || queue.1.shortage(self.attempt.claim).is_none()
-                            && !queue.is_next(me, number)
-                            && (self.takings.in_vain || !retained::may_pass(self.attempt, blocker.slot)))
+                    && HeadOf::<S>::still_blocks(self.attempt, number, blocker.slot, &self.revocations)
             };
             let outcome = match self.waiter.limit() {
                 Limit::Never => try_once(&queue, &blocker),
@@ -260,7 +221,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                 Outcome::TimedOut | Outcome::CheckAlive => {
                     // Whatever somebody else wrote over our number: those behind us look at it.
                     queue.restore(me, number);
-                    if !always_conflict::<S>() && eviction::reap_insiders(self.attempt, self.waiter)? {
+                    if HeadOf::<S>::reap_insiders(self.attempt, self.waiter)? {
                         continue;
                     }
                     // Also when the time is up: a dead blocker must not outlive every caller's limit.
@@ -269,7 +230,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                         return Err(self.waiter.limit().passed());
                     }
                     if outcome == Outcome::CheckAlive && !reaped {
-                        eviction::pass_over(self.attempt, self.waiter, number, &mut self.passed)?;
+                        eviction::pass_over(self.attempt, self.waiter, number, &mut self.skipped)?;
                     }
                 }
             }
@@ -284,17 +245,6 @@ impl<'a, S: Site> QueueWait<'a, S> {
         // Else it is another lock that has so many.
         self.attempt.site.check_exists()?;
         Err(Error::Permits { wanted, permits })
-    }
-
-    /// Returns whether the participant wants most permits of a semaphore, and others have or want fewer: as long as any of those
-    /// is inside, more of them can pass, and their coming and going leaves it no room.
-    fn would_be_passed_for_long(&self) -> bool {
-        let queue = self.attempt.site.lock().queue();
-        let takes_fewer =
-            |slot: usize| queue.place(slot) != Place::Idle && !queue.1.wants_most(queue.1.read(slot));
-        !always_conflict::<S>()
-            && queue.1.wants_most(self.attempt.claim)
-            && (0..queue.0.bound()).any(takes_fewer)
     }
 
     fn back_off(&mut self, blocked_by: &BlockedBy) -> Result<()> {
@@ -323,54 +273,18 @@ impl<'a, S: Site> QueueWait<'a, S> {
     }
 }
 
-/// Writes the queue head, which nobody excludes any more, down as the holder: unbiased, or with the bias.
-fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
-    trace::at(Step::Settle);
-    let site = &attempt.site;
-    let me = site.me();
-    // Not over the heads of those behind us: until the next of them is awake and revokes it, we might acquire the lock a
-    // thousand times.
-    let biased = site.wants_bias(in_demand)
-        && attempt.config.may_be_biased
-        && attempt.health() == Health::Consistent
-        && !attempt.is_another_queued_for_good();
-    if site.lock().revoking_since() != 0 {
-        site.lock().set_revoking_since(0);
-    }
-    // Of biased acquisitions nobody writes down since when.
-    site.lock().set_since(me, if biased { 0 } else { site.now() });
-    if !biased {
-        site.lock().bias().unbias();
-    }
-    let Some(token) = site.lock().ownership().enter(site.lock().held(me)) else {
-        attempt.withdraw();
-        return Err(site.overwritten(Overwritten::Token));
-    };
-    if biased {
-        site.bias_begins(token);
-        site.lock().bias().begin(site.mark());
-        site.lock().queue().leave(me);
-        site.lock().unpark(me);
-        // It was the queue that they backed off from, and nobody will leave it now. The fence is in `unpark`.
-        site.lock().unpark_standby(me, true);
-    }
-    trace::at(Step::Section);
-    Ok(Holding { token, unbiased: !biased })
-}
-
 /// Leaves the queue, after the section of an unbiased holder.
 pub fn leave<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
     let me = site.me();
     site.end_section();
-    if !always_conflict::<S>() && retained::leave(attempt) {
+    if HeadOf::<S>::exit(attempt) {
         return;
     }
-    readers::exit(attempt);
     trace::at(Step::Leave);
     site.lock().set_since(me, 0);
     site.lock().queue().leave(me);
-    readers::record_left(attempt);
+    HeadOf::<S>::record_left(attempt);
     trace::at(Step::Wake);
     let unparked = site.lock().unpark(me);
     // Where a successor is in the queue, the designated waker would find it there, and back off again. A successor that gives up
@@ -393,12 +307,11 @@ fn is_queued<S: Site>(site: &S, successor: usize) -> bool {
 /// A try that will fail should not disturb the queue: looks first, and reaps the dead.
 fn look_before_trying<S: Site>(attempt: &Attempt<S>) -> Result<()> {
     let (queue, me) = (attempt.site.lock().queue(), attempt.site.me());
-    if !always_conflict::<S>() && !queue.is_next(me, u64::MAX) {
-        eviction::reap_insiders(attempt, &mut attempt.site.waiter(Limit::Never, 0, false))?;
+    if !queue.is_next(me, u64::MAX) {
+        HeadOf::<S>::reap_insiders(attempt, &mut attempt.site.waiter(Limit::Never, 0, false))?;
     }
     // As if it had come last: everybody who is numbered is before it.
-    // A retained place is taken away, unless somebody is inside by it.
-    let passes = |slot: usize| !always_conflict::<S>() && retained::may_pass(attempt, slot);
+    let passes = |slot: usize| HeadOf::<S>::may_pass(attempt, slot);
     while let Ok(Some(blocker)) = queue.blocker(me, u64::MAX, passes) {
         if queue.place(blocker.slot) == Place::Choosing {
             return Ok(());

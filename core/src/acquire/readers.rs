@@ -2,17 +2,17 @@
 //! [`crate::algorithm::shared_bias`].
 
 use super::{
-    attempt::{Attempt, Progress},
     bias, eviction,
+    fast_path::Left,
     local::Holding,
-    retained,
-    site::{Limit, Lock, Overwritten, Site, Waiter},
+    reservation,
+    site::{Attempt, Limit, Lock, Overwritten, Progress, Site, Waiter},
 };
 use crate::algorithm::{
     Protocol,
     bakery::Registers,
-    claim::{Claims, Nature},
-    eviction::PassedOver,
+    claim::{Claims, HoldClass},
+    eviction::{Eviction, Skipped},
     ownership::Health,
 };
 use crate::error::{Error, Result};
@@ -20,92 +20,88 @@ use crate::mutants::{self, Mutant};
 use crate::sync::{Ordering::Acquire, full_fence};
 use crate::trace::{self, Step};
 
-/// Enters as a reader without the queue, if the lock is biased to its readers. Returns the fencing token.
-pub fn enter<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
-    let site = &attempt.site;
-    let (shared_bias, me) = (site.lock().shared_bias(), site.me());
-    if attempt.nature() != Nature::Reader {
+/// Takes the lock as a reader without the queue, if the lock is biased to its readers. Returns the fencing token.
+pub fn retake<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
+    if attempt.hold_class() != HoldClass::Reader {
         return None;
     }
-    if !shared_bias.is_unrevoked() {
-        // A writer may have seen us try by the fast path. And where this is a signal handler that came in the midst of an unlock
-        // by the fast path, the writer waits for the section before it to end.
-        shared_bias.leave(site.lock().held(me));
-        site.lock().unpark(me);
-        return None;
-    }
-    // Such a handler may have claimed something else, between the fast path's look and its try.
-    attempt.write_claim();
-    let token = shared_bias.enter(site.lock().held(me), site.light(), &site.lock().ownership());
-    match token {
-        Some(_) => trace::at(Step::Section),
-        // A writer may have seen us try.
-        None => drop(site.lock().unpark(me)),
-    }
-    token
+    // If a signal handler came between our look at the local state and our first store, it may have claimed something else.
+    let claim = || {
+        attempt.write_claim();
+        attempt.site.note_claim(attempt.claim);
+    };
+    attempt.fast_path().take_as_reader(attempt.site.lock().shared_bias(), claim)
 }
 
-/// Unlocks what [`enter`] took.
-pub fn leave<S: Site>(attempt: &Attempt<S>) {
-    let site = &attempt.site;
-    let quietly = site.lock().shared_bias().leave(site.lock().held(site.me()));
-    site.local().record_biased();
-    if !quietly {
-        site.lock().unpark(site.me());
+/// Gives up what [`retake`] goes by: the participant is about to queue.
+pub fn forgo<S: Site>(attempt: &Attempt<S>) {
+    let (lock, me) = (attempt.site.lock(), attempt.site.me());
+    // If this is a signal handler that came in the midst of an unlock by the fast path, after the local state and before `held`, a
+    // writer waits for the section before it to end; and we would wait for that writer.
+    Eviction::step_back(lock.held(me));
+    // And a writer may have seen us try, and sleep.
+    lock.unpark(me);
+}
+
+/// Unlocks what [`retake`] took.
+pub fn leave_retaken<S: Site>(attempt: &Attempt<S>) {
+    let (site, lock) = (&attempt.site, attempt.site.lock());
+    if attempt.fast_path().end_as_reader(lock.shared_bias(), site.is_shared()) == Left::Revoked {
+        lock.unpark(site.me());
     }
 }
 
 /// Takes the entry step at once, from the head of the queue. `false`: that takes more, or the place is lost.
 #[inline]
-pub fn enter_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
+pub fn take_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
     let lock = attempt.site.lock();
-    match attempt.nature() {
-        Nature::Alone => {
-            if lock.shared_bias().may_have_readers() || !eviction::enter(attempt) {
+    match attempt.hold_class() {
+        HoldClass::Alone => {
+            if lock.shared_bias().may_have_readers() || !eviction::publish_trying(attempt) {
                 return false;
             }
             if !lock.shared_bias().may_have_readers() {
                 return true;
             }
         }
-        Nature::Reader => {
-            if !eviction::enter(attempt) {
+        HoldClass::Reader => {
+            if !eviction::publish_trying(attempt) {
                 return false;
             }
-            if !is_before_an_upgrade(attempt, number, &PassedOver::NONE) {
+            if !is_before_an_upgrade(attempt, number, &Skipped::NONE) {
                 return true;
             }
         }
-        Nature::Permits => {
-            if !eviction::enter(attempt) {
+        HoldClass::Permits => {
+            if !eviction::publish_trying(attempt) {
                 return false;
             }
-            if !has_room_changed(attempt) {
+            if !has_capacity_changed(attempt) {
                 return true;
             }
         }
-        Nature::Upgradable | Nature::Part => return eviction::enter(attempt),
+        HoldClass::Upgradable | HoldClass::Granule => return eviction::publish_trying(attempt),
     }
     step_back(attempt);
     false
 }
 
 /// Takes the entry step of the head of the queue, once nobody is inside that conflicts with its claim.
-pub fn enter_as_head<S: Site>(
+pub fn take_as_head<S: Site>(
     attempt: &Attempt<S>,
     waiter: &mut S::Waiter,
     number: u64,
-    passed: &PassedOver,
+    skipped: &Skipped,
 ) -> Result<Progress<bool>> {
-    if attempt.nature() == Nature::Alone {
-        return enter_as_writer(attempt, waiter);
+    if attempt.hold_class() == HoldClass::Alone {
+        return take_as_writer(attempt, waiter);
     }
-    if !eviction::enter(attempt) {
+    if !eviction::publish_trying(attempt) {
         return Ok(Progress::Evicted);
     }
-    let looks_again = match attempt.nature() {
-        Nature::Reader => is_before_an_upgrade(attempt, number, passed),
-        Nature::Permits => has_room_changed(attempt) && !has_room_now(attempt, number, passed),
+    let looks_again = match attempt.hold_class() {
+        HoldClass::Reader => is_before_an_upgrade(attempt, number, skipped),
+        HoldClass::Permits => has_capacity_changed(attempt) && !has_capacity_now(attempt, number, skipped),
         _ => false,
     };
     if looks_again {
@@ -116,26 +112,26 @@ pub fn enter_as_head<S: Site>(
 }
 
 /// Returns whether somebody before this reader, which has taken its entry step, upgrades since it looked at the modes.
-fn is_before_an_upgrade<S: Site>(attempt: &Attempt<S>, number: u64, passed: &PassedOver) -> bool {
+fn is_before_an_upgrade<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skipped) -> bool {
     let lock = attempt.site.lock();
     lock.shared_bias().is_upgraded()
-        && !matches!(lock.queue().blocker(attempt.site.me(), number, |slot| passed.has(slot)), Ok(None))
+        && !matches!(lock.queue().blocker(attempt.site.me(), number, |slot| skipped.has(slot)), Ok(None))
 }
 
 /// Returns whether this participant, which has taken its entry step, may have looked for permits when there were more of them, or
 /// fewer.
-fn has_room_changed<S: Site>(attempt: &Attempt<S>) -> bool {
+fn has_capacity_changed<S: Site>(attempt: &Attempt<S>) -> bool {
     let claims = attempt.site.lock().queue().1;
     // After the barrier of the entry step. Partner: that of who made it have fewer permits: it is told so only when who enters
     // by the old number is inside, or sees the new one.
-    claims.has_room_changed(attempt.site.me()) || claims.shortage(attempt.claim).is_some()
+    claims.has_capacity_changed(attempt.site.me()) || claims.shortage(attempt.claim).is_some()
 }
 
 /// Returns whether there are permits enough beside those before it, by the present number.
-fn has_room_now<S: Site>(attempt: &Attempt<S>, number: u64, passed: &PassedOver) -> bool {
+fn has_capacity_now<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skipped) -> bool {
     let queue = attempt.site.lock().queue();
     queue.1.shortage(attempt.claim).is_none()
-        && matches!(queue.blocker(attempt.site.me(), number, |slot| passed.has(slot)), Ok(None))
+        && matches!(queue.blocker(attempt.site.me(), number, |slot| skipped.has(slot)), Ok(None))
 }
 
 /// Takes an entry step back, and unparks who may have seen it.
@@ -144,7 +140,7 @@ fn step_back<S: Site>(attempt: &Attempt<S>) {
     attempt.site.lock().unpark(attempt.site.me());
 }
 
-fn enter_as_writer<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<Progress<bool>> {
+fn take_as_writer<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<Progress<bool>> {
     let lock = attempt.site.lock();
     let mut alone = false;
     loop {
@@ -157,7 +153,7 @@ fn enter_as_writer<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Res
                 return Err(Error::WouldBlock);
             }
         }
-        if !eviction::enter(attempt) {
+        if !eviction::publish_trying(attempt) {
             return Ok(Progress::Evicted);
         }
         if alone || !lock.shared_bias().may_have_readers() {
@@ -184,7 +180,7 @@ fn enter_as_writer<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Res
 /// The writer gives up.
 fn cancel_revocation<S: Site>(attempt: &Attempt<S>) {
     // If another one has passed over us, it is for that one to do.
-    if !eviction::enter(attempt) {
+    if !eviction::publish_trying(attempt) {
         return;
     }
     attempt.site.lock().set_revoking_since(0);
@@ -195,7 +191,7 @@ fn cancel_revocation<S: Site>(attempt: &Attempt<S>) {
 /// Keeps later readers from passing this writer, which is queued for good behind others.
 pub fn suspend_bias<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) {
     // A try that will fail should not disturb the readers.
-    if attempt.nature() != Nature::Alone || waiter.limit() == Limit::Never {
+    if attempt.hold_class() != HoldClass::Alone || waiter.limit() == Limit::Never {
         return;
     }
     let shared_bias = attempt.site.lock().shared_bias();
@@ -231,25 +227,25 @@ pub fn have_all_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -
 pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
     trace::at(Step::Settle);
     let site = &attempt.site;
-    let (lock, me, nature) = (site.lock(), site.me(), attempt.nature());
-    if nature == Nature::Alone {
+    let (lock, me, hold_class) = (site.lock(), site.me(), attempt.hold_class());
+    if hold_class == HoldClass::Alone {
         if lock.revoking_since() != 0 {
             lock.set_revoking_since(0);
         }
         lock.shared_bias().end();
     }
     lock.set_since(me, site.now());
-    let token = match nature {
-        Nature::Alone => lock.ownership().enter(lock.held(me)),
-        Nature::Reader | Nature::Upgradable => lock.ownership().enter_beside(lock.held(me)),
-        Nature::Part | Nature::Permits => lock.ownership().enter_among(lock.held(me)),
+    let token = match hold_class {
+        HoldClass::Alone => lock.ownership().claim_token(lock.held(me)),
+        HoldClass::Reader | HoldClass::Upgradable => lock.ownership().share_token(lock.held(me)),
+        HoldClass::Granule | HoldClass::Permits => lock.ownership().claim_token_among(lock.held(me)),
     };
     let Some(token) = token else {
         attempt.withdraw();
         return Err(site.overwritten(Overwritten::Token));
     };
     // Not over the heads of writers that wait.
-    if nature == Nature::Reader
+    if hold_class == HoldClass::Reader
         && attempt.config.may_be_biased
         && !lock.shared_bias().is_unrevoked()
         && attempt.health() == Health::Consistent
@@ -262,7 +258,7 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
             lock.shared_bias().suspend();
         }
     }
-    retained::begin(attempt, token, in_demand);
+    reservation::begin(attempt, token, in_demand);
     trace::at(Step::Section);
     Ok(Holding { token, unbiased: true })
 }
@@ -270,10 +266,10 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
 /// Has those enter too that waited behind this one, which has waited and is inside now, and whose claims leave room.
 pub fn let_others_in<S: Site>(attempt: &Attempt<S>) {
     let (lock, me) = (attempt.site.lock(), attempt.site.me());
-    match attempt.nature() {
-        Nature::Alone => return,
+    match attempt.hold_class() {
+        HoldClass::Alone => return,
         // They wait for this one to be inside.
-        Nature::Permits => drop(lock.unpark(me)),
+        HoldClass::Permits => drop(lock.unpark(me)),
         // Partner: the fences of those that stand by, as in `Lock::unpark`.
         _ => full_fence(),
     }
@@ -284,15 +280,15 @@ pub fn let_others_in<S: Site>(attempt: &Attempt<S>) {
 pub fn exit<S: Site>(attempt: &Attempt<S>) {
     let lock = attempt.site.lock();
     let held = lock.held(attempt.site.me());
-    match attempt.nature() {
+    match attempt.hold_class() {
         // Of one that was upgraded. Until the bias word is written nobody passes over it: others could bias the lock, or
         // upgrade, and it would write over that.
-        Nature::Alone if !<S::Lock as Lock>::Claims::ALWAYS_CONFLICT && lock.shared_bias().is_upgraded() => {
+        HoldClass::Alone if lock.shared_bias().is_upgraded() => {
             lock.ownership().begin_exit(held);
             lock.shared_bias().end();
             eviction::step_back(attempt);
         }
-        Nature::Alone => lock.ownership().exit(held),
+        HoldClass::Alone => lock.ownership().exit(held),
         _ => lock.ownership().exit_unchanged(held),
     }
 }
@@ -301,7 +297,7 @@ pub fn exit<S: Site>(attempt: &Attempt<S>) {
 pub fn record_left<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;
     if attempt.config.may_be_biased
-        && attempt.nature() == Nature::Reader
+        && attempt.hold_class() == HoldClass::Reader
         && site.lock().shared_bias().is_unrevoked()
     {
         site.local().record_biased();

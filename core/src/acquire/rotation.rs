@@ -32,7 +32,7 @@ use std::time::Duration;
 const RECONFIGURATION_LIMIT: Duration = Duration::from_millis(20);
 
 /// Waits for the turn as long as `limit` says, and writes the participant down as the holder.
-pub fn enter<S: Site>(
+pub fn acquire<S: Site>(
     attempt: &Attempt<S>,
     rule: Rule,
     membership: Membership,
@@ -47,7 +47,7 @@ pub fn enter<S: Site>(
         site.lock().set_since(me, site.now());
         site.lock()
             .ownership()
-            .enter(site.lock().held(me))
+            .claim_token(site.lock().held(me))
             .ok_or_else(|| site.overwritten(Overwritten::Token))
     });
     match token {
@@ -132,7 +132,7 @@ impl<'a, S: Site> RingWait<'a, S> {
     /// membership for one turn is given up.
     fn acquire(&mut self, membership: Membership) -> Result<()> {
         let known = self.ring.machines.membership(self.attempt.site.me());
-        let is_member = known == membership || known == Membership::Standing;
+        let is_member = known == membership || known == Membership::EveryTurn;
         let waited = if is_member { Ok(()) } else { self.join(membership) };
         let waited = waited.and_then(|()| self.reach_the_turn(membership));
         if waited.is_err() && membership == Membership::OneTurn {
@@ -153,7 +153,7 @@ impl<'a, S: Site> RingWait<'a, S> {
                 self.wait_a_little()?;
                 continue;
             }
-            if is_member && eviction::enter(self.attempt) {
+            if is_member && eviction::publish_trying(self.attempt) {
                 return Ok(());
             }
             trace::at(Step::Evicted);
@@ -333,7 +333,7 @@ impl<'a, S: Site> RingWait<'a, S> {
             Limit::For(limit) => Limit::For(limit.max(RECONFIGURATION_LIMIT)),
             Limit::Forever => Limit::Forever,
         };
-        queue::acquire(self.attempt, limit, 0, self.may_be_ended).map_err(|error| match error {
+        queue::join_queue(self.attempt, limit, 0, self.may_be_ended).map_err(|error| match error {
             Error::TimedOut => self.waiter.limit().passed(),
             error => error,
         })?;

@@ -5,29 +5,30 @@
 //! (`attach::site`); the model checkers bring theirs, so that they run the operations that ship.
 //! Everything is monomorphised: no call goes through a pointer.
 
-use super::local::LocalState;
+use super::local::{Holding, Idle, LocalState};
 use crate::algorithm::{
     Blocker,
     bakery::{Bakery, Registers},
-    bias::{Bias, BiasWord, Mark},
+    bias::{Bias, BiasOwner, BiasWord, Mark},
     claim::Claims,
-    eviction::Eviction,
+    eviction::{Eviction, Skipped},
     light_barrier::LightBarrier,
     ownership::Ownership,
-    ring::Machines,
+    ring::{Machines, Membership, Rule},
     shared_bias::SharedBias,
 };
 use crate::error::{Error, Result};
 use crate::event::Happening;
 use crate::sync::AtomicU64;
-use std::time::Duration;
+
+pub use super::outcome::{Limit, Outcome, Overdue, Overwritten, Unparked};
 
 /// The registers of one lock, and the parking spots beside them.
 pub trait Lock: Copy {
     /// The bakery's registers.
     type Queue: Registers;
-    /// What participants claim, and which claims conflict.
-    type Claims: Claims;
+    /// What participants claim, which claims conflict, and what the head of the queue does by that.
+    type Claims: QueueHead;
     /// The bias word.
     type BiasWord: BiasWord;
     /// The ring's registers.
@@ -37,7 +38,7 @@ pub trait Lock: Copy {
     fn slots(&self) -> usize;
     /// Returns the queue.
     fn queue(&self) -> Bakery<Self::Queue, Self::Claims>;
-    /// Returns the bias.
+    /// Returns the bias towards its owner.
     fn bias(&self) -> Bias<'_, Self::BiasWord>;
     /// Returns the bias towards readers.
     fn shared_bias(&self) -> SharedBias<'_, Self::BiasWord>;
@@ -65,12 +66,16 @@ pub trait Lock: Copy {
     fn record_death(&self, slot: usize, token: u64) -> bool;
     /// Returns whether a participant died that held a part of the lock which conflicts with `claim`, and nobody has marked
     /// that part consistent since.
-    fn has_dead_part(&self, _claim: <Self::Claims as Claims>::Claim) -> bool {
+    fn has_dead_granule(&self, _claim: <Self::Claims as Claims>::Claim) -> bool {
         false
     }
     /// Marks those parts consistent that dead participants held and `claim` covers; where a death needs no repair, also those
     /// that it only conflicts with. Returns whether there were any.
-    fn mark_parts_consistent(&self, _claim: <Self::Claims as Claims>::Claim, _needs_no_repair: bool) -> bool {
+    fn mark_granules_consistent(
+        &self,
+        _claim: <Self::Claims as Claims>::Claim,
+        _needs_no_repair: bool,
+    ) -> bool {
         false
     }
     /// Writes the owner-dead notice for a ring that something else than turnlock wrote over.
@@ -152,12 +157,12 @@ pub trait Site: Copy {
     /// Returns whether the queue head, which is about to hold the lock, should have it biased. `in_demand`: it was
     /// biased to somebody who used it all the time.
     fn wants_bias(&self, in_demand: bool) -> bool;
-    /// Returns whether the holder, whose claim conflicts with others now and then, should retain its place in the queue.
+    /// Returns whether the holder, whose claim conflicts with others now and then, should keep its place reserved in the queue.
     /// `in_demand`: it took it from somebody who used it all the time.
-    fn wants_place(&self, in_demand: bool) -> bool;
-    /// Notes that the bias, or a retained place, begins with fencing token `token`.
+    fn wants_reservation(&self, in_demand: bool) -> bool;
+    /// Notes that the bias, or a reservation, begins with fencing token `token`.
     fn bias_begins(&self, token: u64);
-    /// Notes that another participant's bias was revoked, or its retained place taken away.
+    /// Notes that another participant's bias was revoked, or its reservation taken away.
     fn bias_was_revoked(&self);
     /// Returns the time, in nanoseconds, as exactly as can be.
     fn exact_now(&self) -> u64 {
@@ -192,12 +197,12 @@ pub trait Site: Copy {
     ///
     /// # Errors
     /// [`Error::WouldBlock`], [`Error::TimedOut`], [`Error::Cancelled`], [`Error::Interrupted`]; what the site's checks give.
-    fn enter_by_messages(&self, _limit: Limit) -> Result<Option<u64>> {
+    fn acquire_by_messages(&self, _limit: Limit) -> Result<Option<u64>> {
         Err(Error::Internal("this site has no mailboxes".into()))
     }
 
     /// Leaves by the machine that entered.
-    fn leave_by_messages(&self) {}
+    fn release_by_messages(&self) {}
 }
 
 /// One wait, from the first look to the turn.
@@ -222,78 +227,152 @@ pub trait Waiter {
     fn check_alive(&mut self, slot: usize) -> Result<bool>;
 }
 
-/// How long a call may wait.
+/// How a handle acquires the lock: what the file fixes and, for a ring, what this handle wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// Not at all.
-    Never,
-    /// This long, from when waiting begins.
-    For(Duration),
-    /// Until the turn comes.
-    Forever,
+pub struct LockConfig {
+    /// For how long a waiter lets others pass, in nanoseconds.
+    pub patience: u64,
+    /// Whether the lock may be biased.
+    pub may_be_biased: bool,
+    /// Whether a holder's death needs no repair: the next one is told, and that is all.
+    pub release_on_death: bool,
+    /// Who comes after whom.
+    pub discipline: Discipline,
 }
 
-impl Limit {
-    /// Returns the error of a wait whose time is up.
-    pub fn passed(self) -> Error {
-        if self == Limit::Never { Error::WouldBlock } else { Error::TimedOut }
-    }
-}
-
-/// What a part of a wait came to.
+/// What orders those who want a lock: a queue, a rotation, or messages. What it does stands in [`super::discipline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The register changed, or may have: look again who blocks.
-    LookAgain,
-    /// Nothing changed for a while: check whether the blocker is alive.
-    CheckAlive,
-    /// The time limit passed.
-    TimedOut,
-    /// Another thread cancelled the wait.
-    Cancelled,
-    /// The interrupt ended the wait.
-    Interrupted,
-    /// The caller is a forked child: the wait is its parent's.
-    Forked,
-    /// Others may still pass: leave the queue ([`Waiter::back_off`]), and come back.
-    BackOff,
-}
-
-/// Whether those before a waiter should have come by now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overdue {
-    /// There is time yet.
-    No,
-    /// They should be called, in case they sleep.
-    Call,
-    /// It takes too long for one that runs: those that are stopped are to be passed over.
-    IfStopped,
-    /// The first of them does not come, whatever the reason: it is to be passed over.
-    Yes,
-}
-
-/// What [`Lock::unpark`] found at a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unparked {
-    /// No waiter, or one that has just come.
-    Nobody,
-    /// A waiter that slept, and is awake now. Should it give up, it unparks the designated waker.
-    Parked,
-    /// The successor hint named this slot, which waits awake or did a moment ago; others may have been unparked too. The hint may
-    /// be stale: the slot may not be in the queue any more.
-    Awake(usize),
-}
-
-/// A value that no participant writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overwritten {
-    /// The lock's fencing token.
-    Token,
-    /// The number of a slot whose participant is alive.
-    Number {
-        /// The slot.
-        slot: usize,
-        /// What it holds.
-        value: u64,
+pub enum Discipline {
+    /// First come first served among claims that conflict: the bakery's queue, with a bias.
+    Queue,
+    /// Each in turn: a ring.
+    Ring {
+        /// The ring's rule.
+        rule: Rule,
+        /// What the participant wants of it.
+        membership: Membership,
     },
+    /// By messages: a machine of `turnlock::message`, at the site.
+    Messages,
+}
+
+/// What an unfinished acquisition waits for.
+#[derive(Clone, Copy, Debug)]
+pub enum BlockedBy {
+    /// An earlier participant in the queue.
+    Queue(Blocker),
+    /// The bias owner, which uses the lock.
+    Bias(BiasOwner),
+}
+
+/// What a part of an acquisition came to.
+pub enum Progress<T> {
+    /// It is done.
+    Done(T),
+    /// Others may still pass: leave the queue and come back.
+    BackOff(BlockedBy),
+    /// Others passed over us: queue again.
+    Evicted,
+    /// Somebody before us has changed what it claims: look again, from the same place.
+    LookAgain,
+}
+
+/// One participant at one lock.
+#[derive(Clone, Copy)]
+pub struct Attempt<S: Site> {
+    /// Participant and lock.
+    pub site: S,
+    /// How the lock is acquired.
+    pub config: LockConfig,
+    /// What of the lock it wants, or has.
+    pub claim: ClaimOf<S>,
+}
+
+/// What the head of a queue does, and who waits behind whom, where that depends on what participants claim: one implementation
+/// where every two claims conflict ([`super::mutual`]), one where the claims say which do ([`super::by_claims`]). The compiler
+/// chooses it by the lock's claims; the queue's loop asks for no kind of lock.
+pub trait QueueHead: Claims {
+    /// What a waiter remembers of the reservations that it has revoked since its number was published.
+    type Revocations: Default;
+
+    /// Takes the lock without the queue, by what the participant's last acquisition left. Returns the fencing token.
+    fn retake<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, idle: Idle) -> Option<u64>;
+    /// Gives up what the last acquisition left, since [`QueueHead::retake`] was in vain, and unparks who waits for that.
+    fn forgo<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, idle: Idle);
+    /// Returns whether a try goes past `slot`, which is before it: the reservation there is revoked at the head of the queue.
+    fn may_pass<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, slot: usize) -> bool;
+
+    /// Takes the entry step at the head of the queue, if nothing is to be waited for. `false`: that takes more, or the place is
+    /// lost.
+    fn take_at_once<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, number: u64) -> bool;
+    /// Takes the entry step at the head of the queue, once nobody is inside that conflicts. Returns whether what was in the way
+    /// was in demand: a bias, say, that its owner used all the time.
+    fn take_as_head<S: Site<Lock: Lock<Claims = Self>>>(
+        attempt: &Attempt<S>,
+        waiter: &mut S::Waiter,
+        number: u64,
+        skipped: &Skipped,
+        revocations: &Self::Revocations,
+    ) -> Result<Progress<bool>>;
+    /// Has those who waited behind this participant enter beside it, which has waited and is inside now.
+    fn let_others_in<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>);
+    /// Writes the participant, in its entry step, down as a holder.
+    fn settle<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>;
+
+    /// Revokes, before a wait, what is in the way of this waiter: reservations before it, and a bias by which others would pass it.
+    fn clear_the_way<S: Site<Lock: Lock<Claims = Self>>>(
+        attempt: &Attempt<S>,
+        waiter: &mut S::Waiter,
+        number: u64,
+        skipped: &mut Skipped,
+        revocations: &mut Self::Revocations,
+    ) -> Result<RevokeOutcome>;
+    /// Another number is about to be published.
+    fn forget_revocations(revocations: &mut Self::Revocations);
+    /// Returns whether the participant has to go on waiting, though the registers of the one that it waits for, `blocker`, have
+    /// not changed.
+    fn still_blocks<S: Site<Lock: Lock<Claims = Self>>>(
+        attempt: &Attempt<S>,
+        number: u64,
+        blocker: usize,
+        revocations: &Self::Revocations,
+    ) -> bool;
+    /// Acts for those that are inside, and dead, where another than the blocker may be in the way. Returns whether there were any.
+    fn reap_insiders<S: Site<Lock: Lock<Claims = Self>>>(
+        attempt: &Attempt<S>,
+        waiter: &mut S::Waiter,
+    ) -> Result<bool>;
+    /// Returns whether a waiter that backs off would be passed for longer than its patience, since those that pass leave no room
+    /// among themselves.
+    fn would_be_passed_for_long<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) -> bool;
+    /// Returns whether `slot`, which is before a waiter, waits too, as far as can be seen from its `held`.
+    fn may_wait<L: Lock<Claims = Self>>(lock: &L, slot: usize) -> bool;
+    /// Returns whether something else than itself keeps the first of the queue from entering: somebody is inside, and leaves it no
+    /// room. `me`: who waits for the first to come and may be inside itself, upgrading, behind the first in the queue; that keeps
+    /// nobody waiting.
+    fn is_kept_waiting<L: Lock<Claims = Self>>(lock: &L, first: usize, me: Option<usize>) -> bool;
+
+    /// Says that a holder, which came in by its number, is outside. Returns whether it keeps the number as a reservation, so that
+    /// nothing is left to be done.
+    fn exit<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) -> bool;
+    /// Records that nothing is held, and what is left for [`QueueHead::retake`].
+    fn record_left<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>);
+    /// Unlocks what [`QueueHead::retake`] took, after [`LocalState::begin_unlock`].
+    fn leave_retaken<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>);
+    /// Completes an unlock by the fast path that found its bias or its reservation revoked, before those are unparked who wait for
+    /// that.
+    fn complete_leave<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>);
+}
+
+/// The queue head of a site's lock.
+pub type HeadOf<S> = <<S as Site>::Lock as Lock>::Claims;
+
+/// What [`QueueHead::clear_the_way`] came to.
+pub enum RevokeOutcome {
+    /// Nothing could be revoked.
+    None,
+    /// Something is out of the way: look again.
+    Some,
+    /// What is in the way is used all the time: others may still pass.
+    Busy(BlockedBy),
 }

@@ -57,7 +57,7 @@ pub trait Registers {
     /// `number[me] = 0; choosing[me] = 0`, with release order.
     fn clear(&self, me: usize);
     /// `number[slot] = 0` if it is `number`, as one compare-exchange with release order: of a place that its participant
-    /// retained and others ended ([`super::retained`]).
+    /// retained and others ended ([`super::reservation`]).
     fn end(&self, slot: usize, number: u64);
     /// `choosing[slot]`, then `number[slot]`, with acquire order.
     fn read(&self, slot: usize) -> Place;
@@ -107,12 +107,12 @@ impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
     #[inline]
     fn is_next(&self, me: usize, number: u64) -> bool {
         let mine = self.1.read(me);
-        let (room, mut taken) = (self.1.room(mine), 0);
+        let (room, mut taken) = (self.1.capacity(mine), 0);
         self.0.all(|slot| match self.0.read(slot) {
             Place::Idle => true,
             Place::Numbered(theirs) if (theirs, slot) >= (number, me) => true,
             Place::Numbered(_) => {
-                taken += self.1.takes(mine, slot);
+                taken += self.1.cost(mine, slot);
                 taken <= room
             }
             Place::Choosing | Place::Corrupt(_) => false,
@@ -131,14 +131,14 @@ impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
         let mut chooser = None;
         let mut ahead = 0;
         let mine = self.1.read(me);
-        let (room, mut taken) = (self.1.room(mine), 0);
+        let (room, mut taken) = (self.1.capacity(mine), 0);
         for slot in (0..self.0.bound()).filter(|slot| *slot != me) {
             match self.0.read(slot) {
                 Place::Idle => {}
                 Place::Choosing | Place::Numbered(_) if passes(slot) => {}
                 Place::Choosing => chooser = Some(slot),
                 Place::Numbered(theirs) if (theirs, slot) < (number, me) => {
-                    let takes = self.1.takes(mine, slot);
+                    let takes = self.1.cost(mine, slot);
                     if takes > 0 {
                         taken += takes;
                         ahead += 1;
@@ -168,7 +168,7 @@ impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
             let place = self.0.read(slot);
             let is_before = match place {
                 Place::Choosing => true,
-                Place::Numbered(theirs) => (theirs, slot) < (number, me) && self.1.takes(mine, slot) > 0,
+                Place::Numbered(theirs) => (theirs, slot) < (number, me) && self.1.cost(mine, slot) > 0,
                 Place::Idle | Place::Corrupt(_) => false,
             };
             if is_before {

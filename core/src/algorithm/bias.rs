@@ -99,7 +99,7 @@ impl<W> Clone for Bias<'_, W> {
 impl<W> Copy for Bias<'_, W> {}
 
 impl<W: BiasWord> Bias<'_, W> {
-    /// Returns whether the lock is biased to this mark's slot and nobody revokes that. Looked at before [`Bias::enter`]
+    /// Returns whether the lock is biased to this mark's slot and nobody revokes that. Looked at before [`Bias::take_as_owner`]
     /// except on the fast path: an owner under revocation then does not raise `held` again and again, and the queue head
     /// meets it at most once more.
     pub fn is_unrevoked(&self, mark: Mark) -> bool {
@@ -110,7 +110,7 @@ impl<W: BiasWord> Bias<'_, W> {
     /// bias is being revoked. Then it has to queue, after unparking who is parked at its slot if it still is the bias
     /// owner: they may have seen it try.
     #[inline(always)]
-    pub fn enter(
+    pub fn take_as_owner(
         &self,
         held: &AtomicU64,
         mark: Mark,
@@ -125,7 +125,7 @@ impl<W: BiasWord> Bias<'_, W> {
         // Acquire. Partner: the release store in `cancel_revocation`; for our own `begin` none is needed.
         if self.0.load(Acquire) == mark.0
             && ownership.health() == Health::Consistent
-            && let Some(token) = ownership.enter(held)
+            && let Some(token) = ownership.claim_token(held)
         {
             return Some(token);
         }

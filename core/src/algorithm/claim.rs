@@ -5,7 +5,7 @@
 //! *room* for what a claim has beside itself, and what each earlier one *takes* of that room:
 //!
 //! ```text
-//! enter iff nobody is choosing and  SUM over the earlier ones of takes(mine, theirs) <= room(mine)
+//! enter iff nobody is choosing and  SUM over the earlier ones of cost(mine, theirs) <= capacity(mine)
 //! ```
 //!
 //! | kind of lock | claim | takes | room |
@@ -37,17 +37,15 @@ use crate::sync::{
 pub trait Claims: Copy {
     /// What one participant claims.
     type Claim: Copy;
-    /// Whether every two claims conflict, so that nobody holds the lock beside another one.
-    const ALWAYS_CONFLICT: bool;
 
     /// Writes the claim of slot `me` down, before its doorway.
     fn write(&self, me: usize, claim: Self::Claim);
     /// Returns the claim of `slot`.
     fn read(&self, slot: usize) -> Self::Claim;
     /// Returns how much may be taken beside `mine`.
-    fn room(&self, mine: Self::Claim) -> u64;
+    fn capacity(&self, mine: Self::Claim) -> u64;
     /// Returns how much the claim in slot `theirs` takes of the room of `mine`.
-    fn takes(&self, mine: Self::Claim, theirs: usize) -> u64;
+    fn cost(&self, mine: Self::Claim, theirs: usize) -> u64;
     /// Returns whether `mine` wants several permits of a semaphore, and more than half of them.
     fn wants_most(&self, _mine: Self::Claim) -> bool {
         false
@@ -57,41 +55,41 @@ pub trait Claims: Copy {
         None
     }
     /// Returns whether there is more room, or less, for the claim of slot `me` than when it was written down.
-    fn has_room_changed(&self, _me: usize) -> bool {
+    fn has_capacity_changed(&self, _me: usize) -> bool {
         false
     }
     /// Returns what is to be known of `claim`, whatever the kind of lock.
-    fn nature(&self, claim: Self::Claim) -> Nature;
+    fn hold_class(&self, claim: Self::Claim) -> HoldClass;
     /// Returns whether a holder with this claim may change what the lock protects, so that its death is told.
     fn may_change(&self, claim: Self::Claim) -> bool {
-        self.nature(claim) == Nature::Alone
+        self.hold_class(claim) == HoldClass::Alone
     }
 
-    /// Returns whether the place of a holder with this claim may be retained ([`super::retained`]).
-    fn may_be_retained(&self, _claim: Self::Claim) -> bool {
+    /// Returns whether the place of a holder with this claim may be retained ([`super::reservation`]).
+    fn may_be_reserved(&self, _claim: Self::Claim) -> bool {
         false
     }
     /// Makes the place of slot `me`, which is inside by its number, a retained one.
-    fn retain(&self, _me: usize) {}
+    fn reserve(&self, _me: usize) {}
     /// Returns whether the place of `slot` is a retained one.
-    fn is_retained(&self, _slot: usize) -> bool {
+    fn is_reserved(&self, _slot: usize) -> bool {
         false
     }
-    /// Returns whether `slot`, inside by its retained place, is a reader.
-    fn reads_by_place(&self, _slot: usize) -> bool {
+    /// Returns whether `slot`, inside by its reservation, is a reader.
+    fn reads_by_reservation(&self, _slot: usize) -> bool {
         false
     }
-    /// Returns whether slot `me` may come in with this claim by its retained place.
-    fn suits_place(&self, _me: usize, _claim: Self::Claim) -> bool {
+    /// Returns whether slot `me` may come in with this claim by its reservation.
+    fn suits_reservation(&self, _me: usize, _claim: Self::Claim) -> bool {
         false
     }
-    /// Writes down how slot `me` is about to come in by its retained place.
-    fn come_again(&self, _me: usize, _claim: Self::Claim) {}
+    /// Writes down how slot `me` is about to come in by its reservation.
+    fn write_reentry(&self, _me: usize, _claim: Self::Claim) {}
 }
 
 /// What a claim means for its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nature {
+pub enum HoldClass {
     /// Nobody holds the lock beside it, and it may change what the lock protects.
     Alone,
     /// It only reads, beside others that do.
@@ -99,16 +97,16 @@ pub enum Nature {
     /// It only reads until it is upgraded.
     Upgradable,
     /// It holds a part of the lock, which it may change, and others may hold other parts.
-    Part,
+    Granule,
     /// It holds some of the permits, and protects nothing.
     Permits,
 }
 
-impl Nature {
+impl HoldClass {
     /// Returns whether it is beside others that are the same.
     #[inline(always)]
     pub fn is_shared(self) -> bool {
-        matches!(self, Nature::Reader | Nature::Upgradable | Nature::Permits)
+        matches!(self, HoldClass::Reader | HoldClass::Upgradable | HoldClass::Permits)
     }
 }
 
@@ -118,7 +116,6 @@ pub struct Always;
 
 impl Claims for Always {
     type Claim = ();
-    const ALWAYS_CONFLICT: bool = true;
 
     #[inline(always)]
     fn write(&self, _: usize, (): ()) {}
@@ -127,18 +124,18 @@ impl Claims for Always {
     fn read(&self, _: usize) {}
 
     #[inline(always)]
-    fn room(&self, (): ()) -> u64 {
+    fn capacity(&self, (): ()) -> u64 {
         0
     }
 
     #[inline(always)]
-    fn takes(&self, (): (), _: usize) -> u64 {
+    fn cost(&self, (): (), _: usize) -> u64 {
         1
     }
 
     #[inline(always)]
-    fn nature(&self, (): ()) -> Nature {
-        Nature::Alone
+    fn hold_class(&self, (): ()) -> HoldClass {
+        HoldClass::Alone
     }
 }
 
@@ -156,10 +153,10 @@ pub enum Mode {
     Upgrading = 4,
     /// Beside nobody, whichever part of the lock: who removes a lock.
     Everything = 5,
-    /// Exclusive, by a retained place: held so, or not at all. Of a semaphore: some permits, likewise.
-    Retained = 6,
-    /// Shared, by a retained place, which is an exclusive one.
-    RetainedReading = 7,
+    /// Exclusive, by a reservation: held so, or not at all. Of a semaphore: some permits, likewise.
+    Reserved = 6,
+    /// Shared, by a reservation, which is an exclusive one.
+    ReservedReading = 7,
 }
 
 impl Mode {
@@ -170,8 +167,8 @@ impl Mode {
             2 => Mode::Upgradable,
             3 => Mode::Exclusive,
             4 => Mode::Upgrading,
-            6 => Mode::Retained,
-            7 => Mode::RetainedReading,
+            6 => Mode::Reserved,
+            7 => Mode::ReservedReading,
             _ => Mode::Everything,
         }
     }
@@ -179,8 +176,8 @@ impl Mode {
     /// Returns in which mode one holds a lock that has this mode in its claim.
     pub fn held(self) -> Self {
         match self {
-            Mode::Retained => Mode::Exclusive,
-            Mode::RetainedReading => Mode::Shared,
+            Mode::Reserved => Mode::Exclusive,
+            Mode::ReservedReading => Mode::Shared,
             mode => mode,
         }
     }
@@ -232,7 +229,7 @@ pub enum Relation {
 #[derive(Clone, Copy)]
 pub struct ClaimWords<'a> {
     /// Mode in the low half, weight in the high one.
-    pub how: &'a AtomicU64,
+    pub mode_word: &'a AtomicU64,
     /// [`Extent::first`].
     pub first: &'a AtomicU64,
     /// [`Extent::last`].
@@ -241,29 +238,29 @@ pub struct ClaimWords<'a> {
 
 impl ClaimWords<'_> {
     /// Writes mode and weight.
-    fn set_how(&self, mode: Mode, weight: u32) {
+    fn set_mode(&self, mode: Mode, weight: u32) {
         // Release. Partner: the acquire load in `get`: who reads it has what the slot did before, see above.
-        self.how.store(u64::from(weight) << 32 | mode as u64, Release);
+        self.mode_word.store(u64::from(weight) << 32 | mode as u64, Release);
     }
 
     fn set(&self, Claim { mode, weight, extent }: Claim) {
         self.first.store(extent.first, Release);
         self.last.store(extent.last, Release);
-        self.set_how(mode, weight);
+        self.set_mode(mode, weight);
     }
 
     /// Returns mode and weight.
     #[inline(always)]
-    fn how(&self) -> (Mode, u32) {
+    fn mode(&self) -> (Mode, u32) {
         // Acquire, as in `get`.
-        let how = self.how.load(Acquire);
-        (Mode::of(how as u32), (how >> 32) as u32)
+        let mode_word = self.mode_word.load(Acquire);
+        (Mode::of(mode_word as u32), (mode_word >> 32) as u32)
     }
 
     /// Returns the claim.
     pub fn get(&self) -> Claim {
-        // Acquire, all three. Partners: the release stores in `set` and `set_how`.
-        let (mode, weight) = self.how();
+        // Acquire, all three. Partners: the release stores in `set` and `set_mode`.
+        let (mode, weight) = self.mode();
         let extent = Extent { first: self.first.load(Acquire), last: self.last.load(Acquire) };
         Claim { mode, weight, extent }
     }
@@ -294,8 +291,8 @@ impl<C> Copy for InCells<'_, C> {}
 
 impl<C: ClaimCell> InCells<'_, C> {
     /// Changes how slot `me` claims what it claims, in its place in the queue.
-    pub fn set_how(&self, me: usize, mode: Mode, weight: u32) {
-        self.cells[me].claim().set_how(mode, weight);
+    pub fn set_mode(&self, me: usize, mode: Mode, weight: u32) {
+        self.cells[me].claim().set_mode(mode, weight);
     }
 
     /// Returns how many permits there are.
@@ -322,7 +319,6 @@ impl<C: ClaimCell> InCells<'_, C> {
 
 impl<C: ClaimCell> Claims for InCells<'_, C> {
     type Claim = Claim;
-    const ALWAYS_CONFLICT: bool = false;
 
     fn write(&self, me: usize, mut claim: Claim) {
         if self.relation == Relation::Permits {
@@ -337,7 +333,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         self.cells[slot].claim().get()
     }
 
-    fn room(&self, mine: Claim) -> u64 {
+    fn capacity(&self, mine: Claim) -> u64 {
         match self.relation {
             Relation::Permits => u64::from(self.permits().saturating_sub(mine.weight)),
             _ => 0,
@@ -348,7 +344,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         self.relation == Relation::Permits && mine.weight > 1 && mine.weight > self.permits() / 2
     }
 
-    fn takes(&self, mine: Claim, theirs: usize) -> u64 {
+    fn cost(&self, mine: Claim, theirs: usize) -> u64 {
         let theirs = self.read(theirs);
         match self.relation {
             // One of no weight would be overtaken.
@@ -366,30 +362,30 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         (mine.weight > permits).then_some((mine.weight, permits))
     }
 
-    fn has_room_changed(&self, me: usize) -> bool {
+    fn has_capacity_changed(&self, me: usize) -> bool {
         self.relation == Relation::Permits
             && self.cells[me].claim().first.load(Relaxed) != u64::from(self.permits())
     }
 
-    fn nature(&self, claim: Claim) -> Nature {
+    fn hold_class(&self, claim: Claim) -> HoldClass {
         match (self.relation, claim.mode) {
-            (Relation::Modes, Mode::Shared | Mode::RetainedReading) => Nature::Reader,
-            (Relation::Modes, Mode::Upgradable | Mode::Upgrading) => Nature::Upgradable,
-            (Relation::Always | Relation::Modes, _) => Nature::Alone,
-            (Relation::Permits, _) => Nature::Permits,
-            (Relation::Ranges | Relation::Keys, _) => Nature::Part,
+            (Relation::Modes, Mode::Shared | Mode::ReservedReading) => HoldClass::Reader,
+            (Relation::Modes, Mode::Upgradable | Mode::Upgrading) => HoldClass::Upgradable,
+            (Relation::Always | Relation::Modes, _) => HoldClass::Alone,
+            (Relation::Permits, _) => HoldClass::Permits,
+            (Relation::Ranges | Relation::Keys, _) => HoldClass::Granule,
         }
     }
 
     fn may_change(&self, claim: Claim) -> bool {
-        match self.nature(claim) {
-            Nature::Alone => true,
-            Nature::Part => !matches!(claim.mode, Mode::Shared | Mode::Upgradable | Mode::Upgrading),
-            Nature::Reader | Nature::Upgradable | Nature::Permits => false,
+        match self.hold_class(claim) {
+            HoldClass::Alone => true,
+            HoldClass::Granule => !matches!(claim.mode, Mode::Shared | Mode::Upgradable | Mode::Upgrading),
+            HoldClass::Reader | HoldClass::Upgradable | HoldClass::Permits => false,
         }
     }
 
-    fn may_be_retained(&self, claim: Claim) -> bool {
+    fn may_be_reserved(&self, claim: Claim) -> bool {
         match self.relation {
             Relation::Modes => claim.mode == Mode::Exclusive,
             Relation::Permits => claim.mode == Mode::Shared,
@@ -397,25 +393,25 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         }
     }
 
-    fn retain(&self, me: usize) {
+    fn reserve(&self, me: usize) {
         let words = self.cells[me].claim();
-        words.set_how(Mode::Retained, words.how().1);
+        words.set_mode(Mode::Reserved, words.mode().1);
     }
 
-    fn is_retained(&self, slot: usize) -> bool {
+    fn is_reserved(&self, slot: usize) -> bool {
         matches!(self.relation, Relation::Modes | Relation::Permits)
-            && matches!(self.cells[slot].claim().how().0, Mode::Retained | Mode::RetainedReading)
+            && matches!(self.cells[slot].claim().mode().0, Mode::Reserved | Mode::ReservedReading)
     }
 
-    fn reads_by_place(&self, slot: usize) -> bool {
-        self.relation == Relation::Modes && self.cells[slot].claim().how().0 == Mode::RetainedReading
+    fn reads_by_reservation(&self, slot: usize) -> bool {
+        self.relation == Relation::Modes && self.cells[slot].claim().mode().0 == Mode::ReservedReading
     }
 
     #[inline(always)]
-    fn suits_place(&self, me: usize, claim: Claim) -> bool {
+    fn suits_reservation(&self, me: usize, claim: Claim) -> bool {
         let words = self.cells[me].claim();
-        let (mode, weight) = words.how();
-        matches!(mode, Mode::Retained | Mode::RetainedReading)
+        let (mode, weight) = words.mode();
+        matches!(mode, Mode::Reserved | Mode::ReservedReading)
             && match self.relation {
                 Relation::Modes => matches!(claim.mode, Mode::Shared | Mode::Exclusive),
                 Relation::Permits => {
@@ -428,13 +424,13 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
     }
 
     #[inline(always)]
-    fn come_again(&self, me: usize, claim: Claim) {
+    fn write_reentry(&self, me: usize, claim: Claim) {
         let words = self.cells[me].claim();
-        let (mode, weight) = words.how();
+        let (mode, weight) = words.mode();
         let reads = self.relation == Relation::Modes && claim.mode == Mode::Shared;
-        let again = if reads { Mode::RetainedReading } else { Mode::Retained };
+        let again = if reads { Mode::ReservedReading } else { Mode::Reserved };
         if mode != again {
-            words.set_how(again, weight);
+            words.set_mode(again, weight);
         }
     }
 }

@@ -53,7 +53,7 @@ impl Eviction<'_> {
     /// The entry step: nobody passes over the slot any more, until `held` is 0 again. `false`: it lost its place, and
     /// nothing was done.
     #[inline]
-    pub fn enter(&self, held: &AtomicU64, light: impl LightBarrier) -> bool {
+    pub fn publish_trying(&self, held: &AtomicU64, light: impl LightBarrier) -> bool {
         held.store(TRYING, Relaxed);
         // Partner: the barrier between the two halves of `evict`. If theirs comes first, we see that we lost our place; if
         // ours does, they see that we enter.
@@ -108,9 +108,15 @@ impl Eviction<'_> {
 
 /// The slots that a waiter has passed over since its number was published.
 #[derive(Debug)]
-pub struct PassedOver([u64; MOST_SLOTS / 64]);
+pub struct Skipped([u64; MOST_SLOTS / 64]);
 
-impl PassedOver {
+impl Default for Skipped {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl Skipped {
     /// None.
     pub const NONE: Self = Self([0; MOST_SLOTS / 64]);
 

@@ -1,7 +1,7 @@
 //! The light side of an asymmetric barrier: between what a participant says and what it looks at then, where the other side
 //! passes a heavy one.
 //!
-//! Whoever enters by a bias, in an entry step or by a retained place stores `held = TRYING`, passes the light barrier, and looks
+//! Whoever enters by a bias, in an entry step or by a reservation stores `held = TRYING`, passes the light barrier, and looks
 //! whether it may. Whoever revokes or evicts stores that, passes the heavy barrier, and looks at `held`. By Dekker's argument one
 //! of the two sees the other. The heavy barrier reaches the threads of one process and no others (`membarrier`, as the kernel
 //! keeps it: `os::membarrier`), so the light one is free as long as one process alone takes part in the file, and a full fence

@@ -12,7 +12,7 @@ pub mod eviction;
 pub mod home;
 pub mod light_barrier;
 pub mod ownership;
-pub mod retained;
+pub mod reservation;
 pub mod ring;
 pub mod shared_bias;
 

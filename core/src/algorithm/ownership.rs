@@ -67,7 +67,7 @@ impl Ownership<'_> {
     ///
     /// `None` if the token word holds a value that nobody reached; nothing was written then.
     #[inline]
-    pub fn enter(&self, held: &AtomicU64) -> Option<u64> {
+    pub fn claim_token(&self, held: &AtomicU64) -> Option<u64> {
         // Relaxed: only holders write it, and the algorithm orders one holder after another.
         let token = self.token.load(Relaxed).wrapping_add(1);
         // 0, or TOKEN_LIMIT and more.
@@ -88,7 +88,7 @@ impl Ownership<'_> {
     /// into.
     ///
     /// `None` if it is not larger than the last one; nothing was written then.
-    pub fn enter_with(&self, held: &AtomicU64, token: u64) -> Option<u64> {
+    pub fn adopt_token(&self, held: &AtomicU64, token: u64) -> Option<u64> {
         // Relaxed, as in `enter`. An entry has a larger number than the hop before it.
         if token <= self.token.load(Relaxed) || token >= TOKEN_LIMIT {
             return None;
@@ -106,7 +106,7 @@ impl Ownership<'_> {
     ///
     /// `None` if the token word holds a value that nobody reached; nothing was written then.
     #[inline(always)]
-    pub fn enter_beside(&self, held: &AtomicU64) -> Option<u64> {
+    pub fn share_token(&self, held: &AtomicU64) -> Option<u64> {
         // Relaxed: its last writer is before us, by the bakery's order or by the bias word.
         let token = self.token.load(Relaxed);
         if token.cast_signed() <= 0 {
@@ -124,7 +124,7 @@ impl Ownership<'_> {
     ///
     /// `None` if the token word holds a value that nobody reached.
     #[inline]
-    pub fn enter_among(&self, held: &AtomicU64) -> Option<u64> {
+    pub fn claim_token_among(&self, held: &AtomicU64) -> Option<u64> {
         // A read-modify-write, since others may take one at the same time. Relaxed: nothing else is read by it.
         let token = self.token.fetch_add(1, Relaxed).wrapping_add(1);
         if token.cast_signed() <= 0 {

@@ -133,7 +133,12 @@ impl<W: BiasWord> SharedBias<'_, W> {
     /// Enters as a reader without the queue. Returns the fencing token of the last writer; `None`: it has to queue, after
     /// unparking who is parked at its slot, which may have seen it try.
     #[inline(always)]
-    pub fn enter(&self, held: &AtomicU64, light: impl LightBarrier, ownership: &Ownership) -> Option<u64> {
+    pub fn take_as_reader(
+        &self,
+        held: &AtomicU64,
+        light: impl LightBarrier,
+        ownership: &Ownership,
+    ) -> Option<u64> {
         held.store(TRYING, Relaxed);
         trace::at(Step::Try);
         // Partner: the heavy barrier of a writer that revokes, or upgrades. If theirs comes first, we see that; if ours does,
@@ -143,7 +148,7 @@ impl<W: BiasWord> SharedBias<'_, W> {
         // revocation up: what former writers did is before us.
         if self.0.load(Acquire) == self.1.0
             && ownership.health() == Health::Consistent
-            && let Some(token) = ownership.enter_beside(held)
+            && let Some(token) = ownership.share_token(held)
         {
             return Some(token);
         }

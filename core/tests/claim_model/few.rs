@@ -103,7 +103,7 @@ fn who_is_passed_over_queues_again() {
 
 fn comes_in_by_its_place(preemptions: usize, again: Visit, other: Visit) {
     let plans = Plan::rwlock(&[&[KEEP, again], &[other]]).in_each_slot();
-    let tally = all_hold("one who retains its place, and another", preemptions, &plans, 100);
+    let tally = all_hold("one who keeps its place reserved, and another", preemptions, &plans, 100);
     assert!(get(&tally.biased_entries) > 0, "nobody came in by its place");
     assert!(get(&tally.evictions) > 0, "nobody took the place away");
 }
@@ -140,13 +140,13 @@ fn a_reader_comes_in_by_its_place_until_another_biases_the_lock() {
 
 #[test]
 fn two_retain_their_places() {
-    all_hold("two who retain their places", 1, &[Plan::rwlock(&[&[KEEP, READ], &[READ, KEEP]])], 30);
+    all_hold("two who keep their place reserved", 1, &[Plan::rwlock(&[&[KEEP, READ], &[READ, KEEP]])], 30);
 }
 
 #[test]
 fn two_retain_their_places_and_hurry() {
     let plan = Plan::rwlock(&[&[KEEP, READ.timed()], &[READ.tries(), WRITE.timed()]]);
-    all_hold("two who retain their places and hurry", 1, &[plan], 30);
+    all_hold("two who keep their place reserved and hurry", 1, &[plan], 30);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn permits_are_not_too_many_beside_a_retained_place() {
     let one = permits(1).retains();
     for other in [permits(1), permits(2)] {
         let plan = Plan::new(Relation::Permits, &[&[one, one, permits(1)], &[other]]);
-        let tally = all_hold("permits by a retained place", 2, &plan.in_each_slot(), 200);
+        let tally = all_hold("permits by a reservation", 2, &plan.in_each_slot(), 200);
         assert!(get(&tally.biased_entries) > 0, "nobody came in by its place");
     }
     let plan =
@@ -192,8 +192,8 @@ fn a_death_blocks_nobody_and_is_told_if_it_was_a_writers_inside() {
     deaths("a biased reader", |visit| Plan::biased(&[&[visit], &[WRITE]]), READ, false);
     deaths("a writer that revokes", |visit| Plan::biased(&[&[visit], &[READ]]), WRITE, true);
     let place = |visit| Plan::rwlock(&[&[WRITE.retains(), visit], &[READ]]);
-    deaths("a writer with a retained place", place, WRITE, true);
-    deaths("a reader with a retained place", place, READ, false);
+    deaths("a writer with a reservation", place, WRITE, true);
+    deaths("a reader with a reservation", place, READ, false);
     let taken = |visit| Plan::rwlock(&[&[visit], &[WRITE.retains(), WRITE]]);
     deaths("a reader that takes a place away", taken, READ, false);
     let permits_of = |visit| Plan::new(Relation::Permits, &[&[visit], &[permits(2)]]);

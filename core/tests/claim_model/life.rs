@@ -10,10 +10,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
+    fast_path::Left,
     operations::Acquisition,
-    site::Limit,
+    site::{Limit, Lock, Site},
 };
-use turnlock_core::algorithm::claim::{Mode, Relation};
+use turnlock_core::algorithm::claim::{HoldClass, Mode, Relation};
+use turnlock_core::algorithm::reservation::Reservation;
 use turnlock_core::error::Error;
 use turnlock_core::trace::Step;
 
@@ -119,13 +121,17 @@ impl World {
         };
         let site = Participant { at: At::new(self, me), visit };
         let attempt = Attempt { site, config, claim: visit.claim };
-        match attempt.lock(visit.limit) {
+        let acquired = match take_by_fast_path(&attempt) {
+            Some(token) => Ok(Acquisition { token, owner_dead: false }),
+            None => attempt.lock(visit.limit),
+        };
+        match acquired {
             Ok(acquisition) => {
                 if visit.limit != Limit::Forever {
                     count(&self.tally.hurried_entries);
                 }
                 self.section(me, &attempt, acquisition);
-                self.go_on(me, attempt, visit.then).unlock(None).unwrap();
+                unlock(&self.go_on(me, attempt, visit.then));
             }
             Err(Error::WouldBlock) if visit.limit == Limit::Never => {}
             Err(Error::TimedOut) if visit.limit != Limit::Forever => {}
@@ -258,6 +264,48 @@ impl World {
             );
         }
     }
+}
+
+fn reservation<'a>(attempt: &'a Try) -> Reservation<'a> {
+    let (lock, me) = (attempt.site.lock(), attempt.site.me());
+    Reservation { held: lock.held(me), eviction: lock.eviction(me) }
+}
+
+/// Takes the lock as the handles of the library do before anything else: as a biased reader, or by a reservation.
+fn take_by_fast_path(attempt: &Try) -> Option<u64> {
+    let (lock, me) = (attempt.site.lock(), attempt.site.me());
+    let by_reservation = || {
+        let note = || attempt.site.note_claim(attempt.claim);
+        attempt.fast_path().reenter(reservation(attempt), (lock.queue().1, me), attempt.claim, note)
+    };
+    match attempt.hold_class() {
+        _ if !attempt.config.may_be_biased => None,
+        HoldClass::Reader => {
+            attempt.fast_path().take_as_reader(lock.shared_bias(), || {}).or_else(by_reservation)
+        }
+        HoldClass::Alone | HoldClass::Permits => by_reservation(),
+        HoldClass::Upgradable | HoldClass::Granule => None,
+    }
+}
+
+/// Unlocks as the handles of the library do.
+fn unlock(attempt: &Try) {
+    let (lock, me) = (attempt.site.lock(), attempt.site.me());
+    let by_reservation =
+        || attempt.fast_path().leave_reserved(reservation(attempt), (lock.queue().1, me), None);
+    let left = match attempt.hold_class() {
+        _ if !attempt.config.may_be_biased => None,
+        HoldClass::Reader => {
+            by_reservation().or_else(|| attempt.fast_path().leave_as_reader(lock.shared_bias(), None))
+        }
+        _ => by_reservation(),
+    };
+    match left {
+        Some(Left::Quietly) => Ok(()),
+        Some(Left::Revoked) => attempt.complete_unlock(),
+        None => attempt.unlock(None),
+    }
+    .unwrap();
 }
 
 fn changed(attempt: Try, mode: Mode) -> turnlock_core::algorithm::claim::Claim {

@@ -31,7 +31,7 @@ pub struct Visit {
     pub death: Option<usize>,
     /// Whether it biases the lock to its readers, if it may.
     pub biases: bool,
-    /// Whether it retains its place, if it may.
+    /// Whether it keeps its place reserved, if it may.
     pub retains: bool,
     /// How often it passes over those before it that could be inside, and are not.
     pub evicts: usize,
@@ -60,7 +60,7 @@ pub const HOLD: Visit = visit(Claim::whole(Mode::Upgradable));
 /// Reads, and then writes.
 pub const UPGRADE: Visit = Visit { then: Then::Upgrade(Limit::Forever), ..HOLD };
 
-/// Writes, and retains its place.
+/// Writes, and keeps its place reserved.
 pub const KEEP: Visit = WRITE.retains();
 
 /// Takes so many permits.
@@ -89,7 +89,7 @@ impl Visit {
         Visit { then, ..self }
     }
 
-    /// The same visit, which retains its place.
+    /// The same visit, which keeps its place reserved.
     pub const fn retains(self) -> Self {
         Visit { retains: true, ..self }
     }

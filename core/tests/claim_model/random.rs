@@ -112,7 +112,7 @@ fn those_who_retain_their_places() {
         let (mut came, mut taken) = (0, 0);
         for participants in 2..=4 {
             for visits in [visits.to_vec(), rough(visits, 0), rough(visits, 2)] {
-                let tally = all_hold("retained places", 4, &[among(relation, participants, 5, &visits)], 0);
+                let tally = all_hold("reservations", 4, &[among(relation, participants, 5, &visits)], 0);
                 came += get(&tally.biased_entries);
                 taken += get(&tally.evictions);
             }

@@ -11,14 +11,14 @@ use shuttle::thread;
 use turnlock_core::acquire::{
     liveness,
     local::LocalState,
-    retained,
+    reservation,
     site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Unparked, Waiter},
 };
 use turnlock_core::algorithm::{
     Blocker, Place, Protocol,
     bakery::{Bakery, Line, Registers},
     bias::{Bias, BiasWord, Mark},
-    claim::{Claims, InCells, Nature},
+    claim::{Claims, HoldClass, InCells},
     eviction::Eviction,
     light_barrier::LightBarrier,
     ownership::Ownership,
@@ -81,7 +81,7 @@ impl<'a> At<'a> {
         for slot in 0..self.slots() {
             self.reap(slot);
             assert!(
-                self.queue().place(slot) == Place::Idle || retained::is_unused(self, slot),
+                self.queue().place(slot) == Place::Idle || reservation::is_unused(self, slot),
                 "slot {slot} left something in the queue"
             );
             assert_eq!(self.held(slot).load(Acquire), 0, "slot {slot} is still written down as a holder");
@@ -146,7 +146,7 @@ impl BiasWord for WatchedBias<'_> {
     }
 }
 
-/// The bakery's registers, of which each store is a swap where others may end a retained place by a compare-exchange: as with
+/// The bakery's registers, of which each store is a swap where others may end a reservation by a compare-exchange: as with
 /// [`WatchedBias`], and for the same reason.
 #[derive(Clone, Copy)]
 pub struct Numbers<'a> {
@@ -270,7 +270,7 @@ impl<'a> Lock for At<'a> {
         let claims = self.queue().1;
         let claim = claims.read(slot);
         // Of parts the real one writes down which they are.
-        let changed = claims.may_change(claim) && claims.nature(claim) != Nature::Part;
+        let changed = claims.may_change(claim) && claims.hold_class(claim) != HoldClass::Granule;
         if changed && self.world.checks(Property::OwnerDead) {
             self.world.notice.set(token);
         }
@@ -345,7 +345,7 @@ impl<'a> Site for Participant<'a> {
     fn wants_bias(&self, _: bool) -> bool {
         self.visit.biases
     }
-    fn wants_place(&self, _: bool) -> bool {
+    fn wants_reservation(&self, _: bool) -> bool {
         self.visit.retains
     }
     fn bias_begins(&self, _: u64) {}

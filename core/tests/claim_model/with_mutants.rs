@@ -40,14 +40,14 @@ fn a_dead_reader_told_as_a_writer_is_seen() {
 
 #[test]
 fn a_place_that_was_taken_away_lets_nobody_in() {
-    for mutant in [Mutant::PlaceWithoutLook, Mutant::EndsWithoutBarrier] {
+    for mutant in [Mutant::ReservationWithoutLook, Mutant::EndsWithoutBarrier] {
         is_caught(mutant, 3, &Plan::rwlock(&[&[KEEP, WRITE], &[WRITE]]), &[Data]);
     }
 }
 
 #[test]
 fn a_reader_does_not_go_past_a_writer_that_is_inside_by_its_place() {
-    is_caught(Mutant::PassesWriterByPlace, 2, &Plan::rwlock(&[&[KEEP, WRITE], &[READ]]), &[Data]);
+    is_caught(Mutant::PassesWriterByReservation, 2, &Plan::rwlock(&[&[KEEP, WRITE], &[READ]]), &[Data]);
     let plan = Plan::rwlock(&[&[KEEP, READ, WRITE], &[READ]]);
     is_caught(Mutant::WriterLeftAsReader, 2, &plan, &[Data]);
 }
@@ -55,7 +55,7 @@ fn a_reader_does_not_go_past_a_writer_that_is_inside_by_its_place() {
 #[test]
 fn a_dead_reader_inside_by_its_place_told_as_a_writer_is_seen() {
     let plan = Plan::rwlock(&[&[KEEP, READ.dies(6)], &[READ]]);
-    is_caught(Mutant::DeadPlaceReaderIsOwnerDead, 2, &plan, &[OwnerDead]);
+    is_caught(Mutant::DeadReservedReaderIsOwnerDead, 2, &plan, &[OwnerDead]);
 }
 
 #[test]

@@ -67,8 +67,8 @@ pub struct Cell([AtomicU64; 3]);
 
 impl ClaimCell for Cell {
     fn claim(&self) -> ClaimWords<'_> {
-        let [how, first, last] = &self.0;
-        ClaimWords { how, first, last }
+        let [mode_word, first, last] = &self.0;
+        ClaimWords { mode_word, first, last }
     }
 }
 

@@ -293,7 +293,7 @@ impl<'a> Site for LoomSite<'a> {
         Ok(())
     }
 
-    fn wants_place(&self, _: bool) -> bool {
+    fn wants_reservation(&self, _: bool) -> bool {
         false
     }
     fn wants_bias(&self, _: bool) -> bool {

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
-    local::Holding,
+    fast_path::Left,
     operations::Acquisition,
     site::{Limit, Lock, Site},
 };
@@ -91,7 +91,8 @@ impl Scene {
     /// Comes to the lock, as the handles of `turnlock::Mutex` do.
     fn come(&self, me: usize, visit: Visit) {
         let attempt = self.attempt(me, visit);
-        let fast = if visit.fast { self.fast_path(&attempt) } else { None };
+        let (bias, mark) = (attempt.site.lock().bias(), attempt.site.mark());
+        let fast = if visit.fast { attempt.fast_path().take_as_owner(bias, mark) } else { None };
         let acquired = match fast {
             Some(token) => Ok(Acquisition { token, owner_dead: false }),
             None if visit.resets => attempt.lock_and_reset(visit.limit),
@@ -113,25 +114,16 @@ impl Scene {
         }
     }
 
-    /// As `attach::fast_path::enter`, which needs a mapped file.
-    fn fast_path(&self, attempt: &Attempt<LoomSite>) -> Option<u64> {
-        let (site, lock) = (&attempt.site, attempt.site.lock());
-        let local = site.local();
-        if !local.may_be_biased() {
-            return None;
+    /// Unlocks, as the handles of `turnlock::Mutex` do.
+    fn unlock(&self, visit: Visit, attempt: &Attempt<LoomSite>) {
+        let (bias, mark) = (attempt.site.lock().bias(), attempt.site.mark());
+        let fast = if visit.fast { attempt.fast_path().leave_as_owner(bias, mark, None) } else { None };
+        match fast {
+            Some(Left::Quietly) => Ok(()),
+            Some(Left::Revoked) => attempt.complete_unlock(),
+            None => attempt.unlock(None),
         }
-        local.begin_biased();
-        match lock.bias().enter(lock.held(site.me()), site.mark(), site.light(), &lock.ownership()) {
-            Some(token) => {
-                local.record(Some(Holding { token, unbiased: false }));
-                watch(Step::Section);
-                Some(token)
-            }
-            None => {
-                local.record_biased();
-                None
-            }
-        }
+        .unwrap();
     }
 
     fn section(&self, me: usize, visit: Visit, attempt: &Attempt<LoomSite>, acquisition: Acquisition) {
@@ -152,7 +144,7 @@ impl Scene {
         if owner_dead && visit.leaves_torn {
             self.oracle.closed.store(true, SeqCst);
             self.oracle.ever_closed.store(true, SeqCst);
-            return attempt.unlock(None).unwrap();
+            return self.unlock(visit, attempt);
         }
         if is_torn {
             self.write(0, 0);
@@ -175,7 +167,7 @@ impl Scene {
         self.write(1, token);
         self.oracle.written.store(token, SeqCst);
         dies(Death::Written);
-        attempt.unlock(None).unwrap();
+        self.unlock(visit, attempt);
     }
 
     /// Compares what the lock says of a death with what happened.

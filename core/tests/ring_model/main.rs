@@ -39,7 +39,7 @@ const fn on_demand(turns: usize) -> Visit {
 
 /// So many turns among those who stand.
 const fn stands(turns: usize) -> Visit {
-    Visit { membership: Membership::Standing, turns, end: End::Unlocks, evicts: false }
+    Visit { membership: Membership::EveryTurn, turns, end: End::Unlocks, evicts: false }
 }
 
 /// One that passes over others.

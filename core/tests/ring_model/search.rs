@@ -46,7 +46,7 @@ pub fn rules(machines: usize) -> [Rule; 3] {
 /// Searches through the plan for each rule, which must hold.
 pub fn all_hold(name: &str, machines: usize, preemptions: Option<usize>, least: usize, visits: &[Visit]) {
     let _alone = alone();
-    let standing = visits.iter().filter(|visit| visit.membership == Membership::Standing).count();
+    let standing = visits.iter().filter(|visit| visit.membership == Membership::EveryTurn).count();
     for rule in rules(machines) {
         let evicts = visits.iter().any(|visit| visit.evicts);
         for count in [&ROUNDS, &EVICTIONS, &LOST] {

@@ -192,7 +192,7 @@ impl World {
         }
         // What a death at a later store than there are comes to: it lives.
         self.lifetimes[me].set(u32::MAX);
-        if membership == Membership::Standing {
+        if membership == Membership::EveryTurn {
             self.note(Event::Left(me));
             attempt.depart().unwrap();
         }
@@ -402,7 +402,7 @@ impl<'a> Site for Participant<'a> {
     fn heavy_barrier(&self) -> Result<()> {
         Ok(())
     }
-    fn wants_place(&self, _: bool) -> bool {
+    fn wants_reservation(&self, _: bool) -> bool {
         false
     }
     fn wants_bias(&self, _: bool) -> bool {

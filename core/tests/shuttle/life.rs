@@ -10,9 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 use turnlock_core::acquire::attempt::{Attempt, Discipline, LockConfig};
+use turnlock_core::acquire::fast_path::Left;
 use turnlock_core::acquire::liveness;
 use turnlock_core::acquire::operations::Acquisition;
-use turnlock_core::acquire::site::{Limit, Lock};
+use turnlock_core::acquire::site::{Limit, Lock, Site};
 use turnlock_core::algorithm::ownership::{Health, token_in};
 use turnlock_core::algorithm::ring::{Machines, Membership, Rule};
 use turnlock_core::algorithm::{Place, Protocol};
@@ -55,7 +56,7 @@ impl World {
     fn attempt<'a>(&'a self, me: usize, rule: Rule, local: &'a AtomicU64) -> Attempt<Participant<'a>> {
         let plan = self.plan();
         let chance = || thread_rng().gen_ratio(1, 2);
-        let membership = if chance() { Membership::OneTurn } else { Membership::Standing };
+        let membership = if chance() { Membership::OneTurn } else { Membership::EveryTurn };
         let config = LockConfig {
             patience: if plan.patient { self.patience() } else { 0 },
             may_be_biased: plan.bias,
@@ -82,7 +83,10 @@ impl World {
         let resets = oracle.resets.load(SeqCst);
         let me = attempt.site.me;
         oracle.wants[me].store(true, SeqCst);
-        let mut acquired = oracle.watch(attempt.lock(limit));
+        let mut acquired = oracle.watch(match take_by_fast_path(attempt) {
+            Some(token) => Ok(Acquisition { token, owner_dead: false }),
+            None => attempt.lock(limit),
+        });
         oracle.wants[me].store(false, SeqCst);
         oracle.awaits_doorway[me].store(false, SeqCst);
         if let Err(Error::NotRecoverable) = acquired {
@@ -155,7 +159,13 @@ impl World {
     fn unlock(&self, attempt: &Attempt<Participant>, token: u64) {
         self.oracle.section[attempt.site.me].store(0, SeqCst);
         attempt.check_owner(Some(token)).unwrap();
-        attempt.unlock(Some(token).filter(|_| thread_rng().gen_ratio(1, 2))).unwrap();
+        let named = Some(token).filter(|_| thread_rng().gen_ratio(1, 2));
+        match leave_by_fast_path(attempt, named) {
+            Some(Left::Quietly) => Ok(()),
+            Some(Left::Revoked) => attempt.complete_unlock(),
+            None => attempt.unlock(named),
+        }
+        .unwrap();
     }
 
     fn write(&self, token: u64) {
@@ -246,6 +256,21 @@ impl World {
             self.assert_nobody_is_member(slot);
         }
     }
+}
+
+/// Takes the lock as the handles of the library do before anything else, unless several threads use the participant.
+fn take_by_fast_path(attempt: &Attempt<Participant>) -> Option<u64> {
+    let (site, lock) = (&attempt.site, attempt.site.lock());
+    if site.is_shared() { None } else { attempt.fast_path().take_as_owner(lock.bias(), site.mark()) }
+}
+
+/// Unlocks likewise.
+fn leave_by_fast_path(attempt: &Attempt<Participant>, token: Option<u64>) -> Option<Left> {
+    let (site, lock) = (&attempt.site, attempt.site.lock());
+    if site.is_shared() {
+        return None;
+    }
+    attempt.fast_path().leave_as_owner(lock.bias(), site.mark(), token)
 }
 
 /// One execution of a plan.

@@ -399,7 +399,7 @@ impl<'a> Site for Participant<'a> {
         if refused { Err(Error::Unsupported("refused")) } else { Ok(()) }
     }
 
-    fn wants_place(&self, _: bool) -> bool {
+    fn wants_reservation(&self, _: bool) -> bool {
         false
     }
     fn wants_bias(&self, _: bool) -> bool {

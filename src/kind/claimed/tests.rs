@@ -10,7 +10,7 @@ use turnlock_core::acquire::{
     readers,
     site::{Lock, Site},
 };
-use turnlock_core::algorithm::{Protocol, eviction::PassedOver};
+use turnlock_core::algorithm::{Protocol, eviction::Skipped};
 
 struct Scene {
     _folder: tempfile::TempDir,
@@ -154,13 +154,13 @@ fn who_looked_for_permits_before_there_were_fewer_looks_again() {
         let number = lock.queue().doorway(me).unwrap();
         assert!(lock.queue().is_next(me, number), "there are permits enough");
         handle.resize(3).unwrap();
-        assert!(!readers::enter_at_once(&late, number));
+        assert!(!readers::take_at_once(&late, number));
         let mut waiter = late.site.waiter(Limit::Forever, 0, true);
-        let progress = readers::enter_as_head(&late, &mut waiter, number, &PassedOver::NONE).unwrap();
+        let progress = readers::take_as_head(&late, &mut waiter, number, &Skipped::NONE).unwrap();
         assert!(matches!(progress, Progress::LookAgain));
         // More again, and it comes in.
         handle.resize(9).unwrap();
-        let progress = readers::enter_as_head(&late, &mut waiter, number, &PassedOver::NONE).unwrap();
+        let progress = readers::take_as_head(&late, &mut waiter, number, &Skipped::NONE).unwrap();
         assert!(matches!(progress, Progress::Done(_)));
         late.withdraw();
         late.site.local().record(None);

@@ -110,7 +110,7 @@ pub fn reads_biased(trial: &Trial) {
     });
 }
 
-/// Enough sections of a writer in a row to have it retain its place.
+/// Enough sections of a writer in a row to have it keep its place reserved.
 const WRITERS: usize = 3;
 
 fn retains(stage: &RwStage) {

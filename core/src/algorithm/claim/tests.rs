@@ -7,8 +7,8 @@ struct Cell([AtomicU64; 3]);
 
 impl ClaimCell for Cell {
     fn claim(&self) -> ClaimWords<'_> {
-        let [how, first, last] = &self.0;
-        ClaimWords { how, first, last }
+        let [mode_word, first, last] = &self.0;
+        ClaimWords { mode_word, first, last }
     }
 }
 
@@ -17,7 +17,7 @@ fn conflicts(relation: Relation, one: Claim, other: Claim) -> bool {
     let claims = InCells { cells: &cells, relation, permits: &permits };
     claims.write(0, one);
     claims.write(1, other);
-    let waits = |mine: Claim, theirs| claims.takes(mine, theirs) > claims.room(mine);
+    let waits = |mine: Claim, theirs| claims.cost(mine, theirs) > claims.capacity(mine);
     assert_eq!(waits(one, 1), waits(other, 0), "it is symmetric");
     waits(claims.read(0), 1)
 }

@@ -43,7 +43,7 @@ pub enum Membership {
     /// One turn.
     OneTurn = 1,
     /// Every turn: the ring waits for it.
-    Standing = 2,
+    EveryTurn = 2,
 }
 
 impl Membership {
@@ -52,7 +52,7 @@ impl Membership {
     pub fn of(word: u32) -> Self {
         match word {
             0 => Membership::None,
-            2 => Membership::Standing,
+            2 => Membership::EveryTurn,
             _ => Membership::OneTurn,
         }
     }

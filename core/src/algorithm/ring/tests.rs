@@ -63,7 +63,7 @@ impl Table {
     /// All of them on the ring and standing, the first with the privilege: as the papers begin.
     fn full(n: usize, rule: Rule) -> Self {
         let table = Self::new(n);
-        table.membership.iter().for_each(|membership| membership.set(Membership::Standing));
+        table.membership.iter().for_each(|membership| membership.set(Membership::EveryTurn));
         let ring = table.ring(rule);
         ring.begin(0);
         assert_eq!(with_privilege(&ring), [0]);
@@ -145,7 +145,7 @@ fn one_privilege_whoever_comes_and_goes() {
                         membership.set(if dice.roll(2) == 0 {
                             Membership::None
                         } else {
-                            Membership::Standing
+                            Membership::EveryTurn
                         });
                     }
                 }
@@ -220,7 +220,7 @@ fn a_pass_that_was_cut_short_is_done_again() {
                 for _ in 0..6 {
                     for (machine, membership) in table.membership.iter().enumerate() {
                         let wants = machine == now || dice.roll(2) == 0;
-                        membership.set(if wants { Membership::Standing } else { Membership::None });
+                        membership.set(if wants { Membership::EveryTurn } else { Membership::None });
                     }
                     let short = Short(&table, Cell::new(dice.roll(3 * n)));
                     let cut = Ring { rule, machines: &short };
@@ -233,7 +233,7 @@ fn a_pass_that_was_cut_short_is_done_again() {
                     let has = with_privilege(&ring);
                     assert_eq!(has.len(), 1, "{rule:?}, {n} machines");
                     now = has[0];
-                    table.membership[now].set(Membership::Standing);
+                    table.membership[now].set(Membership::EveryTurn);
                 }
             }
         }

@@ -14,12 +14,12 @@ fn loads_are_as_many_as_the_document_says() {
         let table = Table::new(u);
         let ring = table.ring(rule);
         let sum = matches!(rule, Rule::Sum { .. });
-        table.membership[0].set(Membership::Standing);
+        table.membership[0].set(Membership::EveryTurn);
         ring.begin(0);
         assert_eq!(count(&table, || assert!(ring.has_privilege(0))), if sum { u + 2 } else { 4 }, "{rule:?}");
         assert_eq!(count(&table, || ring.pass(0, |_| ())), 2 * u + 1, "alone, {rule:?}");
         assert!(count(&table, || ring.who()) <= if sum { u } else { 3 * u + 1 }, "{rule:?}");
-        table.membership.iter().take(m).for_each(|membership| membership.set(Membership::Standing));
+        table.membership.iter().take(m).for_each(|membership| membership.set(Membership::EveryTurn));
         (0..m).for_each(|machine| assert_ne!(ring.pass(machine, |_| ()), Passed::ToNobody));
         assert_eq!(
             count(&table, || assert!(!ring.has_privilege(1))),

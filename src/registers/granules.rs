@@ -51,14 +51,14 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
 
     /// The slots that may have a dead claim.
     fn dead_claims(&self) -> impl Iterator<Item = DeadClaim<'a>> {
-        // Acquire. Partner: the read-modify-write in `record_dead_part`.
+        // Acquire. Partner: the read-modify-write in `record_dead_granule`.
         let any = self.lock.words.dead_parts.load(Acquire) != 0;
         let slots = if any { self.lock.cells.len() } else { 0 };
         (0..slots).map(|slot| self.dead_claim(slot))
     }
 
     /// Writes down that the participant of `slot` died holding this part. Repeatable; with its byte lock in hand.
-    pub(super) fn record_dead_part(&self, slot: usize, extent: Extent) {
+    pub(super) fn record_dead_granule(&self, slot: usize, extent: Extent) {
         let slots = self.lock.cells.len();
         let mut places = std::iter::once(slot).chain(0..slots);
         // By a reaper that died. It is not marked consistent meanwhile: that would conflict with what the dead one still holds.
@@ -67,7 +67,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         if !is_known && !places.any(|place| self.dead_claim(place).record(extent)) {
             self.dead_claim(slot).record_everything();
         }
-        // Release, and a read-modify-write. Partner: the compare-exchange in `mark_dead_parts`, which must not lose it.
+        // Release, and a read-modify-write. Partner: the compare-exchange in `mark_dead_granules`, which must not lose it.
         self.lock.words.dead_parts.fetch_add(2, AcqRel);
     }
 
@@ -100,7 +100,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
     }
 
     /// Returns whether a dead participant held what conflicts with `mine`, and that is not marked consistent yet.
-    pub(super) fn has_dead_part_beside(&self, mine: Claim) -> bool {
+    pub(super) fn has_dead_granule_beside(&self, mine: Claim) -> bool {
         if !matches!(self.claims.relation(), Relation::Ranges | Relation::Keys) {
             return false;
         }
@@ -114,7 +114,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
 
     /// Marks what dead participants held and `mine` covers as consistent; where a death needs no repair, also what it only
     /// conflicts with. Returns whether there was any.
-    pub(super) fn mark_dead_parts(&self, mine: Claim, needs_no_repair: bool) -> bool {
+    pub(super) fn mark_dead_granules(&self, mine: Claim, needs_no_repair: bool) -> bool {
         let words = self.lock.words;
         let keyed = self.claims.relation() == Relation::Keys;
         let is_mine = |part: DeadPart| match (part, mine.mode) {
@@ -128,7 +128,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
             (DeadPart::Everything, Mode::Exclusive) => !keyed && mine.extent == Extent::WHOLE,
             _ => false,
         };
-        // Acquire. Partner: the read-modify-write in `record_dead_part`.
+        // Acquire. Partner: the read-modify-write in `record_dead_granule`.
         let known = words.dead_parts.load(Acquire);
         let marked = self.dead_claims().filter(|dead| dead.mark_consistent(is_mine)).count();
         if known != 0 && self.dead_parts().next().is_none() {

@@ -1,4 +1,4 @@
-//! The retained place: who was inside by its number may keep that number when it leaves, and come in by it again without a
+//! The reservation: who was inside by its number may keep that number when it leaves, and come in by it again without a
 //! doorway, until somebody wants it gone.
 //!
 //! It is the *privilege* of the token algorithms, kept by one process until another one asks for it (Ricart and Agrawala
@@ -34,7 +34,7 @@
 //! - A waiter takes away every place that stands in its way, and not only that of the one at whose slot it parks.
 
 use super::{
-    claim::{Claims, Nature},
+    claim::{Claims, HoldClass},
     eviction::Eviction,
     light_barrier::{LightBarrier, before_leaver_looks},
     ownership::{Health, Ownership},
@@ -44,18 +44,18 @@ use crate::trace::{self, Step};
 
 /// One slot's words for it.
 #[derive(Clone, Copy)]
-pub struct RetainedPlace<'a> {
+pub struct Reservation<'a> {
     /// See [`super::ownership`].
     pub held: &'a AtomicU64,
     /// Which doorway it is, and whether it is evicted.
     pub eviction: Eviction<'a>,
 }
 
-impl RetainedPlace<'_> {
-    /// Enters by it, as `claim` says, which is one that slot `me` may come in with ([`Claims::suits_place`]). Returns the
+impl Reservation<'_> {
+    /// Enters by it, as `claim` says, which is one that slot `me` may come in with ([`Claims::suits_reservation`]). Returns the
     /// fencing token; `None`: the place is lost, or the data cannot be trusted; nothing was done.
     #[inline(always)]
-    pub fn enter<C: Claims>(
+    pub fn reenter<C: Claims>(
         &self,
         claims: C,
         me: usize,
@@ -63,17 +63,17 @@ impl RetainedPlace<'_> {
         light: impl LightBarrier,
         ownership: &Ownership,
     ) -> Option<u64> {
-        claims.come_again(me, claim);
-        if !self.eviction.enter(self.held, light) {
+        claims.write_reentry(me, claim);
+        if !self.eviction.publish_trying(self.held, light) {
             return None;
         }
         trace::at(Step::Enter);
         // Again, for a semaphore: partner of our barrier is that of who made it have fewer permits.
-        if claims.suits_place(me, claim) && ownership.health() == Health::Consistent {
-            let token = match claims.nature(claim) {
-                Nature::Alone => ownership.enter(self.held),
-                Nature::Reader | Nature::Upgradable => ownership.enter_beside(self.held),
-                Nature::Part | Nature::Permits => ownership.enter_among(self.held),
+        if claims.suits_reservation(me, claim) && ownership.health() == Health::Consistent {
+            let token = match claims.hold_class(claim) {
+                HoldClass::Alone => ownership.claim_token(self.held),
+                HoldClass::Reader | HoldClass::Upgradable => ownership.share_token(self.held),
+                HoldClass::Granule | HoldClass::Permits => ownership.claim_token_among(self.held),
             };
             if token.is_some() {
                 return token;

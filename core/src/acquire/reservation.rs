@@ -1,46 +1,37 @@
-//! The retained place, from both sides: its participant's acquisitions by it, and how those behind it take it away. The rules
-//! stand in [`crate::algorithm::retained`].
+//! The reservation, from both sides: its participant's acquisitions by it, and how those behind it take it away. The rules
+//! stand in [`crate::algorithm::reservation`].
 
 use super::{
-    attempt::{Attempt, BlockedBy},
     bias, eviction,
+    fast_path::Left,
     local::Idle,
-    site::{Limit, Lock, Site, Waiter},
+    site::{Attempt, BlockedBy, Limit, Lock, RevokeOutcome, Site, Waiter},
 };
 use crate::algorithm::{
     Place, Protocol,
     bakery::Registers,
     bias::BiasOwner,
-    claim::{Claims, Nature},
-    eviction::PassedOver,
+    claim::{Claims, HoldClass},
+    eviction::Skipped,
     ownership::{Health, TRYING},
-    retained::RetainedPlace,
+    reservation::Reservation,
 };
 use crate::error::{Error, Result};
 use crate::sync::Ordering::Acquire;
 use crate::trace::{self, Step};
 
-fn place_of<L: Lock>(lock: &L, me: usize) -> RetainedPlace<'_> {
-    RetainedPlace { held: lock.held(me), eviction: lock.eviction(me) }
+fn place_of<L: Lock>(lock: &L, me: usize) -> Reservation<'_> {
+    Reservation { held: lock.held(me), eviction: lock.eviction(me) }
 }
 
-/// Enters by the place that the participant may have retained; else gives it up. Returns the fencing token.
-pub fn enter_or_give_up<S: Site>(attempt: &Attempt<S>, idle: Idle) -> Option<u64> {
-    if idle != Idle::Place {
+/// Takes the lock by the participant's reservation, if it has one that suits. Returns the fencing token.
+pub fn retake<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
+    let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
+    if !matches!(lock.queue().place(me), Place::Numbered(_)) {
         return None;
     }
-    let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    let claims = lock.queue().1;
-    if claims.suits_place(me, attempt.claim)
-        && matches!(lock.queue().place(me), Place::Numbered(_))
-        && let Some(token) =
-            place_of(lock, me).enter(claims, me, attempt.claim, site.light(), &lock.ownership())
-    {
-        trace::at(Step::Section);
-        return Some(token);
-    }
-    give_up(attempt);
-    None
+    let note = || site.note_claim(attempt.claim);
+    attempt.fast_path().reenter(place_of(lock, me), (lock.queue().1, me), attempt.claim, note)
 }
 
 /// Gives the place up: whoever waits behind it goes on.
@@ -61,14 +52,14 @@ pub fn begin<S: Site>(attempt: &Attempt<S>, token: u64, in_demand: bool) {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
     let claims = lock.queue().1;
     if attempt.config.may_be_biased
-        && claims.may_be_retained(attempt.claim)
+        && claims.may_be_reserved(attempt.claim)
         && attempt.health() == Health::Consistent
-        && site.wants_place(in_demand)
+        && site.wants_reservation(in_demand)
         // Not over the heads of those that wait.
         && !attempt.is_another_waiting()
     {
         site.bias_begins(token);
-        claims.retain(me);
+        claims.reserve(me);
     }
 }
 
@@ -76,7 +67,7 @@ pub fn begin<S: Site>(attempt: &Attempt<S>, token: u64, in_demand: bool) {
 /// nothing was done.
 pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    if !lock.queue().1.is_retained(me) || lock.eviction(me).is_evicted() {
+    if !lock.queue().1.is_reserved(me) || lock.eviction(me).is_evicted() {
         return false;
     }
     lock.set_since(me, 0);
@@ -89,18 +80,15 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
     // Who came before the place was a retained one waits for its number to go; from now on nobody does.
     lock.unpark(me);
     lock.unpark_standby(me, true);
-    site.local().record_place();
+    site.local().record_reservation();
     true
 }
 
-/// Unlocks what was taken by the place.
-pub fn leave_again<S: Site>(attempt: &Attempt<S>) {
+/// Unlocks what [`retake`] took.
+pub fn leave_retaken<S: Site>(attempt: &Attempt<S>) {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    if place_of(lock, me).leave() {
-        site.local().record_place();
-    } else {
-        give_up(attempt);
-        site.local().record(None);
+    if attempt.fast_path().end_reserved(place_of(lock, me), site.is_shared()) == Left::Revoked {
+        complete_leave(attempt);
     }
 }
 
@@ -110,7 +98,7 @@ pub fn complete_leave<S: Site>(attempt: &Attempt<S>) {
     let local = attempt.site.local();
     // Else a signal handler has come between, and has seen to it.
     match local.begin() {
-        Some(Idle::Place) => {
+        Some(Idle::Reserved) => {
             give_up(attempt);
             local.record(None);
         }
@@ -124,73 +112,60 @@ pub fn complete_leave<S: Site>(attempt: &Attempt<S>) {
 /// retained, and nobody is inside by it, or a reader beside whom it may be.
 pub fn may_pass<S: Site>(attempt: &Attempt<S>, slot: usize) -> bool {
     let lock = attempt.site.lock();
-    is_retained(lock, slot) && may_be_beside(attempt, lock.held(slot).load(Acquire), slot)
+    is_reserved(lock, slot) && may_be_beside(attempt, lock.held(slot).load(Acquire), slot)
 }
 
-/// Returns whether a number stands in `slot` that is a retained place. Who is in its next doorway may seem to have its last
+/// Returns whether a number stands in `slot` that is a reservation. Who is in its next doorway may seem to have its last
 /// claim still.
-pub fn is_retained<L: Lock>(lock: &L, slot: usize) -> bool {
-    matches!(lock.queue().place(slot), Place::Numbered(_)) && lock.queue().1.is_retained(slot)
+pub fn is_reserved<L: Lock>(lock: &L, slot: usize) -> bool {
+    matches!(lock.queue().place(slot), Place::Numbered(_)) && lock.queue().1.is_reserved(slot)
 }
 
-/// Returns whether that leaves room for this participant: what stands in the `held` of a retained place.
+/// Returns whether that leaves room for this participant: what stands in the `held` of a reservation.
 fn may_be_beside<S: Site>(attempt: &Attempt<S>, held: u64, slot: usize) -> bool {
     // After `held`: a reader that is seen to be inside, and comes in no more, stays one.
-    let reads = || attempt.site.lock().queue().1.reads_by_place(slot);
-    let only_reads = matches!(attempt.nature(), Nature::Reader | Nature::Upgradable);
+    let reads = || attempt.site.lock().queue().1.reads_by_reservation(slot);
+    let only_reads = matches!(attempt.hold_class(), HoldClass::Reader | HoldClass::Upgradable);
     held == 0 || only_reads && held != TRYING && reads()
 }
 
 /// Returns whether the place of `slot` is retained, and nobody is inside by it.
 pub fn is_unused<L: Lock>(lock: &L, slot: usize) -> bool {
-    is_retained(lock, slot) && lock.held(slot).load(Acquire) == 0
+    is_reserved(lock, slot) && lock.held(slot).load(Acquire) == 0
 }
 
-/// What became of the places in the way.
-pub enum Ended {
-    /// None could be taken away.
-    None,
-    /// Some are out of the way.
-    Some,
-    /// The participant of one uses it all the time: others may still pass.
-    Busy(BlockedBy),
-}
-
-/// What a waiter has done about the retained places before it, since its number was published.
-#[derive(Debug)]
-pub struct Takings {
+/// What a waiter has done about the reservations before it, since its number was published.
+#[derive(Debug, Default)]
+pub struct Revocations {
     /// Whose places it said are lost. That another one did so is not enough to sleep behind them either: its participant may
     /// have left without seeing that.
-    told: PassedOver,
+    told: Skipped,
     /// Whether one of them was used all the time.
     pub in_demand: bool,
     /// Whether there was nobody who could be told so, though places are in the way: the words say what nobody writes.
     pub in_vain: bool,
 }
 
-impl Takings {
-    /// Nothing.
-    pub const NONE: Self = Self { told: PassedOver::NONE, in_demand: false, in_vain: false };
-
+impl Revocations {
     /// Another number is about to be published.
     pub fn forget(&mut self) {
-        self.told = PassedOver::NONE;
+        self.told = Skipped::NONE;
     }
 }
 
-/// Takes the retained places away that stand in the way of this participant, those whose participants are outside.
-pub fn end_others<S: Site>(
+/// Takes the reservations away that stand in the way of this participant, those whose participants are outside.
+pub fn revoke_others<S: Site>(
     attempt: &Attempt<S>,
     waiter: &mut S::Waiter,
     number: u64,
-    passed: &mut PassedOver,
-    takings: &mut Takings,
-) -> Result<Ended> {
+    skipped: &mut Skipped,
+    revocations: &mut Revocations,
+) -> Result<RevokeOutcome> {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
     let claims = lock.queue().1;
     // Not those whose participants were inside after the barrier, and will find that they lost them.
-    let is_in_the_way = |told: &PassedOver, slot: usize| {
-        claims.is_retained(slot) && (!told.has(slot) || may_pass(attempt, slot))
+    let is_in_the_way = |told: &Skipped, slot: usize| {
+        claims.is_reserved(slot) && (!told.has(slot) || may_pass(attempt, slot))
     };
     // A checker needs no time to pass, and would let the other one go on in it.
     let is_busy = |slot: usize| {
@@ -198,9 +173,9 @@ pub fn end_others<S: Site>(
         if cfg!(any(loom, shuttle)) { held.load(Acquire) != 0 } else { bias::is_busy(held) }
     };
     // Those that nobody uses go first: they may leave room enough.
-    let (mut unused, mut first_unused, mut first_busy) = (PassedOver::NONE, None, None);
+    let (mut unused, mut first_unused, mut first_busy) = (Skipped::NONE, None, None);
     lock.queue().each_before(me, number, |slot, place| {
-        if passed.has(slot) || place == Place::Choosing || !is_in_the_way(&takings.told, slot) {
+        if skipped.has(slot) || place == Place::Choosing || !is_in_the_way(&revocations.told, slot) {
             return;
         }
         if !lock.eviction(slot).is_evicted() && is_busy(slot) {
@@ -210,36 +185,36 @@ pub fn end_others<S: Site>(
             first_unused = first_unused.or(Some(slot));
         }
     });
-    let Some(first) = first_unused.or(first_busy) else { return Ok(Ended::None) };
+    let Some(first) = first_unused.or(first_busy) else { return Ok(RevokeOutcome::None) };
     if first_unused.is_none() {
-        takings.in_demand = true;
+        revocations.in_demand = true;
         // A reader does not stand by: others could read beside it meanwhile.
-        if attempt.nature() != Nature::Reader && waiter.lets_pass() {
-            return Ok(Ended::Busy(BlockedBy::Bias(BiasOwner { slot: first })));
+        if attempt.hold_class() != HoldClass::Reader && waiter.lets_pass() {
+            return Ok(RevokeOutcome::Busy(BlockedBy::Bias(BiasOwner { slot: first })));
         }
         // A try that will fail should not take it away.
         if waiter.limit() == Limit::Never && !may_pass(attempt, first) && !waiter.check_alive(first)? {
             return Err(Error::WouldBlock);
         }
     }
-    let mut told = PassedOver::NONE;
-    takings.in_vain = true;
+    let mut told = Skipped::NONE;
+    revocations.in_vain = true;
     lock.queue().each_before(me, number, |slot, place| {
-        if !passed.has(slot)
+        if !skipped.has(slot)
             && place != Place::Choosing
             && (first_unused.is_none() || unused.has(slot))
-            && is_in_the_way(&takings.told, slot)
+            && is_in_the_way(&revocations.told, slot)
             && lock.eviction(slot).evict().is_some()
         {
             told.insert(slot);
-            takings.in_vain = false;
+            revocations.in_vain = false;
         }
     });
     if let Err(error) = eviction::pass_the_barrier(site) {
         // Refused from now on, see `bias::pass_the_barrier`.
-        return if waiter.check_alive(first)? { Ok(Ended::Some) } else { Err(error) };
+        return if waiter.check_alive(first)? { Ok(RevokeOutcome::Some) } else { Err(error) };
     }
-    let mut ended = Ended::None;
+    let mut ended = RevokeOutcome::None;
     lock.queue().each_before(me, number, |slot, place| {
         let Place::Numbered(theirs) = place else { return };
         if !told.has(slot) {
@@ -250,15 +225,15 @@ pub fn end_others<S: Site>(
         if !may_be_beside(attempt, held, slot) {
             return;
         }
-        ended = Ended::Some;
+        ended = RevokeOutcome::Some;
         if held == 0 {
             // It is the number that stood there before: whatever its participant draws from now on is larger than ours.
             lock.queue().0.end(slot, theirs);
         } else {
-            passed.insert(slot);
+            skipped.insert(slot);
         }
     });
-    takings.told.add(&told);
+    revocations.told.add(&told);
     trace::at(Step::PassedOver);
     site.bias_was_revoked();
     Ok(ended)
