@@ -143,7 +143,7 @@ impl RangeLock {
         ranges: impl IntoIterator<Item = impl RangeBounds<u64>>,
     ) -> Result<Vec<RangeGuard<'_>>> {
         let extents = ranges.into_iter().map(extent_of).collect::<Result<Vec<_>>>()?;
-        self.0.take_parts(Mode::Shared, apart(extents))
+        self.0.take_parts(Mode::Shared, ranges_apart(extents))
     }
 
     /// Takes a range exclusively. Errors as [`RangeLock::read`].
@@ -197,7 +197,7 @@ impl RangeLock {
         ranges: impl IntoIterator<Item = impl RangeBounds<u64>>,
     ) -> Result<Vec<RangeGuard<'_>>> {
         let extents = ranges.into_iter().map(extent_of).collect::<Result<Vec<_>>>()?;
-        self.0.take_parts(Mode::Exclusive, apart(extents))
+        self.0.take_parts(Mode::Exclusive, ranges_apart(extents))
     }
 
     /// Returns what the death of one that writes means here.
@@ -258,7 +258,7 @@ pub(crate) fn extent_of(range: impl RangeBounds<u64>) -> Result<Extent> {
 }
 
 /// Returns ranges that have nothing in common, and are those together.
-fn apart(mut extents: Vec<Extent>) -> Vec<Extent> {
+pub(crate) fn ranges_apart(mut extents: Vec<Extent>) -> Vec<Extent> {
     extents.sort_by_key(|extent| extent.first);
     let mut apart: Vec<Extent> = Vec::new();
     for extent in extents {
@@ -292,6 +292,9 @@ mod tests {
     #[test]
     fn several_ranges_are_taken_once_where_they_overlap() {
         let of = |first, last| Extent { first, last };
-        assert_eq!(apart(vec![of(8, 9), of(0, 3), of(2, 5), of(6, 6)]), [of(0, 5), of(6, 6), of(8, 9)]);
+        assert_eq!(
+            ranges_apart(vec![of(8, 9), of(0, 3), of(2, 5), of(6, 6)]),
+            [of(0, 5), of(6, 6), of(8, 9)]
+        );
     }
 }

@@ -42,15 +42,16 @@ impl Scene {
 
     fn leave(&self, holder: &Owned<turnlock_participant>, descriptor: i32) -> i32 {
         // SAFETY: an open handle.
-        unsafe { turnlock_participant_leave_to(holder.handle, descriptor, 0) }
+        unsafe { turnlock_hold_transfer_to_fd(holder.handle, descriptor, 0) }
     }
 
     /// The status, and how many acquisitions were left to it.
     fn count(&self, descriptor: i32) -> (i32, usize) {
         let mut count = usize::MAX;
         // SAFETY: an open handle, a C string, and a place for the number.
-        let status =
-            unsafe { turnlock_file_count_left(self.file.handle, descriptor, c"a".as_ptr(), &mut count) };
+        let status = unsafe {
+            turnlock_file_count_transferred(self.file.handle, descriptor, c"a".as_ptr(), &mut count)
+        };
         (status, count)
     }
 
@@ -98,7 +99,7 @@ pub fn what_is_left_is_unlocked_by_the_descriptor() {
     let copy = scene.shared.try_clone().unwrap();
     let unlock = |name: *const std::ffi::c_char, unlocked: *mut usize| {
         // SAFETY: an open handle, NULL or a C string, NULL or a place for the number.
-        unsafe { turnlock_file_unlock_left(scene.file.handle, copy.as_raw_fd(), name, unlocked) }
+        unsafe { turnlock_file_unlock_transferred(scene.file.handle, copy.as_raw_fd(), name, unlocked) }
     };
     let mut unlocked = 7;
     assert_eq!((unlock(c"b".as_ptr(), &mut unlocked), unlocked), (TURNLOCK_ERROR_NOT_FOUND, 7));
@@ -141,17 +142,17 @@ pub fn what_cannot_be_left_stays_as_it_was() {
     // SAFETY: NULL, or open handles and C strings.
     unsafe {
         for refused in [
-            turnlock_participant_leave_to(ptr::null(), descriptor, 0),
-            turnlock_file_unlock_left(ptr::null(), descriptor, ptr::null(), null),
-            turnlock_file_count_left(ptr::null(), descriptor, c"a".as_ptr(), null),
-            turnlock_file_count_left(file, descriptor, c"a".as_ptr(), null),
+            turnlock_hold_transfer_to_fd(ptr::null(), descriptor, 0),
+            turnlock_file_unlock_transferred(ptr::null(), descriptor, ptr::null(), null),
+            turnlock_file_count_transferred(ptr::null(), descriptor, c"a".as_ptr(), null),
+            turnlock_file_count_transferred(file, descriptor, c"a".as_ptr(), null),
         ] {
             assert_eq!(refused, TURNLOCK_ERROR_INVALID_ARGUMENT);
         }
         // A text that is missing, or none, is a name that no lock has.
         let mut count = 7;
-        assert!(turnlock_file_count_left(file, descriptor, ptr::null(), &mut count) < 0);
-        assert!(turnlock_file_unlock_left(file, descriptor, c"\xff".as_ptr(), &mut count) < 0);
+        assert!(turnlock_file_count_transferred(file, descriptor, ptr::null(), &mut count) < 0);
+        assert!(turnlock_file_unlock_transferred(file, descriptor, c"\xff".as_ptr(), &mut count) < 0);
         assert_eq!(count, 7);
         assert_eq!(turnlock_mutex_unlock_as(scene.mutex.handle, holder.handle), TURNLOCK_OK);
     }
