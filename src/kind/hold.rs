@@ -41,7 +41,7 @@ use turnlock_core::acquire::site::{Limit, Lock, Site};
 use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::{
-    AtomicBool, AtomicU64, AtomicUsize,
+    AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -55,6 +55,13 @@ pub enum Wanted {
     Parts(Mode, Vec<Extent>),
 }
 
+/// `busy`: a call that waits for nothing.
+const BRIEF: u32 = 1;
+/// `busy`: a call that acquires.
+const ACQUIRING: u32 = 2;
+/// So often the core is left to a brief call of another thread.
+const YIELDS: u32 = 1000;
+
 /// A hold.
 pub struct Hold {
     /// Takes what is alone, and does the long waits where several parts are taken.
@@ -64,8 +71,8 @@ pub struct Hold {
     /// The number of the handle by which a mutex was taken last, and that mutex's region: see above. 0: none, or another kind.
     serial: AtomicU64,
     region: AtomicUsize,
-    /// A slow call is under way.
-    busy: AtomicBool,
+    /// Which slow call is under way: 0, `BRIEF` or `ACQUIRING`.
+    busy: AtomicU32,
     taken: UnsafeCell<Taken>,
     /// Keeps the file's pool, to which the participants go back.
     file: FileHandle,
@@ -92,7 +99,7 @@ struct Call<'a>(&'a Hold);
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         // Release. Partner: the swap in `begin`.
-        self.0.busy.store(false, Release);
+        self.0.busy.store(0, Release);
     }
 }
 
@@ -141,17 +148,31 @@ impl Hold {
             options,
             serial: AtomicU64::new(0),
             region: AtomicUsize::new(0),
-            busy: AtomicBool::new(false),
+            busy: AtomicU32::new(0),
             taken: UnsafeCell::default(),
             file: file.clone(),
         }
     }
 
-    fn begin(&self) -> Result<Call<'_>> {
+    /// Begins a slow call. Another one is waited for if it is brief: one that does not acquire, or that acquires in vain, since
+    /// something is held. Not for long: a signal handler may have interrupted it.
+    fn begin(&self, call: u32) -> Result<Call<'_>> {
         // In a forked child it is the parent's, and so is who may be busy with it.
         self.own.attachment.check()?;
-        // Acquire. Partner: the release in `Call::drop`.
-        if self.busy.swap(true, Acquire) { Err(Error::ParticipantBusy) } else { Ok(Call(self)) }
+        for _ in 0..YIELDS {
+            // Acquire. Partner: the release in `Call::drop`.
+            match self.busy.compare_exchange(0, call, Acquire, Relaxed) {
+                Ok(_) => return Ok(Call(self)),
+                Err(ACQUIRING) if !self.holds() => break,
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        Err(Error::ParticipantBusy)
+    }
+
+    /// Returns whether its own participant holds what was taken last, or is taken.
+    fn holds(&self) -> bool {
+        self.own.attachment.local(self.region.load(Relaxed)).is_held()
     }
 
     /// Takes the mutex, by the handle with this number, if it is the one that was taken last, is biased to this hold, and the
@@ -202,15 +223,17 @@ impl Hold {
     /// Takes what is wanted of the lock, by the handle with this number.
     ///
     /// # Errors
-    /// [`Error::StillHeld`] if it has something already; [`Error::ParticipantBusy`]; [`Error::InvalidArgument`].
+    /// [`Error::Deadlock`] if it has something of this lock already, [`Error::StillHeld`] of another one;
+    /// [`Error::ParticipantBusy`]; [`Error::InvalidArgument`].
     pub fn acquire(&self, serial: u64, lock: AnyHandleRef, wanted: Wanted, limit: Limit) -> Result<Acquired> {
         self.check_file(lock)?;
-        let mut call = self.begin()?;
+        let mut call = self.begin(ACQUIRING)?;
         let region = lock.region();
         // From here on no other thread is on the fast path.
         let _calls = self.own.attachment.begin_taking(region)?;
         if call.held().is_ok_and(|(_, mut held)| held.next().is_some()) {
-            return Err(Error::StillHeld);
+            let is_same = self.region.load(Relaxed) == region;
+            return Err(if is_same { Error::Deadlock } else { Error::StillHeld });
         }
         let is_mutex = matches!(lock, AnyHandleRef::Mutex(_));
         let taken = call.taken();
@@ -305,7 +328,7 @@ impl Hold {
 
     /// Does something that only the holder does, with each participant that has a part of what is held. Returns the first error.
     fn each(&self, act: impl Fn(&AnyHandle, &Participant) -> Result<()>) -> Result<()> {
-        let mut call = self.begin()?;
+        let mut call = self.begin(BRIEF)?;
         let (lock, held) = call.held()?;
         let done = held.map(|participant| act(lock, participant)).fold(None, |done, one| match done {
             None | Some(Ok(())) => Some(one),
@@ -393,7 +416,7 @@ impl Hold {
     /// Has the hold, which does not have the turn, be no member of the ring.
     pub fn leave_ring(&self, ring: &Handle<RingKind>) -> Result<()> {
         self.check_file(AnyHandleRef::TurnRing(ring))?;
-        let _call = self.begin()?;
+        let _call = self.begin(BRIEF)?;
         ring.depart_as(&self.own)
     }
 
@@ -409,7 +432,7 @@ impl Hold {
 
     /// [`Participant::transfer_to_fd`].
     pub fn transfer_to_fd(&self, descriptor: RawFd, pid: u32) -> Result<()> {
-        let mut call = self.begin()?;
+        let mut call = self.begin(BRIEF)?;
         if call.held().is_ok_and(|(_, held)| held.count() > 1) {
             return Err(Error::InvalidArgument(
                 "the hold has several parts: transfer one at a time, each by a hold of its own".into(),
@@ -423,7 +446,7 @@ impl Hold {
     /// # Errors
     /// [`Error::StillHeld`], [`Error::ParticipantBusy`].
     pub fn check_idle(&self) -> Result<()> {
-        let mut call = match self.begin() {
+        let mut call = match self.begin(BRIEF) {
             // It is another process's by now, or an open file's.
             Err(Error::Closed) => return Ok(()),
             call => call?,
