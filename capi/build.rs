@@ -2,9 +2,9 @@
 //! never loads another.
 //!
 //! The soname only where `TURNLOCK_SONAME` is set, as `install.sh` does: a library that is used from `target/` has no
-//! `libturnlock.so.3` beside it. The number is that of `src/capi/version.rs`; `cli/tests/versions` compares the two.
+//! `libturnlock.so.4` beside it. The number is that of `src/capi/version.rs`; `cli/tests/versions` compares the two.
 
-const ABI_VERSION: u32 = 3;
+const ABI_VERSION: u32 = 4;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -101,7 +101,7 @@ static void repair(const turnlock_mutex *mutex)
     uint64_t count = journal_lines();
 
     write_counter(count);
-    check(turnlock_mutex_previous_owner(mutex, &dead));
+    check(turnlock_lock_previous_owner((turnlock_lock *)mutex, &dead));
     printf(ME ": told that %s (process %" PRIu32 ") died inside; set the counter to %" PRIu64 "\n", dead.label,
            dead.pid, count);
     fflush(stdout);

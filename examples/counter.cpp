@@ -90,7 +90,7 @@ public:
     {
         turnlock_previous_owner owner{};
         owner.size = sizeof owner;
-        check(turnlock_mutex_previous_owner(mutex_, &owner));
+        check(turnlock_lock_previous_owner(reinterpret_cast<const turnlock_lock *>(mutex_), &owner));
         return owner;
     }
 

@@ -20,10 +20,10 @@ from ctypes import POINTER, byref, c_char, c_char_p, c_int32, c_size_t, c_uint32
 
 # What the header says, as far as it is needed here.
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 OWNER_DEAD = 1
 ERROR_INTERRUPTED = -28
-RING_STANDING = 2
+RING_MEMBER = 2
 
 
 # What a thread asks between its sleeps while it waits: not 0 ends the wait.
@@ -106,13 +106,13 @@ def load_library():
         "turnlock_file_open": [c_char_p, POINTER(FileOptions), POINTER(c_void_p)],
         "turnlock_file_close": [c_void_p],
         "turnlock_ring_leave": [c_void_p],
+        "turnlock_lock_previous_owner": [c_void_p, POINTER(PreviousOwner)],
     }
     locks = {"mutex": ["lock"], "ring": ["lock"], "rwlock": ["lock_shared", "lock_exclusive"]}
     for kind, words in locks.items():
         functions[f"turnlock_{kind}_open"] = [c_void_p, c_char_p, c_void_p, POINTER(c_void_p)]
         for word in words:
             functions[f"turnlock_{kind}_{word}"] = [c_void_p, POINTER(Acquired)]
-        functions[f"turnlock_{kind}_previous_owner"] = [c_void_p, POINTER(PreviousOwner)]
         for word in ("close", "unlock", "abandon", "mark_consistent"):
             functions[f"turnlock_{kind}_{word}"] = [c_void_p]
     for name, argument_types in functions.items():
@@ -191,7 +191,7 @@ class Lock:
     def previous_owner(self):
         """Who had it before us, as far as that is known."""
         owner = PreviousOwner()
-        self.call("previous_owner", byref(owner))
+        self.library.turnlock_lock_previous_owner(self.handle, byref(owner))
         return owner
 
 

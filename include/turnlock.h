@@ -11,8 +11,10 @@
  *   turnlock_last_error_message() the whole story of this thread's last failure.
  * - Inputs come first, outputs last. Outputs are written on success only. Options and `acquired` may be NULL.
  * - Handles may be used from any thread. A handle that was closed answers TURNLOCK_ERROR_CLOSED for a long while.
- * - A lock belongs to the thread that took it, or to the participant that the _as functions name. A forked child is
- *   another participant without doing anything; it does not have its parent's locks.
+ * - A lock belongs to the thread that took it, or to the hold (turnlock_hold) by which it was acquired, which any thread
+ *   may release. A forked child is another participant without doing anything; it does not have its parent's locks, nor
+ *   can it use its parent's holds.
+ * - Every handle of a lock may be cast to turnlock_lock, for what locks of every kind have, and for a hold's request.
  * - TURNLOCK_OWNER_DEAD (1) means that you have the lock, and that its last holder died inside. Repair the data and mark
  *   them consistent before you unlock, unless the lock was created with TURNLOCK_..._RELEASE_ON_DEATH (or by
  *   a binding, as a rule).
@@ -21,20 +23,38 @@
  * Where a call may come from:
  * - A signal handler may lock, try, wait with a limit, unlock, upgrade, downgrade, abandon, mark consistent and ask whether
  *   its lock is contended, acquire permits and release them, and nothing else; in files in which its thread has taken a lock
- *   before (turnlock_participant_current makes it so in advance), and no mutex by messages. It may have interrupted malloc:
+ *   before (turnlock_hold_current makes it so in advance), and no mutex by messages. It may have interrupted malloc:
  *   none of these calls uses it, whatever it gives, nor where a further range, key or portion of permits takes a further slot.
+ *   By a hold that is open it may acquire (one range or key, not several at once), release (whatever it is), upgrade, downgrade,
+ *   abandon, mark consistent, ask for the fencing token and whether it is contended, on the same terms; where it has interrupted
+ *   a call by the same hold it is answered by TURNLOCK_ERROR_PARTICIPANT_BUSY, or TURNLOCK_ERROR_DEADLOCK. It neither opens nor
+ *   closes nor cancels a hold.
  *   What it locks it unlocks before it returns. A lock that its thread has, or is acquiring or unlocking at that moment, is
  *   answered by TURNLOCK_ERROR_DEADLOCK; so is a range, a key or permits that conflict with what the thread has or is about to
  *   have, or, while the thread is in a call on the same lock, that are not to be had at once. A child that is forked in a
  *   handler may not return into a turnlock call, but for a wait, which ends with TURNLOCK_ERROR_INTERRUPTED in the child.
  * - No function is a cancellation point: a pthread_cancel stays pending until the call is over. To end a wait from
- *   another thread: turnlock_participant_cancel; from the waiting one: is_wait_to_end of turnlock_file_options.
+ *   another thread: turnlock_hold_cancel; from the waiting one: is_wait_to_end of turnlock_file_options.
  * - Handlers of pthread_atfork and atexit, static destructors and destructors of thread keys may lock and unlock (handlers
  *   of a fork that were registered before the library was loaded: without waiting for another thread). A thread that
  *   ends is a dead owner of what it still has when all of its keys' destructors have run once.
  * - Any thread with 16 KiB of stack, if the library is optimised (docs/reliability.md says how much each call needs).
  *   Where memory runs out a call fails with TURNLOCK_ERROR_NO_MEMORY and nothing is done.
  * - Once loaded the library stays loaded: dlclose changes nothing.
+ *
+ * Contents, with the number of functions (101 in all):
+ * - Versions (3): which library is loaded
+ * - Statuses (2): what functions return, and what was wrong
+ * - Lock files (7): open, close, remove a lock, what was transferred to a descriptor
+ * - What locks of every kind have (10): holders, waiters, settings, reset
+ * - Mutexes (8): one at a time, first come first served
+ * - Reader/writer locks (18): several that read, or one that writes
+ * - Semaphores (8): so many at a time
+ * - Range locks (10): one at a time in each part of a range of numbers
+ * - Keyed locks (10): one at a time for each key
+ * - Turn rings (9): each in turn
+ * - Requests (0): what a hold is to acquire
+ * - Holds (16): what any thread may release
  *
  * Made from the Rust sources by `TURNLOCK_BLESS=1 cargo test --test header`; do not edit.
  */
@@ -80,7 +100,7 @@ extern "C" {
  * The ABI version that this header describes. It changes only when a program compiled against an older header could
  * break; the shared library's soname carries the same number.
  */
-#define TURNLOCK_ABI_VERSION 3
+#define TURNLOCK_ABI_VERSION 4
 
 /**
  * The ABI version of the library that is loaded: compare it with TURNLOCK_ABI_VERSION.
@@ -221,7 +241,7 @@ uint32_t turnlock_version_number(void);
 #define TURNLOCK_ERROR_KIND (-21)
 
 /**
- * The participant handle is in use by another thread at this moment.
+ * The hold (or participant) is in use by another thread at this moment.
  */
 #define TURNLOCK_ERROR_PARTICIPANT_BUSY (-22)
 
@@ -231,7 +251,7 @@ uint32_t turnlock_version_number(void);
 #define TURNLOCK_ERROR_INTERNAL (-23)
 
 /**
- * The handle cannot be closed while a lock is held through it.
+ * The handle cannot be closed, nor a hold acquire anything, while something is held through it.
  */
 #define TURNLOCK_ERROR_STILL_HELD (-24)
 
@@ -310,14 +330,14 @@ const char *turnlock_last_error_message(void);
 /* Lock files -------------------------------------------------------------------------------------------- */
 
 /**
- * `turnlock_file_options.flags`: share a file that is created with `group`, and give it mode 0660 if `mode` is 0.
- */
-#define TURNLOCK_FILE_GROUP 1
-
-/**
  * `turnlock_file_options.flags`: do not create the file.
  */
-#define TURNLOCK_FILE_MUST_EXIST 2
+#define TURNLOCK_FILE_MUST_EXIST 1
+
+/**
+ * `turnlock_file_options.flags`: share a file that is created with `group`, and give it mode 0660 if `mode` is 0.
+ */
+#define TURNLOCK_FILE_GROUP 2
 
 /**
  * `turnlock_file_options.flags`: do without membarrier, if nobody takes part now: locks that nobody else wants cost a full
@@ -434,7 +454,7 @@ int32_t turnlock_file_open_descriptor(int32_t descriptor,
  * to it fail from then on with TURNLOCK_ERROR_NOT_FOUND, in every process; close them as ever. A lock of the same name
  * that is created later is another one, and its fencing tokens are larger.
  *
- * TURNLOCK_ERROR_IN_USE: somebody holds it, waits for it or stands in its ring, or a holder died and nobody was told yet;
+ * TURNLOCK_ERROR_IN_USE: somebody holds it, waits for it or is a member of its ring, or a holder died and nobody was told yet;
  * _NOT_RECOVERABLE: it is closed, reset it first; _NOT_FOUND, _BAD_NAME, _PARTICIPANTS_FULL (removing takes a slot),
  * _DAMAGED, _REPLACED.
  *
@@ -445,7 +465,7 @@ int32_t turnlock_file_remove_lock(const struct turnlock_file *file,
                                   const char *name);
 
 /**
- * Closes a file handle. Mutexes and participants opened from it stay open. With the last of all these the calling
+ * Closes a file handle. Locks and holds opened from it stay open. With the last of all these the calling
  * thread detaches from its slot; other threads do when they end.
  *
  * The caller promises:
@@ -467,7 +487,7 @@ int32_t turnlock_file_path(const struct turnlock_file *file,
                            size_t *length);
 
 /**
- * Unlocks what participants hold that were left to the open file which this process has as `descriptor`, whichever of
+ * Releases what holds have that were transferred to the open file which this process has as `descriptor`, whichever of
  * those that share it calls: of the lock called `name`, or of all if it is NULL. What they were told of a death counts as
  * repaired; where it is not, close the descriptor instead. Puts into `unlocked`, which may be NULL, how many acquisitions
  * those were: 0 if nothing is held by it.
@@ -480,148 +500,27 @@ int32_t turnlock_file_path(const struct turnlock_file *file,
  * `file` is a file handle, `name` NULL or a NUL-terminated string, `unlocked` NULL or writable. While the call runs,
  * `descriptor` is not closed.
  */
-int32_t turnlock_file_unlock_left(const struct turnlock_file *file,
-                                  int32_t descriptor,
-                                  const char *name,
-                                  size_t *unlocked);
+int32_t turnlock_file_unlock_transferred(const struct turnlock_file *file,
+                                         int32_t descriptor,
+                                         const char *name,
+                                         size_t *unlocked);
 
 /**
  * Puts into `count` how many acquisitions of the lock called `name` are held by the open file that this process has as
  * `descriptor`. Whoever waits for a lock that its own descriptor holds waits for ever: ask before. Changes nothing.
  *
- * Errors as `turnlock_file_unlock_left`.
+ * Errors as `turnlock_file_unlock_transferred`.
  *
  * The caller promises:
  * `file` is a file handle, `name` a NUL-terminated string, `count` NULL or writable. While the call runs, `descriptor` is
  * not closed.
  */
-int32_t turnlock_file_count_left(const struct turnlock_file *file,
-                                 int32_t descriptor,
-                                 const char *name,
-                                 size_t *count);
+int32_t turnlock_file_count_transferred(const struct turnlock_file *file,
+                                        int32_t descriptor,
+                                        const char *name,
+                                        size_t *count);
 
-/* Participants ------------------------------------------------------------------------------------------ */
-
-/**
- * `turnlock_participant_options.flags`: programs that this process starts from now on keep the slot alive, even when
- * this process is killed: they inherit the descriptor that does.
- */
-#define TURNLOCK_PARTICIPANT_INHERITED 1
-
-/**
- * `turnlock_participant_options.flags`: keep the slot by an open descriptor, as on file systems where a mapping does not:
- * a `close` of it (a stray one, `closefrom`) is then taken for the participant's death.
- */
-#define TURNLOCK_PARTICIPANT_BY_DESCRIPTOR 2
-
-/**
- * `turnlock_participant_options.flags`: the end of what keeps the slot (the last copy of its descriptor is closed) is an
- * ordinary end where the lock was created with TURNLOCK_..._RELEASE_ON_DEATH: nobody is told of a death, as with flock(2).
- * For a participant that is left to an open file (`turnlock_participant_leave_to`). Implies TURNLOCK_PARTICIPANT_BY_DESCRIPTOR.
- */
-#define TURNLOCK_PARTICIPANT_ENDS_BY_CLOSING 4
-
-/**
- * A participant: a slot of its own in a lock file, for work that moves between threads (goroutines, promises, tasks).
- * What is locked with the `_as` functions belongs to it, whichever thread makes the call. It takes one lock at a time.
- */
-typedef struct turnlock_participant turnlock_participant;
-
-/**
- * How to open a participant. Set `size` to `sizeof(struct turnlock_participant_options)` and everything else that you do
- * not care about to 0.
- */
-typedef struct turnlock_participant_options {
-  /**
-   * `sizeof(struct turnlock_participant_options)`.
-   */
-  size_t size;
-  /**
-   * What it calls itself in `turnlock status` and in the owner-dead notice, up to 63 bytes of UTF-8; NULL = the file's
-   * label.
-   */
-  const char *label;
-  /**
-   * TURNLOCK_PARTICIPANT_... or'ed together.
-   */
-  uint32_t flags;
-  /**
-   * 0.
-   */
-  uint32_t reserved;
-} turnlock_participant_options;
-
-/**
- * Takes a slot in the file and puts its handle into `participant`. `options` may be NULL.
- *
- * TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` says who has them.
- * _INVALID_ARGUMENT, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION.
- *
- * The caller promises:
- * `file` is a file handle, `options` NULL or a struct whose `size` is right, `participant` NULL or writable.
- */
-int32_t turnlock_participant_open(const struct turnlock_file *file,
-                                  const struct turnlock_participant_options *options,
-                                  struct turnlock_participant **participant);
-
-/**
- * The calling thread's own participant (which it is given now, if it has none yet), for another thread to cancel; for
- * nothing else: `turnlock_mutex_lock_as` refuses it with TURNLOCK_ERROR_INVALID_ARGUMENT.
- *
- * The caller promises:
- * `file` is a file handle; `participant` is NULL or writable.
- */
-int32_t turnlock_participant_current(const struct turnlock_file *file,
-                                     struct turnlock_participant **participant);
-
-/**
- * Closes a participant handle; that of `turnlock_participant_open` detaches from its slot.
- * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while it holds a lock.
- *
- * The caller promises:
- * `participant` is NULL or a participant handle; no other thread is inside a call with it.
- */
-int32_t turnlock_participant_close(struct turnlock_participant *participant);
-
-/**
- * Ends this participant's wait for a lock with TURNLOCK_ERROR_CANCELLED, from any thread: the present wait, or else
- * the next call that would have to wait. Never lost; never disturbs a call that need not wait.
- *
- * The caller promises:
- * `participant` is a participant handle.
- */
-int32_t turnlock_participant_cancel(const struct turnlock_participant *participant);
-
-/**
- * Takes back a cancel that no wait has taken yet, if there is one.
- *
- * The caller promises:
- * `participant` is a participant handle.
- */
-int32_t turnlock_participant_clear_cancel(const struct turnlock_participant *participant);
-
-/**
- * Leaves the participant's slot, and what it holds, to the open file that this process has as `descriptor`: it stays held
- * as long as any copy of that descriptor is open, in whichever process (a shell's own, which its commands inherit; one
- * that came over a socket). What `turnlock lock --fd` does. The participant is opened with
- * TURNLOCK_PARTICIPANT_ENDS_BY_CLOSING or _BY_DESCRIPTOR. `pid` is the process whose it is shown as; 0 = the calling one's.
- *
- * The participant is nobody's from here on: calls as it give TURNLOCK_ERROR_CLOSED; close its handle as ever. What it held
- * is unlocked by `turnlock_file_unlock_left`, or passes on when the last copy is closed: as from a dead owner or, with
- * TURNLOCK_PARTICIPANT_ENDS_BY_CLOSING and a lock that was created with TURNLOCK_..._RELEASE_ON_DEATH, with no more ado.
- *
- * TURNLOCK_ERROR_INVALID_ARGUMENT: `descriptor` is none of this lock file that is open for reading, or the participant is
- * not kept by a descriptor; _PARTICIPANT_BUSY: another thread acquires or unlocks as it; _CLOSED, _FILESYSTEM, _SYSTEM. All
- * is as before then.
- *
- * The caller promises:
- * `participant` is a participant handle. While the call runs, `descriptor` is not closed.
- */
-int32_t turnlock_participant_leave_to(const struct turnlock_participant *participant,
-                                      int32_t descriptor,
-                                      uint32_t pid);
-
-/* What locks of every kind tell ------------------------------------------------------------------------- */
+/* What locks of every kind have ------------------------------------------------------------------------- */
 
 /**
  * `turnlock_participant_info.life`: it could not be looked at, since no descriptor of the file can be opened now.
@@ -654,14 +553,14 @@ int32_t turnlock_participant_leave_to(const struct turnlock_participant *partici
 #define TURNLOCK_STATE_QUEUED 2
 
 /**
- * `turnlock_participant_info.state`: it still has patience and lets others pass.
+ * `turnlock_participant_info.state`: it has backed off: it still has patience and lets others pass.
  */
-#define TURNLOCK_STATE_STANDING_BY 3
+#define TURNLOCK_STATE_BACKED_OFF 3
 
 /**
- * `turnlock_participant_info.state`: it stands in the ring and does not wait now.
+ * `turnlock_participant_info.state`: it is a member of the ring and does not wait now.
  */
-#define TURNLOCK_STATE_STANDING 4
+#define TURNLOCK_STATE_RING_MEMBER 4
 
 /**
  * `turnlock_participant_info.activity`: nothing is known, or it does not wait.
@@ -689,35 +588,35 @@ int32_t turnlock_participant_leave_to(const struct turnlock_participant *partici
 #define TURNLOCK_ACTIVITY_PASSED_OVER 4
 
 /**
- * `turnlock_..._death_policy`: the next holder is told, and marks consistent what a dead one left; else the lock is closed.
+ * `turnlock_lock_death_policy`: the next holder is told, and marks consistent what a dead one left; else the lock is closed.
  */
 #define TURNLOCK_DEATH_POLICY_INFORM 0
 
 /**
- * `turnlock_..._death_policy`: the next holder is told, and has nothing to mark consistent.
+ * `turnlock_lock_death_policy`: the next holder is told, and has nothing to mark consistent.
  */
 #define TURNLOCK_DEATH_POLICY_RELEASE 1
 
 /**
- * `turnlock_participant_info.mode`: it has, or wants, the lock alone.
+ * A mode, of a request and in `turnlock_participant_info.mode`: it has, or wants, the lock alone.
  */
-#define TURNLOCK_MODE_EXCLUSIVE 1
+#define TURNLOCK_MODE_EXCLUSIVE 0
 
 /**
- * `turnlock_participant_info.mode`: beside others that have it shared, and one that has it upgradable; of a semaphore, beside
+ * A mode: beside others that have it shared, and one that has it upgradable; of a semaphore, beside
  * whom there is room for.
  */
-#define TURNLOCK_MODE_SHARED 2
+#define TURNLOCK_MODE_SHARED 1
 
 /**
- * `turnlock_participant_info.mode`: as shared, and it may become exclusive.
+ * A mode: as shared, and it may become exclusive.
  */
-#define TURNLOCK_MODE_UPGRADABLE 3
+#define TURNLOCK_MODE_UPGRADABLE 2
 
 /**
  * `turnlock_participant_info.mode`: upgradable, and waiting to be exclusive.
  */
-#define TURNLOCK_MODE_UPGRADING 4
+#define TURNLOCK_MODE_UPGRADING 3
 
 /**
  * `turnlock_participant_info.flags`: it entered without asking anyone, so it has held the lock at least for as long as
@@ -736,58 +635,10 @@ int32_t turnlock_participant_leave_to(const struct turnlock_participant *partici
 #define TURNLOCK_INFO_BLIND 4
 
 /**
- * What came with an acquisition. Set `size` to `sizeof(struct turnlock_acquired)` before the call; the rest is filled
- * in.
+ * A lock of any kind: every handle of a lock may be cast to it, `(turnlock_lock *)mutex`. It is the same handle, to be closed by
+ * the function of its kind.
  */
-typedef struct turnlock_acquired {
-  /**
-   * `sizeof(struct turnlock_acquired)`.
-   */
-  size_t size;
-  /**
-   * Larger than that of every acquisition of this lock before.
-   */
-  uint64_t fencing_token;
-  /**
-   * If the previous holder died: the fencing token it had. Else 0.
-   */
-  uint64_t previous_owner_fencing_token;
-  /**
-   * If the previous holder died: its process. Else 0.
-   */
-  uint32_t previous_owner_pid;
-  /**
-   * 1 if the previous holder died inside (the call returned TURNLOCK_OWNER_DEAD), else 0.
-   */
-  uint32_t previous_owner_died;
-} turnlock_acquired;
-
-/**
- * Who died holding a lock, last. Set `size` to `sizeof(struct turnlock_previous_owner)` before the call; the rest is
- * filled in.
- */
-typedef struct turnlock_previous_owner {
-  /**
-   * `sizeof(struct turnlock_previous_owner)`.
-   */
-  size_t size;
-  /**
-   * The fencing token it held.
-   */
-  uint64_t fencing_token;
-  /**
-   * Its process, as its own PID namespace numbered it.
-   */
-  uint32_t pid;
-  /**
-   * Its thread, likewise.
-   */
-  uint32_t thread;
-  /**
-   * What it called itself: UTF-8, NUL-terminated.
-   */
-  char label[64];
-} turnlock_previous_owner;
+typedef struct turnlock_lock turnlock_lock;
 
 /**
  * A participant at a lock. Set `size` to `sizeof(struct turnlock_participant_info)` before the call; the rest is filled
@@ -865,6 +716,173 @@ typedef struct turnlock_participant_info {
   uint32_t reserved;
 } turnlock_participant_info;
 
+/**
+ * Who died holding a lock, last. Set `size` to `sizeof(struct turnlock_previous_owner)` before the call; the rest is
+ * filled in.
+ */
+typedef struct turnlock_previous_owner {
+  /**
+   * `sizeof(struct turnlock_previous_owner)`.
+   */
+  size_t size;
+  /**
+   * The fencing token it held.
+   */
+  uint64_t fencing_token;
+  /**
+   * Its process, as its own PID namespace numbered it.
+   */
+  uint32_t pid;
+  /**
+   * Its thread, likewise.
+   */
+  uint32_t thread;
+  /**
+   * What it called itself: UTF-8, NUL-terminated.
+   */
+  char label[64];
+} turnlock_previous_owner;
+
+/**
+ * What came with an acquisition. Set `size` to `sizeof(struct turnlock_acquired)` before the call; the rest is filled
+ * in.
+ */
+typedef struct turnlock_acquired {
+  /**
+   * `sizeof(struct turnlock_acquired)`.
+   */
+  size_t size;
+  /**
+   * Larger than that of every acquisition of this lock before.
+   */
+  uint64_t fencing_token;
+  /**
+   * If the previous holder died: the fencing token it had. Else 0.
+   */
+  uint64_t previous_owner_fencing_token;
+  /**
+   * If the previous holder died: its process. Else 0.
+   */
+  uint32_t previous_owner_pid;
+  /**
+   * 1 if the previous holder died inside (the call returned TURNLOCK_OWNER_DEAD), else 0.
+   */
+  uint32_t previous_owner_died;
+} turnlock_acquired;
+
+/**
+ * After TURNLOCK_ERROR_REPLACED: opens the lock of the same name in the file that the path names by now, and puts a
+ * handle of the same kind into `reopened`. File and lock are created, with the capacities, permissions and options of these,
+ * if they are not there. The old handle stays open: close it. Whoever is inside in the old file does not keep anybody out of
+ * the new one. Errors as `turnlock_file_open` and `turnlock_mutex_open`.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock; `reopened` is NULL or writable.
+ */
+int32_t turnlock_lock_reopen(const struct turnlock_lock *lock,
+                             struct turnlock_lock **reopened);
+
+/**
+ * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_... Permits of a
+ * semaphore just come back: TURNLOCK_DEATH_POLICY_RELEASE.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock; `policy` is NULL or writable.
+ */
+int32_t turnlock_lock_death_policy(const struct turnlock_lock *lock,
+                                   uint32_t *policy);
+
+/**
+ * Puts into `patience_ns` how long waiters let others pass at this lock, as its creator said, in nanoseconds: 0 is
+ * strict first come first served, or a ring.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock; `patience_ns` is NULL or writable.
+ */
+int32_t turnlock_lock_patience(const struct turnlock_lock *lock,
+                               uint64_t *patience_ns);
+
+/**
+ * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the array
+ * `holders`, and puts into `count` how many have it, which may be more. Set the `size` of the first element; the others are
+ * taken to be as large, and their `size` is set. With capacity 0 `holders` may be NULL.
+ *
+ * A look at one moment: they may have unlocked by the time the call returns; a dead holder is shown, as dead, until the next
+ * one comes. Waits for nobody and takes no slot. _DAMAGED, _INVALID_ARGUMENT, _NOT_FOUND if the lock was removed.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock; `holders` is writable for `capacity` structs of the first one's size; `count` is NULL or
+ * writable.
+ */
+int32_t turnlock_lock_holders(const struct turnlock_lock *lock,
+                              size_t capacity,
+                              struct turnlock_participant_info *holders,
+                              size_t *count);
+
+/**
+ * Who waits for the lock, and for what of it: those who are queued, first the one who is next, then those who have backed off.
+ * Of a ring who else is on it, in the order of their turns: those who wait, and members that do not wait now
+ * (TURNLOCK_STATE_RING_MEMBER). Otherwise as `turnlock_lock_holders`.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock; the rest as `turnlock_lock_holders`.
+ */
+int32_t turnlock_lock_waiters(const struct turnlock_lock *lock,
+                              size_t capacity,
+                              struct turnlock_participant_info *waiters,
+                              size_t *count);
+
+/**
+ * Whether another participant waits while the calling thread holds the lock, or some of it: TURNLOCK_CONTENDED, or
+ * TURNLOCK_OK. For a long holder, that may unlock for a moment where somebody waits. A signal handler may call it.
+ *
+ * Of a mutex: one look where nobody waits, at the bias word if the lock was taken by its bias, else at the hints of the
+ * holder's own cell. It misses who came some microseconds ago and spins, and may miss who still has patience and has backed
+ * off. Where it says yes, somebody waited a moment ago. Of other kinds: one load for each slot in use.
+ *
+ * TURNLOCK_ERROR_NOT_OWNER if this thread has nothing of the lock.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock.
+ */
+int32_t turnlock_lock_is_contended(const struct turnlock_lock *lock);
+
+/**
+ * Who died holding this lock, last; of reader/writer locks, range locks and keyed locks: exclusively. TURNLOCK_ERROR_NOT_FOUND
+ * if nobody ever did.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock; `owner` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_lock_previous_owner(const struct turnlock_lock *lock,
+                                     struct turnlock_previous_owner *owner);
+
+/**
+ * Opens a lock that is not recoverable again, in its turn and beside nobody, after the data were repaired or given up. Of a range
+ * lock or a keyed lock: marks all parts consistent that dead participants left. A semaphore is left as it is. Errors as
+ * `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock.
+ */
+int32_t turnlock_lock_reset(const struct turnlock_lock *lock);
+
+/**
+ * `turnlock_lock_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock.
+ */
+int32_t turnlock_lock_try_reset(const struct turnlock_lock *lock);
+
+/**
+ * `turnlock_lock_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock.
+ */
+int32_t turnlock_lock_reset_for(const struct turnlock_lock *lock, uint64_t nanoseconds);
+
 /* Mutexes ----------------------------------------------------------------------------------------------- */
 
 /**
@@ -933,7 +951,7 @@ typedef struct turnlock_participant_info {
 
 /**
  * A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
- * handle; the lock belongs to the thread (or participant) that took it.
+ * handle; the lock belongs to the thread (or the hold) that took it.
  */
 typedef struct turnlock_mutex turnlock_mutex;
 
@@ -957,7 +975,7 @@ typedef struct turnlock_mutex_options {
   /**
    * How long a waiter lets others pass before it is queued for good, in nanoseconds. After it waiters are served in the
    * order of their arrival: what is left to wait is, for each one ahead, a wake-up and a section. 0 = whatever the lock
-   * has (`turnlock_mutex_patience`), and 1 millisecond if it is created now; else a lock that exists and has another is
+   * has (`turnlock_lock_patience`), and 1 millisecond if it is created now; else a lock that exists and has another is
    * TURNLOCK_ERROR_KIND.
    */
   uint64_t patience_ns;
@@ -978,24 +996,6 @@ int32_t turnlock_mutex_open(const struct turnlock_file *file,
                             const char *name,
                             const struct turnlock_mutex_options *options,
                             struct turnlock_mutex **mutex);
-
-/**
- * Puts into `patience_ns` how long waiters let others pass at this mutex, as its creator said, in nanoseconds: 0 is
- * strict first come first served.
- *
- * The caller promises:
- * `mutex` is a mutex handle; `patience_ns` is NULL or writable.
- */
-int32_t turnlock_mutex_patience(const struct turnlock_mutex *mutex,
-                                uint64_t *patience_ns);
-
-/**
- * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
- *
- * The caller promises:
- * `mutex` is a handle of `turnlock_mutex_open`; `policy` is NULL or writable.
- */
-int32_t turnlock_mutex_death_policy(const struct turnlock_mutex *mutex, uint32_t *policy);
 
 /**
  * Closes a mutex handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -1070,164 +1070,6 @@ int32_t turnlock_mutex_abandon(const struct turnlock_mutex *mutex);
  */
 int32_t turnlock_mutex_mark_consistent(const struct turnlock_mutex *mutex);
 
-/**
- * Opens a lock that is not recoverable again, in its turn, after the data were repaired or given up. Errors as
- * `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
- *
- * The caller promises:
- * `mutex` is a mutex handle.
- */
-int32_t turnlock_mutex_reset(const struct turnlock_mutex *mutex);
-
-/**
- * `turnlock_mutex_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
- *
- * The caller promises:
- * `mutex` is a mutex handle.
- */
-int32_t turnlock_mutex_try_reset(const struct turnlock_mutex *mutex);
-
-/**
- * `turnlock_mutex_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
- *
- * The caller promises:
- * `mutex` is a mutex handle.
- */
-int32_t turnlock_mutex_reset_for(const struct turnlock_mutex *mutex, uint64_t nanoseconds);
-
-/**
- * Who died holding this lock, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
- *
- * The caller promises:
- * `mutex` is a mutex handle; `owner` is NULL, or writable as far as its `size` says.
- */
-int32_t turnlock_mutex_previous_owner(const struct turnlock_mutex *mutex,
-                                      struct turnlock_previous_owner *owner);
-
-/**
- * `turnlock_mutex_lock`, as `participant`. TURNLOCK_ERROR_PARTICIPANT_BUSY while it takes a lock on another thread.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_mutex_lock`.
- */
-int32_t turnlock_mutex_lock_as(const struct turnlock_mutex *mutex,
-                               const struct turnlock_participant *participant,
-                               struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_mutex_try_lock`, as `participant`.
- *
- * The caller promises:
- * As `turnlock_mutex_lock_as`.
- */
-int32_t turnlock_mutex_try_lock_as(const struct turnlock_mutex *mutex,
-                                   const struct turnlock_participant *participant,
-                                   struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_mutex_lock_for`, as `participant`.
- *
- * The caller promises:
- * As `turnlock_mutex_lock_as`.
- */
-int32_t turnlock_mutex_lock_for_as(const struct turnlock_mutex *mutex,
-                                   const struct turnlock_participant *participant,
-                                   uint64_t nanoseconds,
-                                   struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_mutex_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
- * done, while another one marks the data consistent.
- *
- * The caller promises:
- * `participant` is a participant handle and `mutex` a mutex handle.
- */
-int32_t turnlock_mutex_unlock_as(const struct turnlock_mutex *mutex,
-                                 const struct turnlock_participant *participant);
-
-/**
- * `turnlock_mutex_abandon`, as `participant`, from any thread.
- *
- * The caller promises:
- * `participant` is a participant handle and `mutex` a mutex handle.
- */
-int32_t turnlock_mutex_abandon_as(const struct turnlock_mutex *mutex,
-                                  const struct turnlock_participant *participant);
-
-/**
- * `turnlock_mutex_mark_consistent`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle and `mutex` a mutex handle.
- */
-int32_t turnlock_mutex_mark_consistent_as(const struct turnlock_mutex *mutex,
-                                          const struct turnlock_participant *participant);
-
-/**
- * Who has the lock. TURNLOCK_ERROR_NOT_FOUND if nobody has. It may have unlocked by the time the call returns; a dead
- * holder is shown, as dead, until the next one comes.
- *
- * Waits for nobody and takes no slot. _DAMAGED, _INVALID_ARGUMENT.
- *
- * The caller promises:
- * `mutex` is a mutex handle; `holder` is NULL, or writable as far as its `size` says.
- */
-int32_t turnlock_mutex_holder(const struct turnlock_mutex *mutex,
-                              struct turnlock_participant_info *holder);
-
-/**
- * Who waits for the lock: those who are queued, first the one who is next, then those who stand by. Fills in the first
- * `capacity` elements of the array `waiters`, and puts into `count` how many wait, which may be more. Set the `size` of
- * the first element; the others are taken to be as large, and their `size` is set. With capacity 0 `waiters` may be
- * NULL.
- *
- * A look at one moment, as `turnlock_mutex_holder`. _DAMAGED, _INVALID_ARGUMENT.
- *
- * The caller promises:
- * `mutex` is a mutex handle; `waiters` is writable for `capacity` structs of the first one's size; `count` is NULL or
- * writable.
- */
-int32_t turnlock_mutex_waiters(const struct turnlock_mutex *mutex,
-                               size_t capacity,
-                               struct turnlock_participant_info *waiters,
-                               size_t *count);
-
-/**
- * Whether another participant is queued behind the calling thread, which holds the lock: TURNLOCK_CONTENDED, or
- * TURNLOCK_OK. For a long holder, that may unlock for a moment where somebody waits.
- *
- * One look where nobody waits: at the bias word if the lock was taken by its bias, else at the hints of the holder's own
- * cell. It misses who came some microseconds ago and spins, and may miss who still has patience and stands by. Where it
- * says yes, somebody waited a moment ago. A signal handler may call it.
- *
- * TURNLOCK_ERROR_NOT_OWNER if this thread does not have the lock.
- *
- * The caller promises:
- * `mutex` is a mutex handle.
- */
-int32_t turnlock_mutex_is_contended(const struct turnlock_mutex *mutex);
-
-/**
- * `turnlock_mutex_is_contended`, as `participant`, from any thread.
- *
- * The caller promises:
- * `participant` is a participant handle and `mutex` a mutex handle.
- */
-int32_t turnlock_mutex_is_contended_as(const struct turnlock_mutex *mutex,
-                                       const struct turnlock_participant *participant);
-
-/**
- * After TURNLOCK_ERROR_REPLACED: opens the lock of the same name in the file that the path names by now, and puts a
- * handle into `reopened`. File and lock are created, with the capacities, permissions and options of these, if they
- * are not there. The old handle stays open: close it. Whoever is inside in the old file does not keep anybody out of the
- * new one. Errors as `turnlock_file_open` and `turnlock_mutex_open`.
- *
- * The caller promises:
- * `mutex` is a mutex handle; `reopened` is NULL or writable.
- */
-int32_t turnlock_mutex_reopen(const struct turnlock_mutex *mutex,
-                              struct turnlock_mutex **reopened);
-
 /* Reader/writer locks ----------------------------------------------------------------------------------- */
 
 /**
@@ -1264,7 +1106,7 @@ int32_t turnlock_mutex_reopen(const struct turnlock_mutex *mutex,
 /**
  * A reader/writer lock in a lock file: several that read, or one that writes. Everybody waits for the earlier ones
  * that stand in its way, whether these hold the lock or wait for it too. Any thread may use the handle; the lock
- * belongs to the thread (or participant) that took it, once at a time.
+ * belongs to the thread (or the hold) that took it, once at a time.
  */
 typedef struct turnlock_rwlock turnlock_rwlock;
 
@@ -1303,14 +1145,6 @@ int32_t turnlock_rwlock_open(const struct turnlock_file *file,
                              const char *name,
                              const struct turnlock_rwlock_options *options,
                              struct turnlock_rwlock **rwlock);
-
-/**
- * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
- *
- * The caller promises:
- * `rwlock` is a handle of `turnlock_rwlock_open`; `policy` is NULL or writable.
- */
-int32_t turnlock_rwlock_death_policy(const struct turnlock_rwlock *rwlock, uint32_t *policy);
 
 /**
  * Closes a rwlock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -1491,251 +1325,6 @@ int32_t turnlock_rwlock_abandon(const struct turnlock_rwlock *rwlock);
  */
 int32_t turnlock_rwlock_mark_consistent(const struct turnlock_rwlock *rwlock);
 
-/**
- * Opens a lock that is not recoverable again, beside nobody, after the data were repaired or given up. Errors as
- * `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
- *
- * The caller promises:
- * `rwlock` is a rwlock handle.
- */
-int32_t turnlock_rwlock_reset(const struct turnlock_rwlock *rwlock);
-
-/**
- * `turnlock_rwlock_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
- *
- * The caller promises:
- * `rwlock` is a rwlock handle.
- */
-int32_t turnlock_rwlock_try_reset(const struct turnlock_rwlock *rwlock);
-
-/**
- * `turnlock_rwlock_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
- *
- * The caller promises:
- * `rwlock` is a rwlock handle.
- */
-int32_t turnlock_rwlock_reset_for(const struct turnlock_rwlock *rwlock, uint64_t nanoseconds);
-
-/**
- * Who died holding this lock as a writer, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
- *
- * The caller promises:
- * `rwlock` is a rwlock handle; `owner` is NULL, or writable as far as its `size` says.
- */
-int32_t turnlock_rwlock_previous_owner(const struct turnlock_rwlock *rwlock,
-                                       struct turnlock_previous_owner *owner);
-
-/**
- * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
- * array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
- *
- * The caller promises:
- * `rwlock` is a rwlock handle; the rest as `turnlock_mutex_waiters`.
- */
-int32_t turnlock_rwlock_holders(const struct turnlock_rwlock *rwlock,
-                                size_t capacity,
-                                struct turnlock_participant_info *holders,
-                                size_t *count);
-
-/**
- * Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
- *
- * The caller promises:
- * `rwlock` is a rwlock handle; the rest as `turnlock_mutex_waiters`.
- */
-int32_t turnlock_rwlock_waiters(const struct turnlock_rwlock *rwlock,
-                                size_t capacity,
-                                struct turnlock_participant_info *waiters,
-                                size_t *count);
-
-/**
- * Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
- * load for each slot in use. As `turnlock_mutex_is_contended`.
- *
- * The caller promises:
- * `rwlock` is a rwlock handle.
- */
-int32_t turnlock_rwlock_is_contended(const struct turnlock_rwlock *rwlock);
-
-/**
- * `turnlock_mutex_reopen`, for a rwlock.
- *
- * The caller promises:
- * `rwlock` is a rwlock handle; `reopened` is NULL or writable.
- */
-int32_t turnlock_rwlock_reopen(const struct turnlock_rwlock *rwlock, struct turnlock_rwlock **reopened);
-
-/**
- * `turnlock_rwlock_lock_shared`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_lock_shared_as(const struct turnlock_rwlock *rwlock,
-                                       const struct turnlock_participant *participant,
-                                       struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_try_lock_shared`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_try_lock_shared_as(const struct turnlock_rwlock *rwlock,
-                                           const struct turnlock_participant *participant,
-                                           struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_lock_shared_for`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_lock_shared_for_as(const struct turnlock_rwlock *rwlock,
-                                           const struct turnlock_participant *participant,
-                                           uint64_t nanoseconds,
-                                           struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_lock_exclusive`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_lock_exclusive_as(const struct turnlock_rwlock *rwlock,
-                                          const struct turnlock_participant *participant,
-                                          struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_try_lock_exclusive`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_try_lock_exclusive_as(const struct turnlock_rwlock *rwlock,
-                                              const struct turnlock_participant *participant,
-                                              struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_lock_exclusive_for`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_lock_exclusive_for_as(const struct turnlock_rwlock *rwlock,
-                                              const struct turnlock_participant *participant,
-                                              uint64_t nanoseconds,
-                                              struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_lock_upgradable`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_lock_upgradable_as(const struct turnlock_rwlock *rwlock,
-                                           const struct turnlock_participant *participant,
-                                           struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_try_lock_upgradable`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_try_lock_upgradable_as(const struct turnlock_rwlock *rwlock,
-                                               const struct turnlock_participant *participant,
-                                               struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_lock_upgradable_for`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_lock_upgradable_for_as(const struct turnlock_rwlock *rwlock,
-                                               const struct turnlock_participant *participant,
-                                               uint64_t nanoseconds,
-                                               struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_upgrade`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_upgrade_as(const struct turnlock_rwlock *rwlock,
-                                   const struct turnlock_participant *participant,
-                                   struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_try_upgrade`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_try_upgrade_as(const struct turnlock_rwlock *rwlock,
-                                       const struct turnlock_participant *participant,
-                                       struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_upgrade_for`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rwlock_lock_shared`.
- */
-int32_t turnlock_rwlock_upgrade_for_as(const struct turnlock_rwlock *rwlock,
-                                       const struct turnlock_participant *participant,
-                                       uint64_t nanoseconds,
-                                       struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rwlock_downgrade`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle and `rwlock` a rwlock handle.
- */
-int32_t turnlock_rwlock_downgrade_as(const struct turnlock_rwlock *rwlock,
-                                     const struct turnlock_participant *participant,
-                                     uint32_t mode);
-
-/**
- * `turnlock_rwlock_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing
- * is done, while another one upgrades or downgrades what it holds, or marks the data consistent.
- *
- * The caller promises:
- * `participant` is a participant handle and `rwlock` a rwlock handle.
- */
-int32_t turnlock_rwlock_unlock_as(const struct turnlock_rwlock *rwlock,
-                                  const struct turnlock_participant *participant);
-
-/**
- * `turnlock_rwlock_abandon`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle and `rwlock` a rwlock handle.
- */
-int32_t turnlock_rwlock_abandon_as(const struct turnlock_rwlock *rwlock,
-                                   const struct turnlock_participant *participant);
-
-/**
- * `turnlock_rwlock_mark_consistent`, as `participant`.
- *
- * The caller promises:
- * `participant` is a participant handle and `rwlock` a rwlock handle.
- */
-int32_t turnlock_rwlock_mark_consistent_as(const struct turnlock_rwlock *rwlock,
-                                           const struct turnlock_participant *participant);
-
-/**
- * `turnlock_rwlock_is_contended`, as `participant`, from any thread.
- *
- * The caller promises:
- * `participant` is a participant handle and `rwlock` a rwlock handle.
- */
-int32_t turnlock_rwlock_is_contended_as(const struct turnlock_rwlock *rwlock,
-                                        const struct turnlock_participant *participant);
-
 /* Semaphores -------------------------------------------------------------------------------------------- */
 
 /**
@@ -1751,8 +1340,7 @@ int32_t turnlock_rwlock_is_contended_as(const struct turnlock_rwlock *rwlock,
 
 /**
  * A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while, first
- * come first served. Those of a participant that dies come back. Permits belong to the thread (or participant) that
- * took them.
+ * come first served. Those of a participant that dies come back. Permits belong to the thread that took them, or to the hold by which they were acquired.
  */
 typedef struct turnlock_semaphore turnlock_semaphore;
 
@@ -1819,17 +1407,6 @@ int32_t turnlock_semaphore_acquire(const struct turnlock_semaphore *semaphore,
                                    struct turnlock_acquired *acquired);
 
 /**
- * `turnlock_semaphore_acquire`, as `participant`, which has permits of a semaphore once at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
- */
-int32_t turnlock_semaphore_acquire_as(const struct turnlock_semaphore *semaphore,
-                                      const struct turnlock_participant *participant,
-                                      uint32_t permits,
-                                      struct turnlock_acquired *acquired);
-
-/**
  * `turnlock_semaphore_acquire` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
  *
  * The caller promises:
@@ -1838,17 +1415,6 @@ int32_t turnlock_semaphore_acquire_as(const struct turnlock_semaphore *semaphore
 int32_t turnlock_semaphore_try_acquire(const struct turnlock_semaphore *semaphore,
                                        uint32_t permits,
                                        struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_semaphore_try_acquire`, as `participant`, which has permits of a semaphore once at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
- */
-int32_t turnlock_semaphore_try_acquire_as(const struct turnlock_semaphore *semaphore,
-                                          const struct turnlock_participant *participant,
-                                          uint32_t permits,
-                                          struct turnlock_acquired *acquired);
 
 /**
  * `turnlock_semaphore_acquire`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in
@@ -1863,18 +1429,6 @@ int32_t turnlock_semaphore_acquire_for(const struct turnlock_semaphore *semaphor
                                        struct turnlock_acquired *acquired);
 
 /**
- * `turnlock_semaphore_acquire_for`, as `participant`, which has permits of a semaphore once at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
- */
-int32_t turnlock_semaphore_acquire_for_as(const struct turnlock_semaphore *semaphore,
-                                          const struct turnlock_participant *participant,
-                                          uint32_t permits,
-                                          uint64_t nanoseconds,
-                                          struct turnlock_acquired *acquired);
-
-/**
  * Gives `permits` of the permits back that the calling thread has, those that it took last first.
  *
  * TURNLOCK_ERROR_NOT_OWNER if it has none; _TOO_MANY_RELEASED if it has fewer; _INVALID_ARGUMENT for none.
@@ -1883,17 +1437,6 @@ int32_t turnlock_semaphore_acquire_for_as(const struct turnlock_semaphore *semap
  * `semaphore` is a semaphore handle.
  */
 int32_t turnlock_semaphore_release(const struct turnlock_semaphore *semaphore, uint32_t permits);
-
-/**
- * `turnlock_semaphore_release`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and
- * nothing is done, while another one gives some back.
- *
- * The caller promises:
- * `participant` is a participant handle and `semaphore` a semaphore handle.
- */
-int32_t turnlock_semaphore_release_as(const struct turnlock_semaphore *semaphore,
-                                      const struct turnlock_participant *participant,
-                                      uint32_t permits);
 
 /**
  * Makes the semaphore have `permits` permits, for everybody and at once. If there are fewer than before, those that
@@ -1917,56 +1460,6 @@ int32_t turnlock_semaphore_resize(const struct turnlock_semaphore *semaphore,
  */
 int32_t turnlock_semaphore_permits(const struct turnlock_semaphore *semaphore,
                                    uint32_t *permits);
-
-/**
- * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
- * array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
- *
- * The caller promises:
- * `semaphore` is a semaphore handle; the rest as `turnlock_mutex_waiters`.
- */
-int32_t turnlock_semaphore_holders(const struct turnlock_semaphore *semaphore,
-                                   size_t capacity,
-                                   struct turnlock_participant_info *holders,
-                                   size_t *count);
-
-/**
- * Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
- *
- * The caller promises:
- * `semaphore` is a semaphore handle; the rest as `turnlock_mutex_waiters`.
- */
-int32_t turnlock_semaphore_waiters(const struct turnlock_semaphore *semaphore,
-                                   size_t capacity,
-                                   struct turnlock_participant_info *waiters,
-                                   size_t *count);
-
-/**
- * Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
- * load for each slot in use. As `turnlock_mutex_is_contended`.
- *
- * The caller promises:
- * `semaphore` is a semaphore handle.
- */
-int32_t turnlock_semaphore_is_contended(const struct turnlock_semaphore *semaphore);
-
-/**
- * `turnlock_mutex_reopen`, for a semaphore.
- *
- * The caller promises:
- * `semaphore` is a semaphore handle; `reopened` is NULL or writable.
- */
-int32_t turnlock_semaphore_reopen(const struct turnlock_semaphore *semaphore,
-                                  struct turnlock_semaphore **reopened);
-
-/**
- * `turnlock_semaphore_is_contended`, as `participant`, from any thread.
- *
- * The caller promises:
- * `participant` is a participant handle and `semaphore` a semaphore handle.
- */
-int32_t turnlock_semaphore_is_contended_as(const struct turnlock_semaphore *semaphore,
-                                           const struct turnlock_participant *participant);
 
 /* Range locks ------------------------------------------------------------------------------------------- */
 
@@ -2040,14 +1533,6 @@ int32_t turnlock_rangelock_open(const struct turnlock_file *file,
                                 const char *name,
                                 const struct turnlock_rangelock_options *options,
                                 struct turnlock_rangelock **rangelock);
-
-/**
- * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
- *
- * The caller promises:
- * `rangelock` is a handle of `turnlock_rangelock_open`; `policy` is NULL or writable.
- */
-int32_t turnlock_rangelock_death_policy(const struct turnlock_rangelock *rangelock, uint32_t *policy);
 
 /**
  * Closes a range lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -2155,184 +1640,6 @@ int32_t turnlock_rangelock_mark_consistent(const struct turnlock_rangelock *rang
                                            uint64_t start,
                                            uint64_t end);
 
-/**
- * Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or are given
- * up. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
- *
- * The caller promises:
- * `rangelock` is a range lock handle.
- */
-int32_t turnlock_rangelock_reset(const struct turnlock_rangelock *rangelock);
-
-/**
- * `turnlock_rangelock_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
- *
- * The caller promises:
- * `rangelock` is a range lock handle.
- */
-int32_t turnlock_rangelock_try_reset(const struct turnlock_rangelock *rangelock);
-
-/**
- * `turnlock_rangelock_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
- *
- * The caller promises:
- * `rangelock` is a range lock handle.
- */
-int32_t turnlock_rangelock_reset_for(const struct turnlock_rangelock *rangelock, uint64_t nanoseconds);
-
-/**
- * Who died holding this lock as one that holds a part exclusively, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever
- * did.
- *
- * The caller promises:
- * `rangelock` is a range lock handle; `owner` is NULL, or writable as far as its `size` says.
- */
-int32_t turnlock_rangelock_previous_owner(const struct turnlock_rangelock *rangelock,
-                                          struct turnlock_previous_owner *owner);
-
-/**
- * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
- * array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
- *
- * The caller promises:
- * `rangelock` is a range lock handle; the rest as `turnlock_mutex_waiters`.
- */
-int32_t turnlock_rangelock_holders(const struct turnlock_rangelock *rangelock,
-                                   size_t capacity,
-                                   struct turnlock_participant_info *holders,
-                                   size_t *count);
-
-/**
- * Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
- *
- * The caller promises:
- * `rangelock` is a range lock handle; the rest as `turnlock_mutex_waiters`.
- */
-int32_t turnlock_rangelock_waiters(const struct turnlock_rangelock *rangelock,
-                                   size_t capacity,
-                                   struct turnlock_participant_info *waiters,
-                                   size_t *count);
-
-/**
- * Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
- * load for each slot in use. As `turnlock_mutex_is_contended`.
- *
- * The caller promises:
- * `rangelock` is a range lock handle.
- */
-int32_t turnlock_rangelock_is_contended(const struct turnlock_rangelock *rangelock);
-
-/**
- * `turnlock_mutex_reopen`, for a range lock.
- *
- * The caller promises:
- * `rangelock` is a range lock handle; `reopened` is NULL or writable.
- */
-int32_t turnlock_rangelock_reopen(const struct turnlock_rangelock *rangelock,
-                                  struct turnlock_rangelock **reopened);
-
-/**
- * `turnlock_rangelock_lock_shared`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
- */
-int32_t turnlock_rangelock_lock_shared_as(const struct turnlock_rangelock *rangelock,
-                                          const struct turnlock_participant *participant,
-                                          uint64_t start,
-                                          uint64_t end,
-                                          struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rangelock_try_lock_shared`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
- */
-int32_t turnlock_rangelock_try_lock_shared_as(const struct turnlock_rangelock *rangelock,
-                                              const struct turnlock_participant *participant,
-                                              uint64_t start,
-                                              uint64_t end,
-                                              struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rangelock_lock_shared_for`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
- */
-int32_t turnlock_rangelock_lock_shared_for_as(const struct turnlock_rangelock *rangelock,
-                                              const struct turnlock_participant *participant,
-                                              uint64_t start,
-                                              uint64_t end,
-                                              uint64_t nanoseconds,
-                                              struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rangelock_lock_exclusive`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
- */
-int32_t turnlock_rangelock_lock_exclusive_as(const struct turnlock_rangelock *rangelock,
-                                             const struct turnlock_participant *participant,
-                                             uint64_t start,
-                                             uint64_t end,
-                                             struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rangelock_try_lock_exclusive`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
- */
-int32_t turnlock_rangelock_try_lock_exclusive_as(const struct turnlock_rangelock *rangelock,
-                                                 const struct turnlock_participant *participant,
-                                                 uint64_t start,
-                                                 uint64_t end,
-                                                 struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_rangelock_lock_exclusive_for`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_rangelock_lock_shared`.
- */
-int32_t turnlock_rangelock_lock_exclusive_for_as(const struct turnlock_rangelock *rangelock,
-                                                 const struct turnlock_participant *participant,
-                                                 uint64_t start,
-                                                 uint64_t end,
-                                                 uint64_t nanoseconds,
-                                                 struct turnlock_acquired *acquired);
-
-/**
- * Unlocks what `participant` holds, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
- * done, while another one marks the data consistent.
- *
- * The caller promises:
- * `participant` is a participant handle and `rangelock` a range lock handle.
- */
-int32_t turnlock_rangelock_unlock_as(const struct turnlock_rangelock *rangelock,
-                                     const struct turnlock_participant *participant);
-
-/**
- * `turnlock_rangelock_mark_consistent`, of what `participant` holds.
- *
- * The caller promises:
- * `participant` is a participant handle and `rangelock` a range lock handle.
- */
-int32_t turnlock_rangelock_mark_consistent_as(const struct turnlock_rangelock *rangelock,
-                                              const struct turnlock_participant *participant);
-
-/**
- * `turnlock_rangelock_is_contended`, as `participant`, from any thread.
- *
- * The caller promises:
- * `participant` is a participant handle and `rangelock` a range lock handle.
- */
-int32_t turnlock_rangelock_is_contended_as(const struct turnlock_rangelock *rangelock,
-                                           const struct turnlock_participant *participant);
-
 /* Keyed locks ------------------------------------------------------------------------------------------- */
 
 /**
@@ -2400,14 +1707,6 @@ int32_t turnlock_keyedlock_open(const struct turnlock_file *file,
                                 const char *name,
                                 const struct turnlock_keyedlock_options *options,
                                 struct turnlock_keyedlock **keyedlock);
-
-/**
- * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
- *
- * The caller promises:
- * `keyedlock` is a handle of `turnlock_keyedlock_open`; `policy` is NULL or writable.
- */
-int32_t turnlock_keyedlock_death_policy(const struct turnlock_keyedlock *keyedlock, uint32_t *policy);
 
 /**
  * Closes a keyed lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -2521,184 +1820,6 @@ int32_t turnlock_keyedlock_mark_consistent(const struct turnlock_keyedlock *keye
                                            const void *key,
                                            size_t key_size);
 
-/**
- * Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or are given
- * up. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
- *
- * The caller promises:
- * `keyedlock` is a keyed lock handle.
- */
-int32_t turnlock_keyedlock_reset(const struct turnlock_keyedlock *keyedlock);
-
-/**
- * `turnlock_keyedlock_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
- *
- * The caller promises:
- * `keyedlock` is a keyed lock handle.
- */
-int32_t turnlock_keyedlock_try_reset(const struct turnlock_keyedlock *keyedlock);
-
-/**
- * `turnlock_keyedlock_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
- *
- * The caller promises:
- * `keyedlock` is a keyed lock handle.
- */
-int32_t turnlock_keyedlock_reset_for(const struct turnlock_keyedlock *keyedlock, uint64_t nanoseconds);
-
-/**
- * Who died holding this lock as one that holds a part exclusively, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever
- * did.
- *
- * The caller promises:
- * `keyedlock` is a keyed lock handle; `owner` is NULL, or writable as far as its `size` says.
- */
-int32_t turnlock_keyedlock_previous_owner(const struct turnlock_keyedlock *keyedlock,
-                                          struct turnlock_previous_owner *owner);
-
-/**
- * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
- * array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
- *
- * The caller promises:
- * `keyedlock` is a keyed lock handle; the rest as `turnlock_mutex_waiters`.
- */
-int32_t turnlock_keyedlock_holders(const struct turnlock_keyedlock *keyedlock,
-                                   size_t capacity,
-                                   struct turnlock_participant_info *holders,
-                                   size_t *count);
-
-/**
- * Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
- *
- * The caller promises:
- * `keyedlock` is a keyed lock handle; the rest as `turnlock_mutex_waiters`.
- */
-int32_t turnlock_keyedlock_waiters(const struct turnlock_keyedlock *keyedlock,
-                                   size_t capacity,
-                                   struct turnlock_participant_info *waiters,
-                                   size_t *count);
-
-/**
- * Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
- * load for each slot in use. As `turnlock_mutex_is_contended`.
- *
- * The caller promises:
- * `keyedlock` is a keyed lock handle.
- */
-int32_t turnlock_keyedlock_is_contended(const struct turnlock_keyedlock *keyedlock);
-
-/**
- * `turnlock_mutex_reopen`, for a keyed lock.
- *
- * The caller promises:
- * `keyedlock` is a keyed lock handle; `reopened` is NULL or writable.
- */
-int32_t turnlock_keyedlock_reopen(const struct turnlock_keyedlock *keyedlock,
-                                  struct turnlock_keyedlock **reopened);
-
-/**
- * `turnlock_keyedlock_lock_shared`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
- */
-int32_t turnlock_keyedlock_lock_shared_as(const struct turnlock_keyedlock *keyedlock,
-                                          const struct turnlock_participant *participant,
-                                          const void *key,
-                                          size_t key_size,
-                                          struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_keyedlock_try_lock_shared`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
- */
-int32_t turnlock_keyedlock_try_lock_shared_as(const struct turnlock_keyedlock *keyedlock,
-                                              const struct turnlock_participant *participant,
-                                              const void *key,
-                                              size_t key_size,
-                                              struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_keyedlock_lock_shared_for`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
- */
-int32_t turnlock_keyedlock_lock_shared_for_as(const struct turnlock_keyedlock *keyedlock,
-                                              const struct turnlock_participant *participant,
-                                              const void *key,
-                                              size_t key_size,
-                                              uint64_t nanoseconds,
-                                              struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_keyedlock_lock_exclusive`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
- */
-int32_t turnlock_keyedlock_lock_exclusive_as(const struct turnlock_keyedlock *keyedlock,
-                                             const struct turnlock_participant *participant,
-                                             const void *key,
-                                             size_t key_size,
-                                             struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_keyedlock_try_lock_exclusive`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
- */
-int32_t turnlock_keyedlock_try_lock_exclusive_as(const struct turnlock_keyedlock *keyedlock,
-                                                 const struct turnlock_participant *participant,
-                                                 const void *key,
-                                                 size_t key_size,
-                                                 struct turnlock_acquired *acquired);
-
-/**
- * `turnlock_keyedlock_lock_exclusive_for`, as `participant`, which holds one at a time.
- *
- * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_keyedlock_lock_shared`.
- */
-int32_t turnlock_keyedlock_lock_exclusive_for_as(const struct turnlock_keyedlock *keyedlock,
-                                                 const struct turnlock_participant *participant,
-                                                 const void *key,
-                                                 size_t key_size,
-                                                 uint64_t nanoseconds,
-                                                 struct turnlock_acquired *acquired);
-
-/**
- * Unlocks what `participant` holds, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
- * done, while another one marks the data consistent.
- *
- * The caller promises:
- * `participant` is a participant handle and `keyedlock` a keyed lock handle.
- */
-int32_t turnlock_keyedlock_unlock_as(const struct turnlock_keyedlock *keyedlock,
-                                     const struct turnlock_participant *participant);
-
-/**
- * `turnlock_keyedlock_mark_consistent`, of what `participant` holds.
- *
- * The caller promises:
- * `participant` is a participant handle and `keyedlock` a keyed lock handle.
- */
-int32_t turnlock_keyedlock_mark_consistent_as(const struct turnlock_keyedlock *keyedlock,
-                                              const struct turnlock_participant *participant);
-
-/**
- * `turnlock_keyedlock_is_contended`, as `participant`, from any thread.
- *
- * The caller promises:
- * `participant` is a participant handle and `keyedlock` a keyed lock handle.
- */
-int32_t turnlock_keyedlock_is_contended_as(const struct turnlock_keyedlock *keyedlock,
-                                           const struct turnlock_participant *participant);
-
 /* Turn rings -------------------------------------------------------------------------------------------- */
 
 /**
@@ -2722,11 +1843,11 @@ int32_t turnlock_keyedlock_is_contended_as(const struct turnlock_keyedlock *keye
 #define TURNLOCK_RING_MUST_EXIST 1
 
 /**
- * `turnlock_ring_options.flags`: who takes a turn through this handle stays in the ring, and the ring waits for it,
+ * `turnlock_ring_options.flags`: who takes a turn through this handle stays a member of the ring, and the ring waits for it,
  * until `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or
  * has the turn.
  */
-#define TURNLOCK_RING_STANDING 2
+#define TURNLOCK_RING_MEMBER 2
 
 /**
  * `turnlock_ring_options.flags`: a holder's death needs no repair: the next holder is told (TURNLOCK_OWNER_DEAD) and has
@@ -2749,7 +1870,7 @@ int32_t turnlock_keyedlock_is_contended_as(const struct turnlock_keyedlock *keye
 
 /**
  * A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
- * else who wants it. Any thread may use the handle; the turn belongs to the thread (or participant) that took it.
+ * else who wants it. Any thread may use the handle; the turn belongs to the thread (or the hold) that took it.
  */
 typedef struct turnlock_ring turnlock_ring;
 
@@ -2799,15 +1920,7 @@ int32_t turnlock_ring_open(const struct turnlock_file *file,
                            struct turnlock_ring **ring);
 
 /**
- * Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
- *
- * The caller promises:
- * `ring` is a handle of `turnlock_ring_open`; `policy` is NULL or writable.
- */
-int32_t turnlock_ring_death_policy(const struct turnlock_ring *ring, uint32_t *policy);
-
-/**
- * Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done,
+ * Closes a ring handle; a member stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done,
  * while the calling thread has the turn.
  *
  * The caller promises:
@@ -2837,7 +1950,7 @@ int32_t turnlock_ring_try_lock(const struct turnlock_ring *ring,
                                struct turnlock_acquired *acquired);
 
 /**
- * Waits for the turn at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT; a standing participant stays in the
+ * Waits for the turn at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT; a member stays in the
  * ring, and the ring waits for it when its turn comes. Otherwise as `turnlock_ring_lock`.
  *
  * The caller promises:
@@ -2858,7 +1971,7 @@ int32_t turnlock_ring_unlock(const struct turnlock_ring *ring);
 
 /**
  * Passes the turn on as a dying owner does: the next holder is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not
- * have it. A standing participant is out of the ring until its next turn is asked for.
+ * have it. A member is out of the ring until its next turn is asked for.
  *
  * The caller promises:
  * `ring` is a ring handle.
@@ -2875,31 +1988,7 @@ int32_t turnlock_ring_abandon(const struct turnlock_ring *ring);
 int32_t turnlock_ring_mark_consistent(const struct turnlock_ring *ring);
 
 /**
- * Opens a ring that is not recoverable again, in its turn. As `turnlock_mutex_reset`.
- *
- * The caller promises:
- * `ring` is a ring handle.
- */
-int32_t turnlock_ring_reset(const struct turnlock_ring *ring);
-
-/**
- * `turnlock_ring_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
- *
- * The caller promises:
- * `ring` is a ring handle.
- */
-int32_t turnlock_ring_try_reset(const struct turnlock_ring *ring);
-
-/**
- * `turnlock_ring_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
- *
- * The caller promises:
- * `ring` is a ring handle.
- */
-int32_t turnlock_ring_reset_for(const struct turnlock_ring *ring, uint64_t nanoseconds);
-
-/**
- * The calling thread, if it stands in the ring, leaves it: it is passed over until its next turn is asked for.
+ * The calling thread, if it is a member of the ring, leaves it: it is passed over until its next turn is asked for.
  * TURNLOCK_ERROR_STILL_HELD while it has the turn.
  *
  * The caller promises:
@@ -2907,127 +1996,348 @@ int32_t turnlock_ring_reset_for(const struct turnlock_ring *ring, uint64_t nanos
  */
 int32_t turnlock_ring_leave(const struct turnlock_ring *ring);
 
-/**
- * Who died having the turn, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
- *
- * The caller promises:
- * `ring` is a ring handle; `owner` is NULL, or writable as far as its `size` says.
- */
-int32_t turnlock_ring_previous_owner(const struct turnlock_ring *ring, struct turnlock_previous_owner *owner);
+/* Requests ---------------------------------------------------------------------------------------------- */
 
 /**
- * `turnlock_ring_lock`, as `participant`. TURNLOCK_ERROR_PARTICIPANT_BUSY while it takes a lock on another thread.
+ * `wait` of a request: as long as it takes. What a request gets that is all 0.
+ */
+#define TURNLOCK_WAIT_FOREVER 0
+
+/**
+ * `wait` of a request: not at all; where it would have to, TURNLOCK_ERROR_WOULD_BLOCK.
+ */
+#define TURNLOCK_WAIT_NEVER 1
+
+/**
+ * `wait` of a request: at most `time_ns` nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ */
+#define TURNLOCK_WAIT_AT_MOST 2
+
+/**
+ * `wait` of a request: until CLOCK_MONOTONIC shows `time_ns` nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ */
+#define TURNLOCK_WAIT_UNTIL 3
+
+/**
+ * A range of numbers.
+ */
+typedef struct turnlock_range {
+  /**
+   * The first number.
+   */
+  uint64_t start;
+  /**
+   * The number after the last one; TURNLOCK_RANGE_END: to the end, the last number included.
+   */
+  uint64_t end;
+} turnlock_range;
+
+/**
+ * A key of a keyed lock: some bytes.
+ */
+typedef struct turnlock_key {
+  /**
+   * The bytes. NULL if there are none.
+   */
+  const void *data;
+  /**
+   * How many.
+   */
+  size_t size;
+} turnlock_key;
+
+/**
+ * What a hold is to acquire. Set `size` to `sizeof(struct turnlock_request)`, `lock`, and everything else that you do not care
+ * about to 0.
+ */
+typedef struct turnlock_request {
+  /**
+   * `sizeof(struct turnlock_request)`.
+   */
+  size_t size;
+  /**
+   * A lock of any kind: its handle, cast.
+   */
+  const struct turnlock_lock *lock;
+  /**
+   * TURNLOCK_MODE_...: exclusive (0) of all kinds, or shared of reader/writer locks, range locks and keyed locks, or upgradable
+   * of reader/writer locks. Of semaphores 0.
+   */
+  uint32_t mode;
+  /**
+   * 0: there are no flags yet.
+   */
+  uint32_t flags;
+  /**
+   * Of a semaphore: how many permits, all at once; 0 = 1. Of other locks 0.
+   */
+  uint32_t permits;
+  /**
+   * TURNLOCK_WAIT_...: how long to wait, for all of it.
+   */
+  uint32_t wait;
+  /**
+   * With TURNLOCK_WAIT_AT_MOST and _UNTIL: nanoseconds. Else it is not looked at.
+   */
+  uint64_t time_ns;
+  /**
+   * Of a range lock: the ranges, one or more. Several are taken one after the other in an order of their own, so that those who
+   * take several this way do not wait for each other in a circle; ranges that overlap are taken as one. All or none is held.
+   */
+  const struct turnlock_range *ranges;
+  /**
+   * How many; of other locks 0.
+   */
+  size_t range_count;
+  /**
+   * Of a keyed lock: the keys, likewise; those that are the same are taken once.
+   */
+  const struct turnlock_key *keys;
+  /**
+   * How many; of other locks 0.
+   */
+  size_t key_count;
+} turnlock_request;
+
+/* Holds ------------------------------------------------------------------------------------------------- */
+
+/**
+ * `turnlock_hold_options.flags`: programs that this process starts from now on keep the slot alive, even when
+ * this process is killed: they inherit the descriptor that does.
+ */
+#define TURNLOCK_HOLD_INHERITED 1
+
+/**
+ * `turnlock_hold_options.flags`: keep the slot by an open descriptor, as on file systems where a mapping does not:
+ * a `close` of it (a stray one, `closefrom`) is then taken for the hold's death.
+ */
+#define TURNLOCK_HOLD_BY_DESCRIPTOR 2
+
+/**
+ * `turnlock_hold_options.flags`: the end of what keeps the slot (the last copy of its descriptor is closed) is an
+ * ordinary end where the lock was created with TURNLOCK_..._RELEASE_ON_DEATH: nobody is told of a death, as with flock(2).
+ * For a hold that is transferred to an open file (`turnlock_hold_transfer_to_fd`). Implies TURNLOCK_HOLD_BY_DESCRIPTOR.
+ */
+#define TURNLOCK_HOLD_ENDS_BY_CLOSING 4
+
+/**
+ * A hold: what an acquisition belongs to that is not the calling thread's. Any thread may acquire by it, release it, ask for its
+ * fencing token: for work that moves between threads (goroutines, promises, tasks), and for what is released elsewhere than it
+ * was acquired. It has one acquisition at a time, of one lock: what that lock gives at once, several ranges or keys too.
+ *
+ * It takes a slot of the file, and one more for each further range or key. A thread that acquires by two holds what conflicts
+ * waits for itself.
+ */
+typedef struct turnlock_hold turnlock_hold;
+
+/**
+ * How to open a hold. Set `size` to `sizeof(struct turnlock_hold_options)` and everything else that you do not care about to 0.
+ * All 0 is as no options: its slots come from those that the open file keeps, and go back to them.
+ */
+typedef struct turnlock_hold_options {
+  /**
+   * `sizeof(struct turnlock_hold_options)`.
+   */
+  size_t size;
+  /**
+   * What it calls itself in `turnlock status` and in the owner-dead notice, up to 63 bytes of UTF-8; NULL = the file's
+   * label.
+   */
+  const char *label;
+  /**
+   * TURNLOCK_HOLD_... or'ed together.
+   */
+  uint32_t flags;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} turnlock_hold_options;
+
+/**
+ * Opens a hold in the file, and puts its handle into `hold`. `options` may be NULL.
+ *
+ * TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` says who has them.
+ * _INVALID_ARGUMENT, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION.
  *
  * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_ring_lock`.
+ * `file` is a file handle, `options` NULL or a struct whose `size` is right, `hold` NULL or writable.
  */
-int32_t turnlock_ring_lock_as(const struct turnlock_ring *ring,
-                              const struct turnlock_participant *participant,
+int32_t turnlock_hold_open(const struct turnlock_file *file,
+                           const struct turnlock_hold_options *options,
+                           struct turnlock_hold **hold);
+
+/**
+ * A hold that stands for the calling thread (which is given a slot now, if it has none yet), for another thread to cancel its
+ * waits; for nothing else: `turnlock_hold_acquire` refuses it with TURNLOCK_ERROR_INVALID_ARGUMENT.
+ *
+ * The caller promises:
+ * `file` is a file handle; `hold` is NULL or writable.
+ */
+int32_t turnlock_hold_current(const struct turnlock_file *file,
+                              struct turnlock_hold **hold);
+
+/**
+ * Closes a hold; its slots go back to those that the open file keeps, or are given up.
+ * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it.
+ *
+ * The caller promises:
+ * `hold` is NULL or a hold handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_hold_close(struct turnlock_hold *hold);
+
+/**
+ * Acquires what the request says: of a lock of any kind, in the same file. 0, or TURNLOCK_OWNER_DEAD: it is yours and the previous
+ * holder died inside, so repair the data and call `turnlock_hold_mark_consistent`. `acquired` may be NULL; of several ranges or
+ * keys it tells the largest fencing token, which stands for all of them.
+ *
+ * TURNLOCK_ERROR_STILL_HELD if something is held by it already; _PARTICIPANT_BUSY while it is in another call;
+ * _INVALID_ARGUMENT for a request of another size, a mode that the kind of the lock does not have, parts that do not fit it;
+ * _PERMITS, _EMPTY_RANGE; _PARTICIPANTS_FULL for several parts; others as `turnlock_mutex_lock`.
+ *
+ * The caller promises:
+ * `hold` is a hold handle; `request` is NULL, or readable as far as its `size` says, with a handle of a lock, and ranges and keys
+ * that are readable; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_hold_acquire(const struct turnlock_hold *hold,
+                              const struct turnlock_request *request,
                               struct turnlock_acquired *acquired);
 
 /**
- * `turnlock_ring_try_lock`, as `participant`.
+ * Releases what is held, from any thread. To release after TURNLOCK_OWNER_DEAD without `turnlock_hold_mark_consistent` closes the
+ * lock for everyone until a reset.
+ *
+ * TURNLOCK_ERROR_NOT_OWNER if nothing is held; _PARTICIPANT_BUSY, and nothing is done, while it is in another call; _DAMAGED,
+ * _REPLACED if something happened to the file (it is released all the same).
  *
  * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_ring_lock`.
+ * `hold` is a hold handle.
  */
-int32_t turnlock_ring_try_lock_as(const struct turnlock_ring *ring,
-                                  const struct turnlock_participant *participant,
-                                  struct turnlock_acquired *acquired);
+int32_t turnlock_hold_release(const struct turnlock_hold *hold);
 
 /**
- * `turnlock_ring_lock_for`, as `participant`.
+ * Gives `permits` of the permits back that are held of a semaphore.
+ *
+ * TURNLOCK_ERROR_NOT_OWNER if none are held; _TOO_MANY_RELEASED if fewer are; _INVALID_ARGUMENT for none, and if what is held
+ * is not of a semaphore; _PARTICIPANT_BUSY.
  *
  * The caller promises:
- * `participant` is a participant handle; the rest as `turnlock_ring_lock`.
+ * `hold` is a hold handle.
  */
-int32_t turnlock_ring_lock_for_as(const struct turnlock_ring *ring,
-                                  const struct turnlock_participant *participant,
-                                  uint64_t nanoseconds,
-                                  struct turnlock_acquired *acquired);
+int32_t turnlock_hold_release_permits(const struct turnlock_hold *hold,
+                                      uint32_t permits);
 
 /**
- * `turnlock_ring_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
- * done, while another one marks the data consistent.
+ * `turnlock_rwlock_upgrade` of what is held upgradable. `wait` is TURNLOCK_WAIT_..., `time_ns` as in `turnlock_request`. With
+ * an error it is held upgradable as before.
+ *
+ * TURNLOCK_ERROR_NOT_UPGRADABLE if it is not held upgradable; _WOULD_BLOCK, _TIMED_OUT, _CANCELLED, _INTERRUPTED; _NOT_OWNER;
+ * _PARTICIPANT_BUSY.
  *
  * The caller promises:
- * `participant` is a participant handle and `ring` a ring handle.
+ * `hold` is a hold handle; `acquired` is NULL, or writable as far as its `size` says.
  */
-int32_t turnlock_ring_unlock_as(const struct turnlock_ring *ring,
-                                const struct turnlock_participant *participant);
+int32_t turnlock_hold_upgrade(const struct turnlock_hold *hold,
+                              uint32_t wait,
+                              uint64_t time_ns,
+                              struct turnlock_acquired *acquired);
 
 /**
- * `turnlock_ring_abandon`, as `participant`, from any thread.
+ * `turnlock_rwlock_downgrade` of what is held, to `mode`: TURNLOCK_MODE_UPGRADABLE or TURNLOCK_MODE_SHARED.
+ *
+ * TURNLOCK_ERROR_NOT_UPGRADABLE if that is not less than it is held as; _NOT_OWNER; _INVALID_ARGUMENT; _PARTICIPANT_BUSY.
  *
  * The caller promises:
- * `participant` is a participant handle and `ring` a ring handle.
+ * `hold` is a hold handle.
  */
-int32_t turnlock_ring_abandon_as(const struct turnlock_ring *ring,
-                                 const struct turnlock_participant *participant);
+int32_t turnlock_hold_downgrade(const struct turnlock_hold *hold,
+                                uint32_t mode);
 
 /**
- * `turnlock_ring_mark_consistent`, as `participant`.
+ * Releases as a dying holder does, since the data were left half-done (an exception, say): the next holder is told. Otherwise as
+ * `turnlock_hold_release`. The hold is out of a ring of which it is a member until its next turn is asked for.
  *
  * The caller promises:
- * `participant` is a participant handle and `ring` a ring handle.
+ * `hold` is a hold handle.
  */
-int32_t turnlock_ring_mark_consistent_as(const struct turnlock_ring *ring,
-                                         const struct turnlock_participant *participant);
+int32_t turnlock_hold_abandon(const struct turnlock_hold *hold);
 
 /**
- * `turnlock_ring_leave`, as `participant`.
+ * Says, while the lock is held after TURNLOCK_OWNER_DEAD, that the data are consistent again; of several ranges or keys, that
+ * those of all are. TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_EXCLUSIVE if it is held beside others; _NOT_OWNER;
+ * _PARTICIPANT_BUSY.
  *
  * The caller promises:
- * `participant` is a participant handle and `ring` a ring handle.
+ * `hold` is a hold handle.
  */
-int32_t turnlock_ring_leave_as(const struct turnlock_ring *ring,
-                               const struct turnlock_participant *participant);
+int32_t turnlock_hold_mark_consistent(const struct turnlock_hold *hold);
 
 /**
- * Who has the turn. As `turnlock_mutex_holder`.
+ * Puts into `fencing_token` that of what is held: of several ranges or keys, the largest. TURNLOCK_ERROR_NOT_OWNER if nothing is;
+ * _PARTICIPANT_BUSY.
  *
  * The caller promises:
- * `ring` is a ring handle; `holder` is NULL, or writable as far as its `size` says.
+ * `hold` is a hold handle; `fencing_token` is NULL or writable.
  */
-int32_t turnlock_ring_holder(const struct turnlock_ring *ring, struct turnlock_participant_info *holder);
+int32_t turnlock_hold_fencing_token(const struct turnlock_hold *hold,
+                                    uint64_t *fencing_token);
 
 /**
- * Who else is on the ring, in the order of their turns: those who wait, and those who stand in it and do not wait now
- * (TURNLOCK_STATE_STANDING). Otherwise as `turnlock_mutex_waiters`.
+ * Whether another participant waits while the lock is held: TURNLOCK_CONTENDED, or TURNLOCK_OK. As `turnlock_lock_is_contended`,
+ * from any thread; TURNLOCK_ERROR_PARTICIPANT_BUSY while it is in another call.
  *
  * The caller promises:
- * `ring` is a ring handle; the rest as `turnlock_mutex_waiters`.
+ * `hold` is a hold handle.
  */
-int32_t turnlock_ring_waiters(const struct turnlock_ring *ring,
-                              size_t capacity,
-                              struct turnlock_participant_info *waiters,
-                              size_t *count);
+int32_t turnlock_hold_is_contended(const struct turnlock_hold *hold);
 
 /**
- * Whether another participant waits for its turn while the calling thread has it: TURNLOCK_CONTENDED, or TURNLOCK_OK.
- * One load for each slot in use; otherwise as `turnlock_mutex_is_contended`.
+ * The hold, if it is a member of the ring, leaves it, as `turnlock_ring_leave`: it is passed over until its next turn is asked
+ * for. TURNLOCK_ERROR_STILL_HELD while it has the turn; _PARTICIPANT_BUSY.
  *
  * The caller promises:
- * `ring` is a ring handle.
+ * `hold` is a hold handle and `ring` a ring handle.
  */
-int32_t turnlock_ring_is_contended(const struct turnlock_ring *ring);
+int32_t turnlock_hold_leave_ring(const struct turnlock_hold *hold,
+                                 const struct turnlock_ring *ring);
 
 /**
- * `turnlock_ring_is_contended`, as `participant`, from any thread.
+ * Ends this hold's wait with TURNLOCK_ERROR_CANCELLED, from any thread: the present wait, or else
+ * the next call that would have to wait. Never lost; never disturbs a call that need not wait.
  *
  * The caller promises:
- * `participant` is a participant handle and `ring` a ring handle.
+ * `hold` is a hold handle.
  */
-int32_t turnlock_ring_is_contended_as(const struct turnlock_ring *ring,
-                                      const struct turnlock_participant *participant);
+int32_t turnlock_hold_cancel(const struct turnlock_hold *hold);
 
 /**
- * `turnlock_mutex_reopen`, for a turn ring: on demand or standing, as the old handle.
+ * Takes back a cancel that no wait has taken yet, if there is one.
  *
  * The caller promises:
- * `ring` is a ring handle; `reopened` is NULL or writable.
+ * `hold` is a hold handle.
  */
-int32_t turnlock_ring_reopen(const struct turnlock_ring *ring, struct turnlock_ring **reopened);
+int32_t turnlock_hold_clear_cancel(const struct turnlock_hold *hold);
+
+/**
+ * Transfers the hold's slot, and what it holds, to the open file that this process has as `descriptor`: it stays held
+ * as long as any copy of that descriptor is open, in whichever process (a shell's own, which its commands inherit; one
+ * that came over a socket), as with flock(2). What `turnlock lock --fd` does. The hold is opened with
+ * TURNLOCK_HOLD_ENDS_BY_CLOSING or _BY_DESCRIPTOR. `pid` is the process whose it is shown as; 0 = the calling one's.
+ *
+ * From here on calls by the hold give TURNLOCK_ERROR_CLOSED; close it as ever. What it held is released by
+ * `turnlock_file_unlock_transferred`, or passes on when the last copy is closed: as from a dead owner or, with
+ * TURNLOCK_HOLD_ENDS_BY_CLOSING and a lock that was created with TURNLOCK_..._RELEASE_ON_DEATH, with no more ado.
+ *
+ * TURNLOCK_ERROR_INVALID_ARGUMENT: `descriptor` is none of this lock file that is open for reading, the hold is not kept
+ * by a descriptor, or holds several parts; _PARTICIPANT_BUSY: it is in another call; _CLOSED, _FILESYSTEM, _SYSTEM. All
+ * is as before then.
+ *
+ * The caller promises:
+ * `hold` is a hold handle. While the call runs, `descriptor` is not closed.
+ */
+int32_t turnlock_hold_transfer_to_fd(const struct turnlock_hold *hold,
+                                     int32_t descriptor,
+                                     uint32_t pid);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -83,7 +83,7 @@ fn note(view: View, slot: usize) {
 }
 
 /// Writes down that the slot was transferred to process `pid`, for people.
-pub fn leave_to(view: View, slot: usize, pid: u32) {
+pub fn transfer_to_fd(view: View, slot: usize, pid: u32) {
     let record = &view.slots()[slot];
     record.pid.store(pid, Relaxed);
     record.tid.store(pid, Relaxed);

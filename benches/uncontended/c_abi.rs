@@ -13,34 +13,51 @@ use std::{
 type Handle = *mut c_void;
 type OpenFile = unsafe extern "C" fn(*const c_char, *const c_void, *mut Handle) -> i32;
 type OpenMutex = unsafe extern "C" fn(Handle, *const c_char, *const c_void, *mut Handle) -> i32;
-type OpenParticipant = unsafe extern "C" fn(Handle, *const c_void, *mut Handle) -> i32;
+type OpenHold = unsafe extern "C" fn(Handle, *const c_void, *mut Handle) -> i32;
 type Take = unsafe extern "C" fn(Handle, *mut c_void) -> i32;
 type TakeFor = unsafe extern "C" fn(Handle, u64, *mut c_void) -> i32;
-type TakeAs = unsafe extern "C" fn(Handle, Handle, *mut c_void) -> i32;
+type Acquire = unsafe extern "C" fn(Handle, *const Request, *mut c_void) -> i32;
 type Leave = unsafe extern "C" fn(Handle) -> i32;
-type LeaveAs = unsafe extern "C" fn(Handle, Handle) -> i32;
+
+/// `struct turnlock_request`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Request {
+    size: usize,
+    lock: Handle,
+    mode: u32,
+    flags: u32,
+    permits: u32,
+    wait: u32,
+    time_ns: u64,
+    ranges: *const c_void,
+    range_count: usize,
+    keys: *const c_void,
+    key_count: usize,
+}
 
 #[derive(Clone, Copy)]
 pub struct CAbi {
     open_file: OpenFile,
     open_mutex: OpenMutex,
-    open_participant: OpenParticipant,
+    open_hold: OpenHold,
     close: [Leave; 3],
     lock: Take,
     try_lock: Take,
     lock_for: TakeFor,
-    lock_as: TakeAs,
+    acquire: Acquire,
     unlock: Leave,
-    unlock_as: LeaveAs,
+    release: Leave,
 }
 
-/// A mutex in a file of its own, and a participant of that.
+/// A mutex in a file of its own, a hold of that, and what the hold is to acquire.
 #[derive(Clone, Copy)]
 pub struct CMutex {
     c: CAbi,
     file: Handle,
     mutex: Handle,
-    participant: Handle,
+    hold: Handle,
+    request: Request,
 }
 
 impl CAbi {
@@ -53,32 +70,38 @@ impl CAbi {
             Ok(Self {
                 open_file: library.function(c"turnlock_file_open"),
                 open_mutex: library.function(c"turnlock_mutex_open"),
-                open_participant: library.function(c"turnlock_participant_open"),
+                open_hold: library.function(c"turnlock_hold_open"),
                 close: [
-                    library.function(c"turnlock_participant_close"),
+                    library.function(c"turnlock_hold_close"),
                     library.function(c"turnlock_mutex_close"),
                     library.function(c"turnlock_file_close"),
                 ],
                 lock: library.function(c"turnlock_mutex_lock"),
                 try_lock: library.function(c"turnlock_mutex_try_lock"),
                 lock_for: library.function(c"turnlock_mutex_lock_for"),
-                lock_as: library.function(c"turnlock_mutex_lock_as"),
+                acquire: library.function(c"turnlock_hold_acquire"),
                 unlock: library.function(c"turnlock_mutex_unlock"),
-                unlock_as: library.function(c"turnlock_mutex_unlock_as"),
+                release: library.function(c"turnlock_hold_release"),
             })
         }
     }
 
     pub fn open(self, path: &Path) -> CMutex {
         let path = CString::new(path.as_os_str().as_bytes()).expect("a path has no NUL");
-        let (mut file, mut mutex, mut participant) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        let (mut file, mut mutex, mut hold) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         // SAFETY: strings, NULL options and places for the handles, as the header says.
         unsafe {
             assert_eq!((self.open_file)(path.as_ptr(), ptr::null(), &mut file), 0);
             assert_eq!((self.open_mutex)(file, c"bench".as_ptr(), ptr::null(), &mut mutex), 0);
-            assert_eq!((self.open_participant)(file, ptr::null(), &mut participant), 0);
+            assert_eq!((self.open_hold)(file, ptr::null(), &mut hold), 0);
         }
-        CMutex { c: self, file, mutex, participant }
+        let none = ptr::null();
+        let (size, lock) = (size_of::<Request>(), mutex);
+        let (mode, flags, permits, wait, time_ns) = (0, 0, 0, 0, 0);
+        let (ranges, range_count, keys, key_count) = (none, 0, none, 0);
+        let request =
+            Request { size, lock, mode, flags, permits, wait, time_ns, ranges, range_count, keys, key_count };
+        CMutex { c: self, file, mutex, hold, request }
     }
 }
 
@@ -110,17 +133,17 @@ impl CMutex {
     }
 
     #[inline]
-    pub fn lock_and_unlock_as(&self) {
-        let (mutex, participant) = black_box((self.mutex, self.participant));
+    pub fn acquire_and_release(&self) {
+        let (hold, request) = black_box((self.hold, &raw const self.request));
         // SAFETY: as above.
-        let locked = unsafe { (self.c.lock_as)(mutex, participant, ptr::null_mut()) };
+        let locked = unsafe { (self.c.acquire)(hold, request, ptr::null_mut()) };
         // SAFETY: as above.
-        assert_eq!((locked, unsafe { (self.c.unlock_as)(mutex, participant) }), (0, 0));
+        assert_eq!((locked, unsafe { (self.c.release)(hold) }), (0, 0));
     }
 
     /// Nobody uses it, or a copy of it, afterwards.
     pub fn close(&self) {
-        for (close, handle) in self.c.close.iter().zip([self.participant, self.mutex, self.file]) {
+        for (close, handle) in self.c.close.iter().zip([self.hold, self.mutex, self.file]) {
             // SAFETY: opened by `CAbi::open`, and closed once.
             assert_eq!(unsafe { close(handle) }, 0);
         }

@@ -170,8 +170,8 @@ fn c(group: &mut Group, slots: usize) -> Result<(), String> {
             bencher.iter(|| turns.next().map(|mutex| mutex.unlock_after(mutex.lock())));
         });
     }
-    (0..WARM).for_each(|_| mutex.lock_and_unlock_as());
-    group.bench_function("C lock_as", |bencher| bencher.iter(|| mutex.lock_and_unlock_as()));
+    (0..WARM).for_each(|_| mutex.acquire_and_release());
+    group.bench_function("C hold", |bencher| bencher.iter(|| mutex.acquire_and_release()));
     mutexes.iter().for_each(c_abi::CMutex::close);
     Ok(())
 }

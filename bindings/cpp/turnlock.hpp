@@ -14,8 +14,8 @@
 #define TURNLOCK_HPP
 
 #include <turnlock/file.hpp>
+#include <turnlock/hold.hpp>
 #include <turnlock/mutex.hpp>
-#include <turnlock/participant.hpp>
 #include <turnlock/parts.hpp>
 #include <turnlock/semaphore.hpp>
 #include <turnlock/shared_mutex.hpp>

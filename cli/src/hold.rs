@@ -138,7 +138,7 @@ impl LockByDescriptor {
         acquisition.with(|guard, path, opened| {
             acquire::tell_of_death(&guard, &self.asked.lock);
             let said = assignments(acquire::environment(&guard, path, &self.asked.lock));
-            match opened.participant.leave_to(self.fd, shell) {
+            match opened.participant.transfer_to_fd(self.fd, shell) {
                 Ok(()) => {
                     std::mem::forget(guard);
                     Ok(said)
@@ -155,7 +155,7 @@ impl LockByDescriptor {
     fn refuse_what_never_ends(&self) -> Result<(), Failure> {
         let is_whole =
             matches!(self.asked.wanted()?, Wanted::Everything | Wanted::Exclusively | Wanted::Shared);
-        let held = || existing(self.fd).and_then(|file| file.count_left(self.fd, &self.asked.lock));
+        let held = || existing(self.fd).and_then(|file| file.count_transferred(self.fd, &self.asked.lock));
         // What is wrong with the file or the descriptor is said by who takes the lock.
         if is_whole && held().is_ok_and(|held| held > 0) {
             let (name, fd) = (&self.asked.lock, self.fd);
@@ -184,7 +184,7 @@ fn assignments(environment: Vec<(&str, Option<OsString>)>) -> String {
 impl UnlockByDescriptor {
     /// Runs it.
     pub fn run(&self) -> ExitCode {
-        match existing(self.fd).and_then(|file| file.unlock_left(self.fd, self.lock.as_deref())) {
+        match existing(self.fd).and_then(|file| file.unlock_transferred(self.fd, self.lock.as_deref())) {
             Ok(0) => {
                 let what = self.lock.as_ref().map_or("nothing".into(), |name| format!("nothing of {name:?}"));
                 print::fail(exit::FAILED, &format!("{what} is held by descriptor {}", self.fd))

@@ -78,7 +78,7 @@ static void repair(turnlock_rangelock *lock, volatile uint64_t *records)
             }
         }
     }
-    check(turnlock_rangelock_previous_owner(lock, &dead));
+    check(turnlock_lock_previous_owner((turnlock_lock *)lock, &dead));
     printf("%s: told that %s (process %" PRIu32 ") died inside; repaired %d numbers\n", me, dead.label, dead.pid,
            repaired);
     fflush(stdout);

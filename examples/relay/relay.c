@@ -103,7 +103,7 @@ static void repair(const turnlock_ring *ring, int text)
     turnlock_previous_owner dead = {.size = sizeof dead};
     long cut = cut_unfinished_line(text);
 
-    check(turnlock_ring_previous_owner(ring, &dead));
+    check(turnlock_lock_previous_owner((turnlock_lock *)ring, &dead));
     printf(ME ": told that %s (process %" PRIu32 ") died in its turn; cut %ld bytes\n", dead.label, dead.pid, cut);
     fflush(stdout);
 
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 
     /* Standing: from our first turn on the ring waits for us, until we leave it or die. */
     how.size = sizeof how;
-    how.flags = TURNLOCK_RING_STANDING;
+    how.flags = TURNLOCK_RING_MEMBER;
     check(turnlock_ring_open(file, "relay", &how, &ring));
 
     for (leg = 1; leg <= legs; leg++)

@@ -252,7 +252,7 @@ impl Attachment {
 
     /// Has the slot, and what it holds, live as long as the open file behind descriptor `number`, shown as process `pid`'s;
     /// this is detached from it. Errors as [`LivenessLock::share_with`]: then it is as before.
-    pub fn leave_to(&self, number: RawFd, pid: u32) -> Result<()> {
+    pub fn transfer_to_fd(&self, number: RawFd, pid: u32) -> Result<()> {
         if self.of_thread {
             return Err(Error::InvalidArgument(
                 "this is a thread's own participant, which is only for cancelling that thread's waits: leave one that was \
@@ -276,7 +276,7 @@ impl Attachment {
         // A guard that is dropped later finds nothing to unlock, by the fast path neither.
         (0..self.local.len() / 2).for_each(|region| self.local(region).record(None));
         self.detached.store(true, Release);
-        slots::leave_to(self.file.view(), self.slot, pid);
+        slots::transfer_to_fd(self.file.view(), self.slot, pid);
         trace::at(Step::Detach);
         liveness_lock.leave();
         Ok(())

@@ -70,9 +70,23 @@ pub unsafe fn tell<K: LockKind>(
     acquisition: Acquired,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { tell_dead(acquisition, || lock.dead_owner(), acquired) }
+}
+
+/// [`tell`], where `dead_owner` returns the fencing token and the process of who died.
+///
+/// # Safety
+/// As [`tell`].
+#[inline]
+pub unsafe fn tell_dead(
+    acquisition: Acquired,
+    dead_owner: impl FnOnce() -> (u64, u32),
+    acquired: *mut turnlock_acquired,
+) -> i32 {
     if !acquired.is_null() {
         // Not its label, which would be memory: this may be a signal handler.
-        let dead = acquisition.previous_owner_died.then(|| lock.dead_owner());
+        let dead = acquisition.previous_owner_died.then(dead_owner);
         let told = turnlock_acquired {
             size: 0,
             fencing_token: acquisition.fencing_token,

@@ -129,6 +129,15 @@ pub unsafe fn bytes<'a>(text: *const c_char, what: &str) -> Result<&'a CStr> {
 /// NULL, or at least as many readable bytes as its first member, a `size_t`, says. `T` is such a struct, valid when all
 /// bytes are 0 and whatever numbers a caller puts in it.
 pub unsafe fn options<T: Copy>(given: *const T, smallest: usize) -> Result<T> {
+    // SAFETY: the caller's promise.
+    unsafe { sized(given, smallest, "options struct") }
+}
+
+/// [`options`], of a struct that is called `what`.
+///
+/// # Safety
+/// As [`options`].
+pub unsafe fn sized<T: Copy>(given: *const T, smallest: usize, what: &str) -> Result<T> {
     // SAFETY: all zeros is a value of T, by the caller's promise.
     let mut known: T = unsafe { std::mem::zeroed() };
     if given.is_null() {
@@ -138,14 +147,16 @@ pub unsafe fn options<T: Copy>(given: *const T, smallest: usize) -> Result<T> {
     let size = unsafe { given.cast::<usize>().read() };
     if size < smallest || size > 4096 {
         return Err(invalid(&format!(
-            "the size in the options struct is {size}, which no version of it has: set it to sizeof the struct"
+            "the size in the {what} is {size}, which no version of it has: set it to sizeof the struct"
         )));
     }
     // SAFETY: `size` bytes are readable, by the caller's promise.
     let given = unsafe { std::slice::from_raw_parts(given.cast::<u8>(), size) };
     let common = size.min(size_of::<T>());
     if given[common..].iter().any(|byte| *byte != 0) {
-        return Err(invalid("an option is set that this version of turnlock does not know: use a newer one"));
+        return Err(invalid(&format!(
+            "something is set in the {what} that this version of turnlock does not know: use a newer one"
+        )));
     }
     // SAFETY: `common` bytes fit in both, and any numbers are a value of T.
     unsafe { std::ptr::copy_nonoverlapping(given.as_ptr(), (&raw mut known).cast(), common) };

@@ -18,10 +18,10 @@ pub struct turnlock_file {
     _opaque: [u8; 0],
 }
 
-/// `turnlock_file_options.flags`: share a file that is created with `group`, and give it mode 0660 if `mode` is 0.
-pub const TURNLOCK_FILE_GROUP: u32 = 1;
 /// `turnlock_file_options.flags`: do not create the file.
-pub const TURNLOCK_FILE_MUST_EXIST: u32 = 2;
+pub const TURNLOCK_FILE_MUST_EXIST: u32 = 1;
+/// `turnlock_file_options.flags`: share a file that is created with `group`, and give it mode 0660 if `mode` is 0.
+pub const TURNLOCK_FILE_GROUP: u32 = 2;
 /// `turnlock_file_options.flags`: do without membarrier, if nobody takes part now: locks that nobody else wants cost a full
 /// fence then also while one process alone uses the file, and the second one that comes waits for nothing. For files that a
 /// process without membarrier (by a filter that is installed later, say) is to use together with others. The file keeps it
@@ -191,7 +191,7 @@ unsafe fn open(
 /// to it fail from then on with TURNLOCK_ERROR_NOT_FOUND, in every process; close them as ever. A lock of the same name
 /// that is created later is another one, and its fencing tokens are larger.
 ///
-/// TURNLOCK_ERROR_IN_USE: somebody holds it, waits for it or stands in its ring, or a holder died and nobody was told yet;
+/// TURNLOCK_ERROR_IN_USE: somebody holds it, waits for it or is a member of its ring, or a holder died and nobody was told yet;
 /// _NOT_RECOVERABLE: it is closed, reset it first; _NOT_FOUND, _BAD_NAME, _PARTICIPANTS_FULL (removing takes a slot),
 /// _DAMAGED, _REPLACED.
 ///
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn turnlock_file_remove_lock(file: *const turnlock_file, n
     })
 }
 
-/// Closes a file handle. Mutexes and participants opened from it stay open. With the last of all these the calling
+/// Closes a file handle. Locks and holds opened from it stay open. With the last of all these the calling
 /// thread detaches from its slot; other threads do when they end.
 ///
 /// # Safety

@@ -9,7 +9,7 @@ use crate::os::fork::{ForkGuard, ForkGuarded};
 use std::{cell::UnsafeCell, collections::VecDeque, ffi::c_void};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::{
-    AtomicU32,
+    AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
 
@@ -31,6 +31,8 @@ pub trait Marked {
 #[repr(C)]
 pub struct OpaqueHandle<T> {
     state: AtomicU32,
+    /// No other handle of this process has the same, however long ago it was closed.
+    serial: u64,
     value: UnsafeCell<Option<T>>,
 }
 
@@ -41,6 +43,9 @@ struct Closed {
 // SAFETY: nobody but the list uses the memory of a closed handle.
 unsafe impl Send for Closed {}
 
+/// The number of the handle that was opened last.
+static LAST_SERIAL: AtomicU64 = AtomicU64::new(0);
+
 static ASIDE: ForkGuarded<VecDeque<Closed>> = ForkGuarded::new(VecDeque::new());
 
 impl<T: Marked> OpaqueHandle<T> {
@@ -50,6 +55,7 @@ impl<T: Marked> OpaqueHandle<T> {
     pub fn open(value: T) -> *mut Self {
         Box::into_raw(Box::new(Self {
             state: AtomicU32::new(Self::MARK),
+            serial: LAST_SERIAL.fetch_add(1, Relaxed) + 1,
             value: UnsafeCell::new(Some(value)),
         }))
     }
@@ -79,6 +85,33 @@ impl<T: Marked> OpaqueHandle<T> {
             // SAFETY: by its mark it is one of this type; only `close` changes the value, after the state.
             mark if mark == Self::MARK => unsafe { (*(*handle).value.get()).as_ref() }.ok_or(Error::Closed),
             state => Err(Self::not_open(state)),
+        }
+    }
+
+    /// Returns the number of an open handle: never 0.
+    ///
+    /// # Safety
+    /// Not NULL; as [`OpaqueHandle::get`].
+    #[inline(always)]
+    pub unsafe fn serial(handle: *const Self) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { (*handle).serial }
+    }
+
+    /// Returns the number of what is behind the handle of any type, which is called `what` in errors.
+    ///
+    /// # Safety
+    /// NULL, or a handle of any type whose memory was not yet freed.
+    pub unsafe fn number(handle: *const Self, what: &str) -> Result<u8> {
+        // SAFETY: the caller's promise.
+        let Some(state) = (unsafe { Self::state(handle) }) else {
+            return Err(invalid(&format!("the {what} handle is NULL")));
+        };
+        // Acquire. Partner: the exchange in `close`.
+        match state.load(Acquire) {
+            CLOSED => Err(Error::Closed),
+            mark if mark & !0xff == OPEN => Ok(mark as u8),
+            _ => Err(invalid(&format!("this is not a {what} handle"))),
         }
     }
 

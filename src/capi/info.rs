@@ -5,6 +5,7 @@ use crate::inspect::{
     Activity, Claim, ClaimMode, Holder, Life, Part, ParticipantStatus, Waiter, WaiterState,
 };
 use std::{ffi::c_char, mem::offset_of};
+use turnlock_core::algorithm::claim::Mode;
 use turnlock_core::error::{Result, status::TURNLOCK_OK};
 
 /// `turnlock_participant_info.life`: it could not be looked at, since no descriptor of the file can be opened now.
@@ -20,10 +21,10 @@ pub const TURNLOCK_LIFE_DEAD: u32 = 3;
 pub const TURNLOCK_STATE_HOLDING: u32 = 1;
 /// `turnlock_participant_info.state`: its patience is over, and it is in line; on a ring, it waits for its turn.
 pub const TURNLOCK_STATE_QUEUED: u32 = 2;
-/// `turnlock_participant_info.state`: it still has patience and lets others pass.
-pub const TURNLOCK_STATE_STANDING_BY: u32 = 3;
-/// `turnlock_participant_info.state`: it stands in the ring and does not wait now.
-pub const TURNLOCK_STATE_STANDING: u32 = 4;
+/// `turnlock_participant_info.state`: it has backed off: it still has patience and lets others pass.
+pub const TURNLOCK_STATE_BACKED_OFF: u32 = 3;
+/// `turnlock_participant_info.state`: it is a member of the ring and does not wait now.
+pub const TURNLOCK_STATE_RING_MEMBER: u32 = 4;
 
 /// `turnlock_participant_info.activity`: nothing is known, or it does not wait.
 pub const TURNLOCK_ACTIVITY_UNKNOWN: u32 = 0;
@@ -36,20 +37,20 @@ pub const TURNLOCK_ACTIVITY_STOPPED: u32 = 3;
 /// `turnlock_participant_info.activity`: it was passed over, and queues again when it goes on.
 pub const TURNLOCK_ACTIVITY_PASSED_OVER: u32 = 4;
 
-/// `turnlock_..._death_policy`: the next holder is told, and marks consistent what a dead one left; else the lock is closed.
+/// `turnlock_lock_death_policy`: the next holder is told, and marks consistent what a dead one left; else the lock is closed.
 pub const TURNLOCK_DEATH_POLICY_INFORM: u32 = 0;
-/// `turnlock_..._death_policy`: the next holder is told, and has nothing to mark consistent.
+/// `turnlock_lock_death_policy`: the next holder is told, and has nothing to mark consistent.
 pub const TURNLOCK_DEATH_POLICY_RELEASE: u32 = 1;
 
-/// `turnlock_participant_info.mode`: it has, or wants, the lock alone.
-pub const TURNLOCK_MODE_EXCLUSIVE: u32 = 1;
-/// `turnlock_participant_info.mode`: beside others that have it shared, and one that has it upgradable; of a semaphore, beside
+/// A mode, of a request and in `turnlock_participant_info.mode`: it has, or wants, the lock alone.
+pub const TURNLOCK_MODE_EXCLUSIVE: u32 = 0;
+/// A mode: beside others that have it shared, and one that has it upgradable; of a semaphore, beside
 /// whom there is room for.
-pub const TURNLOCK_MODE_SHARED: u32 = 2;
-/// `turnlock_participant_info.mode`: as shared, and it may become exclusive.
-pub const TURNLOCK_MODE_UPGRADABLE: u32 = 3;
+pub const TURNLOCK_MODE_SHARED: u32 = 1;
+/// A mode: as shared, and it may become exclusive.
+pub const TURNLOCK_MODE_UPGRADABLE: u32 = 2;
 /// `turnlock_participant_info.mode`: upgradable, and waiting to be exclusive.
-pub const TURNLOCK_MODE_UPGRADING: u32 = 4;
+pub const TURNLOCK_MODE_UPGRADING: u32 = 3;
 
 /// `turnlock_participant_info.flags`: it entered without asking anyone, so it has held the lock at least for as long as
 /// `duration_ns` says.
@@ -100,6 +101,15 @@ pub struct turnlock_participant_info {
     pub permits: u32,
     /// 0.
     pub reserved: u32,
+}
+
+/// The mode of this number, for a downgrade.
+pub fn mode_below(mode: u32) -> Result<Mode> {
+    match mode {
+        TURNLOCK_MODE_SHARED => Ok(Mode::Shared),
+        TURNLOCK_MODE_UPGRADABLE => Ok(Mode::Upgradable),
+        _ => Err(invalid("a lock is downgraded to TURNLOCK_MODE_UPGRADABLE or TURNLOCK_MODE_SHARED")),
+    }
 }
 
 const SMALLEST: usize = offset_of!(turnlock_participant_info, program) + 64;
@@ -168,8 +178,8 @@ impl From<&Waiter> for turnlock_participant_info {
     fn from(waiter: &Waiter) -> Self {
         let state = match waiter.state {
             WaiterState::Queued => TURNLOCK_STATE_QUEUED,
-            WaiterState::StandingBy => TURNLOCK_STATE_STANDING_BY,
-            WaiterState::Standing => TURNLOCK_STATE_STANDING,
+            WaiterState::StandingBy => TURNLOCK_STATE_BACKED_OFF,
+            WaiterState::Standing => TURNLOCK_STATE_RING_MEMBER,
         };
         let activity = match waiter.activity {
             Activity::Unknown => TURNLOCK_ACTIVITY_UNKNOWN,
@@ -180,26 +190,6 @@ impl From<&Waiter> for turnlock_participant_info {
         };
         Self { state, activity, ..info(&waiter.participant, waiter.claim, waiter.for_seconds) }
     }
-}
-
-/// Writes one participant down, if `find` finds it.
-///
-/// # Safety
-/// `place` is NULL, or writable as far as its `size` says.
-pub unsafe fn tell_one(
-    place: *mut turnlock_participant_info,
-    what: &str,
-    find: impl FnOnce() -> Result<turnlock_participant_info>,
-) -> Result<i32> {
-    if place.is_null() {
-        return Err(invalid(&format!("the place for the {what} is NULL")));
-    }
-    // SAFETY: the caller's promise.
-    unsafe { check_output(place, SMALLEST) }?;
-    let found = find()?;
-    // SAFETY: not NULL, checked above, and the caller's promise.
-    unsafe { fill_in(place, &found) };
-    Ok(TURNLOCK_OK)
 }
 
 /// Writes as many participants down as there is room for, and how many there are.

@@ -1,11 +1,10 @@
 //! Keyed locks, from C.
 
 use super::{
-    acquired::{turnlock_acquired, turnlock_previous_owner},
+    acquired::turnlock_acquired,
     boundary::{invalid, name, options, status},
     death_policy,
     file::{lock_file, turnlock_file},
-    info::turnlock_participant_info,
     operations::{self, OpaqueLock},
 };
 use crate::kind::{KeyedKind, claim_of, extent_of_key};
@@ -94,19 +93,6 @@ pub unsafe extern "C" fn turnlock_keyedlock_open(
         // SAFETY: the caller's promise.
         unsafe { operations::open(keyedlock, || Ok(options.open(name)?.into_handle())) }
     })
-}
-
-/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
-///
-/// # Safety
-/// `keyedlock` is a handle of `turnlock_keyedlock_open`; `policy` is NULL or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_keyedlock_death_policy(
-    keyedlock: *const turnlock_keyedlock,
-    policy: *mut u32,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::death_policy(keyedlock, policy) }
 }
 
 /// Closes a keyed lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -304,107 +290,4 @@ pub unsafe extern "C" fn turnlock_keyedlock_mark_consistent(
             lock.mark_part_consistent(claim_of(Mode::Exclusive, part_of(key, key_size)?))
         })
     }
-}
-
-/// Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or are given
-/// up. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
-///
-/// # Safety
-/// `keyedlock` is a keyed lock handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_keyedlock_reset(keyedlock: *const turnlock_keyedlock) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(keyedlock, |lock| lock.reset(Limit::Forever)) }
-}
-
-/// `turnlock_keyedlock_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
-///
-/// # Safety
-/// `keyedlock` is a keyed lock handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_keyedlock_try_reset(keyedlock: *const turnlock_keyedlock) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(keyedlock, |lock| lock.reset(Limit::Never)) }
-}
-
-/// `turnlock_keyedlock_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
-///
-/// # Safety
-/// `keyedlock` is a keyed lock handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_keyedlock_reset_for(
-    keyedlock: *const turnlock_keyedlock,
-    nanoseconds: u64,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(keyedlock, |lock| lock.reset(Limit::For(Duration::from_nanos(nanoseconds)))) }
-}
-
-/// Who died holding this lock as one that holds a part exclusively, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever
-/// did.
-///
-/// # Safety
-/// `keyedlock` is a keyed lock handle; `owner` is NULL, or writable as far as its `size` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_keyedlock_previous_owner(
-    keyedlock: *const turnlock_keyedlock,
-    owner: *mut turnlock_previous_owner,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::previous_owner(keyedlock, owner) }
-}
-
-/// Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
-/// array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
-///
-/// # Safety
-/// `keyedlock` is a keyed lock handle; the rest as `turnlock_mutex_waiters`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_keyedlock_holders(
-    keyedlock: *const turnlock_keyedlock,
-    capacity: usize,
-    holders: *mut turnlock_participant_info,
-    count: *mut usize,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::holders(keyedlock, capacity, holders, count) }
-}
-
-/// Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
-///
-/// # Safety
-/// `keyedlock` is a keyed lock handle; the rest as `turnlock_mutex_waiters`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_keyedlock_waiters(
-    keyedlock: *const turnlock_keyedlock,
-    capacity: usize,
-    waiters: *mut turnlock_participant_info,
-    count: *mut usize,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::waiters(keyedlock, capacity, waiters, count) }
-}
-
-/// Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
-/// load for each slot in use. As `turnlock_mutex_is_contended`.
-///
-/// # Safety
-/// `keyedlock` is a keyed lock handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_keyedlock_is_contended(keyedlock: *const turnlock_keyedlock) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::is_contended(keyedlock) }
-}
-
-/// `turnlock_mutex_reopen`, for a keyed lock.
-///
-/// # Safety
-/// `keyedlock` is a keyed lock handle; `reopened` is NULL or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_keyedlock_reopen(
-    keyedlock: *const turnlock_keyedlock,
-    reopened: *mut *mut turnlock_keyedlock,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    status(|| unsafe { operations::open(reopened, || operations::opened(keyedlock)?.reopened()) })
 }

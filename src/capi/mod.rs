@@ -7,24 +7,21 @@ mod acquired;
 mod boundary;
 mod death_policy;
 mod file;
-mod follow;
 mod handle;
+mod hold;
 mod info;
 mod keyedlock;
-mod keyedlock_as;
-mod left;
+mod lock;
 mod mutex;
 mod operations;
-mod participant;
-mod query;
 mod rangelock;
-mod rangelock_as;
+mod request;
 mod ring;
 mod rwlock;
-mod rwlock_as;
 mod rwlock_held;
 mod semaphore;
 mod slow_way;
+mod transferred;
 mod version;
 
 /// For the crate that is the C library: its allocator.
@@ -33,27 +30,24 @@ pub use crate::os::memory::WithReserve;
 pub use acquired::{turnlock_acquired, turnlock_previous_owner};
 pub use boundary::turnlock_last_error_message;
 pub use file::*;
-pub use follow::*;
+pub use hold::*;
 pub use info::{
     TURNLOCK_ACTIVITY_PASSED_OVER, TURNLOCK_ACTIVITY_RUNNING, TURNLOCK_ACTIVITY_SLEEPING,
     TURNLOCK_ACTIVITY_STOPPED, TURNLOCK_ACTIVITY_UNKNOWN, TURNLOCK_DEATH_POLICY_INFORM,
     TURNLOCK_DEATH_POLICY_RELEASE, TURNLOCK_INFO_AT_LEAST, TURNLOCK_INFO_BLIND,
     TURNLOCK_INFO_OTHER_PID_NAMESPACE, TURNLOCK_LIFE_ALIVE, TURNLOCK_LIFE_DEAD, TURNLOCK_LIFE_STOPPED,
     TURNLOCK_LIFE_UNKNOWN, TURNLOCK_MODE_EXCLUSIVE, TURNLOCK_MODE_SHARED, TURNLOCK_MODE_UPGRADABLE,
-    TURNLOCK_MODE_UPGRADING, TURNLOCK_STATE_HOLDING, TURNLOCK_STATE_QUEUED, TURNLOCK_STATE_STANDING,
-    TURNLOCK_STATE_STANDING_BY, turnlock_participant_info,
+    TURNLOCK_MODE_UPGRADING, TURNLOCK_STATE_BACKED_OFF, TURNLOCK_STATE_HOLDING, TURNLOCK_STATE_QUEUED,
+    TURNLOCK_STATE_RING_MEMBER, turnlock_participant_info,
 };
 pub use keyedlock::*;
-pub use keyedlock_as::*;
-pub use left::*;
+pub use lock::*;
 pub use mutex::*;
-pub use participant::*;
-pub use query::*;
 pub use rangelock::*;
-pub use rangelock_as::*;
+pub use request::*;
 pub use ring::*;
 pub use rwlock::*;
-pub use rwlock_as::*;
 pub use rwlock_held::*;
 pub use semaphore::*;
+pub use transferred::*;
 pub use version::*;

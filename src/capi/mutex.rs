@@ -1,22 +1,20 @@
 //! Mutexes, from C.
 
 use super::{
-    acquired::{turnlock_acquired, turnlock_previous_owner},
+    acquired::turnlock_acquired,
     boundary::{invalid, name, options, status},
     death_policy,
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
-    participant::{self, turnlock_participant},
     slow_way,
 };
 use crate::attach::fast_path::Left;
 use crate::kind::{MutexAlgorithm, MutexKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
-use turnlock_core::acquire::site::Limit;
 use turnlock_core::error::status::TURNLOCK_OK;
 
 /// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
-/// handle; the lock belongs to the thread (or participant) that took it.
+/// handle; the lock belongs to the thread (or the hold) that took it.
 #[allow(non_camel_case_types)]
 pub struct turnlock_mutex {
     _opaque: [u8; 0],
@@ -77,7 +75,7 @@ pub struct turnlock_mutex_options {
     pub flags: u32,
     /// How long a waiter lets others pass before it is queued for good, in nanoseconds. After it waiters are served in the
     /// order of their arrival: what is left to wait is, for each one ahead, a wake-up and a section. 0 = whatever the lock
-    /// has (`turnlock_mutex_patience`), and 1 millisecond if it is created now; else a lock that exists and has another is
+    /// has (`turnlock_lock_patience`), and 1 millisecond if it is created now; else a lock that exists and has another is
     /// TURNLOCK_ERROR_KIND.
     pub patience_ns: u64,
 }
@@ -139,35 +137,6 @@ pub unsafe extern "C" fn turnlock_mutex_open(
         // SAFETY: the caller's promise.
         unsafe { operations::open(mutex, || Ok(options.open(name)?.into_handle())) }
     })
-}
-
-/// Puts into `patience_ns` how long waiters let others pass at this mutex, as its creator said, in nanoseconds: 0 is
-/// strict first come first served.
-///
-/// # Safety
-/// `mutex` is a mutex handle; `patience_ns` is NULL or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_patience(mutex: *const turnlock_mutex, patience_ns: *mut u64) -> i32 {
-    status(|| {
-        if patience_ns.is_null() {
-            return Err(invalid("the place for the patience is NULL"));
-        }
-        // SAFETY: the caller's promise.
-        let patience = unsafe { operations::opened(mutex) }?.patience();
-        // SAFETY: not NULL, and the caller's promise.
-        unsafe { patience_ns.write(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX)) };
-        Ok(TURNLOCK_OK)
-    })
-}
-
-/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
-///
-/// # Safety
-/// `mutex` is a handle of `turnlock_mutex_open`; `policy` is NULL or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_death_policy(mutex: *const turnlock_mutex, policy: *mut u32) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::death_policy(mutex, policy) }
 }
 
 /// Closes a mutex handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -286,165 +255,4 @@ pub unsafe extern "C" fn turnlock_mutex_abandon(mutex: *const turnlock_mutex) ->
 pub unsafe extern "C" fn turnlock_mutex_mark_consistent(mutex: *const turnlock_mutex) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { operations::act(mutex, |mutex| mutex.mark_consistent()) }
-}
-
-/// Opens a lock that is not recoverable again, in its turn, after the data were repaired or given up. Errors as
-/// `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
-///
-/// # Safety
-/// `mutex` is a mutex handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_reset(mutex: *const turnlock_mutex) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(mutex, |mutex| mutex.reset(Limit::Forever)) }
-}
-
-/// `turnlock_mutex_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
-///
-/// # Safety
-/// `mutex` is a mutex handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_try_reset(mutex: *const turnlock_mutex) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(mutex, |mutex| mutex.reset(Limit::Never)) }
-}
-
-/// `turnlock_mutex_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
-///
-/// # Safety
-/// `mutex` is a mutex handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_reset_for(mutex: *const turnlock_mutex, nanoseconds: u64) -> i32 {
-    let limit = Limit::For(Duration::from_nanos(nanoseconds));
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(mutex, |mutex| mutex.reset(limit)) }
-}
-
-/// Who died holding this lock, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
-///
-/// # Safety
-/// `mutex` is a mutex handle; `owner` is NULL, or writable as far as its `size` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_previous_owner(
-    mutex: *const turnlock_mutex,
-    owner: *mut turnlock_previous_owner,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::previous_owner(mutex, owner) }
-}
-
-/// `turnlock_mutex_lock`, as `participant`. TURNLOCK_ERROR_PARTICIPANT_BUSY while it takes a lock on another thread.
-///
-/// # Safety
-/// `participant` is a participant handle; the rest as `turnlock_mutex_lock`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_lock_as(
-    mutex: *const turnlock_mutex,
-    participant: *const turnlock_participant,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if operations::lock_biased_as(mutex, participant, acquired) {
-            TURNLOCK_OK
-        } else {
-            slow_way::lock_as_slowly(mutex, participant, acquired)
-        }
-    }
-}
-
-/// `turnlock_mutex_try_lock`, as `participant`.
-///
-/// # Safety
-/// As `turnlock_mutex_lock_as`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_try_lock_as(
-    mutex: *const turnlock_mutex,
-    participant: *const turnlock_participant,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if operations::lock_biased_as(mutex, participant, acquired) {
-            TURNLOCK_OK
-        } else {
-            slow_way::try_as_slowly(mutex, participant, acquired)
-        }
-    }
-}
-
-/// `turnlock_mutex_lock_for`, as `participant`.
-///
-/// # Safety
-/// As `turnlock_mutex_lock_as`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_lock_for_as(
-    mutex: *const turnlock_mutex,
-    participant: *const turnlock_participant,
-    nanoseconds: u64,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if operations::lock_biased_as(mutex, participant, acquired) {
-            TURNLOCK_OK
-        } else {
-            slow_way::lock_for_as_slowly(mutex, participant, nanoseconds, acquired)
-        }
-    }
-}
-
-/// `turnlock_mutex_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
-/// done, while another one marks the data consistent.
-///
-/// # Safety
-/// `participant` is a participant handle and `mutex` a mutex handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_unlock_as(
-    mutex: *const turnlock_mutex,
-    participant: *const turnlock_participant,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    let handles = unsafe { (operations::peek(mutex), participant::peek(participant)) };
-    let left = match handles {
-        (Some(mutex), Some(participant)) => mutex.unlock_biased_as(participant, None),
-        _ => None,
-    };
-    match left {
-        Some(Left::Quietly) => TURNLOCK_OK,
-        // SAFETY: the caller's promise.
-        Some(Left::Revoked) => unsafe { slow_way::complete_unlock_as(mutex, participant) },
-        // SAFETY: the caller's promise.
-        None => unsafe { slow_way::unlock_as_slowly(mutex, participant) },
-    }
-}
-
-/// `turnlock_mutex_abandon`, as `participant`, from any thread.
-///
-/// # Safety
-/// `participant` is a participant handle and `mutex` a mutex handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_abandon_as(
-    mutex: *const turnlock_mutex,
-    participant: *const turnlock_participant,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        operations::act_as(mutex, participant, |mutex, participant| mutex.abandon_as(participant, None))
-    }
-}
-
-/// `turnlock_mutex_mark_consistent`, as `participant`.
-///
-/// # Safety
-/// `participant` is a participant handle and `mutex` a mutex handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_mark_consistent_as(
-    mutex: *const turnlock_mutex,
-    participant: *const turnlock_participant,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        operations::act_as(mutex, participant, |mutex, participant| mutex.mark_consistent_as(participant))
-    }
 }

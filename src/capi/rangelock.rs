@@ -1,11 +1,10 @@
 //! Range locks, from C.
 
 use super::{
-    acquired::{turnlock_acquired, turnlock_previous_owner},
+    acquired::turnlock_acquired,
     boundary::{invalid, name, options, status},
     death_policy,
     file::{lock_file, turnlock_file},
-    info::turnlock_participant_info,
     operations::{self, OpaqueLock},
 };
 use crate::kind::{RangeKind, claim_of, extent_of};
@@ -89,19 +88,6 @@ pub unsafe extern "C" fn turnlock_rangelock_open(
         // SAFETY: the caller's promise.
         unsafe { operations::open(rangelock, || Ok(options.open(name)?.into_handle())) }
     })
-}
-
-/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
-///
-/// # Safety
-/// `rangelock` is a handle of `turnlock_rangelock_open`; `policy` is NULL or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_rangelock_death_policy(
-    rangelock: *const turnlock_rangelock,
-    policy: *mut u32,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::death_policy(rangelock, policy) }
 }
 
 /// Closes a range lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
@@ -288,107 +274,4 @@ pub unsafe extern "C" fn turnlock_rangelock_mark_consistent(
             lock.mark_part_consistent(claim_of(Mode::Exclusive, range(start, end)?))
         })
     }
-}
-
-/// Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or are given
-/// up. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
-///
-/// # Safety
-/// `rangelock` is a range lock handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_rangelock_reset(rangelock: *const turnlock_rangelock) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(rangelock, |lock| lock.reset(Limit::Forever)) }
-}
-
-/// `turnlock_rangelock_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
-///
-/// # Safety
-/// `rangelock` is a range lock handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_rangelock_try_reset(rangelock: *const turnlock_rangelock) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(rangelock, |lock| lock.reset(Limit::Never)) }
-}
-
-/// `turnlock_rangelock_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
-///
-/// # Safety
-/// `rangelock` is a range lock handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_rangelock_reset_for(
-    rangelock: *const turnlock_rangelock,
-    nanoseconds: u64,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(rangelock, |lock| lock.reset(Limit::For(Duration::from_nanos(nanoseconds)))) }
-}
-
-/// Who died holding this lock as one that holds a part exclusively, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever
-/// did.
-///
-/// # Safety
-/// `rangelock` is a range lock handle; `owner` is NULL, or writable as far as its `size` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_rangelock_previous_owner(
-    rangelock: *const turnlock_rangelock,
-    owner: *mut turnlock_previous_owner,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::previous_owner(rangelock, owner) }
-}
-
-/// Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
-/// array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
-///
-/// # Safety
-/// `rangelock` is a range lock handle; the rest as `turnlock_mutex_waiters`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_rangelock_holders(
-    rangelock: *const turnlock_rangelock,
-    capacity: usize,
-    holders: *mut turnlock_participant_info,
-    count: *mut usize,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::holders(rangelock, capacity, holders, count) }
-}
-
-/// Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
-///
-/// # Safety
-/// `rangelock` is a range lock handle; the rest as `turnlock_mutex_waiters`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_rangelock_waiters(
-    rangelock: *const turnlock_rangelock,
-    capacity: usize,
-    waiters: *mut turnlock_participant_info,
-    count: *mut usize,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::waiters(rangelock, capacity, waiters, count) }
-}
-
-/// Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
-/// load for each slot in use. As `turnlock_mutex_is_contended`.
-///
-/// # Safety
-/// `rangelock` is a range lock handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_rangelock_is_contended(rangelock: *const turnlock_rangelock) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::is_contended(rangelock) }
-}
-
-/// `turnlock_mutex_reopen`, for a range lock.
-///
-/// # Safety
-/// `rangelock` is a range lock handle; `reopened` is NULL or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_rangelock_reopen(
-    rangelock: *const turnlock_rangelock,
-    reopened: *mut *mut turnlock_rangelock,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    status(|| unsafe { operations::open(reopened, || operations::opened(rangelock)?.reopened()) })
 }

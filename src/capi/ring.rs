@@ -1,19 +1,18 @@
 //! Turn rings, from C.
 
 use super::{
-    acquired::{turnlock_acquired, turnlock_previous_owner},
+    acquired::turnlock_acquired,
     boundary::{invalid, name, options, status},
     death_policy,
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
-    participant::turnlock_participant,
 };
 use crate::kind::{RingAlgorithm, RingKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 use turnlock_core::acquire::site::Limit;
 
 /// A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
-/// else who wants it. Any thread may use the handle; the turn belongs to the thread (or participant) that took it.
+/// else who wants it. Any thread may use the handle; the turn belongs to the thread (or the hold) that took it.
 #[allow(non_camel_case_types)]
 pub struct turnlock_ring {
     _opaque: [u8; 0],
@@ -31,10 +30,10 @@ pub const TURNLOCK_ALGORITHM_RAYNAL: u32 = 3;
 pub const TURNLOCK_ALGORITHM_SUM: u32 = 4;
 /// `turnlock_ring_options.flags`: do not create the lock.
 pub const TURNLOCK_RING_MUST_EXIST: u32 = 1;
-/// `turnlock_ring_options.flags`: who takes a turn through this handle stays in the ring, and the ring waits for it,
+/// `turnlock_ring_options.flags`: who takes a turn through this handle stays a member of the ring, and the ring waits for it,
 /// until `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or
 /// has the turn.
-pub const TURNLOCK_RING_STANDING: u32 = 2;
+pub const TURNLOCK_RING_MEMBER: u32 = 2;
 
 /// `turnlock_ring_options.flags`: a holder's death needs no repair: the next holder is told (TURNLOCK_OWNER_DEAD) and has
 /// nothing to mark consistent. One that exists and was created otherwise is TURNLOCK_ERROR_KIND.
@@ -95,7 +94,7 @@ pub unsafe extern "C" fn turnlock_ring_open(
             TURNLOCK_ALGORITHM_SUM => Some(RingAlgorithm::Sum { step: given.step.max(1) }),
             _ => return Err(invalid("the algorithm is not that of a ring this version of turnlock knows")),
         };
-        if given.flags & !(TURNLOCK_RING_MUST_EXIST | TURNLOCK_RING_STANDING | death_policy::ALL) != 0
+        if given.flags & !(TURNLOCK_RING_MUST_EXIST | TURNLOCK_RING_MEMBER | death_policy::ALL) != 0
             || given.reserved != 0
             || (given.step != 0 && given.algorithm != TURNLOCK_ALGORITHM_SUM)
         {
@@ -112,24 +111,14 @@ pub unsafe extern "C" fn turnlock_ring_open(
         if let Some(death_policy) = death_policy {
             options.death_policy(death_policy);
         }
-        options.standing(given.flags & TURNLOCK_RING_STANDING != 0);
+        options.standing(given.flags & TURNLOCK_RING_MEMBER != 0);
         options.must_exist(given.flags & TURNLOCK_RING_MUST_EXIST != 0);
         // SAFETY: the caller's promise.
         unsafe { operations::open(ring, || Ok(options.open(name)?.into_handle())) }
     })
 }
 
-/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
-///
-/// # Safety
-/// `ring` is a handle of `turnlock_ring_open`; `policy` is NULL or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_death_policy(ring: *const turnlock_ring, policy: *mut u32) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::death_policy(ring, policy) }
-}
-
-/// Closes a ring handle; a standing participant stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done,
+/// Closes a ring handle; a member stays in the ring. TURNLOCK_ERROR_STILL_HELD, and nothing is done,
 /// while the calling thread has the turn.
 ///
 /// # Safety
@@ -169,7 +158,7 @@ pub unsafe extern "C" fn turnlock_ring_try_lock(
     unsafe { operations::lock(ring, Limit::Never, acquired) }
 }
 
-/// Waits for the turn at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT; a standing participant stays in the
+/// Waits for the turn at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT; a member stays in the
 /// ring, and the ring waits for it when its turn comes. Otherwise as `turnlock_ring_lock`.
 ///
 /// # Safety
@@ -196,7 +185,7 @@ pub unsafe extern "C" fn turnlock_ring_unlock(ring: *const turnlock_ring) -> i32
 }
 
 /// Passes the turn on as a dying owner does: the next holder is told. TURNLOCK_ERROR_NOT_OWNER if this thread does not
-/// have it. A standing participant is out of the ring until its next turn is asked for.
+/// have it. A member is out of the ring until its next turn is asked for.
 ///
 /// # Safety
 /// `ring` is a ring handle.
@@ -217,38 +206,7 @@ pub unsafe extern "C" fn turnlock_ring_mark_consistent(ring: *const turnlock_rin
     unsafe { operations::act(ring, |ring| ring.mark_consistent()) }
 }
 
-/// Opens a ring that is not recoverable again, in its turn. As `turnlock_mutex_reset`.
-///
-/// # Safety
-/// `ring` is a ring handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_reset(ring: *const turnlock_ring) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(ring, |ring| ring.reset(Limit::Forever)) }
-}
-
-/// `turnlock_ring_reset` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
-///
-/// # Safety
-/// `ring` is a ring handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_try_reset(ring: *const turnlock_ring) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(ring, |ring| ring.reset(Limit::Never)) }
-}
-
-/// `turnlock_ring_reset`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
-///
-/// # Safety
-/// `ring` is a ring handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_reset_for(ring: *const turnlock_ring, nanoseconds: u64) -> i32 {
-    let limit = Limit::For(Duration::from_nanos(nanoseconds));
-    // SAFETY: the caller's promise.
-    unsafe { operations::act(ring, |ring| ring.reset(limit)) }
-}
-
-/// The calling thread, if it stands in the ring, leaves it: it is passed over until its next turn is asked for.
+/// The calling thread, if it is a member of the ring, leaves it: it is passed over until its next turn is asked for.
 /// TURNLOCK_ERROR_STILL_HELD while it has the turn.
 ///
 /// # Safety
@@ -257,113 +215,4 @@ pub unsafe extern "C" fn turnlock_ring_reset_for(ring: *const turnlock_ring, nan
 pub unsafe extern "C" fn turnlock_ring_leave(ring: *const turnlock_ring) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { operations::act(ring, |ring| ring.depart()) }
-}
-
-/// Who died having the turn, last. TURNLOCK_ERROR_NOT_FOUND if nobody ever did.
-///
-/// # Safety
-/// `ring` is a ring handle; `owner` is NULL, or writable as far as its `size` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_previous_owner(
-    ring: *const turnlock_ring,
-    owner: *mut turnlock_previous_owner,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::previous_owner(ring, owner) }
-}
-
-/// `turnlock_ring_lock`, as `participant`. TURNLOCK_ERROR_PARTICIPANT_BUSY while it takes a lock on another thread.
-///
-/// # Safety
-/// `participant` is a participant handle; the rest as `turnlock_ring_lock`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_lock_as(
-    ring: *const turnlock_ring,
-    participant: *const turnlock_participant,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::lock_as(ring, participant, Limit::Forever, acquired) }
-}
-
-/// `turnlock_ring_try_lock`, as `participant`.
-///
-/// # Safety
-/// `participant` is a participant handle; the rest as `turnlock_ring_lock`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_try_lock_as(
-    ring: *const turnlock_ring,
-    participant: *const turnlock_participant,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::lock_as(ring, participant, Limit::Never, acquired) }
-}
-
-/// `turnlock_ring_lock_for`, as `participant`.
-///
-/// # Safety
-/// `participant` is a participant handle; the rest as `turnlock_ring_lock`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_lock_for_as(
-    ring: *const turnlock_ring,
-    participant: *const turnlock_participant,
-    nanoseconds: u64,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::lock_as(ring, participant, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
-}
-
-/// `turnlock_ring_unlock`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and nothing is
-/// done, while another one marks the data consistent.
-///
-/// # Safety
-/// `participant` is a participant handle and `ring` a ring handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_unlock_as(
-    ring: *const turnlock_ring,
-    participant: *const turnlock_participant,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act_as(ring, participant, |ring, participant| ring.unlock_as(participant, None)) }
-}
-
-/// `turnlock_ring_abandon`, as `participant`, from any thread.
-///
-/// # Safety
-/// `participant` is a participant handle and `ring` a ring handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_abandon_as(
-    ring: *const turnlock_ring,
-    participant: *const turnlock_participant,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act_as(ring, participant, |ring, participant| ring.abandon_as(participant, None)) }
-}
-
-/// `turnlock_ring_mark_consistent`, as `participant`.
-///
-/// # Safety
-/// `participant` is a participant handle and `ring` a ring handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_mark_consistent_as(
-    ring: *const turnlock_ring,
-    participant: *const turnlock_participant,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act_as(ring, participant, |ring, participant| ring.mark_consistent_as(participant)) }
-}
-
-/// `turnlock_ring_leave`, as `participant`.
-///
-/// # Safety
-/// `participant` is a participant handle and `ring` a ring handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_ring_leave_as(
-    ring: *const turnlock_ring,
-    participant: *const turnlock_participant,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::act_as(ring, participant, |ring, participant| ring.depart_as(participant)) }
 }

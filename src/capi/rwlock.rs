@@ -16,7 +16,7 @@ use turnlock_core::error::status::TURNLOCK_OK;
 
 /// A reader/writer lock in a lock file: several that read, or one that writes. Everybody waits for the earlier ones
 /// that stand in its way, whether these hold the lock or wait for it too. Any thread may use the handle; the lock
-/// belongs to the thread (or participant) that took it, once at a time.
+/// belongs to the thread (or the hold) that took it, once at a time.
 #[allow(non_camel_case_types)]
 pub struct turnlock_rwlock {
     _opaque: [u8; 0],
@@ -103,19 +103,6 @@ pub unsafe extern "C" fn turnlock_rwlock_open(
         // SAFETY: the caller's promise.
         unsafe { operations::open(rwlock, || Ok(options.open(name)?.into_handle())) }
     })
-}
-
-/// Puts into `policy` what a holder's death means here, as the lock's creator said: TURNLOCK_DEATH_POLICY_...
-///
-/// # Safety
-/// `rwlock` is a handle of `turnlock_rwlock_open`; `policy` is NULL or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_rwlock_death_policy(
-    rwlock: *const turnlock_rwlock,
-    policy: *mut u32,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::death_policy(rwlock, policy) }
 }
 
 /// Closes a rwlock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.

@@ -4,9 +4,7 @@ use super::{
     acquired::turnlock_acquired,
     boundary::{invalid, name, options, status},
     file::{lock_file, turnlock_file},
-    info::turnlock_participant_info,
     operations::{self, OpaqueLock},
-    participant::turnlock_participant,
 };
 use crate::attach::fast_path::Left;
 use crate::kind::{Handle, SemaphoreKind};
@@ -15,8 +13,7 @@ use turnlock_core::acquire::site::Limit;
 use turnlock_core::error::status::TURNLOCK_OK;
 
 /// A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while, first
-/// come first served. Those of a participant that dies come back. Permits belong to the thread (or participant) that
-/// took them.
+/// come first served. Those of a participant that dies come back. Permits belong to the thread that took them, or to the hold by which they were acquired.
 #[allow(non_camel_case_types)]
 pub struct turnlock_semaphore {
     _opaque: [u8; 0],
@@ -167,25 +164,6 @@ pub unsafe extern "C" fn turnlock_semaphore_acquire(
     unsafe { acquire(semaphore, permits, acquired, || Limit::Forever) }
 }
 
-/// `turnlock_semaphore_acquire`, as `participant`, which has permits of a semaphore once at a time.
-///
-/// # Safety
-/// `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_semaphore_acquire_as(
-    semaphore: *const turnlock_semaphore,
-    participant: *const turnlock_participant,
-    permits: u32,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        operations::acquire_as(semaphore, participant, acquired, |lock, participant| {
-            lock.acquire_permits_as(participant, permits, Limit::Forever)
-        })
-    }
-}
-
 /// `turnlock_semaphore_acquire` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
 ///
 /// # Safety
@@ -198,25 +176,6 @@ pub unsafe extern "C" fn turnlock_semaphore_try_acquire(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { acquire(semaphore, permits, acquired, || Limit::Never) }
-}
-
-/// `turnlock_semaphore_try_acquire`, as `participant`, which has permits of a semaphore once at a time.
-///
-/// # Safety
-/// `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_semaphore_try_acquire_as(
-    semaphore: *const turnlock_semaphore,
-    participant: *const turnlock_participant,
-    permits: u32,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        operations::acquire_as(semaphore, participant, acquired, |lock, participant| {
-            lock.acquire_permits_as(participant, permits, Limit::Never)
-        })
-    }
 }
 
 /// `turnlock_semaphore_acquire`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in
@@ -233,26 +192,6 @@ pub unsafe extern "C" fn turnlock_semaphore_acquire_for(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { acquire(semaphore, permits, acquired, || Limit::For(Duration::from_nanos(nanoseconds))) }
-}
-
-/// `turnlock_semaphore_acquire_for`, as `participant`, which has permits of a semaphore once at a time.
-///
-/// # Safety
-/// `participant` is a participant handle; the rest as `turnlock_semaphore_acquire`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_semaphore_acquire_for_as(
-    semaphore: *const turnlock_semaphore,
-    participant: *const turnlock_participant,
-    permits: u32,
-    nanoseconds: u64,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        operations::acquire_as(semaphore, participant, acquired, |lock, participant| {
-            lock.acquire_permits_as(participant, permits, Limit::For(Duration::from_nanos(nanoseconds)))
-        })
-    }
 }
 
 /// Gives `permits` of the permits back that the calling thread has, those that it took last first.
@@ -272,25 +211,6 @@ pub unsafe extern "C" fn turnlock_semaphore_release(
         Some(Left::Quietly) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
         left => unsafe { release_slowly(semaphore, permits, left) },
-    }
-}
-
-/// `turnlock_semaphore_release`, as `participant`, from any thread. TURNLOCK_ERROR_PARTICIPANT_BUSY, and
-/// nothing is done, while another one gives some back.
-///
-/// # Safety
-/// `participant` is a participant handle and `semaphore` a semaphore handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_semaphore_release_as(
-    semaphore: *const turnlock_semaphore,
-    participant: *const turnlock_participant,
-    permits: u32,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        operations::act_as(semaphore, participant, |lock, participant| {
-            lock.release_permits_as(participant, permits)
-        })
     }
 }
 
@@ -331,72 +251,4 @@ pub unsafe extern "C" fn turnlock_semaphore_permits(
         unsafe { permits.write(has) };
         Ok(TURNLOCK_OK)
     })
-}
-
-/// Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the
-/// array `holders`, and puts into `count` how many have it. Otherwise as `turnlock_mutex_waiters`.
-///
-/// # Safety
-/// `semaphore` is a semaphore handle; the rest as `turnlock_mutex_waiters`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_semaphore_holders(
-    semaphore: *const turnlock_semaphore,
-    capacity: usize,
-    holders: *mut turnlock_participant_info,
-    count: *mut usize,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::holders(semaphore, capacity, holders, count) }
-}
-
-/// Who waits for the lock, and for what of it. As `turnlock_mutex_waiters`.
-///
-/// # Safety
-/// `semaphore` is a semaphore handle; the rest as `turnlock_mutex_waiters`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_semaphore_waiters(
-    semaphore: *const turnlock_semaphore,
-    capacity: usize,
-    waiters: *mut turnlock_participant_info,
-    count: *mut usize,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::waiters(semaphore, capacity, waiters, count) }
-}
-
-/// Whether another participant waits while the calling thread holds the lock: TURNLOCK_CONTENDED, or TURNLOCK_OK. One
-/// load for each slot in use. As `turnlock_mutex_is_contended`.
-///
-/// # Safety
-/// `semaphore` is a semaphore handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_semaphore_is_contended(semaphore: *const turnlock_semaphore) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::is_contended(semaphore) }
-}
-
-/// `turnlock_mutex_reopen`, for a semaphore.
-///
-/// # Safety
-/// `semaphore` is a semaphore handle; `reopened` is NULL or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_semaphore_reopen(
-    semaphore: *const turnlock_semaphore,
-    reopened: *mut *mut turnlock_semaphore,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    status(|| unsafe { operations::open(reopened, || operations::opened(semaphore)?.reopened()) })
-}
-
-/// `turnlock_semaphore_is_contended`, as `participant`, from any thread.
-///
-/// # Safety
-/// `participant` is a participant handle and `semaphore` a semaphore handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_semaphore_is_contended_as(
-    semaphore: *const turnlock_semaphore,
-    participant: *const turnlock_participant,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::is_contended_as(semaphore, participant) }
 }

@@ -6,7 +6,6 @@
 use super::{
     acquired::turnlock_acquired,
     operations::{self, OpaqueLock},
-    participant::turnlock_participant,
 };
 use crate::attach::fast_path::Left;
 use std::time::Duration;
@@ -75,78 +74,4 @@ pub(super) unsafe extern "C" fn complete_unlock<L: OpaqueLock>(lock: *const L) -
 pub(super) unsafe extern "C" fn unlock_slowly<L: OpaqueLock>(lock: *const L) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { operations::unlock(lock, None) }
-}
-
-/// [`lock_slowly`], as `as_whom`.
-///
-/// # Safety
-/// As [`operations::lock_as`].
-#[cold]
-#[inline(never)]
-pub(super) unsafe extern "C" fn lock_as_slowly<L: OpaqueLock>(
-    lock: *const L,
-    as_whom: *const turnlock_participant,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::lock_as(lock, as_whom, Limit::Forever, acquired) }
-}
-
-/// [`try_slowly`], as `as_whom`.
-///
-/// # Safety
-/// As [`operations::lock_as`].
-#[cold]
-#[inline(never)]
-pub(super) unsafe extern "C" fn try_as_slowly<L: OpaqueLock>(
-    lock: *const L,
-    as_whom: *const turnlock_participant,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::lock_as(lock, as_whom, Limit::Never, acquired) }
-}
-
-/// [`lock_for_slowly`], as `as_whom`.
-///
-/// # Safety
-/// As [`operations::lock_as`].
-#[cold]
-#[inline(never)]
-pub(super) unsafe extern "C" fn lock_for_as_slowly<L: OpaqueLock>(
-    lock: *const L,
-    as_whom: *const turnlock_participant,
-    nanoseconds: u64,
-    acquired: *mut turnlock_acquired,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::lock_as(lock, as_whom, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
-}
-
-/// [`complete_unlock`], as `as_whom`.
-///
-/// # Safety
-/// As [`operations::unlock_as`].
-#[cold]
-#[inline(never)]
-pub(super) unsafe extern "C" fn complete_unlock_as<L: OpaqueLock>(
-    lock: *const L,
-    as_whom: *const turnlock_participant,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::unlock_as(lock, as_whom, Some(Left::Revoked)) }
-}
-
-/// [`unlock_slowly`], as `as_whom`.
-///
-/// # Safety
-/// As [`operations::unlock_as`].
-#[cold]
-#[inline(never)]
-pub(super) unsafe extern "C" fn unlock_as_slowly<L: OpaqueLock>(
-    lock: *const L,
-    as_whom: *const turnlock_participant,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::unlock_as(lock, as_whom, None) }
 }

@@ -5,7 +5,7 @@ use turnlock_core::error::status;
 
 /// The ABI version that this header describes. It changes only when a program compiled against an older header could
 /// break; the shared library's soname carries the same number.
-pub const TURNLOCK_ABI_VERSION: u32 = 3;
+pub const TURNLOCK_ABI_VERSION: u32 = 4;
 
 /// The ABI version of the library that is loaded: compare it with TURNLOCK_ABI_VERSION.
 #[unsafe(no_mangle)]

@@ -212,7 +212,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     }
 
     /// Returns how many permits there are.
-    fn check_weight(&self, weight: u32) -> Result<u32> {
+    pub(super) fn check_weight(&self, weight: u32) -> Result<u32> {
         let permits = self.permits()?;
         if weight == 0 || weight > permits {
             return Err(Error::Permits { wanted: weight, permits });
@@ -312,39 +312,54 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         });
     }
 
-    /// Takes several parts, one after the other in their order, so that two such calls do not wait for each other.
-    ///
-    /// One that wants more in one piece, such as all of the lock, may stand in the queue behind one of our parts and before another:
-    /// then each would wait for the other. So the wait beside parts that are held already is short. If it is over, all are given
-    /// back, and the part that was missing is waited for first, with none held.
-    pub fn acquire_parts(&self, mut claims: Vec<Claim>, limit: Limit) -> Result<Vec<Acquired>> {
-        claims.sort_by_key(|claim| (claim.extent.first, claim.extent.last));
-        let began = Instant::now();
-        let mut first = 0;
-        loop {
-            let mut acquired = vec![None; claims.len()];
-            let order = std::iter::once(first).chain((0..claims.len()).filter(|at| *at != first));
-            let mut failed = None;
-            for at in order.take(claims.len()) {
-                let holds_some = acquired.iter().any(Option::is_some);
-                match self.acquire_part(claims[at], left_of(limit, began, holds_some)) {
-                    Ok(one) => acquired[at] = Some(one),
-                    Err(error) => {
-                        failed = Some((at, error, holds_some));
-                        break;
-                    }
+    /// Takes several parts as the calling thread. See [`take_in_order`].
+    pub fn acquire_parts(&self, claims: Vec<Claim>, limit: Limit) -> Result<Vec<Acquired>> {
+        let take = |_, claim, limit| self.acquire_part(claim, limit);
+        let give_back = |_, taken: Acquired| self.unlock_unheard(taken.fencing_token);
+        take_in_order(claims, limit, take, give_back)
+    }
+}
+
+/// Takes several parts, one after the other in their order, so that two who do so do not wait for each other.
+///
+/// One that wants more in one piece, such as all of the lock, may stand in the queue behind one of our parts and before another:
+/// then each would wait for the other. So the wait beside parts that are held already is short. If it is over, all are given
+/// back, and the part that was missing is waited for first, with none held.
+///
+/// `take` and `give_back` are told the how manyth part it is that is taken, counted from 0.
+pub(super) fn take_in_order(
+    mut claims: Vec<Claim>,
+    limit: Limit,
+    take: impl Fn(usize, Claim, Limit) -> Result<Acquired>,
+    give_back: impl Fn(usize, Acquired),
+) -> Result<Vec<Acquired>> {
+    claims.sort_by_key(|claim| (claim.extent.first, claim.extent.last));
+    let began = Instant::now();
+    let mut first = 0;
+    loop {
+        let order = std::iter::once(first).chain((0..claims.len()).filter(|at| *at != first));
+        let mut taken: Vec<(usize, Acquired)> = Vec::with_capacity(claims.len());
+        let mut failed = None;
+        for at in order.take(claims.len()) {
+            match take(taken.len(), claims[at], left_of(limit, began, !taken.is_empty())) {
+                Ok(one) => taken.push((at, one)),
+                Err(error) => {
+                    failed = Some((at, error));
+                    break;
                 }
             }
-            let Some((at, error, held_some)) = failed else {
-                return Ok(acquired.into_iter().flatten().collect());
-            };
-            acquired.iter().flatten().for_each(|one| self.unlock_unheard(one.fencing_token));
-            let is_over = matches!(limit, Limit::For(limit) if began.elapsed() >= limit);
-            if !matches!(error, Error::TimedOut) || !held_some || is_over {
-                return Err(error);
-            }
-            first = at;
         }
+        let Some((at, error)) = failed else {
+            taken.sort_by_key(|(at, _)| *at);
+            return Ok(taken.into_iter().map(|(_, one)| one).collect());
+        };
+        let held_some = !taken.is_empty();
+        taken.into_iter().enumerate().for_each(|(nth, (_, one))| give_back(nth, one));
+        let is_over = matches!(limit, Limit::For(limit) if began.elapsed() >= limit);
+        if !matches!(error, Error::TimedOut) || !held_some || is_over {
+            return Err(error);
+        }
+        first = at;
     }
 }
 

@@ -123,6 +123,17 @@ impl<K: LockKind> Handle<K> {
         self.is_contended_at(attachment)
     }
 
+    /// Returns the fencing token by which `participant` holds the lock.
+    #[cfg(feature = "capi")]
+    pub fn token_as(&self, participant: &Participant) -> Result<u64> {
+        let attachment = self.attachment_of(participant)?;
+        self.owned(attachment)?;
+        let local = attachment.local(self.lock.region);
+        local.check_held(None)?;
+        // None: another call changes how it is held.
+        local.holding().map(|holding| holding.token).ok_or(Error::ParticipantBusy)
+    }
+
     fn as_holder(
         &self,
         participant: &Participant,

@@ -131,7 +131,7 @@ impl KeyedLock {
     /// them cannot be had, none is held.
     pub fn read_all(&self, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<KeyGuard<'_>>> {
         let extents = keys.into_iter().map(extent_of_key).collect();
-        self.0.take_parts(Mode::Shared, apart(extents))
+        self.0.take_parts(Mode::Shared, keys_apart(extents))
     }
 
     /// Takes a key exclusively, waiting without a limit. Errors as [`KeyedLock::read`].
@@ -182,7 +182,7 @@ impl KeyedLock {
     /// them cannot be had, none is held.
     pub fn write_all(&self, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<KeyGuard<'_>>> {
         let extents = keys.into_iter().map(extent_of_key).collect();
-        self.0.take_parts(Mode::Exclusive, apart(extents))
+        self.0.take_parts(Mode::Exclusive, keys_apart(extents))
     }
 
     /// Returns what a writer's death means for this lock.
@@ -231,7 +231,7 @@ pub(crate) fn extent_of_key(key: impl AsRef<[u8]>) -> Extent {
 }
 
 /// Returns each key once.
-fn apart(mut extents: Vec<Extent>) -> Vec<Extent> {
+pub(crate) fn keys_apart(mut extents: Vec<Extent>) -> Vec<Extent> {
     extents.sort_by_key(|extent| (extent.first, extent.last));
     extents.dedup();
     extents

@@ -1,6 +1,8 @@
 //! The kinds of locks, and the lock file they come from: what a Rust program uses.
 
 mod acquired;
+#[cfg(feature = "capi")]
+mod any_handle;
 mod any_lock;
 mod claimed;
 mod debug;
@@ -12,8 +14,9 @@ mod guard;
 mod guarded;
 mod handle;
 mod handle_as;
+#[cfg(feature = "capi")]
+mod hold;
 mod keyed_lock;
-mod left;
 mod maintenance;
 mod mutex;
 mod owned;
@@ -27,6 +30,7 @@ mod rwlock_guard;
 mod semaphore;
 mod settings;
 mod timed;
+mod transferred;
 
 pub use acquired::{Acquired, PreviousOwner};
 pub use any_lock::AnyLock;
@@ -53,8 +57,16 @@ pub use semaphore::{ParticipantPermits, Permits, Semaphore, SemaphoreKind, Semap
 
 pub use crate::layout::DeathPolicy;
 
+#[cfg(feature = "capi")]
+pub(crate) use any_handle::{AnyHandleRef, of_any};
 pub(crate) use directory::{Named, names_of};
 pub(crate) use handle::{Handle, LockKind};
+#[cfg(feature = "capi")]
+pub(crate) use hold::{Hold, Wanted};
 pub(crate) use keyed_lock::extent_of_key;
+#[cfg(feature = "capi")]
+pub(crate) use keyed_lock::keys_apart;
 pub(crate) use parts::claim_of;
 pub(crate) use range_lock::extent_of;
+#[cfg(feature = "capi")]
+pub(crate) use range_lock::ranges_apart;

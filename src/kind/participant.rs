@@ -45,16 +45,9 @@ impl Participant {
         self.attachment.cancel.clear()
     }
 
-    /// Returns whether closing this handle would give up a slot that holds a lock.
-    pub(crate) fn is_last_handle_and_holds(&self) -> bool {
-        Arc::strong_count(&self.attachment) == 1
-            && self.attachment.check().is_ok()
-            && self.attachment.holds_any()
-    }
-
-    /// Leaves the slot, and what it holds, to the open file that this process has as descriptor `number`: the slot lives
+    /// Transfers the slot, and what it holds, to the open file that this process has as descriptor `number`: the slot lives
     /// as long as any copy of that descriptor, in whichever process (a shell's own, which its commands inherit). It is shown
-    /// as process `pid`'s, and this participant is closed. What it holds is unlocked by [`crate::LockFile::unlock_left`], or
+    /// as process `pid`'s, and this participant is closed. What it holds is unlocked by [`crate::LockFile::unlock_transferred`], or
     /// passes on when the last copy is closed: as from a dead owner or, with
     /// [`ParticipantOptions::ends_by_closing`] and [`crate::DeathPolicy::Release`], with no more ado.
     ///
@@ -63,8 +56,8 @@ impl Participant {
     /// # Errors
     /// [`crate::Error::InvalidArgument`] if it is no descriptor of this file that is open for reading, or this participant
     /// is not [kept by a descriptor](ParticipantOptions::kept_by_descriptor); [`crate::Error::Closed`]. It is as before then.
-    pub fn leave_to(&self, number: RawFd, pid: u32) -> Result<()> {
-        self.attachment.leave_to(number, pid)
+    pub fn transfer_to_fd(&self, number: RawFd, pid: u32) -> Result<()> {
+        self.attachment.transfer_to_fd(number, pid)
     }
 
     /// Returns the number of its slot, as `status` shows it.

@@ -142,7 +142,7 @@ impl RangeLock {
         ranges: impl IntoIterator<Item = impl RangeBounds<u64>>,
     ) -> Result<Vec<RangeGuard<'_>>> {
         let extents = ranges.into_iter().map(extent_of).collect::<Result<Vec<_>>>()?;
-        self.0.take_parts(Mode::Shared, apart(extents))
+        self.0.take_parts(Mode::Shared, ranges_apart(extents))
     }
 
     /// Takes a range exclusively, waiting without a limit. Errors as [`RangeLock::read`].
@@ -196,7 +196,7 @@ impl RangeLock {
         ranges: impl IntoIterator<Item = impl RangeBounds<u64>>,
     ) -> Result<Vec<RangeGuard<'_>>> {
         let extents = ranges.into_iter().map(extent_of).collect::<Result<Vec<_>>>()?;
-        self.0.take_parts(Mode::Exclusive, apart(extents))
+        self.0.take_parts(Mode::Exclusive, ranges_apart(extents))
     }
 
     /// Returns what a writer's death means for this lock.
@@ -257,7 +257,7 @@ pub(crate) fn extent_of(range: impl RangeBounds<u64>) -> Result<Extent> {
 }
 
 /// Returns disjoint ranges that cover the same numbers.
-fn apart(mut extents: Vec<Extent>) -> Vec<Extent> {
+pub(crate) fn ranges_apart(mut extents: Vec<Extent>) -> Vec<Extent> {
     extents.sort_by_key(|extent| extent.first);
     let mut apart: Vec<Extent> = Vec::new();
     for extent in extents {
@@ -291,6 +291,9 @@ mod tests {
     #[test]
     fn several_ranges_are_taken_once_where_they_overlap() {
         let of = |first, last| Extent { first, last };
-        assert_eq!(apart(vec![of(8, 9), of(0, 3), of(2, 5), of(6, 6)]), [of(0, 5), of(6, 6), of(8, 9)]);
+        assert_eq!(
+            ranges_apart(vec![of(8, 9), of(0, 3), of(2, 5), of(6, 6)]),
+            [of(0, 5), of(6, 6), of(8, 9)]
+        );
     }
 }

@@ -144,18 +144,32 @@ static inline turnlock_mutex *open_mutex(turnlock_file *file, const char *name)
     return mutex;
 }
 
+static inline turnlock_hold *open_hold(turnlock_file *file)
+{
+    turnlock_hold *hold;
+    EXPECT(0, turnlock_hold_open(file, NULL, &hold));
+    return hold;
+}
+
+/* Acquires all of a lock exclusively. */
+static inline int32_t acquire_by(turnlock_hold *hold, const void *lock, uint32_t wait, turnlock_acquired *acquired)
+{
+    turnlock_request request = {.size = sizeof request, .lock = lock, .wait = wait};
+    return turnlock_hold_acquire(hold, &request, acquired);
+}
+
 /* How many participants there is room for. Asked by taking all the room for a moment. */
 static inline int free_slots(turnlock_file *file)
 {
-    static turnlock_participant *taken[1024];
+    static turnlock_hold *taken[1024];
     int slots = 0;
     int32_t status = 0;
-    while (slots < 1024 && (status = turnlock_participant_open(file, NULL, &taken[slots])) == 0)
+    while (slots < 1024 && (status = turnlock_hold_open(file, NULL, &taken[slots])) == 0)
         slots++;
     if (status != TURNLOCK_ERROR_PARTICIPANTS_FULL)
-        FAIL("turnlock_participant_open gave %d: %s", status, turnlock_last_error_message());
+        FAIL("turnlock_hold_open gave %d: %s", status, turnlock_last_error_message());
     for (int slot = 0; slot < slots; slot++)
-        EXPECT(0, turnlock_participant_close(taken[slot]));
+        EXPECT(0, turnlock_hold_close(taken[slot]));
     return slots;
 }
 

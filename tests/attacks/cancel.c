@@ -12,7 +12,7 @@ enum { SLOTS = 16, FREE = SLOTS - 1, NOT_YET = 99 };
 static const char *path;
 static turnlock_file *file;
 static turnlock_mutex *mutex, *side;
-static turnlock_participant *participant;
+static turnlock_hold *hold;
 
 /* Which call a thread makes with a cancel pending, and what came of it. */
 struct call {
@@ -66,11 +66,11 @@ static int32_t open_and_close_mutex(void)
     return status < 0 ? status : turnlock_mutex_close(opened);
 }
 
-static int32_t open_and_close_participant(void)
+static int32_t open_and_close_hold(void)
 {
-    turnlock_participant *opened;
-    int32_t status = turnlock_participant_open(file, NULL, &opened);
-    return status < 0 ? status : turnlock_participant_close(opened);
+    turnlock_hold *opened;
+    int32_t status = turnlock_hold_open(file, NULL, &opened);
+    return status < 0 ? status : turnlock_hold_close(opened);
 }
 
 static void mark_consistent_and_unlock(void)
@@ -143,7 +143,7 @@ static void *waiter(void *unused)
 static void cancel_a_waiter(uint64_t after_ns)
 {
     begin("turnlock_mutex_lock, waiting");
-    EXPECT(0, turnlock_mutex_lock_as(mutex, participant, NULL));
+    EXPECT(0, acquire_by(hold, mutex, TURNLOCK_WAIT_FOREVER, NULL));
     pthread_t thread = start(waiter, NULL);
     until(&ready, "the thread is ready");
     sleep_ns(after_ns);
@@ -151,10 +151,10 @@ static void cancel_a_waiter(uint64_t after_ns)
     sleep_ns(30 * MILLISECOND);
     if (came != NOT_YET)
         FAIL("turnlock_mutex_lock, cancelled while it waited, gave %d though another one holds", came);
-    EXPECT(0, turnlock_mutex_unlock_as(mutex, participant));
-    EXPECT(0, turnlock_participant_close(participant));
+    EXPECT(0, turnlock_hold_release(hold));
+    EXPECT(0, turnlock_hold_close(hold));
     check_cancelled(thread, "turnlock_mutex_lock, waiting", 0);
-    EXPECT(0, turnlock_participant_open(file, NULL, &participant));
+    EXPECT(0, turnlock_hold_open(file, NULL, &hold));
 }
 
 int main(int count, char **arguments)
@@ -174,16 +174,16 @@ int main(int count, char **arguments)
     meet("turnlock_mutex_try_lock, a first lock", try_lock, unlock, 0);
     meet("turnlock_mutex_unlock of nothing", unlock_nothing, NULL, TURNLOCK_ERROR_NOT_OWNER);
     meet("turnlock_mutex_open", open_and_close_mutex, NULL, 0);
-    meet("turnlock_participant_open", open_and_close_participant, NULL, 0);
+    meet("turnlock_hold_open", open_and_close_hold, NULL, 0);
     meet("turnlock_file_open", open_and_close_another_file, NULL, 0);
-    EXPECT(0, turnlock_participant_open(file, NULL, &participant));
+    EXPECT(0, turnlock_hold_open(file, NULL, &hold));
     uint64_t after[] = {0, MILLISECOND / 2, 5 * MILLISECOND, 200 * MILLISECOND};
     for (size_t wait = 0; wait < sizeof after / sizeof *after; wait++)
         for (int times = 0; times < 5; times++)
             cancel_a_waiter(after[wait]);
     begin("turnlock_mutex_lock_for, met while it waits");
     struct call timed = {"turnlock_mutex_lock_for", timed_lock, NULL, TURNLOCK_ERROR_TIMED_OUT};
-    EXPECT(0, turnlock_mutex_lock_as(mutex, participant, NULL));
+    EXPECT(0, acquire_by(hold, mutex, TURNLOCK_WAIT_FOREVER, NULL));
     pthread_t thread = start(with_a_cancel_pending, &timed);
     until(&ready, "the thread is ready");
     MUST_0(pthread_cancel(thread));
@@ -192,8 +192,8 @@ int main(int count, char **arguments)
     if (came != TURNLOCK_ERROR_TIMED_OUT || result != PTHREAD_CANCELED)
         FAIL("turnlock_mutex_lock_for, met by a cancel: %d, %s", came,
              result == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
-    EXPECT(0, turnlock_mutex_unlock_as(mutex, participant));
-    EXPECT(0, turnlock_participant_close(participant));
+    EXPECT(0, turnlock_hold_release(hold));
+    EXPECT(0, turnlock_hold_close(hold));
     if (free_slots(file) != FREE)
         FAIL("slots are missing at the end");
     EXPECT(0, turnlock_mutex_lock_for(mutex, SECOND, NULL));

@@ -75,8 +75,8 @@ fn a_handler_that_tries_the_lock_that_its_thread_finds_after_many_other_files() 
 }
 
 #[test]
-fn a_handler_that_tries_the_lock_that_its_thread_takes_as_a_participant_of_both() {
-    Program::new("signal_reentry").passes(&["as"]);
+fn a_handler_that_tries_the_lock_that_its_thread_takes_by_a_hold_of_both() {
+    Program::new("signal_reentry").passes(&["hold"]);
 }
 
 #[test]

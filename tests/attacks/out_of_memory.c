@@ -73,7 +73,7 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes)
 static const char *path;
 static turnlock_file *file;
 static turnlock_mutex *mutex;
-static turnlock_participant *participant;
+static turnlock_hold *hold_of_it;
 
 struct call {
     const char *name;
@@ -158,15 +158,62 @@ static int32_t call_unlock(void)
     return turnlock_mutex_unlock(mutex);
 }
 
-static int32_t call_participant_open(void)
+static int32_t call_hold_open(void)
 {
-    return turnlock_participant_open(file, NULL, &participant);
+    return turnlock_hold_open(file, NULL, &hold_of_it);
 }
 
-static int32_t call_holder(void)
+static void open_hold_too(void)
 {
-    turnlock_participant_info holder = {.size = sizeof holder};
-    return turnlock_mutex_holder(mutex, &holder);
+    open_up();
+    hold_of_it = open_hold(file);
+}
+
+static int32_t call_hold_acquire(void)
+{
+    turnlock_request request = {.size = sizeof request, .lock = (turnlock_lock *)mutex, .wait = TURNLOCK_WAIT_AT_MOST, .time_ns = SECOND};
+    return turnlock_hold_acquire(hold_of_it, &request, NULL);
+}
+
+static void release_hold(int32_t status)
+{
+    if (status >= 0)
+        EXPECT(0, turnlock_hold_release(hold_of_it));
+    EXPECT(0, turnlock_hold_close(hold_of_it));
+}
+
+static turnlock_keyedlock *keys;
+
+static void open_parts(void)
+{
+    open_hold_too();
+    EXPECT(0, turnlock_keyedlock_open(file, "keys", NULL, &keys));
+}
+
+static int32_t call_hold_acquire_parts(void)
+{
+    turnlock_key both[] = {{"a", 1}, {"b", 1}};
+    turnlock_request request = {.size = sizeof request, .lock = (turnlock_lock *)keys, .keys = both, .key_count = 2};
+    return turnlock_hold_acquire(hold_of_it, &request, NULL);
+}
+
+static void acquire_by_hold(void)
+{
+    open_hold_too();
+    EXPECT(0, call_hold_acquire());
+}
+
+static int32_t call_hold_release(void)
+{
+    return turnlock_hold_release(hold_of_it);
+}
+
+static int32_t call_holders(void)
+{
+    static turnlock_participant_info holders[SLOTS];
+    size_t count;
+    holders[0].size = sizeof holders[0];
+    return turnlock_lock_holders((turnlock_lock *)mutex, SLOTS, holders, &count);
 }
 
 static int32_t call_waiters(void)
@@ -174,12 +221,12 @@ static int32_t call_waiters(void)
     static turnlock_participant_info waiters[SLOTS];
     size_t count;
     waiters[0].size = sizeof *waiters;
-    return turnlock_mutex_waiters(mutex, SLOTS, waiters, &count);
+    return turnlock_lock_waiters((turnlock_lock *)mutex, SLOTS, waiters, &count);
 }
 
 static int32_t call_is_contended(void)
 {
-    return turnlock_mutex_is_contended(mutex);
+    return turnlock_lock_is_contended((turnlock_lock *)mutex);
 }
 
 static int32_t call_message(void)
@@ -238,11 +285,15 @@ static const struct call calls[] = {
     {"turnlock_mutex_unlock", take, call_unlock, NULL, 0},
     {"turnlock_mutex_unlock of nothing", attach, call_unlock, NULL, 0},
     {"turnlock_last_error_message", attach, call_message, NULL, 0},
-    {"turnlock_mutex_holder", attach, call_holder, NULL, 1},
-    {"turnlock_mutex_holder, nobody", attach, call_holder, NULL, 0},
-    {"turnlock_mutex_waiters", attach, call_waiters, NULL, 1},
-    {"turnlock_mutex_is_contended", take, call_is_contended, give_back, 0},
-    {"turnlock_participant_open", open_up, call_participant_open, NULL, 0},
+    {"turnlock_lock_holders", attach, call_holders, NULL, 1},
+    {"turnlock_lock_holders, nobody", attach, call_holders, NULL, 0},
+    {"turnlock_lock_waiters", attach, call_waiters, NULL, 1},
+    {"turnlock_lock_is_contended", take, call_is_contended, give_back, 0},
+    {"turnlock_hold_open", open_up, call_hold_open, NULL, 0},
+    {"turnlock_hold_acquire", open_hold_too, call_hold_acquire, release_hold, 0},
+    {"turnlock_hold_acquire, waiting", open_hold_too, call_hold_acquire, release_hold, 1},
+    {"turnlock_hold_acquire of several parts", open_parts, call_hold_acquire_parts, release_hold, 0},
+    {"turnlock_hold_release", acquire_by_hold, call_hold_release, NULL, 0},
     {"turnlock_file_open_descriptor, an empty memfd", give_a_memfd, call_open_descriptor, NULL, 0},
     {"turnlock_file_remove_lock", name_one_to_remove, call_remove_lock, NULL, 0},
 };

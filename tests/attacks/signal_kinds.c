@@ -19,12 +19,14 @@
 
 static const char *path;
 static turnlock_file *file;
-static turnlock_participant *other; /* for a look at what others get */
+static turnlock_hold *other; /* for a look at what others get */
 static turnlock_rangelock *ranges;
 static turnlock_keyedlock *keys;
 static turnlock_semaphore *permits;
 static turnlock_rwlock *rwlock;
 
+/* Without waiting. */
+#define LOOK(of) {.size = sizeof(turnlock_request), .lock = (turnlock_lock *)(of), .wait = TURNLOCK_WAIT_NEVER}
 #define RANGE(start) turnlock_rangelock_lock_exclusive_for(ranges, start, (start) + 10, WAIT, NULL)
 #define READ(start) turnlock_rangelock_lock_shared_for(ranges, start, (start) + 10, WAIT, NULL)
 #define RANGE_BACK(start) turnlock_rangelock_unlock(ranges, start, (start) + 10)
@@ -49,16 +51,27 @@ static int32_t want_range(void) { return RANGE(15); }
 static int32_t done_range(void) { return RANGE_BACK(15); }
 static int32_t want_other_range(void) { return RANGE(40); }
 static int32_t done_other_range(void) { return RANGE_BACK(40); }
-static int32_t look_at_range(void) { return turnlock_rangelock_try_lock_exclusive_as(ranges, other, 5, 25, NULL); }
-static int32_t look_away_from_range(void) { return turnlock_rangelock_unlock_as(ranges, other); }
+static int32_t look_at_range(void)
+{
+    turnlock_range range = {5, 25};
+    turnlock_request request = LOOK(ranges);
+    request.ranges = &range, request.range_count = 1;
+    return turnlock_hold_acquire(other, &request, NULL);
+}
+static int32_t look_away(void) { return turnlock_hold_release(other); }
 static int32_t read_range(void) { return READ(10); }
 
 static int32_t take_key(void) { return KEY("a"); }
 static int32_t give_key_back(void) { return KEY_BACK("a"); }
 static int32_t want_other_key(void) { return KEY("b"); }
 static int32_t done_other_key(void) { return KEY_BACK("b"); }
-static int32_t look_at_key(void) { return turnlock_keyedlock_try_lock_exclusive_as(keys, other, "a", 1, NULL); }
-static int32_t look_away_from_key(void) { return turnlock_keyedlock_unlock_as(keys, other); }
+static int32_t look_at_key(void)
+{
+    turnlock_key key = {"a", 1};
+    turnlock_request request = LOOK(keys);
+    request.keys = &key, request.key_count = 1;
+    return turnlock_hold_acquire(other, &request, NULL);
+}
 
 /* Of three. */
 static int32_t take_2(void) { return PERMITS(2); }
@@ -70,8 +83,13 @@ static int32_t give_1_and_1_back(void)
 }
 static int32_t want_3(void) { return PERMITS(3); }
 static int32_t done_3(void) { return turnlock_semaphore_release(permits, 3); }
-static int32_t look_at_3(void) { return turnlock_semaphore_try_acquire_as(permits, other, 3, NULL); }
-static int32_t look_away_from_3(void) { return turnlock_semaphore_release_as(permits, other, 3); }
+static int32_t look_at_3(void)
+{
+    turnlock_request request = LOOK(permits);
+    request.permits = 3;
+    return turnlock_hold_acquire(other, &request, NULL);
+}
+static int32_t look_away_from_3(void) { return turnlock_hold_release_permits(other, 3); }
 
 static int32_t take_shared(void) { return turnlock_rwlock_lock_shared_for(rwlock, WAIT, NULL); }
 static int32_t take_exclusive(void) { return turnlock_rwlock_lock_exclusive_for(rwlock, WAIT, NULL); }
@@ -81,9 +99,13 @@ static int32_t take_and_upgrade(void)
     return status != 0 ? status : turnlock_rwlock_upgrade_for(rwlock, WAIT, NULL);
 }
 static int32_t give_rwlock_back(void) { return turnlock_rwlock_unlock(rwlock); }
-static int32_t look_shared(void) { return turnlock_rwlock_try_lock_shared_as(rwlock, other, NULL); }
-static int32_t look_exclusive(void) { return turnlock_rwlock_try_lock_exclusive_as(rwlock, other, NULL); }
-static int32_t look_away_from_rwlock(void) { return turnlock_rwlock_unlock_as(rwlock, other); }
+static int32_t look_shared(void)
+{
+    turnlock_request request = LOOK(rwlock);
+    request.mode = TURNLOCK_MODE_SHARED;
+    return turnlock_hold_acquire(other, &request, NULL);
+}
+static int32_t look_exclusive(void) { return acquire_by(other, rwlock, TURNLOCK_WAIT_NEVER, NULL); }
 
 /* After another one's, a place is not retained at once. */
 static int32_t take_2_after_another(void)
@@ -94,24 +116,24 @@ static int32_t take_2_after_another(void)
     return take_2();
 }
 
-#define RANGES give_range_back, want_range, done_range, want_other_range, done_other_range, look_at_range, look_away_from_range, 0
+#define RANGES give_range_back, want_range, done_range, want_other_range, done_other_range, look_at_range, look_away, 0
 #define OF_3(take, give_back) take, give_back, want_3, done_3, take_2, give_2_back, look_at_3, look_away_from_3, 0
 static const struct what known[] = {
     {"first", take_range, RANGES},
     {"range", take_range, RANGES},
     {"read", read_range, give_range_back, read_range, give_range_back, want_other_range, done_other_range, look_at_range,
-     look_away_from_range, 1},
-    {"key", take_key, give_key_back, take_key, give_key_back, want_other_key, done_other_key, look_at_key, look_away_from_key,
+     look_away, 1},
+    {"key", take_key, give_key_back, take_key, give_key_back, want_other_key, done_other_key, look_at_key, look_away,
      0},
     {"permits", OF_3(take_2, give_2_back)},
     {"place", take_2, give_2_back, take_2_after_another, give_2_back, take_2, give_2_back, look_at_3, look_away_from_3, 0},
     {"portions", OF_3(take_2, give_1_and_1_back)},
     {"reader", take_shared, give_rwlock_back, take_exclusive, give_rwlock_back, take_shared, give_rwlock_back, look_exclusive,
-     look_away_from_rwlock, 0},
+     look_away, 0},
     {"writer", take_exclusive, give_rwlock_back, take_shared, give_rwlock_back, take_exclusive, give_rwlock_back, look_shared,
-     look_away_from_rwlock, 0},
+     look_away, 0},
     {"upgrade", take_and_upgrade, give_rwlock_back, take_shared, give_rwlock_back, take_exclusive, give_rwlock_back,
-     look_shared, look_away_from_rwlock, 0},
+     look_shared, look_away, 0},
 };
 
 /* --- the victim --- */
@@ -168,7 +190,7 @@ static void open_all(void)
     EXPECT(0, turnlock_keyedlock_open(file, "keys", NULL, &keys));
     EXPECT(0, turnlock_semaphore_open(file, "permits", &three, &permits));
     EXPECT(0, turnlock_rwlock_open(file, "rwlock", NULL, &rwlock));
-    EXPECT(0, turnlock_participant_open(file, NULL, &other));
+    EXPECT(0, turnlock_hold_open(file, NULL, &other));
 }
 
 static void close_all(void)
@@ -177,7 +199,7 @@ static void close_all(void)
     EXPECT(0, turnlock_keyedlock_close(keys));
     EXPECT(0, turnlock_semaphore_close(permits));
     EXPECT(0, turnlock_rwlock_close(rwlock));
-    EXPECT(0, turnlock_participant_close(other));
+    EXPECT(0, turnlock_hold_close(other));
     EXPECT(0, turnlock_file_close(file));
 }
 

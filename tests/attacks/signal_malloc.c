@@ -85,7 +85,7 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes)
 
 static const char *path;
 static turnlock_file *file;
-static turnlock_participant *other;
+static turnlock_hold *other;
 static turnlock_mutex *mutex, *recursive, *lost;
 static turnlock_rwlock *rwlock;
 static turnlock_semaphore *permits;
@@ -114,17 +114,24 @@ static void use_mutex(void)
     }
     GIVES(TURNLOCK_ERROR_NOT_OWNER, turnlock_mutex_unlock(mutex));
     GIVES(0, turnlock_mutex_lock(mutex, &acquired));
-    GIVES(0, turnlock_mutex_is_contended(mutex));
+    GIVES(0, turnlock_lock_is_contended((turnlock_lock *)mutex));
     GIVES(TURNLOCK_ERROR_NOT_INCONSISTENT, turnlock_mutex_mark_consistent(mutex));
     GIVES(0, turnlock_mutex_abandon(mutex));
     GIVES(TURNLOCK_OWNER_DEAD, turnlock_mutex_lock_for(mutex, SECOND, &acquired));
     GIVES(0, turnlock_mutex_mark_consistent(mutex));
     GIVES(0, turnlock_mutex_unlock(mutex));
     /* Another one's. */
-    GIVES(0, turnlock_mutex_lock_as(mutex, other, &acquired));
+    GIVES(0, acquire_by(other, mutex, TURNLOCK_WAIT_FOREVER, &acquired));
     GIVES(TURNLOCK_ERROR_WOULD_BLOCK, turnlock_mutex_try_lock(mutex, &acquired));
     GIVES(TURNLOCK_ERROR_TIMED_OUT, turnlock_mutex_lock_for(mutex, SHORT, &acquired));
-    GIVES(0, turnlock_mutex_unlock_as(mutex, other));
+    uint64_t its_token;
+    GIVES(0, turnlock_hold_fencing_token(other, &its_token));
+    GIVES(0, turnlock_hold_is_contended(other));
+    GIVES(TURNLOCK_ERROR_NOT_INCONSISTENT, turnlock_hold_mark_consistent(other));
+    GIVES(TURNLOCK_ERROR_DEADLOCK, acquire_by(other, mutex, TURNLOCK_WAIT_FOREVER, &acquired));
+    GIVES(TURNLOCK_ERROR_STILL_HELD, acquire_by(other, rwlock, TURNLOCK_WAIT_FOREVER, &acquired));
+    GIVES(0, turnlock_hold_release(other));
+    GIVES(TURNLOCK_ERROR_NOT_OWNER, turnlock_hold_release(other));
 }
 
 static void use_recursive(void)
@@ -149,8 +156,15 @@ static void use_rwlock(void)
     GIVES(0, turnlock_rwlock_downgrade(rwlock, TURNLOCK_MODE_SHARED));
     GIVES(0, turnlock_rwlock_unlock(rwlock));
     GIVES(0, turnlock_rwlock_lock_exclusive(rwlock, &acquired));
-    GIVES(TURNLOCK_ERROR_WOULD_BLOCK, turnlock_rwlock_try_lock_shared_as(rwlock, other, &acquired));
+    turnlock_request request = {.size = sizeof request, .lock = (turnlock_lock *)rwlock, .mode = TURNLOCK_MODE_SHARED,
+                                .wait = TURNLOCK_WAIT_NEVER};
+    GIVES(TURNLOCK_ERROR_WOULD_BLOCK, turnlock_hold_acquire(other, &request, &acquired));
     GIVES(0, turnlock_rwlock_unlock(rwlock));
+    request.mode = TURNLOCK_MODE_UPGRADABLE;
+    GIVES(0, turnlock_hold_acquire(other, &request, &acquired));
+    GIVES(0, turnlock_hold_upgrade(other, TURNLOCK_WAIT_NEVER, 0, &acquired));
+    GIVES(0, turnlock_hold_downgrade(other, TURNLOCK_MODE_SHARED));
+    GIVES(0, turnlock_hold_release(other));
 }
 
 /* Portions of one, until there is no slot left for another one. */
@@ -172,6 +186,10 @@ static void use_permits(void)
         GIVES(TURNLOCK_ERROR_TOO_MANY_RELEASED, turnlock_semaphore_release(permits, had + 1));
     GIVES(0, turnlock_semaphore_release(permits, 3));
     GIVES(0, turnlock_semaphore_release(permits, had - 3));
+    turnlock_request request = {.size = sizeof request, .lock = (turnlock_lock *)permits, .permits = 3};
+    GIVES(0, turnlock_hold_acquire(other, &request, &acquired));
+    GIVES(0, turnlock_hold_release_permits(other, 1));
+    GIVES(0, turnlock_hold_abandon(other));
 }
 
 static void use_ranges(void)
@@ -189,6 +207,12 @@ static void use_ranges(void)
     while (had-- > 0)
         GIVES(0, turnlock_rangelock_unlock(ranges, 100 + 10 * had, 105 + 10 * had));
     GIVES(TURNLOCK_ERROR_NOT_OWNER, turnlock_rangelock_unlock(ranges, 100, 105));
+    turnlock_range range = {100, 105}, empty = {7, 7};
+    turnlock_request request = {.size = sizeof request, .lock = (turnlock_lock *)ranges, .ranges = &empty, .range_count = 1};
+    GIVES(TURNLOCK_ERROR_EMPTY_RANGE, turnlock_hold_acquire(other, &request, &acquired));
+    request.ranges = &range;
+    GIVES(0, turnlock_hold_acquire(other, &request, &acquired));
+    GIVES(0, turnlock_hold_release(other));
 }
 
 static void use_keys(void)
@@ -281,7 +305,7 @@ static void open_all(void)
     EXPECT(0, turnlock_rangelock_open(file, "ranges", NULL, &ranges));
     EXPECT(0, turnlock_keyedlock_open(file, "keys", NULL, &keys));
     EXPECT(0, turnlock_ring_open(file, "ring", NULL, &ring));
-    EXPECT(0, turnlock_participant_open(file, NULL, &other));
+    EXPECT(0, turnlock_hold_open(file, NULL, &other));
 }
 
 static void interrupt(int32_t (*call)(void))
@@ -343,7 +367,7 @@ int main(int count, char **arguments)
     MUST(sigaction(SIGUSR1, &action, NULL));
     open_all();
     on_a_thread(thread, NULL);
-    /* Nothing of the handler's is left: the other participant and the main thread have theirs. */
+    /* Nothing of the handler's is left: the hold and the main thread have theirs. */
     int slots = free_slots(file);
     if (slots != SLOTS - 2)
         FAIL("%d of %d slots are free at the end", slots, SLOTS - 2);

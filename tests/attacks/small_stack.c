@@ -14,7 +14,7 @@ enum { SLOTS = 16, PAGE = 4096, PAINT = 0xa5, ALTERNATIVE = 16 * 1024 };
 static const char *path;
 static turnlock_file *file;
 static turnlock_mutex *mutex, *free_one;
-static turnlock_participant *participant;
+static turnlock_hold *hold;
 static size_t stack_bytes;
 static char *stack;
 
@@ -115,23 +115,33 @@ static void ask_who(void)
     static turnlock_participant_info waiters[SLOTS], holder = {.size = sizeof holder};
     size_t count;
     waiters[0].size = sizeof *waiters;
-    EXPECT(0, turnlock_mutex_holder(mutex, &holder));
-    EXPECT(0, turnlock_mutex_waiters(mutex, SLOTS, waiters, &count));
+    EXPECT(0, turnlock_lock_holders((turnlock_lock *)mutex, 1, &holder, &count));
+    EXPECT(0, turnlock_lock_waiters((turnlock_lock *)mutex, SLOTS, waiters, &count));
 }
 
 static void ask_contended(void)
 {
-    EXPECT(0, turnlock_mutex_is_contended(free_one));
+    EXPECT(0, turnlock_lock_is_contended((turnlock_lock *)free_one));
 }
 
-static void open_participant(void)
+static void open_a_hold(void)
 {
-    EXPECT(0, turnlock_participant_open(file, NULL, &participant));
+    EXPECT(0, turnlock_hold_open(file, NULL, &hold));
 }
 
-static void close_participant(void)
+static void acquire_it(void)
 {
-    EXPECT(0, turnlock_participant_close(participant));
+    EXPECT(0, acquire_by(hold, free_one, TURNLOCK_WAIT_FOREVER, NULL));
+}
+
+static void release_it(void)
+{
+    EXPECT(0, turnlock_hold_release(hold));
+}
+
+static void close_hold(void)
+{
+    EXPECT(0, turnlock_hold_close(hold));
 }
 
 struct call {
@@ -227,8 +237,10 @@ int main(int count, char **arguments)
     run("unlock", lock, after_lock, NULL);
     run("is_contended", lock, ask_contended, after_lock);
     run("unlock_nothing", attach, unlock_nothing, NULL);
-    run("participant_open", NULL, open_participant, NULL);
-    run("participant_close", NULL, close_participant, NULL);
+    run("hold_open", NULL, open_a_hold, NULL);
+    run("hold_acquire", NULL, acquire_it, NULL);
+    run("hold_release", NULL, release_it, NULL);
+    run("hold_close", NULL, close_hold, NULL);
     pid_t holder = start_holder(path, SLOTS);
     run("holder_and_waiters", NULL, ask_who, NULL);
     run("wait_in_vain", NULL, in_vain, NULL);

@@ -24,11 +24,12 @@ static volatile int32_t last_error;
 static void neighbour(volatile int *ready)
 {
     for (int other = 0; other < OTHERS; other++) {
-        turnlock_participant *first, *second;
+        turnlock_hold *first, *second;
+        turnlock_hold_options own = {.size = sizeof own, .label = "a slot that is given up"};
         turnlock_file *file = open_file(others[other], SLOTS);
-        EXPECT(0, turnlock_participant_open(file, NULL, &first));
-        EXPECT(0, turnlock_participant_open(file, NULL, &second));
-        EXPECT(0, turnlock_participant_close(first));
+        EXPECT(0, turnlock_hold_open(file, &own, &first));
+        EXPECT(0, turnlock_hold_open(file, NULL, &second));
+        EXPECT(0, turnlock_hold_close(first));
     }
     *ready = 1;
     for (;;)

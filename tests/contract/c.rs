@@ -1,8 +1,8 @@
-//! Locks through the C ABI: by threads, and by explicit participants.
+//! Locks through the C ABI: by threads, and by holds.
 
 use crate::{
     c_functions::{Functions, Open},
-    c_handles::{Owned, current_participant, open_file, open_participant, sized},
+    c_handles::{Owned, current_hold, open_file, open_hold, sized},
     way::{Cancel, Held, Party, Wait, Way, WithoutGuards},
 };
 use std::{
@@ -17,36 +17,36 @@ fn done(status: i32) -> Result<(), i32> {
     if status < 0 { Err(status) } else { Ok(()) }
 }
 
-impl Cancel for Owned<turnlock_participant> {
+impl Cancel for Owned<turnlock_hold> {
     fn cancel(&self) {
         // SAFETY: an open handle.
-        assert_eq!(unsafe { turnlock_participant_cancel(self.handle) }, TURNLOCK_OK);
+        assert_eq!(unsafe { turnlock_hold_cancel(self.handle) }, TURNLOCK_OK);
     }
 
     fn take_back(&self) {
         // SAFETY: an open handle.
-        assert_eq!(unsafe { turnlock_participant_clear_cancel(self.handle) }, TURNLOCK_OK);
+        assert_eq!(unsafe { turnlock_hold_clear_cancel(self.handle) }, TURNLOCK_OK);
     }
 }
 
 /// A kind of lock through the C ABI, by threads.
 pub struct ByThreads<L>(Arc<Owned<turnlock_file>>, PhantomData<fn() -> L>);
-/// A kind of lock through the C ABI, by explicit participants.
-pub struct ByParticipants<L>(Arc<Owned<turnlock_file>>, PhantomData<fn() -> L>);
+/// A kind of lock through the C ABI, by holds.
+pub struct ByHolds<L>(Arc<Owned<turnlock_file>>, PhantomData<fn() -> L>);
 
 pub type BakeryByThreads = ByThreads<turnlock_mutex>;
-pub type BakeryByParticipants = ByParticipants<turnlock_mutex>;
+pub type BakeryByHolds = ByHolds<turnlock_mutex>;
 pub type RingByThreads = ByThreads<turnlock_ring>;
-pub type RingByParticipants = ByParticipants<turnlock_ring>;
+pub type RingByHolds = ByHolds<turnlock_ring>;
 /// Exclusively.
 pub type RwLockByThreads = ByThreads<turnlock_rwlock>;
 /// Exclusively.
-pub type RwLockByParticipants = ByParticipants<turnlock_rwlock>;
+pub type RwLockByHolds = ByHolds<turnlock_rwlock>;
 
-/// A thread, or a participant of its own, at a lock.
+/// A thread, or a hold, at a lock.
 pub struct AtLock<L> {
-    // Dropped in this order: the participant is closed, then the lock, then (by the last) the file.
-    pub participant: Option<Arc<Owned<turnlock_participant>>>,
+    // Dropped in this order: the hold is closed, then the lock, then (by the last) the file.
+    pub hold: Option<Arc<Owned<turnlock_hold>>>,
     pub mutex: Owned<L>,
     pub file: Arc<Owned<turnlock_file>>,
     /// How its locks are opened, and created.
@@ -57,6 +57,8 @@ pub type AtMutex = AtLock<turnlock_mutex>;
 
 pub struct HeldLock<'a, L> {
     at: &'a AtLock<L>,
+    /// A hold of its own, where that of the party has another lock.
+    another: Option<Owned<turnlock_hold>>,
     status: i32,
     acquired: turnlock_acquired,
 }
@@ -72,7 +74,7 @@ pub fn at_lock_opened_by<L>(
 ) -> Result<AtLock<L>, i32> {
     // A C string ends at its first NUL, so a name with one is another name.
     let name = CString::new(name).expect("C cannot say a name with a NUL in it");
-    Ok(AtLock { participant: None, mutex: open(file, &name)?, file: file.clone(), open })
+    Ok(AtLock { hold: None, mutex: open(file, &name)?, file: file.clone(), open })
 }
 
 impl<L: Functions> Way for ByThreads<L> {
@@ -93,7 +95,7 @@ impl<L: Functions> Way for ByThreads<L> {
     }
 }
 
-impl<L: Functions> Way for ByParticipants<L> {
+impl<L: Functions> Way for ByHolds<L> {
     type Party = AtLock<L>;
     type ByThreads = L::ByThreads;
 
@@ -103,7 +105,7 @@ impl<L: Functions> Way for ByParticipants<L> {
 
     fn party(&self, name: &str) -> Result<AtLock<L>, i32> {
         let at = at_lock(&self.0, name)?;
-        Ok(AtLock { participant: Some(Arc::new(open_participant(&self.0)?)), ..at })
+        Ok(AtLock { hold: Some(Arc::new(open_hold(&self.0)?)), ..at })
     }
 
     fn party_where_death_releases(&self, name: &str) -> Result<AtLock<L>, i32> {
@@ -112,43 +114,72 @@ impl<L: Functions> Way for ByParticipants<L> {
     }
 }
 
+impl<L> AtLock<L> {
+    /// The lock, as one of any kind.
+    pub fn any(&self) -> *const turnlock_lock {
+        self.mutex.handle.cast_const().cast()
+    }
+}
+
+/// Again, as long as another thread is in a brief call by the hold.
+pub fn unless_busy(act: impl Fn() -> i32) -> i32 {
+    loop {
+        match act() {
+            TURNLOCK_ERROR_PARTICIPANT_BUSY => std::thread::yield_now(),
+            status => return status,
+        }
+    }
+}
+
 impl<L: Functions> Party for AtLock<L> {
-    type Canceller = Arc<Owned<turnlock_participant>>;
+    type Canceller = Arc<Owned<turnlock_hold>>;
     type Held<'a> = HeldLock<'a, L>;
 
     fn at(&self, name: &str) -> Self {
         let at = at_lock_opened_by(self.open, &self.file, name).unwrap();
-        Self { participant: self.participant.clone(), ..at }
+        Self { hold: self.hold.clone(), ..at }
     }
 
     fn lock(&self, wait: Wait) -> Result<HeldLock<'_, L>, i32> {
         let mutex = self.mutex.handle;
         let mut acquired = sized::<turnlock_acquired>();
         let told = &mut acquired;
-        // SAFETY: open handles, and a place for the notice.
-        let status = unsafe {
-            match (&self.participant, wait) {
-                (None, Wait::Never) => L::TRY_LOCK(mutex, told),
-                (None, Wait::For(limit)) => L::LOCK_FOR(mutex, limit.as_nanos() as u64, told),
-                (None, Wait::Forever) => L::LOCK(mutex, told),
-                (Some(participant), wait) => match (participant.handle, wait) {
-                    (as_whom, Wait::Never) => L::TRY_LOCK_AS(mutex, as_whom, told),
-                    (as_whom, Wait::For(limit)) => {
-                        L::LOCK_FOR_AS(mutex, as_whom, limit.as_nanos() as u64, told)
-                    }
-                    (as_whom, Wait::Forever) => L::LOCK_AS(mutex, as_whom, told),
-                },
-            }
+        let Some(hold) = &self.hold else {
+            // SAFETY: an open handle, and a place for the notice.
+            let status = unsafe {
+                match wait {
+                    Wait::Never => L::TRY_LOCK(mutex, told),
+                    Wait::For(limit) => L::LOCK_FOR(mutex, limit.as_nanos() as u64, told),
+                    Wait::Forever => L::LOCK(mutex, told),
+                }
+            };
+            done(status)?;
+            return Ok(HeldLock { at: self, another: None, status, acquired });
         };
+        let (wait, time_ns) = match wait {
+            Wait::Never => (TURNLOCK_WAIT_NEVER, 0),
+            Wait::For(limit) => (TURNLOCK_WAIT_AT_MOST, limit.as_nanos() as u64),
+            Wait::Forever => (TURNLOCK_WAIT_FOREVER, 0),
+        };
+        let request = turnlock_request { lock: self.any(), wait, time_ns, ..sized() };
+        // SAFETY: open handles, a request of the right size, and a place for the notice.
+        let mut acquire =
+            |hold: &Owned<turnlock_hold>| unsafe { turnlock_hold_acquire(hold.handle, &request, told) };
+        let (mut status, mut another) = (acquire(hold), None);
+        // It has another lock, and one at a time: that is what several holds are for.
+        if status == TURNLOCK_ERROR_STILL_HELD {
+            let hold = another.insert(open_hold(&self.file)?);
+            status = acquire(hold);
+        }
         done(status)?;
-        Ok(HeldLock { at: self, status, acquired })
+        Ok(HeldLock { at: self, another, status, acquired })
     }
 
     fn canceller(&self) -> Self::Canceller {
-        // A handle of its own for a thread; an explicit participant has one handle, shared here.
-        match &self.participant {
-            None => Arc::new(current_participant(&self.file).unwrap()),
-            Some(participant) => participant.clone(),
+        // A handle of its own for a thread; a hold has one handle, shared here.
+        match &self.hold {
+            None => Arc::new(current_hold(&self.file).unwrap()),
+            Some(hold) => hold.clone(),
         }
     }
 
@@ -156,38 +187,35 @@ impl<L: Functions> Party for AtLock<L> {
         // SAFETY: an open handle.
         done(unsafe {
             match wait {
-                Wait::Never => L::TRY_RESET(self.mutex.handle),
-                Wait::For(limit) => L::RESET_FOR(self.mutex.handle, limit.as_nanos() as u64),
-                Wait::Forever => L::RESET(self.mutex.handle),
+                Wait::Never => turnlock_lock_try_reset(self.any()),
+                Wait::For(limit) => turnlock_lock_reset_for(self.any(), limit.as_nanos() as u64),
+                Wait::Forever => turnlock_lock_reset(self.any()),
             }
         })
     }
 
     fn holder(&self) -> Option<(u64, u32, u32)> {
-        let mut holder = sized::<turnlock_participant_info>();
-        // SAFETY: an open handle, and a place for the answer.
-        match unsafe { L::HOLDER(self.mutex.handle, &mut holder) } {
-            TURNLOCK_OK => {
-                assert_eq!((holder.state, holder.mode), (TURNLOCK_STATE_HOLDING, TURNLOCK_MODE_EXCLUSIVE));
-                Some((holder.fencing_token, holder.pid, holder.thread))
-            }
-            failure => {
-                assert_eq!(failure, TURNLOCK_ERROR_NOT_FOUND);
-                None
-            }
-        }
+        let (mut holder, mut count) = (sized::<turnlock_participant_info>(), usize::MAX);
+        // SAFETY: an open handle, and places for the answer.
+        let status = unsafe { turnlock_lock_holders(self.any(), 1, &mut holder, &mut count) };
+        assert_eq!(status, TURNLOCK_OK);
+        assert!(count <= 1, "{count} hold it exclusively");
+        (count == 1).then(|| {
+            assert_eq!((holder.state, holder.mode), (TURNLOCK_STATE_HOLDING, TURNLOCK_MODE_EXCLUSIVE));
+            (holder.fencing_token, holder.pid, holder.thread)
+        })
     }
 
     fn waiters(&self) -> Vec<(u32, WaiterState)> {
         let (mut waiters, mut count) = ([sized::<turnlock_participant_info>(); 16], 0);
         // SAFETY: an open handle, an array as long as said, and a place for the number.
         let status =
-            unsafe { L::WAITERS(self.mutex.handle, waiters.len(), waiters.as_mut_ptr(), &mut count) };
+            unsafe { turnlock_lock_waiters(self.any(), waiters.len(), waiters.as_mut_ptr(), &mut count) };
         assert_eq!(status, TURNLOCK_OK);
         let state = |state| match state {
             TURNLOCK_STATE_QUEUED => WaiterState::Queued,
-            TURNLOCK_STATE_STANDING_BY => WaiterState::StandingBy,
-            TURNLOCK_STATE_STANDING => WaiterState::Standing,
+            TURNLOCK_STATE_BACKED_OFF => WaiterState::StandingBy,
+            TURNLOCK_STATE_RING_MEMBER => WaiterState::Standing,
             other => panic!("{other} is no state of a waiter"),
         };
         for waiter in &waiters[..count] {
@@ -200,7 +228,7 @@ impl<L: Functions> Party for AtLock<L> {
     fn previous_owner(&self) -> Option<(u64, u32, u32, String)> {
         let mut owner = sized::<turnlock_previous_owner>();
         // SAFETY: an open handle, and a place for the answer.
-        match unsafe { L::PREVIOUS_OWNER(self.mutex.handle, &mut owner) } {
+        match unsafe { turnlock_lock_previous_owner(self.any(), &mut owner) } {
             TURNLOCK_OK => {
                 // SAFETY: NUL-terminated, as the header says.
                 let label = unsafe { CStr::from_ptr(owner.label.as_ptr()) }.to_str().unwrap().to_owned();
@@ -214,7 +242,7 @@ impl<L: Functions> Party for AtLock<L> {
     }
 }
 
-impl Cancel for Arc<Owned<turnlock_participant>> {
+impl Cancel for Arc<Owned<turnlock_hold>> {
     fn cancel(&self) {
         (**self).cancel();
     }
@@ -225,12 +253,16 @@ impl Cancel for Arc<Owned<turnlock_participant>> {
 }
 
 impl<L: Functions> WithoutGuards for AtLock<L> {
+    fn names_the_lock(&self) -> bool {
+        self.hold.is_none()
+    }
+
     fn unlock_without_asking(&self) -> Result<(), i32> {
         // SAFETY: open handles.
         done(unsafe {
-            match &self.participant {
+            match &self.hold {
                 None => L::UNLOCK(self.mutex.handle),
-                Some(participant) => L::UNLOCK_AS(self.mutex.handle, participant.handle),
+                Some(hold) => unless_busy(|| turnlock_hold_release(hold.handle)),
             }
         })
     }
@@ -238,16 +270,30 @@ impl<L: Functions> WithoutGuards for AtLock<L> {
     fn mark_consistent_without_asking(&self) -> Result<(), i32> {
         // SAFETY: open handles.
         done(unsafe {
-            match &self.participant {
+            match &self.hold {
                 None => L::MARK_CONSISTENT(self.mutex.handle),
-                Some(participant) => L::MARK_CONSISTENT_AS(self.mutex.handle, participant.handle),
+                Some(hold) => turnlock_hold_mark_consistent(hold.handle),
             }
         })
     }
 }
 
+impl<L> HeldLock<'_, L> {
+    /// The hold by which it is held, if it is not the thread's.
+    fn hold(&self) -> Option<*const turnlock_hold> {
+        let hold = self.another.as_ref().or(self.at.hold.as_deref())?;
+        Some(hold.handle)
+    }
+}
+
 impl<L: Functions> Held for HeldLock<'_, L> {
     fn fencing_token(&self) -> u64 {
+        if let Some(hold) = self.hold() {
+            let mut token = 0;
+            // SAFETY: an open handle, and a place for the token.
+            assert_eq!(unsafe { turnlock_hold_fencing_token(hold, &mut token) }, TURNLOCK_OK);
+            assert_eq!(token, self.acquired.fencing_token);
+        }
         self.acquired.fencing_token
     }
 
@@ -265,12 +311,11 @@ impl<L: Functions> Held for HeldLock<'_, L> {
     }
 
     fn is_contended(&self) -> bool {
-        let lock = self.at.mutex.handle;
         // SAFETY: open handles.
         let said = unsafe {
-            match &self.at.participant {
-                None => L::IS_CONTENDED(lock),
-                Some(participant) => L::IS_CONTENDED_AS(lock, participant.handle),
+            match self.hold() {
+                None => turnlock_lock_is_contended(self.at.any()),
+                Some(hold) => turnlock_hold_is_contended(hold),
             }
         };
         assert!(matches!(said, TURNLOCK_OK | TURNLOCK_CONTENDED), "{said}");
@@ -278,6 +323,10 @@ impl<L: Functions> Held for HeldLock<'_, L> {
     }
 
     fn unlock(self) -> Result<(), i32> {
-        self.at.unlock_without_asking()
+        match &self.another {
+            None => self.at.unlock_without_asking(),
+            // SAFETY: an open handle.
+            Some(hold) => done(unless_busy(|| unsafe { turnlock_hold_release(hold.handle) })),
+        }
     }
 }

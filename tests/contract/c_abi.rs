@@ -2,7 +2,7 @@
 
 use crate::{
     c::AtMutex,
-    c_handles::{current_participant, last_message, open_file, open_mutex, open_participant, sized},
+    c_handles::{current_hold, last_message, open_file, open_hold, open_mutex, sized},
     stage::Stage,
     way::{Held, Party, Wait, Way, WithoutGuards},
 };
@@ -33,14 +33,16 @@ where
             assert_eq!(other.unlock_without_asking().err(), Some(TURNLOCK_ERROR_NOT_OWNER));
             assert_eq!(other.mark_consistent_without_asking().err(), Some(TURNLOCK_ERROR_NOT_OWNER));
         });
-        assert_eq!(party.at("b").unlock_without_asking().err(), Some(TURNLOCK_ERROR_NOT_OWNER));
+        if party.names_the_lock() {
+            assert_eq!(party.at("b").unlock_without_asking().err(), Some(TURNLOCK_ERROR_NOT_OWNER));
+        }
         assert_eq!(stage.somebody_else_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
         held.unlock().unwrap();
     }
 }
 
 /// One thread says all the time that the data are consistent, which nobody doubted.
-pub fn an_unlock_beside_a_repair_in_vain_is_done_or_the_participant_busy<W: Way>()
+pub fn an_unlock_beside_a_repair_in_vain_is_done_or_the_hold_busy<W: Way>()
 where
     W::Party: WithoutGuards + Sync,
 {
@@ -62,10 +64,13 @@ where
         });
         let unlocks = || {
             for _ in 0..ROUNDS {
-                std::mem::forget(party.lock(Wait::Forever).unwrap());
-                while let Err(told) = party.unlock_without_asking() {
-                    assert_eq!(told, TURNLOCK_ERROR_PARTICIPANT_BUSY);
+                loop {
+                    match party.lock(Wait::Forever) {
+                        Ok(held) => break std::mem::forget(held),
+                        Err(told) => assert_eq!(told, TURNLOCK_ERROR_PARTICIPANT_BUSY),
+                    }
                 }
+                party.unlock_without_asking().unwrap();
             }
         };
         let unlocked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(unlocks));
@@ -87,32 +92,32 @@ pub fn a_mutex_handle_is_not_closed_while_its_thread_holds_it() {
     assert_eq!(unsafe { turnlock_mutex_close(party.mutex.handle) }, TURNLOCK_OK);
 }
 
-pub fn a_participant_is_not_closed_while_it_holds() {
-    let stage = Stage::<crate::c::BakeryByParticipants>::new();
+pub fn a_hold_is_not_closed_while_it_holds() {
+    let stage = Stage::<crate::c::BakeryByHolds>::new();
     let party = stage.party("a");
-    let participant = party.participant.as_ref().unwrap().handle;
+    let hold = party.hold.as_ref().unwrap().handle;
     let held = party.lock(Wait::Never).unwrap();
     // SAFETY: an open handle that nobody else uses.
-    assert_eq!(unsafe { turnlock_participant_close(participant) }, TURNLOCK_ERROR_STILL_HELD);
+    assert_eq!(unsafe { turnlock_hold_close(hold) }, TURNLOCK_ERROR_STILL_HELD);
     held.unlock().unwrap();
     // SAFETY: as above.
-    assert_eq!(unsafe { turnlock_participant_close(participant) }, TURNLOCK_OK);
+    assert_eq!(unsafe { turnlock_hold_close(hold) }, TURNLOCK_OK);
 }
 
-pub fn a_threads_participant_can_be_closed_after_the_thread_ended() {
+pub fn the_hold_of_a_thread_can_be_closed_after_the_thread_ended() {
     let _no_hang = NoHang::for_seconds(20);
     let place = Place::new();
     let file = open_file(&place.lock_file(), 1, 1).unwrap();
     // There is one slot: who comes later has the same.
     let of_ended_thread = elsewhere(|| {
         open_mutex(&file, c"a").unwrap();
-        current_participant(&file).unwrap()
+        current_hold(&file).unwrap()
     });
     let mutex = open_mutex(&file, c"a").unwrap();
     // SAFETY: open handles.
     unsafe {
         assert_eq!(turnlock_mutex_lock(mutex.handle, ptr::null_mut()), TURNLOCK_OK);
-        assert_eq!(turnlock_participant_close(of_ended_thread.handle), TURNLOCK_OK);
+        assert_eq!(turnlock_hold_close(of_ended_thread.handle), TURNLOCK_OK);
         assert_eq!(turnlock_mutex_unlock(mutex.handle), TURNLOCK_OK);
     }
 }
@@ -121,21 +126,28 @@ pub fn every_call_with_a_closed_handle_says_so() {
     let place = Place::new();
     let file = open_file(&place.lock_file(), 8, 2).unwrap();
     let mutex = open_mutex(&file, c"a").unwrap();
-    let participant = open_participant(&file).unwrap();
-    let (f, m, p) = (file.handle, mutex.handle, participant.handle);
-    let (mut other_mutex, mut other_participant) = (ptr::null_mut(), ptr::null_mut());
+    let hold = open_hold(&file).unwrap();
+    let (f, m, h) = (file.handle, mutex.handle, hold.handle);
+    let (mut other_mutex, mut other_hold) = (ptr::null_mut(), ptr::null_mut());
+    let (request, mut token) = (turnlock_request { lock: m.cast(), ..sized() }, 0);
     // SAFETY: handles that were opened once; closed ones among the last 1024 are answered.
     unsafe {
-        assert_eq!(turnlock_participant_close(p), TURNLOCK_OK);
+        assert_eq!(turnlock_hold_close(h), TURNLOCK_OK);
         for told in [
-            turnlock_participant_close(p),
-            turnlock_participant_cancel(p),
-            turnlock_participant_clear_cancel(p),
-            turnlock_mutex_lock_as(m, p, ptr::null_mut()),
-            turnlock_mutex_try_lock_as(m, p, ptr::null_mut()),
-            turnlock_mutex_lock_for_as(m, p, 1, ptr::null_mut()),
-            turnlock_mutex_unlock_as(m, p),
-            turnlock_mutex_mark_consistent_as(m, p),
+            turnlock_hold_close(h),
+            turnlock_hold_cancel(h),
+            turnlock_hold_clear_cancel(h),
+            turnlock_hold_acquire(h, &request, ptr::null_mut()),
+            turnlock_hold_release(h),
+            turnlock_hold_release_permits(h, 1),
+            turnlock_hold_upgrade(h, TURNLOCK_WAIT_NEVER, 0, ptr::null_mut()),
+            turnlock_hold_downgrade(h, TURNLOCK_MODE_SHARED),
+            turnlock_hold_abandon(h),
+            turnlock_hold_mark_consistent(h),
+            turnlock_hold_fencing_token(h, &mut token),
+            turnlock_hold_is_contended(h),
+            turnlock_hold_leave_ring(h, ptr::null()),
+            turnlock_hold_transfer_to_fd(h, 0, 0),
         ] {
             assert_eq!(told, TURNLOCK_ERROR_CLOSED);
         }
@@ -143,12 +155,12 @@ pub fn every_call_with_a_closed_handle_says_so() {
         for told in [
             turnlock_file_close(f),
             turnlock_mutex_open(f, c"b".as_ptr(), ptr::null(), &mut other_mutex),
-            turnlock_participant_open(f, ptr::null(), &mut other_participant),
-            turnlock_participant_current(f, &mut other_participant),
+            turnlock_hold_open(f, ptr::null(), &mut other_hold),
+            turnlock_hold_current(f, &mut other_hold),
         ] {
             assert_eq!(told, TURNLOCK_ERROR_CLOSED);
         }
-        assert!(other_mutex.is_null() && other_participant.is_null());
+        assert!(other_mutex.is_null() && other_hold.is_null());
         // The file's mutexes live on.
         assert_eq!(turnlock_mutex_lock(m, ptr::null_mut()), TURNLOCK_OK);
         assert_eq!(turnlock_mutex_unlock(m), TURNLOCK_OK);
@@ -161,8 +173,9 @@ pub fn every_call_with_a_closed_handle_says_so() {
             turnlock_mutex_lock_for(m, 1, ptr::null_mut()),
             turnlock_mutex_unlock(m),
             turnlock_mutex_mark_consistent(m),
-            turnlock_mutex_reset(m),
-            turnlock_mutex_previous_owner(m, &mut owner),
+            turnlock_lock_reset(m.cast()),
+            turnlock_lock_previous_owner(m.cast(), &mut owner),
+            turnlock_lock_is_contended(m.cast()),
         ] {
             assert_eq!(told, TURNLOCK_ERROR_CLOSED);
         }
@@ -173,7 +186,8 @@ pub fn null_is_an_invalid_argument() {
     let place = Place::new();
     let file = open_file(&place.lock_file(), 8, 2).unwrap();
     let mutex = open_mutex(&file, c"a").unwrap();
-    let (m, null_p) = (mutex.handle, ptr::null_mut::<turnlock_participant>());
+    let hold = open_hold(&file).unwrap();
+    let (m, null) = (mutex.handle, ptr::null_mut::<turnlock_hold>());
     // SAFETY: NULL is what these functions promise to check; the other arguments are open handles and C strings.
     unsafe {
         let mut f = ptr::null_mut();
@@ -187,14 +201,19 @@ pub fn null_is_an_invalid_argument() {
             turnlock_mutex_close(ptr::null_mut()),
             turnlock_mutex_lock(ptr::null(), ptr::null_mut()),
             turnlock_mutex_unlock(ptr::null()),
-            turnlock_mutex_previous_owner(m, ptr::null_mut()),
-            turnlock_mutex_lock_as(m, null_p, ptr::null_mut()),
-            turnlock_mutex_unlock_as(m, null_p),
-            turnlock_participant_open(ptr::null(), ptr::null(), ptr::null_mut()),
-            turnlock_participant_open(file.handle, ptr::null(), ptr::null_mut()),
-            turnlock_participant_current(file.handle, ptr::null_mut()),
-            turnlock_participant_close(null_p),
-            turnlock_participant_cancel(null_p),
+            turnlock_lock_previous_owner(m.cast(), ptr::null_mut()),
+            turnlock_lock_reset(ptr::null()),
+            turnlock_hold_acquire(null, &turnlock_request { lock: m.cast(), ..sized() }, ptr::null_mut()),
+            turnlock_hold_acquire(hold.handle, ptr::null(), ptr::null_mut()),
+            turnlock_hold_acquire(hold.handle, &sized(), ptr::null_mut()),
+            turnlock_hold_fencing_token(hold.handle, ptr::null_mut()),
+            turnlock_hold_leave_ring(hold.handle, ptr::null()),
+            turnlock_hold_release(null),
+            turnlock_hold_open(ptr::null(), ptr::null(), ptr::null_mut()),
+            turnlock_hold_open(file.handle, ptr::null(), ptr::null_mut()),
+            turnlock_hold_current(file.handle, ptr::null_mut()),
+            turnlock_hold_close(null),
+            turnlock_hold_cancel(null),
         ] {
             assert_eq!(told, TURNLOCK_ERROR_INVALID_ARGUMENT);
             assert!(last_message().contains("NULL"), "{}", last_message());
@@ -295,14 +314,15 @@ pub fn the_last_message_is_the_calling_threads_own() {
     assert_eq!(short, c"every named lock of the file is taken");
 }
 
-pub fn a_participant_and_a_mutex_of_two_files_do_not_go_together() {
+pub fn a_hold_and_a_mutex_of_two_files_do_not_go_together() {
     let (here, there) = (Place::new(), Place::new());
     let file_here = open_file(&here.lock_file(), 8, 1).unwrap();
     let file_there = open_file(&there.lock_file(), 8, 1).unwrap();
     let mutex = open_mutex(&file_here, c"a").unwrap();
-    let participant = open_participant(&file_there).unwrap();
-    // SAFETY: open handles.
-    let told = unsafe { turnlock_mutex_try_lock_as(mutex.handle, participant.handle, ptr::null_mut()) };
+    let hold = open_hold(&file_there).unwrap();
+    let request = turnlock_request { lock: mutex.handle.cast(), ..sized() };
+    // SAFETY: open handles, and a request of the right size.
+    let told = unsafe { turnlock_hold_acquire(hold.handle, &request, ptr::null_mut()) };
     assert_eq!(told, TURNLOCK_ERROR_INVALID_ARGUMENT);
     for path in [here.lock_file(), there.lock_file()] {
         assert!(last_message().contains(path.to_str().unwrap()), "{}", last_message());
@@ -324,7 +344,7 @@ pub fn a_label_stands_in_the_owner_dead_notice() {
     let at = || {
         let opened = open_file(&place.lock_file(), 0, 0).unwrap();
         AtMutex {
-            participant: None,
+            hold: None,
             mutex: open_mutex(&opened, c"a").unwrap(),
             file: opened.into(),
             open: open_mutex,
@@ -343,7 +363,7 @@ pub fn a_label_stands_in_the_owner_dead_notice() {
     assert_eq!(unsafe { turnlock_file_close(file) }, TURNLOCK_OK);
 }
 
-pub fn a_cancelled_participant_may_be_closed_from_another_thread() {
+pub fn a_cancelled_hold_may_be_closed_from_another_thread() {
     let stage = Stage::<crate::c::BakeryByThreads>::new();
     let holder = stage.party("a");
     let held = holder.lock(Wait::Never).unwrap();
@@ -351,15 +371,15 @@ pub fn a_cancelled_participant_may_be_closed_from_another_thread() {
     thread::scope(|threads| {
         let waits = threads.spawn(|| {
             let party = stage.party("a");
-            told.send(current_participant(&party.file).unwrap()).unwrap();
+            told.send(current_hold(&party.file).unwrap()).unwrap();
             party.lock(Wait::Forever).err()
         });
         let waiter = waiter.recv().unwrap();
         stage.until_waiting("a", 1);
         // SAFETY: an open handle, used by this thread alone: the waiting thread never sees it.
         unsafe {
-            assert_eq!(turnlock_participant_cancel(waiter.handle), TURNLOCK_OK);
-            assert_eq!(turnlock_participant_close(waiter.handle), TURNLOCK_OK);
+            assert_eq!(turnlock_hold_cancel(waiter.handle), TURNLOCK_OK);
+            assert_eq!(turnlock_hold_close(waiter.handle), TURNLOCK_OK);
         }
         assert_eq!(join(waits), Some(TURNLOCK_ERROR_CANCELLED));
     });
@@ -463,16 +483,19 @@ pub fn a_handle_is_opened_again_in_the_file_that_the_path_names() {
     let mut again = ptr::null_mut();
     // SAFETY: an open handle, and a place for another.
     unsafe {
-        assert_eq!(turnlock_mutex_reopen(mutex.handle, ptr::null_mut()), TURNLOCK_ERROR_INVALID_ARGUMENT);
-        assert_eq!(turnlock_mutex_reopen(mutex.handle, &mut again), TURNLOCK_OK);
-        assert_eq!(turnlock_mutex_lock(again, ptr::null_mut()), TURNLOCK_OK);
+        assert_eq!(
+            turnlock_lock_reopen(mutex.handle.cast(), ptr::null_mut()),
+            TURNLOCK_ERROR_INVALID_ARGUMENT
+        );
+        assert_eq!(turnlock_lock_reopen(mutex.handle.cast(), &mut again), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_lock(again.cast(), ptr::null_mut()), TURNLOCK_OK);
     }
     let status = turnlock::inspect::snapshot(place.lock_file()).unwrap();
     assert_eq!((status.participant_capacity, status.locks[0].name.as_str()), (8, "a"));
     assert_eq!(status.locks[0].holders.len(), 1);
     // SAFETY: an open handle.
     unsafe {
-        assert_eq!(turnlock_mutex_unlock(again), TURNLOCK_OK);
-        assert_eq!(turnlock_mutex_close(again), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_unlock(again.cast()), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_close(again.cast()), TURNLOCK_OK);
     }
 }

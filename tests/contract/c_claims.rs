@@ -26,19 +26,6 @@ pub fn create_releasing_rwlock(
     })
 }
 
-/// The one that holds it exclusively, as [`turnlock_mutex_holder`] says it.
-pub unsafe extern "C" fn rwlock_holder(
-    rwlock: *const turnlock_rwlock,
-    holder: *mut turnlock_participant_info,
-) -> i32 {
-    let mut count = 0;
-    // SAFETY: the caller's promise, and room for one.
-    match unsafe { turnlock_rwlock_holders(rwlock, 1, holder, &mut count) } {
-        TURNLOCK_OK if count == 0 => TURNLOCK_ERROR_NOT_FOUND,
-        status => status,
-    }
-}
-
 fn new_file(place: &Place) -> Owned<turnlock_file> {
     open_file(&place.lock_file(), 8, 4).unwrap()
 }
@@ -191,8 +178,6 @@ pub fn handles_of_claims_that_are_null_or_closed_say_so() {
             turnlock_rangelock_unlock(ptr::null(), 0, 1),
             turnlock_rangelock_close(ptr::null_mut()),
             turnlock_keyedlock_close(ptr::null_mut()),
-            turnlock_rwlock_lock_shared_as(rwlock.handle, ptr::null(), NULL),
-            turnlock_semaphore_acquire_as(semaphore.handle, ptr::null(), 1, NULL),
         ] {
             assert_eq!(told, TURNLOCK_ERROR_INVALID_ARGUMENT);
         }

@@ -81,18 +81,14 @@ pub fn open_ring(file: &Owned<turnlock_file>, name: &CStr) -> Result<Owned<turnl
     })
 }
 
-pub fn open_participant(file: &Owned<turnlock_file>) -> Result<Owned<turnlock_participant>, i32> {
+pub fn open_hold(file: &Owned<turnlock_file>) -> Result<Owned<turnlock_hold>, i32> {
     // SAFETY: a file handle and a place for the handle.
-    opened(turnlock_participant_close, |participant| unsafe {
-        turnlock_participant_open(file.handle, ptr::null(), participant)
-    })
+    opened(turnlock_hold_close, |hold| unsafe { turnlock_hold_open(file.handle, ptr::null(), hold) })
 }
 
-pub fn current_participant(file: &Owned<turnlock_file>) -> Result<Owned<turnlock_participant>, i32> {
+pub fn current_hold(file: &Owned<turnlock_file>) -> Result<Owned<turnlock_hold>, i32> {
     // SAFETY: a file handle and a place for the handle.
-    opened(turnlock_participant_close, |participant| unsafe {
-        turnlock_participant_current(file.handle, participant)
-    })
+    opened(turnlock_hold_close, |hold| unsafe { turnlock_hold_current(file.handle, hold) })
 }
 
 /// The sentence of this thread's last failure.

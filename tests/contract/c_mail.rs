@@ -1,8 +1,8 @@
-//! Mutexes by messages through the C ABI, by explicit participants.
+//! Mutexes by messages through the C ABI, by holds.
 
 use crate::{
     c::{AtMutex, at_lock_opened_by},
-    c_handles::{Owned, file_options, open_file_with, open_participant, opened, sized},
+    c_handles::{Owned, file_options, open_file_with, open_hold, opened, sized},
     rust::{BakeryByThreads, Make, asks_for_its_place, is_served_as_shown},
     way::Way,
 };
@@ -14,8 +14,8 @@ use std::{
 };
 use turnlock::capi::*;
 
-/// A mutex by messages through the C ABI, by explicit participants.
-pub struct ByParticipants<M>(Arc<Owned<turnlock_file>>, PhantomData<fn() -> M>);
+/// A mutex by messages through the C ABI, by holds.
+pub struct ByHolds<M>(Arc<Owned<turnlock_file>>, PhantomData<fn() -> M>);
 
 /// A file with mailboxes for as many participants as can have some.
 fn open<M: Make>(path: &Path, participants: u32, locks: u32) -> Result<Arc<Owned<turnlock_file>>, i32> {
@@ -45,7 +45,7 @@ fn create_releasing<M: Make>(file: &Owned<turnlock_file>, name: &str) -> Result<
     open_mutex_with::<M>(file, &CString::new(name).unwrap(), TURNLOCK_MUTEX_RELEASE_ON_DEATH).map(drop)
 }
 
-impl<M: Make> Way for ByParticipants<M> {
+impl<M: Make> Way for ByHolds<M> {
     type Party = AtMutex;
     type ByThreads = BakeryByThreads<M>;
     const ROUNDS: u64 = M::ROUNDS;
@@ -58,7 +58,7 @@ impl<M: Make> Way for ByParticipants<M> {
 
     fn party(&self, name: &str) -> Result<AtMutex, i32> {
         let at = at_lock_opened_by(open_mutex::<M>, &self.0, name)?;
-        Ok(AtMutex { participant: Some(Arc::new(open_participant(&self.0)?)), ..at })
+        Ok(AtMutex { hold: Some(Arc::new(open_hold(&self.0)?)), ..at })
     }
 
     fn party_where_death_releases(&self, name: &str) -> Result<AtMutex, i32> {

@@ -1,6 +1,6 @@
 //! A handle of one kind in the place of one of another: an error, and nothing is done.
 
-use crate::c_handles::{last_message, open_file, open_participant, opened};
+use crate::c_handles::{last_message, open_file, open_hold, opened};
 use std::{ffi::c_void, ptr};
 use support::Place;
 use turnlock::{capi::*, status::*};
@@ -24,7 +24,7 @@ macro_rules! kinds {
 pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
     let place = Place::new();
     let file = open_file(&place.lock_file(), 8, 8).unwrap();
-    let participant = open_participant(&file).unwrap();
+    let hold = open_hold(&file).unwrap();
     macro_rules! lock {
         ($open:ident $close:ident $name:literal) => {
             // SAFETY: a file handle, a C string, and a place for the handle.
@@ -39,7 +39,7 @@ pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
     let keyedlock = lock!(turnlock_keyedlock_open turnlock_keyedlock_close c"keyed lock");
     let handles: [*mut c_void; 8] = [
         file.handle.cast(),
-        participant.handle.cast(),
+        hold.handle.cast(),
         mutex.handle.cast(),
         ring.handle.cast(),
         rwlock.handle.cast(),
@@ -55,7 +55,7 @@ pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
     }
     let kinds = kinds! {
         "file" call!(turnlock_file_path, 0, ptr::null_mut(), &mut 0), turnlock_file_close;
-        "participant" call!(turnlock_participant_cancel), turnlock_participant_close;
+        "hold" call!(turnlock_hold_cancel), turnlock_hold_close;
         // Those with a fast path.
         "mutex" call!(turnlock_mutex_try_lock, ptr::null_mut()), turnlock_mutex_close;
         "ring" call!(turnlock_ring_try_lock, ptr::null_mut()), turnlock_ring_close;

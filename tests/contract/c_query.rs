@@ -27,7 +27,7 @@ pub fn an_array_of_waiters_is_filled_as_far_as_it_goes() {
     let stage = Stage::<crate::c::BakeryByThreads>::new();
     let party = stage.party("a");
     let held = party.lock(Wait::Never).unwrap();
-    let mutex = party.mutex.handle;
+    let mutex = party.any();
     thread::scope(|threads| {
         let waiters = [1, 2, 3].map(|waiting| {
             let waiter = threads.spawn(|| stage.party("a").lock(Wait::Forever).unwrap().unlock().unwrap());
@@ -37,15 +37,15 @@ pub fn an_array_of_waiters_is_filled_as_far_as_it_goes() {
         let mut count = 7;
         // SAFETY: an open handle, no array for no elements, and places for the numbers.
         unsafe {
-            assert_eq!(turnlock_mutex_waiters(mutex, 0, ptr::null_mut(), &mut count), TURNLOCK_OK);
+            assert_eq!(turnlock_lock_waiters(mutex, 0, ptr::null_mut(), &mut count), TURNLOCK_OK);
             assert_eq!(count, 3);
             let none = ptr::null_mut();
-            assert_eq!(turnlock_mutex_waiters(mutex, 1, none, &mut count), TURNLOCK_ERROR_INVALID_ARGUMENT);
+            assert_eq!(turnlock_lock_waiters(mutex, 1, none, &mut count), TURNLOCK_ERROR_INVALID_ARGUMENT);
             assert_eq!(
-                turnlock_mutex_waiters(mutex, 0, none, ptr::null_mut()),
+                turnlock_lock_waiters(mutex, 0, none, ptr::null_mut()),
                 TURNLOCK_ERROR_INVALID_ARGUMENT
             );
-            assert_eq!(turnlock_mutex_holder(mutex, none), TURNLOCK_ERROR_INVALID_ARGUMENT);
+            assert_eq!(turnlock_lock_holders(mutex, 1, none, &mut count), TURNLOCK_ERROR_INVALID_ARGUMENT);
         }
         let mut array = [Newer { known: sized(), new: 7 }; 3];
         let known = array[0].known.size;
@@ -56,13 +56,13 @@ pub fn an_array_of_waiters_is_filled_as_far_as_it_goes() {
         for size in [0, known - 1, known + 1, 1 << 20] {
             array[0].known.size = size;
             // SAFETY: an open handle, and a size that is refused.
-            let refused = unsafe { turnlock_mutex_waiters(mutex, 1, (&raw mut array).cast(), &mut count) };
+            let refused = unsafe { turnlock_lock_waiters(mutex, 1, (&raw mut array).cast(), &mut count) };
             assert_eq!(refused, TURNLOCK_ERROR_INVALID_ARGUMENT);
             assert!(last_message().contains(&size.to_string()), "{}", last_message());
         }
         array[0].known.size = size_of::<Newer>();
         // SAFETY: an open handle, and two elements as large as the first one says.
-        let told = unsafe { turnlock_mutex_waiters(mutex, 2, (&raw mut array).cast(), &mut count) };
+        let told = unsafe { turnlock_lock_waiters(mutex, 2, (&raw mut array).cast(), &mut count) };
         assert_eq!((told, count), (TURNLOCK_OK, 3));
         for one in &array[..2] {
             assert_eq!((one.known.size, one.known.pid), (size_of::<Newer>(), std::process::id()));
@@ -79,71 +79,74 @@ pub fn an_array_of_waiters_is_filled_as_far_as_it_goes() {
 pub fn a_lock_that_nobody_holds_has_no_holder() {
     let stage = Stage::<crate::c::BakeryByThreads>::new();
     let party = stage.party("a");
-    let mut holder = sized::<turnlock_participant_info>();
-    // SAFETY: an open handle, and a place for the answer.
-    let mut ask = || unsafe { turnlock_mutex_holder(party.mutex.handle, &mut holder) };
-    assert_eq!(ask(), TURNLOCK_ERROR_NOT_FOUND);
-    assert!(last_message().contains("nobody holds this mutex"), "{}", last_message());
+    let ask = || {
+        let (mut holder, mut count) = (sized::<turnlock_participant_info>(), usize::MAX);
+        // SAFETY: an open handle, and places for the answer.
+        let told = unsafe { turnlock_lock_holders(party.any(), 1, &mut holder, &mut count) };
+        (told, count, holder.pid)
+    };
+    assert_eq!(ask(), (TURNLOCK_OK, 0, 0));
     let held = party.lock(Wait::Never).unwrap();
-    assert_eq!(ask(), TURNLOCK_OK);
+    assert_eq!(ask(), (TURNLOCK_OK, 1, std::process::id()));
     held.unlock().unwrap();
-    assert_eq!(ask(), TURNLOCK_ERROR_NOT_FOUND);
+    assert_eq!(ask(), (TURNLOCK_OK, 0, 0));
 }
 
 pub fn who_does_not_hold_it_is_not_told_whether_somebody_waits() {
     let stage = Stage::<crate::c::BakeryByThreads>::new();
     let party = stage.party("a");
     // SAFETY: an open handle.
-    let ask = |party: &AtMutex| unsafe { turnlock_mutex_is_contended(party.mutex.handle) };
+    let ask = |party: &AtMutex| unsafe { turnlock_lock_is_contended(party.any()) };
     assert_eq!(ask(&party), TURNLOCK_ERROR_NOT_OWNER);
     let held = party.lock(Wait::Never).unwrap();
     assert_eq!(ask(&party), TURNLOCK_OK);
     assert_eq!(elsewhere(|| ask(&stage.party("a"))), TURNLOCK_ERROR_NOT_OWNER);
     held.unlock().unwrap();
     // SAFETY: no handle.
-    assert_eq!(unsafe { turnlock_mutex_is_contended(ptr::null()) }, TURNLOCK_ERROR_INVALID_ARGUMENT);
+    assert_eq!(unsafe { turnlock_lock_is_contended(ptr::null()) }, TURNLOCK_ERROR_INVALID_ARGUMENT);
 }
 
-pub fn a_participant_is_opened_with_options() {
+pub fn a_hold_is_opened_with_options() {
     let place = Place::new();
     let file = open_file(&place.lock_file(), 8, 2).unwrap();
     let mutex = open_mutex(&file, c"a").unwrap();
-    let open = |options: &turnlock_participant_options| {
-        let mut participant = ptr::null_mut();
+    let open = |options: &turnlock_hold_options| {
+        let mut hold = ptr::null_mut();
         // SAFETY: an open handle, options of the size they say (or one that is refused), a place for the handle.
-        let status = unsafe { turnlock_participant_open(file.handle, options, &mut participant) };
-        (status, participant)
+        let status = unsafe { turnlock_hold_open(file.handle, options, &mut hold) };
+        (status, hold)
     };
-    let usual = turnlock_participant_options { label: c"a task".as_ptr(), ..sized() };
+    let usual = turnlock_hold_options { label: c"a task".as_ptr(), ..sized() };
     for refused in [
-        turnlock_participant_options { size: 8, ..usual },
-        turnlock_participant_options { flags: 1 << 31, ..usual },
-        turnlock_participant_options { reserved: 1, ..usual },
-        turnlock_participant_options { label: c"\xff".as_ptr(), ..usual },
+        turnlock_hold_options { size: 8, ..usual },
+        turnlock_hold_options { flags: 1 << 31, ..usual },
+        turnlock_hold_options { reserved: 1, ..usual },
+        turnlock_hold_options { label: c"\xff".as_ptr(), ..usual },
     ] {
         assert_eq!(open(&refused), (TURNLOCK_ERROR_INVALID_ARGUMENT, ptr::null_mut()));
     }
     for (flags, kept_by) in [
         (0, None),
-        (TURNLOCK_PARTICIPANT_BY_DESCRIPTOR, Some("descriptor")),
-        (TURNLOCK_PARTICIPANT_INHERITED, Some("descriptor")),
+        (TURNLOCK_HOLD_BY_DESCRIPTOR, Some("descriptor")),
+        (TURNLOCK_HOLD_INHERITED, Some("descriptor")),
     ] {
-        let (status, participant) = open(&turnlock_participant_options { flags, ..usual });
+        let (status, hold) = open(&turnlock_hold_options { flags, ..usual });
         assert_eq!(status, TURNLOCK_OK);
-        let mut holder = sized::<turnlock_participant_info>();
+        let (mut holder, mut count) = (sized::<turnlock_participant_info>(), 0);
+        let request = turnlock_request { lock: mutex.handle.cast(), ..sized() };
         // SAFETY: open handles, and a place for the answer.
         unsafe {
-            assert_eq!(turnlock_mutex_lock_as(mutex.handle, participant, ptr::null_mut()), TURNLOCK_OK);
-            assert_eq!(turnlock_mutex_holder(mutex.handle, &mut holder), TURNLOCK_OK);
-            assert_eq!(turnlock_mutex_is_contended_as(mutex.handle, participant), TURNLOCK_OK);
+            assert_eq!(turnlock_hold_acquire(hold, &request, ptr::null_mut()), TURNLOCK_OK);
+            assert_eq!(turnlock_lock_holders(request.lock, 1, &mut holder, &mut count), TURNLOCK_OK);
+            assert_eq!(turnlock_hold_is_contended(hold), TURNLOCK_OK);
         }
         assert_eq!((label(&holder), holder.life), ("a task", TURNLOCK_LIFE_ALIVE));
         let status = inspect::snapshot(place.lock_file()).unwrap();
         assert!(kept_by.is_none_or(|kept_by| status.locks[0].holders[0].participant.kept_by == kept_by));
         // SAFETY: open handles.
         unsafe {
-            assert_eq!(turnlock_mutex_unlock_as(mutex.handle, participant), TURNLOCK_OK);
-            assert_eq!(turnlock_participant_close(participant), TURNLOCK_OK);
+            assert_eq!(turnlock_hold_release(hold), TURNLOCK_OK);
+            assert_eq!(turnlock_hold_close(hold), TURNLOCK_OK);
         }
     }
 }

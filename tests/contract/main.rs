@@ -7,10 +7,11 @@ mod c_claims;
 mod c_file;
 mod c_functions;
 mod c_handles;
-mod c_left;
+mod c_holds;
 mod c_mail;
 mod c_marks;
 mod c_query;
+mod c_transferred;
 mod claims;
 mod every;
 mod fair;
@@ -119,9 +120,13 @@ macro_rules! group {
     (participants, $way:ty) => {
         cases! { participants, $way:
             taken_in_one_thread_it_is_given_back_in_another
-            two_threads_at_once_are_one_too_many
             a_second_thread_in_the_midst_of_the_first_ones_turns
             a_thread_and_its_participants_are_each_their_own
+        }
+    };
+    (with_guards_of_several, $way:ty) => {
+        cases! { participants, $way:
+            two_threads_at_once_are_one_too_many
             each_participant_has_a_slot_until_it_is_closed
         }
     };
@@ -133,7 +138,7 @@ macro_rules! group {
     };
     (shared, $way:ty) => {
         cases! { c_abi, $way:
-            an_unlock_beside_a_repair_in_vain_is_done_or_the_participant_busy
+            an_unlock_beside_a_repair_in_vain_is_done_or_the_hold_busy
         }
     };
     (without_guards, $way:ty) => {
@@ -157,34 +162,34 @@ contract! {
     recursive_by_threads = crate::rust::BakeryByThreads<crate::rust::Recursive>: every closes again fair guards;
     bakery_with_full_fences = crate::rust::BakeryByThreads<crate::rust::Fenced>: every closes once fair threads guards;
     bakery_by_descriptor = crate::rust::BakeryByThreads<crate::rust::ByDescriptor>: every closes once fair threads guards;
-    bakery_by_participants = crate::rust::BakeryByParticipants: every closes once fair participants guards;
+    bakery_by_participants = crate::rust::BakeryByParticipants: every closes once fair participants with_guards_of_several guards;
     lamport_queue_by_threads = crate::rust::BakeryByThreads<crate::rust::LamportQueue>: every closes once fair threads guards;
     mesh_by_threads = crate::rust::BakeryByThreads<crate::rust::RicartAgrawala>: every closes once threads guards;
-    mesh_by_participants = crate::rust::BakeryByParticipants<crate::rust::RicartAgrawala>: every closes once participants guards;
+    mesh_by_participants = crate::rust::BakeryByParticipants<crate::rust::RicartAgrawala>: every closes once participants with_guards_of_several guards;
     token_ring_by_threads = crate::rust::BakeryByThreads<crate::rust::TokenRing>: every closes once threads guards;
-    token_ring_by_participants = crate::rust::BakeryByParticipants<crate::rust::TokenRing>: every closes once participants guards;
+    token_ring_by_participants = crate::rust::BakeryByParticipants<crate::rust::TokenRing>: every closes once participants with_guards_of_several guards;
     message_bakery_by_threads = crate::rust::BakeryByThreads<crate::rust::MessageBakery>: every closes once fair threads guards;
     k_state_ring_by_threads = crate::ring::ByThreads<crate::ring::KState>: every closes once threads guards;
     raynals_ring_by_threads = crate::ring::ByThreads<crate::ring::Raynal>: every closes once threads guards;
     sum_ring_by_threads = crate::ring::ByThreads<crate::ring::Sum>: every closes once threads guards;
-    raynals_ring_by_participants = crate::ring::ByParticipants<crate::ring::Raynal>: every closes once participants guards;
+    raynals_ring_by_participants = crate::ring::ByParticipants<crate::ring::Raynal>: every closes once participants with_guards_of_several guards;
     bakery_by_descriptor_in_c = crate::c_file::BakeryByDescriptor: every closes once fair threads without_guards;
     bakery_by_threads_in_c = crate::c::BakeryByThreads: every closes once fair threads without_guards;
-    bakery_by_participants_in_c = crate::c::BakeryByParticipants: every closes once fair participants without_guards shared;
-    lamport_queue_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::LamportQueue>: every closes once fair participants without_guards shared;
-    token_ring_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::TokenRing>: every closes once participants without_guards shared;
-    mesh_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::RicartAgrawala>: every closes once participants without_guards shared;
-    message_bakery_by_participants_in_c = crate::c_mail::ByParticipants<crate::rust::MessageBakery>: every closes once fair participants without_guards shared;
+    bakery_by_holds_in_c = crate::c::BakeryByHolds: every closes once fair participants without_guards shared;
+    lamport_queue_by_holds_in_c = crate::c_mail::ByHolds<crate::rust::LamportQueue>: every closes once fair participants without_guards shared;
+    token_ring_by_holds_in_c = crate::c_mail::ByHolds<crate::rust::TokenRing>: every closes once participants without_guards shared;
+    mesh_by_holds_in_c = crate::c_mail::ByHolds<crate::rust::RicartAgrawala>: every closes once participants without_guards shared;
+    message_bakery_by_holds_in_c = crate::c_mail::ByHolds<crate::rust::MessageBakery>: every closes once fair participants without_guards shared;
     raynals_ring_by_threads_in_c = crate::c::RingByThreads: every closes once threads without_guards;
-    raynals_ring_by_participants_in_c = crate::c::RingByParticipants: every closes once participants without_guards shared;
+    raynals_ring_by_holds_in_c = crate::c::RingByHolds: every closes once participants without_guards shared;
     rwlock_by_threads = crate::claims::ByThreads<turnlock::RwLock>: every closes once fair threads guards;
-    rwlock_by_participants = crate::claims::ByParticipants<turnlock::RwLock>: every closes once fair participants guards;
+    rwlock_by_participants = crate::claims::ByParticipants<turnlock::RwLock>: every closes once fair participants with_guards_of_several guards;
     whole_range_by_threads = crate::claims::ByThreads<turnlock::RangeLock>: every once fair threads guards;
-    whole_range_by_participants = crate::claims::ByParticipants<turnlock::RangeLock>: every once fair participants guards;
+    whole_range_by_participants = crate::claims::ByParticipants<turnlock::RangeLock>: every once fair participants with_guards_of_several guards;
     one_key_by_threads = crate::claims::ByThreads<turnlock::KeyedLock>: every once fair threads guards;
-    one_key_by_participants = crate::claims::ByParticipants<turnlock::KeyedLock>: every once fair participants guards;
+    one_key_by_participants = crate::claims::ByParticipants<turnlock::KeyedLock>: every once fair participants with_guards_of_several guards;
     rwlock_by_threads_in_c = crate::c::RwLockByThreads: every closes once fair threads without_guards;
-    rwlock_by_participants_in_c = crate::c::RwLockByParticipants: every closes once fair participants without_guards shared;
+    rwlock_by_holds_in_c = crate::c::RwLockByHolds: every closes once fair participants without_guards shared;
 }
 
 mod only_in_c {
@@ -196,8 +201,8 @@ mod only_in_c {
     }
     cases! { c_abi:
         a_mutex_handle_is_not_closed_while_its_thread_holds_it
-        a_participant_is_not_closed_while_it_holds
-        a_threads_participant_can_be_closed_after_the_thread_ended
+        a_hold_is_not_closed_while_it_holds
+        the_hold_of_a_thread_can_be_closed_after_the_thread_ended
         every_call_with_a_closed_handle_says_so
         null_is_an_invalid_argument
         a_name_that_is_not_utf_8_is_a_bad_name
@@ -207,9 +212,9 @@ mod only_in_c {
         a_handle_is_opened_again_in_the_file_that_the_path_names
         a_mutex_that_must_exist_is_not_created
         the_last_message_is_the_calling_threads_own
-        a_participant_and_a_mutex_of_two_files_do_not_go_together
+        a_hold_and_a_mutex_of_two_files_do_not_go_together
         a_label_stands_in_the_owner_dead_notice
-        a_cancelled_participant_may_be_closed_from_another_thread
+        a_cancelled_hold_may_be_closed_from_another_thread
     }
     cases! { settings:
         a_setting_that_is_asked_for_in_c_is_the_locks_or_an_error
@@ -222,10 +227,31 @@ mod only_in_c {
         ranges_of_nothing_and_parts_that_are_not_held_are_refused
         handles_of_claims_that_are_null_or_closed_say_so
     }
-    cases! { c_left:
-        what_is_left_is_unlocked_by_the_descriptor
+    cases! { c_holds:
+        several_ranges_are_one_acquisition
+        several_keys_are_one_acquisition
+        two_who_take_the_same_parts_in_another_order_do_not_wait_for_each_other
+        parts_that_cannot_all_be_had_are_not_held
+        a_wait_for_several_parts_is_cancelled
+        a_hold_has_one_acquisition_at_a_time
+        while_one_thread_waits_by_it_a_hold_is_busy
+        what_is_held_is_upgraded_and_downgraded_by_any_thread
+        permits_are_given_back_in_portions
+        the_dead_ones_parts_are_marked_consistent_together
+        a_deadline_ends_the_wait
+        a_request_that_makes_no_sense_says_what_was_expected
+        a_handle_of_no_lock_is_refused
+        slots_come_from_the_pool_and_go_back
+        a_slot_of_its_own_is_given_up
+        the_hold_of_a_thread_only_cancels
+        a_member_of_a_ring_leaves_it
+        a_lock_is_held_on_when_its_handle_and_file_are_closed
+        what_every_lock_has_is_there_for_every_kind
+    }
+    cases! { c_transferred:
+        what_was_transferred_is_released_by_the_descriptor
         closing_is_an_ordinary_end_only_where_both_said_so
-        what_cannot_be_left_stays_as_it_was
+        what_cannot_be_transferred_stays_as_it_was
     }
     cases! { recursive:
         through_the_c_abi_it_is_taken_again_and_the_limit_is_an_error
@@ -234,7 +260,7 @@ mod only_in_c {
         an_array_of_waiters_is_filled_as_far_as_it_goes
         a_lock_that_nobody_holds_has_no_holder
         who_does_not_hold_it_is_not_told_whether_somebody_waits
-        a_participant_is_opened_with_options
+        a_hold_is_opened_with_options
         the_path_of_a_file_is_given_as_far_as_there_is_room
     }
 }

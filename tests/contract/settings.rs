@@ -276,7 +276,7 @@ pub fn both_death_policies_at_once_are_an_invalid_argument() {
 }
 
 macro_rules! tells_its_policy {
-    ($file:ident: $($options:ident $open:ident $close:ident $policy:ident)*) => { $(
+    ($file:ident: $($options:ident $open:ident $close:ident)*) => { $(
         for (name, flags, expected) in [
             (c"informs", INFORM, TURNLOCK_DEATH_POLICY_INFORM),
             (c"releases", RELEASE, TURNLOCK_DEATH_POLICY_RELEASE),
@@ -289,9 +289,9 @@ macro_rules! tells_its_policy {
             let (lock, mut policy) = (lock.unwrap(), u32::MAX);
             // SAFETY: an open handle, or NULL; a place for the policy, or NULL.
             unsafe {
-                assert_eq!($policy(lock.handle, &mut policy), TURNLOCK_OK);
-                assert_eq!($policy(lock.handle, std::ptr::null_mut()), TURNLOCK_ERROR_INVALID_ARGUMENT);
-                assert_eq!($policy(std::ptr::null(), &mut policy), TURNLOCK_ERROR_INVALID_ARGUMENT);
+                assert_eq!(turnlock_lock_death_policy(lock.handle.cast(), &mut policy), TURNLOCK_OK);
+                assert_eq!(turnlock_lock_death_policy(lock.handle.cast(), std::ptr::null_mut()), TURNLOCK_ERROR_INVALID_ARGUMENT);
+                assert_eq!(turnlock_lock_death_policy(std::ptr::null(), &mut policy), TURNLOCK_ERROR_INVALID_ARGUMENT);
             }
             assert_eq!(policy, expected, "{name:?} {flags}");
         }
@@ -302,11 +302,11 @@ pub fn what_a_lock_was_created_with_is_told_in_c() {
     let place = Place::new();
     let file = open_file(&place.lock_file(), 8, 16).unwrap();
     tells_its_policy! { file:
-        turnlock_mutex_options turnlock_mutex_open turnlock_mutex_close turnlock_mutex_death_policy
-        turnlock_rwlock_options turnlock_rwlock_open turnlock_rwlock_close turnlock_rwlock_death_policy
-        turnlock_ring_options turnlock_ring_open turnlock_ring_close turnlock_ring_death_policy
-        turnlock_rangelock_options turnlock_rangelock_open turnlock_rangelock_close turnlock_rangelock_death_policy
-        turnlock_keyedlock_options turnlock_keyedlock_open turnlock_keyedlock_close turnlock_keyedlock_death_policy
+        turnlock_mutex_options turnlock_mutex_open turnlock_mutex_close
+        turnlock_rwlock_options turnlock_rwlock_open turnlock_rwlock_close
+        turnlock_ring_options turnlock_ring_open turnlock_ring_close
+        turnlock_rangelock_options turnlock_rangelock_open turnlock_rangelock_close
+        turnlock_keyedlock_options turnlock_keyedlock_open turnlock_keyedlock_close
     }
     for (name, flags, patience_ns, expected) in [
         (c"strict", STRICT, 5_000, 0),
@@ -323,10 +323,10 @@ pub fn what_a_lock_was_created_with_is_told_in_c() {
         // SAFETY: an open handle; a place for the patience, or NULL.
         unsafe {
             assert_eq!(
-                turnlock_mutex_patience(mutex.handle, std::ptr::null_mut()),
+                turnlock_lock_patience(mutex.handle.cast(), std::ptr::null_mut()),
                 TURNLOCK_ERROR_INVALID_ARGUMENT
             );
-            assert_eq!(turnlock_mutex_patience(mutex.handle, &mut told), TURNLOCK_OK);
+            assert_eq!(turnlock_lock_patience(mutex.handle.cast(), &mut told), TURNLOCK_OK);
         }
         assert_eq!(told, expected, "{name:?}");
     }

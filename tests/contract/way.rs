@@ -79,6 +79,8 @@ pub trait Cancel: Send + Sync + 'static {
 
 /// A way without guards: giving back and healing what one does not have can be said.
 pub trait WithoutGuards: Party {
+    /// Whether the calls name the lock: else it is whichever is held.
+    fn names_the_lock(&self) -> bool;
     fn unlock_without_asking(&self) -> Result<(), i32>;
     fn mark_consistent_without_asking(&self) -> Result<(), i32>;
 }

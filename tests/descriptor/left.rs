@@ -32,7 +32,7 @@ fn what_is_left_is_held_until_the_last_copy_is_closed() {
     let guard = mutex.lock_as(&shell).unwrap();
     let token = guard.fencing_token();
     std::mem::forget(guard);
-    shell.leave_to(descriptor.as_raw_fd(), std::process::id()).unwrap();
+    shell.transfer_to_fd(descriptor.as_raw_fd(), std::process::id()).unwrap();
     // It is nobody's any more whom it could be unlocked by, or closed with.
     assert_eq!(mutex.lock_as(&shell).map(drop).unwrap_err().code(), TURNLOCK_ERROR_CLOSED);
     drop(shell);
@@ -59,7 +59,7 @@ fn where_the_lock_wants_to_be_told_closing_is_a_death() {
     let mutex = file.mutex("a").unwrap();
     let shell = participant(&file);
     std::mem::forget(mutex.lock_as(&shell).unwrap());
-    shell.leave_to(descriptor.as_raw_fd(), 1).unwrap();
+    shell.transfer_to_fd(descriptor.as_raw_fd(), 1).unwrap();
     drop(descriptor);
     let mut guard = mutex.lock().unwrap();
     assert_eq!(guard.previous_owner().unwrap().label, "shell");
@@ -78,7 +78,7 @@ fn of_every_kind_it_is_unlocked_and_a_waiter_comes_in() {
     let leave = |take: &dyn Fn(&Participant)| {
         let shell = participant(&file);
         take(&shell);
-        shell.leave_to(number, 1).unwrap();
+        shell.transfer_to_fd(number, 1).unwrap();
     };
     use std::mem::forget;
     let takes: [Take; 7] = [
@@ -92,7 +92,7 @@ fn of_every_kind_it_is_unlocked_and_a_waiter_comes_in() {
     ];
     for (name, take) in takes {
         leave(take);
-        assert_eq!(file.count_left(number, name).unwrap(), 1, "{name}");
+        assert_eq!(file.count_transferred(number, name).unwrap(), 1, "{name}");
         // One who waits for all of it, and is told of no death.
         let waits = |what: &dyn Fn() -> turnlock::Result<bool>| what().unwrap();
         std::thread::scope(|threads| {
@@ -109,10 +109,10 @@ fn of_every_kind_it_is_unlocked_and_a_waiter_comes_in() {
                 status.locks.iter().any(|lock| lock.name == name && !lock.queue.is_empty())
             };
             until("it waits", is_waiting);
-            assert_eq!(file.unlock_left(number, Some(name)).unwrap(), 1, "{name}");
+            assert_eq!(file.unlock_transferred(number, Some(name)).unwrap(), 1, "{name}");
             assert!(!support::join(waiter), "{name}: nobody died");
         });
-        assert_eq!(file.unlock_left(number, None).unwrap(), 0, "{name}");
+        assert_eq!(file.unlock_transferred(number, None).unwrap(), 0, "{name}");
     }
     let status = inspect::snapshot(place.lock_file()).unwrap();
     assert!(status.participants.iter().all(|one| one.label != "shell"), "{:?}", status.participants);
@@ -126,13 +126,13 @@ fn one_lock_is_unlocked_and_the_others_are_kept() {
     // One slot has both, another one a third.
     let shell = participant(&file);
     std::mem::forget((a.lock_as(&shell).unwrap(), b.lock_as(&shell).unwrap()));
-    shell.leave_to(descriptor.as_raw_fd(), 1).unwrap();
-    assert_eq!(file.unlock_left(descriptor.as_raw_fd(), Some("a")).unwrap(), 1);
+    shell.transfer_to_fd(descriptor.as_raw_fd(), 1).unwrap();
+    assert_eq!(file.unlock_transferred(descriptor.as_raw_fd(), Some("a")).unwrap(), 1);
     elsewhere(|| a.try_lock().map(drop)).unwrap();
     assert!(matches!(elsewhere(|| b.try_lock().map(drop)), Err(Error::WouldBlock)));
-    assert_eq!(file.unlock_left(descriptor.as_raw_fd(), None).unwrap(), 1);
+    assert_eq!(file.unlock_transferred(descriptor.as_raw_fd(), None).unwrap(), 1);
     elsewhere(|| b.try_lock().map(drop)).unwrap();
-    let unknown = file.unlock_left(descriptor.as_raw_fd(), Some("c")).unwrap_err();
+    let unknown = file.unlock_transferred(descriptor.as_raw_fd(), Some("c")).unwrap_err();
     assert_eq!(unknown.code(), TURNLOCK_ERROR_NOT_FOUND);
 }
 
@@ -145,13 +145,13 @@ fn a_guard_that_is_dropped_afterwards_unlocks_nothing() {
     // By turns, so that the lock is biased to it; and as often as not by the fast path.
     (0..100).for_each(|_| drop(mutex.lock_as(&shell).unwrap()));
     let guard = mutex.lock_as(&shell).unwrap();
-    shell.leave_to(descriptor.as_raw_fd(), 1).unwrap();
+    shell.transfer_to_fd(descriptor.as_raw_fd(), 1).unwrap();
     drop(guard);
     assert!(matches!(elsewhere(|| mutex.try_lock().map(drop)), Err(Error::WouldBlock)));
-    assert_eq!(file.unlock_left(descriptor.as_raw_fd(), None).unwrap(), 1);
+    assert_eq!(file.unlock_transferred(descriptor.as_raw_fd(), None).unwrap(), 1);
     elsewhere(|| mutex.try_lock().map(drop)).unwrap();
     // A thread's own participant is not to be left.
-    let refused = file.current_participant().unwrap().leave_to(descriptor.as_raw_fd(), 1).unwrap_err();
+    let refused = file.current_participant().unwrap().transfer_to_fd(descriptor.as_raw_fd(), 1).unwrap_err();
     assert_eq!(refused.code(), TURNLOCK_ERROR_INVALID_ARGUMENT, "{refused}");
 }
 
@@ -164,11 +164,11 @@ fn an_open_file_unlocks_what_was_left_to_it_alone() {
     let mutex = file.mutex("a").unwrap();
     let shell = participant(&file);
     std::mem::forget(mutex.lock_as(&shell).unwrap());
-    shell.leave_to(one.as_raw_fd(), 1).unwrap();
-    assert_eq!(file.unlock_left(other.as_raw_fd(), None).unwrap(), 0);
+    shell.transfer_to_fd(one.as_raw_fd(), 1).unwrap();
+    assert_eq!(file.unlock_transferred(other.as_raw_fd(), None).unwrap(), 0);
     assert_eq!(mutex.try_lock().map(drop).unwrap_err().code(), TURNLOCK_ERROR_WOULD_BLOCK);
     let copy = one.try_clone().unwrap();
-    assert_eq!(file.unlock_left(copy.as_raw_fd(), None).unwrap(), 1);
+    assert_eq!(file.unlock_transferred(copy.as_raw_fd(), None).unwrap(), 1);
     drop(mutex.try_lock().unwrap());
 }
 
@@ -186,9 +186,9 @@ fn many_at_one_open_file_get_slots_of_their_own() {
                 for _ in 0..50 {
                     let shell = participant(file);
                     std::mem::forget(mutex.lock_as(&shell).unwrap());
-                    shell.leave_to(number, 1).unwrap();
+                    shell.transfer_to_fd(number, 1).unwrap();
                     assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
-                    assert_eq!(file.unlock_left(number, Some(&format!("lock {at}"))).unwrap(), 1);
+                    assert_eq!(file.unlock_transferred(number, Some(&format!("lock {at}"))).unwrap(), 1);
                     drop(mutex.try_lock().unwrap());
                 }
             });
@@ -213,15 +213,18 @@ fn what_cannot_keep_a_slot_is_refused_and_all_is_as_before() {
         (777, "is no open descriptor"),
         (-1, "is no open descriptor"),
     ] {
-        let refused = shell.leave_to(number, 1).unwrap_err();
+        let refused = shell.transfer_to_fd(number, 1).unwrap_err();
         assert_eq!(refused.code(), TURNLOCK_ERROR_INVALID_ARGUMENT, "{refused}");
         assert!(refused.to_string().contains(says), "{refused}");
-        assert_eq!(file.unlock_left(number, None).unwrap_err().code(), TURNLOCK_ERROR_INVALID_ARGUMENT);
+        assert_eq!(
+            file.unlock_transferred(number, None).unwrap_err().code(),
+            TURNLOCK_ERROR_INVALID_ARGUMENT
+        );
     }
     let by_mapping = file.participant().unwrap();
     assert!(
         by_mapping
-            .leave_to(descriptor.as_raw_fd(), 1)
+            .transfer_to_fd(descriptor.as_raw_fd(), 1)
             .unwrap_err()
             .to_string()
             .contains("kept by a descriptor")

@@ -9,11 +9,16 @@ support::watched_for_seconds!(support::watchdog::USUAL);
 
 const HEADER: &str = "include/turnlock.h";
 
-/// The sections of the header in their order, and how the names in each begin. The longest beginning decides.
-const SECTIONS: [(&str, &[&str]); 11] = [
-    ("Versions", &["TURNLOCK_VERSION", "TURNLOCK_ABI_VERSION", "turnlock_version", "turnlock_abi_version"]),
+/// The sections of the header in their order, what is in each, and how the names in each begin. The longest beginning decides.
+const SECTIONS: [(&str, &str, &[&str]); 12] = [
+    (
+        "Versions",
+        "which library is loaded",
+        &["TURNLOCK_VERSION", "TURNLOCK_ABI_VERSION", "turnlock_version", "turnlock_abi_version"],
+    ),
     (
         "Statuses",
+        "what functions return, and what was wrong",
         &[
             "TURNLOCK_OK",
             "TURNLOCK_OWNER_DEAD",
@@ -23,11 +28,16 @@ const SECTIONS: [(&str, &[&str]); 11] = [
             "turnlock_last_error_message",
         ],
     ),
-    ("Lock files", &["TURNLOCK_FILE_", "turnlock_file"]),
-    ("Participants", &["TURNLOCK_PARTICIPANT_", "turnlock_participant"]),
     (
-        "What locks of every kind tell",
+        "Lock files",
+        "open, close, remove a lock, what was transferred to a descriptor",
+        &["TURNLOCK_FILE_", "turnlock_file"],
+    ),
+    (
+        "What locks of every kind have",
+        "holders, waiters, settings, reset",
         &[
+            "turnlock_lock",
             "turnlock_acquired",
             "turnlock_previous_owner",
             "turnlock_participant_info",
@@ -41,6 +51,7 @@ const SECTIONS: [(&str, &[&str]); 11] = [
     ),
     (
         "Mutexes",
+        "one at a time, first come first served",
         &[
             "TURNLOCK_ALGORITHM_BAKERY",
             "TURNLOCK_ALGORITHM_LAMPORT_QUEUE",
@@ -51,11 +62,41 @@ const SECTIONS: [(&str, &[&str]); 11] = [
             "turnlock_mutex",
         ],
     ),
-    ("Reader/writer locks", &["TURNLOCK_RWLOCK_", "turnlock_rwlock"]),
-    ("Semaphores", &["TURNLOCK_SEMAPHORE_", "turnlock_semaphore"]),
-    ("Range locks", &["TURNLOCK_RANGELOCK_", "TURNLOCK_RANGE_END", "turnlock_rangelock"]),
-    ("Keyed locks", &["TURNLOCK_KEYEDLOCK_", "turnlock_keyedlock"]),
-    ("Turn rings", &["TURNLOCK_ALGORITHM_", "TURNLOCK_RING_", "turnlock_ring"]),
+    (
+        "Reader/writer locks",
+        "several that read, or one that writes",
+        &["TURNLOCK_RWLOCK_", "turnlock_rwlock"],
+    ),
+    ("Semaphores", "so many at a time", &["TURNLOCK_SEMAPHORE_", "turnlock_semaphore"]),
+    (
+        "Range locks",
+        "one at a time in each part of a range of numbers",
+        &["TURNLOCK_RANGELOCK_", "TURNLOCK_RANGE_END", "turnlock_rangelock"],
+    ),
+    ("Keyed locks", "one at a time for each key", &["TURNLOCK_KEYEDLOCK_", "turnlock_keyedlock"]),
+    ("Turn rings", "each in turn", &["TURNLOCK_ALGORITHM_", "TURNLOCK_RING_", "turnlock_ring"]),
+    (
+        "Requests",
+        "what a hold is to acquire",
+        &["TURNLOCK_WAIT_", "turnlock_range", "turnlock_key", "turnlock_request"],
+    ),
+    ("Holds", "what any thread may release", &["TURNLOCK_HOLD_", "turnlock_hold"]),
+];
+
+/// As many functions as a reader can take in. To go beyond is to be thought over.
+const MOST_FUNCTIONS: usize = 110;
+
+/// The functions of a kind, and of holds, stand in this order: what comes after the beginning that all of the section have. One that
+/// is not among these comes after them.
+const ORDER: [&[&str]; 7] = [
+    &["open", "current"],
+    &["close"],
+    // With `try_` before it, `_for`, `_shared` and so on behind it.
+    &["lock", "acquire"],
+    &["unlock", "release", "release_permits"],
+    &["upgrade", "downgrade"],
+    &["abandon"],
+    &["mark_consistent"],
 ];
 
 fn generate() -> String {
@@ -67,22 +108,19 @@ fn generate() -> String {
         "version",
         "boundary",
         "file",
-        "participant",
-        "left",
+        "transferred",
         "acquired",
         "info",
+        "lock",
         "mutex",
         "rwlock",
         "rwlock_held",
-        "rwlock_as",
         "semaphore",
         "rangelock",
-        "rangelock_as",
         "keyedlock",
-        "keyedlock_as",
         "ring",
-        "query",
-        "follow",
+        "request",
+        "hold",
     ] {
         builder = builder.with_src(root.join(format!("src/capi/{file}.rs")));
     }
@@ -108,8 +146,9 @@ fn by_noun(text: &str) -> String {
     let versions = versions();
     let items = [versions.as_str(), declared, functions].map(|part| part.split("\n\n")).into_iter().flatten();
     let items: Vec<_> = items.map(str::trim).filter(|item| !item.is_empty()).collect();
+    let start = start.replacen(" * CONTENTS\n", &contents(&items), 1);
     let mut header = format!("{start}#include <stdint.h>\n\n{OPEN}");
-    for (at, (title, _)) in SECTIONS.iter().enumerate() {
+    for (at, (title, _, _)) in SECTIONS.iter().enumerate() {
         header += &format!("\n/* {title} {} */\n", "-".repeat(102 - title.len()));
         for item in items.iter().filter(|item| section_of(item) == at) {
             header += &format!("\n{item}\n");
@@ -118,10 +157,31 @@ fn by_noun(text: &str) -> String {
     header + "\n" + CLOSE + end
 }
 
+/// The table of contents: the sections, and how many functions each has.
+fn contents(items: &[&str]) -> String {
+    let of_section =
+        |at: usize| items.iter().filter(|item| section_of(item) == at && is_function(item)).count();
+    let all: usize = (0..SECTIONS.len()).map(of_section).sum();
+    let mut contents = format!(" * Contents, with the number of functions ({all} in all):\n");
+    for (at, (title, about, _)) in SECTIONS.iter().enumerate() {
+        contents += &format!(" * - {title} ({}): {about}\n", of_section(at));
+    }
+    contents
+}
+
+/// Whether this declares a function, and not a macro or a type.
+fn is_function(item: &str) -> bool {
+    declaration(item).contains('(') && !declaration(item).starts_with("#define")
+}
+
+/// The line of an item on which it says its name.
+fn declaration(item: &str) -> &str {
+    item.lines().find(|line| !line.starts_with(['/', ' '])).unwrap_or_else(|| panic!("{item}"))
+}
+
 /// The section in which a macro, a type or a function belongs, by the name that it declares.
 fn section_of(item: &str) -> usize {
-    let declared =
-        item.lines().find(|line| !line.starts_with(['/', ' '])).unwrap_or_else(|| panic!("{item}"));
+    let declared = declaration(item);
     let name = match declared.strip_prefix("#define ") {
         Some(rest) => rest.split(' ').next(),
         // Of a function the word before its arguments, of a type the last one.
@@ -132,7 +192,7 @@ fn section_of(item: &str) -> usize {
     };
     let name = name.unwrap_or_else(|| panic!("no name in {item}"));
     let beginnings =
-        SECTIONS.iter().enumerate().flat_map(|(at, (_, all))| all.iter().map(move |one| (one, at)));
+        SECTIONS.iter().enumerate().flat_map(|(at, (_, _, all))| all.iter().map(move |one| (one, at)));
     let fitting = beginnings.filter(|(beginning, _)| name.starts_with(**beginning));
     let longest = fitting.max_by_key(|(beginning, _)| beginning.len());
     longest.unwrap_or_else(|| panic!("in which section of the header does {name} belong? See SECTIONS")).1
@@ -210,5 +270,76 @@ fn the_header_compiles_in_every_dialect() {
             .arg(&file);
         let output = limit::output(&mut command).unwrap_or_else(|error| panic!("{compiler}: {error}"));
         assert!(output.status.success(), "{dialect}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn the_header_can_be_taken_in() {
+    let header = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(HEADER)).unwrap();
+    let (head, sections) = header.split_once("extern \"C\" {").unwrap();
+    let mut all = Vec::new();
+    for section in sections.split("\n/* ").skip(1) {
+        let title = section.split(" --").next().unwrap();
+        let functions = functions(section);
+        let line = format!("\n * - {title} ({}): ", functions.len());
+        assert!(head.contains(&line), "the table of contents lacks {line:?}");
+        all.extend(functions);
+    }
+    assert!(head.contains(&format!("({} in all)", all.len())));
+    assert!(all.len() > 80 && all.len() <= MOST_FUNCTIONS, "{} functions", all.len());
+    assert!(all.iter().all(|function| !function.ends_with("_as")), "that is what holds are for");
+}
+
+#[test]
+fn every_kind_has_its_functions_in_the_same_order() {
+    let header = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(HEADER)).unwrap();
+    let functions = functions(&header);
+    for kind in ["mutex", "rwlock", "semaphore", "rangelock", "keyedlock", "ring", "hold"] {
+        let of_kind = functions.iter().filter_map(|name| name.strip_prefix(&format!("turnlock_{kind}_")));
+        let ranks: Vec<_> = of_kind.map(|name| (rank(name), name)).collect();
+        assert!(ranks.len() > 4, "{kind}: {ranks:?}");
+        assert!(ranks.is_sorted_by_key(|(rank, _)| *rank), "{kind}: {ranks:?}");
+    }
+}
+
+/// Which place in [`ORDER`] a function has that is called so.
+fn rank(name: &str) -> usize {
+    let name = name.strip_prefix("try_").unwrap_or(name);
+    let name = name.strip_suffix("_for").unwrap_or(name);
+    let ending =
+        ["_shared", "_exclusive", "_upgradable"].into_iter().find_map(|mode| name.strip_suffix(mode));
+    let name = ending.unwrap_or(name);
+    ORDER.iter().position(|names| names.contains(&name)).unwrap_or(ORDER.len())
+}
+
+/// The functions that are declared in `text`, in their order.
+fn functions(text: &str) -> Vec<&str> {
+    let declared = text.lines().filter(|line| line.contains('(') && !line.starts_with([' ', '/', '#', '}']));
+    let name = |line: &'_ str| line.find("turnlock_").filter(|at| *at < line.find('(').unwrap_or(0));
+    declared.filter_map(|line| Some(line[name(line)?..].split('(').next().unwrap())).collect()
+}
+
+#[test]
+fn flags_of_one_name_have_one_value() {
+    let header = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(HEADER)).unwrap();
+    let macros: Vec<(&str, &str)> =
+        header.lines().filter_map(|line| line.strip_prefix("#define TURNLOCK_")?.split_once(' ')).collect();
+    let mut seen = std::collections::BTreeMap::new();
+    let mut shared = 0;
+    for noun in ["FILE_", "MUTEX_", "RWLOCK_", "SEMAPHORE_", "RANGELOCK_", "KEYEDLOCK_", "RING_", "HOLD_"] {
+        let flags = macros.iter().filter_map(|(name, value)| Some((name.strip_prefix(noun)?, *value)));
+        for (flag, value) in flags {
+            let first = *seen.entry(flag).or_insert(value);
+            assert_eq!(first, value, "TURNLOCK_{noun}{flag}");
+            shared += 1;
+        }
+    }
+    assert!(seen.len() > 8 && shared > 2 * seen.len(), "{seen:?}");
+    // Nor is one name another one and a bit more.
+    for (name, _) in &macros {
+        let longer = macros.iter().find(|(other, _)| other.len() > name.len() && other.starts_with(name));
+        let is_family =
+            |longer: &str| ["VERSION", "ERROR_SYSTEM"].iter().any(|known| longer.starts_with(known));
+        assert!(longer.is_none_or(|(longer, _)| is_family(longer)), "{name} and {longer:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Two threads that use one participant at once: what both do is done, or one is told that the other is at it. Through the C ABI,
+//! Two threads that use one hold at once: what both do is done, or one is told that the other is at it. Through the C ABI,
 //! where nobody has a guard.
 
 use std::{
@@ -34,15 +34,13 @@ impl<T> Shared<T> {
     }
 }
 
-fn open_file(place: &Place) -> (Shared<turnlock_file>, Shared<turnlock_participant>) {
+fn open_file(place: &Place) -> (Shared<turnlock_file>, Shared<turnlock_hold>) {
     let path = CString::new(place.lock_file().as_os_str().as_bytes()).unwrap();
     // SAFETY: a C string, and places for the handles.
     let file = Shared::opened(|file| unsafe { turnlock_file_open(path.as_ptr(), ptr::null(), file) });
     // SAFETY: as above.
-    let participant = Shared::opened(|participant| unsafe {
-        turnlock_participant_open(file.get(), ptr::null(), participant)
-    });
-    (file, participant)
+    let hold = Shared::opened(|hold| unsafe { turnlock_hold_open(file.get(), ptr::null(), hold) });
+    (file, hold)
 }
 
 /// Again as long as another thread is at it.
@@ -55,6 +53,23 @@ fn unless_busy(act: impl Fn() -> i32) -> i32 {
     }
 }
 
+/// A request with nothing in it but its size.
+fn request() -> turnlock_request {
+    turnlock_request {
+        size: size_of::<turnlock_request>(),
+        lock: ptr::null(),
+        mode: 0,
+        flags: 0,
+        permits: 0,
+        wait: 0,
+        time_ns: 0,
+        ranges: ptr::null(),
+        range_count: 0,
+        keys: ptr::null(),
+        key_count: 0,
+    }
+}
+
 #[test]
 fn permits_that_two_threads_give_back_come_back_all() {
     const ROUNDS: u32 = 4_000;
@@ -62,14 +77,14 @@ fn permits_that_two_threads_give_back_come_back_all() {
     let place = Place::new();
     let semaphore =
         LockFile::open(place.lock_file()).unwrap().semaphore_options().permits(3).open("a").unwrap();
-    let (file, participant) = open_file(&place);
+    let (file, hold) = open_file(&place);
     // SAFETY: a file handle, a C string, and a place for the handle.
     let handle = Shared::opened(|semaphore| unsafe {
         turnlock_semaphore_open(file.get(), c"a".as_ptr(), ptr::null(), semaphore)
     });
     // SAFETY: open handles.
-    let give_back =
-        || unless_busy(|| unsafe { turnlock_semaphore_release_as(handle.get(), participant.get(), 1) });
+    let give_back = || unless_busy(|| unsafe { turnlock_hold_release_permits(hold.get(), 1) });
+    let request = turnlock_request { lock: handle.get().cast(), permits: 3, ..request() };
     let (begin, end) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|threads| {
         let other = threads.spawn(|| {
@@ -86,15 +101,14 @@ fn permits_that_two_threads_give_back_come_back_all() {
         let mut lost = 0;
         for _ in 0..ROUNDS {
             // SAFETY: open handles.
-            let taken =
-                unsafe { turnlock_semaphore_acquire_as(handle.get(), participant.get(), 3, ptr::null_mut()) };
+            let taken = unsafe { turnlock_hold_acquire(hold.get(), &request, ptr::null_mut()) };
             assert_eq!(taken, TURNLOCK_OK);
             begin.wait();
             assert_eq!(give_back(), TURNLOCK_OK);
             end.wait();
             lost += u32::from(give_back() != TURNLOCK_OK);
             // SAFETY: open handles. None is left.
-            let more = unsafe { turnlock_semaphore_release_as(handle.get(), participant.get(), 1) };
+            let more = unsafe { turnlock_hold_release_permits(hold.get(), 1) };
             lost += u32::from(more != TURNLOCK_ERROR_NOT_OWNER);
             if more == TURNLOCK_OK {
                 give_back();
@@ -110,43 +124,30 @@ fn permits_that_two_threads_give_back_come_back_all() {
 }
 
 #[test]
-fn an_unlock_beside_a_change_of_mode_is_done_or_the_participant_busy() {
+fn a_release_beside_a_change_of_mode_is_done_or_the_hold_busy() {
     const ROUNDS: u32 = 3_000;
     let _no_hang = NoHang::for_seconds(120);
     let place = Place::new();
-    let (file, participant) = open_file(&place);
+    let (file, hold) = open_file(&place);
     // SAFETY: a file handle, a C string, and a place for the handle.
     let rwlock = Shared::opened(|rwlock| unsafe {
         turnlock_rwlock_open(file.get(), c"a".as_ptr(), ptr::null(), rwlock)
     });
-    let (lock, participant) = (&rwlock, &participant);
-    type Change = unsafe fn(*const turnlock_rwlock, *const turnlock_participant) -> i32;
-    let downgrade: Change = |lock, participant| {
-        // SAFETY: the caller's promise.
-        unsafe { turnlock_rwlock_downgrade_as(lock, participant, TURNLOCK_MODE_SHARED) }
-    };
-    let upgrade: Change = |lock, participant| {
-        // SAFETY: the caller's promise.
-        unsafe { turnlock_rwlock_try_upgrade_as(lock, participant, ptr::null_mut()) }
-    };
-    type Take = unsafe extern "C" fn(
-        *const turnlock_rwlock,
-        *const turnlock_participant,
-        *mut turnlock_acquired,
-    ) -> i32;
-    let takes: [Take; 3] = [
-        turnlock_rwlock_lock_shared_as,
-        turnlock_rwlock_lock_upgradable_as,
-        turnlock_rwlock_lock_exclusive_as,
-    ];
+    let hold = &hold;
+    type Change = fn(*const turnlock_hold) -> i32;
+    // SAFETY, of both: an open handle.
+    let downgrade: Change = |hold| unsafe { turnlock_hold_downgrade(hold, TURNLOCK_MODE_SHARED) };
+    // SAFETY: as above.
+    let upgrade: Change =
+        |hold| unsafe { turnlock_hold_upgrade(hold, TURNLOCK_WAIT_NEVER, 0, ptr::null_mut()) };
     for change in [downgrade, upgrade] {
-        for take in takes {
+        for mode in [TURNLOCK_MODE_SHARED, TURNLOCK_MODE_UPGRADABLE, TURNLOCK_MODE_EXCLUSIVE] {
+            let request = turnlock_request { lock: rwlock.get().cast(), mode, ..request() };
             let done = AtomicBool::new(false);
             thread::scope(|threads| {
                 let changes = threads.spawn(|| {
                     while !done.load(SeqCst) {
-                        // SAFETY: open handles.
-                        let told = unsafe { change(lock.get(), participant.get()) };
+                        let told = change(hold.get());
                         let expected = [
                             TURNLOCK_OK,
                             TURNLOCK_ERROR_NOT_OWNER,
@@ -159,13 +160,12 @@ fn an_unlock_beside_a_change_of_mode_is_done_or_the_participant_busy() {
                 let unlocks = || {
                     for _ in 0..ROUNDS {
                         // SAFETY: open handles.
-                        let taken =
-                            unless_busy(|| unsafe { take(lock.get(), participant.get(), ptr::null_mut()) });
+                        let taken = unless_busy(|| unsafe {
+                            turnlock_hold_acquire(hold.get(), &request, ptr::null_mut())
+                        });
                         assert_eq!(taken, TURNLOCK_OK);
                         // SAFETY: open handles.
-                        let left = unless_busy(|| unsafe {
-                            turnlock_rwlock_unlock_as(lock.get(), participant.get())
-                        });
+                        let left = unless_busy(|| unsafe { turnlock_hold_release(hold.get()) });
                         assert_eq!(left, TURNLOCK_OK);
                     }
                 };

@@ -289,7 +289,7 @@ fn leaves_to_a_closed_one(words: &[String]) {
         drop(given);
         assert!(matches!(file.participant().err(), Some(Error::ParticipantsFull { .. })), "it is ours still");
     });
-    shell.leave_to(number, 1).unwrap();
+    shell.transfer_to_fd(number, 1).unwrap();
     let next = file.participant_options().label("next").open().unwrap();
     let status = inspect::snapshot(&words[0]).unwrap();
     let one = status.participants.iter().find(|one| one.slot == next.slot()).unwrap();

@@ -294,8 +294,8 @@ fn what_is_left_to_an_open_file_is_released_by_whoever_unlocks_for_it() {
     std::mem::forget(mutex.lock_as(&task).unwrap());
     let descriptor = std::fs::File::options().read(true).write(true).open(&path).unwrap();
     let number = std::os::fd::AsRawFd::as_raw_fd(&descriptor);
-    task.leave_to(number, process::id()).unwrap();
-    assert_eq!(LockFile::open(&path).unwrap().unlock_left(number, Some("a")).unwrap(), 1);
+    task.transfer_to_fd(number, process::id()).unwrap();
+    assert_eq!(LockFile::open(&path).unwrap().unlock_transferred(number, Some("a")).unwrap(), 1);
     let seen = seen(&path);
     let events: Vec<Event> = at_lock(&seen, "a").map(|event| event.event).collect();
     assert_eq!(events, [Event::Asked, Event::Acquired, Event::Released]);

@@ -247,7 +247,7 @@ fn what_the_next_lock_has_by_a_retained_place_no_stale_handle_gives_back() {
         for _ in 0..10 {
             assert_eq!(turnlock_rwlock_lock_exclusive(new, none), TURNLOCK_OK);
             assert_eq!(turnlock_rwlock_unlock(stale), TURNLOCK_ERROR_NOT_OWNER);
-            assert_eq!(turnlock_rwlock_is_contended(stale), TURNLOCK_ERROR_NOT_OWNER);
+            assert_eq!(turnlock_lock_is_contended(stale.cast()), TURNLOCK_ERROR_NOT_OWNER);
             assert_eq!(turnlock_rwlock_unlock(new), TURNLOCK_OK);
         }
         for _ in 0..10 {
@@ -270,7 +270,7 @@ fn what_the_next_lock_has_by_a_retained_place_no_stale_handle_gives_back() {
                 assert_eq!(turnlock_semaphore_release(stale, permits), TURNLOCK_ERROR_NOT_OWNER);
                 assert_eq!(turnlock_semaphore_acquire(stale, permits, none), TURNLOCK_ERROR_NOT_FOUND);
             }
-            assert_eq!(turnlock_semaphore_is_contended(stale), TURNLOCK_ERROR_NOT_OWNER);
+            assert_eq!(turnlock_lock_is_contended(stale.cast()), TURNLOCK_ERROR_NOT_OWNER);
             assert_eq!(turnlock_semaphore_release(new, 1), TURNLOCK_OK);
             let mut permits = 0;
             assert_eq!(turnlock_semaphore_permits(stale, &mut permits), TURNLOCK_ERROR_NOT_FOUND);

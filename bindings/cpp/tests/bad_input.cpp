@@ -28,11 +28,11 @@ TEST(paths_and_names_that_cannot_be)
         EXPECT_FAILURE(file.remove_lock(name), errc::bad_name);
     }
     EXPECT_FAILURE(turnlock::mutex(file, static_cast<const char *>(nullptr)), std::errc::invalid_argument);
-    turnlock::participant_options options;
+    turnlock::hold_options options;
     options.label = std::string("a\0b", 3);
-    EXPECT_FAILURE(turnlock::participant(file, options), errc::invalid_argument);
+    EXPECT_FAILURE(turnlock::hold(file, options), errc::invalid_argument);
     options.label = "\xff";
-    EXPECT_FAILURE(turnlock::participant(file, options), errc::invalid_argument);
+    EXPECT_FAILURE(turnlock::hold(file, options), errc::invalid_argument);
 }
 
 TEST(options_that_cannot_be)
@@ -67,8 +67,8 @@ TEST(objects_without_a_handle)
     EXPECT(!none.is_open());
     EXPECT_FAILURE(none.path(), errc::invalid_argument);
     EXPECT_FAILURE(turnlock::mutex(none, "mutex"), errc::invalid_argument);
-    EXPECT_FAILURE(turnlock::participant{none}, errc::invalid_argument);
-    EXPECT_FAILURE(turnlock::participant::current(none), errc::invalid_argument);
+    EXPECT_FAILURE(turnlock::hold{none}, errc::invalid_argument);
+    EXPECT_FAILURE(turnlock::hold::current(none), errc::invalid_argument);
     EXPECT_FAILURE(unopened.lock(), errc::invalid_argument);
     EXPECT_FAILURE(unopened.try_lock(), errc::invalid_argument);
     EXPECT_FAILURE(unopened.unlock(), errc::invalid_argument);
@@ -76,7 +76,7 @@ TEST(objects_without_a_handle)
     EXPECT_FAILURE(unopened.holder(), errc::invalid_argument);
     EXPECT_FAILURE(unopened.reset(), errc::invalid_argument);
     EXPECT_FAILURE(unopened.reopen(), errc::invalid_argument);
-    EXPECT_FAILURE(turnlock::participant().cancel(), errc::invalid_argument);
+    EXPECT_FAILURE(turnlock::hold().cancel(), errc::invalid_argument);
 
     turnlock::file file("lock");
     turnlock::mutex mutex(file, "mutex");
@@ -124,8 +124,8 @@ TEST(times_that_cannot_be)
     }).join();
     // Huge ones wait until they are cancelled.
     for (const auto time : {std::chrono::duration<double>(1e300), std::chrono::duration<double>(INFINITY)}) {
-        turnlock::participant task(file);
-        std::thread waiter([&] { EXPECT_FAILURE(turnlock::as(task, mutex).try_lock_for(time), errc::cancelled); });
+        turnlock::hold task(file);
+        std::thread waiter([&] { EXPECT_FAILURE(turnlock::by(task, mutex).try_lock_for(time), errc::cancelled); });
         while (mutex.waiters().empty())
             std::this_thread::yield();
         task.cancel();
@@ -137,8 +137,8 @@ TEST(a_forked_child_is_another_participant)
 {
     turnlock::file file("lock");
     turnlock::mutex mutex(file, "mutex");
-    turnlock::participant task(file);
-    auto mine = turnlock::as(task, mutex);
+    turnlock::hold task(file);
+    auto mine = turnlock::by(task, mutex);
     mine.lock();
     EXPECT(testing::in_child([&] {
                EXPECT_FAILURE(mutex.unlock(), errc::not_owner);

@@ -60,8 +60,8 @@ template <class Clock> static void every_class(const turnlock::file &file)
         std::lock_guard held(lock);
         not_before<Clock>([&](auto time) { return lock.try_lock_until(time); });
         not_before<Clock>([&](auto time) { return std::unique_lock(lock, time).owns_lock(); });
-        turnlock::participant task(file);
-        not_before<Clock>([&](auto time) { return turnlock::as(task, lock).try_lock_until(time); });
+        turnlock::hold task(file);
+        not_before<Clock>([&](auto time) { return turnlock::by(task, lock).try_lock_until(time); });
     };
     turnlock::mutex mutex(file, "mutex");
     exclusive(mutex);
@@ -100,7 +100,7 @@ template <class Clock> static void every_class(const turnlock::file &file)
     part([&] { return ranges.range(0, 5); });
     turnlock::keyed_lock keys(file, "keys");
     part([&] { return keys.key("a"); });
-    turnlock::participant task(file);
+    turnlock::hold task(file);
     auto held = ranges.range(5, 9);
     std::lock_guard guard(held);
     not_before<Clock>([&](auto time) { return ranges.range(task, 5, 9).try_lock_until(time); });

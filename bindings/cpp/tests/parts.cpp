@@ -106,11 +106,11 @@ TEST(a_dead_owner_of_a_key_concerns_that_key)
     a_dead_owner_concerns_its_part(lock, lock.key("mine"), lock.key("other"));
 }
 
-TEST(a_participant_has_a_part_that_another_thread_lets_go)
+TEST(a_hold_has_a_part_that_another_thread_lets_go)
 {
     turnlock::file file("lock");
     turnlock::range_lock lock(file, "lock");
-    turnlock::participant task(file), another(file);
+    turnlock::hold task(file), another(file);
     auto part = lock.range(task, 0, 10);
     std::unique_lock held(part);
     EXPECT(!lock.range(another, 0, 1).try_lock() && !lock.range(0, 1).try_lock_shared());

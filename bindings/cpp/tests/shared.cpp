@@ -83,12 +83,12 @@ TEST(readers_are_told_of_a_writers_death_until_a_writer_repairs)
     EXPECT(!lock.lock_shared().owner_died);
 }
 
-TEST(a_participant_writes)
+TEST(a_hold_writes)
 {
     turnlock::file file("lock");
     turnlock::shared_mutex lock(file, "lock");
-    turnlock::participant task(file);
-    auto mine = turnlock::as(task, lock);
+    turnlock::hold task(file);
+    auto mine = turnlock::by(task, lock);
     std::unique_lock held(mine);
     EXPECT(!lock.try_lock_shared());
     elsewhere([&] { held.unlock(); });
@@ -125,11 +125,11 @@ TEST(permits_are_taken_and_come_back)
     EXPECT(!permits.is_contended() && permits.holders().size() == 1 && permits.waiters().empty());
 }
 
-TEST(a_participant_has_permits_that_another_thread_gives_back)
+TEST(a_hold_has_permits_that_another_thread_gives_back)
 {
     turnlock::file file("lock");
     turnlock::semaphore permits(file, "permits");
-    turnlock::participant task(file), another(file);
+    turnlock::hold task(file), another(file);
     permits.acquire(task);
     EXPECT(!permits.try_acquire(another) && !permits.try_acquire_for(-1s));
     EXPECT_FAILURE(permits.release(another), errc::not_owner);

@@ -147,7 +147,7 @@ TEST(a_ring_goes_round_and_is_left)
     turnlock::turn_ring ring(file, "ring", options);
     ring.lock();
     ring.unlock();
-    EXPECT(ring.waiters().size() == 1 && ring.waiters()[0].state == TURNLOCK_STATE_STANDING);
+    EXPECT(ring.waiters().size() == 1 && ring.waiters()[0].state == TURNLOCK_STATE_RING_MEMBER);
     std::thread([&] { EXPECT(!ring.try_lock_for(20ms)); }).join();
     ring.leave();
     EXPECT(ring.waiters().empty());

@@ -26,8 +26,8 @@ struct file_options {
     void *context = nullptr;
 };
 
-// A lock file that is open. Any thread may use it. Locks and participants keep what they need of it: they may outlive it.
-// A file, lock or participant that was moved from, or could not be opened, gives errc::invalid_argument.
+// A lock file that is open. Any thread may use it. Locks and holds keep what they need of it: they may outlive it.
+// A file, lock or hold that was moved from, or could not be opened, gives errc::invalid_argument.
 class file {
 public:
     using native_handle_type = turnlock_file *;

@@ -1,9 +1,9 @@
-// What the exclusive kinds of lock have in common: the operations, of threads and of participants.
+// What the exclusive kinds of lock have in common: the operations, of threads and by holds.
 
 #ifndef TURNLOCK_LOCK_HPP
 #define TURNLOCK_LOCK_HPP
 
-#include <turnlock/participant.hpp>
+#include <turnlock/hold.hpp>
 
 #include <exception>
 
@@ -202,7 +202,7 @@ std::vector<participant_info> listed(const Handle *handle, Function list)
         std::size_t count = 0;
         std::error_code code;
         found[0] = sized<participant_info>();
-        succeeded(list(handle, found.size(), found.data(), &count), code);
+        succeeded(list(any(handle), found.size(), found.data(), &count), code);
         check(code);
         const bool all = count <= found.size();
         found.resize(count);
@@ -233,7 +233,7 @@ public:
     ~exclusive() { give_up(); }
 
     // Opens a lock that is not recoverable again, in its turn, after the data were repaired or given up.
-    void reset(std::error_code &code) noexcept { succeeded(Calls::reset(handle_.get()), code); }
+    void reset(std::error_code &code) noexcept { succeeded(turnlock_lock_reset(any(handle_.get())), code); }
     void reset()
     {
         std::error_code code;
@@ -244,7 +244,7 @@ public:
     [[nodiscard]] bool try_reset()
     {
         std::error_code code;
-        succeeded(Calls::try_reset(handle_.get()), code);
+        succeeded(turnlock_lock_try_reset(any(handle_.get())), code);
         if (code == errc::would_block)
             return false;
         check(code);
@@ -255,7 +255,7 @@ public:
     [[nodiscard]] bool try_reset_for(const std::chrono::duration<Rep, Period> &time)
     {
         std::error_code code;
-        succeeded(Calls::reset_for(handle_.get(), nanoseconds(time)), code);
+        succeeded(turnlock_lock_reset_for(any(handle_.get()), nanoseconds(time)), code);
         if (code == errc::timed_out)
             return false;
         check(code);
@@ -265,16 +265,28 @@ public:
     // Who died holding the lock, last; none if nobody ever did.
     std::optional<previous_owner> last_dead_owner() const
     {
-        return found<previous_owner>(Calls::previous_owner);
+        auto owner = sized<previous_owner>();
+        std::error_code code;
+        succeeded(turnlock_lock_previous_owner(any(handle_.get()), &owner), code);
+        if (code == errc::not_found)
+            return std::nullopt;
+        check(code);
+        return owner;
     }
 
     // Who has the lock now, dead or alive. A look at one moment.
-    std::optional<participant_info> holder() const { return found<participant_info>(Calls::holder); }
+    std::optional<participant_info> holder() const
+    {
+        auto found = listed(handle_.get(), turnlock_lock_holders);
+        if (found.empty())
+            return std::nullopt;
+        return found.front();
+    }
 
     // Who waits, first the one that is next. A look at one moment.
     std::vector<participant_info> waiters() const
     {
-        return listed(handle_.get(), Calls::waiters);
+        return listed(handle_.get(), turnlock_lock_waiters);
     }
 
     // Closes it before its time; errc::still_held while the calling thread has it.
@@ -300,17 +312,6 @@ private:
         }
     }
 
-    template <class Struct, class Function> std::optional<Struct> found(Function ask) const
-    {
-        auto answer = sized<Struct>();
-        std::error_code code;
-        succeeded(ask(handle_.get(), &answer), code);
-        if (code == errc::not_found)
-            return std::nullopt;
-        check(code);
-        return answer;
-    }
-
     auto native_lock(turnlock_acquired *out) const noexcept { return Calls::lock(handle_.get(), out); }
     auto native_try_lock(turnlock_acquired *out) const noexcept { return Calls::try_lock(handle_.get(), out); }
     auto native_lock_for(std::uint64_t time, turnlock_acquired *out) const noexcept
@@ -320,43 +321,49 @@ private:
     auto native_unlock() const noexcept { return Calls::unlock(handle_.get()); }
     auto native_abandon() const noexcept { return Calls::abandon(handle_.get()); }
     auto native_mark_consistent() const noexcept { return Calls::mark_consistent(handle_.get()); }
-    auto native_is_contended() const noexcept { return Calls::is_contended(handle_.get()); }
+    auto native_is_contended() const noexcept { return turnlock_lock_is_contended(any(handle_.get())); }
 };
 
-// A lock of an exclusive kind, taken by a participant: `turnlock::as`.
-template <class Calls> class exclusive_as : public lockable<exclusive_as<Calls>, Calls::is_each_new> {
+// A lock of an exclusive kind, acquired by a hold: `turnlock::by`.
+template <class Calls> class exclusive_by : public lockable<exclusive_by<Calls>, Calls::is_each_new> {
 public:
-    exclusive_as(const participant &who, const exclusive<Calls> &lock) noexcept
-        : who_(who.native_handle()), lock_(lock.native_handle())
+    exclusive_by(const hold &by, const exclusive<Calls> &lock) noexcept
+        : hold_(by.native_handle()), lock_(lock.native_handle())
     {
     }
 
 private:
-    friend lockable<exclusive_as, Calls::is_each_new>;
+    friend lockable<exclusive_by, Calls::is_each_new>;
 
-    auto native_lock(turnlock_acquired *out) const noexcept { return Calls::lock_as(lock_, who_, out); }
-    auto native_try_lock(turnlock_acquired *out) const noexcept { return Calls::try_lock_as(lock_, who_, out); }
+    auto acquire(std::uint32_t wait, std::uint64_t time, turnlock_acquired *out) const noexcept
+    {
+        const auto wanted = request(lock_, wait, time);
+        return turnlock_hold_acquire(hold_, &wanted, out);
+    }
+
+    auto native_lock(turnlock_acquired *out) const noexcept { return acquire(TURNLOCK_WAIT_FOREVER, 0, out); }
+    auto native_try_lock(turnlock_acquired *out) const noexcept { return acquire(TURNLOCK_WAIT_NEVER, 0, out); }
     auto native_lock_for(std::uint64_t time, turnlock_acquired *out) const noexcept
     {
-        return Calls::lock_for_as(lock_, who_, time, out);
+        return acquire(TURNLOCK_WAIT_AT_MOST, time, out);
     }
-    auto native_unlock() const noexcept { return Calls::unlock_as(lock_, who_); }
-    auto native_abandon() const noexcept { return Calls::abandon_as(lock_, who_); }
-    auto native_mark_consistent() const noexcept { return Calls::mark_consistent_as(lock_, who_); }
-    auto native_is_contended() const noexcept { return Calls::is_contended_as(lock_, who_); }
+    auto native_unlock() const noexcept { return turnlock_hold_release(hold_); }
+    auto native_abandon() const noexcept { return turnlock_hold_abandon(hold_); }
+    auto native_mark_consistent() const noexcept { return turnlock_hold_mark_consistent(hold_); }
+    auto native_is_contended() const noexcept { return turnlock_hold_is_contended(hold_); }
 
-    const turnlock_participant *who_;
+    const turnlock_hold *hold_;
     const typename Calls::handle *lock_;
 };
 
 } // namespace detail
 
-// A lock as a participant takes it: Lockable like the lock itself, but what is locked belongs to the participant, and may
+// A lock as a hold acquires it: Lockable like the lock itself, but what is locked belongs to the hold, and may
 // be unlocked from any thread. Both must live as long as it does.
 template <class Calls>
-detail::exclusive_as<Calls> as(const participant &who, const detail::exclusive<Calls> &lock) noexcept
+detail::exclusive_by<Calls> by(const hold &by, const detail::exclusive<Calls> &lock) noexcept
 {
-    return {who, lock};
+    return {by, lock};
 }
 
 // Has a lock as long as it lives. Where an exception ends the block the lock is abandoned, since the data may be

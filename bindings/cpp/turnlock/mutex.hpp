@@ -34,20 +34,6 @@ struct mutex_calls {
     static constexpr auto unlock = turnlock_mutex_unlock;
     static constexpr auto abandon = turnlock_mutex_abandon;
     static constexpr auto mark_consistent = turnlock_mutex_mark_consistent;
-    static constexpr auto is_contended = turnlock_mutex_is_contended;
-    static constexpr auto reset = turnlock_mutex_reset;
-    static constexpr auto try_reset = turnlock_mutex_try_reset;
-    static constexpr auto reset_for = turnlock_mutex_reset_for;
-    static constexpr auto previous_owner = turnlock_mutex_previous_owner;
-    static constexpr auto holder = turnlock_mutex_holder;
-    static constexpr auto waiters = turnlock_mutex_waiters;
-    static constexpr auto lock_as = turnlock_mutex_lock_as;
-    static constexpr auto try_lock_as = turnlock_mutex_try_lock_as;
-    static constexpr auto lock_for_as = turnlock_mutex_lock_for_as;
-    static constexpr auto unlock_as = turnlock_mutex_unlock_as;
-    static constexpr auto abandon_as = turnlock_mutex_abandon_as;
-    static constexpr auto mark_consistent_as = turnlock_mutex_mark_consistent_as;
-    static constexpr auto is_contended_as = turnlock_mutex_is_contended_as;
 };
 
 template <std::uint32_t kind_flags> class basic_mutex : public exclusive<mutex_calls> {
@@ -83,7 +69,7 @@ public:
     {
         std::uint64_t patience = 0;
         std::error_code code;
-        succeeded(turnlock_mutex_patience(this->native_handle(), &patience), code);
+        succeeded(turnlock_lock_patience(any(this->native_handle()), &patience), code);
         check(code);
         return std::chrono::nanoseconds(patience);
     }
@@ -93,7 +79,7 @@ public:
     {
         basic_mutex reopened;
         std::error_code code;
-        succeeded(turnlock_mutex_reopen(this->native_handle(), reopened.handle_.place()), code);
+        succeeded(turnlock_lock_reopen(any(this->native_handle()), any_place(reopened.handle_.place())), code);
         check(code);
         return reopened;
     }
@@ -101,10 +87,10 @@ public:
 
 } // namespace detail
 
-// One at a time, across processes. It belongs to the thread that took it, or to a participant (`turnlock::as`).
+// One at a time, across processes. It belongs to the thread that took it, or to the hold that acquired it (`turnlock::by`).
 using mutex = detail::basic_mutex<0>;
 
-// The same, and its thread may take it again, up to 65,535 times. A participant takes it once.
+// The same, and its thread may take it again, up to 65,535 times. A hold takes it once.
 using recursive_mutex = detail::basic_mutex<TURNLOCK_MUTEX_RECURSIVE>;
 
 } // namespace turnlock

@@ -27,18 +27,18 @@ struct rangelock_calls {
     using place = std::pair<std::uint64_t, std::uint64_t>;
     using options = turnlock_rangelock_options;
     static auto arguments(const place &range) noexcept { return range; }
+    using one = turnlock_range;
+    static one of(const place &range) noexcept { return {range.first, range.second}; }
+    static void put(turnlock_request &request, const one &range) noexcept
+    {
+        request.ranges = &range;
+        request.range_count = 1;
+    }
     static constexpr std::uint32_t must_exist = TURNLOCK_RANGELOCK_MUST_EXIST;
     static constexpr death_flags on_death = {
         TURNLOCK_RANGELOCK_RELEASE_BY_DEFAULT, TURNLOCK_RANGELOCK_INFORM_ON_DEATH, TURNLOCK_RANGELOCK_RELEASE_ON_DEATH};
     static constexpr auto open = turnlock_rangelock_open;
     static constexpr auto close = turnlock_rangelock_close;
-    static constexpr auto reopen = turnlock_rangelock_reopen;
-    static constexpr auto reset = turnlock_rangelock_reset;
-    static constexpr auto try_reset = turnlock_rangelock_try_reset;
-    static constexpr auto reset_for = turnlock_rangelock_reset_for;
-    static constexpr auto previous_owner = turnlock_rangelock_previous_owner;
-    static constexpr auto holders = turnlock_rangelock_holders;
-    static constexpr auto waiters = turnlock_rangelock_waiters;
     static constexpr auto lock = turnlock_rangelock_lock_exclusive;
     static constexpr auto try_lock = turnlock_rangelock_try_lock_exclusive;
     static constexpr auto lock_for = turnlock_rangelock_lock_exclusive_for;
@@ -47,16 +47,6 @@ struct rangelock_calls {
     static constexpr auto lock_shared_for = turnlock_rangelock_lock_shared_for;
     static constexpr auto unlock = turnlock_rangelock_unlock;
     static constexpr auto mark_consistent = turnlock_rangelock_mark_consistent;
-    static constexpr auto is_contended = turnlock_rangelock_is_contended;
-    static constexpr auto lock_as = turnlock_rangelock_lock_exclusive_as;
-    static constexpr auto try_lock_as = turnlock_rangelock_try_lock_exclusive_as;
-    static constexpr auto lock_for_as = turnlock_rangelock_lock_exclusive_for_as;
-    static constexpr auto lock_shared_as = turnlock_rangelock_lock_shared_as;
-    static constexpr auto try_lock_shared_as = turnlock_rangelock_try_lock_shared_as;
-    static constexpr auto lock_shared_for_as = turnlock_rangelock_lock_shared_for_as;
-    static constexpr auto unlock_as = turnlock_rangelock_unlock_as;
-    static constexpr auto mark_consistent_as = turnlock_rangelock_mark_consistent_as;
-    static constexpr auto is_contended_as = turnlock_rangelock_is_contended_as;
 };
 
 struct keyedlock_calls {
@@ -67,18 +57,18 @@ struct keyedlock_calls {
     {
         return std::pair<const void *, std::size_t>(key.data(), key.size());
     }
+    using one = turnlock_key;
+    static one of(const place &key) noexcept { return {key.data(), key.size()}; }
+    static void put(turnlock_request &request, const one &key) noexcept
+    {
+        request.keys = &key;
+        request.key_count = 1;
+    }
     static constexpr std::uint32_t must_exist = TURNLOCK_KEYEDLOCK_MUST_EXIST;
     static constexpr death_flags on_death = {
         TURNLOCK_KEYEDLOCK_RELEASE_BY_DEFAULT, TURNLOCK_KEYEDLOCK_INFORM_ON_DEATH, TURNLOCK_KEYEDLOCK_RELEASE_ON_DEATH};
     static constexpr auto open = turnlock_keyedlock_open;
     static constexpr auto close = turnlock_keyedlock_close;
-    static constexpr auto reopen = turnlock_keyedlock_reopen;
-    static constexpr auto reset = turnlock_keyedlock_reset;
-    static constexpr auto try_reset = turnlock_keyedlock_try_reset;
-    static constexpr auto reset_for = turnlock_keyedlock_reset_for;
-    static constexpr auto previous_owner = turnlock_keyedlock_previous_owner;
-    static constexpr auto holders = turnlock_keyedlock_holders;
-    static constexpr auto waiters = turnlock_keyedlock_waiters;
     static constexpr auto lock = turnlock_keyedlock_lock_exclusive;
     static constexpr auto try_lock = turnlock_keyedlock_try_lock_exclusive;
     static constexpr auto lock_for = turnlock_keyedlock_lock_exclusive_for;
@@ -87,26 +77,16 @@ struct keyedlock_calls {
     static constexpr auto lock_shared_for = turnlock_keyedlock_lock_shared_for;
     static constexpr auto unlock = turnlock_keyedlock_unlock;
     static constexpr auto mark_consistent = turnlock_keyedlock_mark_consistent;
-    static constexpr auto is_contended = turnlock_keyedlock_is_contended;
-    static constexpr auto lock_as = turnlock_keyedlock_lock_exclusive_as;
-    static constexpr auto try_lock_as = turnlock_keyedlock_try_lock_exclusive_as;
-    static constexpr auto lock_for_as = turnlock_keyedlock_lock_exclusive_for_as;
-    static constexpr auto lock_shared_as = turnlock_keyedlock_lock_shared_as;
-    static constexpr auto try_lock_shared_as = turnlock_keyedlock_try_lock_shared_as;
-    static constexpr auto lock_shared_for_as = turnlock_keyedlock_lock_shared_for_as;
-    static constexpr auto unlock_as = turnlock_keyedlock_unlock_as;
-    static constexpr auto mark_consistent_as = turnlock_keyedlock_mark_consistent_as;
-    static constexpr auto is_contended_as = turnlock_keyedlock_is_contended_as;
 };
 
 // A part of a lock, to be taken: Lockable and SharedTimedLockable, so that std::unique_lock and std::shared_lock have it.
-// It belongs to the thread that takes it, or to the participant that it was made with, and must not outlive the lock.
+// It belongs to the thread that takes it, or to the hold that it was made with, and must not outlive the lock.
 template <class Calls> class part : public lockable<part<Calls>, false> {
     using base = lockable<part, false>;
 
 public:
-    part(const typename Calls::handle *lock, const turnlock_participant *who, typename Calls::place place)
-        : lock_(lock), who_(who), place_(std::move(place))
+    part(const typename Calls::handle *lock, const turnlock_hold *by, typename Calls::place place)
+        : lock_(lock), hold_(by), place_(std::move(place))
     {
     }
 
@@ -114,7 +94,7 @@ public:
     shared_acquisition lock_shared(std::error_code &code) noexcept
     {
         auto acquired = sized<turnlock_acquired>();
-        succeeded(call(Calls::lock_shared, Calls::lock_shared_as, &acquired), code);
+        succeeded(forever(Calls::lock_shared, TURNLOCK_MODE_SHARED, &acquired), code);
         return {acquired.fencing_token, acquired.previous_owner_died != 0};
     }
 
@@ -128,13 +108,13 @@ public:
 
     [[nodiscard]] bool try_lock_shared()
     {
-        return is_taken(call(Calls::try_lock_shared, Calls::try_lock_shared_as, nullptr), errc::would_block);
+        return is_taken(at_once(Calls::try_lock_shared, TURNLOCK_MODE_SHARED, nullptr), errc::would_block);
     }
 
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period> &time)
     {
-        const auto status = call(Calls::lock_shared_for, Calls::lock_shared_for_as, nanoseconds(time), nullptr);
+        const auto status = within(Calls::lock_shared_for, TURNLOCK_MODE_SHARED, nanoseconds(time), nullptr);
         return is_taken(status, errc::timed_out);
     }
 
@@ -142,7 +122,7 @@ public:
     [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &time)
     {
         const auto status = wait_until(time, [&](std::uint64_t left) {
-            return call(Calls::lock_shared_for, Calls::lock_shared_for_as, left, nullptr);
+            return within(Calls::lock_shared_for, TURNLOCK_MODE_SHARED, left, nullptr);
         });
         return is_taken(status, errc::timed_out);
     }
@@ -155,11 +135,32 @@ public:
 private:
     friend base;
 
-    template <class Own, class As, class... More>
-    std::int32_t call(Own own, As as_participant, More... more) const noexcept
+    // By the thread, with a function of its own kind, or by the hold.
+    template <class Own> std::int32_t forever(Own own, std::uint32_t mode, turnlock_acquired *out) const noexcept
     {
         const auto [first, second] = Calls::arguments(place_);
-        return who_ ? as_participant(lock_, who_, first, second, more...) : own(lock_, first, second, more...);
+        return hold_ ? acquire(mode, TURNLOCK_WAIT_FOREVER, 0, out) : own(lock_, first, second, out);
+    }
+    template <class Own> std::int32_t at_once(Own own, std::uint32_t mode, turnlock_acquired *out) const noexcept
+    {
+        const auto [first, second] = Calls::arguments(place_);
+        return hold_ ? acquire(mode, TURNLOCK_WAIT_NEVER, 0, out) : own(lock_, first, second, out);
+    }
+    template <class Own>
+    std::int32_t within(Own own, std::uint32_t mode, std::uint64_t time, turnlock_acquired *out) const noexcept
+    {
+        const auto [first, second] = Calls::arguments(place_);
+        return hold_ ? acquire(mode, TURNLOCK_WAIT_AT_MOST, time, out) : own(lock_, first, second, time, out);
+    }
+
+    std::int32_t
+    acquire(std::uint32_t mode, std::uint32_t wait, std::uint64_t time, turnlock_acquired *out) const noexcept
+    {
+        auto wanted = request(lock_, wait, time);
+        const auto one = Calls::of(place_);
+        wanted.mode = mode;
+        Calls::put(wanted, one);
+        return turnlock_hold_acquire(hold_, &wanted, out);
     }
 
     static bool is_taken(std::int32_t status, errc not_now)
@@ -171,33 +172,36 @@ private:
         return is;
     }
 
-    auto native_lock(turnlock_acquired *out) const noexcept { return call(Calls::lock, Calls::lock_as, out); }
+    auto native_lock(turnlock_acquired *out) const noexcept
+    {
+        return forever(Calls::lock, TURNLOCK_MODE_EXCLUSIVE, out);
+    }
     auto native_try_lock(turnlock_acquired *out) const noexcept
     {
-        return call(Calls::try_lock, Calls::try_lock_as, out);
+        return at_once(Calls::try_lock, TURNLOCK_MODE_EXCLUSIVE, out);
     }
     auto native_lock_for(std::uint64_t time, turnlock_acquired *out) const noexcept
     {
-        return call(Calls::lock_for, Calls::lock_for_as, time, out);
+        return within(Calls::lock_for, TURNLOCK_MODE_EXCLUSIVE, time, out);
     }
-    // A participant holds one part at a time, and lets go of that one.
+    // A hold has one part at a time, and lets go of that one.
     auto native_unlock() const noexcept
     {
         const auto [first, second] = Calls::arguments(place_);
-        return who_ ? Calls::unlock_as(lock_, who_) : Calls::unlock(lock_, first, second);
+        return hold_ ? turnlock_hold_release(hold_) : Calls::unlock(lock_, first, second);
     }
     auto native_mark_consistent() const noexcept
     {
         const auto [first, second] = Calls::arguments(place_);
-        return who_ ? Calls::mark_consistent_as(lock_, who_) : Calls::mark_consistent(lock_, first, second);
+        return hold_ ? turnlock_hold_mark_consistent(hold_) : Calls::mark_consistent(lock_, first, second);
     }
     auto native_is_contended() const noexcept
     {
-        return who_ ? Calls::is_contended_as(lock_, who_) : Calls::is_contended(lock_);
+        return hold_ ? turnlock_hold_is_contended(hold_) : turnlock_lock_is_contended(any(lock_));
     }
 
     const typename Calls::handle *lock_;
-    const turnlock_participant *who_;
+    const turnlock_hold *hold_;
     typename Calls::place place_;
 };
 
@@ -207,7 +211,7 @@ public:
     using native_handle_type = typename Calls::handle *;
 
     // Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or given up.
-    void reset(std::error_code &code) noexcept { succeeded(Calls::reset(handle_.get()), code); }
+    void reset(std::error_code &code) noexcept { succeeded(turnlock_lock_reset(any(handle_.get())), code); }
     void reset()
     {
         std::error_code code;
@@ -215,12 +219,12 @@ public:
         check(code);
     }
 
-    [[nodiscard]] bool try_reset() { return is_reset(Calls::try_reset(handle_.get()), errc::would_block); }
+    [[nodiscard]] bool try_reset() { return is_reset(turnlock_lock_try_reset(any(handle_.get())), errc::would_block); }
 
     template <class Rep, class Period>
     [[nodiscard]] bool try_reset_for(const std::chrono::duration<Rep, Period> &time)
     {
-        return is_reset(Calls::reset_for(handle_.get(), nanoseconds(time)), errc::timed_out);
+        return is_reset(turnlock_lock_reset_for(any(handle_.get()), nanoseconds(time)), errc::timed_out);
     }
 
     // Who died holding a part exclusively, last; none if nobody ever did.
@@ -228,7 +232,7 @@ public:
     {
         auto owner = sized<previous_owner>();
         std::error_code code;
-        succeeded(Calls::previous_owner(handle_.get(), &owner), code);
+        succeeded(turnlock_lock_previous_owner(any(handle_.get()), &owner), code);
         if (code == errc::not_found)
             return std::nullopt;
         check(code);
@@ -236,8 +240,8 @@ public:
     }
 
     // Who has a part, and who waits for one; `first` and `last` say which: of a key the halves of its hash.
-    std::vector<participant_info> holders() const { return listed(native_handle(), Calls::holders); }
-    std::vector<participant_info> waiters() const { return listed(native_handle(), Calls::waiters); }
+    std::vector<participant_info> holders() const { return listed(native_handle(), turnlock_lock_holders); }
+    std::vector<participant_info> waiters() const { return listed(native_handle(), turnlock_lock_waiters); }
 
     // Closes it before its time; errc::still_held while the calling thread has a part. An object that is destroyed then
     // leaves it with the thread.
@@ -266,7 +270,7 @@ protected:
     void reopen_as(parts &reopened) const
     {
         std::error_code code;
-        succeeded(Calls::reopen(handle_.get(), reopened.handle_.place()), code);
+        succeeded(turnlock_lock_reopen(any(handle_.get()), any_place(reopened.handle_.place())), code);
         check(code);
     }
 
@@ -313,12 +317,12 @@ public:
         return opened;
     }
 
-    // The range from `start` to before `end`, to be taken by a thread, or by a participant. An empty one is errc::empty_range
+    // The range from `start` to before `end`, to be taken by a thread, or by a hold. An empty one is errc::empty_range
     // when it is taken.
     part range(std::uint64_t start, std::uint64_t end) const { return {native_handle(), nullptr, {start, end}}; }
-    part range(const participant &who, std::uint64_t start, std::uint64_t end) const
+    part range(const hold &by, std::uint64_t start, std::uint64_t end) const
     {
-        return {native_handle(), who.native_handle(), {start, end}};
+        return {native_handle(), by.native_handle(), {start, end}};
     }
 
     // After errc::replaced: the lock of the same name in the file that is at the path now. Close this one.
@@ -355,11 +359,11 @@ public:
         return opened;
     }
 
-    // The key, to be taken by a thread, or by a participant.
+    // The key, to be taken by a thread, or by a hold.
     part key(std::string_view key) const { return {native_handle(), nullptr, std::string(key)}; }
-    part key(const participant &who, std::string_view key) const
+    part key(const hold &by, std::string_view key) const
     {
-        return {native_handle(), who.native_handle(), std::string(key)};
+        return {native_handle(), by.native_handle(), std::string(key)};
     }
     part key(std::nullptr_t) const = delete;
 

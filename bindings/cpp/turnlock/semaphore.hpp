@@ -22,7 +22,7 @@ struct semaphore_options {
 
 // Permits, of which each thread takes some for a while, first come first served. Those of a process that dies come back.
 // Unlike those of a std::counting_semaphore they belong to the thread that took them, which gives them back. The forms with a
-// participant take them for it; it has permits of a semaphore once at a time, and any thread gives them back.
+// hold take them by it; it has one lock at a time, and any thread gives them back.
 class semaphore {
 public:
     using native_handle_type = turnlock_semaphore *;
@@ -72,10 +72,10 @@ public:
         detail::check(code);
     }
 
-    void acquire(const participant &who, std::uint32_t permits = 1)
+    void acquire(const hold &by, std::uint32_t permits = 1)
     {
         std::error_code code;
-        detail::succeeded(turnlock_semaphore_acquire_as(native_handle(), who.native_handle(), permits, nullptr), code);
+        detail::succeeded(acquire_by(by, permits, TURNLOCK_WAIT_FOREVER), code);
         detail::check(code);
     }
 
@@ -84,10 +84,9 @@ public:
         return is_taken(turnlock_semaphore_try_acquire(native_handle(), permits, nullptr), errc::would_block);
     }
 
-    [[nodiscard]] bool try_acquire(const participant &who, std::uint32_t permits = 1)
+    [[nodiscard]] bool try_acquire(const hold &by, std::uint32_t permits = 1)
     {
-        return is_taken(turnlock_semaphore_try_acquire_as(native_handle(), who.native_handle(), permits, nullptr),
-                        errc::would_block);
+        return is_taken(acquire_by(by, permits, TURNLOCK_WAIT_NEVER), errc::would_block);
     }
 
     template <class Rep, class Period>
@@ -121,10 +120,10 @@ public:
         detail::check(code);
     }
 
-    void release(const participant &who, std::uint32_t permits = 1)
+    void release(const hold &by, std::uint32_t permits = 1)
     {
         std::error_code code;
-        detail::succeeded(turnlock_semaphore_release_as(native_handle(), who.native_handle(), permits), code);
+        detail::succeeded(turnlock_hold_release_permits(by.native_handle(), permits), code);
         detail::check(code);
     }
 
@@ -147,13 +146,13 @@ public:
     }
 
     // Who has permits now, and who waits for some: `permits` says how many.
-    std::vector<participant_info> holders() const { return detail::listed(native_handle(), turnlock_semaphore_holders); }
-    std::vector<participant_info> waiters() const { return detail::listed(native_handle(), turnlock_semaphore_waiters); }
+    std::vector<participant_info> holders() const { return detail::listed(native_handle(), turnlock_lock_holders); }
+    std::vector<participant_info> waiters() const { return detail::listed(native_handle(), turnlock_lock_waiters); }
 
     // Whether somebody waits, while the calling thread has permits.
     [[nodiscard]] bool is_contended() const
     {
-        const auto status = turnlock_semaphore_is_contended(native_handle());
+        const auto status = turnlock_lock_is_contended(detail::any(native_handle()));
         std::error_code code;
         detail::succeeded(status, code);
         detail::check(code);
@@ -165,7 +164,8 @@ public:
     {
         semaphore reopened;
         std::error_code code;
-        detail::succeeded(turnlock_semaphore_reopen(native_handle(), reopened.handle_.place()), code);
+        detail::succeeded(
+            turnlock_lock_reopen(detail::any(native_handle()), detail::any_place(reopened.handle_.place())), code);
         detail::check(code);
         return reopened;
     }
@@ -182,6 +182,14 @@ public:
     native_handle_type native_handle() const noexcept { return handle_.get(); }
 
 private:
+    // None are not one, as in a request of the C ABI.
+    std::int32_t acquire_by(const hold &by, std::uint32_t permits, std::uint32_t wait) const noexcept
+    {
+        auto wanted = detail::request(native_handle(), wait);
+        wanted.permits = permits;
+        return permits == 0 ? TURNLOCK_ERROR_PERMITS : turnlock_hold_acquire(by.native_handle(), &wanted, nullptr);
+    }
+
     static bool is_taken(std::int32_t status, errc not_now)
     {
         std::error_code code;

@@ -48,24 +48,11 @@ struct rwlock_calls {
     static constexpr auto unlock = turnlock_rwlock_unlock;
     static constexpr auto abandon = turnlock_rwlock_abandon;
     static constexpr auto mark_consistent = turnlock_rwlock_mark_consistent;
-    static constexpr auto is_contended = turnlock_rwlock_is_contended;
-    static constexpr auto reset = turnlock_rwlock_reset;
-    static constexpr auto try_reset = turnlock_rwlock_try_reset;
-    static constexpr auto reset_for = turnlock_rwlock_reset_for;
-    static constexpr auto previous_owner = turnlock_rwlock_previous_owner;
-    static constexpr auto waiters = turnlock_rwlock_waiters;
-    static constexpr auto lock_as = turnlock_rwlock_lock_exclusive_as;
-    static constexpr auto try_lock_as = turnlock_rwlock_try_lock_exclusive_as;
-    static constexpr auto lock_for_as = turnlock_rwlock_lock_exclusive_for_as;
-    static constexpr auto unlock_as = turnlock_rwlock_unlock_as;
-    static constexpr auto abandon_as = turnlock_rwlock_abandon_as;
-    static constexpr auto mark_consistent_as = turnlock_rwlock_mark_consistent_as;
-    static constexpr auto is_contended_as = turnlock_rwlock_is_contended_as;
 };
 
 } // namespace detail
 
-// SharedTimedLockable. What `lock()` and its like take is exclusive; `turnlock::as` takes that for a participant.
+// SharedTimedLockable. What `lock()` and its like take is exclusive; `turnlock::by` takes that by a hold.
 class shared_mutex : public detail::exclusive<detail::rwlock_calls> {
 public:
     // Not open: to be assigned to.
@@ -213,7 +200,7 @@ public:
     }
 
     // Who has the lock now, dead or alive; `mode` says as what.
-    std::vector<participant_info> holders() const { return detail::listed(native_handle(), turnlock_rwlock_holders); }
+    std::vector<participant_info> holders() const { return detail::listed(native_handle(), turnlock_lock_holders); }
     // There may be several.
     void holder() const = delete;
 
@@ -222,7 +209,8 @@ public:
     {
         shared_mutex reopened;
         std::error_code code;
-        detail::succeeded(turnlock_rwlock_reopen(native_handle(), reopened.handle_.place()), code);
+        detail::succeeded(
+            turnlock_lock_reopen(detail::any(native_handle()), detail::any_place(reopened.handle_.place())), code);
         detail::check(code);
         return reopened;
     }

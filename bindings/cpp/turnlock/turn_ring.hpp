@@ -42,20 +42,6 @@ struct ring_calls {
     static constexpr auto unlock = turnlock_ring_unlock;
     static constexpr auto abandon = turnlock_ring_abandon;
     static constexpr auto mark_consistent = turnlock_ring_mark_consistent;
-    static constexpr auto is_contended = turnlock_ring_is_contended;
-    static constexpr auto reset = turnlock_ring_reset;
-    static constexpr auto try_reset = turnlock_ring_try_reset;
-    static constexpr auto reset_for = turnlock_ring_reset_for;
-    static constexpr auto previous_owner = turnlock_ring_previous_owner;
-    static constexpr auto holder = turnlock_ring_holder;
-    static constexpr auto waiters = turnlock_ring_waiters;
-    static constexpr auto lock_as = turnlock_ring_lock_as;
-    static constexpr auto try_lock_as = turnlock_ring_try_lock_as;
-    static constexpr auto lock_for_as = turnlock_ring_lock_for_as;
-    static constexpr auto unlock_as = turnlock_ring_unlock_as;
-    static constexpr auto abandon_as = turnlock_ring_abandon_as;
-    static constexpr auto mark_consistent_as = turnlock_ring_mark_consistent_as;
-    static constexpr auto is_contended_as = turnlock_ring_is_contended_as;
 };
 
 } // namespace detail
@@ -84,7 +70,7 @@ public:
         auto native = detail::sized<turnlock_ring_options>();
         native.algorithm = static_cast<std::uint32_t>(options.algorithm);
         native.step = options.step;
-        native.flags = (options.standing ? TURNLOCK_RING_STANDING : 0) |
+        native.flags = (options.standing ? TURNLOCK_RING_MEMBER : 0) |
                        detail::ring_calls::on_death.of(options.on_death) |
                        (options.must_exist ? TURNLOCK_RING_MUST_EXIST : 0);
         detail::succeeded(
@@ -92,7 +78,7 @@ public:
         return opened;
     }
 
-    // The calling thread, if it stands in the ring, leaves it.
+    // The calling thread, if it is a member of the ring, leaves it.
     void leave()
     {
         std::error_code code;
@@ -100,11 +86,11 @@ public:
         detail::check(code);
     }
 
-    // The same for a participant.
-    void leave(const participant &who)
+    // The same for a hold.
+    void leave(const hold &by)
     {
         std::error_code code;
-        detail::succeeded(turnlock_ring_leave_as(native_handle(), who.native_handle()), code);
+        detail::succeeded(turnlock_hold_leave_ring(by.native_handle(), native_handle()), code);
         detail::check(code);
     }
 
@@ -113,7 +99,8 @@ public:
     {
         turn_ring reopened;
         std::error_code code;
-        detail::succeeded(turnlock_ring_reopen(native_handle(), reopened.handle_.place()), code);
+        detail::succeeded(
+            turnlock_lock_reopen(detail::any(native_handle()), detail::any_place(reopened.handle_.place())), code);
         detail::check(code);
         return reopened;
     }

@@ -85,7 +85,7 @@ static void write_turn(const turnlock_rwlock *lock, int dies)
     uint64_t count;
     if (check(turnlock_rwlock_lock_exclusive(lock, &acquired)) == TURNLOCK_OWNER_DEAD) {
         write_counter(journal_lines());
-        check(turnlock_rwlock_previous_owner(lock, &dead));
+        check(turnlock_lock_previous_owner((turnlock_lock *)lock, &dead));
         printf(ME ": told that %s (process %" PRIu32 ") died inside\n", dead.label, dead.pid);
         check(turnlock_rwlock_mark_consistent(lock));
     }

@@ -8,7 +8,7 @@ use std::{
 
 const NAME: &str = "libturnlock.so";
 /// Its name where only what programs run with is installed.
-const SONAME: &str = "libturnlock.so.3";
+const SONAME: &str = "libturnlock.so.4";
 
 /// The library, as an absolute path: the one given (a file, or the folder it is in), or the one that came with this
 /// command. Nothing: the command came alone, as `cargo install` leaves it.

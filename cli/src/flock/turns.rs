@@ -21,7 +21,7 @@ pub fn flock(flock: &Flock, job: &Job) -> Result<ExitCode, Failed> {
     match (&job.target, &job.command) {
         (Target::Descriptor(fd), command) => {
             // As flock(2), which lets go of what an open file has, and takes the lock anew: not at once.
-            let unlocked = hold::existing(*fd).and_then(|file| file.unlock_left(*fd, None));
+            let unlocked = hold::existing(*fd).and_then(|file| file.unlock_transferred(*fd, None));
             unlocked.map_err(|error| Failure::new(code_of(&error), error))?;
             if !flock.unlock {
                 LockByDescriptor::as_flock(asked, *fd).try_run()?;

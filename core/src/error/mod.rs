@@ -126,11 +126,11 @@ pub enum Error {
         /// Which lock, what it is, what was asked for.
         why: String,
     },
-    /// The participant handle is in use by another thread at this moment, or the lock by another call of its holder.
+    /// The participant (or the hold) is in use by another thread at this moment, or the lock by another call of its holder.
     ParticipantBusy,
     /// A defect of turnlock itself, caught before it could reach the caller.
     Internal(String),
-    /// The handle cannot be closed while a lock is held through it.
+    /// The handle cannot be closed, nor a hold acquire more, while a lock is held through it.
     StillHeld,
     /// There is nothing to mark consistent.
     NotInconsistent,
@@ -255,7 +255,7 @@ impl fmt::Display for Error {
                 "the participant is in a call on another thread: a participant does one thing at a time, open one for each worker; what it holds it holds still"
             ),
             Error::Internal(what) => write!(f, "a defect in turnlock, please report it: {what}"),
-            Error::StillHeld => write!(f, "the lock is still held: unlock it before closing"),
+            Error::StillHeld => write!(f, "something is still held by it: release that first"),
             Error::NotInconsistent => write!(f, "the lock is not inconsistent, so there is nothing to mark"),
             Error::Capacity { path, what, has, wanted, most } => write!(
                 f,

@@ -53,11 +53,11 @@ pub const TURNLOCK_ERROR_NO_SPACE: i32 = -19;
 pub const TURNLOCK_ERROR_SYSTEM: i32 = -20;
 /// The name belongs to a lock of another kind or algorithm, or one with another patience or death policy than was asked for.
 pub const TURNLOCK_ERROR_KIND: i32 = -21;
-/// The participant handle is in use by another thread at this moment.
+/// The hold (or participant) is in use by another thread at this moment.
 pub const TURNLOCK_ERROR_PARTICIPANT_BUSY: i32 = -22;
 /// A defect of turnlock itself, caught before it could reach the caller.
 pub const TURNLOCK_ERROR_INTERNAL: i32 = -23;
-/// The handle cannot be closed while a lock is held through it.
+/// The handle cannot be closed, nor a hold acquire anything, while something is held through it.
 pub const TURNLOCK_ERROR_STILL_HELD: i32 = -24;
 /// `mark_consistent` on a lock whose previous holder did not die.
 pub const TURNLOCK_ERROR_NOT_INCONSISTENT: i32 = -25;
@@ -120,7 +120,7 @@ pub fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_ERROR_KIND => c"the name belongs to a lock of another kind, or with other settings",
         TURNLOCK_ERROR_PARTICIPANT_BUSY => c"the participant is in use by another thread",
         TURNLOCK_ERROR_INTERNAL => c"a defect in turnlock; please report it",
-        TURNLOCK_ERROR_STILL_HELD => c"a lock is still held through this handle",
+        TURNLOCK_ERROR_STILL_HELD => c"something is still held through this handle",
         TURNLOCK_ERROR_NOT_INCONSISTENT => c"the lock is not inconsistent, so there is nothing to mark",
         TURNLOCK_ERROR_CAPACITY => c"the file is smaller than the capacities asked for",
         TURNLOCK_ERROR_UNSUPPORTED => c"the kernel refuses what turnlock needs",

@@ -33,14 +33,14 @@ pub fn leaves(trial: &Trial) {
         arena.a.fetch_add(1, Relaxed);
         arena.owes(Debt::Owed);
         begin();
-        me.leave_to(given.as_raw_fd(), 1).unwrap();
+        me.transfer_to_fd(given.as_raw_fd(), 1).unwrap();
         end(arena)
     });
     victim.go(|_| {});
     // It stands still, and somebody has the lock: the victim, or the open file.
     is_not_robbed(&stage);
     victim.kill();
-    let left = stage.file.count_left(given.as_raw_fd(), LOCK).unwrap();
+    let left = stage.file.count_transferred(given.as_raw_fd(), LOCK).unwrap();
     assert!(left == 1 || arena.ended.load(SeqCst) == 0, "it was left, and is lost");
     if left == 1 {
         is_not_robbed(&stage);
@@ -58,15 +58,15 @@ fn is_not_robbed(stage: &Stage) {
 pub fn unlocks(trial: &Trial) {
     let stage = Stage::new(trial);
     let given = File::open(trial.lock_file()).unwrap();
-    trial.bystander(|| holder(trial, &stage).leave_to(given.as_raw_fd(), 1).unwrap()).join();
+    trial.bystander(|| holder(trial, &stage).transfer_to_fd(given.as_raw_fd(), 1).unwrap()).join();
     let mut victim = trial.victim(|| {
         begin();
-        assert_eq!(stage.file.unlock_left(given.as_raw_fd(), None).unwrap(), 1);
+        assert_eq!(stage.file.unlock_transferred(given.as_raw_fd(), None).unwrap(), 1);
         end(trial.arena)
     });
     victim.go(|_| {});
     victim.kill();
-    let again = stage.file.unlock_left(given.as_raw_fd(), None).unwrap();
+    let again = stage.file.unlock_transferred(given.as_raw_fd(), None).unwrap();
     assert!(again == 0 || trial.arena.ended.load(SeqCst) == 0, "it was unlocked, and is held");
     the_living_go_on(trial, stage);
 }

@@ -15,7 +15,7 @@ use turnlock_core::sync::Ordering::Acquire;
 
 impl LockFile {
     /// Unlocks what participants hold that were left to the open file which this process has as descriptor `number`
-    /// ([`super::Participant::leave_to`]): of the lock called `name` or, where none is named, of all. What they were told of
+    /// ([`super::Participant::transfer_to_fd`]): of the lock called `name` or, where none is named, of all. What they were told of
     /// a death counts as repaired. A slot that holds nothing any more is given back. Returns how many acquisitions were
     /// unlocked.
     ///
@@ -29,9 +29,9 @@ impl LockFile {
     ///
     /// let participant = file.participant_options().ends_by_closing(true).open()?;
     /// std::mem::forget(accounts.lock_as(&participant)?);
-    /// participant.leave_to(descriptor.as_raw_fd(), std::process::id())?;
+    /// participant.transfer_to_fd(descriptor.as_raw_fd(), std::process::id())?;
     /// // Held from here on, whatever becomes of this process, until the descriptor's last copy is closed, or:
-    /// assert_eq!(file.unlock_left(descriptor.as_raw_fd(), Some("accounts"))?, 1);
+    /// assert_eq!(file.unlock_transferred(descriptor.as_raw_fd(), Some("accounts"))?, 1);
     /// # drop(accounts.try_lock()?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -40,7 +40,7 @@ impl LockFile {
     /// [`crate::Error::InvalidArgument`] if it is no descriptor of this file that is open for reading;
     /// [`crate::Error::NotFound`] if the file has no lock called `name`; [`crate::Error::Damaged`] if another one was stopped
     /// in the midst of this.
-    pub fn unlock_left(&self, number: RawFd, name: Option<&str>) -> Result<usize> {
+    pub fn unlock_transferred(&self, number: RawFd, name: Option<&str>) -> Result<usize> {
         let only = name.map(|name| self.region_called(name)).transpose()?;
         let view = self.file.open.view();
         self.with_left(number, |as_left, slot| {
@@ -68,8 +68,8 @@ impl LockFile {
     }
 
     /// Returns how many acquisitions of the lock called `name` were left to the open file that this process has as
-    /// descriptor `number`. Errors as [`LockFile::unlock_left`].
-    pub fn count_left(&self, number: RawFd, name: &str) -> Result<usize> {
+    /// descriptor `number`. Errors as [`LockFile::unlock_transferred`].
+    pub fn count_transferred(&self, number: RawFd, name: &str) -> Result<usize> {
         let region = self.region_called(name)?;
         self.with_left(number, |_, slot| Ok(usize::from(self.holds(region, slot))))
     }

@@ -1,18 +1,18 @@
-// Participants: locks that move between threads, and waits that others end.
+// Holds: locks that move between threads, and waits that others end.
 
 #include "testing.hpp"
 
 #include <mutex>
 
-TEST(a_participants_lock_is_unlocked_by_another_thread)
+TEST(a_holds_lock_is_unlocked_by_another_thread)
 {
     turnlock::file file("lock");
     turnlock::mutex mutex(file, "mutex");
-    turnlock::participant_options options;
+    turnlock::hold_options options;
     options.label = "task 1";
-    turnlock::participant task(file, options), other(file);
-    auto mine = turnlock::as(task, mutex);
-    auto theirs = turnlock::as(other, mutex);
+    turnlock::hold task(file, options), other(file);
+    auto mine = turnlock::by(task, mutex);
+    auto theirs = turnlock::by(other, mutex);
     std::unique_lock held(mine);
     EXPECT(mine.fencing_token() != 0 && !mine.owner_died() && !mine.is_contended());
     EXPECT(std::string(mutex.holder()->label) == "task 1");
@@ -31,14 +31,14 @@ TEST(a_participants_lock_is_unlocked_by_another_thread)
     EXPECT_FAILURE(mine.lock(), turnlock::errc::closed);
 }
 
-TEST(a_participant_has_its_turn_in_a_ring)
+TEST(a_hold_has_its_turn_in_a_ring)
 {
     turnlock::file file("lock");
     turnlock::ring_options options;
     options.standing = true;
     turnlock::turn_ring ring(file, "ring", options);
-    turnlock::participant task(file);
-    auto turn = turnlock::as(task, ring);
+    turnlock::hold task(file);
+    auto turn = turnlock::by(task, ring);
     turn.lock();
     turn.unlock();
     ring.leave(task);
@@ -46,12 +46,12 @@ TEST(a_participant_has_its_turn_in_a_ring)
     ring.unlock();
 }
 
-TEST(a_wait_of_a_participant_is_cancelled)
+TEST(a_wait_by_a_hold_is_cancelled)
 {
     turnlock::file file("lock");
     turnlock::mutex mutex(file, "mutex");
-    turnlock::participant task(file);
-    auto mine = turnlock::as(task, mutex);
+    turnlock::hold task(file);
+    auto mine = turnlock::by(task, mutex);
     mutex.lock();
     std::thread waiter([&] { EXPECT_FAILURE(mine.lock(), std::errc::operation_canceled); });
     while (mutex.waiters().empty())
@@ -69,10 +69,10 @@ TEST(a_threads_wait_is_cancelled)
     turnlock::file file("lock");
     turnlock::mutex mutex(file, "mutex");
     mutex.lock();
-    turnlock::participant its;
+    turnlock::hold its;
     std::atomic<bool> is_there{false};
     std::thread waiter([&] {
-        its = turnlock::participant::current(file);
+        its = turnlock::hold::current(file);
         is_there = true;
         EXPECT_FAILURE(mutex.lock(), turnlock::errc::cancelled);
     });

@@ -1,0 +1,215 @@
+//! What a hold is to acquire, from C.
+
+use super::{
+    boundary::{invalid, sized},
+    info::{TURNLOCK_MODE_EXCLUSIVE, TURNLOCK_MODE_SHARED, TURNLOCK_MODE_UPGRADABLE},
+    keyedlock::part_of,
+    lock::turnlock_lock,
+    rangelock::range,
+};
+use crate::kind::{AnyHandleRef, Wanted, claim_of, keys_apart, ranges_apart};
+use crate::os::clock;
+use std::{ffi::c_void, mem::offset_of, slice, time::Duration};
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
+use turnlock_core::error::Result;
+
+/// `wait` of a request: as long as it takes. What a request gets that is all 0.
+pub const TURNLOCK_WAIT_FOREVER: u32 = 0;
+/// `wait` of a request: not at all; where it would have to, TURNLOCK_ERROR_WOULD_BLOCK.
+pub const TURNLOCK_WAIT_NEVER: u32 = 1;
+/// `wait` of a request: at most `time_ns` nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+pub const TURNLOCK_WAIT_AT_MOST: u32 = 2;
+/// `wait` of a request: until CLOCK_MONOTONIC shows `time_ns` nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+pub const TURNLOCK_WAIT_UNTIL: u32 = 3;
+
+/// A range of numbers.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct turnlock_range {
+    /// The first number.
+    pub start: u64,
+    /// The number after the last one; TURNLOCK_RANGE_END: to the end, the last number included.
+    pub end: u64,
+}
+
+/// A key of a keyed lock: some bytes.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct turnlock_key {
+    /// The bytes. NULL if there are none.
+    pub data: *const c_void,
+    /// How many.
+    pub size: usize,
+}
+
+/// What a hold is to acquire. Set `size` to `sizeof(struct turnlock_request)`, `lock`, and everything else that you do not care
+/// about to 0.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct turnlock_request {
+    /// `sizeof(struct turnlock_request)`.
+    pub size: usize,
+    /// A lock of any kind: its handle, cast.
+    pub lock: *const turnlock_lock,
+    /// TURNLOCK_MODE_...: exclusive (0) of all kinds, or shared of reader/writer locks, range locks and keyed locks, or upgradable
+    /// of reader/writer locks. Of semaphores 0.
+    pub mode: u32,
+    /// 0: there are no flags yet.
+    pub flags: u32,
+    /// Of a semaphore: how many permits, all at once; 0 = 1. Of other locks 0.
+    pub permits: u32,
+    /// TURNLOCK_WAIT_...: how long to wait, for all of it.
+    pub wait: u32,
+    /// With TURNLOCK_WAIT_AT_MOST and _UNTIL: nanoseconds. Else it is not looked at.
+    pub time_ns: u64,
+    /// Of a range lock: the ranges, one or more. Several are taken one after the other in an order of their own, so that those who
+    /// take several this way do not wait for each other in a circle; ranges that overlap are taken as one. All or none is held.
+    pub ranges: *const turnlock_range,
+    /// How many; of other locks 0.
+    pub range_count: usize,
+    /// Of a keyed lock: the keys, likewise; those that are the same are taken once.
+    pub keys: *const turnlock_key,
+    /// How many; of other locks 0.
+    pub key_count: usize,
+}
+
+const SMALLEST: usize = offset_of!(turnlock_request, key_count) + size_of::<usize>();
+
+impl turnlock_request {
+    /// Returns the request at `given`.
+    ///
+    /// # Safety
+    /// `given` is NULL, or readable as far as its `size` says.
+    pub(super) unsafe fn read(given: *const Self) -> Result<Self> {
+        if given.is_null() {
+            return Err(invalid("the request is NULL"));
+        }
+        // SAFETY: the caller's promise.
+        let request = unsafe { sized(given, SMALLEST, "request") }?;
+        if request.flags != 0 {
+            return Err(invalid(
+                "the request has a flag that this version of turnlock does not know: leave flags 0",
+            ));
+        }
+        Ok(request)
+    }
+
+    /// Returns whether it wants all of a lock exclusively, however long that takes.
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        self.size == size_of::<Self>()
+            && (self.mode | self.flags | self.permits) == 0
+            && (self.range_count | self.key_count) == 0
+            && self.wait <= TURNLOCK_WAIT_UNTIL
+    }
+
+    /// Returns how long to wait.
+    pub(super) fn limit(&self) -> Result<Limit> {
+        limit(self.wait, self.time_ns)
+    }
+
+    /// Returns what it wants of `lock`.
+    ///
+    /// # Safety
+    /// Its ranges and keys are readable.
+    pub(super) unsafe fn wanted(&self, lock: AnyHandleRef) -> Result<Wanted> {
+        let kind = match lock {
+            AnyHandleRef::Mutex(_) => "mutex",
+            AnyHandleRef::TurnRing(_) => "turn ring",
+            AnyHandleRef::RwLock(_) => "reader/writer lock",
+            AnyHandleRef::Semaphore(_) => "semaphore",
+            AnyHandleRef::RangeLock(_) => "range lock",
+            AnyHandleRef::KeyedLock(_) => "keyed lock",
+        };
+        let in_parts = matches!(lock, AnyHandleRef::RangeLock(_) | AnyHandleRef::KeyedLock(_));
+        let mode = match self.mode {
+            TURNLOCK_MODE_EXCLUSIVE => Mode::Exclusive,
+            TURNLOCK_MODE_SHARED if in_parts || matches!(lock, AnyHandleRef::RwLock(_)) => Mode::Shared,
+            TURNLOCK_MODE_UPGRADABLE if matches!(lock, AnyHandleRef::RwLock(_)) => Mode::Upgradable,
+            mode => {
+                return Err(invalid(&format!(
+                    "the request's mode is {mode}, which a {kind} does not have: TURNLOCK_MODE_EXCLUSIVE is 0, _SHARED 1 (of \
+                     reader/writer locks, range locks and keyed locks), _UPGRADABLE 2 (of reader/writer locks)"
+                )));
+            }
+        };
+        if self.permits != 0 && !matches!(lock, AnyHandleRef::Semaphore(_)) {
+            return Err(invalid(&format!(
+                "the request is for permits, and the lock is a {kind}: leave permits 0"
+            )));
+        }
+        if self.range_count != 0 && !matches!(lock, AnyHandleRef::RangeLock(_)) {
+            return Err(invalid(&format!(
+                "the request has ranges, and the lock is a {kind}: leave range_count 0"
+            )));
+        }
+        if self.key_count != 0 && !matches!(lock, AnyHandleRef::KeyedLock(_)) {
+            return Err(invalid(&format!(
+                "the request has keys, and the lock is a {kind}: leave key_count 0"
+            )));
+        }
+        match lock {
+            AnyHandleRef::Mutex(_) | AnyHandleRef::TurnRing(_) => Ok(Wanted::Everything),
+            AnyHandleRef::RwLock(_) => Ok(Wanted::Claim(Claim::whole(mode))),
+            AnyHandleRef::Semaphore(_) => {
+                Ok(Wanted::Claim(Claim { weight: self.permits.max(1), ..Claim::whole(Mode::Shared) }))
+            }
+            AnyHandleRef::RangeLock(_) => {
+                // SAFETY: the caller's promise.
+                let ranges = unsafe { array(self.ranges, self.range_count, "range") }?;
+                parts(mode, ranges, |one| range(one.start, one.end), ranges_apart)
+            }
+            AnyHandleRef::KeyedLock(_) => {
+                // SAFETY: the caller's promise.
+                let keys = unsafe { array(self.keys, self.key_count, "key") }?;
+                // SAFETY: likewise.
+                parts(mode, keys, |one| unsafe { part_of(one.data, one.size) }, keys_apart)
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `first` is NULL, or readable for `count` elements.
+unsafe fn array<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a [T]> {
+    if count == 0 {
+        return Err(invalid(&format!("the request names no {what}: give one or more, and how many")));
+    }
+    if first.is_null() {
+        return Err(invalid(&format!("the request has {count} {what}s, at NULL")));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { slice::from_raw_parts(first, count) })
+}
+
+/// Without memory for one part: a signal handler may ask for that.
+fn parts<T>(
+    mode: Mode,
+    given: &[T],
+    part: impl Fn(&T) -> Result<Extent>,
+    apart: impl FnOnce(Vec<Extent>) -> Vec<Extent>,
+) -> Result<Wanted> {
+    if let [one] = given {
+        return Ok(Wanted::Claim(claim_of(mode, part(one)?)));
+    }
+    Ok(Wanted::Parts(mode, apart(given.iter().map(part).collect::<Result<_>>()?)))
+}
+
+/// Returns how long to wait.
+pub(super) fn limit(wait: u32, time_ns: u64) -> Result<Limit> {
+    match wait {
+        TURNLOCK_WAIT_FOREVER => Ok(Limit::Forever),
+        TURNLOCK_WAIT_NEVER => Ok(Limit::Never),
+        TURNLOCK_WAIT_AT_MOST => Ok(Limit::For(Duration::from_nanos(time_ns))),
+        TURNLOCK_WAIT_UNTIL => {
+            Ok(Limit::For(Duration::from_nanos(time_ns.saturating_sub(clock::monotonic_ns()))))
+        }
+        _ => Err(invalid(&format!(
+            "wait is {wait}: TURNLOCK_WAIT_FOREVER is 0, _NEVER 1, _AT_MOST 2, _UNTIL 3"
+        ))),
+    }
+}

@@ -1,0 +1,81 @@
+//! A handle of a lock, whatever its kind.
+
+use super::{
+    handle::Handle, keyed_lock::KeyedKind, mutex::MutexKind, range_lock::RangeKind, ring::RingKind,
+    rwlock::RwLockKind, semaphore::SemaphoreKind,
+};
+use crate::attach::open_file::OpenFile;
+use std::sync::Arc;
+
+/// A handle, owned.
+#[derive(Clone)]
+pub enum AnyHandle {
+    /// Of a mutex.
+    Mutex(Handle<MutexKind>),
+    /// Of a turn ring.
+    TurnRing(Handle<RingKind>),
+    /// Of a reader/writer lock.
+    RwLock(Handle<RwLockKind>),
+    /// Of a semaphore.
+    Semaphore(Handle<SemaphoreKind>),
+    /// Of a range lock.
+    RangeLock(Handle<RangeKind>),
+    /// Of a keyed lock.
+    KeyedLock(Handle<KeyedKind>),
+}
+
+/// A handle, borrowed.
+#[derive(Clone, Copy)]
+pub enum AnyHandleRef<'a> {
+    /// Of a mutex.
+    Mutex(&'a Handle<MutexKind>),
+    /// Of a turn ring.
+    TurnRing(&'a Handle<RingKind>),
+    /// Of a reader/writer lock.
+    RwLock(&'a Handle<RwLockKind>),
+    /// Of a semaphore.
+    Semaphore(&'a Handle<SemaphoreKind>),
+    /// Of a range lock.
+    RangeLock(&'a Handle<RangeKind>),
+    /// Of a keyed lock.
+    KeyedLock(&'a Handle<KeyedKind>),
+}
+
+/// Does the same with the handle of whichever kind is in an [`AnyHandle`] or an [`AnyHandleRef`].
+macro_rules! of_any {
+    ($any:ident, $which:expr, $handle:pat => $act:expr) => {
+        match $which {
+            $any::Mutex($handle) => $act,
+            $any::TurnRing($handle) => $act,
+            $any::RwLock($handle) => $act,
+            $any::Semaphore($handle) => $act,
+            $any::RangeLock($handle) => $act,
+            $any::KeyedLock($handle) => $act,
+        }
+    };
+}
+pub(crate) use of_any;
+
+impl AnyHandleRef<'_> {
+    /// Returns a handle of its own of the same lock.
+    pub fn to_owned(self) -> AnyHandle {
+        match self {
+            Self::Mutex(handle) => AnyHandle::Mutex(handle.clone()),
+            Self::TurnRing(handle) => AnyHandle::TurnRing(handle.clone()),
+            Self::RwLock(handle) => AnyHandle::RwLock(handle.clone()),
+            Self::Semaphore(handle) => AnyHandle::Semaphore(handle.clone()),
+            Self::RangeLock(handle) => AnyHandle::RangeLock(handle.clone()),
+            Self::KeyedLock(handle) => AnyHandle::KeyedLock(handle.clone()),
+        }
+    }
+
+    /// Returns the open file that the lock is in.
+    pub(super) fn file(&self) -> &Arc<OpenFile> {
+        of_any!(AnyHandleRef, self, handle => &handle.file.open)
+    }
+
+    /// Returns the lock's number in the file.
+    pub fn region(&self) -> usize {
+        of_any!(AnyHandleRef, self, handle => handle.region())
+    }
+}

@@ -1,0 +1,472 @@
+//! A hold: what one acquisition belongs to, whichever thread makes it and whichever ends it.
+//!
+//! It has a participant for each part that it takes at once, one as a rule. They come from the pool of idle participants that an
+//! open file keeps, and go back to it, unless the hold's options ask for something that those do not have.
+//!
+//! **Who changes what.** The lock that the hold took last is remembered ([`Taken`]): by its owned handle, for the slow paths, and by
+//! two words, for the fast path, on which a mutex that was taken before is taken again and released. `busy` belongs to one slow call
+//! at a time, which alone looks at the handle. The words are written by a slow acquisition, after it has begun a call on the
+//! participant and has seen that nothing is held:
+//!
+//! - The home thread on the fast path reads the words before it enters. If its entry comes first, the slow acquisition finds the
+//!   lock held, and changes nothing. If the slow acquisition comes first, the home thread has lost its rights, and its entry fails.
+//! - A signal handler of the home thread comes between the look at the words and the entry, takes another lock and releases it: the
+//!   home thread keeps its rights, and enters. So the words are looked at once more: once the lock is held, nobody changes them.
+
+use super::{
+    acquired::Acquired,
+    any_handle::{AnyHandle, AnyHandleRef, of_any},
+    claimed::take_in_order,
+    file::LockFile,
+    handle::{Handle, LockKind},
+    mutex::MutexKind,
+    participant::Participant,
+    parts::claim_of,
+    ring::RingKind,
+};
+use crate::attach::{
+    attachment::{AttachOptions, Attachment, FileKey},
+    fast_path::{self, Left, LockPointer},
+    file_handle::FileHandle,
+    idle,
+    site::FileSite,
+};
+use crate::registers::{Claimed, Exclusively};
+use std::{
+    cell::{Cell, UnsafeCell},
+    os::fd::RawFd,
+    sync::Arc,
+};
+use turnlock_core::acquire::site::{Limit, Lock, Site};
+use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
+    AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// What is wanted of a lock. The kind of the lock decides which it can be.
+pub enum Wanted {
+    /// All of a mutex, or the turn of a ring.
+    Everything,
+    /// What this says of a rwlock or a semaphore, or one part of a range lock or a keyed lock.
+    Claim(Claim),
+    /// Parts of a range lock or a keyed lock, which have nothing in common.
+    Parts(Mode, Vec<Extent>),
+}
+
+/// `busy`: a call that waits for nothing.
+const BRIEF: u32 = 1;
+/// `busy`: a call that acquires.
+const ACQUIRING: u32 = 2;
+/// So often the core is left to a brief call of another thread.
+const YIELDS: u32 = 1000;
+
+/// A hold.
+pub struct Hold {
+    /// Takes what is alone, and does the long waits where several parts are taken.
+    own: Participant,
+    /// How the others are attached, and this one; `None`: they come from the pool.
+    options: Option<AttachOptions>,
+    /// The number of the handle by which a mutex was taken last, and that mutex's region: see above. 0: none, or another kind.
+    serial: AtomicU64,
+    region: AtomicUsize,
+    /// Which slow call is under way: 0, `BRIEF` or `ACQUIRING`.
+    busy: AtomicU32,
+    taken: UnsafeCell<Taken>,
+    /// Keeps the file's pool, to which the participants go back.
+    file: FileHandle,
+}
+
+// SAFETY: one call at a time looks at what was taken.
+unsafe impl Send for Hold {}
+// SAFETY: as above.
+unsafe impl Sync for Hold {}
+
+/// What was taken last. It is held as long as the participants say so.
+#[derive(Default)]
+struct Taken {
+    lock: Option<AnyHandle>,
+    /// The participants of further parts; more than are in use.
+    more: Vec<Participant>,
+    /// It may be a member of a ring, which would wait for it: its participant does not go back to the pool.
+    may_be_in_ring: bool,
+}
+
+/// A slow call in progress.
+struct Call<'a>(&'a Hold);
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        // Release. Partner: the swap in `begin`.
+        self.0.busy.store(0, Release);
+    }
+}
+
+impl Call<'_> {
+    fn taken(&mut self) -> &mut Taken {
+        // SAFETY: there is one call at a time.
+        unsafe { &mut *self.0.taken.get() }
+    }
+
+    /// The lock that was taken last, and the participants that may have something of it, for what only the holder does.
+    fn held(&mut self) -> Result<(&AnyHandle, impl Iterator<Item = &Participant>)> {
+        let own = &self.0.own;
+        let Taken { lock, more, .. } = self.taken();
+        let lock = lock.as_ref().ok_or(Error::NotOwner)?;
+        let region = of_any!(AnyHandle, lock, handle => handle.region());
+        let more = more.iter().filter(move |one| one.attachment.local(region).is_held());
+        Ok((lock, std::iter::once(own).filter(move |own| own.attachment.local(region).is_held()).chain(more)))
+    }
+}
+
+impl LockFile {
+    /// Opens a hold, with participants from the pool or attached by these options.
+    pub(crate) fn hold(&self, options: Option<AttachOptions>) -> Result<Hold> {
+        let own = participant(&self.file, options.as_ref())?;
+        // What another one was told that had it before.
+        own.clear_cancel();
+        Ok(Hold::new(own, options, &self.file))
+    }
+
+    /// Returns the calling thread's participant, to be cancelled.
+    pub(crate) fn hold_of_thread(&self) -> Result<Hold> {
+        Ok(Hold::new(self.current_participant()?, Some(AttachOptions::default()), &self.file))
+    }
+}
+
+fn participant(file: &FileHandle, options: Option<&AttachOptions>) -> Result<Participant> {
+    let idle = if options.is_none() { idle::take(&file.open) } else { None };
+    let attach = || Attachment::attach(&file.open, &options.cloned().unwrap_or_default()).map(Arc::new);
+    Ok(Participant { attachment: idle.map_or_else(attach, Ok)? })
+}
+
+impl Hold {
+    fn new(own: Participant, options: Option<AttachOptions>, file: &FileHandle) -> Self {
+        Self {
+            own,
+            options,
+            serial: AtomicU64::new(0),
+            region: AtomicUsize::new(0),
+            busy: AtomicU32::new(0),
+            taken: UnsafeCell::default(),
+            file: file.clone(),
+        }
+    }
+
+    /// Begins a slow call. Another one is waited for if it is brief: one that does not acquire, or that acquires in vain, since
+    /// something is held. Not for long: a signal handler may have interrupted it.
+    fn begin(&self, call: u32) -> Result<Call<'_>> {
+        // In a forked child it is the parent's, and so is who may be busy with it.
+        self.own.attachment.check()?;
+        for _ in 0..YIELDS {
+            // Acquire. Partner: the release in `Call::drop`.
+            match self.busy.compare_exchange(0, call, Acquire, Relaxed) {
+                Ok(_) => return Ok(Call(self)),
+                Err(ACQUIRING) if !self.holds() => break,
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        Err(Error::ParticipantBusy)
+    }
+
+    /// Returns whether its own participant holds what was taken last, or is taken.
+    fn holds(&self) -> bool {
+        self.own.attachment.local(self.region.load(Relaxed)).is_held()
+    }
+
+    /// Takes the mutex, by the handle with this number, if it is the one that was taken last, is biased to this hold, and the
+    /// calling thread is its home thread. Returns the fencing token.
+    #[inline(always)]
+    pub fn lock_biased(&self, serial: u64, mutex: &Handle<MutexKind>) -> Option<u64> {
+        // Relaxed: see above.
+        if self.serial.load(Relaxed) != serial {
+            return None;
+        }
+        let token = mutex.lock_biased_as(&self.own)?;
+        if self.serial.load(Relaxed) != serial {
+            return self.take_back(mutex);
+        }
+        Some(token)
+    }
+
+    /// A signal handler has used the hold before the mutex was taken.
+    #[cold]
+    #[inline(never)]
+    fn take_back(&self, mutex: &Handle<MutexKind>) -> Option<u64> {
+        let _ = mutex.unlock_as(&self.own, None);
+        None
+    }
+
+    /// Releases a mutex that was taken by its bias, on the home thread. `None`: it is held otherwise, or not at all. Where the bias was
+    /// revoked meanwhile, the number of the mutex is for [`Hold::complete_release`].
+    #[inline(always)]
+    pub fn release_biased(&self) -> Option<(Left, usize)> {
+        if self.serial.load(Relaxed) == 0 {
+            return None;
+        }
+        let (open, region) = (&self.file.open, self.region.load(Relaxed));
+        let at = open.view().region_pointer(region);
+        let lock = LockPointer { file: FileKey::of(open), word: open.word.word(), region, at };
+        // SAFETY: this hold keeps the file open.
+        unsafe { fast_path::leave_as(lock, &self.own.attachment, None) }.map(|left| (left, region))
+    }
+
+    /// Unparks who waits for the revocation that [`Hold::release_biased`] found in the mutex of `region`. Another thread may be taking
+    /// something by the hold by now.
+    pub fn complete_release(&self, region: usize) -> Result<()> {
+        let site = FileSite::new(&self.own.attachment, region, 0, Exclusively, None);
+        site.lock().unpark(site.me());
+        site.check_after_unlock()
+    }
+
+    /// Takes what is wanted of the lock, by the handle with this number.
+    ///
+    /// # Errors
+    /// [`Error::Deadlock`] if it has something of this lock already, [`Error::StillHeld`] of another one;
+    /// [`Error::ParticipantBusy`]; [`Error::InvalidArgument`].
+    pub fn acquire(&self, serial: u64, lock: AnyHandleRef, wanted: Wanted, limit: Limit) -> Result<Acquired> {
+        self.check_file(lock)?;
+        let mut call = self.begin(ACQUIRING)?;
+        let region = lock.region();
+        // From here on no other thread is on the fast path.
+        let _calls = self.own.attachment.begin_taking(region)?;
+        if call.held().is_ok_and(|(_, mut held)| held.next().is_some()) {
+            let is_same = self.region.load(Relaxed) == region;
+            return Err(if is_same { Error::Deadlock } else { Error::StillHeld });
+        }
+        let is_mutex = matches!(lock, AnyHandleRef::Mutex(_));
+        let taken = call.taken();
+        if !is_mutex || self.serial.load(Relaxed) != serial {
+            self.serial.store(0, Relaxed);
+            taken.lock = Some(lock.to_owned());
+            self.region.store(region, Relaxed);
+            self.serial.store(if is_mutex { serial } else { 0 }, Relaxed);
+        }
+        taken.may_be_in_ring |= matches!(lock, AnyHandleRef::TurnRing(_));
+        let own = &self.own.attachment;
+        match (lock, wanted) {
+            (AnyHandleRef::Mutex(handle), Wanted::Everything) => {
+                handle.acquire_at(own, MutexKind::everything(), limit)
+            }
+            (AnyHandleRef::TurnRing(handle), Wanted::Everything) => {
+                handle.acquire_at(own, RingKind::everything(), limit)
+            }
+            (AnyHandleRef::RwLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
+            (AnyHandleRef::Semaphore(handle), Wanted::Claim(claim)) => {
+                handle.check_weight(claim.weight)?;
+                handle.acquire_at(own, claim, limit)
+            }
+            (AnyHandleRef::RangeLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
+            (AnyHandleRef::KeyedLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
+            (AnyHandleRef::RangeLock(handle), Wanted::Parts(mode, parts)) => {
+                self.take_parts(&mut taken.more, handle, mode, parts, limit)
+            }
+            (AnyHandleRef::KeyedLock(handle), Wanted::Parts(mode, parts)) => {
+                self.take_parts(&mut taken.more, handle, mode, parts, limit)
+            }
+            _ => Err(Error::InvalidArgument("a lock of this kind is not taken like this".into())),
+        }
+    }
+
+    fn check_file(&self, lock: AnyHandleRef) -> Result<()> {
+        if self.own.attachment.of_thread {
+            return Err(Error::InvalidArgument(
+                "this is the hold of a thread, which is only for cancelling that thread's waits: lock without a hold, or \
+                 open one of its own"
+                    .into(),
+            ));
+        }
+        if !Arc::ptr_eq(&self.file.open, lock.file()) {
+            return Err(Error::InvalidArgument(format!(
+                "the hold belongs to {} and the lock to {}: open a hold of the same file",
+                self.file.open.reopen().path().display(),
+                lock.file().reopen().path().display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Takes several parts, each by a participant. A wait beside parts that are held is short; the long ones, with none held, are
+    /// those of the hold's own participant, which is the one that is cancelled.
+    fn take_parts<K: LockKind<Claims = Claimed>>(
+        &self,
+        more: &mut Vec<Participant>,
+        handle: &Handle<K>,
+        mode: Mode,
+        parts: Vec<Extent>,
+        limit: Limit,
+    ) -> Result<Acquired> {
+        while more.len() + 1 < parts.len() {
+            more.push(participant(&self.file, self.options.as_ref())?);
+        }
+        let more = &*more;
+        let region = handle.region();
+        let take = |nth: usize, claim: Claim, limit: Limit| match nth.checked_sub(1) {
+            None => handle.acquire_at(&self.own.attachment, claim, limit),
+            Some(nth) => {
+                let attachment = &more[nth].attachment;
+                let _calls = attachment.begin_taking(region)?;
+                let taken = handle.acquire_at(attachment, claim, limit);
+                let is_cancelled = matches!(taken, Err(Error::TimedOut)) && self.own.clear_cancel();
+                if is_cancelled { Err(Error::Cancelled) } else { taken }
+            }
+        };
+        let give_back = |nth: usize, _| {
+            let participant = nth.checked_sub(1).map_or(&self.own, |nth| &more[nth]);
+            // With an error it is not held.
+            let _ = handle.unlock_as(participant, None);
+        };
+        let claims = parts.into_iter().map(|part| claim_of(mode, part)).collect();
+        let acquired = take_in_order(claims, limit, take, give_back)?;
+        Ok(Acquired {
+            // Who had any of them before had a smaller one, and who has it later has a larger one.
+            fencing_token: acquired.iter().map(|one| one.fencing_token).max().unwrap_or(0),
+            previous_owner_died: acquired.iter().any(|one| one.previous_owner_died),
+        })
+    }
+
+    /// Does something that only the holder does, with each participant that has a part of what is held. Returns the first error.
+    fn each(&self, act: impl Fn(&AnyHandle, &Participant) -> Result<()>) -> Result<()> {
+        let mut call = self.begin(BRIEF)?;
+        let (lock, held) = call.held()?;
+        let done = held.map(|participant| act(lock, participant)).fold(None, |done, one| match done {
+            None | Some(Ok(())) => Some(one),
+            failed => failed,
+        });
+        // Nothing is held, it says why.
+        done.unwrap_or_else(|| act(lock, &self.own))
+    }
+
+    /// Releases what is held.
+    pub fn release(&self) -> Result<()> {
+        self.each(|lock, own| of_any!(AnyHandle, lock, handle => handle.unlock_as(own, None)))
+    }
+
+    /// Releases as a dying holder does.
+    pub fn abandon(&self) -> Result<()> {
+        self.each(|lock, own| of_any!(AnyHandle, lock, handle => handle.abandon_as(own, None)))
+    }
+
+    /// Marks consistent what dead holders left.
+    pub fn mark_consistent(&self) -> Result<()> {
+        let marked = Cell::new(false);
+        let done = self.each(|lock, own| {
+            match of_any!(AnyHandle, lock, handle => handle.mark_consistent_as(own)) {
+                // One of several parts is enough.
+                Err(Error::NotInconsistent) => return Ok(()),
+                done => done?,
+            }
+            marked.set(true);
+            Ok(())
+        });
+        if marked.get() { done } else { done.and(Err(Error::NotInconsistent)) }
+    }
+
+    /// Gives back so many of the permits that are held.
+    pub fn release_permits(&self, permits: u32) -> Result<()> {
+        self.each(|lock, own| match lock {
+            AnyHandle::Semaphore(handle) => handle.release_permits_as(own, permits),
+            _ => Err(Error::InvalidArgument(
+                "what the hold has, or had last, is not of a semaphore: release it whole".into(),
+            )),
+        })
+    }
+
+    /// Returns the fencing token of what is held: of several parts, the largest.
+    pub fn fencing_token(&self) -> Result<u64> {
+        let token = Cell::new(0);
+        self.each(|lock, own| {
+            token.set(token.get().max(of_any!(AnyHandle, lock, handle => handle.token_as(own))?));
+            Ok(())
+        })?;
+        Ok(token.get())
+    }
+
+    /// Makes what is held upgradable exclusive.
+    pub fn upgrade(&self, limit: Limit) -> Result<(Acquired, (u64, u32))> {
+        let upgraded = Cell::new(None);
+        self.each(|lock, own| {
+            let AnyHandle::RwLock(handle) = lock else { return Err(Error::NotUpgradable) };
+            upgraded.set(Some((handle.upgrade_as(own, limit)?, handle.dead_owner())));
+            Ok(())
+        })?;
+        upgraded.get().ok_or(Error::NotOwner)
+    }
+
+    /// Makes what is held less than it is.
+    pub fn downgrade(&self, mode: Mode) -> Result<()> {
+        self.each(|lock, own| match lock {
+            AnyHandle::RwLock(handle) => handle.downgrade_as(own, mode),
+            _ => Err(Error::NotUpgradable),
+        })
+    }
+
+    /// Returns whether another participant waits for what is held.
+    pub fn is_contended(&self) -> Result<bool> {
+        let contended = Cell::new(false);
+        self.each(|lock, own| {
+            let one = of_any!(AnyHandle, lock, handle => handle.is_contended_as(own))?;
+            contended.set(contended.get() | one);
+            Ok(())
+        })?;
+        Ok(contended.get())
+    }
+
+    /// Has the hold, which does not have the turn, be no member of the ring.
+    pub fn leave_ring(&self, ring: &Handle<RingKind>) -> Result<()> {
+        self.check_file(AnyHandleRef::TurnRing(ring))?;
+        let _call = self.begin(BRIEF)?;
+        ring.depart_as(&self.own)
+    }
+
+    /// Ends a wait, the present one or else the next.
+    pub fn cancel(&self) {
+        self.own.cancel();
+    }
+
+    /// Takes a [`Hold::cancel`] back.
+    pub fn clear_cancel(&self) {
+        self.own.clear_cancel();
+    }
+
+    /// [`Participant::transfer_to_fd`].
+    pub fn transfer_to_fd(&self, descriptor: RawFd, pid: u32) -> Result<()> {
+        let mut call = self.begin(BRIEF)?;
+        if call.held().is_ok_and(|(_, held)| held.count() > 1) {
+            return Err(Error::InvalidArgument(
+                "the hold has several parts: transfer one at a time, each by a hold of its own".into(),
+            ));
+        }
+        self.own.transfer_to_fd(descriptor, pid)
+    }
+
+    /// Checks that closing it gives up nothing.
+    ///
+    /// # Errors
+    /// [`Error::StillHeld`], [`Error::ParticipantBusy`].
+    pub fn check_idle(&self) -> Result<()> {
+        let mut call = match self.begin(BRIEF) {
+            // It is another process's by now, or an open file's.
+            Err(Error::Closed) => return Ok(()),
+            call => call?,
+        };
+        let is_held = call.held().is_ok_and(|(_, mut held)| held.next().is_some());
+        if is_held { Err(Error::StillHeld) } else { Ok(()) }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let Taken { more, may_be_in_ring, .. } = self.taken.get_mut();
+        if self.options.is_some() || *may_be_in_ring {
+            return;
+        }
+        // In a forked child they are the parent's. The file's pool lives at least as long as `file`.
+        for Participant { attachment } in more.drain(..).chain([self.own.clone()]) {
+            if attachment.check().is_ok() && !attachment.holds_any() {
+                idle::keep(attachment);
+            }
+        }
+    }
+}
