@@ -147,7 +147,7 @@ pub fn refuse_if_open_to_all(file: &File, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The first bytes and the size of a file, by `pread`: a private copy that nobody changes under us.
+/// The first bytes and the size of a file, by `pread`: a private copy that other processes cannot change.
 pub fn read_start<const N: usize>(file: &File, path: &Path) -> Result<(usize, [u8; N], u64)> {
     let size = metadata(file, path)?.len();
     let mut bytes = [0; N];
@@ -214,8 +214,8 @@ pub struct Permissions {
 /// XDG_RUNTIME_DIR; systemd-tmpfiles does so everywhere).
 const NOT_TO_BE_CLEANED_AWAY: u32 = 0o1000;
 
-/// Makes a file of `bytes` bytes, with room on the disk for `parts` of it, has `fill` write it, and only then gives it
-/// the name `path`. `None`: somebody else gave that name to another file first. Nobody ever sees it half-made.
+/// Makes a file of `bytes` bytes, with room on the disk for `parts` of it, has `fill` write it, and only then gives it the name
+/// `path`. `None`: another process gave that name to another file first. The file is never seen half-made.
 pub fn create_whole(
     path: &Path,
     bytes: u64,

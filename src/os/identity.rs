@@ -11,7 +11,7 @@ use std::{
 };
 use turnlock_core::error::Result;
 
-/// A file, whatever its path says by now. Its number is not reused while somebody has it mapped.
+/// A file, whatever its path says by now. Its number is not reused while it is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -104,7 +104,7 @@ pub struct Descriptor {
 impl Descriptor {
     /// Takes over what `open` gave. `None`: it is no descriptor any more.
     ///
-    /// Not as an `OwnedFd`, whose end is the program's where somebody else has closed it.
+    /// Not an `OwnedFd`, which would end the program where another thread has closed its number.
     pub fn new(number: RawFd) -> Option<Self> {
         look_at(number).map(|known| Self { number, identity: known.identity })
     }
@@ -128,7 +128,7 @@ impl Drop for Descriptor {
     }
 }
 
-/// A file that was opened a moment ago: dropped, it is closed as a [`Descriptor`] is. (A `File` whose descriptor somebody
+/// A file that was opened a moment ago: dropped, it is closed as a [`Descriptor`] is. (A `File` whose descriptor another thread
 /// else has closed ends the program when it is dropped, with the checks of the standard library.)
 pub struct JustOpened(ManuallyDrop<File>);
 

@@ -1,7 +1,7 @@
 //! Everything that asks the kernel; the only home of libc, nix and memmap2.
 //!
-//! The kernel is asked whether a participant is still alive and to let somebody sleep for a while, and for
-//! membarrier; never for exclusion. Safety never depends on a clock, a pid or a wake-up.
+//! The kernel is asked whether a participant is still alive and to let a waiter sleep for a while, and for membarrier; never
+//! for exclusion. Safety never depends on a clock, a pid or a wake-up.
 
 pub mod allocation;
 mod anchor;

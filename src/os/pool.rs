@@ -152,7 +152,7 @@ impl Blocks {
             Ok(_) => Some(made.cast()),
             // Another thread was first, or a signal handler of this one.
             Err(known) => {
-                // SAFETY: mapped above, and nobody else has seen it.
+                // SAFETY: mapped above, and not published yet.
                 unsafe { libc::munmap(made, bytes) };
                 Some(known)
             }

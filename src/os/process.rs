@@ -22,7 +22,7 @@ pub fn pid_namespace() -> u64 {
 pub fn program_name() -> String {
     let first = std::env::args_os().next().unwrap_or_default();
     let name = std::path::Path::new(&first).file_name().map(|name| name.to_string_lossy().into_owned());
-    // A library in somebody else's program may find no arguments; the kernel's name for it is always there.
+    // A library in another program may find no arguments; the kernel's name for it is always there.
     name.or_else(|| Some(std::fs::read_to_string("/proc/self/comm").ok()?.trim_end().to_owned()))
         .unwrap_or_default()
 }

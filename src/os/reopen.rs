@@ -116,7 +116,7 @@ impl Sight<'_> {
 }
 
 impl Reopen {
-    /// Remembers `file`, opened for reading and writing, and keeps it. Nobody else has a descriptor of its open file.
+    /// Remembers `file`, opened for reading and writing, and keeps it. No other descriptor is of its open file.
     pub fn new(opened_by: OpenedBy, file: JustOpened, incarnation: u64) -> Result<Self> {
         let identity = identity::of(&file, opened_by.name())?;
         let links = identity::look_at(file.as_raw_fd()).map_or(0, |known| known.links);

@@ -5,7 +5,7 @@
 //! on x86-64 with glibc the words are written down in assembly. (glibc keeps room for such variables of libraries
 //! that are loaded later; musl does not, and has `thread_local!` here like everyone else.)
 //!
-//! No word is ever NULL: one that nobody has set points to a cache line of zeros, which saves a look at each access.
+//! No word is ever NULL: one that was never set points to a cache line of zeros, which saves a look at each access.
 
 use super::wipe_on_fork::Wipeable;
 use turnlock_core::sync::{AtomicUsize, Ordering::Relaxed};
@@ -26,7 +26,7 @@ impl ThreadWord {
         (0..WORDS).map(Self)
     }
 
-    /// The calling thread's: what it was set to, or zeros that nobody changes.
+    /// Returns the calling thread's word: what it was set to, or zeros that are never changed.
     #[inline(always)]
     pub fn get<T: Wipeable>(self) -> *const T {
         const { assert!(size_of::<T>() <= LINE && align_of::<T>() <= LINE) };
@@ -36,7 +36,7 @@ impl ThreadWord {
     /// Sets the calling thread's, by one store.
     ///
     /// # Safety
-    /// A `T` is at `place` as long as the word says so; whoever looks at the word looks for a `T`.
+    /// A `T` is at `place` as long as the word says so; each reader of the word expects a `T`.
     #[inline(always)]
     pub unsafe fn set<T: Wipeable>(self, place: *const T) {
         words::set(self.0, place.cast());
@@ -147,7 +147,7 @@ mod words {
 
     #[inline(always)]
     pub fn set(word: usize, value: *const ()) {
-        // SAFETY: as above; nobody else writes it.
+        // SAFETY: as above; no other thread writes it.
         unsafe {
             asm!(
                 concat!("mov {0}, qword ptr [rip + \"", name!(), "\"@GOTTPOFF]"),
