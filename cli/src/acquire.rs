@@ -143,7 +143,7 @@ impl Acquisition<'_> {
     }
 }
 
-/// The environment that says what came with the lock; nothing: the variable is to be taken away.
+/// Returns the environment that says what came with the lock; nothing: the variable is to be taken away.
 pub fn environment(
     guard: &Guard,
     path: &Path,

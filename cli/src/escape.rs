@@ -16,12 +16,12 @@ pub fn lines(text: &str) -> String {
     escape(text, |letter| letter != '\n' && is_unfit(letter))
 }
 
-/// A path in one line; what is not UTF-8 in it becomes U+FFFD.
+/// Returns a path in one line; what is not UTF-8 in it becomes U+FFFD.
 pub fn path(path: &Path) -> String {
     text(&path.to_string_lossy())
 }
 
-/// One word of a command line, to be copied into a shell.
+/// Returns one word of a command line, to be copied into a shell.
 pub fn word(word: &str) -> String {
     let safe = |letter: char| letter.is_alphanumeric() || "_-./:,@%+=".contains(letter);
     if !word.is_empty() && word.chars().all(safe) {

@@ -21,7 +21,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What the library says.
+    /// Returns what the library says.
     pub fn new(code: u8, error: Error) -> Self {
         let how = match &error {
             Error::ParticipantsFull { slots, most, .. } if slots < most => {

@@ -87,7 +87,7 @@ pub struct UnlockByDescriptor {
     lock: Option<String>,
 }
 
-/// The path by which a descriptor is opened anew.
+/// Returns the path by which a descriptor is opened anew.
 pub fn path_of(descriptor: i32) -> PathBuf {
     PathBuf::from(format!("/dev/fd/{descriptor}"))
 }

@@ -97,7 +97,7 @@ impl End {
 }
 
 impl Span {
-    /// How long it took, if both ends are known.
+    /// Returns how long it took, if both ends are known.
     pub fn nanoseconds(&self) -> Option<u64> {
         Some(self.ended?.saturating_sub(self.began?))
     }
@@ -127,7 +127,7 @@ struct Happened {
     fencing_token: Option<u64>,
 }
 
-/// The waits and holds of a recording, in the order of their first events.
+/// Returns the waits and holds of a recording, in the order of their first events.
 pub fn of(recording: &Recording) -> Vec<Span> {
     of_events(recording.events.iter().map(|recorded| Happened {
         at: recorded.at,

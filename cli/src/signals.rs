@@ -33,7 +33,7 @@ const PASSED_ON_TOO: [i32; 3] = [SIGWINCH, SIGTSTP, SIGCONT];
 /// A command that one of these ended was asked to, by a terminal, by whoever sends them, or by a reader that had enough.
 const ORDINARY_ENDS: [i32; 5] = [SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM];
 
-/// Whether a command that this signal ended came to an ordinary end, and was not killed in the midst of it.
+/// Returns whether a command that this signal ended came to an ordinary end, and was not killed in the midst of it.
 pub fn is_ordinary_end(signal: i32) -> bool {
     ORDINARY_ENDS.contains(&signal)
 }
@@ -102,7 +102,7 @@ impl Signals {
         Ok(Self { handle, seen, thread: Some(thread), ignored })
     }
 
-    /// The first signal that asked for an end, before there was a command to pass it on to.
+    /// Returns the first signal that asked for an end, before there was a command to pass it on to.
     pub fn asked_to_end(&self) -> Option<i32> {
         locked(&self.seen).asked_to_end
     }

@@ -130,7 +130,7 @@ fn any_participant(file: &FileStatus, is: impl Fn(&ParticipantStatus) -> bool) -
     holders.chain(&file.participants).any(&is) || any_waiter(file, |waiter| is(&waiter.participant))
 }
 
-/// The meanings, each in a line.
+/// Returns the meanings, each in a line.
 pub fn meanings(file: &FileStatus, columns: usize) -> String {
     let mut text = String::new();
     for Term { word, meaning, .. } in TERMS.iter().filter(|term| (term.is_used)(file)) {

@@ -82,7 +82,7 @@ pub enum BakeryMessage {
     },
     /// The sender takes part from now on.
     Join {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
         /// How often it has asked all to be let in, in this life, from 1.
         round: u32,
@@ -102,7 +102,7 @@ pub enum BakeryMessage {
     },
     /// The sender takes part no more.
     Leave {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
 }

@@ -99,7 +99,7 @@ pub struct DemandRing {
     missed: Option<usize>,
 }
 
-/// The token that each watches over.
+/// Returns the token that each watches over.
 fn ward(token: usize) -> usize {
     1 - token
 }

@@ -84,7 +84,7 @@ pub enum LamportQueueMessage {
     },
     /// The sender takes part from now on.
     Join {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
         /// How often it has asked all to be let in, in this life, from 1.
         round: u32,
@@ -102,7 +102,7 @@ pub enum LamportQueueMessage {
     },
     /// The sender takes part no more.
     Leave {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
 }
@@ -344,7 +344,7 @@ impl Machine for LamportQueue {
 /// 4096 participants.
 const PARTICIPANT_BITS: u32 = 12;
 
-/// A stamp as one number, in the same order.
+/// Returns a stamp as one number, in the same order.
 fn fencing_token((clock, participant): (u64, usize)) -> u64 {
     clock << PARTICIPANT_BITS | participant as u64
 }

@@ -85,7 +85,7 @@ pub enum RicartAgrawalaMessage {
     Token(MeshToken),
     /// The sender takes part from now on.
     Join {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
     /// The answer to a join.
@@ -97,7 +97,7 @@ pub enum RicartAgrawalaMessage {
     },
     /// The sender takes part no more, and wants to know when no token is on its way to it.
     Leave {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
     /// The answer to a departure: the sender sends no token there any more.

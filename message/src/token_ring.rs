@@ -92,9 +92,9 @@ use TokenRingMessage as Say;
 type Actions = Vec<Action<Say>>;
 
 impl TokenRing {
-    /// The machine of participant `me`, present from the start beside `participants` - 1 others, on a ring with `tokens`
-    /// tokens: 1 is the ring without regeneration, 2 is Misra's. Participant 0 has them all at first, and sends them on with
-    /// its first event.
+    /// Returns the machine of participant `me`, present from the start beside `participants` - 1 others, on a ring with
+    /// `tokens` tokens: 1 is the ring without regeneration, 2 is Misra's. Participant 0 has them all at first, and sends them
+    /// on with its first event.
     ///
     /// # Errors
     /// [`Misuse::Size`], [`Misuse::Tokens`].
@@ -108,8 +108,8 @@ impl TokenRing {
         Ok(made)
     }
 
-    /// The machine of a participant that is not there yet, or that has departed. `life` is larger than that of any earlier
-    /// life of this number.
+    /// Returns the machine of a participant that is not there yet, or that has departed. `life` is larger than that of any
+    /// earlier life of this number.
     ///
     /// # Errors
     /// [`Misuse::Size`], [`Misuse::Life`], [`Misuse::Tokens`].
@@ -154,7 +154,7 @@ impl TokenRing {
         self.link.next
     }
 
-    /// How many tokens the ring has, lost ones included.
+    /// Returns how many tokens the ring has, lost ones included.
     pub fn tokens(&self) -> usize {
         self.here.len()
     }

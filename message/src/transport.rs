@@ -84,7 +84,7 @@ pub trait Transport<M> {
 pub enum Notice<M> {
     /// A message.
     Message {
-        /// Its sender.
+        /// The number of the sender.
         from: usize,
         /// The message.
         message: M,

@@ -35,7 +35,7 @@ pub struct Recording {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedParticipant {
-    /// Its slot.
+    /// The number of its slot.
     pub slot: usize,
     /// Its process and its thread; `None`: it attached before the first event that is left, and is gone.
     pub process: Option<(u32, u32)>,

@@ -55,9 +55,9 @@ pub enum Life {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ParticipantStatus {
-    /// Its slot.
+    /// The number of its slot.
     pub slot: usize,
-    /// Its label.
+    /// The label that it gave itself.
     pub label: String,
     /// The name of its program.
     pub program: String,
@@ -83,7 +83,7 @@ pub struct ParticipantStatus {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LockStatus {
-    /// Its name.
+    /// The name of the lock.
     pub name: String,
     /// "mutex", "ring", "rwlock", "semaphore", "range lock" or "keyed lock".
     pub kind: &'static str,
@@ -297,7 +297,7 @@ pub enum Activity {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct DeadOwner {
-    /// Its label.
+    /// The label that it gave itself.
     pub label: String,
     /// Its process, as its own PID namespace numbered it.
     pub pid: u32,

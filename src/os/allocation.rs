@@ -79,8 +79,8 @@ fn no_space(path: &dyn Fn() -> PathBuf, bytes: u64) -> impl FnOnce(Errno) -> Err
     }
 }
 
-/// How many of the records of a table, `count` of the same size, were ever used: one more than the last that begins with
-/// anything but 16 zeros.
+/// Returns how many of the records of a table, `count` of the same size, were ever used: one more than the last that begins
+/// with anything but 16 zeros.
 pub fn used_records(
     file: BorrowedFd,
     path: &dyn Fn() -> PathBuf,

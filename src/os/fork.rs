@@ -111,7 +111,7 @@ impl Drop for ForkGuard {
     }
 }
 
-/// A number for the calling thread, the same in a forked child. Never 0.
+/// Returns a number for the calling thread, the same in a forked child. Never 0.
 fn this_thread() -> usize {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::pthread_self() as usize }

@@ -82,7 +82,7 @@ pub fn open_given(given: BorrowedFd, access: Access) -> Result<Given> {
     Ok(Given { file, nameless: meta.nlink() == 0, name })
 }
 
-/// What the kernel calls the file: its path, or `/memfd:NAME (deleted)`.
+/// Returns what the kernel calls the file: its path, or `/memfd:NAME (deleted)`.
 fn name_of(descriptor: RawFd) -> PathBuf {
     let link = std::fs::read_link(format!("{OWN_DESCRIPTORS}/{descriptor}"));
     link.unwrap_or_else(|_| format!("descriptor {descriptor}").into())
@@ -114,7 +114,7 @@ const UNDER_CONSTRUCTION: &[u8; 8] = b"turnmake";
 const LOOKS: u32 = 5_000;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
 
-/// Whether the file is still to be made: it is empty, or its maker died.
+/// Returns whether the file is still to be made: it is empty, or its maker died.
 pub fn is_to_be_made(start: &[u8], size: u64) -> bool {
     size == 0 || start.starts_with(UNDER_CONSTRUCTION)
 }

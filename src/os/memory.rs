@@ -161,7 +161,7 @@ impl<const SIZE: usize, const BYTES: usize> Blocks<SIZE, BYTES> {
         None
     }
 
-    /// Which block begins at `memory`, if one does.
+    /// Returns which block begins at `memory`, if one does.
     fn block_of(&self, memory: *mut u8) -> Option<usize> {
         let offset = memory.addr().checked_sub(self.bytes.get().addr())?;
         (offset < BYTES).then_some(offset / SIZE)

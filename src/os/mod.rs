@@ -27,7 +27,7 @@ pub mod wipe_on_fork;
 /// See the real one.
 #[cfg(not(feature = "capi"))]
 pub mod memory {
-    /// The program's own allocator decides.
+    /// Returns the program's own allocator decides.
     pub fn check() -> turnlock_core::error::Result<()> {
         Ok(())
     }

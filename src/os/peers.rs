@@ -27,7 +27,7 @@ impl SharedWords {
         shared_page(path).map(|(page, _)| Self(page))
     }
 
-    /// One of them.
+    /// Returns one of them.
     ///
     /// # Panics
     /// If there are not so many.
@@ -146,7 +146,7 @@ impl Peer {
     }
 }
 
-/// The first page of a file, mapped shared, and the file; both are made if they are not there.
+/// Returns the first page of a file, mapped shared, and the file; both are made if they are not there.
 fn shared_page(path: &Path) -> io::Result<(MmapRaw, File)> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
     file.set_len(PAGE as u64)?;

@@ -64,7 +64,7 @@ pub fn replace_whole(
     Ok(())
 }
 
-/// The error about a file that is made in the place of the one at `path`.
+/// Returns the error about a file that is made in the place of the one at `path`.
 fn of(path: &Path, error: Error) -> Error {
     let path = path.to_owned();
     match error {

@@ -21,7 +21,7 @@ pub struct ThreadWord(
 );
 
 impl ThreadWord {
-    /// All of them.
+    /// Returns all of them.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..WORDS).map(Self)
     }
@@ -48,7 +48,7 @@ impl ThreadWord {
     }
 }
 
-/// A number for the calling thread, in one instruction where there is one for it; a page's size or more. A thread that
+/// Returns a number for the calling thread, in one instruction where there is one for it; a page's size or more. A thread that
 /// has ended may have had the same, and so has the one that forked in a child.
 #[inline(always)]
 pub fn this_thread() -> usize {
@@ -65,7 +65,7 @@ static USERS: [AtomicUsize; WORDS] = [const { AtomicUsize::new(0) }; WORDS];
 pub struct WordInUse(ThreadWord);
 
 impl WordInUse {
-    /// The one with the fewest users.
+    /// Returns the one with the fewest users.
     pub fn of_fewest_users() -> Self {
         // Relaxed: a guess. Two at once may choose the same, which costs them time and nothing else.
         let fewest = ThreadWord::all().min_by_key(|word| USERS[word.0].load(Relaxed));
@@ -74,7 +74,7 @@ impl WordInUse {
         Self(word)
     }
 
-    /// Which one it is.
+    /// Returns which one it is.
     pub fn word(&self) -> ThreadWord {
         self.0
     }

@@ -54,7 +54,7 @@ impl<T: Wipeable> WipeOnFork<T> {
         change(unsafe { self.0.as_mut() });
     }
 
-    /// Where it lies; as long as this exists.
+    /// Returns where it lies; as long as this exists.
     pub fn place(&self) -> *const T {
         self.0.as_ptr()
     }

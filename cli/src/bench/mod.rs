@@ -235,7 +235,7 @@ fn usual_folder() -> PathBuf {
     if memory.is_dir() { memory.into() } else { std::env::temp_dir() }
 }
 
-/// How many steps of a worker's pause take so long here.
+/// Returns how many steps of a worker's pause take so long here.
 fn steps_in(time: Duration) -> u64 {
     const TRIED: u64 = 1_000_000;
     let once = || {

@@ -102,7 +102,7 @@ impl Player {
         Ok(Self { language, leads_a_group, _stdin: child.take_stdin(), child })
     }
 
-    /// Its process.
+    /// Returns its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -198,7 +198,7 @@ fn cleaners(path: &Path, file: Option<&Metadata>) -> Finding {
     }
 }
 
-/// What ends with the session of the user whose file it is.
+/// Returns what ends with the session of the user whose file it is.
 fn of_a_session(path: &Path, file: Option<&Metadata>) -> Option<Finding> {
     let is_of_people = file.is_some_and(|file| file.uid() >= FIRST_OF_PEOPLE);
     if path.starts_with("/run/user") {

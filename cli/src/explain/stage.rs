@@ -110,7 +110,7 @@ impl<'a> Stage<'a> {
         self.show(sentences.iter().map(|sentence| (*sentence).to_owned()).chain(note).collect())
     }
 
-    /// What the file said last of a process's slot.
+    /// Returns what the file said last of a process's slot.
     pub fn slot_of(&self, actor: usize) -> Option<&SlotRegisters> {
         let slot = self.actors[actor].slot;
         self.seen.slots.iter().find(|seen| seen.slot == slot)

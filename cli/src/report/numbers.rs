@@ -80,12 +80,12 @@ pub struct Death {
 }
 
 impl LockNumbers {
-    /// How many of its events say this.
+    /// Returns how many of its events say this.
     pub fn count(&self, event: Event) -> u64 {
         self.events[index(event)]
     }
 
-    /// Whether there is one order in which all are to be served: that in which they asked.
+    /// Returns whether there is one order in which all are to be served: that in which they asked.
     pub fn has_one_order(&self) -> bool {
         matches!(self.kind, None | Some("mutex" | "rwlock"))
     }

@@ -172,7 +172,7 @@ impl Link {
         }
     }
 
-    /// The number of steps round the circle from this process.
+    /// Returns the number of steps round the circle from this process.
     fn steps_to(&self, peer: usize) -> usize {
         let participants = self.joiners.len();
         (peer + participants - self.me - 1) % participants + 1
@@ -183,7 +183,7 @@ impl Link {
         peer != self.me && self.steps_to(peer) < self.steps_to(self.next)
     }
 
-    /// Who is to be let in: the first, if there are several.
+    /// Returns who is to be let in: the first, if there are several.
     fn joiner(&mut self) -> Option<usize> {
         for peer in 0..self.joiners.len() {
             if !self.is_in_part(peer) {

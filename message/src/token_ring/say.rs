@@ -23,7 +23,7 @@ pub enum TokenRingMessage {
     },
     /// The sender wants to take part.
     Join {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
     /// The answer to a join, by the one before it on the ring from now on.
@@ -35,12 +35,12 @@ pub enum TokenRingMessage {
     },
     /// The sender wants to leave.
     Leave {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
     /// The sender has taken up its place again with another life, and knows of no mark.
     Restarted {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
 }

@@ -16,7 +16,7 @@ pub struct RingToken {
 }
 
 impl RingToken {
-    /// A token as the ring begins: nbping = 1 and nbpong = -1.
+    /// Returns a token as the ring begins: nbping = 1 and nbpong = -1.
     pub(super) fn first(name: usize) -> Self {
         Self { name: name as u8, counter: 1, fresh: 0, number: 1, ward_number: 1 }
     }
@@ -119,7 +119,7 @@ impl Memory {
         }
     }
 
-    /// A token that is made because all are lost.
+    /// Returns a token that is made because all are lost.
     pub fn made(&mut self, name: usize, floor: u64) -> RingToken {
         let number = floor.max(self.seen[name]) + 1;
         self.seen[name] = number;
