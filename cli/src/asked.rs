@@ -1,4 +1,4 @@
-//! What a command line asks of a lock, for whoever takes one: `run` and `lock`.
+//! What a command line asks of a lock, for `run` and `lock`.
 
 use super::{
     create::Creation,

@@ -15,7 +15,7 @@ pub const FAINT: Style = Style::new().dimmed();
 /// The style of what is not well.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// Returns who somebody is: "make, run by turnlock (pid 4711)", where the process is turnlock and make is what it runs.
+/// Returns a participant: "make, run by turnlock (pid 4711)", where the process is turnlock and make is what it runs.
 pub fn who(participant: &ParticipantStatus) -> String {
     let ParticipantStatus { label, program, pid, thread, .. } = participant;
     let mut text = format!("{STRONG}{}{STRONG:#}", escape::text(label));
@@ -108,8 +108,8 @@ pub fn holder_in_short(entry: &Holder) -> String {
     format!("held{how}{} by {} (pid {pid}){end}", time.unwrap_or_default(), escape::text(label))
 }
 
-/// Returns what of a lock somebody has, or wants, in a few words: "shared", "2 permits", "10-19, shared"; of what excludes
-/// everybody, and of a part that it excludes everybody from, nothing is said of that.
+/// Returns what a participant has of a lock, or wants, in a few words: "shared", "2 permits", "10-19, shared"; nothing for an
+/// exclusive hold of all of it.
 pub fn claim(claim: &Claim) -> Option<String> {
     let mode = match claim.mode {
         ClaimMode::Exclusive => None,
@@ -169,7 +169,7 @@ fn doing(entry: &Waiter) -> String {
     doing + &state(&entry.participant)
 }
 
-/// Returns whether somebody is well, as an addition to its name.
+/// Returns what is wrong with a participant, as an addition to its name.
 pub fn life(participant: &ParticipantStatus) -> String {
     match participant.life {
         Life::Dead => format!(", {BAD}dead{BAD:#}"),

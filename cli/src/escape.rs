@@ -1,8 +1,8 @@
 //! What others wrote (names, labels, programs, paths), made fit for a terminal.
 //!
-//! Whoever may open a lock file chooses what is in it. A control character there could move the cursor, forge a line or
-//! set the terminal's title; an invisible one could make a name look like another. Both are written as `\n` or
-//! `\u{1b}`. What machines read (JSON, the environment of a command) is not escaped here.
+//! Every program that may open a lock file chooses names in it. A control character there could move the cursor, forge a line
+//! or set the terminal's title; an invisible one could make a name look like another. Both are written as `\n` or `\u{1b}`.
+//! What machines read (JSON, the environment of a command) is not escaped here.
 
 use std::{fmt::Write, path::Path};
 

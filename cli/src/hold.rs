@@ -151,7 +151,7 @@ impl LockByDescriptor {
         })
     }
 
-    /// A lock that this descriptor holds already will not be free before somebody unlocks it.
+    /// Refuses a lock that this descriptor holds already: it will not be free before it is unlocked.
     fn refuse_what_never_ends(&self) -> Result<(), Failure> {
         let is_whole =
             matches!(self.asked.wanted()?, Wanted::Everything | Wanted::Exclusively | Wanted::Shared);

@@ -328,7 +328,7 @@ impl Lock {
         policy == DeathPolicy::Release
     }
 
-    /// Opens it again after nobody repaired its data. Nothing is wrong with a semaphore at any time.
+    /// Opens it again after a holder died and its data were not repaired. A semaphore is never closed.
     pub fn reset_for(&self, limit: Duration) -> Result<()> {
         match self {
             Lock::Mutex(mutex) => mutex.reset_for(limit),

@@ -18,7 +18,7 @@ pub struct Recorded {
     pub recording: Recording,
     /// Who waited, and who held.
     pub spans: Vec<Span>,
-    /// Those participants that are dead, which nobody has removed yet.
+    /// Participants that are dead and not removed yet.
     dead: HashSet<usize>,
 }
 
@@ -32,7 +32,7 @@ impl Recorded {
         };
         let mut spans = recorded_spans::of(&recording);
         if !status.of_this_boot {
-            // Whatever went on then is over, and nobody has written down when.
+            // What went on then is over, and its end was not recorded.
             let open = spans.iter_mut().filter(|span| span.end == End::UnderWay);
             open.for_each(|span| span.end = End::Unknown);
         }

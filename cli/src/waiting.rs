@@ -36,7 +36,7 @@ pub struct Waiting<'a> {
     pub wanted: &'a Wanted,
     /// For how long at most; nothing: until the lock is free.
     pub limit: Option<Duration>,
-    /// Whether somebody wants to read who is waited for.
+    /// Whether to say who is waited for.
     pub tell: bool,
     /// Whether each message is to stay, one below the other.
     pub verbose: bool,
@@ -98,7 +98,7 @@ impl Waiting<'_> {
             let own = |waiter: &&Waiter| waiter.participant.slot == self.participant.slot();
             // Between two places where it waits it may be in neither for a moment.
             let own = lock.queue.iter().find(own);
-            // A wait with an end may go on: nobody may wait for this process, and the ancestor unlock before it ends.
+            // A wait with an end may go on: perhaps none waits for this process, and the ancestor unlocks before it ends.
             let around_us = || lock.holders.iter().filter(|holder| is_held_around_us(self.file, holder));
             if self.limit.is_none()
                 && let (Some(own), Some(holder)) = (own, around_us().next())
@@ -146,7 +146,7 @@ impl Waiting<'_> {
         describe::without_colours(&format!("waiting for {}: {holders}{place}", self.called()))
     }
 
-    /// Returns what is waited for, in few words: the lock or, if it has the name that nobody chose, its file.
+    /// Returns what is waited for, in few words: the lock or, if it has the default name, its file.
     fn called(&self) -> String {
         let file = self.path.file_name().filter(|_| self.name == "default");
         escape::text(&file.map_or(self.name.into(), |file| file.to_string_lossy()))

@@ -224,7 +224,7 @@ fn shown(line: &str) -> String {
     escape::text(&line.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Files that were being made when somebody died.
+/// Files whose makers died.
 fn leftovers(folder: &Path) -> Option<Finding> {
     let is_one = |name: &str| {
         name.strip_prefix(".turnlock-")

@@ -42,7 +42,7 @@ pub struct Member {
 /// Why an explanation ends before its end.
 #[derive(Debug)]
 pub enum Stop {
-    /// Whoever looked has seen enough, or a signal (its number) came.
+    /// The user ended it, or a signal (its number) came.
     Quit(Option<usize>),
     /// Something failed.
     Failed(io::Error),

@@ -6,7 +6,7 @@
 //! | `kernel` | any other file, or a folder: flock(2), as flock(1) takes it |
 //! | `say` | flock(1)'s messages |
 //!
-//! What of the two it is, the file's first letters say, and nothing else: so everybody who locks it does the same.
+//! What of the two it is, the file's first letters say, and nothing else: so all that lock it do the same.
 
 mod kernel;
 mod say;

@@ -218,7 +218,7 @@ fn holders(recorded: &Recorded) -> Vec<HolderNumbers> {
 
 fn deaths(recorded: &Recorded) -> Vec<Death> {
     let mut deaths: Vec<Death> = Vec::new();
-    // By lock: those deaths that nobody has recovered yet.
+    // By lock: those deaths that are not repaired yet.
     let mut open: HashMap<usize, Vec<usize>> = HashMap::new();
     for event in &recorded.recording.events {
         let Some(lock) = event.lock else { continue };

@@ -14,12 +14,12 @@ pub const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
 /// The style of what matters most.
 pub const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// Returns who somebody is, in a few words: "make (4711)".
+/// Returns a participant in a few words: "make (4711)".
 pub fn who(participant: &ParticipantStatus) -> String {
     format!("{} ({})", escape::text(&participant.label), participant.pid)
 }
 
-/// Returns who holds a lock, or that nobody does.
+/// Returns who holds a lock, or what its state is without a holder.
 pub fn held_by(lock: &LockStatus) -> Span<'static> {
     let dead = lock.holders.iter().find(|holder| holder.participant.life == Life::Dead);
     match (&lock.holders[..], lock.permits, dead) {

@@ -25,9 +25,9 @@ pub struct Track {
 /// A wait or a hold, as it is drawn.
 #[derive(Clone, Copy)]
 pub struct Slice {
-    /// Which of the files.
+    /// The index of the file.
     pub file: usize,
-    /// Which of its spans.
+    /// The index of its span.
     pub span: usize,
     /// From when to when.
     pub from: u64,

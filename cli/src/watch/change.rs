@@ -17,9 +17,9 @@ pub enum Event {
     Holds,
     /// Found waiting at the first look.
     Waits,
-    /// Somebody began to wait.
+    /// A participant began to wait.
     Asked,
-    /// Somebody has the lock that did not have it at the look before.
+    /// A participant has the lock that did not have it at the look before.
     Acquired,
     /// A holder has something else of the lock than before: upgraded, downgraded, gave permits back.
     Changed,

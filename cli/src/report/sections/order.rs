@@ -64,7 +64,7 @@ pub fn of(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Why nobody can be said to overtake another.
+/// Returns why none can be said to overtake another.
 fn why_not(lock: &LockNumbers) -> &'static str {
     match lock.kind {
         Some("ring") => "the turn goes round",

@@ -1,4 +1,4 @@
-//! The latest waits and holds of everybody, and what else happened then.
+//! The latest waits and holds of all participants, and what else happened then.
 
 use super::{
     super::{
