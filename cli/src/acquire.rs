@@ -27,7 +27,7 @@ pub struct Acquisition<'a> {
     pub asked: &'a Asked,
     /// The lock file, as it was named.
     pub file: &'a Path,
-    /// What the participant calls itself, if nobody said.
+    /// The participant's label, if none was given.
     pub label: String,
     /// Which participant it is to be.
     pub participant: &'a dyn Fn(&mut ParticipantOptions),
@@ -57,7 +57,7 @@ impl Acquisition<'_> {
         if *verbose {
             print::message(&format_args!("waiting for {name:?} in {shown}"));
         }
-        // Each further round because somebody deleted or replaced the file.
+        // Each further round because the file was deleted or replaced.
         for _ in 0..ROUNDS {
             let opened = match self.open(&wanted) {
                 Err(Error::Replaced { .. }) => continue,
@@ -143,7 +143,7 @@ impl Acquisition<'_> {
     }
 }
 
-/// The environment that says what came with the lock; nothing: the variable is to be taken away.
+/// Returns the environment that says what came with the lock; nothing: the variable is to be taken away.
 pub fn environment(
     guard: &Guard,
     path: &Path,

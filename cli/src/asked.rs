@@ -1,4 +1,4 @@
-//! What a command line asks of a lock, for whoever takes one: `run` and `lock`.
+//! What a command line asks of a lock, for `run` and `lock`.
 
 use super::{
     create::Creation,
@@ -90,7 +90,7 @@ impl Default for Messages {
 }
 
 impl Asked {
-    /// What of a rwlock called "default" a flock(1) wants.
+    /// Returns what of a rwlock called "default" a flock(1) wants.
     pub fn as_flock(shared: bool, limit: Option<Duration>, conflict_exit_code: u8) -> Self {
         Self {
             lock: "default".into(),
@@ -128,7 +128,7 @@ impl Asked {
         Ok(())
     }
 
-    /// Whether the lock is to be one by messages.
+    /// Returns whether the lock is to be one by messages.
     pub fn is_by_messages(&self) -> bool {
         self.algorithm.is_some_and(Algorithm::is_by_messages)
     }
@@ -138,7 +138,7 @@ impl Asked {
         if self.try_once { Some(Duration::ZERO) } else { self.timeout }
     }
 
-    /// What is wanted of the lock.
+    /// Returns what is wanted of the lock.
     ///
     /// # Errors
     /// As [`Asked::check`].
@@ -146,7 +146,7 @@ impl Asked {
         self.parts.wanted().map_err(|why| Failure { code: exit::USAGE, why })
     }
 
-    /// How the lock is to be opened.
+    /// Returns how the lock is to be opened.
     pub fn open_options(&self, wanted: &Wanted) -> OpenOptions {
         OpenOptions {
             algorithm: self.algorithm,

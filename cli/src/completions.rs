@@ -58,7 +58,7 @@ fn script(shell: Shell) -> String {
     }
 }
 
-/// The options that no help shows, since turnlock calls itself with them. Clap writes them all the same.
+/// Returns the options that no help shows, since turnlock calls itself with them. Clap writes them all the same.
 fn hidden() -> BTreeSet<String> {
     let command = super::Cli::command();
     let options = command.get_subcommands().flat_map(clap::Command::get_opts);
@@ -68,8 +68,8 @@ fn hidden() -> BTreeSet<String> {
         .collect()
 }
 
-/// The names of the locks in those words that name lock files, or are descriptors after `--fd`. Whatever else a word may be,
-/// it is only looked at.
+/// Returns the names of the locks in those words that name lock files, or are descriptors after `--fd`. Whatever else a word
+/// may be, it is only looked at.
 fn names_in(words: &[OsString]) -> BTreeSet<String> {
     let descriptor = |at: usize| {
         let is_one = at.checked_sub(1).is_some_and(|before| words[before] == "--fd");
@@ -88,7 +88,7 @@ fn at_home(path: &Path) -> PathBuf {
     home.map_or_else(|| path.into(), |home| Path::new(&home).join(path.strip_prefix("~").unwrap_or(path)))
 }
 
-/// What comes before the words of the command: these options' values are words too.
+/// Returns what comes before the words of the command: these options' values are words too.
 fn options_with_values() -> String {
     let (command, mut names) = (super::Cli::command(), BTreeSet::new());
     for name in ["run", "flock"] {

@@ -71,7 +71,7 @@ impl Creation {
         Self { mailboxes: self.mailboxes.or(Some(all)), ..self.clone() }
     }
 
-    /// The options for a file that is opened, or created like this.
+    /// Returns the options for a file that is opened, or created like this.
     pub fn options(&self) -> LockFileOptions {
         let mut options = LockFile::options();
         options.participants(self.participants.unwrap_or(0)).locks(self.locks.unwrap_or(0));
@@ -163,7 +163,7 @@ impl Create {
 }
 
 impl Created {
-    /// What the file at `path` is by now.
+    /// Returns what the file at `path` is by now.
     pub fn of(path: &Path) -> Result<Self, String> {
         let status = file::snapshot(path).map_err(|error| error.to_string())?;
         let meta = match file::descriptor(path) {
@@ -215,7 +215,7 @@ fn octal(text: &str) -> Result<u32, String> {
     Ok(mode)
 }
 
-/// A group's number. One that is a number is taken for that, as chown(1) does if no group has it for a name.
+/// Returns a group's number. One that is a number is taken for that, as chown(1) does if no group has it for a name.
 fn group(text: &str) -> Result<u32, String> {
     match uzers::get_group_by_name(text) {
         Some(group) => Ok(group.gid()),

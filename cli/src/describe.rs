@@ -15,7 +15,7 @@ pub const FAINT: Style = Style::new().dimmed();
 /// The style of what is not well.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// Who somebody is: "make, run by turnlock (pid 4711)", where the process is turnlock and make is what it runs.
+/// Returns a participant: "make, run by turnlock (pid 4711)", where the process is turnlock and make is what it runs.
 pub fn who(participant: &ParticipantStatus) -> String {
     let ParticipantStatus { label, program, pid, thread, .. } = participant;
     let mut text = format!("{STRONG}{}{STRONG:#}", escape::text(label));
@@ -34,18 +34,18 @@ pub fn who(participant: &ParticipantStatus) -> String {
     text + ")"
 }
 
-/// A path as one word of a command line.
+/// Returns a path as one word of a command line.
 pub fn quoted(path: &Path) -> String {
     escape::word(&path.to_string_lossy())
 }
 
-/// A process, and which of its threads: "(pid 4711, thread 4712)".
+/// Returns a process, and which of its threads: "(pid 4711, thread 4712)".
 pub fn process(pid: u32, thread: u32) -> String {
     if thread == pid { format!("(pid {pid})") } else { format!("(pid {pid}, thread {thread})") }
 }
 
-/// Who takes part in a lock by messages: "3 take part, 17 messages sent, token at slot 2", and of a ring
-/// ", second token at slot 0".
+/// Returns who takes part in a lock by messages: "3 take part, 17 messages sent, token at slot 2", and of a ring ", second
+/// token at slot 0".
 pub fn by_messages(by_messages: &ByMessages) -> String {
     let mut text = format!("{} take part, {} messages sent", by_messages.members.len(), by_messages.messages);
     if let Some(slot) = by_messages.token_of {
@@ -57,7 +57,7 @@ pub fn by_messages(by_messages: &ByMessages) -> String {
     text
 }
 
-/// What happened at a lock: "1204 acquisitions since it was created, 17 had to wait, 2 ran out of time".
+/// Returns what happened at a lock: "1204 acquisitions since it was created, 17 had to wait, 2 ran out of time".
 pub fn counters(counters: &Counters) -> String {
     let Counters { acquisitions, contended, timed_out, died, passed_over, .. } = *counters;
     let mut text = format!("{acquisitions} acquisitions since it was created");
@@ -74,7 +74,7 @@ pub fn counters(counters: &Counters) -> String {
     text
 }
 
-/// What a holder does: "held for 12 s by make, run by turnlock (pid 4711)". Of a dead one it is known when it entered,
+/// Returns what a holder does: "held for 12 s by make, run by turnlock (pid 4711)". Of a dead one it is known when it entered,
 /// and not when it died.
 pub fn holder(entry: &Holder) -> String {
     let who = who(&entry.participant);
@@ -93,8 +93,8 @@ pub fn holder(entry: &Holder) -> String {
     }
 }
 
-/// What a holder does, in a line that may not be long: "held for 12 s by make (pid 4711)". The process may be turnlock's,
-/// which runs make.
+/// Returns what a holder does, in a line that may not be long: "held for 12 s by make (pid 4711)". The process may be
+/// turnlock's, which runs make.
 pub fn holder_in_short(entry: &Holder) -> String {
     let ParticipantStatus { label, pid, life, .. } = &entry.participant;
     let how = claim(&entry.claim).map(|claim| format!(" ({claim})")).unwrap_or_default();
@@ -108,8 +108,8 @@ pub fn holder_in_short(entry: &Holder) -> String {
     format!("held{how}{} by {} (pid {pid}){end}", time.unwrap_or_default(), escape::text(label))
 }
 
-/// What of a lock somebody has, or wants, in a few words: "shared", "2 permits", "10-19, shared"; of what excludes
-/// everybody, and of a part that it excludes everybody from, nothing is said of that.
+/// Returns what a participant has of a lock, or wants, in a few words: "shared", "2 permits", "10-19, shared"; nothing for an
+/// exclusive hold of all of it.
 pub fn claim(claim: &Claim) -> Option<String> {
     let mode = match claim.mode {
         ClaimMode::Exclusive => None,
@@ -127,7 +127,7 @@ pub fn claim(claim: &Claim) -> Option<String> {
     }
 }
 
-/// A part of a lock: a range as --range takes it, or the beginning of a key's hash, which is in full in JSON.
+/// Returns a part of a lock: a range as --range takes it, or the beginning of a key's hash, which is in full in JSON.
 pub fn part(part: Part) -> String {
     match part {
         Part::Range { first, last: u64::MAX } => format!("{first}-"),
@@ -138,7 +138,7 @@ pub fn part(part: Part) -> String {
     }
 }
 
-/// What a waiter does: "make, run by turnlock (pid 4711), waiting for 3.2 s".
+/// Returns what a waiter does: "make, run by turnlock (pid 4711), waiting for 3.2 s".
 pub fn waiter(entry: &Waiter, has_turn: bool) -> String {
     let life = entry.participant.life;
     let waits = match (entry.state, entry.takes_part) {
@@ -158,7 +158,7 @@ pub fn waiter(entry: &Waiter, has_turn: bool) -> String {
     }
 }
 
-/// What a waiter does just now, as an addition to its name.
+/// Returns what a waiter does just now, as an addition to its name.
 fn doing(entry: &Waiter) -> String {
     let doing = match entry.activity {
         Activity::Running => ", running".into(),
@@ -169,7 +169,7 @@ fn doing(entry: &Waiter) -> String {
     doing + &state(&entry.participant)
 }
 
-/// Whether somebody is well, as an addition to its name.
+/// Returns what is wrong with a participant, as an addition to its name.
 pub fn life(participant: &ParticipantStatus) -> String {
     match participant.life {
         Life::Dead => format!(", {BAD}dead{BAD:#}"),
@@ -188,7 +188,7 @@ fn state(participant: &ParticipantStatus) -> String {
     text
 }
 
-/// A span of time, to a precision that people care for.
+/// Returns a span of time, to a precision that people care for.
 pub fn span(seconds: f64) -> String {
     match seconds as u64 {
         0..10 => format!("{seconds:.1} s"),
@@ -198,7 +198,7 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
-/// The same text without colours, for a message on standard error.
+/// Returns the same text without colours, for a message on standard error.
 pub fn without_colours(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }

@@ -26,7 +26,7 @@ impl Durations {
         self.spans.len() as u64
     }
 
-    /// The one that so large a part is not longer than: 0.5 gives the median, 0 the shortest. 0 if there is none.
+    /// Returns the one that so large a part is not longer than: 0.5 gives the median, 0 the shortest. 0 if there is none.
     pub fn quantile(&self, part: f64) -> u64 {
         let rank = (part * self.spans.len() as f64).ceil() as usize;
         let last = self.spans.len().saturating_sub(1);
@@ -43,7 +43,7 @@ impl Durations {
         self.spans.iter().copied().map(u128::from).sum()
     }
 
-    /// How many of them are in [`from`, `to`).
+    /// Returns how many of them are in [`from`, `to`).
     pub fn between(&self, from: u64, to: u64) -> u64 {
         let before = |end: u64| self.spans.partition_point(|span| *span < end);
         before(to).saturating_sub(before(from)) as u64

@@ -1,8 +1,8 @@
 //! What others wrote (names, labels, programs, paths), made fit for a terminal.
 //!
-//! Whoever may open a lock file chooses what is in it. A control character there could move the cursor, forge a line or
-//! set the terminal's title; an invisible one could make a name look like another. Both are written as `\n` or
-//! `\u{1b}`. What machines read (JSON, the environment of a command) is not escaped here.
+//! Every program that may open a lock file chooses names in it. A control character there could move the cursor, forge a line
+//! or set the terminal's title; an invisible one could make a name look like another. Both are written as `\n` or `\u{1b}`.
+//! What machines read (JSON, the environment of a command) is not escaped here.
 
 use std::{fmt::Write, path::Path};
 
@@ -16,12 +16,12 @@ pub fn lines(text: &str) -> String {
     escape(text, |letter| letter != '\n' && is_unfit(letter))
 }
 
-/// A path in one line; what is not UTF-8 in it becomes U+FFFD.
+/// Returns a path in one line; what is not UTF-8 in it becomes U+FFFD.
 pub fn path(path: &Path) -> String {
     text(&path.to_string_lossy())
 }
 
-/// One word of a command line, to be copied into a shell.
+/// Returns one word of a command line, to be copied into a shell.
 pub fn word(word: &str) -> String {
     let safe = |letter: char| letter.is_alphanumeric() || "_-./:,@%+=".contains(letter);
     if !word.is_empty() && word.chars().all(safe) {

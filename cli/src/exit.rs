@@ -15,7 +15,7 @@ pub const CANNOT_RUN: u8 = 69;
 /// The operating system, or the file under us, failed; or standard output cannot be written to.
 pub const OS: u8 = 71;
 
-/// The code for an error of the library, where a command has none of its own for it.
+/// Returns the code for an error of the library, where a command has none of its own for it.
 pub fn code(error: &Error) -> u8 {
     match error {
         Error::InUse { .. } | Error::TimedOut => FAILED,

@@ -6,7 +6,7 @@ use turnlock::Error;
 
 /// How a command ends that did not do what it was asked to.
 pub enum Failed {
-    /// An exit code: what there was to say was said, or nobody wants to hear it (that somebody has the lock).
+    /// An exit code: the message was printed, or is not wanted (that the lock is held).
     Quietly(u8),
     /// An exit code, and why.
     Because(Failure),
@@ -21,7 +21,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What the library says.
+    /// Returns what the library says.
     pub fn new(code: u8, error: Error) -> Self {
         let how = match &error {
             Error::ParticipantsFull { slots, most, .. } if slots < most => {

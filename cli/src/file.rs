@@ -27,8 +27,8 @@ pub fn open(options: &LockFileOptions, path: &Path) -> Result<LockFile> {
     }
 }
 
-/// Sees to it that an empty file, of which a lock file is to be made, is not locked by flock(1): who waits for that would
-/// not wait for turnlock's locks. Until what is returned is dropped, nobody locks it so, alone.
+/// Sees to it that an empty file, of which a lock file is to be made, is not locked by flock(1): who waits for that would not
+/// wait for turnlock's locks. Until what is returned is dropped, no other locks it so, alone.
 fn is_no_flocks<'a>(given: &'a File, path: &Path) -> Result<Option<Unlocks<'a>>> {
     if given.metadata().is_ok_and(|meta| meta.len() > 0) {
         return Ok(None);
@@ -38,7 +38,7 @@ fn is_no_flocks<'a>(given: &'a File, path: &Path) -> Result<Option<Unlocks<'a>>>
             "{} is an empty file that somebody has locked by flock(1) or flock(2): a lock file cannot be made of it now",
             path.display()
         ))),
-        // Where it cannot be locked, nobody else has.
+        // Where it cannot be locked, no other has locked it.
         Err(TryLockError::Error(_)) => Ok(None),
         Ok(()) => Ok(Some(Unlocks(given))),
     }
@@ -77,12 +77,12 @@ pub fn recording(path: &Path) -> Result<Option<Recording>> {
     }
 }
 
-/// Whether it begins as a lock file does.
+/// Returns whether it begins as a lock file does.
 pub fn begins_as_a_lock_file(file: &mut impl Read) -> bool {
     beginning(file).is_some_and(|letters| letters == *b"turnlock")
 }
 
-/// Whether it begins as a lock file does, or as one in the making: nothing but turnlock may write to it.
+/// Returns whether it begins as a lock file does, or as one in the making: nothing but turnlock may write to it.
 pub fn is_turnlocks(file: &mut impl Read) -> bool {
     beginning(file).is_some_and(|letters| BEGINNINGS.contains(&&letters))
 }
@@ -92,7 +92,7 @@ fn beginning(file: &mut impl Read) -> Option<[u8; 8]> {
     file.read_exact(&mut letters).ok().map(|()| letters)
 }
 
-/// Where to find it again, also from another working directory.
+/// Returns where to find it again, also from another working directory.
 pub fn path(file: &LockFile, as_named: &Path) -> PathBuf {
     if descriptor(as_named) { as_named.into() } else { file.path() }
 }
@@ -100,19 +100,19 @@ pub fn path(file: &LockFile, as_named: &Path) -> PathBuf {
 /// A file's device and inode number.
 pub type Identity = (u64, u64);
 
-/// Which file the path names now.
+/// Returns which file the path names now.
 pub fn identity(path: &Path) -> Option<Identity> {
     let meta = if descriptor(path) { path.metadata() } else { path.symlink_metadata() };
     meta.ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
-/// Whether the path names a descriptor of this process.
+/// Returns whether the path names a descriptor of this process.
 pub fn descriptor(path: &Path) -> bool {
     let number = ["/dev/fd", "/proc/self/fd"].iter().find_map(|folder| path.strip_prefix(folder).ok());
     number.and_then(Path::to_str).is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// The file behind it.
+/// Returns the file behind it.
 fn given(path: &Path, how: &OpenOptions) -> Result<File> {
     how.open(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => Error::NotFound {

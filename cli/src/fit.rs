@@ -9,7 +9,7 @@ const LEAST: usize = 40;
 /// No wider, for the eye's sake.
 const MOST: usize = 120;
 
-/// How many columns a line may have: those of the terminal, if standard output is one.
+/// Returns how many columns a line may have: those of the terminal, if standard output is one.
 pub fn columns() -> usize {
     match terminal_size::terminal_size_of(std::io::stdout()) {
         Some((terminal_size::Width(width), _)) => usize::from(width).clamp(LEAST, MOST),

@@ -87,7 +87,7 @@ pub struct UnlockByDescriptor {
     lock: Option<String>,
 }
 
-/// The path by which a descriptor is opened anew.
+/// Returns the path by which a descriptor is opened anew.
 pub fn path_of(descriptor: i32) -> PathBuf {
     PathBuf::from(format!("/dev/fd/{descriptor}"))
 }
@@ -151,7 +151,7 @@ impl LockByDescriptor {
         })
     }
 
-    /// A lock that this descriptor holds already will not be free before somebody unlocks it.
+    /// Refuses a lock that this descriptor holds already: it will not be free before it is unlocked.
     fn refuse_what_never_ends(&self) -> Result<(), Failure> {
         let is_whole =
             matches!(self.asked.wanted()?, Wanted::Everything | Wanted::Exclusively | Wanted::Shared);

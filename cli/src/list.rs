@@ -158,7 +158,7 @@ impl FoundLock {
     }
 }
 
-/// What stands for the first, in words that fit a column.
+/// Returns what stands for the first, in words that fit a column.
 fn state(state: &str) -> (&'static str, bool) {
     match state {
         "consistent" => ("well", true),

@@ -65,7 +65,7 @@ impl Algorithm {
         }
     }
 
-    /// Whether its participants need mailboxes.
+    /// Returns whether its participants need mailboxes.
     pub fn is_by_messages(self) -> bool {
         self.of_mutex().is_some_and(|algorithm| algorithm != MutexAlgorithm::Bakery)
     }
@@ -136,7 +136,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The lock called `name`, which must be of this kind, with what is asked for.
+    /// Returns the lock called `name`, which must be of this kind, with what is asked for.
     fn open(&self, file: &LockFile, name: &str, asked: &OpenOptions) -> Result<Lock> {
         self.refuse_what_it_has_not(file, name, asked)?;
         match self {
@@ -196,8 +196,8 @@ impl Kind {
 }
 
 impl Lock {
-    /// The lock called `name`. If only all of it is wanted: whatever it is, and if it is created now a rwlock where others
-    /// shall share it, else a mutex.
+    /// Returns the lock called `name`. If only all of it is wanted: whatever it is, and if it is created now a rwlock where
+    /// others shall share it, else a mutex.
     pub fn open(file: &LockFile, name: &str, asked: &OpenOptions) -> Result<Self> {
         let made = Self::of_the_kind(file, name, asked);
         match (&asked.wanted, asked.algorithm) {
@@ -208,7 +208,7 @@ impl Lock {
         }
     }
 
-    /// The lock, of the kind that it is to be if it is created now.
+    /// Returns the lock, of the kind that it is to be if it is created now.
     fn of_the_kind(file: &LockFile, name: &str, asked: &OpenOptions) -> Result<Self> {
         let kind = match &asked.wanted {
             Wanted::Everything => return Self::mutex_or_ring(file, name, asked),
@@ -233,7 +233,7 @@ impl Lock {
         Kind::Ring(algorithm).open(file, name, asked)
     }
 
-    /// The lock, if it exists and is of a kind that what is wanted can be had of, though it would have been created as
+    /// Returns the lock, if it exists and is of a kind that what is wanted can be had of, though it would have been created as
     /// another one. `error`: that it is another one.
     fn of_another_kind(file: &LockFile, name: &str, asked: &OpenOptions, error: Error) -> Result<Self> {
         if !matches!(error, Error::Kind { .. }) {
@@ -315,7 +315,7 @@ impl Lock {
         }
     }
 
-    /// Whether a death releases it, and leaves nothing to repair.
+    /// Returns whether a death releases it, and leaves nothing to repair.
     pub fn releases_on_death(&self) -> bool {
         let policy = match self {
             Lock::Mutex(mutex) => mutex.death_policy(),
@@ -328,7 +328,7 @@ impl Lock {
         policy == DeathPolicy::Release
     }
 
-    /// Opens it again after nobody repaired its data. Nothing is wrong with a semaphore at any time.
+    /// Opens it again after a holder died and its data were not repaired. A semaphore is never closed.
     pub fn reset_for(&self, limit: Duration) -> Result<()> {
         match self {
             Lock::Mutex(mutex) => mutex.reset_for(limit),
@@ -356,17 +356,17 @@ macro_rules! whichever {
 }
 
 impl Guard<'_> {
-    /// What came with the acquisition.
+    /// Returns what came with the acquisition.
     pub fn acquired(&self) -> Acquired {
         whichever!(self: held => held.acquired())
     }
 
-    /// Who died last holding the lock, if this one was told of a death.
+    /// Returns who died last holding the lock, if this one was told of a death.
     pub fn previous_owner(&self) -> Option<PreviousOwner> {
         whichever!(self: held => held.previous_owner())
     }
 
-    /// Whether it is a part of a lock, whose dead holder need not be the last that died holding the lock.
+    /// Returns whether it is a part of a lock, whose dead holder need not be the last that died holding the lock.
     pub fn is_part(&self) -> bool {
         matches!(self, Guard::Range(_) | Guard::Key(_))
     }

@@ -94,7 +94,7 @@ enum Command {
 }
 
 impl Cli {
-    /// What goes together and what does not, where that depends on values.
+    /// Returns what goes together and what does not, where that depends on values.
     fn checked(self) -> Result<Self, clap::Error> {
         let (name, checked) = match &self.command {
             Command::Run(run) => ("run", run.check()),
@@ -111,7 +111,7 @@ impl Cli {
     }
 }
 
-/// The command line. Called by the name flock, turnlock does what that does.
+/// Returns the command line. Called by the name flock, turnlock does what that does.
 fn words() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if words.first().is_some_and(|name| Path::new(name).file_name() == Some("flock".as_ref())) {

@@ -39,7 +39,7 @@ const STANDARD_OUTPUT: &str = "/proc/self/fd/1";
 const IS_A_LOCK_FILE: &str =
     "that is a lock file, or becomes one, which nothing else is written to: name another file";
 
-/// Whether it is a regular file that begins so. One that may not be read is taken for none.
+/// Returns whether it is a regular file that begins so. One that may not be read is taken for none.
 fn is_lock_file(path: &Path) -> bool {
     path.is_file() && File::open(path).is_ok_and(|mut file| file::is_turnlocks(&mut file))
 }

@@ -18,7 +18,7 @@ pub fn result(text: &str) -> io::Result<()> {
     enough_read(write(anstream::stdout().lock(), text))
 }
 
-/// Prints a part of a result that goes on. `false`: nobody reads it any more.
+/// Prints a part of a result that goes on. `false`: its reader has closed it.
 pub fn line(text: &str) -> io::Result<bool> {
     match write(anstream::stdout().lock(), text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
@@ -44,7 +44,7 @@ pub fn json_and_end(value: &impl serde::Serialize, code: u8) -> ExitCode {
     }
 }
 
-/// Prints one of several results for machines, in a line. Some: nobody wants more, and this is the exit code.
+/// Prints one of several results for machines, in a line. `Some`: the reader has closed it, and this is the exit code.
 pub fn json_line(value: &impl serde::Serialize) -> Option<ExitCode> {
     match serde_json::to_string(value) {
         Ok(text) => one_of_many(&format!("{text}\n")),
@@ -52,7 +52,7 @@ pub fn json_line(value: &impl serde::Serialize) -> Option<ExitCode> {
     }
 }
 
-/// Prints one of several results. Some: nobody wants more, and this is the exit code.
+/// Prints one of several results. `Some`: the reader has closed it, and this is the exit code.
 pub fn one_of_many(text: &str) -> Option<ExitCode> {
     match write(anstream::stdout().lock(), text) {
         Ok(()) => None,

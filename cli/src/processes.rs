@@ -20,13 +20,13 @@ fn place(pid: u32) -> Option<Place> {
     Some(Place { parent: numbers.next()??, group: numbers.next()??, session: numbers.next()?? })
 }
 
-/// Whether `pid` is stopped, as far as can be seen.
+/// Returns whether `pid` is stopped, as far as can be seen.
 pub fn is_stopped(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
 }
 
-/// Whether `pid` has been sent `signal`, and has not come to deal with it, as far as can be seen.
+/// Returns whether `pid` has been sent `signal`, and has not come to deal with it, as far as can be seen.
 pub fn has_pending(pid: u32, signal: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let sets =
@@ -35,7 +35,7 @@ pub fn has_pending(pid: u32, signal: i32) -> bool {
     sets.any(|set| set & (1 << (signal - 1)) != 0)
 }
 
-/// Whether `pid` sleeps until something wakes it, as far as can be seen.
+/// Returns whether `pid` sleeps until something wakes it, as far as can be seen.
 pub fn is_asleep(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
@@ -47,17 +47,17 @@ fn ancestors() -> impl Iterator<Item = (u32, Place)> {
     std::iter::successors(place(std::process::id()).and_then(parent_of), move |(_, place)| parent_of(*place))
 }
 
-/// Whether there is such a process, as far as can be seen.
+/// Returns whether there is such a process, as far as can be seen.
 pub fn exists(pid: u32) -> bool {
     place(pid).is_some()
 }
 
-/// Whether this process was started by `pid`, or by a process that was, and so on.
+/// Returns whether this process was started by `pid`, or by a process that was, and so on.
 pub fn descends_from(pid: u32) -> bool {
     ancestors().any(|(ancestor, _)| ancestor == pid)
 }
 
-/// Whether this process's group is orphaned: no shell of its session is left that could continue it, so the kernel does
+/// Returns whether this process's group is orphaned: no shell of its session is left that could continue it, so the kernel does
 /// not let SIGTSTP stop it. Looks at the ancestors only; one that cannot be seen is taken for such a shell.
 pub fn group_is_orphaned() -> bool {
     let Some(own) = place(std::process::id()) else { return false };
@@ -70,14 +70,14 @@ pub fn group_is_orphaned() -> bool {
     }
 }
 
-/// The signals that this process ignores, each as bit `number - 1`. None where /proc does not tell.
+/// Returns the signals that this process ignores, each as bit `number - 1`. None where /proc does not tell.
 pub fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Whether this process is in the foreground of its terminal, as far as can be seen.
+/// Returns whether this process is in the foreground of its terminal, as far as can be seen.
 pub fn is_in_foreground() -> bool {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // state parent group session terminal foreground-group
@@ -85,7 +85,7 @@ pub fn is_in_foreground() -> bool {
     matches!(fields.get(2..=5), Some([group, _, _, foreground]) if group == foreground)
 }
 
-/// The name of the program that runs as `pid`, as the kernel cut it.
+/// Returns the name of the program that runs as `pid`, as the kernel cut it.
 pub fn program_of(pid: u32) -> Option<String> {
     let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())

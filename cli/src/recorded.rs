@@ -18,7 +18,7 @@ pub struct Recorded {
     pub recording: Recording,
     /// Who waited, and who held.
     pub spans: Vec<Span>,
-    /// Those participants that are dead, which nobody has removed yet.
+    /// Participants that are dead and not removed yet.
     dead: HashSet<usize>,
 }
 
@@ -32,7 +32,7 @@ impl Recorded {
         };
         let mut spans = recorded_spans::of(&recording);
         if !status.of_this_boot {
-            // Whatever went on then is over, and nobody has written down when.
+            // What went on then is over, and its end was not recorded.
             let open = spans.iter_mut().filter(|span| span.end == End::UnderWay);
             open.for_each(|span| span.end = End::Unknown);
         }
@@ -44,7 +44,7 @@ impl Recorded {
         Ok(Self { status, recording, spans, dead })
     }
 
-    /// When its first event was, or now (`CLOCK_MONOTONIC`, nanoseconds).
+    /// Returns when its first event was, or now (`CLOCK_MONOTONIC`, nanoseconds).
     pub fn first(&self) -> u64 {
         let now = self.recording.now;
         match self.recording.events.iter().map(|event| event.at).min() {
@@ -55,7 +55,7 @@ impl Recorded {
         }
     }
 
-    /// When its last event was, or now: some may have come while it was read.
+    /// Returns when its last event was, or now: some may have come while it was read.
     pub fn last(&self) -> u64 {
         let now = self.recording.now;
         match self.recording.events.iter().map(|event| event.at).max() {
@@ -65,12 +65,12 @@ impl Recorded {
         }
     }
 
-    /// How many events the file has forgotten, since the machine was started.
+    /// Returns how many events the file has forgotten, since the machine was started.
     pub fn forgotten(&self) -> u64 {
         self.recording.recorded.saturating_sub(u64::from(self.recording.capacity))
     }
 
-    /// What a participant is called.
+    /// Returns what a participant is called.
     pub fn name(&self, participant: usize) -> String {
         let one = &self.recording.participants[participant];
         match (one.name.as_str(), one.process) {
@@ -80,7 +80,7 @@ impl Recorded {
         }
     }
 
-    /// What a participant is called, in few letters; with its process, or its thread, where others are called the same.
+    /// Returns what a participant is called, in few letters; with its process, or its thread, where others are called the same.
     pub fn short_name(&self, participant: usize) -> String {
         let name = self.name(participant);
         let others = self.recording.participants.iter().filter(|one| one.name == name);
@@ -96,7 +96,7 @@ impl Recorded {
         }
     }
 
-    /// What a participant is called, and its process: "make (pid 4711)".
+    /// Returns what a participant is called, and its process: "make (pid 4711)".
     pub fn who(&self, participant: usize) -> String {
         let one = &self.recording.participants[participant];
         let name = self.name(participant);
@@ -107,13 +107,13 @@ impl Recorded {
         }
     }
 
-    /// What a lock is called.
+    /// Returns what a lock is called.
     pub fn lock(&self, lock: usize) -> String {
         let one = &self.recording.locks[lock];
         one.name.clone().unwrap_or_else(|| format!("number {}, removed", one.region))
     }
 
-    /// How a wait or a hold ended, in a word or two.
+    /// Returns how a wait or a hold ended, in a word or two.
     pub fn outcome(&self, span: &Span) -> &'static str {
         match span.end {
             End::UnderWay if self.dead.contains(&span.participant) => "dead, and not found yet",
@@ -121,7 +121,7 @@ impl Recorded {
         }
     }
 
-    /// The path of the file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &PathBuf {
         &self.status.path
     }

@@ -1,7 +1,7 @@
-//! Who waited for a lock, and who held it, from when to when: what the events of a recording come to.
+//! Spans: who waited for a lock, and who held it, from when to when, by the events of a recording.
 //!
 //! A recording forgets: of what it still has, the first events may lack their beginnings, and what goes on now has no end.
-//! Where an event in the midst is missing, because who recorded it was killed, it is not made up: what it would have begun, or
+//! Where an event in the midst is missing, because its participant was killed, it is not made up: what it would have begun, or
 //! ended, is a moment.
 
 use std::collections::{HashMap, HashSet};
@@ -10,11 +10,11 @@ use turnlock::inspect::{Event, Recording};
 /// A wait, or a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Which of the two.
+    /// Whether it is a wait or a hold.
     pub kind: Kind,
-    /// Whose: which of [`Recording::participants`].
+    /// Its participant: which of [`Recording::participants`].
     pub participant: usize,
-    /// At which of [`Recording::locks`].
+    /// Its lock: which of [`Recording::locks`].
     pub lock: usize,
     /// Of a hold: since when its participant had asked for it, if that is known.
     pub asked: Option<u64>,
@@ -25,7 +25,7 @@ pub struct Span {
     pub ended: Option<u64>,
     /// How it ended.
     pub end: End,
-    /// Beside others that are the same.
+    /// Whether the hold is, or was to be, shared.
     pub shared: bool,
     /// Of a hold, and of a wait that came to one.
     pub fencing_token: Option<u64>,
@@ -68,7 +68,7 @@ pub enum End {
 }
 
 impl Kind {
-    /// In a word.
+    /// Returns it in a word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wait => "wait",
@@ -78,7 +78,7 @@ impl Kind {
 }
 
 impl End {
-    /// In a word or two, for people and programs.
+    /// Returns it in a word or two, for people and programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Acquired => "acquired",
@@ -97,12 +97,12 @@ impl End {
 }
 
 impl Span {
-    /// How long it took, if both ends are known.
+    /// Returns how long it took, in nanoseconds, if both ends are known.
     pub fn nanoseconds(&self) -> Option<u64> {
         Some(self.ended?.saturating_sub(self.began?))
     }
 
-    /// From when to when it is to be drawn in a picture from `first` to `now`.
+    /// Returns from when to when it is drawn in a picture from `first` to `now`.
     pub fn drawn(&self, first: u64, now: u64) -> (u64, u64) {
         let began = self.began.unwrap_or(first.min(self.ended.unwrap_or(first)));
         let ended = match (self.ended, self.end) {
@@ -127,7 +127,7 @@ struct Happened {
     fencing_token: Option<u64>,
 }
 
-/// The waits and holds of a recording, in the order of their first events.
+/// Returns the waits and holds of a recording, in the order of their first events.
 pub fn of(recording: &Recording) -> Vec<Span> {
     of_events(recording.events.iter().map(|recorded| Happened {
         at: recorded.at,
@@ -140,7 +140,7 @@ pub fn of(recording: &Recording) -> Vec<Span> {
     }))
 }
 
-/// Of each slot's own events, the order in which they were recorded is that of their times.
+/// Returns the spans of events. Those of each slot are in the order of their times.
 fn of_events(events: impl Iterator<Item = Happened>) -> Vec<Span> {
     let mut found = Found::default();
     events.for_each(|happened| found.take(happened));
@@ -192,7 +192,7 @@ impl Found {
         let held = self.holds.get(&place).map(|hold| self.spans[*hold]);
         let changed = held.and_then(|held| match (held.shared, happened.shared, asked) {
             (true, false, Some(_)) => Some(End::Upgraded),
-            // Nobody asks for that: it is given at once, and keeps its fencing token.
+            // A downgrade has no wait: it is given at once, and keeps its fencing token.
             (false, true, None) if held.fencing_token == happened.fencing_token => Some(End::Downgraded),
             _ => None,
         });
@@ -265,14 +265,15 @@ impl Found {
         }
     }
 
-    /// The end of what was under way there was not read.
+    /// Notes that the end of what was under way there was not read.
     fn forget(&mut self, kind: Kind, place: (usize, usize)) {
         if let Some(at_index) = self.under_way(kind).remove(&place) {
             self.spans[at_index].end = End::Unknown;
         }
     }
 
-    /// Somebody else has the slot, and whatever is held by it: a lock that was left to another process by a descriptor.
+    /// Gives the slot, and what it holds, to another participant: a lock that was transferred to another process by a
+    /// descriptor.
     fn change_hands(&mut self, slot: usize, participant: usize) {
         self.attached.insert(slot);
         for at_index in self.waits.extract_if(|place, _| place.0 == slot).map(|(_, at_index)| at_index) {

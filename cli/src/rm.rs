@@ -1,4 +1,4 @@
-//! `turnlock rm`: deletes a lock file that nobody uses.
+//! `turnlock rm`: deletes a lock file that is not in use.
 
 use super::{escape, exit, file, print};
 use std::{path::PathBuf, process::ExitCode};

@@ -209,7 +209,7 @@ impl Run {
             Err(Error::Replaced { .. }) => {}
             unlocked => unlocked.map_err(os)?,
         }
-        // Whoever started us is to see that Ctrl-C ended it: a shell ends its script then too.
+        // Our parent process is to see that Ctrl-C ended it: a shell ends its script then too.
         if by_interrupt { Err(Failed::Signal(signals::INTERRUPT)) } else { Ok(exit_code(status)) }
     }
 }

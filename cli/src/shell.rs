@@ -5,17 +5,17 @@ use std::{
     path::Path,
 };
 
-/// The shell that runs it: $SHELL, or /bin/sh, as with flock(1).
+/// Returns the shell that runs it: $SHELL, or /bin/sh, as with flock(1).
 fn program() -> OsString {
     std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())
 }
 
-/// The command that runs `line`.
+/// Returns the command that runs `line`.
 pub fn command(line: &OsStr) -> Vec<OsString> {
     vec![program(), "-c".into(), line.into()]
 }
 
-/// What it is called in `turnlock status`: the first word, without its folder.
+/// Returns what it is called in `turnlock status`: the first word, without its folder.
 pub fn label(line: &OsStr) -> String {
     let line = line.to_string_lossy();
     let word =

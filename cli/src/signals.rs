@@ -30,10 +30,10 @@ use turnlock::Participant;
 const ASK_FOR_AN_END: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM];
 /// Those that are passed on to a command besides. Until there is one, they do what they always do.
 const PASSED_ON_TOO: [i32; 3] = [SIGWINCH, SIGTSTP, SIGCONT];
-/// A command that one of these ended was asked to, by a terminal, by whoever sends them, or by a reader that had enough.
+/// A command that one of these ended was asked to, by a terminal, by another process, or by a reader that had enough.
 const ORDINARY_ENDS: [i32; 5] = [SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM];
 
-/// Whether a command that this signal ended came to an ordinary end, and was not killed in the midst of it.
+/// Returns whether a command that this signal ended came to an ordinary end, and was not killed in the midst of it.
 pub fn is_ordinary_end(signal: i32) -> bool {
     ORDINARY_ENDS.contains(&signal)
 }
@@ -102,7 +102,7 @@ impl Signals {
         Ok(Self { handle, seen, thread: Some(thread), ignored })
     }
 
-    /// The first signal that asked for an end, before there was a command to pass it on to.
+    /// Returns the first signal that asked for an end, before there was a command to pass it on to.
     pub fn asked_to_end(&self) -> Option<i32> {
         locked(&self.seen).asked_to_end
     }
@@ -135,7 +135,7 @@ impl Signals {
             std::mem::take(&mut seen.early)
         };
         for origin in early {
-            // Whoever sent it: the command was not there to be sent it too.
+            // The command was not there yet to get it too.
             let _ = child.send_signal(origin.signal);
         }
         let status = child.wait();
@@ -166,7 +166,7 @@ impl Drop for Signals {
     }
 }
 
-/// Ends this process as the signal does where nobody minds it. Whoever started it sees that.
+/// Ends this process as the unhandled signal does, so that its parent process sees that.
 pub fn end_by(signal: i32) -> ! {
     let _ = emulate_default_handler(signal);
     // Of those that ask for an end none does anything else.

@@ -2,7 +2,7 @@
 
 use super::describe;
 
-/// A span of time in seven letters at most.
+/// Returns a span of time in seven letters at most.
 pub fn short(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 0.001 => "<1 ms".into(),

@@ -93,7 +93,7 @@ impl Status {
         }
     }
 
-    /// One look, at what was asked for.
+    /// Returns one look, at what was asked for.
     fn look(&self) -> Result<Look, String> {
         let mut status = file::snapshot(&self.file).map_err(|error| error.to_string())?;
         let locks = status.locks.len();
@@ -266,14 +266,14 @@ fn describe_deaths(text: &mut String, lock: &LockStatus, path: &Path, columns: u
 /// So many of the parts that the dead left are shown; all are in JSON.
 const SHOWN_PARTS: usize = 4;
 
-/// Who is in a slot, if it holds the lock or waits for it.
+/// Returns who is in a slot, if it holds the lock or waits for it.
 fn in_slot(lock: &LockStatus, slot: usize) -> Option<&ParticipantStatus> {
     let holders = lock.holders.iter().map(|holder| &holder.participant);
     let mut all = holders.chain(lock.queue.iter().map(|waiter| &waiter.participant));
     all.find(|participant| participant.slot == slot)
 }
 
-/// The kind, and which algorithm it is where one could think that it is another.
+/// Returns the kind, and which algorithm it is where one could think that it is another.
 fn kind(lock: &LockStatus) -> String {
     match lock.kind {
         "mutex" | "ring" => format!("{}, {}", lock.kind, lock.algorithm),

@@ -40,7 +40,7 @@ impl Ending {
         Ok(Self(signal))
     }
 
-    /// The number of the last one, if there was one.
+    /// Returns the number of the last one, if there was one.
     pub fn signal(&self) -> Option<usize> {
         Some(self.0.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
@@ -96,7 +96,7 @@ const NOTICED_WITHIN: Duration = Duration::from_millis(100);
 /// How long it takes at most, from a signal until the terminal is as it was.
 const HEARD_WITHIN: Duration = Duration::from_secs(1);
 
-/// Whether there is a terminal to be taken over: keys come from one, and what is drawn goes to one.
+/// Returns whether there is a terminal to be taken over: keys come from one, and what is drawn goes to one.
 pub fn is_there() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
@@ -162,7 +162,7 @@ impl Drop for Screen {
     }
 }
 
-/// Whether the key is this letter with Ctrl.
+/// Returns whether the key is this letter with Ctrl.
 pub fn is_control(key: &KeyEvent, letter: char) -> bool {
     key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char(letter)
 }

@@ -119,7 +119,7 @@ fn any_waiter(file: &FileStatus, is: impl Fn(&Waiter) -> bool) -> bool {
 
 fn any_mode(file: &FileStatus, is: impl Fn(ClaimMode) -> bool) -> bool {
     let holders = file.locks.iter().flat_map(|lock| &lock.holders);
-    // Everybody has permits beside others; that says so by itself.
+    // Permits are always held beside others.
     let of_modes = |claim: &turnlock::inspect::Claim| claim.permits.is_none() && is(claim.mode);
     holders.map(|holder: &Holder| holder.claim).any(|claim| of_modes(&claim))
         || any_waiter(file, |waiter| of_modes(&waiter.claim))
@@ -130,7 +130,7 @@ fn any_participant(file: &FileStatus, is: impl Fn(&ParticipantStatus) -> bool) -
     holders.chain(&file.participants).any(&is) || any_waiter(file, |waiter| is(&waiter.participant))
 }
 
-/// The meanings, each in a line.
+/// Returns the meanings, each in a line.
 pub fn meanings(file: &FileStatus, columns: usize) -> String {
     let mut text = String::new();
     for Term { word, meaning, .. } in TERMS.iter().filter(|term| (term.is_used)(file)) {

@@ -24,7 +24,7 @@ impl WaitLine {
 
     /// Shows `text`. Returns whether it is worth showing again what has changed.
     pub fn show(&mut self, text: &str) -> bool {
-        // What runs in the background does not write into somebody else's line.
+        // What runs in the background does not write into another process's line.
         if self.live && processes::is_in_foreground() {
             let width = terminal_size::terminal_size_of(io::stderr())
                 .map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0));

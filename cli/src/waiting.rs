@@ -36,7 +36,7 @@ pub struct Waiting<'a> {
     pub wanted: &'a Wanted,
     /// For how long at most; nothing: until the lock is free.
     pub limit: Option<Duration>,
-    /// Whether somebody wants to read who is waited for.
+    /// Whether to say who is waited for.
     pub tell: bool,
     /// Whether each message is to stay, one below the other.
     pub verbose: bool,
@@ -98,7 +98,7 @@ impl Waiting<'_> {
             let own = |waiter: &&Waiter| waiter.participant.slot == self.participant.slot();
             // Between two places where it waits it may be in neither for a moment.
             let own = lock.queue.iter().find(own);
-            // A wait with an end may go on: nobody may wait for this process, and the ancestor unlock before it ends.
+            // A wait with an end may go on: perhaps none waits for this process, and the ancestor unlocks before it ends.
             let around_us = || lock.holders.iter().filter(|holder| is_held_around_us(self.file, holder));
             if self.limit.is_none()
                 && let (Some(own), Some(holder)) = (own, around_us().next())
@@ -116,7 +116,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// The file as it is now, if the path still names the one that this process waits in.
+    /// Returns the file as it is now, if the path still names the one that this process waits in.
     fn snapshot(&self) -> Option<FileStatus> {
         let status = file::snapshot(self.path).ok()?;
         let own = |one: &ParticipantStatus| {
@@ -146,7 +146,7 @@ impl Waiting<'_> {
         describe::without_colours(&format!("waiting for {}: {holders}{place}", self.called()))
     }
 
-    /// What is waited for, in few words: the lock or, if it has the name that nobody chose, its file.
+    /// Returns what is waited for, in few words: the lock or, if it has the default name, its file.
     fn called(&self) -> String {
         let file = self.path.file_name().filter(|_| self.name == "default");
         escape::text(&file.map_or(self.name.into(), |file| file.to_string_lossy()))
@@ -165,13 +165,13 @@ impl Waiting<'_> {
 /// The environment variable that says which acquisitions a command is inside: words, made by [`acquisition`].
 pub const INSIDE: &str = "TURNLOCK_INSIDE";
 
-/// One acquisition, unlike any other: the file's device and inode number, the slot (readers share a fencing token), and the
-/// fencing token.
+/// Returns one acquisition, unlike any other: the file's device and inode number, the slot (readers share a fencing token), and
+/// the fencing token.
 pub fn acquisition((device, inode): (u64, u64), slot: usize, fencing_token: u64) -> String {
     format!("{device}:{inode}:{slot}:{fencing_token}")
 }
 
-/// Whether those who hold a lock keep one out that wants this of it, together, as long as they hold it.
+/// Returns whether those who hold a lock keep one out that wants this of it, together, as long as they hold it.
 fn keep_out<'a>(lock: &LockStatus, holders: impl IntoIterator<Item = &'a Holder>, wanted: Claim) -> bool {
     if let (Some(permits), Some(wanted)) = (lock.permits, wanted.permits) {
         let held =
@@ -189,7 +189,7 @@ fn keep_out<'a>(lock: &LockStatus, holders: impl IntoIterator<Item = &'a Holder>
     })
 }
 
-/// Whether two parts of a lock, or the whole of it, have something in common.
+/// Returns whether two parts of a lock, or the whole of it, have something in common.
 fn have_in_common(one: Option<Part>, other: Option<Part>) -> bool {
     match (one, other) {
         (Some(Part::Range { first, last }), Some(Part::Range { first: begin, last: end })) => {
@@ -200,7 +200,7 @@ fn have_in_common(one: Option<Part>, other: Option<Part>) -> bool {
     }
 }
 
-/// Whether a `turnlock run` made this acquisition for a command that this very process is part of.
+/// Returns whether a `turnlock run` made this acquisition for a command that this very process is part of.
 fn is_held_around_us(file: (u64, u64), holder: &Holder) -> bool {
     let who = &holder.participant;
     let own = acquisition(file, who.slot, holder.fencing_token);

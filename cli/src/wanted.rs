@@ -47,12 +47,12 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// A rwlock, as a reader or alone.
+    /// Returns a rwlock, as a reader or alone.
     pub fn as_flock(shared: bool) -> Self {
         Self { shared, exclusive: !shared, permits: None, weight: None, range: None, key: None }
     }
 
-    /// What is wanted.
+    /// Returns what is wanted.
     ///
     /// # Errors
     /// What does not go together.
@@ -80,7 +80,7 @@ impl Parts {
     }
 }
 
-/// A range, its last number included.
+/// Returns a range, its last number included.
 fn range(text: &str) -> Result<RangeInclusive<u64>, String> {
     let number = |text: &str| {
         text.parse::<u64>().map_err(|_| format!("{text:?} is not a number from 0 to {}", u64::MAX))

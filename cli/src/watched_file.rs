@@ -27,7 +27,7 @@ pub enum Look {
 }
 
 impl WatchedFile {
-    /// A file that nobody has looked at yet.
+    /// Returns a file that was not looked at yet.
     pub fn new(path: &Path) -> Self {
         Self { path: path.into(), seen: None }
     }

@@ -1,6 +1,6 @@
 //! Text for a screen that does not break lines itself.
 
-/// The words of `text` in lines of at most `room` letters.
+/// Returns the words of `text` in lines of at most `room` letters.
 pub fn broken(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

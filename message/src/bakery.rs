@@ -1,4 +1,4 @@
-//! The bakery by messages: each keeps its own `choosing` and number, and answers whoever asks.
+//! The bakery by messages: each participant keeps its own `choosing` and number, and answers questions.
 //!
 //! Source: L. Lamport, "A New Solution of Dijkstra's Concurrent Programming Problem", CACM 17(8), 1974; by messages as in
 //! a lecture's chapter 3, section 1 ("lorsque P_i veut connaître la valeur de num[j] ou choix[j], il la demande à P_j").
@@ -11,18 +11,18 @@
 //! ```
 //!
 //! Where the source slips or is silent:
-//! - It does not say how one waits for what another participant keeps. One asks again: here at each [`Event::Retry`],
-//!   those that stand in the way. So the messages of an entry have no bound: 4(n-1) with nobody in the way, and 2 for each
-//!   time that one is asked again.
+//! - It does not say how one waits for what another participant keeps. One asks again: here at each [`Event::Retry`], those
+//!   that stand in the way. So the messages of an entry have no bound: 4(n-1) with none in the way, and 2 for each time that
+//!   one is asked again.
 //! - It asks each in turn, for `choosing` and then for the number. Here all are asked at once, and an answer has both, as
 //!   they are at one moment; that moment is after the asker's own number was made known, which is all that the proof
 //!   wants.
 //! - Answers may be late. A question has a number, the same for all of one phase (before choosing, or after it), and an answer
 //!   to another phase is dropped. So order, loss and repeats do no harm: who is not answered asks again.
-//! - Its numbers begin again at 1 when nobody is in the queue. Here they do not: each remembers the largest number that it
-//!   has heard of, and answers with it. All who are present have heard of a number before its owner enters, so numbers
-//!   (with the participant's, which breaks ties) are fencing tokens, and a death does not lose them. The source's
-//!   drawback, numbers without a bound, is so the rule. 2^52 of them last longer than any of this.
+//! - Its numbers begin again at 1 when the queue is empty. Here they do not: each remembers the largest number that it has
+//!   heard of, and answers with it. All who are present have heard of a number before its owner enters, so numbers (with the
+//!   participant's, which breaks ties) are fencing tokens, and a death does not lose them. The source's drawback, numbers
+//!   without a bound, is so the rule. 2^52 of them last longer than any of this.
 //! - It knows neither departures nor deaths: one who is gone counts as one that is not choosing and has no number. Who
 //!   joins begins no doorway before all who are present have said that they count it. If one ends in the meantime that had
 //!   not said so, the others are asked anew: they know of its numbers.
@@ -59,10 +59,10 @@ pub struct Bakery {
     passed: Box<[bool]>,
 }
 
-/// What participants of a [`Bakery`] send each other.
+/// The messages of a [`Bakery`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BakeryMessage {
-    /// Asks for `choosing` and the number of whoever gets this.
+    /// Asks for `choosing` and the number of the receiver.
     Ask {
         /// Comes back with the answer.
         question: u64,
@@ -82,14 +82,14 @@ pub enum BakeryMessage {
     },
     /// The sender takes part from now on.
     Join {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
         /// How often it has asked all to be let in, in this life, from 1.
         round: u32,
     },
     /// The answer to a join.
     Welcome {
-        /// The life of whoever joins.
+        /// The life of the participant that joins.
         life: u32,
         /// The sender's own life.
         own: u32,
@@ -102,7 +102,7 @@ pub enum BakeryMessage {
     },
     /// The sender takes part no more.
     Leave {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
 }
@@ -128,7 +128,7 @@ impl Message for BakeryMessage {
 type Actions = Vec<Action<BakeryMessage>>;
 
 impl Bakery {
-    /// The machine of participant `me`, present from the start beside `participants` - 1 others.
+    /// Returns the machine of participant `me`, present from the start beside `participants` - 1 others.
     ///
     /// # Errors
     /// [`Misuse::Size`].
@@ -136,8 +136,8 @@ impl Bakery {
         Ok(Self::made(Members::founding(participants, me)?, Standing::Idle))
     }
 
-    /// The machine of a participant that is not there yet, or has lost its state. `life` is larger than that of any earlier
-    /// life of this number.
+    /// Returns the machine of a participant that is not there yet, or has lost its state. `life` is larger than that of any
+    /// earlier life of this number.
     ///
     /// # Errors
     /// [`Misuse::Size`], [`Misuse::Life`].
@@ -151,12 +151,12 @@ impl Bakery {
         Self { members, standing, choosing: false, number: 0, highest: 0, question, passed }
     }
 
-    /// Whether it is choosing a number: others wait until it has.
+    /// Returns whether it is choosing a number: others wait until it has.
     pub fn is_choosing(&self) -> bool {
         self.choosing
     }
 
-    /// Asks everybody anew.
+    /// Asks all anew.
     fn next_question(&mut self, actions: &mut Actions) {
         self.question += 1;
         self.passed.fill(false);
@@ -170,7 +170,7 @@ impl Bakery {
         actions.extend(asked.map(|to| Action::Send { to, message }));
     }
 
-    /// Chooses a number, or enters, if nobody who is present is left to be asked.
+    /// Chooses a number, or enters, if none that is present is left to be asked.
     fn go_on(&mut self, actions: &mut Actions) {
         while self.standing == Standing::Waiting && self.members.others().all(|peer| self.passed[peer]) {
             if self.choosing {

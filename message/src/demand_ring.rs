@@ -1,4 +1,5 @@
-//! Misra's two tokens on a ring whose host sees who is there: they rest where nobody wants them.
+//! The demand-driven token ring: Misra's two tokens, on a ring whose host sees who is there. A token stays where it is until a
+//! waiter wants it.
 //!
 //! The source is that of [`TokenRing`](super::TokenRing): J. Misra, 1983, as in a lecture's chapter 3, section 2.2. What is
 //! said here beside it is turnlock's own, for hosts that share more than links, such as participants in one lock file.
@@ -12,19 +13,19 @@
 //!
 //! # What is turnlock's own
 //!
-//! - *The ring* is whoever is there at the moment, in the order of their numbers: a token goes to the next one that is there
-//!   when it is sent. So nobody lets anybody in, and a death needs nobody who takes up a place. But Misra's rule is for a ring
-//!   that stays as it is: while a life ends, it may find a token lost that is not, or not yet.
+//! - *The ring* is those that are there at the moment, in the order of their numbers: a token goes to the next one that is
+//!   there when it is sent. So none has to be let in, and a dead one's place need not be taken up. But Misra's rule is for a
+//!   ring that stays as it is: while a life ends, it may find a token lost that is not, or not yet.
 //! - *So the rule alone makes nothing*: it asks the host, which knows of each token whether it is lost for certain
 //!   ([`RingHost::take`]), and gives each lost one to one alone. Exclusion rests on that, and not on the counters; what
 //!   they are for is to find out which token is lost, where the other one comes by.
-//! - *Both lost*, which the source cannot repair: whoever waits and sees that asks the host for both.
+//! - *Both lost*, which the source cannot repair: a waiter that sees that asks the host for both.
 //! - *Ping, the privilege, rests* where it was last, and goes on only while another one that is there waits. Who has it enters
-//!   without a message. *Pong rests* as long as ping is not lost, and is met there when ping comes by; it sets off
-//!   when ping is lost and somebody waits, and then goes round until the rule finds that out.
-//! - Whoever begins to wait has the host wake who has ping, or if that is lost who has pong. What else may set a token
-//!   going (a death, a token that comes) is told to everybody whom it concerns. So nobody looks at anything while nobody
-//!   waits, and nothing moves.
+//!   without a message. *Pong rests* as long as ping is not lost, and is met there when ping comes by; it sets off when ping is
+//!   lost and a participant waits, and then goes round until the rule finds that out.
+//! - A participant that begins to wait has the host wake the one that has ping, or if that is lost the one that has pong. What
+//!   else may set a token going (a death, a token that comes) is told to all that it concerns. So while none waits none looks
+//!   at anything, and nothing moves.
 //! - *The fencing token* is ping's number: larger with each entry. One that is made anew goes on from what the host knows.
 
 use super::{
@@ -43,8 +44,8 @@ pub trait RingHost {
     /// Returns whether another participant takes part, as far as this one has been told, and its life is not over.
     fn is_there(&self, peer: usize) -> bool;
 
-    /// Returns whether another participant that is there waits for the section. One that waits is seen by whoever gets a
-    /// token later, or the host has whoever has it look again.
+    /// Returns whether another participant that is there waits for the section. A waiter is seen by a participant that gets a
+    /// token later; of one that has it already, the host sees to it that it looks again.
     fn waits(&self, peer: usize) -> bool;
 
     /// Returns whether a token is lost for certain, or was never made: 0 is ping, 1 is pong.
@@ -55,15 +56,15 @@ pub trait RingHost {
     fn take(&mut self, token: usize) -> Option<u64>;
 }
 
-/// A participant's part in a ring of two tokens that rest.
+/// A participant's part in a demand-driven token ring.
 ///
-/// The host tells it what happens ([`Machine::on`]), and after that, and whenever something is to be looked at, has it
+/// The host tells it events ([`Machine::on`]); after each, and whenever something may have changed, it calls
 /// [`attend`](Self::attend) until that does nothing more.
 ///
 /// ```
 /// use turnlock_message::{Action, Event, Machine, DemandRing, RingHost};
 ///
-/// /// One who is alone, with tokens that were never made.
+/// /// The host of one that is alone, with tokens that were never made.
 /// struct Alone([bool; 2]);
 ///
 /// impl RingHost for Alone {
@@ -80,7 +81,7 @@ pub trait RingHost {
 /// ring.on(Event::Request)?;
 /// assert_eq!(ring.attend(&mut host), [Action::Enter { fencing_token: 8 }]);
 /// ring.on(Event::Release)?;
-/// assert_eq!(ring.attend(&mut host), []); // it rests here
+/// assert_eq!(ring.attend(&mut host), []); // it stays here
 /// assert_eq!(ring.on(Event::Request)?, [Action::Enter { fencing_token: 9 }]);
 /// # Ok::<(), turnlock_message::Misuse>(())
 /// ```
@@ -98,14 +99,15 @@ pub struct DemandRing {
     missed: Option<usize>,
 }
 
-/// The token that each watches over.
+/// Returns the token that each watches over.
 fn ward(token: usize) -> usize {
     1 - token
 }
 
 impl DemandRing {
-    /// The machine of a participant that is not there yet. It takes part as soon as it joins; its tokens are lost when it leaves,
-    /// as in a death, and whoever says [`RingHost::is_lost`] has to know of it. `life` is larger than that of any earlier life of this number.
+    /// Returns the machine of a participant that is not there yet. It takes part as soon as it joins; its tokens are lost when
+    /// it leaves, as in a death, and [`RingHost::is_lost`] has to say so. `life` is larger than that of any earlier life of
+    /// this number.
     ///
     /// # Errors
     /// [`Misuse::Size`], [`Misuse::Life`].
@@ -157,7 +159,7 @@ impl DemandRing {
         self.here[PING].iter_mut().for_each(|ping| visit(&mut ping.number));
     }
 
-    /// Somebody has to make both tokens anew, and this participant is one who may.
+    /// Returns whether both tokens have to be made anew, and this participant may do so.
     fn sees_both_lost(&self, host: &impl RingHost) -> bool {
         self.standing == Standing::Waiting && host.is_lost(PING) && host.is_lost(PONG)
     }
@@ -168,7 +170,7 @@ impl DemandRing {
         {
             self.made_by_rule(lost, floor);
         }
-        // Ping first: whoever sees that it is lost no more leaves pong alone.
+        // Ping first: another that sees that ping is lost no more leaves pong alone.
         if self.sees_both_lost(host)
             && let Some(floor) = host.take(PING)
         {
@@ -197,7 +199,7 @@ impl DemandRing {
         }
     }
 
-    /// The token that is here and has to go on.
+    /// Returns the token that is here and has to go on.
     fn to_be_sent(&self, host: &impl RingHost) -> Option<usize> {
         let another_waits = || self.others().any(|peer| host.waits(peer));
         if self.here[PING].is_some() {
@@ -208,7 +210,7 @@ impl DemandRing {
         (self.here[PONG].is_some() && host.is_lost(PING) && is_wanted()).then_some(PONG)
     }
 
-    /// All others, in the order in which a token comes to them.
+    /// Returns all others, in the order in which a token comes to them.
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
         let (me, participants) = (self.me, self.participants);
         (1..participants).map(move |step| (me + step) % participants)
@@ -276,7 +278,7 @@ impl DemandRing {
     }
 }
 
-/// A token as it is made.
+/// Returns a token as it is made.
 fn token(name: usize, counter: u16, number: u64) -> RingToken {
     RingToken { name: name as u8, counter, fresh: 0, number, ward_number: 0 }
 }

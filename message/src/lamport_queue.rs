@@ -1,4 +1,4 @@
-//! Lamport's queue: everybody keeps the whole queue, ordered by stamps.
+//! Lamport's queue: each participant keeps the whole queue, ordered by stamps.
 //!
 //! Source: L. Lamport, "Time, Clocks, and the Ordering of Events in a Distributed System", CACM 21(7), 1978; here as in a
 //! lecture's chapter 3, section 2.3 ("Algorithme de Lamport : distribuer une file d'attente"), which keeps one message of
@@ -17,7 +17,7 @@
 //! - The rule in words says that P_i may enter when "the message in f[j]" is a request and the oldest: f[i] is meant, as
 //!   its program has it. That program in turn says "for all i != j" and compares f[i] with f[j], with i as the participant
 //!   whose program it is: j is what runs.
-//! - It does not say where clocks begin: here at 1, after the 0 of what everybody begins with.
+//! - It does not say where clocks begin: here at 1, after the 0 that all begin with.
 //! - It does not count messages. An entry costs n-1 requests, n-1 acknowledgements and n-1 releases: 3(n-1), the
 //!   literature's number.
 //! - It does not advance the clock after an acknowledgement, so two messages of one sender may have the same stamp. Here it
@@ -32,8 +32,8 @@ use super::{Action, Channels, Event, Machine, Message, Misuse, Standing, members
 
 /// A participant's part in Lamport's queue.
 ///
-/// Two are inside at once if channels are out of order, or lose a request: an acknowledgement that comes in its place says
-/// that nothing older is on its way. A lost acknowledgement blocks its requester, a lost release everybody.
+/// Two are inside at once if channels are out of order, or lose a request: an acknowledgement that comes in its place says that
+/// nothing older is on its way. A lost acknowledgement blocks its requester, a lost release all.
 ///
 /// ```
 /// use turnlock_message::{Action, Event, LamportQueue, Machine};
@@ -61,10 +61,10 @@ struct Entry {
     clock: u64,
 }
 
-/// `(rel, 0, j)`, with which everybody begins.
+/// `(rel, 0, j)`, with which all begin.
 const NOTHING: Entry = Entry { is_request: false, clock: 0 };
 
-/// What participants of a [`LamportQueue`] send each other. Clocks are Lamport's, without a unit.
+/// The messages of a [`LamportQueue`]. Clocks are Lamport's, without a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LamportQueueMessage {
     /// `req`: the sender wants the critical section.
@@ -84,14 +84,14 @@ pub enum LamportQueueMessage {
     },
     /// The sender takes part from now on.
     Join {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
         /// How often it has asked all to be let in, in this life, from 1.
         round: u32,
     },
     /// The answer to a join, after a request or an acknowledgement.
     Welcome {
-        /// The life of whoever joins.
+        /// The life of the participant that joins.
         life: u32,
         /// The sender's own life.
         own: u32,
@@ -102,7 +102,7 @@ pub enum LamportQueueMessage {
     },
     /// The sender takes part no more.
     Leave {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
 }
@@ -129,7 +129,7 @@ impl Message for LamportQueueMessage {
 type Actions = Vec<Action<LamportQueueMessage>>;
 
 impl LamportQueue {
-    /// The machine of participant `me`, present from the start beside `participants` - 1 others.
+    /// Returns the machine of participant `me`, present from the start beside `participants` - 1 others.
     ///
     /// # Errors
     /// [`Misuse::Size`].
@@ -137,8 +137,8 @@ impl LamportQueue {
         Ok(Self::made(Members::founding(participants, me)?, Standing::Idle))
     }
 
-    /// The machine of a participant that is not there yet, or has lost its state. `life` is larger than that of any earlier
-    /// life of this number.
+    /// Returns the machine of a participant that is not there yet, or has lost its state. `life` is larger than that of any
+    /// earlier life of this number.
     ///
     /// # Errors
     /// [`Misuse::Size`], [`Misuse::Life`].
@@ -152,20 +152,20 @@ impl LamportQueue {
         Self { members, standing, clock: 1, queue, newest }
     }
 
-    /// Tells everybody who is present, all with one stamp, which is returned.
+    /// Tells all that are present, with one stamp, which is returned.
     fn broadcast(&mut self, actions: &mut Actions, say: impl Fn(u64) -> Say) -> u64 {
         let clock = self.tick();
         actions.extend(self.members.others().map(|to| Action::Send { to, message: say(clock) }));
         clock
     }
 
-    /// The stamp of an event that sends.
+    /// Returns the stamp of an event that sends.
     fn tick(&mut self) -> u64 {
         self.clock += 1;
         self.clock - 1
     }
 
-    /// `maj`: the clock is past what came, and has advanced. Returns whether the message is news, not a repetition.
+    /// `maj`: moves the clock past what came. Returns whether the message is news, not a repetition.
     fn advance(&mut self, from: usize, clock: u64) -> bool {
         let is_news = clock > self.newest[from];
         if is_news {
@@ -344,7 +344,7 @@ impl Machine for LamportQueue {
 /// 4096 participants.
 const PARTICIPANT_BITS: u32 = 12;
 
-/// A stamp as one number, in the same order.
+/// Returns a stamp as one number, in the same order.
 fn fencing_token((clock, participant): (u64, usize)) -> u64 {
     clock << PARTICIPANT_BITS | participant as u64
 }

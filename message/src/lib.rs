@@ -1,9 +1,9 @@
 //! Mutual exclusion by messages: machines that any transport can carry.
 //!
-//! Where the locks of a file share memory, here each participant has local variables only, and all of them send messages.
-//! A machine is one participant's part in one lock. It is told what happens ([`Event`]) and answers with what is to be
-//! done ([`Action`]). It does no I/O, reads no clock and no random numbers, and keeps a bounded memory, fixed when it is
-//! made: the same machines are searched to the last interleaving, simulated, and run over a real [`Transport`].
+//! Participants share no memory: each has local variables only, and sends messages. A machine is one participant's part in one
+//! lock. It takes an [`Event`] and returns the [`Action`]s that this leads to. It does no I/O, reads no clock and no random
+//! numbers, and keeps a bounded memory, fixed when it is made: the same machines are searched to the last interleaving,
+//! simulated, and run over a real [`Transport`].
 //!
 //! | machine | order of service | messages an entry | channels | source |
 //! |---|---|---|---|---|
@@ -53,18 +53,17 @@
 //!
 //! # Fencing tokens
 //!
-//! Each [`Action::Enter`] has a number larger than that of every earlier entry of any participant. Where there is a
-//! token, it is a number in the token, which counts every entry and every hop. [`LamportQueue`] makes it of the request's
-//! stamp, since entries are in the order of stamps; [`Bakery`] of the number that it took, which there never begins
-//! again at 1. A number that dies with its participants cannot be remembered by the others: where that can happen, a
-//! `floor` is named by whoever knows better (a word of the lock file, a store, the count of such rulings in the high
-//! bits).
+//! Each [`Action::Enter`] has a number larger than that of every earlier entry of any participant. Where there is a token, it
+//! is a number in the token, which counts every entry and every hop. [`LamportQueue`] makes it of the request's stamp, since
+//! entries are in the order of stamps; [`Bakery`] of the number that it took, which there never begins again at 1. A number
+//! that dies with its participants cannot be remembered by the others: where that can happen, a `floor` comes from outside (a
+//! word of the lock file, a store, the count of such rulings in the high bits).
 //!
 //! # Deaths
 //!
-//! Silence means nothing here: no machine has a clock. That a peer is dead is said by [`Event::Down`], which a transport
-//! says only when it is certain, and after the last message of the dead one. That a token died with its holder is ruled by
-//! whoever can know it: the lock file's reaper sees all mailboxes. It says [`Event::Recreate`] to one machine. Said
+//! Silence means nothing here: no machine has a clock. That a peer is dead is said by [`Event::Down`], which a transport says
+//! only when it is certain, and after the last message of the dead one. That a token died with its holder is ruled from
+//! outside, by one that can know it (the reaper of a lock file sees all mailboxes): [`Event::Recreate`], to one machine. Said
 //! on suspicion, it makes two privileges.
 
 #![forbid(unsafe_code)]
@@ -118,16 +117,16 @@ pub enum Event<M> {
         /// The message.
         message: M,
     },
-    /// A peer is dead or has departed, for certain: nothing that it sent will come any more, until it has joined again.
-    /// Somebody who joins is told the same of everyone who is not there.
+    /// A peer is dead or has departed, for certain: nothing that it sent will come any more, until it has joined again. A
+    /// joining participant is told the same of all that are not there.
     Down {
-        /// Whose number.
+        /// The peer's number.
         peer: usize,
     },
-    /// What everybody depends on is lost for certain, and this machine, of all that are left, is to make it anew: all tokens,
-    /// or in machines without tokens what numbers have been given, when only joining ones are left. A joining one is told of
-    /// tokens only where none takes part. Ruled by whoever can know it, never on suspicion, and after everybody who is left
-    /// has been told who is down: else a new token may go the way of the old one, and another ruling is due.
+    /// What all depend on is lost for certain, and this machine, of all that are left, is to make it anew: all tokens, or in
+    /// machines without tokens what numbers have been given, when only joining ones are left. A joining one is told of tokens
+    /// only where none takes part. Ruled only when it is certain, and after all that are left have been told who is down: else
+    /// a new token may go the way of the old one, and another ruling is due.
     Recreate {
         /// A number that no fencing token so far, and no number in a token, was larger than.
         floor: u64,
@@ -139,7 +138,7 @@ pub enum Event<M> {
 pub enum Action<M> {
     /// A message is to be sent.
     Send {
-        /// To whom: another participant's number.
+        /// The receiver's number.
         to: usize,
         /// The message.
         message: M,
@@ -151,11 +150,11 @@ pub enum Action<M> {
     },
     /// The local participant takes part, and may request.
     Joined,
-    /// The local participant takes no part any more: nobody waits for it, and no token will come its way.
+    /// The local participant takes no part any more: none waits for it, and no token will come its way.
     Departed,
 }
 
-/// Where a participant stands.
+/// The standing of a participant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Standing {
     /// Takes no part.
@@ -174,10 +173,10 @@ pub enum Standing {
 
 /// A participant's part in a lock by messages.
 pub trait Machine {
-    /// What these machines send each other.
+    /// The messages of these machines.
     type Message: Message;
 
-    /// What the machine asks of the channels between participants.
+    /// What the machine requires of the channels between participants.
     const NEEDS: Channels;
 
     /// Takes an event and answers with what is to be done: at most three messages to each participant, and one other
@@ -188,13 +187,13 @@ pub trait Machine {
     /// there. Nothing has changed then.
     fn on(&mut self, event: Event<Self::Message>) -> Result<Vec<Action<Self::Message>>, Misuse>;
 
-    /// Where the participant stands.
+    /// Returns the standing of the participant.
     fn standing(&self) -> Standing;
 
-    /// The participant's number.
+    /// Returns the participant's number.
     fn me(&self) -> usize;
 
-    /// How many participants the lock is made for.
+    /// Returns how many participants the lock is made for.
     fn participants(&self) -> usize;
 
     /// Returns whether this machine has token number `token`: 0 is the privilege. Never, of a machine without tokens.
@@ -203,9 +202,9 @@ pub trait Machine {
 
 /// What can be said of a message without knowing the machine.
 pub trait Message: Clone {
-    /// Which token the message is: 0 is the privilege. `None` of any other message.
+    /// Returns which token the message is: 0 is the privilege. `None` for any other message.
     fn token(&self) -> Option<usize>;
 
-    /// What sort of message, for counts and logs.
+    /// Returns the name of the kind of message, for counts and logs.
     fn kind(&self) -> &'static str;
 }

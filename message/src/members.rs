@@ -1,4 +1,4 @@
-//! Who takes part: the same for all machines but the ring, which has an order to keep.
+//! Membership, the same for all machines but the ring, which has an order to keep.
 //!
 //! Each participant has a *life* number, larger each time that it joins. It is present while the last life it joined with
 //! is larger than the last it left with, or was said to be dead in. So notices of an earlier life that come late, or
@@ -12,7 +12,7 @@
 
 use super::{MAX_PARTICIPANTS, Misuse, Standing};
 
-/// What one participant knows of who takes part.
+/// What one participant knows of the members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Members {
     me: usize,
@@ -44,7 +44,7 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Everybody is present from the start.
+    /// Returns the knowledge of a founding participant: all are present from the start.
     pub fn founding(participants: usize, me: usize) -> Result<Self, Misuse> {
         let mut members = Self::absent(participants, me, 1)?;
         members.joined.fill(1);
@@ -52,7 +52,8 @@ impl Members {
         Ok(members)
     }
 
-    /// Nobody is known to be present. `life` is that of the next time that this participant joins.
+    /// Returns the knowledge of an absent participant: none is known to be present. `life` is that of the next time that it
+    /// joins.
     pub fn absent(participants: usize, me: usize, life: u32) -> Result<Self, Misuse> {
         if me >= participants || participants > MAX_PARTICIPANTS {
             return Err(Misuse::Size { participants, me });
@@ -97,13 +98,13 @@ impl Members {
         }
     }
 
-    /// All others, present or not, in the order `me` + 1, `me` + 2, ... round to `me` - 1.
+    /// Returns all others, present or not, in the order `me` + 1, `me` + 2, ... round to `me` - 1.
     pub fn all_others(&self) -> impl Iterator<Item = usize> + use<> {
         let (me, participants) = (self.me, self.participants());
         (1..participants).map(move |step| (me + step) % participants)
     }
 
-    /// Those of the others that are known to be present, in the same order.
+    /// Returns those of the others that are known to be present, in the same order.
     pub fn others(&self) -> impl Iterator<Item = usize> + '_ {
         self.all_others().filter(|peer| self.is_present(*peer))
     }
@@ -112,25 +113,25 @@ impl Members {
         self.joined[peer] > self.left[peer]
     }
 
-    /// Takes note that a peer joins, or has joined, with this life. Returns whether that is news.
+    /// Notes that a peer joins, or has joined, with this life. Returns whether that is news.
     pub fn joins(&mut self, peer: usize, life: u32) -> bool {
         let is_news = life > self.joined[peer];
         self.joined[peer] = self.joined[peer].max(life);
         is_news
     }
 
-    /// Takes note that a peer leaves, or has left, this life.
+    /// Notes that a peer leaves, or has left, this life.
     pub fn leaves(&mut self, peer: usize, life: u32) {
         self.left[peer] = self.left[peer].max(life);
     }
 
-    /// Takes note that a peer is dead, or gone, and will answer nothing.
+    /// Notes that a peer is dead, or gone, and will answer nothing.
     pub fn is_down(&mut self, peer: usize) {
         self.left[peer] = self.joined[peer];
         self.answered[peer] = true;
     }
 
-    /// Expects an answer of these, and of nobody else.
+    /// Expects an answer of these, and of no other.
     pub fn expect(&mut self, peers: impl Fn(&Self, usize) -> bool) {
         for peer in 0..self.participants() {
             self.answered[peer] = peer == self.me || !peers(self, peer);
@@ -170,12 +171,12 @@ impl Members {
         self.expect(|_, _| true);
     }
 
-    /// How often this participant, which joins, has asked all, from 1.
+    /// Returns how often this participant, which joins, has asked all, from 1.
     pub fn round(&self) -> u32 {
         self.round
     }
 
-    /// Takes note that a peer joins, or asks again, in a round of its own. Returns whether it is news that it joins.
+    /// Notes that a peer joins, or asks again, in a round of its own. Returns whether it is news that it joins.
     pub fn asks_to_join(&mut self, peer: usize, life: u32, round: u32) -> bool {
         let is_news = self.joins(peer, life);
         self.asked_in[peer] = if is_news { round } else { round.max(self.asked_in[peer]) };
@@ -185,13 +186,13 @@ impl Members {
         is_news
     }
 
-    /// Whether this participant can say what numbers have been given.
+    /// Returns whether this participant can say what numbers have been given.
     pub fn takes_part(&self) -> bool {
         self.takes_part
     }
 
-    /// A peer has welcomed this participant, which joins, as it was asked in that round. `knows`: the peer takes part.
-    /// Returns whether it is to be asked again: it answered an earlier round, or was never asked, and no answer is on its
+    /// Notes that a peer has welcomed this participant, which joins, as it was asked in that round. `knows`: the peer takes
+    /// part. Returns whether it is to be asked again: it answered an earlier round, or was never asked, and no answer is on its
     /// way.
     pub fn has_welcomed(&mut self, peer: usize, round: u32, knows: bool) -> bool {
         self.counts_us[peer] = true;
@@ -204,7 +205,7 @@ impl Members {
         false
     }
 
-    /// Takes note that a peer is dead, or gone, where numbers have to be heard of.
+    /// Notes that a peer is dead, or gone, where numbers have to be heard of.
     pub fn is_down_with_its_numbers(&mut self, peer: usize) {
         if !self.takes_part {
             self.is_stale |= !std::mem::replace(&mut self.counts_us[peer], true);
@@ -212,8 +213,8 @@ impl Members {
         self.is_down(peer);
     }
 
-    /// All have answered or ended, one of these before it had welcomed this participant: what the remaining ones said may
-    /// be older than that one's last entry. Returns whether they are to be asked anew.
+    /// Returns whether the remaining ones are to be asked anew: all have answered or ended, one of these before it had welcomed
+    /// this participant, so what the others said may be older than that one's last entry.
     pub fn asks_anew(&mut self) -> bool {
         let asks = self.is_stale && !self.is_ruled && self.all_answered();
         if asks {
@@ -224,7 +225,7 @@ impl Members {
         asks
     }
 
-    /// It is ruled that no participant is left that takes part, and that this one begins anew.
+    /// Notes the ruling that no participant is left that takes part, and that this one begins anew.
     pub fn begins_anew(&mut self, standing: Standing) -> Result<(), Misuse> {
         if standing != Standing::Joining || self.knows {
             return Err(Misuse::Recreate {
@@ -235,19 +236,20 @@ impl Members {
         Ok(())
     }
 
-    /// All who are there have answered, and one of them takes part. Then so does this participant.
+    /// Returns whether all that are there have answered, and one of them takes part: then this participant does so too.
     pub fn may_take_part(&mut self) -> bool {
         self.takes_part = self.knows && self.all_answered() && (self.is_ruled || !self.is_stale);
         self.takes_part
     }
 
-    /// Those of the others whom a joining one asks (again): who has not answered, or all, if none of them takes part.
+    /// Returns those of the others that a joining one asks (again): those that have not answered, or all, if none of them takes
+    /// part.
     pub fn to_be_asked(&self) -> impl Iterator<Item = usize> + '_ {
         let all = !self.knows && self.all_answered();
         self.all_others().filter(move |peer| self.is_unanswered(*peer) || all && self.is_present(*peer))
     }
 
-    /// Whom to tell that this participant takes part now, with which life they joined, and in which round they asked.
+    /// Returns whom to tell that this participant takes part now, with which life they joined, and in which round they asked.
     pub fn unsure(&mut self) -> Vec<(usize, u32, u32)> {
         let unsure = std::mem::take(&mut self.unsure);
         let told = self.others().filter(|peer| unsure[*peer]);

@@ -39,7 +39,7 @@ pub struct Node<A: Machine, T> {
     fencing_token: Option<u64>,
 }
 
-/// A transport does to messages what a machine cannot bear.
+/// The error for a transport that does to messages what a machine cannot bear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit {
     /// What the machine needs.
@@ -71,28 +71,28 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
         Ok(Self { machine, transport, unsent: VecDeque::new(), fencing_token: None })
     }
 
-    /// The machine, to be looked at.
+    /// Returns the machine.
     pub fn machine(&self) -> &A {
         &self.machine
     }
 
-    /// The transport, to be looked at.
+    /// Returns the transport.
     pub fn links(&self) -> &T {
         &self.transport
     }
 
-    /// The end of the transport: for its host, which waits on it, has it work, and passes failure notices to it. What the
-    /// machine sends and gets goes through the node alone.
+    /// Returns the end of the transport: for its host, which waits on it, has it work, and passes failure notices to it. What
+    /// the machine sends and gets goes through the node alone.
     pub fn transport(&mut self) -> &mut T {
         &mut self.transport
     }
 
-    /// The fencing token of whoever is inside here.
+    /// Returns the fencing token, if the participant is inside.
     pub fn fencing_token(&self) -> Option<u64> {
         self.fencing_token
     }
 
-    /// [`Event::Request`]: by the time that [`Machine::standing`] is [`Standing::Inside`], the participant is.
+    /// Tells the machine [`Event::Request`]: once [`Machine::standing`] is [`Standing::Inside`], the participant is inside.
     ///
     /// # Errors
     /// As [`Machine::on`].
@@ -100,7 +100,7 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
         self.tell(Event::Request)
     }
 
-    /// [`Event::Withdraw`].
+    /// Tells the machine [`Event::Withdraw`].
     ///
     /// # Errors
     /// As [`Machine::on`].
@@ -108,7 +108,7 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
         self.tell(Event::Withdraw)
     }
 
-    /// [`Event::Release`].
+    /// Tells the machine [`Event::Release`].
     ///
     /// # Errors
     /// As [`Machine::on`].
@@ -167,8 +167,8 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
         self.take()
     }
 
-    /// [`Node::step`], but also while something is unsent: what comes of it waits too. Two that wait for room in each other's
-    /// links would wait for ever otherwise.
+    /// Does what [`Node::step`] does, but also while something is unsent: what comes of it waits too. Two that wait for room in
+    /// each other's links would wait for ever otherwise.
     ///
     /// What is unsent stays little, as long as hosts tell machines nothing that sends but leaving while anything is unsent: then
     /// each message that comes was sent for by something that others had room for.
@@ -185,7 +185,7 @@ impl<A: Machine, T: Transport<A::Message>> Node<A, T> {
         Ok(true)
     }
 
-    /// How many messages the transport has had no room for yet.
+    /// Returns how many messages the transport has had no room for yet.
     pub fn unsent(&self) -> usize {
         self.unsent.len()
     }

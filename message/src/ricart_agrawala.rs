@@ -1,4 +1,4 @@
-//! A token on a mesh: whoever has it may enter without asking anybody.
+//! A token on a mesh: its owner may enter without asking the others.
 //!
 //! Source: G. Ricart and A. K. Agrawala (author's response, CACM 26(2), 1983) and I. Suzuki and T. Kasami (ACM TOCS 3(4),
 //! 1985); here as in a lecture's chapter 3, section 2.1 ("Algorithme de Ricart et Agrawala (Suzuki / Kasami)").
@@ -7,31 +7,31 @@
 //! enter:    if the token is not here: clock = clock + 1; broadcast (req, clock, i); wait for the token
 //! leave:    token[i] = clock
 //!           for j = i+1 .. n, 1 .. i-1: if requests[j] > token[j]: send the token to j, and no further
-//! (req, k, j) comes:  requests[j] = max(requests[j], k); with the token here and nobody inside: as in leaving
+//! (req, k, j) comes:  requests[j] = max(requests[j], k); with the token here and none inside: as in leaving
 //! ```
 //!
 //! Where the source slips or is silent:
 //! - It gives n messages; that is n-1 requests and the token, or none with the token at home.
-//! - Its prelude says that the token is here before it says that somebody is inside. A request that comes between
-//!   would send the token away from under whoever enters. Here both are one event.
+//! - Its prelude says that the token is here before it says that one is inside. A request that comes between would send the
+//!   token away from the one that enters. Here both are one event.
 //! - A token that comes twice is two privileges. Here the token has a number that grows with each hop and each entry, and
 //!   one that is not larger than all that a machine has seen is dropped. The number at an entry is the fencing token.
 //! - A request that comes twice, or late, is harmless: that is what `max` is for. One that is lost blocks its sender until
 //!   it is sent again, with the same stamp ([`Event::Retry`]).
 //! - It has no way to give up. Here a withdrawn request stands: the others have it, so the token comes for it, and is passed
 //!   on at once, as after a section. If the participant wants again before, that is the same request, at no further message.
-//! - It knows no departures. Here one that departs passes the token on, to a neighbour if nobody asks for it, and
-//!   is free to go only when each present one has said that it sends no token any more, and with what number it sent the
-//!   last; channels may be out of order. Stamps begin with the life number in their high bits, so that those of a
-//!   participant that returns are larger than what a token remembers of it. Who joins is told of the requests that stand.
-//! - It says that a lost token blocks everybody, and leaves the rest to "a regeneration algorithm". Here a token is made anew
-//!   by [`Event::Recreate`], and by nothing else.
+//! - It knows no departures. Here one that departs passes the token on, to a neighbour if none asks for it, and is free to go
+//!   only when each present one has said that it sends no token any more, and with what number it sent the last; channels may
+//!   be out of order. Stamps begin with the life number in their high bits, so that those of a participant that returns are
+//!   larger than what a token remembers of it. Who joins is told of the requests that stand.
+//! - It says that a lost token blocks all, and leaves the rest to "a regeneration algorithm". Here a token is made anew by
+//!   [`Event::Recreate`], and by nothing else.
 
 use super::{Action, Channels, Event, Machine, Message, Misuse, Standing, members::Members};
 
 /// A participant's part in a token on a mesh.
 ///
-/// One who waits, and whose request has reached the others, lets each of them in before it at most once.
+/// A waiter whose request has reached the others is overtaken by each of them at most once.
 ///
 /// ```
 /// use turnlock_message::{Action, Event, Machine, RicartAgrawala};
@@ -73,7 +73,7 @@ pub struct MeshToken {
     pub visits: Box<[u64]>,
 }
 
-/// What participants of a [`RicartAgrawala`] send each other.
+/// The messages of a [`RicartAgrawala`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RicartAgrawalaMessage {
     /// `req`: the sender wants the token.
@@ -85,24 +85,24 @@ pub enum RicartAgrawalaMessage {
     Token(MeshToken),
     /// The sender takes part from now on.
     Join {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
     /// The answer to a join.
     Welcome {
-        /// The life of whoever joins.
+        /// The life of the participant that joins.
         life: u32,
         /// The sender's own life.
         own: u32,
     },
     /// The sender takes part no more, and wants to know when no token is on its way to it.
     Leave {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
     /// The answer to a departure: the sender sends no token there any more.
     Farewell {
-        /// The life of whoever leaves.
+        /// The life of the participant that leaves.
         life: u32,
         /// The number with which the sender last sent the token there; 0: never.
         sent: u64,
@@ -131,7 +131,7 @@ impl Message for RicartAgrawalaMessage {
 type Actions = Vec<Action<RicartAgrawalaMessage>>;
 
 impl RicartAgrawala {
-    /// The machine of participant `me`, present from the start beside `participants` - 1 others. Participant 0 has the
+    /// Returns the machine of participant `me`, present from the start beside `participants` - 1 others. Participant 0 has the
     /// token.
     ///
     /// # Errors
@@ -142,8 +142,8 @@ impl RicartAgrawala {
         Ok(made)
     }
 
-    /// The machine of a participant that is not there yet, or has lost its state. `life` is larger than that of any earlier
-    /// life of this number.
+    /// Returns the machine of a participant that is not there yet, or has lost its state. `life` is larger than that of any
+    /// earlier life of this number.
     ///
     /// # Errors
     /// [`Misuse::Size`], [`Misuse::Life`].
@@ -160,18 +160,18 @@ impl RicartAgrawala {
         Self { members, standing, clock, token, requests, is_asked_for, newest: 0, sent, on_its_way }
     }
 
-    /// Sends the same to everybody who is present.
+    /// Sends the same to all that are present.
     fn broadcast(&self, actions: &mut Actions, message: &Say) {
         actions.extend(self.members.others().map(|to| Action::Send { to, message: message.clone() }));
     }
 
-    /// Sends the same to everybody who has not answered.
+    /// Sends the same to all that have not answered.
     fn ask_again(&self, actions: &mut Actions, message: &Say) {
         let asked = self.members.all_others().filter(|peer| self.members.is_unanswered(*peer));
         actions.extend(asked.map(|to| Action::Send { to, message: message.clone() }));
     }
 
-    /// The token is here, and the participant waits for it.
+    /// Enters: the token is here, and the participant waits for it.
     fn enter(&mut self, actions: &mut Actions) {
         if let Some(token) = &mut self.token {
             self.standing = Standing::Inside;
@@ -181,7 +181,7 @@ impl RicartAgrawala {
         }
     }
 
-    /// The postlude: the token goes to the next one that has asked for it since it last was there. It stays if nobody has.
+    /// The postlude: the token goes to the next one that has asked for it since it last was there. It stays if none has.
     fn pass_on(&mut self, actions: &mut Actions) {
         let Some(token) = &mut self.token else { return };
         token.visits[self.members.me()] = self.clock;
@@ -227,7 +227,7 @@ impl RicartAgrawala {
                 let own = self.members.life;
                 actions.push(Action::Send { to: from, message: Say::Welcome { life, own } });
                 if self.standing == Standing::Leaving {
-                    // It may have the token by and by, and has to know, as everybody else.
+                    // It may have the token by and by, and has to know, as the others do.
                     if is_news {
                         self.members.expect_also(from);
                     }
@@ -265,7 +265,7 @@ impl RicartAgrawala {
         }
     }
 
-    /// Nobody has anything to answer any more, and no token is on its way.
+    /// Departs if all have answered, and no token is on its way.
     fn settle(&mut self, actions: &mut Actions) {
         if !self.members.all_answered() {
             return;
@@ -276,8 +276,8 @@ impl RicartAgrawala {
         } else if self.standing == Standing::Leaving
             && self.on_its_way.iter().all(|sent| *sent <= self.newest)
         {
-            // A token that nobody asks for goes to a neighbour that stays. With nobody there it goes with this participant:
-            // whoever joins next has one made.
+            // A token that none asks for goes to a neighbour that stays. With none there it goes with this participant: the
+            // next one that joins has one made.
             let neighbour = self.members.others().next();
             neighbour.into_iter().for_each(|to| self.send_token(to, actions));
             self.token = None;

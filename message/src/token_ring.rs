@@ -26,8 +26,8 @@
 //!   processes remember of its namesake is from before.
 //!
 //! With N = 2 this is Misra's: the counters are |nbping| and |nbpong|, and what a process remembers of the one is forgotten
-//! when the other comes, which is the one variable m, with its sign. No token goes round first then, since whoever finds the
-//! ward lost has overwritten all that was remembered of it.
+//! when the other comes, which is the one variable m, with its sign. No token goes round first then, since the one that finds
+//! the ward lost has overwritten all that was remembered of it.
 //!
 //! # Where the source slips or is silent
 //!
@@ -36,19 +36,19 @@
 //!   token had the counter. Then n+1 is right.
 //! - It says that the loss is found in one round. Counted from the loss it takes up to n+1 hops of the token that is left.
 //! - It says that the algorithm works if the other token is not lost in that time. If both are, nothing is ever made anew, and
-//!   nothing in the ring shows it: whoever rules on deaths sees it, and says [`Event::Recreate`].
-//! - It counts no messages. A token costs n hops a round, whether anybody enters or not; the host may hold a token that
-//!   nobody wants for as long as it likes before it sends it on.
+//!   nothing in the ring shows it: the one that rules on deaths sees it, and says [`Event::Recreate`].
+//! - It counts no messages. A token costs n hops a round, with entries or without; the host may hold a token that none wants
+//!   for as long as it likes before it sends it on.
 //! - It does not say what comes of a token that comes twice. Here tokens have numbers, as on the [mesh](super::RicartAgrawala):
 //!   one that is not larger than the last seen here is dropped. The number of token 0 at an entry is the fencing token. For
 //!   one that is made anew, its watcher has gathered on its round the largest that any process has seen.
 //! - It does not say how a process departs or returns. Here the one before it changes the link: it holds back what it has to
 //!   send, asks the next one whether all has come (`mark`, `clear`), and only then sends over another link. So no token
-//!   overtakes another. Whoever leaves clears its own link before it answers; of those that leave at once, one waits for the
-//!   next only if that has the larger number. Whoever joins is let in by the one in whose part of the circle it is, once it
+//!   overtakes another. A leaving process clears its own link before it answers; of those that leave at once, one waits for the
+//!   next only if that has the larger number. A joining process is let in by the one in whose part of the circle it is, once it
 //!   has said to that one that it still joins.
 //! - It knows no deaths. One that takes up a dead one's place marks its link first, so that no mark of the former life stands,
-//!   and tells all: whoever had marked it does so again.
+//!   and tells all: those that had marked it do so again.
 //! - In a ring of one, on which it is silent too, tokens go round within it whenever one is missing. A process that dies leaves the ring broken until its place is taken up again, by itself or by whoever acts for it
 //!   ([`TokenRing::restarted`]), to go on or to leave.
 
@@ -92,9 +92,9 @@ use TokenRingMessage as Say;
 type Actions = Vec<Action<Say>>;
 
 impl TokenRing {
-    /// The machine of participant `me`, present from the start beside `participants` - 1 others, on a ring with `tokens`
-    /// tokens: 1 is the ring without regeneration, 2 is Misra's. Participant 0 has them all at first, and sends them on with
-    /// its first event.
+    /// Returns the machine of participant `me`, present from the start beside `participants` - 1 others, on a ring with
+    /// `tokens` tokens: 1 is the ring without regeneration, 2 is Misra's. Participant 0 has them all at first, and sends them
+    /// on with its first event.
     ///
     /// # Errors
     /// [`Misuse::Size`], [`Misuse::Tokens`].
@@ -108,8 +108,8 @@ impl TokenRing {
         Ok(made)
     }
 
-    /// The machine of a participant that is not there yet, or that has departed. `life` is larger than that of any earlier
-    /// life of this number.
+    /// Returns the machine of a participant that is not there yet, or that has departed. `life` is larger than that of any
+    /// earlier life of this number.
     ///
     /// # Errors
     /// [`Misuse::Size`], [`Misuse::Life`], [`Misuse::Tokens`].
@@ -119,8 +119,8 @@ impl TokenRing {
         Ok(made)
     }
 
-    /// The machine of a participant that has lost its state in the middle of the ring, or of whoever acts for it, with no
-    /// token and no memory of any. `next` is what [`TokenRing::next`] last was: it has to be stored before what is sent
+    /// Returns the machine of a participant that has lost its state in the middle of the ring, or of one that acts for it, with
+    /// no token and no memory of any. `next` is what [`TokenRing::next`] last was: it has to be stored before what is sent
     /// after a change.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ impl TokenRing {
         self.link.next
     }
 
-    /// How many tokens the ring has, lost ones included.
+    /// Returns how many tokens the ring has, lost ones included.
     pub fn tokens(&self) -> usize {
         self.here.len()
     }
@@ -195,7 +195,7 @@ impl TokenRing {
             return;
         }
         while let Some(name) = self.here.iter().position(Option::is_none) {
-            // Whoever watches over it may be lost itself, and be made anew first.
+            // The token that watches over it may be lost itself, and be made anew first.
             let tokens = self.here.len();
             let watcher = (1..tokens).map(|step| (name + tokens - step) % tokens);
             let Some(mut token) = watcher.into_iter().find_map(|watcher| self.here[watcher].take()) else {
@@ -372,7 +372,7 @@ impl Machine for TokenRing {
                 }
                 self.here = (0..self.here.len()).map(|name| Some(self.memory.made(name, floor))).collect();
                 if self.standing == Standing::Joining {
-                    // Nobody is there: else somebody who is would have been told.
+                    // None is there: else one that is would have been told.
                     self.link.begins_at(self.me);
                     self.standing = Standing::Idle;
                     actions.push(Action::Joined);

@@ -42,14 +42,14 @@ impl Channels {
 /// What a transport promises of its links it says in [`Self::CHANNELS`], and what a machine needs stands in
 /// [`Machine::NEEDS`](super::Machine::NEEDS); [`Node::new`](super::Node::new) compares them.
 ///
-/// - *Whole.* A message comes as it was sent, or not at all: never torn, never of somebody else.
+/// - *Whole.* A message comes as it was sent, or not at all: never torn, never of another.
 /// - *Order.* With `in_order`, messages of one link come in the order in which they were sent. Nothing is said about two
 ///   links.
-/// - *Loss.* Without `loses`, what [`Self::send`] took comes, unless its sender dies first, or whoever it is for dies or departs.
-///   A connection that breaks and is made again between two that live has lost nothing: what was not delivered is sent
-///   again, or both ends are told that the other is down. Of what the dead have sent, the last may be lost, on each
-///   link by itself. `loses_tokens` allows the loss of tokens, and of nothing else: what a link loses that knows of its
-///   losses, or a participant that dies.
+/// - *Loss.* Without `loses`, what [`Self::send`] took comes, unless its sender dies first, or its receiver dies or departs. A
+///   connection that breaks and is made again between two that live has lost nothing: what was not delivered is sent again, or
+///   both ends are told that the other is down. Of what the dead have sent, the last may be lost, on each link by itself.
+///   `loses_tokens` allows the loss of tokens, and of nothing else: what a link loses that knows of its losses, or a
+///   participant that dies.
 /// - *Departure.* What was sent before [`Action::Departed`](super::Action::Departed) comes: the host keeps its links until then.
 ///   The last that a participant of the mesh sends may be the token.
 /// - *Repetition.* Without `repeats`, a message comes once.
@@ -58,10 +58,10 @@ impl Channels {
 ///   that the kernel let go of, a connection that the peer's own host has closed, a supervisor that saw the process end.
 ///   Never because nothing came for a while. It comes after the last message of that peer that will ever come, once to each
 ///   participant, and for each death.
-/// - *Reconnection.* A participant that returns has a larger life number, and joins. No message of an earlier life comes to
-///   anybody after the first of the later one, and none that was sent to an earlier life comes to the later one.
-///   So nothing of a later life is taken before the notice about the earlier one.
-///   To one who joins a [`Notice::Down`] comes about everybody who is not there.
+/// - *Reconnection.* A participant that returns has a larger life number, and joins. No message of an earlier life comes after
+///   the first of the later one, and none that was sent to an earlier life comes to the later one. So nothing of a later life
+///   is taken before the notice about the earlier one. A joining participant gets a [`Notice::Down`] about each that is not
+///   there.
 /// - *A death without a loss.* A participant that dies with its state stored, and whose links keep what is on its way, needs
 ///   no notice: it goes on where it was. To the others it was slow.
 pub trait Transport<M> {
@@ -79,12 +79,12 @@ pub trait Transport<M> {
     fn receive(&mut self) -> Option<Notice<M>>;
 }
 
-/// What comes out of a transport.
+/// What a transport delivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice<M> {
     /// A message.
     Message {
-        /// Its sender.
+        /// The number of the sender.
         from: usize,
         /// The message.
         message: M,

@@ -1,4 +1,4 @@
-//! A call on a lock by messages: waiting for the turn, giving up, leaving.
+//! Calls on a lock by messages: waiting for the turn, giving up.
 
 use super::{
     message_service::{Membership, OVERWRITTEN},
@@ -27,7 +27,7 @@ pub fn acquire<S: Site>(
     membership.attend(true);
     let mut call = Call { site, file, membership, limit, began: Instant::now(), looked_at: 0 };
     let entered = call.wait_for_the_turn();
-    // A child that was forked in the wait remembers a participant that is its parent's.
+    // In a child that was forked in the wait, the participant is its parent's.
     if !site.is_ours() {
         return Err(Error::Interrupted);
     }
@@ -44,7 +44,7 @@ pub fn acquire<S: Site>(
     entered.map(|()| travelled.flatten())
 }
 
-/// From here on the service thread looks after the mailboxes; what came before it is done now.
+/// Hands the mailboxes over to the service thread, and takes what came before that.
 fn hand_over(membership: &Membership) {
     membership.attend(false);
     membership.with_endpoint(|endpoint| endpoint.pump());
@@ -57,7 +57,7 @@ struct Call<'a, S: Site> {
     membership: &'a Membership,
     limit: Limit,
     began: Instant,
-    /// Whose life was checked last.
+    /// The slot whose life was checked last.
     looked_at: usize,
 }
 
@@ -106,7 +106,7 @@ impl<S: Site> Call<'_, S> {
         !self.membership.with_endpoint(|endpoint| endpoint.has_news()).unwrap_or(true)
     }
 
-    /// Returns whether the time is up, and somebody is inside.
+    /// Returns whether the time is up, and another participant is inside.
     fn is_too_late(&self) -> bool {
         let is_up = match self.limit {
             Limit::Never => true,
@@ -117,7 +117,7 @@ impl<S: Site> Call<'_, S> {
         is_up && (0..lock.slots()).any(|slot| slot != me && token_in(lock.held(slot).load(Relaxed)).is_some())
     }
 
-    /// Checks one who is inside, and one of all the others in turn: whoever is dead is reaped, and its peers are told.
+    /// Checks one that is inside, and one of all the others in turn: a dead one is reaped, and its peers are told.
     fn look_around(&mut self, waiter: &mut impl Waiter) -> Result<()> {
         let (lock, me) = (self.site.lock(), self.site.me());
         let view = self.file.view();

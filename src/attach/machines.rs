@@ -1,4 +1,4 @@
-//! Endpoints at locks by messages, as they are: a machine and its mailboxes.
+//! Endpoints at locks by messages: a machine and its mailboxes.
 
 use super::{
     endpoint::{Endpoint, Refused, skip_numbers},
@@ -42,16 +42,16 @@ impl Place for MailOf {
     }
 }
 
-/// A machine at its mailboxes.
+/// A machine and its mailboxes.
 type AtMail<A> = Node<A, Mailboxes<MailOf>>;
 
-/// In what machines differ for their hosts.
+/// What differs between the machines for their hosts.
 pub trait Hosted: Machine {
     /// Whether it has a token, which is lost with its participant.
     const HAS_TOKEN: bool;
     /// Whether its waiters ask again.
     const POLLS: bool;
-    /// Whether its tokens rest until whoever waits has them woken.
+    /// Whether its tokens stay where they are until a waiter asks for them.
     const RESTS: bool = false;
 
     /// Does what there is to do by what the file says, and no message: makes a lost token anew, wakes one that rests. Returns
@@ -154,7 +154,7 @@ where
     Some(Box::new(endpoint))
 }
 
-/// A machine at its mailboxes.
+/// A machine and its mailboxes.
 struct MachineEndpoint<A: Machine> {
     node: AtMail<A>,
     /// A message came that the machine refuses.
@@ -234,7 +234,7 @@ where
         may_ask && self.hints() != self.hints
     }
 
-    /// How often it was told to ask again.
+    /// Returns how often it was told to ask again.
     fn hints(&self) -> u64 {
         self.node.links().place().mail().peer_records[self.node.machine().me()].hints.load(Relaxed)
     }

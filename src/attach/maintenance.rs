@@ -1,10 +1,10 @@
-//! Maintenance of a whole file that nobody takes part in: making it larger, deleting it.
+//! Maintenance of a whole file without participants: making it larger, deleting it.
 //!
-//! Whoever does it holds every slot's byte lock meanwhile, so no newcomer gets in between; those that come during it find,
-//! when they get their slot, that the path names another file or none, and open it anew.
+//! It is done with every slot's byte lock. A newcomer that comes first has its byte lock, and the file is in use; one that
+//! comes later gets a slot only afterwards, finds that the path names another file or none, and opens it anew.
 //!
-//! The larger file is a new one: what the old one holds is copied to where the larger has it ([`Geometry::moved_into`]),
-//! and cleared as after a boot, since nobody of before takes part. The old one is not written to before its name is gone.
+//! The larger file is a new one: what the old one holds is copied to where the larger has it ([`Geometry::moved_into`]), and
+//! cleared as after a boot, since no participant is left. The old one is not written to before its name is gone.
 
 use super::{new_file, open_file::OpenFile};
 use crate::layout::{Fences, Geometry, SlotState, View};
@@ -22,17 +22,17 @@ use std::{fmt::Write, fs::File, io, os::fd::AsFd, path::Path, time::Duration};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
-/// How long somebody else may be clearing the file, or be about to take a slot.
+/// How often to look while another one clears the file, or is about to take a slot.
 const LOOKS: u32 = 2_000;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
-/// So many of those who take part are named.
+/// How many participants an error names.
 const NAMED: usize = 8;
 
 impl OpenFile {
     /// Puts a file of the shape `larger` in this one's place, which holds what this one holds.
     ///
     /// # Errors
-    /// [`Error::InUse`] if anybody takes part; [`Error::Replaced`] if the path names another file by now.
+    /// [`Error::InUse`] if there are participants; [`Error::Replaced`] if the path names another file by now.
     pub fn grow(&self, larger: Geometry) -> Result<()> {
         let path = self.reopen().path();
         // Once: from here on it is this folder, whatever its path leads to.
@@ -59,7 +59,7 @@ impl OpenFile {
             let by_messages: Vec<usize> =
                 (1..=locks).filter(|region| recovery::mail_of(view, *region).is_some()).collect();
             parts.extend(by_messages.iter().map(|region| larger.bytes_of_mail(*region)));
-            // Of a file that nobody has used yet.
+            // Of a file that was not used yet.
             parts.retain(|part| !part.is_empty());
             let fill = |new: &File| {
                 new_file::fill(new, &path, larger)?;
@@ -109,7 +109,7 @@ impl OpenFile {
         })
     }
 
-    /// The file, opened once more by its path.
+    /// Returns the file, opened once more by its path.
     fn by_its_path(&self, path: &Path) -> Result<File> {
         let opened = file::open_existing(path, Access::Read)?;
         match self.reopen().is_of(opened.as_fd()) {
@@ -135,7 +135,7 @@ impl OpenFile {
         Err(self.in_use())
     }
 
-    /// The error that says who takes part.
+    /// Returns the error that says who takes part.
     fn in_use(&self) -> Error {
         let (view, probe) = (self.view(), Probe::new(self.reopen(), 0));
         let taken = |slot: &usize| view.slots()[*slot].state.load(Acquire) != SlotState::Free as u32;
@@ -160,7 +160,7 @@ impl OpenFile {
     }
 }
 
-/// Has a copy be as after a boot: nobody of before takes part in it.
+/// Clears a copy as after a boot: it has no participants.
 fn clear(new: &File, path: &Path, shape: Geometry, fences: Fences) -> io::Result<()> {
     let mapping = Mapping::read_write(new, shape.file_size(), path).map_err(io::Error::other)?;
     // SAFETY: mapped as long as the geometry says, at a page boundary, until the end of this function; the file has no

@@ -1,8 +1,8 @@
-//! The service of one attachment: its endpoints at locks by messages, and the thread that answers for it.
+//! The message service of one attachment: its endpoints at locks by messages, and its service thread.
 //!
-//! A message wants an answer whatever the program does. So an attachment that takes part in such a lock has a *service thread*,
-//! which sleeps until the slot's bell rings and then lets the machines act. While a call of the participant waits for a lock,
-//! that call *attends* to the endpoint there: it is woken by itself, and runs the machine; the service thread keeps away.
+//! Messages must be answered whatever the program does. So an attachment that is a member of such a lock has a *service
+//! thread*, which sleeps until the slot's bell rings and then runs the machines. While a call of the participant waits for a
+//! lock, that call *attends* to the endpoint there: it is woken by itself, and runs the machine; the service thread keeps away.
 //!
 //! A child that is forked has neither the thread nor the attachment. The thread ends when the attachment is detached, before the
 //! slot is given up; it blocks all signals, and takes no lock of the program's.
@@ -43,7 +43,7 @@ impl Membership {
         endpoint.as_mut().map(|endpoint| act(endpoint.as_mut()))
     }
 
-    /// The participant leaves the lock for good.
+    /// Ends the membership.
     fn end(&self) {
         let mut endpoint = self.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
         if endpoint.take().is_some() {
@@ -52,11 +52,12 @@ impl Membership {
         }
     }
 
-    /// The calling thread looks after the mailboxes from now on, or does so no more and the service thread does.
+    /// Has the calling thread look into the mailboxes from now on, or the service thread again.
     pub fn attend(&self, attends: bool) {
         let peer_record = &self.file.view().mail(self.region).peer_records[self.slot];
         peer_record.attended.store(u32::from(attends), Relaxed);
-        // Partner: the fence in `registers::call_participant`.
+        // Partner: the fence in `registers::call_participant`. If ours comes first, the peer sees whom to wake; if theirs does,
+        // our next look into the mailboxes sees what it stored.
         full_fence();
     }
 
@@ -82,7 +83,7 @@ struct Shared {
 pub struct MessageService(Mutex<Option<(Arc<Shared>, JoinHandle<()>)>>);
 
 impl MessageService {
-    /// The attachment's membership in the lock of `region`, whose name has this generation; taken now if there is none.
+    /// Returns the attachment's membership in the lock of `region`, whose name has this generation; taken now if there is none.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the lock was removed; [`Error::Capacity`]: the slot is none of those that have mailboxes;
@@ -118,7 +119,7 @@ impl MessageService {
         Ok(membership)
     }
 
-    /// The membership in the lock of `region`, if there is one.
+    /// Returns the membership in the lock of `region`, if there is one.
     pub fn known(&self, region: usize) -> Option<Arc<Membership>> {
         let service = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let memberships = service.as_ref()?.0.memberships();
@@ -146,10 +147,10 @@ impl MessageService {
             // Release. Partner: the acquire in `serve`.
             shared.ends.store(true, Release);
             full_fence();
-            // Whatever the file says of its being asleep, and of slots in use: others write there, and what they wrote would have
-            // us wait for the end of a nap.
+            // Not by what the file says of its being asleep: another process may have overwritten that, and we would wait for
+            // the end of a nap.
             ring_own_bell(shared.file.view(), shared.slot);
-            // It has caught its panics, if there were any.
+            // A panic of the thread ends here.
             let _ = thread.join();
         }
     }
@@ -190,13 +191,13 @@ fn join(file: &Arc<OpenFile>, slot: usize, (region, generation): (usize, u64)) -
         .ok_or_else(|| file.damaged(OVERWRITTEN.into()))?;
     let membership =
         Membership { file: file.clone(), slot, region, generation, endpoint: Mutex::new(Some(endpoint)) };
-    // Partner: the fence in `open_endpoint` comes before it. Whoever gives the region to another lock has seen that we are there, or
-    // we see that the lock was removed.
+    // Partner: the fence in `open_endpoint` comes before it. If ours comes first, the participant that gives the region to
+    // another lock sees that we are there; if theirs does, we see that the lock was removed.
     named().inspect_err(|_| membership.end())?;
     Ok(membership)
 }
 
-/// A program without machines opens no lock that needs one (`kind::directory`).
+/// Returns none: a program without machines opens no lock that needs one (`kind::directory`).
 #[cfg(not(feature = "messages"))]
 fn open_endpoint(_: Arc<OpenFile>, _: usize, _: usize, _: Algorithm) -> Option<Box<dyn Endpoint>> {
     None
@@ -210,7 +211,8 @@ fn serve(shared: &Shared) {
         // Acquire. Partner: the release in `registers::ring_bell`; read before the looks, so that a bell after them counts.
         let seen = record.bell.load(Acquire);
         record.asleep.store(1, Relaxed);
-        // Partner: the fence in `registers::call_participant`.
+        // Partner: the fence in `registers::call_participant`. If ours comes first, the peer sees whom to wake; if theirs does,
+        // our next look into the mailboxes sees what it stored.
         full_fence();
         // Acquire. Partner: the release in `MessageService::stop`.
         if shared.ends.load(Acquire) || process_mark() != process || !shared.file.is_intact() {
@@ -239,11 +241,11 @@ fn serve(shared: &Shared) {
     }
 }
 
-/// What is said of mailboxes that something else wrote into.
+/// The error text for mailboxes that something else wrote into.
 pub const OVERWRITTEN: &str = "something else than turnlock wrote into the mailboxes of one of its locks: stop its users, delete it \
      and let it be created anew";
 const STACK: usize = 128 << 10;
-/// While a message waits for room, whoever makes some may be too early for us to be called.
+/// While a message waits for room: the receiver may make some before it can see that it has to call us.
 const HELD_UP: Duration = Duration::from_millis(1);
-/// Nobody has to look while nothing comes; this is for a bell that was overwritten.
+/// Without messages there is nothing to do; this is for a bell that was overwritten.
 const NAP: Duration = Duration::from_secs(10);

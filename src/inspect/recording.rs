@@ -35,7 +35,7 @@ pub struct Recording {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedParticipant {
-    /// Its slot.
+    /// The number of its slot.
     pub slot: usize,
     /// Its process and its thread; `None`: it attached before the first event that is left, and is gone.
     pub process: Option<(u32, u32)>,
@@ -63,11 +63,11 @@ pub struct RecordedEvent {
     pub at: u64,
     /// What happened.
     pub event: Event,
-    /// To which of [`Recording::participants`].
+    /// The participant: which of [`Recording::participants`].
     pub participant: usize,
-    /// By which of them, if by another: [`Event::PassedOver`].
+    /// The participant that caused it, if another: [`Event::PassedOver`].
     pub by: Option<usize>,
-    /// At which of [`Recording::locks`]; `None`: at none.
+    /// The lock: which of [`Recording::locks`], if any.
     pub lock: Option<usize>,
     /// Whether the hold is, or is to be, shared: of a reader, or a holder of permits.
     pub shared: bool,

@@ -31,7 +31,7 @@ pub struct LockRegisters {
     pub bias_owner: Option<usize>,
     /// Whether the bias word says that this bias is being revoked.
     pub bias_revoked: bool,
-    /// Of a rwlock: whether the bias word says that readers may enter without a look at the queue.
+    /// Whether the bias word of a rwlock says that readers may enter without a look at the queue.
     pub biased_to_readers: bool,
     /// The designated waker: of those that wait, the slot that is the next to be queued for good.
     pub designated_waker: Option<usize>,
@@ -57,7 +57,7 @@ pub struct SlotRegisters {
     pub waits: bool,
     /// Whether its present place in the queue was evicted.
     pub evicted: bool,
-    /// Of a ring: its machine.
+    /// Its machine on a ring.
     pub machine: Option<MachineRegisters>,
 }
 

@@ -55,9 +55,9 @@ pub enum Life {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ParticipantStatus {
-    /// Its slot.
+    /// The number of its slot.
     pub slot: usize,
-    /// Its label.
+    /// The label that it gave itself.
     pub label: String,
     /// The name of its program.
     pub program: String,
@@ -83,15 +83,15 @@ pub struct ParticipantStatus {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LockStatus {
-    /// Its name.
+    /// The name of the lock.
     pub name: String,
-    /// "mutex", "ring", "rwlock", "semaphore", "range lock" or "keyed lock".
+    /// Its kind: "mutex", "ring", "rwlock", "semaphore", "range lock" or "keyed lock".
     pub kind: &'static str,
-    /// Of a ring "k-state", "raynal" or "sum"; else "bakery", or of a mutex by messages "lamport-queue", "ricart-agrawala",
-    /// "token-ring" or "message-bakery".
+    /// Its algorithm: "k-state", "raynal" or "sum" of a ring; else "bakery", or of a mutex by messages "lamport-queue",
+    /// "ricart-agrawala", "token-ring" or "message-bakery".
     pub algorithm: &'static str,
-    /// "consistent", "inconsistent" (a holder died; the next one is told) or "not_recoverable" (closed until a reset). A range
-    /// lock or a keyed lock is inconsistent while one of its parts is.
+    /// Its state: "consistent", "inconsistent" (a holder died; the next one is told) or "not_recoverable" (closed until a
+    /// reset). A range lock or a keyed lock is inconsistent while one of its parts is.
     pub state: &'static str,
     /// The last fencing token given out. A decimal string in JSON, since it is larger than 2^53.
     #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
@@ -100,22 +100,22 @@ pub struct LockStatus {
     pub death_policy: &'static str,
     /// Whether a thread that has the lock may take it again.
     pub recursive: bool,
-    /// For how long a waiter lets others pass before it is queued for good, in seconds; 0 is strict first come first
-    /// served.
+    /// Its patience: for how long a waiter lets others pass before it is queued for good, in seconds; 0 is strict first come
+    /// first served.
     pub patience_seconds: f64,
-    /// Of a sum ring: from one slot to the next in the order of turns.
+    /// The step of a sum ring, from one slot to the next in the order of turns.
     pub ring_step: Option<usize>,
-    /// Of a ring: the slot whose turn it is; the turn is taken if that is also the holder.
+    /// The slot whose turn it is on a ring; the turn is taken if that is also the holder.
     pub turn_of: Option<usize>,
     /// The slot that the lock is biased to, or that has a reservation in it: it may re-enter without the queue.
     pub biased_to: Option<usize>,
     /// Whether it is biased to its readers, which may re-enter without the queue.
     pub biased_to_readers: bool,
-    /// Of a semaphore: how many permits it has, taken or not.
+    /// How many permits a semaphore has, taken or not.
     pub permits: Option<u32>,
-    /// Of a range lock or a keyed lock: what dead participants held that is not marked consistent yet.
+    /// What dead participants held of a range lock or a keyed lock that is not marked consistent yet.
     pub dead_parts: Vec<Part>,
-    /// Of a mutex by messages: what its members write down.
+    /// What the members of a mutex by messages write down.
     pub by_messages: Option<ByMessages>,
     /// How often it was acquired, waited for, and so on.
     pub counters: Counters,
@@ -153,9 +153,9 @@ pub struct Counters {
 pub struct ByMessages {
     /// The slots of its members: an entry may need an answer of each.
     pub members: Vec<usize>,
-    /// Of a mesh or a token ring: the slot that has the token, or that it is on its way to; `None` if it is to be made anew.
+    /// The slot that has the token of a mesh or a token ring, or that it is on its way to; `None` if it is to be made anew.
     pub token_of: Option<usize>,
-    /// Of a token ring: likewise, of the second token, which is no privilege and watches over the first.
+    /// The slot of the second token of a token ring, likewise, which is no privilege and watches over the first.
     pub second_token_of: Option<usize>,
     /// How many messages were sent, since the lock was created.
     pub messages: u64,
@@ -168,10 +168,10 @@ pub struct ByMessages {
 pub struct Claim {
     /// The mode.
     pub mode: ClaimMode,
-    /// Of a semaphore: the number of permits.
+    /// The number of permits of a semaphore.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub permits: Option<u32>,
-    /// Of a range lock or a keyed lock: the part.
+    /// The part of a range lock or a keyed lock.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub part: Option<Part>,
 }
@@ -181,7 +181,7 @@ pub struct Claim {
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Part {
-    /// Of a range lock: from the first number to the last. Decimal strings in JSON.
+    /// A range, from the first number to the last. Decimal strings in JSON.
     Range {
         /// The first.
         #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
@@ -190,7 +190,7 @@ pub enum Part {
         #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
         last: u64,
     },
-    /// Of a keyed lock: the hash of the key (FNV-1a of 128 bits). A hexadecimal string in JSON.
+    /// A key, by its hash (FNV-1a of 128 bits). A hexadecimal string in JSON.
     Key(#[cfg_attr(feature = "serde", serde(serialize_with = "as_hexadecimal"))] u128),
     /// All of it, or more than can be told.
     Everything,
@@ -210,7 +210,7 @@ pub enum ClaimMode {
     Exclusive,
     /// Beside others that have it shared, and one that has it upgradable. Of a semaphore: beside other holders of permits.
     Shared,
-    /// As shared, and it may become exclusive.
+    /// Shared, with the right to become exclusive.
     Upgradable,
     /// Upgradable, and waiting to be exclusive: later readers wait for it already.
     Upgrading,
@@ -229,7 +229,7 @@ pub struct Holder {
     /// Its fencing token. A decimal string in JSON.
     #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
     pub fencing_token: u64,
-    /// Of a ring: how it takes part, "standing" or "on demand".
+    /// How it takes part in a ring: "standing" or "on demand".
     pub takes_part: Option<&'static str>,
     /// For how long it has held the lock, in seconds, to a few milliseconds; `None` if it came just now. Of a dead one: how
     /// long ago it entered.
@@ -255,7 +255,7 @@ pub struct Waiter {
     pub claim: Claim,
     /// The slot of the first of those that it waits for, holding or waiting, if it is in the queue.
     pub blocked_by: Option<usize>,
-    /// Of a ring: how it takes part, "standing" or "on demand".
+    /// How it takes part in a ring: "standing" or "on demand".
     pub takes_part: Option<&'static str>,
     /// For how long it has waited, in seconds, to a few microseconds; `None` if it came just now, or does not wait. Of a dead
     /// one: how long ago it came.
@@ -297,7 +297,7 @@ pub enum Activity {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct DeadOwner {
-    /// Its label.
+    /// The label that it gave itself.
     pub label: String,
     /// Its process, as its own PID namespace numbered it.
     pub pid: u32,

@@ -41,7 +41,7 @@ impl Debug for Participant {
 }
 
 impl<K: LockKind> Handle<K> {
-    /// What the lock is called; empty: it was removed.
+    /// Returns what the lock is called; empty: it was removed.
     fn called(&self) -> String {
         let entry = &self.file.open.view().directory()[self.name.region - 1];
         let name = entry.name.get();

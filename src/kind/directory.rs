@@ -354,9 +354,9 @@ pub fn plan_of(file: &OpenFile, name: &Name) -> Result<(String, Plan)> {
 pub(crate) struct Named {
     /// How often its entry was named or removed, when it was read.
     pub generation: u64,
-    /// Its region.
+    /// The number of its region.
     pub region: usize,
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Its kind; `None`: one that this version does not know.
     pub kind: Option<Kind>,

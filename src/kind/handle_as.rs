@@ -1,4 +1,4 @@
-//! What a handle does as a participant that is not a thread.
+//! Handles used as a participant that is not a thread.
 
 use super::{
     acquired::Acquired,
@@ -16,14 +16,14 @@ use turnlock_core::acquire::{attempt::Attempt, site::Limit};
 use turnlock_core::error::{Error, Result};
 
 impl<K: LockKind> Handle<K> {
-    /// [`Handle::lock_biased_in`], shared, as `participant`, if the calling thread is its home thread.
+    /// Does what [`Handle::lock_biased_in`] does, shared, as `participant`, if the calling thread is its home thread.
     #[inline(always)]
     pub fn lock_biased_shared_as(&self, participant: &Participant) -> Option<u64> {
         // SAFETY: this handle keeps the file open.
         unsafe { fast_path::take_shared_as(self.lock, &participant.attachment, self.claims.readers()) }
     }
 
-    /// [`Handle::acquire`], as `participant`.
+    /// Does what [`Handle::acquire`] does, as `participant`.
     pub fn acquire_as(&self, participant: &Participant, claim: ClaimOf<K>, limit: Limit) -> Result<Acquired> {
         let attachment = self.attachment_of(participant)?;
         let _call = attachment.begin_taking(self.lock.region)?;
@@ -39,7 +39,7 @@ impl<K: LockKind> Handle<K> {
         }
     }
 
-    /// [`Handle::lock_biased`], as `participant`, if the calling thread is its home thread.
+    /// Does what [`Handle::lock_biased`] does, as `participant`, if the calling thread is its home thread.
     #[inline(always)]
     pub fn lock_biased_as(&self, participant: &Participant) -> Option<u64> {
         if K::BIAS != BiasUse::Owner {
@@ -49,7 +49,7 @@ impl<K: LockKind> Handle<K> {
         unsafe { fast_path::take_as(self.lock, &participant.attachment) }
     }
 
-    /// What is left of [`Handle::lock_as`] where [`Handle::lock_biased_as`] did not take the lock.
+    /// Takes the lock where [`Handle::lock_biased_as`] did not.
     #[cold]
     #[inline(never)]
     pub fn lock_slowly_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
@@ -65,11 +65,11 @@ impl<K: LockKind> Handle<K> {
         }
     }
 
-    /// [`Handle::unlock_biased`], as `participant`, if the calling thread is its home thread.
+    /// Does what [`Handle::unlock_biased`] does, as `participant`, if the calling thread is its home thread.
     #[inline(always)]
     pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<Left> {
         match K::BIAS {
-            // Only threads retain places.
+            // Only threads have reservations.
             BiasUse::None | BiasUse::Reservations => None,
             // SAFETY: this handle keeps the file open.
             BiasUse::Owner => unsafe { fast_path::leave_as(self.lock, &participant.attachment, token) },
@@ -80,7 +80,7 @@ impl<K: LockKind> Handle<K> {
         }
     }
 
-    /// [`Handle::unlock_slowly`], as `participant`.
+    /// Does what [`Handle::unlock_slowly`] does, as `participant`.
     #[cold]
     #[inline(never)]
     pub fn unlock_slowly_as(
@@ -95,28 +95,28 @@ impl<K: LockKind> Handle<K> {
         }
     }
 
-    /// [`Handle::abandon`], as `participant`.
+    /// Does what [`Handle::abandon`] does, as `participant`.
     pub fn abandon_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
         self.as_holder(participant, |attempt| attempt.abandon(token))
     }
 
-    /// [`Handle::mark_consistent`], as `participant`.
+    /// Does what [`Handle::mark_consistent`] does, as `participant`.
     pub fn mark_consistent_as(&self, participant: &Participant) -> Result<()> {
         self.as_holder(participant, |attempt| attempt.mark_consistent())
     }
 
-    /// [`Handle::depart`], as `participant`.
+    /// Does what [`Handle::depart`] does, as `participant`.
     pub fn depart_as(&self, participant: &Participant) -> Result<()> {
         let attachment = self.attachment_of(participant)?;
         let _call = attachment.begin_taking(self.lock.region)?;
         match self.owned(attachment) {
             Ok(attempt) => attempt.depart(),
-            // A participant that stood in it had left before it was removed.
+            // A standing member had left before the ring was removed.
             Err(_) => Ok(()),
         }
     }
 
-    /// [`Handle::is_contended`], as `participant`.
+    /// Does what [`Handle::is_contended`] does, as `participant`.
     pub fn is_contended_as(&self, participant: &Participant) -> Result<bool> {
         let attachment = self.attachment_of(participant)?;
         attachment.check()?;

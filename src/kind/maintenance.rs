@@ -21,7 +21,7 @@ use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reaped {
-    /// Its slot.
+    /// The number of its slot.
     pub slot: usize,
     /// What it called itself.
     pub label: String,
@@ -180,7 +180,7 @@ impl LockFileOptions {
     }
 }
 
-/// The file at `path`, as it is.
+/// Returns the file at `path`, as it is.
 fn existing(path: &Path, label: &str) -> Result<Arc<OpenFile>> {
     let Some(any) = Geometry::new(1, 1) else {
         return Err(Error::Internal("no file has one participant and one lock".into()));
@@ -204,7 +204,7 @@ fn check_steps(file: &OpenFile, participants: u32) -> Result<()> {
     Ok(())
 }
 
-/// Those whose byte lock is gone.
+/// Returns those whose byte lock is gone.
 fn dead_participants(file: &OpenFile) -> Vec<Reaped> {
     let (view, probe) = (file.view(), Probe::new(file.reopen(), 0));
     let records = view.slots()[..view.slots_bound()].iter().enumerate();

@@ -96,17 +96,17 @@ impl<'a> RwLockOptions<'a> {
     }
 }
 
-/// Of the calling thread.
+/// A guard of the calling thread: the lock is held shared until it is dropped.
 pub type RwLockReadGuard<'a> = Reading<Guard<'a, RwLockKind>>;
-/// Of the calling thread.
+/// A guard of the calling thread: the lock is held upgradable until it is dropped.
 pub type RwLockUpgradableGuard<'a> = Upgradable<Guard<'a, RwLockKind>>;
-/// Of the calling thread.
+/// A guard of the calling thread: the lock is held exclusively until it is dropped.
 pub type RwLockWriteGuard<'a> = Writing<Guard<'a, RwLockKind>>;
-/// Of a [`Participant`].
+/// A guard of a [`Participant`]: the lock is held shared until it is dropped.
 pub type RwLockReadParticipantGuard<'a> = Reading<GuardAs<'a, RwLockKind>>;
-/// Of a [`Participant`].
+/// A guard of a [`Participant`]: the lock is held upgradable until it is dropped.
 pub type RwLockUpgradableParticipantGuard<'a> = Upgradable<GuardAs<'a, RwLockKind>>;
-/// Of a [`Participant`].
+/// A guard of a [`Participant`]: the lock is held exclusively until it is dropped.
 pub type RwLockWriteParticipantGuard<'a> = Writing<GuardAs<'a, RwLockKind>>;
 
 impl RwLock {

@@ -32,7 +32,7 @@ pub struct DirectoryEntry {
     pub name: Text<8>,
 }
 
-/// Whether an entry of this generation names a lock.
+/// Returns whether an entry of this generation names a lock.
 pub const fn names_a_lock(generation: u64) -> bool {
     generation % 2 == 1
 }

@@ -93,13 +93,13 @@ impl Geometry {
         Some(self)
     }
 
-    /// How many events the recording keeps; 0: there is none.
+    /// Returns how many events the recording keeps; 0: there is none.
     #[inline]
     pub const fn recorded_events(&self) -> u32 {
         self.recorded_events
     }
 
-    /// How many of the participants, those with the lowest slots, have mailboxes.
+    /// Returns how many of the participants, those with the lowest slots, have mailboxes.
     pub const fn mail_participants(&self) -> u32 {
         self.mail_participants
     }
@@ -114,32 +114,32 @@ impl Geometry {
         self.locks
     }
 
-    /// The size of the whole file, in bytes.
+    /// Returns the size of the whole file, in bytes.
     pub const fn file_size(&self) -> u64 {
         (self.recording() + recording_bytes(self.recorded_events)) as u64
     }
 
-    /// Where the directory entries `entries` lie in the file.
+    /// Returns where the directory entries `entries` lie in the file.
     pub fn bytes_of_entries(&self, entries: Range<usize>) -> Range<u64> {
         Self::bytes(self.directory(), size_of::<DirectoryEntry>(), entries)
     }
 
-    /// Where the records of `slots` lie in the file.
+    /// Returns where the records of `slots` lie in the file.
     pub fn bytes_of_slots(&self, slots: Range<usize>) -> Range<u64> {
         Self::bytes(self.slots(), size_of::<SlotRecord>(), slots)
     }
 
-    /// Where the lock region `region` lies in the file.
+    /// Returns where the lock region `region` lies in the file.
     pub fn bytes_of_region(&self, region: usize) -> Range<u64> {
         Self::bytes(self.lock_region(region), self.region_bytes, 0..1)
     }
 
-    /// Where the mail area of the lock in `region` lies in the file; empty if there is none. Not of region 0.
+    /// Returns where the mail area of the lock in `region` lies in the file; empty if there is none. Not of region 0.
     pub fn bytes_of_mail(&self, region: usize) -> Range<u64> {
         Self::bytes(self.mail_area(region), self.mail_bytes, 0..1)
     }
 
-    /// Where the recording lies in the file; empty if there is none.
+    /// Returns where the recording lies in the file; empty if there is none.
     pub fn bytes_of_recording(&self) -> Range<u64> {
         Self::bytes(self.recording(), recording_bytes(self.recorded_events), 0..1)
     }
@@ -148,7 +148,7 @@ impl Geometry {
         (start + these.start * each) as u64..(start + these.end * each) as u64
     }
 
-    /// The bytes of a new file that are allocated at once: the header, the directory's own lock, and the recording.
+    /// Returns the bytes of a new file that are allocated at once: the header, the directory's own lock, and the recording.
     pub fn bytes_of_new(&self) -> Vec<Range<u64>> {
         let parts = [0..Self::HEADER_BYTES as u64, self.bytes_of_region(0), self.bytes_of_recording()];
         parts.into_iter().filter(|part| !part.is_empty()).collect()
@@ -162,18 +162,18 @@ impl Geometry {
         self.slots
     }
 
-    /// Where region `region` begins; 0 is the directory's own lock.
+    /// Returns where region `region` begins; 0 is the directory's own lock.
     #[inline]
     pub(super) const fn lock_region(&self, region: usize) -> usize {
         self.regions + region * self.region_bytes
     }
 
-    /// Where the mail area of region `region` begins, counted from 1.
+    /// Returns where the mail area of region `region` begins, counted from 1.
     pub(super) const fn mail_area(&self, region: usize) -> usize {
         self.lock_region(self.locks as usize + 1) + (region - 1) * self.mail_bytes
     }
 
-    /// Where the recording begins.
+    /// Returns where the recording begins.
     pub(super) const fn recording(&self) -> usize {
         self.mail_area(self.locks as usize + 1)
     }

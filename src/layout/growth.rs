@@ -42,7 +42,7 @@ impl Geometry {
         (participants > 0).then(|| Moved { from: stretch, to: larger.bytes_of_mail(region).start })
     }
 
-    /// A region's parts: its words and numbers, the passive set, the cells.
+    /// Returns a region's parts: its words and numbers, the passive set, the cells.
     fn region_moved_into(self, larger: Geometry, region: usize) -> [Moved; 3] {
         let (passive, cells) = (self.passive_in_region() as u64, self.cells_in_region() as u64);
         let end = cells + u64::from(self.participants()) * size_of::<Cell>() as u64;
@@ -88,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Likewise, with mail areas: of them the mailboxes alone stay behind, which are the last part of each.
+    /// The same with mail areas: of them the mailboxes alone stay behind, which are the last part of each.
     #[test]
     fn of_the_mail_areas_all_but_the_mailboxes_is_moved() {
         for (had, has) in [(1, 1), (2, 2), (2, 5), (5, 16)] {

@@ -36,7 +36,7 @@ pub enum HeaderFault {
 }
 
 impl HeaderPrefix {
-    /// The bytes as they stand at the start of the file.
+    /// Returns the bytes as they stand at the start of the file.
     ///
     /// | offset | bytes | what |
     /// |---|---|---|
@@ -208,8 +208,8 @@ const _: () = {
     assert!(size_of::<LiveHeader>() == Geometry::HEADER_BYTES);
 };
 
-/// A number that differs whenever a size or an offset in the file differs: two builds that disagree about the
-/// layout refuse each other's files instead of corrupting them.
+/// Returns a number that differs whenever a size or an offset in the file differs: two builds that disagree about the layout
+/// refuse each other's files instead of corrupting them.
 pub(super) const fn layout_fingerprint() -> u64 {
     let facts = [
         Geometry::HEADER_BYTES,

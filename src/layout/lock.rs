@@ -90,9 +90,9 @@ pub struct RingWords {
 pub struct PreviousOwner {
     /// The fencing token it held.
     pub token: AtomicU64,
-    /// Its process.
+    /// The process of the dead holder.
     pub pid: AtomicU32,
-    /// Its thread.
+    /// The thread of the dead holder.
     pub tid: AtomicU32,
     reserved: [AtomicU64; 6],
     /// What it called itself.

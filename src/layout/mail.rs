@@ -88,7 +88,7 @@ impl<'map> MailView<'map> {
     }
 }
 
-/// How many bytes one lock's mail area has.
+/// Returns how many bytes one lock's mail area has.
 pub(super) const fn mail_bytes(participants: usize) -> usize {
     match participants {
         0 => 0,
@@ -96,7 +96,7 @@ pub(super) const fn mail_bytes(participants: usize) -> usize {
     }
 }
 
-/// How many of them come before the mailboxes.
+/// Returns how many of them come before the mailboxes.
 pub(super) const fn bytes_before_mailboxes(participants: usize) -> usize {
     size_of::<MailWords>() + participants * size_of::<PeerRecord>()
 }

@@ -52,7 +52,7 @@ mod tests {
 
     const DOCUMENT: &str = include_str!("../../docs/format.md");
 
-    /// The rows of the table under a heading: offset, bytes, field.
+    /// Returns the rows of the table under a heading: offset, bytes, field.
     fn rows(heading: &str) -> Vec<(usize, usize, String)> {
         let section =
             DOCUMENT.split("\n#").find(|section| section.trim_start_matches('#').trim().starts_with(heading));

@@ -34,13 +34,13 @@ pub struct RecordedEvent {
 /// A file's recording, as references.
 #[derive(Clone, Copy)]
 pub struct RecordingView<'map> {
-    /// Its words.
+    /// The words of the recording.
     pub words: &'map RecordingWords,
     /// Its places: a power of two.
     pub events: &'map [RecordedEvent],
 }
 
-/// How many bytes a recording of so many events has.
+/// Returns how many bytes a recording of so many events has.
 pub(super) const fn recording_bytes(events: u32) -> usize {
     match events {
         0 => 0,

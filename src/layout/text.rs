@@ -23,14 +23,14 @@ impl<const WORDS: usize> Text<WORDS> {
         }
     }
 
-    /// The text as it stands; what is not UTF-8 is shown as U+FFFD.
+    /// Returns the text as it stands; what is not UTF-8 is shown as U+FFFD.
     pub fn get(&self) -> String {
         let bytes: Vec<u8> = self.words.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).collect();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(Self::MAX_BYTES).min(Self::MAX_BYTES);
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     }
 
-    /// Whether it is `text`. Allocates nothing.
+    /// Returns whether it is `text`. Allocates nothing.
     pub fn is(&self, text: &str) -> bool {
         let mut bytes = text.as_bytes().iter().copied();
         let same = |word: &AtomicU64| {

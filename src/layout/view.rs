@@ -58,7 +58,7 @@ impl CellOffset {
 }
 
 impl RegionPointer {
-    /// The lock's words, and the cell at `offset`.
+    /// Returns the lock's words, and the cell at `offset`.
     ///
     /// # Safety
     /// `self` and `offset` come from views of the same mapping, which exists for all of `'map`.
@@ -71,7 +71,7 @@ impl RegionPointer {
 }
 
 impl<'map> View<'map> {
-    /// A view of `geometry.file_size()` bytes at `base`.
+    /// Returns a view of `geometry.file_size()` bytes at `base`.
     ///
     /// # Safety
     /// `base` is aligned to 4096, and for all of `'map` that many bytes from it are mapped shared, readable, and (if anything
@@ -81,24 +81,24 @@ impl<'map> View<'map> {
         Self { base, geometry, _map: std::marker::PhantomData }
     }
 
-    /// The shape of the file.
+    /// Returns the shape of the file.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// The header page.
+    /// Returns the header page.
     pub fn header(&self) -> &'map LiveHeader {
         // SAFETY: offset 0 with HEADER_BYTES is inside every geometry; see `array`.
         unsafe { &*self.base.cast().as_ptr() }
     }
 
-    /// The directory, one entry for each named lock.
+    /// Returns the directory, one entry for each named lock.
     pub fn directory(&self) -> &'map [DirectoryEntry] {
         // SAFETY: `directory()` is where `locks` entries lie in this geometry.
         unsafe { self.array(self.geometry.directory(), self.geometry.locks() as usize) }
     }
 
-    /// One more than the highest directory entry that ever named a lock. What lies behind is not to be touched.
+    /// Returns one more than the highest directory entry that ever named a lock. What lies behind is not to be touched.
     pub fn locks_bound(&self) -> usize {
         // Acquire. Partner: the release store by who names a lock.
         (self.header().locks_bound.load(Acquire) as usize).min(self.geometry.locks() as usize)
@@ -112,7 +112,7 @@ impl<'map> View<'map> {
         }
     }
 
-    /// One more than the highest slot that was ever taken. The records behind it are not to be touched.
+    /// Returns one more than the highest slot that was ever taken. The records behind it are not to be touched.
     pub fn slots_bound(&self) -> usize {
         // Acquire. Partner: the `fetch_max` by a newcomer.
         (self.header().slots_bound.load(Acquire) as usize).min(self.geometry.participants() as usize)
@@ -123,13 +123,13 @@ impl<'map> View<'map> {
         0..=self.locks_bound()
     }
 
-    /// The slot table, one record for each participant.
+    /// Returns the slot table, one record for each participant.
     pub fn slots(&self) -> &'map [SlotRecord] {
         // SAFETY: `slots()` is where `participants` records lie in this geometry.
         unsafe { self.array(self.geometry.slots(), self.geometry.participants() as usize) }
     }
 
-    /// The region of a lock: 0 for the directory's own, k + 1 for named lock k.
+    /// Returns the region of a lock: 0 for the directory's own, k + 1 for named lock k.
     ///
     /// # Panics
     /// Where the file has no such region: the caller counts from its own geometry, never from what the file says.
@@ -149,7 +149,7 @@ impl<'map> View<'map> {
         }
     }
 
-    /// The mail area of the lock in `region`.
+    /// Returns the mail area of the lock in `region`.
     ///
     /// To be looked at only while the lock runs an algorithm by messages: else there may be a hole.
     ///
@@ -171,7 +171,7 @@ impl<'map> View<'map> {
         }
     }
 
-    /// The recording, if there is one.
+    /// Returns the recording, if there is one.
     pub fn recording(&self) -> Option<RecordingView<'map>> {
         let events = self.geometry.recorded_events() as usize;
         let start = self.geometry.recording();
@@ -182,14 +182,14 @@ impl<'map> View<'map> {
         })
     }
 
-    /// Where region `region` lies. Panics as [`View::lock`].
+    /// Returns where region `region` lies. Panics as [`View::lock`].
     pub fn region_pointer(&self, region: usize) -> RegionPointer {
         assert!(region <= self.geometry.locks() as usize);
         // SAFETY: inside the mapping, as in `lock`.
         RegionPointer(unsafe { self.base.byte_add(self.geometry.lock_region(region)).cast() })
     }
 
-    /// How far the cell of `slot` lies from the start of a region.
+    /// Returns how far the cell of `slot` lies from the start of a region.
     ///
     /// # Panics
     /// Where the file has no such slot.

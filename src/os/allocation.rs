@@ -1,4 +1,4 @@
-//! Disk space for the parts of a lock file, before anybody touches them.
+//! Disk space for the parts of a lock file, before they are first used.
 //!
 //! A file is as long as its capacities make it, and has holes where nothing was named or taken yet. Touching a hole in a
 //! mapping takes space then and there, and where there is none left the kernel's answer is SIGBUS. So each part is
@@ -58,8 +58,8 @@ pub fn allocate(file: BorrowedFd, path: &dyn Fn() -> PathBuf, parts: &[Range<u64
 
 fn allocate_part(file: BorrowedFd, part: &Range<u64>) -> nix::Result<()> {
     loop {
-        // A file that somebody truncated meanwhile stays as short as it is, so that it is noticed.
-        // Not posix_fallocate: where the system call is missing it writes zeros, over what others write meanwhile.
+        // A file that was truncated meanwhile stays as short as it is, so that it is noticed. Not posix_fallocate: where the
+        // system call is missing it writes zeros, over what others write meanwhile.
         let given = fallocate(
             file,
             FallocateFlags::FALLOC_FL_KEEP_SIZE,
@@ -79,8 +79,8 @@ fn no_space(path: &dyn Fn() -> PathBuf, bytes: u64) -> impl FnOnce(Errno) -> Err
     }
 }
 
-/// How many of the records of a table, `count` of the same size, were ever used: one more than the last that begins with
-/// anything but 16 zeros.
+/// Returns how many of the records of a table, `count` of the same size, were ever used: one more than the last that begins
+/// with anything but 16 zeros.
 pub fn used_records(
     file: BorrowedFd,
     path: &dyn Fn() -> PathBuf,

@@ -65,12 +65,12 @@ impl Anchor {
         }
     }
 
-    /// What the kernel says of the file, if it still is one of `identity`.
+    /// Returns what the kernel says of the file, if it still is one of `identity`.
     pub fn look(&self, identity: Identity) -> Option<Known> {
         identity::look_at(self.0.load(Relaxed)).filter(|known| known.identity == identity)
     }
 
-    /// A fresh descriptor of the file `identity`.
+    /// Returns a fresh descriptor of the file `identity`.
     pub fn open(&self, identity: Identity, flags: OFlag) -> nix::Result<Descriptor> {
         let number = self.0.load(Relaxed);
         // Its number may be another file's by now, and opening a device does something by itself.

@@ -19,7 +19,7 @@ fn request(kind: i32, bytes: &Range<u64>) -> libc::flock {
     request
 }
 
-/// Takes the write lock on `bytes` for this open file, all or nothing, without waiting. `false`: somebody has one.
+/// Takes the write lock on `bytes` for this open file, all or nothing, without waiting. `false`: another open file has one.
 pub fn try_lock(file: impl AsFd, bytes: Range<u64>) -> Result<bool> {
     match fcntl(file, FcntlArg::F_OFD_SETLK(&request(libc::F_WRLCK, &bytes))) {
         Ok(_) => Ok(true),
@@ -28,8 +28,8 @@ pub fn try_lock(file: impl AsFd, bytes: Range<u64>) -> Result<bool> {
     }
 }
 
-/// Takes a read lock on `bytes` for this open file, or turns its write lock into one: at once, with nobody in between. Who
-/// asks for a write lock finds them taken. `false`: somebody else has a write lock.
+/// Takes a read lock on `bytes` for this open file, or turns its write lock into one: at once: in between no other gets a write
+/// lock. `false`: another open file has a write lock.
 pub fn try_lock_shared(file: impl AsFd, bytes: Range<u64>) -> Result<bool> {
     match fcntl(file, FcntlArg::F_OFD_SETLK(&request(libc::F_RDLCK, &bytes))) {
         Ok(_) => Ok(true),

@@ -12,7 +12,7 @@ pub fn coarse_monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC_COARSE)
 }
 
-/// The wall clock, in nanoseconds since 1970: for people to read, and for what must rise from file to file.
+/// Returns the wall clock, in nanoseconds since 1970: for people to read, and for what must rise from file to file.
 pub fn realtime_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }

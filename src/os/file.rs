@@ -43,7 +43,7 @@ pub(super) fn metadata(file: &File, path: &Path) -> Result<std::fs::Metadata> {
     file.metadata().map_err(|source| Error::System { what: format!("{}: fstat", path.display()), source })
 }
 
-/// The path with its folder resolved, so that a later `chdir` does not matter. The last part is not followed.
+/// Returns the path with its folder resolved, so that a later `chdir` does not matter. The last part is not followed.
 pub fn absolute(path: &Path) -> Result<PathBuf> {
     let invalid =
         || Error::InvalidArgument(format!("the path {path:?} names no file: give the path of a lock file"));
@@ -67,7 +67,7 @@ pub fn absolute(path: &Path) -> Result<PathBuf> {
     Ok(folder.join(name))
 }
 
-/// What it means that the lock file at `path` cannot be opened.
+/// Returns what it means that the lock file at `path` cannot be opened.
 pub(super) fn open_error(errno: Errno, path: &Path) -> Error {
     let path = path.to_owned();
     match errno {
@@ -147,7 +147,7 @@ pub fn refuse_if_open_to_all(file: &File, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The first bytes and the size of a file, by `pread`: a private copy that nobody changes under us.
+/// Returns the first bytes and the size of a file, by `pread`: a private copy that other processes cannot change.
 pub fn read_start<const N: usize>(file: &File, path: &Path) -> Result<(usize, [u8; N], u64)> {
     let size = metadata(file, path)?.len();
     let mut bytes = [0; N];
@@ -180,7 +180,7 @@ pub(super) fn refuse_unsuitable_file_system(file: &File, path: &Path) -> Result<
     }
 }
 
-/// The name of an unsuitable file system by its magic number (statfs(2), linux/magic.h).
+/// Returns the name of an unsuitable file system by its magic number (statfs(2), linux/magic.h).
 fn unsuitable_name(magic: u32) -> Option<&'static str> {
     Some(match magic {
         0x0000_6969 => "NFS",
@@ -214,8 +214,8 @@ pub struct Permissions {
 /// XDG_RUNTIME_DIR; systemd-tmpfiles does so everywhere).
 const NOT_TO_BE_CLEANED_AWAY: u32 = 0o1000;
 
-/// Makes a file of `bytes` bytes, with room on the disk for `parts` of it, has `fill` write it, and only then gives it
-/// the name `path`. `None`: somebody else gave that name to another file first. Nobody ever sees it half-made.
+/// Makes a file of `bytes` bytes, with room on the disk for `parts` of it, has `fill` write it, and only then gives it the name
+/// `path`. `None`: another process gave that name to another file first. The file is never seen half-made.
 pub fn create_whole(
     path: &Path,
     bytes: u64,
@@ -270,7 +270,7 @@ pub fn create_whole_in(
     }
 }
 
-/// What it means that no file can be created at `path`.
+/// Returns what it means that no file can be created at `path`.
 fn cannot_create(errno: Errno, path: &Path) -> Error {
     match errno {
         Errno::EACCES | Errno::EPERM => Error::Permission {

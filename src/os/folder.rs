@@ -22,7 +22,7 @@ use std::{
 pub struct Folder(Descriptor);
 
 impl Folder {
-    /// The folder that `path`, an absolute one, lies in.
+    /// Returns the folder that `path`, an absolute one, lies in.
     pub fn of(path: &Path) -> nix::Result<Self> {
         let folder = path.parent().unwrap_or(Path::new("/"));
         // No right to read it is needed.
@@ -42,7 +42,7 @@ impl Folder {
         openat(&self.0, name(path), flags, mode).map(File::from)
     }
 
-    /// A new file in it without a name.
+    /// Returns a new file in it without a name.
     pub fn open_unnamed(&self, flags: OFlag, mode: Mode) -> nix::Result<File> {
         openat(&self.0, ".", flags | OFlag::O_TMPFILE, mode).map(File::from)
     }
@@ -89,7 +89,7 @@ pub struct Temporary<'a> {
 }
 
 impl<'a> Temporary<'a> {
-    /// One beside `path`, which lies in `folder`: nothing has this name yet.
+    /// Returns one beside `path`, which lies in `folder`: nothing has this name yet.
     pub fn beside(folder: &'a Folder, path: &Path) -> Self {
         Self { folder, path: path.with_file_name(format!(".turnlock-{:016x}", super::process::random())) }
     }

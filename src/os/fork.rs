@@ -17,7 +17,7 @@ static MARK: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 /// This process's number: above 2, and another one in every forked child. [`prepare`] must have succeeded before.
 #[inline]
 pub fn process_mark() -> u64 {
-    // SAFETY: `prepare` put a leaked, mapped page there and nobody takes it away.
+    // SAFETY: `prepare` put a leaked, mapped page there, which is never unmapped.
     let mark = unsafe { &*MARK.load(Acquire) };
     match mark.load(Relaxed) {
         0 => first_look(mark),
@@ -57,9 +57,9 @@ pub fn prepare() -> Result<()> {
 /// The handlers below are registered.
 static HANDLED: AtomicBool = AtomicBool::new(false);
 
-/// Run when the library is loaded, before whoever uses it: so our handler before a fork is the last to run, and those after
-/// it are the first, and handlers of the program that take locks find the fork guard open. (Those of a program that loads the
-/// library later find it closed by their own thread, and go in: see [`ForkGuard`].)
+/// Run when the library is loaded, before the program that uses it: so our handler before a fork is the last to run, and those
+/// after it are the first, and handlers of the program that take locks find the fork guard open. (Those of a program that loads
+/// the library later find it closed by their own thread, and go in: see [`ForkGuard`].)
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = handle_forks;
@@ -111,7 +111,7 @@ impl Drop for ForkGuard {
     }
 }
 
-/// A number for the calling thread, the same in a forked child. Never 0.
+/// Returns a number for the calling thread, the same in a forked child. Never 0.
 fn this_thread() -> usize {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::pthread_self() as usize }

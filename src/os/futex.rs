@@ -1,4 +1,4 @@
-//! Sleeping on a word of the file until somebody wakes us or the time is up.
+//! Futexes: sleeping on a word of the file until a wake-up or the end of a time.
 //!
 //! Never with FUTEX_PRIVATE_FLAG: the parked are in other processes. Every sleep has an end, since a process can
 //! die between its unlock and its wake.

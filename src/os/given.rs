@@ -34,7 +34,7 @@ pub struct Given {
     pub file: File,
     /// What the kernel calls it, for people.
     pub name: PathBuf,
-    /// It has no name that somebody could open it by: nobody comes by it who is not given a descriptor.
+    /// It has no name: only a process that is given a descriptor can open it.
     pub nameless: bool,
 }
 
@@ -82,13 +82,13 @@ pub fn open_given(given: BorrowedFd, access: Access) -> Result<Given> {
     Ok(Given { file, nameless: meta.nlink() == 0, name })
 }
 
-/// What the kernel calls the file: its path, or `/memfd:NAME (deleted)`.
+/// Returns what the kernel calls the file: its path, or `/memfd:NAME (deleted)`.
 fn name_of(descriptor: RawFd) -> PathBuf {
     let link = std::fs::read_link(format!("{OWN_DESCRIPTORS}/{descriptor}"));
     link.unwrap_or_else(|_| format!("descriptor {descriptor}").into())
 }
 
-/// Whoever was given a file to look at only must not come to write it by way of `/proc`.
+/// A process that was given a file for reading only must not come to write it by way of `/proc`.
 fn check_access(descriptor: RawFd, name: &Path, access: Access) -> Result<()> {
     // SAFETY: takes numbers only.
     let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
@@ -110,20 +110,19 @@ fn check_access(descriptor: RawFd, name: &Path, access: Access) -> Result<()> {
 
 /// What stands at the beginning of a file while it is made in place.
 const UNDER_CONSTRUCTION: &[u8; 8] = b"turnmake";
-/// How long somebody else may be making it before it counts as stopped.
+/// How long another process may be making it before it counts as stopped.
 const LOOKS: u32 = 5_000;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
 
-/// Whether the file is still to be made: it is empty, or somebody died making it.
+/// Returns whether the file is still to be made: it is empty, or its maker died.
 pub fn is_to_be_made(start: &[u8], size: u64) -> bool {
     size == 0 || start.starts_with(UNDER_CONSTRUCTION)
 }
 
-/// Makes a lock file of an empty one, unless somebody else does so first. It is one as soon as it begins with what
-/// `fill` wrote there last, and until then nobody takes it for one; should this process die meanwhile, the next one
-/// begins again.
+/// Makes a lock file of an empty one, unless another process does so first. It is one as soon as it begins with what `fill`
+/// wrote there last, and until then it is not taken for one; should this process die meanwhile, the next one begins again.
 ///
-/// `permissions`: of nobody's asking, a file without a name keeps those it has: nobody comes by it without a descriptor.
+/// `permissions`: unless they are asked for, a file without a name keeps those it has, since only a descriptor leads to it.
 pub fn make_in_place(
     given: &Given,
     bytes: u64,

@@ -11,7 +11,7 @@ use std::{
 };
 use turnlock_core::error::Result;
 
-/// A file, whatever its path says by now. Its number is not reused while somebody has it mapped.
+/// A file, whatever its path says by now. Its number is not reused while it is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -27,11 +27,11 @@ pub struct Known {
     pub links: u64,
     /// Its mode bits.
     pub mode: u32,
-    /// Its group.
+    /// The group of the file.
     pub group: u32,
 }
 
-/// Which file `file` is, opened at `path`.
+/// Returns which file `file` is, opened at `path`.
 pub fn of(file: &File, path: &Path) -> Result<Identity> {
     let known = look_at(file.as_raw_fd()).map(|known| known.identity);
     known.ok_or_else(|| {
@@ -39,7 +39,7 @@ pub fn of(file: &File, path: &Path) -> Result<Identity> {
     })
 }
 
-/// What the file behind `descriptor` is. `None`: it is no descriptor. Allocates nothing.
+/// Returns what the file behind `descriptor` is. `None`: it is no descriptor. Allocates nothing.
 pub fn look_at(descriptor: RawFd) -> Option<Known> {
     // SAFETY: plain data, all zeros is a value of it.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -52,12 +52,12 @@ pub fn look_at(descriptor: RawFd) -> Option<Known> {
     Some(Known { identity, links: stat.st_nlink as u64, mode: stat.st_mode, group: stat.st_gid })
 }
 
-/// The root folder of this process. All zeros where the kernel does not tell it.
+/// Returns the root folder of this process. All zeros where the kernel does not tell it.
 pub fn of_root() -> Identity {
     look_by_path(c"/").unwrap_or(Identity { device: 0, inode: 0 })
 }
 
-/// What lies at `path`; a symbolic link is not followed. `None`: nothing, or it is out of reach.
+/// Returns what lies at `path`; a symbolic link is not followed. `None`: nothing, or it is out of reach.
 pub fn look_by_path(path: &CStr) -> Option<Identity> {
     // SAFETY: plain data, all zeros is a value of it.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -66,7 +66,7 @@ pub fn look_by_path(path: &CStr) -> Option<Identity> {
     found.then(|| Identity::of_stat(&stat))
 }
 
-/// Whether `descriptor` was opened with `O_PATH`: it stands for a file and nothing is open by it.
+/// Returns whether `descriptor` was opened with `O_PATH`: it stands for a file and nothing is open by it.
 pub fn is_only_a_path(descriptor: RawFd) -> bool {
     // SAFETY: takes numbers only; any may be asked about.
     let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
@@ -104,12 +104,12 @@ pub struct Descriptor {
 impl Descriptor {
     /// Takes over what `open` gave. `None`: it is no descriptor any more.
     ///
-    /// Not as an `OwnedFd`, whose end is the program's where somebody else has closed it.
+    /// Not an `OwnedFd`, which would end the program where another thread has closed its number.
     pub fn new(number: RawFd) -> Option<Self> {
         look_at(number).map(|known| Self { number, identity: known.identity })
     }
 
-    /// Which file it is one of.
+    /// Returns which file it is one of.
     pub fn identity(&self) -> Identity {
         self.identity
     }
@@ -128,7 +128,7 @@ impl Drop for Descriptor {
     }
 }
 
-/// A file that was opened a moment ago: dropped, it is closed as a [`Descriptor`] is. (A `File` whose descriptor somebody
+/// A file that was opened a moment ago: dropped, it is closed as a [`Descriptor`] is. (A `File` whose descriptor another thread
 /// else has closed ends the program when it is dropped, with the checks of the standard library.)
 pub struct JustOpened(ManuallyDrop<File>);
 
@@ -139,7 +139,7 @@ impl From<File> for JustOpened {
 }
 
 impl JustOpened {
-    /// The file itself, to be kept.
+    /// Returns the file itself, to be kept.
     pub fn into_number(mut self) -> RawFd {
         // SAFETY: taken once, and `self` is not dropped.
         let file = unsafe { ManuallyDrop::take(&mut self.0) };

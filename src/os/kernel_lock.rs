@@ -120,7 +120,7 @@ impl Alarm {
             return Err(io::Error::last_os_error());
         }
         let alarm = Self { before };
-        // SAFETY: a set of our own. Whoever started us may have blocked it.
+        // SAFETY: a set of our own. Our parent process may have blocked it.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut set);
@@ -181,7 +181,7 @@ pub fn let_inherit(descriptor: RawFd, inherit: bool) -> io::Result<()> {
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Returns whether somebody takes part in the lock file that this file was, whatever has become of its content.
+/// Returns whether the lock file that this file was has participants, whatever has become of its content.
 pub fn has_participants(descriptor: RawFd) -> io::Result<bool> {
     let bytes = SLOT_BYTES_START + u64::from(MAX_PARTICIPANTS) - HAND_BACK_BYTE;
     let mut question = request(Change::Exclusive, HAND_BACK_BYTE as i64, bytes as i64);
@@ -189,7 +189,7 @@ pub fn has_participants(descriptor: RawFd) -> io::Result<bool> {
     if unsafe { libc::fcntl(descriptor, libc::F_OFD_GETLK, &mut question) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // One that begins before them is somebody's lock on the whole file.
+    // One that begins before them is a lock on the whole file.
     Ok(i32::from(question.l_type) != libc::F_UNLCK && question.l_start >= HAND_BACK_BYTE as i64)
 }
 

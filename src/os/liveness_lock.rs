@@ -1,22 +1,23 @@
 //! Liveness locks: byte locks that the kernel releases when their process dies.
 //!
-//! A slot belongs to whoever has the write lock on the slot's byte, an open-file-description lock. To hold it for
-//! exactly as long as the address space lives, the file is opened, the byte locked, one page mapped *through that
-//! descriptor*, and the descriptor closed: the kernel keeps the open file, and with it the lock, for the mapping's
-//! sake. `kill -9`, `exec` and `munmap` end it; `fork` (MADV_DONTFORK), SIGSTOP, a stray `close` do not. It holds
-//! across PID namespaces and knows nothing of pids.
+//! A slot belongs to the participant that has the write lock on the slot's byte, an open-file-description lock. To hold it for
+//! exactly as long as the address space lives, the file is opened, the byte locked, one page mapped *through that descriptor*,
+//! and the descriptor closed: the kernel keeps the open file, and with it the lock, for the mapping's sake. `kill -9`, `exec`
+//! and `munmap` end it; `fork` (MADV_DONTFORK), SIGSTOP, a stray `close` do not. It holds across PID namespaces and knows
+//! nothing of pids.
 //!
 //! The descriptor is closed before anything can fork: a child's copy would keep the open file too. Where the file
 //! cannot be opened again, the byte is locked through a descriptor that is kept ([`super::reopen`]), which forked
 //! children close.
 //!
-//! On overlay file systems a mapping keeps another file open than the descriptor did, and the lock is gone at the
-//! `close`. [`try_out_kind`] tries that out on a byte of nobody's, and [`Probe`] asks for its own byte before it ever
-//! believes that somebody is dead.
+//! On overlay file systems a mapping keeps another file open than the descriptor did, and the lock is gone at the `close`.
+//! [`try_out_kind`] tries that out on a byte that no slot has, and [`Probe`] asks for its own byte before it believes that a
+//! participant is dead.
 //!
-//! A program may close any descriptor by its number while we use it, and the number may be another lock file's at the
-//! next instruction. So what matters is believed only when the descriptor was one of this very file *after* the byte
-//! lock was taken, and a mapping keeps the open file from then on.
+//! A program may close any descriptor by its number while we use it, and the number may be another lock file's at the next
+//! instruction. So what matters is believed only when the descriptor was one of this very file *after* the byte lock was taken,
+//! and a mapping keeps the open file from then on. If the number was closed and reused before the check, the check sees another
+//! file, and we try again; if after, the mapping keeps our open file, and the lock with it.
 
 mod left;
 
@@ -53,7 +54,7 @@ pub fn try_out_kind(file: &Reopen) -> Result<LivenessLockKind> {
     let descriptor = file.open(&fork_guard)?;
     let byte = CANARY_BYTES_START + (super::process::random() >> 33);
     if !byte_lock::try_lock(&descriptor, byte..byte + 1)? {
-        // Somebody tries out the same of two thousand million bytes right now: then byte locks work.
+        // Another process tries out the same of two thousand million bytes right now: then byte locks work.
         return Ok(LivenessLockKind::Mapping);
     }
     let mapping = map_one_page(&descriptor)?;
@@ -92,7 +93,7 @@ enum Hold {
 
 /// How often a claim is tried again whose descriptor was closed by its number meanwhile.
 const CLAIMS: u32 = 100;
-/// So many claims that nobody else sees are a file system's fault.
+/// How many claims that an observer does not see show that the file system is at fault.
 const ENOUGH_UNSEEN: u32 = 20;
 
 impl LivenessLock {
@@ -117,10 +118,10 @@ impl LivenessLock {
             let Some((slot, hold)) = hold else { return Ok(None) };
             let Some(hold) = hold else { continue };
             let liveness_lock = Self { slot, process: fork::process_mark(), hold: ManuallyDrop::new(hold) };
-            // The canary: is it seen to be ours by one who did not take it?
+            // The canary: does another open file see that our byte is locked?
             let seen = match file.look_inside(&fork_guard) {
                 Some(sight) => byte_lock::is_locked_by_another(sight.descriptor, slot_byte(slot)),
-                // Nobody here can look; the others can.
+                // This process has no descriptor to look through; others have.
                 None => Ok(true),
             };
             // Before it is given back, which enters the fork guard.
@@ -128,7 +129,7 @@ impl LivenessLock {
             match seen {
                 Ok(true) => return Ok(Some(liveness_lock)),
                 Ok(false) => unseen += 1,
-                // What it was asked through was closed by its number.
+                // The descriptor that it was asked through was closed by its number.
                 Err(_) => {}
             }
             liveness_lock.release(file);
@@ -140,7 +141,7 @@ impl LivenessLock {
         Err(byte_locks_do_not_hold(file))
     }
 
-    /// Whose slot it is.
+    /// Returns the slot.
     pub fn slot(&self) -> usize {
         self.slot
     }
@@ -169,8 +170,8 @@ fn take_by_spare(
     candidates: impl Iterator<Item = usize>,
 ) -> Result<Option<(usize, Option<Hold>)>> {
     let Some(spare) = file.spare(fork_guard) else { return Err(error) };
-    // The spare one's open file holds other slots of this process, and is not refused what it holds itself: so another
-    // one is asked first. Nobody else takes slots by it meanwhile.
+    // The spare's open file holds other slots of this process, and is not refused what it holds itself: so another one is asked
+    // first. Under the fork guard no other thread takes slots by it meanwhile.
     let Some(look) = file.look_inside(fork_guard) else { return Err(error) };
     for slot in candidates {
         match byte_lock::is_locked_by_another(look.descriptor, slot_byte(slot)) {
@@ -267,8 +268,8 @@ fn give_back_descriptor(file: &Reopen, fork_guard: &ForkGuard, kept: Descriptor,
 }
 
 impl Drop for LivenessLock {
-    /// Without the file at hand: for a claim that failed. What a forked child has of it is left alone: the page was not
-    /// inherited, so something else may be mapped at its address by now, and descriptors are closed by the fork
+    /// Gives the byte lock of a failed claim back, without the file at hand. What a forked child has of it is left alone: the
+    /// page was not inherited, so something else may be mapped at its address by now, and descriptors are closed by the fork
     /// handler (or are meant to be inherited).
     fn drop(&mut self) {
         if self.is_ours() {
@@ -285,9 +286,9 @@ impl Drop for LivenessLock {
 /// What a look at a slot found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Somebody has its byte lock.
+    /// Its byte lock is held.
     Alive,
-    /// Nobody has, by this look. Only [`Probe::act_for`] makes sure.
+    /// Its byte lock is free, by this look. It may be taken right after: only [`Probe::act_for`] makes sure.
     Dead,
     /// No descriptor is to be had to look through.
     Unknown,
@@ -301,12 +302,12 @@ pub struct Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
-    /// For the participant in `own_slot`, which must have its byte lock.
+    /// Returns a probe for the participant in `own_slot`, which must have its byte lock.
     pub fn new(file: &'a Reopen, own_slot: usize) -> Self {
         Self { file, own_slot }
     }
 
-    /// Returns whether somebody has the byte lock of `slot`, and whether the file has lost its last name.
+    /// Returns whether the byte lock of `slot` is held, and whether the file has lost its last name.
     pub fn look(&self, slot: usize) -> (Seen, bool) {
         let Some(sight) = self.file.look() else { return (Seen::Unknown, false) };
         let seen = match byte_lock::is_locked_by_another(sight.descriptor, slot_byte(slot)) {
@@ -318,14 +319,15 @@ impl<'a> Probe<'a> {
         (seen, sight.is_unlinked)
     }
 
-    /// Takes the byte locks of dead (or free) slots, all or none, for as long as `act` runs. `Ok(None)`: one of them
-    /// is alive, or somebody else is at it, or nobody can act from here now.
+    /// Takes the byte locks of dead (or free) slots, all or none, for as long as `act` runs. `Ok(None)`: one of them is alive,
+    /// or another reaper is at it, or there is no descriptor to act through now. If a newcomer takes the slot first, our lock
+    /// is refused; if we do, the newcomer's is, until `act` is done.
     pub fn act_for<T>(&self, slots: Range<usize>, act: impl FnOnce() -> T) -> Result<Option<T>> {
         // No fork in between: a child's copy of the descriptor would keep the lock.
         let fork_guard = ForkGuard::enter();
         let Some(actor) = Actor::new(self.file, &fork_guard) else { return Ok(None) };
-        // The canary. If our own byte is not locked, byte locks do not work here as they must, and nobody's death can
-        // be told from its life.
+        // The canary. If our own byte is not locked, byte locks do not work here as they must, and the dead cannot be told from
+        // the living.
         let canary = byte_lock::is_locked_by_another(actor.descriptor(), slot_byte(self.own_slot));
         let taken = matches!(canary, Ok(true)) && actor.try_lock(slot_bytes(slots));
         // Last: whatever was asked and taken was so in this file, if the descriptor is one of it now. From here on
@@ -348,7 +350,7 @@ struct Actor<'a> {
     file: &'a Reopen,
     opened: Opened<'a>,
     locked: std::cell::RefCell<Option<Range<u64>>>,
-    /// Keeps the open file, and its locks, whoever closes the descriptor.
+    /// Keeps the open file, and its locks, also when the program closes the descriptor.
     _page: MmapRaw,
 }
 
@@ -359,7 +361,7 @@ enum Opened<'a> {
 }
 
 impl<'a> Actor<'a> {
-    /// `None`: there is no way to have one now.
+    /// Returns an actor; `None`: no descriptor is to be had now.
     fn new(file: &'a Reopen, fork_guard: &'a ForkGuard) -> Option<Self> {
         let opened = match file.open_or_not(fork_guard) {
             Some(fresh) => Opened::Fresh(fresh),
@@ -403,21 +405,21 @@ pub fn is_alive_seen_from_outside(descriptor: &File, slot: usize) -> Result<bool
     byte_lock::is_locked_by_another(descriptor, slot_byte(slot))
 }
 
-/// What came of wanting to be alone with a file.
+/// The outcome of [`alone`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {
-    /// We were, and it is done.
+    /// No other participant is there, and it is done.
     Done,
-    /// Somebody alive takes part.
+    /// A living participant is there.
     SomebodyIsThere,
-    /// Somebody else wants the same at this moment, or one of us could not look.
+    /// Another process wants the same at this moment, or there is no descriptor to look through.
     NotNow,
 }
 
-/// Runs `act` if nobody takes part, holding all byte locks of `slots` meanwhile.
+/// Runs `act` if the file has no participants, holding all byte locks of `slots` meanwhile.
 ///
-/// Without a canary, since the caller has no slot: not for acting on a death. The renewal byte keeps two who are at it
-/// apart, so that neither takes the other for a participant.
+/// Without a canary, since the caller has no slot: not for acting on a death. The renewal byte keeps two such callers apart:
+/// without it each could hold some of the bytes and take the other for a participant.
 pub fn alone(file: &Reopen, slots: Range<usize>, act: impl FnOnce()) -> Result<Alone> {
     let fork_guard = ForkGuard::enter();
     let Some(renewal) = Actor::new(file, &fork_guard) else { return Ok(Alone::NotNow) };

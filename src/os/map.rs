@@ -29,7 +29,7 @@ impl Mapping {
         Ok(Self { _guard: truncation::Guard::new(raw.as_mut_ptr(), raw.len(), writable), raw })
     }
 
-    /// Where it begins.
+    /// Returns where it begins.
     pub fn base(&self) -> NonNull<u8> {
         NonNull::new(self.raw.as_mut_ptr()).expect("a mapping is never at address 0")
     }

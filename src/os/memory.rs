@@ -77,7 +77,7 @@ static POOL: Pool = Pool::new();
 static TO_BE_FREED: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
 /// # Safety
-/// `memory` is of `System`, and nobody uses it any more.
+/// `memory` is of `System`, and not used any more.
 unsafe fn free_later(memory: *mut u8) {
     let mut last = TO_BE_FREED.load(Relaxed);
     loop {
@@ -136,7 +136,7 @@ struct Blocks<const SIZE: usize, const BYTES: usize> {
 
 const BLOCK_ALIGN: usize = 64;
 
-// SAFETY: whoever sets a bit of `taken` has the block's bytes until it clears it.
+// SAFETY: the thread that sets a bit of `taken` has the block's bytes until it clears it.
 unsafe impl<const SIZE: usize, const BYTES: usize> Sync for Blocks<SIZE, BYTES> {}
 
 impl<const SIZE: usize, const BYTES: usize> Blocks<SIZE, BYTES> {
@@ -161,7 +161,7 @@ impl<const SIZE: usize, const BYTES: usize> Blocks<SIZE, BYTES> {
         None
     }
 
-    /// Which block begins at `memory`, if one does.
+    /// Returns which block begins at `memory`, if one does.
     fn block_of(&self, memory: *mut u8) -> Option<usize> {
         let offset = memory.addr().checked_sub(self.bytes.get().addr())?;
         (offset < BYTES).then_some(offset / SIZE)
@@ -188,8 +188,8 @@ fn is_reserve(memory: *mut u8) -> bool {
     SMALL.block_of(memory).or(MIDDLE.block_of(memory)).or(LARGE.block_of(memory)).is_some()
 }
 
-// SAFETY: what it gives out is the system's, or a block of the pool or the reserve that is as large and as aligned as asked for and
-// belongs to nobody else; what it takes back goes where it came from. It does not unwind.
+// SAFETY: what it gives out is the system's, or a block of the pool or the reserve that is as large and as aligned as asked for
+// and belongs to no other thread; what it takes back goes where it came from. It does not unwind.
 unsafe impl GlobalAlloc for WithReserve {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.

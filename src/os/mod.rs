@@ -1,7 +1,7 @@
 //! Everything that asks the kernel; the only home of libc, nix and memmap2.
 //!
-//! The kernel is asked whether a participant is still alive and to let somebody sleep for a while, and for
-//! membarrier; never for exclusion. Safety never depends on a clock, a pid or a wake-up.
+//! The kernel is asked whether a participant is still alive and to let a waiter sleep for a while, and for membarrier; never
+//! for exclusion. Safety never depends on a clock, a pid or a wake-up.
 
 pub mod allocation;
 mod anchor;
@@ -27,7 +27,7 @@ pub mod wipe_on_fork;
 /// See the real one.
 #[cfg(not(feature = "capi"))]
 pub mod memory {
-    /// The program's own allocator decides.
+    /// Returns the program's own allocator decides.
     pub fn check() -> turnlock_core::error::Result<()> {
         Ok(())
     }

@@ -27,14 +27,14 @@ impl SharedWords {
         shared_page(path).map(|(page, _)| Self(page))
     }
 
-    /// One of them.
+    /// Returns one of them.
     ///
     /// # Panics
     /// If there are not so many.
     #[inline]
     pub fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at < Self::COUNT);
-        // SAFETY: in the page, which is mapped as long as `self` lives and aligned; everybody uses it as atomics.
+        // SAFETY: in the page, which is mapped as long as `self` lives and aligned; all use it as atomics.
         unsafe { &*self.0.as_ptr().cast::<AtomicU64>().add(at) }
     }
 }
@@ -54,7 +54,7 @@ pub enum PeerKind {
     OpenFile,
 }
 
-/// Somebody else's lock, as a process has it.
+/// A lock that is none of turnlock's, as a process has it.
 pub struct Peer {
     kind: PeerKind,
     page: MmapRaw,
@@ -73,7 +73,7 @@ impl Peer {
         let (page, _) = shared_page(path)?;
         match kind {
             PeerKind::Mutex | PeerKind::RobustMutex => make_mutex(&page, kind == PeerKind::RobustMutex),
-            // SAFETY: the page is larger than a semaphore, aligned, and nobody uses it yet.
+            // SAFETY: the page is larger than a semaphore, aligned, and not used yet.
             PeerKind::Semaphore => done(unsafe { libc::sem_init(page.as_mut_ptr().cast(), 1, 1) }),
             PeerKind::Flock | PeerKind::OpenFile => Ok(()),
         }
@@ -146,7 +146,7 @@ impl Peer {
     }
 }
 
-/// The first page of a file, mapped shared, and the file; both are made if they are not there.
+/// Returns the first page of a file, mapped shared, and the file; both are made if they are not there.
 fn shared_page(path: &Path) -> io::Result<(MmapRaw, File)> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
     file.set_len(PAGE as u64)?;
@@ -160,8 +160,7 @@ fn make_mutex(page: &MmapRaw, robust: bool) -> io::Result<()> {
         error => Err(io::Error::from_raw_os_error(error)),
     };
     let mut attributes = MaybeUninit::uninit();
-    // SAFETY: attributes are initialised before they are used; the page is larger than a mutex, aligned, and nobody uses it
-    // yet.
+    // SAFETY: attributes are initialised before they are used; the page is larger than a mutex, aligned, and not used yet.
     unsafe {
         succeed(libc::pthread_mutexattr_init(attributes.as_mut_ptr()))?;
         let attributes = attributes.as_mut_ptr();
@@ -182,7 +181,7 @@ mod tests {
     use super::*;
     use turnlock_core::sync::Ordering::Relaxed;
 
-    /// Whoever counts under each of them, through two attachments, loses nothing.
+    /// A count under each of them, through two attachments, loses nothing.
     #[test]
     fn each_lets_one_in_at_a_time() {
         let folder = tempfile::tempdir().unwrap();

@@ -48,7 +48,7 @@ struct Blocks {
 }
 
 impl Pool {
-    /// One that has no memory yet.
+    /// Returns one that has no memory yet.
     pub const fn new() -> Self {
         let mut all = [const { Blocks { size: 0, chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS] } };
             SIZES.len()];
@@ -92,17 +92,17 @@ impl Pool {
 }
 
 impl Blocks {
-    /// How many blocks the chunk `at` has.
+    /// Returns how many blocks the chunk `at` has.
     fn count(&self, at: usize) -> usize {
         (FIRST / self.size).max(1) << at
     }
 
-    /// How many bytes of the chunk `at` come before its blocks.
+    /// Returns how many bytes of the chunk `at` come before its blocks.
     fn head(&self, at: usize) -> usize {
         (self.count(at).div_ceil(64) * size_of::<u64>()).next_multiple_of(PAGE)
     }
 
-    /// The word `word` of the bits of this chunk.
+    /// Returns the word `word` of the bits of this chunk.
     fn bits(chunk: *mut u8, word: usize) -> &'static AtomicU64 {
         // SAFETY: a chunk, which is never unmapped, begins with so many words, which are used as atomics only.
         unsafe { &*chunk.cast::<AtomicU64>().add(word) }
@@ -131,7 +131,7 @@ impl Blocks {
         None
     }
 
-    /// The chunk `at`, made now if there is none. `None`: there is no memory.
+    /// Returns the chunk `at`, made now if there is none. `None`: there is no memory.
     fn chunk(&self, at: usize) -> Option<*mut u8> {
         // Acquire. Partner: the exchange below.
         let known = self.chunks[at].load(Acquire);
@@ -152,14 +152,14 @@ impl Blocks {
             Ok(_) => Some(made.cast()),
             // Another thread was first, or a signal handler of this one.
             Err(known) => {
-                // SAFETY: mapped above, and nobody else has seen it.
+                // SAFETY: mapped above, and not published yet.
                 unsafe { libc::munmap(made, bytes) };
                 Some(known)
             }
         }
     }
 
-    /// Which chunk and which block of it begins at `memory`, if one does.
+    /// Returns which chunk and which block of it begins at `memory`, if one does.
     fn find(&self, memory: *mut u8) -> Option<(*mut u8, usize)> {
         for at in 0..CHUNKS {
             let chunk = self.chunks[at].load(Acquire);

@@ -7,28 +7,28 @@ pub fn pid() -> u32 {
     std::process::id()
 }
 
-/// The calling thread, likewise.
+/// Returns the calling thread, likewise.
 pub fn tid() -> u32 {
     // SAFETY: gettid takes nothing and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Which PID namespace our pids belong to, by inode number; 0 where /proc is not mounted.
+/// Returns which PID namespace our pids belong to, by inode number; 0 where /proc is not mounted.
 pub fn pid_namespace() -> u64 {
     std::fs::metadata("/proc/thread-self/ns/pid").map_or(0, |ns| ns.ino())
 }
 
-/// The name of the program that runs here.
+/// Returns the name of the program that runs here.
 pub fn program_name() -> String {
     let first = std::env::args_os().next().unwrap_or_default();
     let name = std::path::Path::new(&first).file_name().map(|name| name.to_string_lossy().into_owned());
-    // A library in somebody else's program may find no arguments; the kernel's name for it is always there.
+    // A library in another program may find no arguments; the kernel's name for it is always there.
     name.or_else(|| Some(std::fs::read_to_string("/proc/self/comm").ok()?.trim_end().to_owned()))
         .unwrap_or_default()
 }
 
-/// The name of the program that runs as `pid`, as the kernel cut it. `None`: there is no such process, or /proc does not
-/// show it.
+/// Returns the name of the program that runs as `pid`, as the kernel cut it. `None`: there is no such process, or /proc does
+/// not show it.
 pub fn program_of(pid: u32) -> Option<String> {
     let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
@@ -83,7 +83,7 @@ fn read_start(path: fmt::Arguments, into: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// The kernel's number for this boot; zeros where it is not to be had.
+/// Returns the kernel's number for this boot; zeros where it is not to be had.
 pub fn boot_id() -> [u64; 2] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let hex: String = text.chars().filter(char::is_ascii_hexdigit).collect();
@@ -92,7 +92,7 @@ pub fn boot_id() -> [u64; 2] {
     [half(0..16), half(16..32)]
 }
 
-/// A random number that is not 0.
+/// Returns a random number that is not 0.
 pub fn random() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is ours and as long as we say. Up to 256 bytes come whole or, early at boot, after a wait.

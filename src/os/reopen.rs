@@ -72,7 +72,7 @@ pub enum OpenedBy<'a> {
 }
 
 impl<'a> OpenedBy<'a> {
-    /// The path, or what people call it.
+    /// Returns the path, or what people call it.
     pub fn name(self) -> &'a Path {
         match self {
             OpenedBy::Path(name) | OpenedBy::Descriptor(name) => name,
@@ -108,7 +108,7 @@ pub struct Sight<'a> {
 }
 
 impl Sight<'_> {
-    /// Who may open the file. `None`: the descriptor was closed since.
+    /// Returns who may open the file. `None`: the descriptor was closed since.
     pub fn permissions(&self) -> Option<Permissions> {
         identity::look_at(self.descriptor.as_raw_fd())
             .map(|known| Permissions { mode: known.mode & 0o777, group: Some(known.group) })
@@ -116,7 +116,7 @@ impl Sight<'_> {
 }
 
 impl Reopen {
-    /// Remembers `file`, opened for reading and writing, and keeps it. Nobody else has a descriptor of its open file.
+    /// Remembers `file`, opened for reading and writing, and keeps it. No other descriptor is of its open file.
     pub fn new(opened_by: OpenedBy, file: JustOpened, incarnation: u64) -> Result<Self> {
         let identity = identity::of(&file, opened_by.name())?;
         let links = identity::look_at(file.as_raw_fd()).map_or(0, |known| known.links);
@@ -143,7 +143,7 @@ impl Reopen {
         Ok(new)
     }
 
-    /// The absolute path; of a file that was opened by a descriptor, what people call it.
+    /// Returns the absolute path; of a file that was opened by a descriptor, what people call it.
     pub fn path(&self) -> PathBuf {
         self.path_inside(&ForkGuard::enter())
     }
@@ -159,22 +159,22 @@ impl Reopen {
         Ok(())
     }
 
-    /// Whether it was opened by a descriptor, and never by a path.
+    /// Returns whether it was opened by a descriptor, and never by a path.
     pub fn has_no_path(&self) -> bool {
         self.origin.with(&ForkGuard::enter(), |origin| origin.root.is_none())
     }
 
-    /// Whether it had no name when it was opened: then it cannot lose its last one.
+    /// Returns whether it had no name when it was opened: then it cannot lose its last one.
     pub fn is_nameless(&self) -> bool {
         self.nameless.load(Relaxed)
     }
 
-    /// Which file it is.
+    /// Returns which file it is.
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// A fresh descriptor of the same file, for reading and writing: an open file of its own.
+    /// Returns a fresh descriptor of the same file, for reading and writing: an open file of its own.
     pub fn open(&self, fork_guard: &ForkGuard) -> Result<Descriptor> {
         let by_path = match self.open_path(fork_guard) {
             Ok(Some(opened)) if opened.identity() == self.identity => return Ok(opened),
@@ -214,8 +214,8 @@ impl Reopen {
         self.origin.with(fork_guard, |origin| OsStr::from_bytes(origin.name.as_bytes()).into())
     }
 
-    /// Whether newcomers take turns in another file, as far as can be seen: this one has lost its last name, or the path
-    /// that it was opened by names another one (below the same root: elsewhere that path says nothing).
+    /// Returns whether newcomers take turns in another file, as far as can be seen: this one has lost its last name, or the
+    /// path that it was opened by names another one (below the same root: elsewhere that path says nothing).
     fn is_given_up(&self, fork_guard: &ForkGuard) -> bool {
         let kept = [&self.look, &self.spare].into_iter().find_map(|kept| kept.sight(self.identity));
         let by_anchor = || self.anchor.look(self.identity).is_some_and(|known| known.links == 0);
@@ -242,7 +242,7 @@ impl Reopen {
         got == 8 && u64::from_ne_bytes(word) == self.incarnation && self.identity.is_of(number)
     }
 
-    /// A descriptor for observing. `None`: there is none, and none can be had now.
+    /// Returns a descriptor for observing. `None`: there is none, and none can be had now.
     pub fn look(&self) -> Option<Sight<'_>> {
         self.sight(&self.look).or_else(|| self.look_inside(&ForkGuard::enter()))
     }
@@ -269,20 +269,20 @@ impl Reopen {
         })
     }
 
-    /// A fresh descriptor, for one who only acts for the dead: also of a file that is given up.
+    /// Returns a fresh descriptor, for one who only acts for the dead: also of a file that is given up.
     pub fn open_or_not(&self, fork_guard: &ForkGuard) -> Option<Descriptor> {
         let by_path = self.open_path(fork_guard).ok().flatten();
         let by_path = by_path.filter(|opened| opened.identity() == self.identity);
         by_path.or_else(|| self.anchor.open(self.identity, Access::ReadWrite.flags()).ok())
     }
 
-    /// The descriptor by which slots are taken where the file cannot be opened again. `None`: it is gone too, or the
+    /// Returns the descriptor by which slots are taken where the file cannot be opened again. `None`: it is gone too, or the
     /// file is not to be used any more: it has lost its last name, or its name is another file's.
     pub fn spare(&self, fork_guard: &ForkGuard) -> Option<Sight<'_>> {
         self.sight(&self.spare).filter(|_| !self.is_given_up(fork_guard))
     }
 
-    /// The spare descriptor, for giving back what was taken by it.
+    /// Returns the spare descriptor, for giving back what was taken by it.
     pub fn spare_to_give_back(&self) -> Option<Sight<'_>> {
         self.sight(&self.spare)
     }
@@ -330,7 +330,7 @@ impl Kept {
         Self { number: AtomicI32::new(-1), process: AtomicU64::new(0) }
     }
 
-    /// What it is a descriptor of, if that is still the file.
+    /// Returns what it is a descriptor of, if that is still the file.
     fn sight(&self, identity: Identity) -> Option<Sight<'_>> {
         // Acquire. Partner: the release in `keep`.
         if self.process.load(Acquire) != process_mark() {

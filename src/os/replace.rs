@@ -18,8 +18,9 @@ use turnlock_core::error::{Error, Result};
 const CHUNK: usize = 1 << 20;
 
 /// Makes a file of `bytes` bytes, with room on the disk for `parts` of it, has `fill` write it, and puts it in the place of
-/// `old`, which lies at `path`, in `folder`: with its owner, its group and its mode. Killed at any moment, `path` names the old file as
-/// it was or the new one whole; beside it there may be left a file called `.turnlock-` and a number, which is nobody's.
+/// `old`, which lies at `path`, in `folder`: with its owner, its group and its mode. Killed at any moment, `path` names the old
+/// file as it was or the new one whole; beside it there may be left a file called `.turnlock-` and a number, which is of no
+/// use.
 ///
 /// `may_replace` is asked last.
 pub fn replace_whole(
@@ -58,12 +59,12 @@ pub fn replace_whole(
     folder
         .rename(&temporary.path, path)
         .map_err(system(format!("{}: putting the new file in its place", path.display())))?;
-    // Whether the disk has the name already matters to nobody: it has the old one or the new one.
+    // Whether the disk has the name already does not matter: it has the old one or the new one.
     let _ = folder.sync();
     Ok(())
 }
 
-/// The error about a file that is made in the place of the one at `path`.
+/// Returns the error about a file that is made in the place of the one at `path`.
 fn of(path: &Path, error: Error) -> Error {
     let path = path.to_owned();
     match error {

@@ -1,9 +1,9 @@
 //! Keeping signal handlers, and cancellation, out of what must not be interrupted on one thread.
 //!
-//! A signal handler may call turnlock. What must not be interrupted by such a call (the fork guard, a thread's list of
-//! slots) runs with signals blocked: microseconds, but for a first lock that finds every free slot held by somebody who
-//! clears the file (`slots::claim`). Those that an instruction raises itself (SIGBUS above all, for a truncated file)
-//! stay as they are: blocked, they would end the process.
+//! A signal handler may call turnlock. What must not be interrupted by such a call (the fork guard, a thread's list of slots)
+//! runs with signals blocked: microseconds, but for a first lock that finds every free slot held by a participant that clears
+//! the file (`slots::claim`). Those that an instruction raises itself (SIGBUS above all, for a truncated file) stay as they
+//! are: blocked, they would end the process.
 
 use std::{ffi::c_int, mem::size_of, ptr};
 

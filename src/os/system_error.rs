@@ -2,7 +2,7 @@
 
 use turnlock_core::error::Error;
 
-/// An error of the operating system, with what was tried.
+/// Returns an error of the operating system, with what was tried.
 pub fn system(what: impl Into<String>) -> impl FnOnce(nix::errno::Errno) -> Error {
     let what = what.into();
     move |errno| Error::System { what, source: errno.into() }

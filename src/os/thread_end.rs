@@ -80,7 +80,7 @@ fn key() -> Result<libc::pthread_key_t> {
     match KEY.compare_exchange(0, key + 1, AcqRel, Acquire) {
         Ok(_) => Ok(key),
         Err(others) => {
-            // SAFETY: made above, and nobody else has seen it.
+            // SAFETY: made above, and not published yet.
             unsafe { libc::pthread_key_delete(key) };
             Ok(others - 1)
         }
@@ -105,7 +105,7 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
     }
 }
 
-/// Run by `exit`, after all handlers of `atexit` and all static destructors of whoever uses this library.
+/// Run by `exit`, after all handlers of `atexit` and all static destructors of the program that uses this library.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = process_ends;

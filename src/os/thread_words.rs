@@ -5,7 +5,7 @@
 //! on x86-64 with glibc the words are written down in assembly. (glibc keeps room for such variables of libraries
 //! that are loaded later; musl does not, and has `thread_local!` here like everyone else.)
 //!
-//! No word is ever NULL: one that nobody has set points to a cache line of zeros, which saves a look at each access.
+//! No word is ever NULL: one that was never set points to a cache line of zeros, which saves a look at each access.
 
 use super::wipe_on_fork::Wipeable;
 use turnlock_core::sync::{AtomicUsize, Ordering::Relaxed};
@@ -21,12 +21,12 @@ pub struct ThreadWord(
 );
 
 impl ThreadWord {
-    /// All of them.
+    /// Returns all of them.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..WORDS).map(Self)
     }
 
-    /// The calling thread's: what it was set to, or zeros that nobody changes.
+    /// Returns the calling thread's word: what it was set to, or zeros that are never changed.
     #[inline(always)]
     pub fn get<T: Wipeable>(self) -> *const T {
         const { assert!(size_of::<T>() <= LINE && align_of::<T>() <= LINE) };
@@ -36,7 +36,7 @@ impl ThreadWord {
     /// Sets the calling thread's, by one store.
     ///
     /// # Safety
-    /// A `T` is at `place` as long as the word says so; whoever looks at the word looks for a `T`.
+    /// A `T` is at `place` as long as the word says so; each reader of the word expects a `T`.
     #[inline(always)]
     pub unsafe fn set<T: Wipeable>(self, place: *const T) {
         words::set(self.0, place.cast());
@@ -48,7 +48,7 @@ impl ThreadWord {
     }
 }
 
-/// A number for the calling thread, in one instruction where there is one for it; a page's size or more. A thread that
+/// Returns a number for the calling thread, in one instruction where there is one for it; a page's size or more. A thread that
 /// has ended may have had the same, and so has the one that forked in a child.
 #[inline(always)]
 pub fn this_thread() -> usize {
@@ -65,7 +65,7 @@ static USERS: [AtomicUsize; WORDS] = [const { AtomicUsize::new(0) }; WORDS];
 pub struct WordInUse(ThreadWord);
 
 impl WordInUse {
-    /// The one with the fewest users.
+    /// Returns the one with the fewest users.
     pub fn of_fewest_users() -> Self {
         // Relaxed: a guess. Two at once may choose the same, which costs them time and nothing else.
         let fewest = ThreadWord::all().min_by_key(|word| USERS[word.0].load(Relaxed));
@@ -74,7 +74,7 @@ impl WordInUse {
         Self(word)
     }
 
-    /// Which one it is.
+    /// Returns which one it is.
     pub fn word(&self) -> ThreadWord {
         self.0
     }
@@ -147,7 +147,7 @@ mod words {
 
     #[inline(always)]
     pub fn set(word: usize, value: *const ()) {
-        // SAFETY: as above; nobody else writes it.
+        // SAFETY: as above; no other thread writes it.
         unsafe {
             asm!(
                 concat!("mov {0}, qword ptr [rip + \"", name!(), "\"@GOTTPOFF]"),

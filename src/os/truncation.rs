@@ -1,9 +1,9 @@
 //! What a truncated file does to those who have it mapped: an error instead of a death by SIGBUS.
 //!
-//! Touching a mapped page that the file no longer has is answered by SIGBUS. A handler looks whether the address lies
-//! in one of our mappings; if so it puts zeroed memory of our own in the whole mapping's place and lets the access go
-//! on. The zeros have no incarnation word, so the next check says that the file is damaged and nobody is let in. Any
-//! other SIGBUS goes to whoever handled it before.
+//! Touching a mapped page that the file no longer has is answered by SIGBUS. A handler looks whether the address lies in one of
+//! our mappings; if so it puts zeroed memory of our own in the whole mapping's place and lets the access go on. The zeros have
+//! no incarnation word, so the next check says that the file is damaged, and no participant gets in. Any other SIGBUS goes to
+//! the handler of before.
 
 use std::{ffi::c_int, mem::MaybeUninit, ptr};
 use turnlock_core::sync::{
@@ -67,7 +67,7 @@ fn install() {
     if unsafe { libc::sigaction(libc::SIGBUS, ptr::null(), before) } != 0
         || BEFORE.compare_exchange(ptr::null_mut(), before, AcqRel, Acquire).is_err()
     {
-        // SAFETY: made above, and nobody else has seen it.
+        // SAFETY: made above, and not published yet.
         drop(unsafe { Box::from_raw(before) });
         return;
     }
@@ -82,7 +82,7 @@ fn install() {
     }
 }
 
-/// Only loads of atomics and one `mmap`: safe in a signal handler. `errno` is kept for whoever was interrupted.
+/// Only loads of atomics and one `mmap`: safe in a signal handler. `errno` is kept for the code that was interrupted.
 unsafe extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel hands over a valid siginfo; for SIGBUS it has an address.
     let address = unsafe { (*info).si_addr() }.addr();

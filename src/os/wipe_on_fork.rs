@@ -25,7 +25,7 @@ unsafe impl<T: Wipeable + Send> Send for WipeOnFork<T> {}
 unsafe impl<T: Wipeable + Sync> Sync for WipeOnFork<T> {}
 
 struct Fragment(NonNull<u8>);
-// SAFETY: memory that nobody uses.
+// SAFETY: memory that is not used yet.
 unsafe impl Send for Fragment {}
 
 static FREE: ForkGuarded<Vec<Fragment>> = ForkGuarded::new(Vec::new());
@@ -43,18 +43,18 @@ impl<T: Wipeable> WipeOnFork<T> {
             free.pop().ok_or_else(|| Error::Internal("a page without fragments".into()))
         })?;
         let fragment = fragment.0.cast::<T>();
-        // SAFETY: memory of the right size and alignment that nobody else has.
+        // SAFETY: memory of the right size and alignment that is ours alone.
         unsafe { fragment.write(value) };
         Ok(Self(fragment))
     }
 
-    /// Changes it, before anybody else knows of it.
+    /// Changes the value, before it is shared.
     pub fn change(&mut self, change: impl FnOnce(&mut T)) {
-        // SAFETY: memory of our own, and `&mut self` says that nobody else looks; a value was written there.
+        // SAFETY: memory of our own, and `&mut self` excludes other readers; a value was written there.
         change(unsafe { self.0.as_mut() });
     }
 
-    /// Where it lies; as long as this exists.
+    /// Returns where it lies; as long as this exists.
     pub fn place(&self) -> *const T {
         self.0.as_ptr()
     }

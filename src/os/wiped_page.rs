@@ -4,7 +4,7 @@ use memmap2::MmapMut;
 use std::ptr::NonNull;
 use turnlock_core::error::{Error, Result};
 
-/// A page of zeros that is a page of zeros again in every forked child. Never unmapped.
+/// Returns a page of zeros that is a page of zeros again in every forked child. Never unmapped.
 pub fn wiped_page() -> Result<NonNull<u8>> {
     let system = |source| Error::System { what: "mapping a page for this process".into(), source };
     let page = MmapMut::map_anon(4096).map_err(system)?;

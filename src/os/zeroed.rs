@@ -1,4 +1,4 @@
-//! Memory that is zeroed by whoever gives it.
+//! Memory that its source has zeroed.
 
 use std::{alloc::Layout, ptr};
 use turnlock_core::error::{Error, Result};

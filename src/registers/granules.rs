@@ -16,7 +16,7 @@ use turnlock_core::algorithm::{
 use turnlock_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 impl<'a> FileLock<'a, Claimed> {
-    /// The lock in `region`, whichever kind it is. Panics as [`View::lock`].
+    /// Returns the lock in `region`, whichever kind it is. Panics as [`View::lock`].
     pub fn of_any_kind(view: View<'a>, region: usize) -> Self {
         Self::claimed(view, region, Claimed::in_region(view, region))
     }
@@ -49,7 +49,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         self.dead_claims().filter_map(|dead| dead.get())
     }
 
-    /// The slots that may have a dead claim.
+    /// Returns the slots that may have a dead claim.
     fn dead_claims(&self) -> impl Iterator<Item = DeadClaim<'a>> {
         // Acquire. Partner: the read-modify-write in `record_dead_granule`.
         let any = self.lock.words.dead_parts.load(Acquire) != 0;

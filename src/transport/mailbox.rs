@@ -137,7 +137,7 @@ impl<P: Place> Mailboxes<P> {
         self.at
     }
 
-    /// The place of the mailboxes.
+    /// Returns the place of the mailboxes.
     pub fn place(&self) -> &P {
         &self.place
     }

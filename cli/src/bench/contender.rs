@@ -59,12 +59,12 @@ pub fn all_and_none() -> impl Iterator<Item = Contender> {
 pub const NOTHING: Contender = Contender { name: "nothing", how: How::Nothing };
 
 impl Contender {
-    /// Whether it is one of ours.
+    /// Returns whether it is one of ours.
     pub fn is_turnlock(self) -> bool {
         !matches!(self.how, How::Peer(_) | How::Nothing)
     }
 
-    /// Whether several are inside at a time.
+    /// Returns whether several are inside at a time.
     pub fn is_shared(self) -> bool {
         self.how == How::Reading
     }

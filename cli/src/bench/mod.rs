@@ -78,7 +78,7 @@ fn known(text: &str) -> Result<String, String> {
 }
 
 fn has(contender: Contender, text: &str) -> bool {
-    // Nobody means it who does not say so.
+    // Only where it is asked for.
     let whole = contender != contender::NOTHING || text == contender.name;
     whole && contender.name.to_lowercase().contains(&text.to_lowercase())
 }
@@ -235,7 +235,7 @@ fn usual_folder() -> PathBuf {
     if memory.is_dir() { memory.into() } else { std::env::temp_dir() }
 }
 
-/// How many steps of a worker's pause take so long here.
+/// Returns how many steps of a worker's pause take so long here.
 fn steps_in(time: Duration) -> u64 {
     const TRIED: u64 = 1_000_000;
     let once = || {
@@ -245,7 +245,7 @@ fn steps_in(time: Duration) -> u64 {
         }
         began.elapsed()
     };
-    // The fastest: nobody was in the way.
+    // The fastest: no other program was in the way.
     let taken = (0..5).map(|_| once()).min().unwrap_or(time).max(Duration::from_nanos(1));
     (time.as_nanos() as u64).saturating_mul(TRIED) / taken.as_nanos() as u64
 }

@@ -50,7 +50,7 @@ pub struct Contended {
     pub wait_max_microseconds: f64,
 }
 
-/// The table, and what its columns mean.
+/// Returns the table, and what its columns mean.
 pub fn text(results: &Results, columns: usize) -> String {
     let machine = &results.machine;
     let mut text = String::new();

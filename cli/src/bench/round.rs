@@ -66,7 +66,7 @@ pub fn run(
     let this =
         std::env::current_exe().map_err(|error| format!("cannot tell where this command is: {error}"))?;
     let mut workers = Workers(Vec::new());
-    // What they say goes into files: nobody has to read while they work.
+    // What they say goes into files: so it need not be read while they work.
     let said = |worker: usize| place.path().join(format!("said-{worker}"));
     for at in 0..cell.processes {
         let output = File::create(said(at)).map_err(|error| error.to_string())?;

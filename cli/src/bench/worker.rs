@@ -76,7 +76,7 @@ struct Work {
 }
 
 impl Work {
-    /// What is to be done, after so many entries.
+    /// Returns what is to be done, after so many entries.
     #[inline]
     fn phase(&self, entries: u64) -> u64 {
         if entries.is_multiple_of(BETWEEN_PARENTS) && u64::from(parent_id()) != self.parent {

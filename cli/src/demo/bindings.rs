@@ -141,7 +141,7 @@ fn absent(command: &str, packages: &str, error: &io::Error) -> String {
     }
 }
 
-/// The line of standard error that tells most: where there is a trace, its error, else the last.
+/// Returns the line of standard error that tells most: where there is a trace, its error, else the last.
 fn complaint(done: &Output) -> String {
     let said = String::from_utf8_lossy(&done.stderr);
     let is_error = |line: &&str| {

@@ -48,7 +48,7 @@ impl Evidence {
         }
     }
 
-    /// How long after the kill the next one got in, if it has yet.
+    /// Returns how long after the kill the next one got in, if it has yet.
     pub fn next_after(&self) -> Option<Duration> {
         self.stop.as_ref()?.next_after
     }

@@ -11,7 +11,7 @@ pub struct Turn {
     pub fencing_token: u64,
 }
 
-/// Every turn, in the order of the journal. A line that is no turn is an error, with its number.
+/// Returns every turn, in the order of the journal. A line that is no turn is an error, with its number.
 pub fn parse(journal: &str) -> Result<Vec<Turn>, String> {
     let turn = |line: &str| {
         let (name, token) = line.split_once(' ')?;
@@ -46,7 +46,7 @@ impl Progress {
         self.read += whole;
     }
 
-    /// How many bytes of the journal it has read.
+    /// Returns how many bytes of the journal it has read.
     pub fn bytes(&self) -> u64 {
         self.read as u64
     }

@@ -10,7 +10,7 @@ const NAME: &str = "libturnlock.so";
 /// Its name where only what programs run with is installed.
 const SONAME: &str = "libturnlock.so.4";
 
-/// The library, as an absolute path: the one given (a file, or the folder it is in), or the one that came with this
+/// Returns the library, as an absolute path: the one given (a file, or the folder it is in), or the one that came with this
 /// command. Nothing: the command came alone, as `cargo install` leaves it.
 pub fn find(given: Option<&Path>) -> Result<Option<PathBuf>, String> {
     let found = match given {

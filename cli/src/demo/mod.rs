@@ -186,7 +186,7 @@ impl Demo {
         }
     }
 
-    /// What a program should have done at the end. The victim dies in the middle of its turns.
+    /// Returns what a program should have done at the end. The victim dies in the middle of its turns.
     fn expected(&self, program: &Built, victim: Language) -> Expected {
         let turns = if program.language == Language::Shell { self.turns / 8 } else { self.turns };
         let die_at = (program.language == victim).then_some(turns / 2);

@@ -39,8 +39,8 @@ impl Narrator {
         Self { json, live, shown: Cell::new(false), quarters: Cell::new(0) }
     }
 
-    // The demo goes on when nobody reads what it prints; its exit code is the verdict. So errors are dropped, but
-    // for that of writing the verdict itself.
+    // The demo goes on when its output is closed; its exit code is the verdict. So errors are dropped, but for that of writing
+    // the verdict itself.
 
     fn write(&self, text: &str) {
         let _ = if self.json {
@@ -154,7 +154,7 @@ impl Narrator {
         ));
     }
 
-    /// Somebody was told.
+    /// A holder was told.
     pub fn told(&self, told: Language, dead: &str, pid: u32, count: u64, after: Option<Duration>) {
         let after =
             after.map_or(String::new(), |after| format!(" {:.1} ms later", after.as_secs_f64() * 1e3));

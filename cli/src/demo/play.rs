@@ -21,7 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long the victim stays inside before it is killed: nobody may get in meanwhile.
+/// How long the victim stays inside before it is killed: no other may get in meanwhile.
 const STAY: Duration = Duration::from_millis(300);
 /// Nothing happens for so long: it hangs. The library's longest sleep is 0.05 s.
 const HANGS: Duration = Duration::from_secs(15);

@@ -95,14 +95,14 @@ impl Player {
                     // It does not panic; and if it did, there would be nothing to pass on.
                     let _ = errors.join();
                 }
-                // Nobody listens any more when the demo is over.
+                // The receiver is gone when the demo is over.
                 let _ = sender.send(Event::Ended(language, child.wait()));
             }
         });
         Ok(Self { language, leads_a_group, _stdin: child.take_stdin(), child })
     }
 
-    /// Its process.
+    /// Returns its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -130,7 +130,7 @@ impl Drop for Player {
     }
 }
 
-/// Passes on line after line, to the end or until nobody listens.
+/// Passes on line after line, to the end or until the receiver is gone.
 fn pass_on(pipe: impl Read, mut to: impl FnMut(String) -> bool) {
     for line in BufReader::new(pipe).split(b'\n') {
         let Ok(line) = line else { return };

@@ -31,7 +31,7 @@ impl Language {
     pub const ALL: [Self; 8] =
         [Self::C, Self::Cpp, Self::Python, Self::Shell, Self::Rust, Self::Node, Self::Go, Self::Java];
 
-    /// What it is called: the name of its source, and its label in the lock file.
+    /// Returns what it is called: the name of its source, and its label in the lock file.
     pub fn file(self) -> &'static str {
         match self {
             Self::C => "counter.c",
@@ -45,7 +45,7 @@ impl Language {
         }
     }
 
-    /// What stands for it where the order of service is shown.
+    /// Returns what stands for it where the order of service is shown.
     pub fn letter(self) -> char {
         match self {
             Self::C => 'c',
@@ -77,7 +77,7 @@ pub struct Built {
 }
 
 impl Built {
-    /// The command that takes so many turns in `folder`.
+    /// Returns the command that takes so many turns in `folder`.
     pub fn command(&self, folder: &Path, turns: u64, die_at: Option<u64>) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg(folder).arg(turns.to_string()).envs(self.environment.clone());
@@ -192,7 +192,7 @@ impl Workshop<'_> {
         Built { language, how, program, arguments, environment }
     }
 
-    /// A program of a binding; where it does not stand ready it is left out, whatever the reason.
+    /// Returns a program of a binding; where it does not stand ready it is left out, whatever the reason.
     fn ready(self, language: Language, found: Result<Start, String>) -> Result<Built, Failure> {
         let start = found.map_err(Failure::Missing)?;
         let mut built = self.built(language, start.how, start.program, start.arguments);
@@ -263,7 +263,7 @@ fn first_that_starts(
     Err(format!("no {} here ({variable} can name a compiler)", candidates.join(", ")))
 }
 
-/// The interpreter itself (not a wrapper, whose process may be another one), and its version.
+/// Returns the interpreter itself (not a wrapper, whose process may be another one), and its version.
 fn find_python() -> Result<(PathBuf, String), Failure> {
     const PROBE: &str = "import sys
 if sys.version_info < (3, 8): sys.exit('Python 3.8 or newer is needed')

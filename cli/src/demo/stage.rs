@@ -54,7 +54,7 @@ impl Stage {
         Ok(Self { counter, journal, places: folders.into_iter().map(place).collect::<Result<_, String>>()? })
     }
 
-    /// The folder of program number `program`.
+    /// Returns the folder of program number `program`.
     pub fn folder(&self, program: usize) -> &Path {
         &self.places[program.min(self.places.len() - 1)].folder
     }
@@ -65,12 +65,12 @@ impl Stage {
         guards.collect::<Result<_, _>>().map_err(|error| error.to_string())
     }
 
-    /// The labels of those who wait, in the order of the queue.
+    /// Returns the labels of those who wait, in the order of the queue.
     pub fn waiting(&self) -> Vec<String> {
         self.places.iter().flat_map(Place::waiting).collect()
     }
 
-    /// Who holds and who waits, for a hang.
+    /// Returns who holds and who waits, for a hang.
     pub fn in_words(&self) -> String {
         self.places.iter().map(Place::in_words).collect::<Vec<_>>().join("; ")
     }

@@ -295,7 +295,7 @@ mod tests {
         Expected { language: Language::Rust, turns: 1, asked: 1, die_at: None },
     ];
 
-    /// What is seen when all is well: counter.c dies in its second turn, with token 14.
+    /// Returns what is seen when all is well: counter.c dies in its second turn, with token 14.
     fn good() -> Evidence {
         let ending = |language, end| Ending { language, end };
         Evidence {
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// What is found when this much of the good evidence is spoiled.
+    /// Returns what is found when this much of the good evidence is spoiled.
     fn problems(spoil: impl FnOnce(&mut Evidence)) -> Vec<String> {
         let mut seen = good();
         spoil(&mut seen);

@@ -38,7 +38,7 @@ pub enum Effect {
     Excludes,
 }
 
-/// The rules of this machine that say something of `path`.
+/// Returns the rules of this machine that say something of `path`.
 pub fn rules_about(path: &Path) -> Vec<(Rule, Effect)> {
     let rules = files(&FOLDERS.map(PathBuf::from)).into_iter().flat_map(|file| {
         let text = std::fs::read_to_string(&file).unwrap_or_default();
@@ -47,12 +47,12 @@ pub fn rules_about(path: &Path) -> Vec<(Rule, Effect)> {
     rules.filter_map(|rule| rule.effect_on(path).map(|effect| (rule, effect))).collect()
 }
 
-/// A cleaner of another kind that is installed here.
+/// Returns a cleaner of another kind that is installed here.
 pub fn another() -> Option<&'static str> {
     OTHERS.iter().find(|(path, _)| Path::new(path).exists()).map(|(_, name)| *name)
 }
 
-/// One of each name: that of the first folder that has it.
+/// Returns one of each name: that of the first folder that has it.
 fn files(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut named = BTreeMap::new();
     for file in folders.iter().filter_map(|folder| folder.read_dir().ok()).flat_map(|folder| folder.flatten())
@@ -110,7 +110,7 @@ impl Rule {
     }
 }
 
-/// Whether a name is like a shell's pattern of `*`, `?` and letters. (Of `[...]` any letter is taken for one in it.)
+/// Returns whether a name is like a shell's pattern of `*`, `?` and letters. (Of `[...]` any letter is taken for one in it.)
 fn is_like(pattern: &[char], name: &[char]) -> bool {
     match (pattern, name) {
         ([], []) => true,

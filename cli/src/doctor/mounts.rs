@@ -13,7 +13,7 @@ pub struct Mount {
     pub read_only: bool,
 }
 
-/// The one that `path` lies on, which is absolute and has no symbolic link in it. Nothing: /proc does not tell.
+/// Returns the one that `path` lies on, which is absolute and has no symbolic link in it. Nothing: /proc does not tell.
 pub fn of(path: &Path) -> Option<Mount> {
     find(&std::fs::read_to_string("/proc/self/mountinfo").ok()?, path)
 }

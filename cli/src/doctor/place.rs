@@ -198,7 +198,7 @@ fn cleaners(path: &Path, file: Option<&Metadata>) -> Finding {
     }
 }
 
-/// What ends with the session of the user whose file it is.
+/// Returns what ends with the session of the user whose file it is.
 fn of_a_session(path: &Path, file: Option<&Metadata>) -> Option<Finding> {
     let is_of_people = file.is_some_and(|file| file.uid() >= FIRST_OF_PEOPLE);
     if path.starts_with("/run/user") {
@@ -224,7 +224,7 @@ fn shown(line: &str) -> String {
     escape::text(&line.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Files that were being made when somebody died.
+/// Files whose makers died.
 fn leftovers(folder: &Path) -> Option<Finding> {
     let is_one = |name: &str| {
         name.strip_prefix(".turnlock-")

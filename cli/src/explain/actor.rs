@@ -80,7 +80,7 @@ impl Actor {
         Ok(())
     }
 
-    /// Its process.
+    /// Returns its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -144,12 +144,12 @@ impl Actor {
         }
     }
 
-    /// Whether it can be told from instruction to instruction.
+    /// Returns whether it can be told from instruction to instruction.
     pub fn is_stepped(&self) -> bool {
         self.stepped.is_some()
     }
 
-    /// Whether its call has returned.
+    /// Returns whether its call has returned.
     fn has_answered(&mut self) -> io::Result<bool> {
         match self.answers.recv_timeout(Duration::from_millis(5)) {
             Ok(answer) if answer == "done" => {

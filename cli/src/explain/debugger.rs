@@ -84,8 +84,8 @@ impl Stepped {
         self.settle()
     }
 
-    /// Whether the system call that it has entered, or come back from, does nothing but yield the processor, as far as is
-    /// known of this processor.
+    /// Returns whether the system call that it has entered, or come back from, does nothing but yield the processor, as far as
+    /// is known of this processor.
     pub fn yields(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
         let yields = ptrace::getregs(self.pid).map(|registers| registers.orig_rax == 24);
@@ -96,7 +96,7 @@ impl Stepped {
         yields.unwrap_or(false)
     }
 
-    /// Whether its next instruction is a system call, as far as is known of this processor.
+    /// Returns whether its next instruction is a system call, as far as is known of this processor.
     fn is_at_system_call(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
         let call = ptrace::getregs(self.pid).map(|registers| (registers.rip, 0xffff, 0x050f));

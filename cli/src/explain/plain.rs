@@ -47,7 +47,7 @@ impl Plain {
     }
 }
 
-/// The table, with a star at each cell that the step has changed.
+/// Returns the table, with a star at each cell that the step has changed.
 fn drawn(picture: &Picture) -> String {
     let columns = table::columns(&picture.registers);
     let head = columns.iter().map(|(name, width)| format!("{name:<0$}", width + 2)).collect::<String>();

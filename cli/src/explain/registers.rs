@@ -4,7 +4,7 @@ use super::actor::LOCK;
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 use turnlock::inspect::{self, LockRegisters, SlotRegisters};
 
-/// The registers of a slot.
+/// Returns the registers of a slot.
 pub fn slot_in(registers: &LockRegisters, slot: usize) -> Option<&SlotRegisters> {
     registers.slots.iter().find(|seen| seen.slot == slot)
 }
@@ -37,14 +37,14 @@ pub struct FileBytes {
 }
 
 impl FileBytes {
-    /// Those of the file at `path`, which keeps its size.
+    /// Returns those of the file at `path`, which keeps its size.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
         Ok(Self { file, last: vec![0; bytes], now: vec![0; bytes] })
     }
 
-    /// Whether they are other ones than at the last look.
+    /// Returns whether they are other ones than at the last look.
     pub fn are_other(&mut self) -> io::Result<bool> {
         self.file.read_exact_at(&mut self.now, 0)?;
         let other = self.now != self.last;

@@ -3,7 +3,7 @@
 use super::registers::slot_in;
 use turnlock::inspect::{Held, LockRegisters, MachineRegisters, SlotRegisters};
 
-/// The sentences about one step of the process in `slot`, called `label`. `labels`: who is in which slot.
+/// Returns the sentences about one step of the process in `slot`, called `label`. `labels`: who is in which slot.
 pub fn of(
     before: &LockRegisters,
     now: &LockRegisters,
@@ -231,7 +231,7 @@ fn of_machine(
     }
 }
 
-/// What `label` writes into the registers of others: whoever has the privilege links machines; a reaper clears.
+/// Returns what `label` writes into the registers of others: whoever has the privilege links machines; a reaper clears.
 fn of_others(
     said: &mut Vec<String>,
     before: &LockRegisters,

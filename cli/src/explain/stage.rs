@@ -42,7 +42,7 @@ pub struct Member {
 /// Why an explanation ends before its end.
 #[derive(Debug)]
 pub enum Stop {
-    /// Whoever looked has seen enough, or a signal (its number) came.
+    /// The user ended it, or a signal (its number) came.
     Quit(Option<usize>),
     /// Something failed.
     Failed(io::Error),
@@ -110,7 +110,7 @@ impl<'a> Stage<'a> {
         self.show(sentences.iter().map(|sentence| (*sentence).to_owned()).chain(note).collect())
     }
 
-    /// What the file said last of a process's slot.
+    /// Returns what the file said last of a process's slot.
     pub fn slot_of(&self, actor: usize) -> Option<&SlotRegisters> {
         let slot = self.actors[actor].slot;
         self.seen.slots.iter().find(|seen| seen.slot == slot)

@@ -39,7 +39,7 @@ pub fn rows(picture: &Picture) -> Vec<Vec<Cell>> {
     picture.cast.iter().map(|member| row(member.slot)).collect()
 }
 
-/// What the lock's own words say.
+/// Returns what the lock's own words say.
 pub fn of_the_lock(registers: &LockRegisters, picture: &Picture) -> Vec<Cell> {
     let line = |registers: &LockRegisters| {
         let bias = match (registers.bias_owner, registers.bias_revoked) {
@@ -62,7 +62,7 @@ pub fn of_the_lock(registers: &LockRegisters, picture: &Picture) -> Vec<Cell> {
     new.into_iter().zip(old).map(|(text, old)| Cell { changed: text != old, text }).collect()
 }
 
-/// The registers of a slot, as text.
+/// Returns the registers of a slot, as text.
 fn cells(registers: &LockRegisters, slot: usize) -> Vec<String> {
     let held = |held| match held {
         Held::Outside => "0".to_owned(),

@@ -55,7 +55,7 @@ pub fn flock(flock: &Flock, job: &Job) -> Result<ExitCode, Failed> {
         }
         return Err(Failed::Quietly(flock.conflict_exit_code));
     }
-    // After: whoever takes part in it from here on finds that it is locked, or is no lock file.
+    // After: a participant that comes from here on finds that it is locked, or is no lock file.
     if lock == KernelLock::File
         && change != Change::Unlock
         && kernel_lock::has_participants(descriptor).unwrap_or(false)

@@ -6,7 +6,7 @@
 //! | `kernel` | any other file, or a folder: flock(2), as flock(1) takes it |
 //! | `say` | flock(1)'s messages |
 //!
-//! What of the two it is, the file's first letters say, and nothing else: so everybody who locks it does the same.
+//! What of the two it is, the file's first letters say, and nothing else: so all that lock it do the same.
 
 mod kernel;
 mod say;
@@ -175,14 +175,14 @@ impl Flock {
         if self.nonblocking { Some(Duration::ZERO) } else { self.timeout }
     }
 
-    /// The bytes that fcntl(2) is to lock, if it is.
+    /// Returns the bytes that fcntl(2) is to lock, if it is.
     fn bytes(&self) -> Option<(i64, i64)> {
         let wanted = self.fcntl || self.start.is_some() || self.length.is_some();
         wanted.then(|| (self.start.unwrap_or(0), self.length.unwrap_or(0)))
     }
 }
 
-/// Whether it is one of turnlock's, by its first letters; one that cannot be read is none.
+/// Returns whether it is one of turnlock's, by its first letters; one that cannot be read is none.
 fn is_lock_file(target: &Target) -> bool {
     let begins = |path: &Path| {
         path.is_file() && File::open(path).is_ok_and(|mut file| super::file::is_turnlocks(&mut file))
@@ -193,7 +193,7 @@ fn is_lock_file(target: &Target) -> bool {
     }
 }
 
-/// A number of bytes: with K, M, G, T for powers of 1024.
+/// Returns a number of bytes: with K, M, G, T for powers of 1024.
 fn bytes(text: &str) -> Result<i64, String> {
     let (number, power) = match text.strip_suffix("iB").unwrap_or(text) {
         text if text.ends_with(['K', 'k']) => (&text[..text.len() - 1], 10),

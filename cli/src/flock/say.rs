@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-/// On standard output. One that nobody reads changes nothing.
+/// Says on standard output how long the wait took. A closed output changes nothing.
 pub fn took(time: Duration) {
     let _ = print::result(&format!(
         "flock: getting lock took {}.{:06} seconds\n",
@@ -16,7 +16,7 @@ pub fn took(time: Duration) {
     ));
 }
 
-/// Likewise.
+/// Says on standard output what is executed.
 pub fn executing(program: &OsStr) {
     let _ = print::result(&format!("flock: executing {}\n", escape::text(&program.to_string_lossy())));
 }

@@ -188,7 +188,7 @@ impl Samples {
         self.0.entry(name).or_default().push(format!("{name}{{{}}} {value}\n", pairs.join(",")));
     }
 
-    /// All that were added, each metric after what it means.
+    /// Returns all that were added, each metric after what it means.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for Family { name, kind, help, .. } in &FAMILIES {
@@ -200,7 +200,7 @@ impl Samples {
     }
 }
 
-/// A label's value, as the format wants it.
+/// Returns a label's value, as the format wants it.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -84,8 +84,8 @@ impl Metrics {
     }
 }
 
-/// The path from the root, with its folder resolved, as that of a file that can be read: a label means the same file then and
-/// when it cannot be.
+/// Returns the path from the root, with its folder resolved, as that of a file that can be read: a label means the same file
+/// then and when it cannot be.
 fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());

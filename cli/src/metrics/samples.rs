@@ -37,7 +37,7 @@ pub fn of_file(to: &mut Samples, file: &str, status: &FileStatus, recording: Opt
     to.add("turnlock_participants_cannot_probe", &[file], cannot_probe as f64);
     to.add("turnlock_locks", &[file], status.locks.len() as f64);
     // A series that is there twice would have the whole of the text refused. Two entries may have one name where a lock was
-    // removed and created again while the file was read, or where somebody made the file up: the first one stands for both.
+    // removed and created again while the file was read, or where the file was made up: the first one stands for both.
     let mut named = HashSet::new();
     for lock in status.locks.iter().filter(|lock| named.insert(lock.name.as_str())) {
         of_lock(to, file, lock);

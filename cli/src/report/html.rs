@@ -1,4 +1,4 @@
-//! The letters of a page: whatever names somebody chose, they are text in it and nothing else.
+//! The letters of a page: names, whatever they are, are text in it and nothing else.
 
 use super::super::escape;
 use std::fmt::Write;
@@ -48,7 +48,7 @@ impl Table {
         self
     }
 
-    /// Whether it has no rows.
+    /// Returns whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -56,7 +56,7 @@ impl Table {
     /// As HTML, in a box of its own that scrolls if it is too wide.
     pub fn html(&self) -> String {
         let caption = text(&self.caption);
-        // The caption does not scroll with it. Whoever uses a keyboard scrolls it when it has the focus.
+        // The caption does not scroll with it. With the focus it scrolls by the keyboard.
         let mut html = format!(
             "<p class=\"caption\">{caption}</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n\
              <table aria-label=\"{caption}\">\n<thead><tr>"

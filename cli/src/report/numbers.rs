@@ -80,12 +80,12 @@ pub struct Death {
 }
 
 impl LockNumbers {
-    /// How many of its events say this.
+    /// Returns how many of its events say this.
     pub fn count(&self, event: Event) -> u64 {
         self.events[index(event)]
     }
 
-    /// Whether there is one order in which all are to be served: that in which they asked.
+    /// Returns whether there is one order in which all are to be served: that in which they asked.
     pub fn has_one_order(&self) -> bool {
         matches!(self.kind, None | Some("mutex" | "rwlock"))
     }
@@ -218,7 +218,7 @@ fn holders(recorded: &Recorded) -> Vec<HolderNumbers> {
 
 fn deaths(recorded: &Recorded) -> Vec<Death> {
     let mut deaths: Vec<Death> = Vec::new();
-    // By lock: those deaths that nobody has recovered yet.
+    // By lock: those deaths that are not repaired yet.
     let mut open: HashMap<usize, Vec<usize>> = HashMap::new();
     for event in &recorded.recording.events {
         let Some(lock) = event.lock else { continue };

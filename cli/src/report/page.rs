@@ -10,7 +10,7 @@ use super::{
 use std::fmt::Write;
 use turnlock::inspect::Event;
 
-/// The page, in HTML. It loads nothing, which its content security policy holds whatever is in it.
+/// Returns the page, in HTML. It loads nothing, which its content security policy holds whatever is in it.
 pub fn of(recorded: &Recorded) -> Result<String, Box<dyn std::error::Error>> {
     let numbers = numbers::of(recorded);
     let name = recorded.path().file_name().unwrap_or(recorded.path().as_os_str()).to_string_lossy();
@@ -37,7 +37,7 @@ pub fn of(recorded: &Recorded) -> Result<String, Box<dyn std::error::Error>> {
     Ok(page)
 }
 
-/// What was recorded, since when, and what is missing.
+/// Returns what was recorded, since when, and what is missing.
 fn about(recorded: &Recorded) -> String {
     let recording = &recorded.recording;
     let wall = |at: u64| times::moment(sections::wall(recorded, at));
@@ -80,7 +80,7 @@ fn about(recorded: &Recorded) -> String {
     text
 }
 
-/// The numbers that matter most.
+/// Returns the numbers that matter most.
 fn tiles(recorded: &Recorded, numbers: &Numbers) -> String {
     let count = |event: Event| -> u64 { numbers.locks.iter().map(|lock| lock.count(event)).sum() };
     let longest = |of: &dyn Fn(&numbers::LockNumbers) -> u64| numbers.locks.iter().map(of).max().unwrap_or(0);

@@ -32,13 +32,13 @@ const PLOTTED: usize = 6;
 /// So many rows a table has at most: a page is for people.
 const ROWS: usize = 500;
 
-/// When that was, in nanoseconds since 1970.
+/// Returns when that was, in nanoseconds since 1970.
 pub fn wall(recorded: &Recorded, at: u64) -> u64 {
     let now = &recorded.recording;
     now.now_unix.saturating_add(at).saturating_sub(now.now)
 }
 
-/// All parts.
+/// Returns all parts.
 pub fn all(recorded: &Recorded, numbers: &Numbers) -> Result<Vec<Section>, Failure> {
     let section = |id, title, content| Section { id, title, content };
     Ok(vec![
@@ -52,7 +52,7 @@ pub fn all(recorded: &Recorded, numbers: &Numbers) -> Result<Vec<Section>, Failu
     ])
 }
 
-/// A plot, its legend, what it says in words, and its numbers.
+/// Returns a plot, its legend, what it says in words, and its numbers.
 fn figure(plot: &str, legend: &str, caption: &str, summary: &str, table: &Table) -> String {
     let mut text = format!("<figure>\n{plot}");
     if !legend.is_empty() {
@@ -70,7 +70,7 @@ fn little_after(from: u64, known: u64) -> u64 {
     known.saturating_add(known.saturating_sub(from) / 4).saturating_add(1000)
 }
 
-/// When the axes of two plots begin, the wide one's and the narrow one's.
+/// Returns when the axes of two plots begin, the wide one's and the narrow one's.
 fn begins(recorded: &Recorded, wide: u64, narrow: u64) -> String {
     let moment = |at| times::moment(wall(recorded, at));
     let on_a_narrow_page = match narrow {
@@ -80,7 +80,7 @@ fn begins(recorded: &Recorded, wide: u64, narrow: u64) -> String {
     format!("The plot begins on {} UTC{on_a_narrow_page}.", moment(wide))
 }
 
-/// How many of what.
+/// Returns how many of what.
 fn many(count: usize, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
 }
@@ -93,7 +93,7 @@ const DIED: &str = "<li><b class=\"t-bad\">×</b>found dead</li>";
 const RECOVERED: &str = "<li><i class=\"round c-good\"></i>recovered</li>";
 const ENDED: &str = "<li><i class=\"round c-end\"></i>timed out, would have had to wait, or gave up</li>";
 
-/// What a mark stands for, if an event has one.
+/// Returns what a mark stands for, if an event has one.
 fn mark(event: Event) -> Option<Mark> {
     match event {
         Event::Died => Some(Mark::Died),
@@ -130,7 +130,7 @@ fn activity(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
     Ok(figure(&plot, &legend, &about, "Events in numbers", &table))
 }
 
-/// A lock, and its kind.
+/// Returns a lock, and its kind.
 fn title(recorded: &Recorded, lock: &LockNumbers) -> String {
     let name = recorded.lock(lock.lock);
     lock.kind.map_or(name.clone(), |kind| format!("{name} ({kind})"))

@@ -1,6 +1,6 @@
 //! Times and spans of a report, in letters.
 
-/// A span of nanoseconds to three digits: "850 ns", "12.3 µs", "4.56 ms", "1.20 s", "3 min 20 s".
+/// Returns a span of nanoseconds to three digits: "850 ns", "12.3 µs", "4.56 ms", "1.20 s", "3 min 20 s".
 pub fn span(nanoseconds: u64) -> String {
     let digits = |value: f64, unit: &str| match value {
         _ if value >= 99.95 => format!("{value:.0} {unit}"),
@@ -24,7 +24,7 @@ pub fn span(nanoseconds: u64) -> String {
     }
 }
 
-/// A span that is a power of ten, for an axis: "10 ms".
+/// Returns a span that is a power of ten, for an axis: "10 ms".
 pub fn decade(nanoseconds: f64) -> String {
     match nanoseconds {
         _ if nanoseconds < 999.0 => format!("{nanoseconds:.0} ns"),
@@ -34,7 +34,7 @@ pub fn decade(nanoseconds: f64) -> String {
     }
 }
 
-/// A moment, given in nanoseconds since 1970, in UTC: "2026-11-23 10:04:12.345678".
+/// Returns a moment, given in nanoseconds since 1970, in UTC: "2026-11-23 10:04:12.345678".
 pub fn moment(unix_nanoseconds: u64) -> String {
     let seconds = unix_nanoseconds / 1_000_000_000;
     let [day, second] = [seconds / 86_400, seconds % 86_400];
@@ -48,8 +48,8 @@ pub fn moment(unix_nanoseconds: u64) -> String {
     )
 }
 
-/// The year, month and day of a day that is counted from 1970-01-01, in the Gregorian calendar: `civil_from_days` of Howard
-/// Hinnant's "chrono-Compatible Low-Level Date Algorithms", for days that are not before 1970.
+/// Returns the year, month and day of a day that is counted from 1970-01-01, in the Gregorian calendar: `civil_from_days` of
+/// Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms", for days that are not before 1970.
 fn date(day: u64) -> (u64, u64, u64) {
     // From 0000-03-01 on: the day that leap years add is a year's last.
     let day = day + 719_468;

@@ -56,7 +56,7 @@ pub struct App {
 const INTERVALS: [u64; 7] = [50, 100, 250, 500, 1000, 2000, 5000];
 
 impl App {
-    /// A screen of these files.
+    /// Returns a screen of these files.
     pub fn new(files: &[PathBuf], interval: Duration) -> Self {
         Self {
             sources: files.iter().map(|path| Source::new(path)).collect(),
@@ -100,7 +100,7 @@ impl App {
         }
     }
 
-    /// Where in the list the selected lock is.
+    /// Returns where in the list the selected lock is.
     pub fn at(&self) -> Option<usize> {
         let selected = self.selected.as_ref()?;
         self.rows.iter().position(|row| row == selected)

@@ -40,7 +40,7 @@ pub fn draw(frame: &mut Frame, app: &mut App) {
     frame.render_widget(Paragraph::new(keys(app)), bottom);
 }
 
-/// A line about each file; where there are more than fit, the last one says how many.
+/// Returns a line about each file; where there are more than fit, the last one says how many.
 fn file_lines(app: &App, room: usize, width: usize) -> Vec<Line<'static>> {
     let count = app.sources.len();
     let shown = if count > room { room - 1 } else { count };
@@ -91,7 +91,7 @@ fn file_line(app: &App, file: usize, width: usize) -> Line<'static> {
 /// So much else stands in the line of a file: numbers, deaths, the interval.
 const BESIDE_A_PATH: usize = 54;
 
-/// A path, or its end if it has more letters than there is room for.
+/// Returns a path, or its end if it has more letters than there is room for.
 fn its_end(path: &str, room: usize) -> String {
     let letters = path.chars().count();
     match letters <= room.max(16) {
@@ -209,7 +209,7 @@ fn table(frame: &mut Frame, app: &App, area: Rect) {
     }
 }
 
-/// A cell for a number.
+/// Returns a cell for a number.
 fn right(text: Span<'static>) -> Cell<'static> {
     Cell::from(Line::from(text).right_aligned())
 }

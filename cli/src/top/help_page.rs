@@ -44,7 +44,7 @@ const COLUMNS: [(&str, &str); 8] = [
     ("passed over", "of a waiter: it was stopped when its turn came; it queues again when it goes on"),
 ];
 
-/// The page, in lines of at most `width` letters.
+/// Returns the page, in lines of at most `width` letters.
 pub fn lines(width: u16) -> Vec<Line<'static>> {
     let mut lines = vec![Line::styled(" Keys", STRONG)];
     let room = usize::from(width).saturating_sub(INDENT + 1).max(20);

@@ -12,7 +12,7 @@ use ratatui::{
 };
 use turnlock::inspect::{Activity, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState};
 
-/// The lines about the selected lock.
+/// Returns the lines about the selected lock.
 pub fn lines(app: &App) -> Vec<Line<'static>> {
     let Some(row) = &app.selected else { return Vec::new() };
     let Some(lock) = row.status(&app.sources) else {
@@ -42,7 +42,7 @@ pub fn lines(app: &App) -> Vec<Line<'static>> {
     lines
 }
 
-/// What the lock is.
+/// Returns what the lock is.
 fn kind(lock: &LockStatus) -> Line<'static> {
     let mut text = format!(" {}", lock.kind);
     if matches!(lock.kind, "mutex" | "ring") {
@@ -77,7 +77,7 @@ fn kind(lock: &LockStatus) -> Line<'static> {
     Line::raw(text)
 }
 
-/// What was measured of it.
+/// Returns what was measured of it.
 fn figures(lock: &LockStatus, measured: Option<&Measured>) -> Line<'static> {
     let mut spans = vec![Span::styled(format!(" fencing token {}", lock.fencing_token), FAINT)];
     if let Some(rate) = measured.and_then(Measured::rate) {
@@ -94,7 +94,7 @@ fn figures(lock: &LockStatus, measured: Option<&Measured>) -> Line<'static> {
     Line::from(spans)
 }
 
-/// What is wrong with it.
+/// Returns what is wrong with it.
 fn trouble(lock: &LockStatus) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if lock.state != "consistent" {
@@ -137,7 +137,7 @@ fn holder(holder: &Holder) -> Line<'static> {
     ])
 }
 
-/// A waiter with its place, what it wants, and whom it waits for where that is not clear.
+/// Returns a waiter with its place, what it wants, and whom it waits for where that is not clear.
 fn waiter(lock: &LockStatus, at: usize, waiter: &Waiter) -> Line<'static> {
     let has_turn = Some(waiter.participant.slot) == lock.turn_of;
     let text = describe::without_colours(&describe::waiter(waiter, has_turn));
@@ -161,7 +161,7 @@ fn waiter(lock: &LockStatus, at: usize, waiter: &Waiter) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Who is in a slot, if it holds the lock or waits for it.
+/// Returns who is in a slot, if it holds the lock or waits for it.
 fn in_slot(lock: &LockStatus, slot: usize) -> Option<&ParticipantStatus> {
     let holders = lock.holders.iter().map(|holder| &holder.participant);
     let mut all = holders.chain(lock.queue.iter().map(|waiter| &waiter.participant));

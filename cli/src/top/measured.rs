@@ -54,12 +54,12 @@ impl Measured {
         (seconds > 0.0).then(|| last.saturating_sub(*first) as f64 / seconds)
     }
 
-    /// How long was waited, in seconds, at this quantile, among the waits that were seen.
+    /// Returns how long was waited, in seconds, at this quantile, among the waits that were seen.
     pub fn waited(&self, quantile: f64) -> Option<f64> {
         self.waits.as_ref().map(|waits| waits.value_at_quantile(quantile) as f64 / 1e6)
     }
 
-    /// How many waits were seen to end.
+    /// Returns how many waits were seen to end.
     pub fn waits(&self) -> u64 {
         self.waits.as_ref().map_or(0, Histogram::len)
     }

@@ -94,7 +94,7 @@ impl Top {
         }
     }
 
-    /// Shows the screen until somebody has seen enough. Gives the signal that ended it.
+    /// Shows the screen until a key or a signal ends it. Returns that signal.
     fn show(&self) -> io::Result<Option<usize>> {
         let mut screen = Screen::open()?;
         let mut app = App::new(&self.files, self.interval);

@@ -11,7 +11,7 @@ use ratatui::{
 };
 use turnlock::inspect::{Held, LockRegisters, SlotRegisters};
 
-/// The lines about the selected lock.
+/// Returns the lines about the selected lock.
 pub fn lines(app: &App) -> Vec<Line<'static>> {
     let (Some(row), Some(registers)) = (&app.selected, &app.registers) else { return Vec::new() };
     let source = &app.sources[row.file];

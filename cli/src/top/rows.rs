@@ -22,7 +22,7 @@ impl Sort {
     pub const ALL: [Sort; 7] =
         [Sort::Name, Sort::Kind, Sort::Since, Sort::Waiting, Sort::Rate, Sort::Median, Sort::Tail];
 
-    /// The column so many further to the right.
+    /// Returns the column so many further to the right.
     pub fn beside(self, by: isize) -> Self {
         let at = Self::ALL.iter().position(|sort| *sort == self).unwrap_or(0);
         Self::ALL[(at as isize + by).rem_euclid(Self::ALL.len() as isize) as usize]
@@ -39,18 +39,19 @@ pub struct Row {
 }
 
 impl Row {
-    /// The lock, as it was at the last look.
+    /// Returns the lock, as it was at the last look.
     pub fn status<'a>(&self, sources: &'a [Source]) -> Option<&'a LockStatus> {
         sources.get(self.file)?.status()?.locks.iter().find(|lock| lock.name == self.lock)
     }
 
-    /// What was measured of it.
+    /// Returns what was measured of it.
     pub fn measured<'a>(&self, sources: &'a [Source]) -> Option<&'a Measured> {
         sources.get(self.file)?.measured(&self.lock)
     }
 }
 
-/// The rows that fit the filter, sorted. Numbers: the largest first; names from A to Z; `reversed`: the other way round.
+/// Returns the rows that fit the filter, sorted. Numbers: the largest first; names from A to Z; `reversed`: the other way
+/// round.
 pub fn rows(sources: &[Source], filter: &str, sort: Sort, reversed: bool) -> Vec<Row> {
     let filter = filter.to_lowercase();
     let mut keyed = Vec::new();
@@ -96,7 +97,7 @@ fn compare(one: &Key, other: &Key) -> Ordering {
     }
 }
 
-/// Whether the lock's name or kind has the filter in it, or the label, the program or the pid of one who is there.
+/// Returns whether the lock's name or kind has the filter in it, or the label, the program or the pid of one who is there.
 fn fits(lock: &LockStatus, filter: &str) -> bool {
     let has = |text: &str| text.to_lowercase().contains(filter);
     let is = |one: &ParticipantStatus| has(&one.label) || has(&one.program) || one.pid.to_string() == filter;

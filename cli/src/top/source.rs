@@ -30,7 +30,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The file at `path`, not looked at yet.
+    /// Returns the file at `path`, not looked at yet.
     pub fn new(path: &Path) -> Self {
         Self {
             file: WatchedFile::new(path),
@@ -46,17 +46,17 @@ impl Source {
         self.file.path()
     }
 
-    /// What it said at the last look that found it.
+    /// Returns what it said at the last look that found it.
     pub fn status(&self) -> Option<&FileStatus> {
         self.seen.as_ref().map(|seen| &seen.status)
     }
 
-    /// What was measured of a lock.
+    /// Returns what was measured of a lock.
     pub fn measured(&self, lock: &str) -> Option<&Measured> {
         self.measured.get(lock)
     }
 
-    /// Whether another file has come in its place, lately.
+    /// Returns whether another file has come in its place, lately.
     pub fn is_replaced(&self) -> bool {
         self.replaced.is_some_and(|when| when.elapsed() < REPLACED_IS_NEWS)
     }

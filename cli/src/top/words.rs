@@ -14,12 +14,12 @@ pub const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
 /// The style of what matters most.
 pub const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// Who somebody is, in a few words: "make (4711)".
+/// Returns a participant in a few words: "make (4711)".
 pub fn who(participant: &ParticipantStatus) -> String {
     format!("{} ({})", escape::text(&participant.label), participant.pid)
 }
 
-/// Who holds a lock, or that nobody does.
+/// Returns who holds a lock, or what its state is without a holder.
 pub fn held_by(lock: &LockStatus) -> Span<'static> {
     let dead = lock.holders.iter().find(|holder| holder.participant.life == Life::Dead);
     match (&lock.holders[..], lock.permits, dead) {
@@ -53,7 +53,7 @@ pub fn since(lock: &LockStatus) -> String {
     }
 }
 
-/// How many wait.
+/// Returns how many wait.
 pub fn wait(lock: &LockStatus) -> Span<'static> {
     let ill = waiting(lock).any(|waiter| {
         waiter.participant.life == Life::Dead
@@ -78,7 +78,7 @@ pub fn rate(rate: Option<f64>) -> String {
     }
 }
 
-/// What a letter beside the name says: ! not consistent, b biased.
+/// Returns what a letter beside the name says: ! not consistent, b biased.
 pub fn mark(lock: &LockStatus) -> Span<'static> {
     match lock.state {
         "consistent" if lock.biased_to.is_some() || lock.biased_to_readers => Span::styled("b", FAINT),

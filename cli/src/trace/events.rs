@@ -83,7 +83,7 @@ pub fn write(files: &[Recorded], to: &mut dyn Write) -> io::Result<()> {
     writeln!(trace.to, "\n]}}")
 }
 
-/// What was recorded, and when its clock began.
+/// Returns what was recorded, and when its clock began.
 fn about(recorded: &Recorded) -> Value {
     let recording = &recorded.recording;
     json!({
@@ -312,7 +312,7 @@ struct Arrow {
     to_next: bool,
 }
 
-/// Those holds that were handed on: whose lock the next one had asked for before they ended. By file and span.
+/// Returns those holds that were handed on: whose lock the next one had asked for before they ended. By file and span.
 fn arrows(files: &[Recorded]) -> Vec<HashMap<usize, Arrow>> {
     let mut next = 0;
     let of_file = |recorded: &Recorded| {

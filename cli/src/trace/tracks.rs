@@ -25,9 +25,9 @@ pub struct Track {
 /// A wait or a hold, as it is drawn.
 #[derive(Clone, Copy)]
 pub struct Slice {
-    /// Which of the files.
+    /// The index of the file.
     pub file: usize,
-    /// Which of its spans.
+    /// The index of its span.
     pub span: usize,
     /// From when to when.
     pub from: u64,
@@ -133,7 +133,7 @@ impl Track {
         Self { pid, tid, process, thread, slices: Vec::new(), open: Vec::new() }
     }
 
-    /// Whether a slice that does not begin before those that are here is inside one of them or behind all.
+    /// Returns whether a slice that does not begin before those that are here is inside one of them or behind all.
     fn has_room(&mut self, slice: &Slice) -> bool {
         while self.open.last().is_some_and(|end| *end <= slice.from) {
             self.open.pop();
@@ -150,7 +150,7 @@ mod tests {
         Slice { file: 0, span: 0, from, to }
     }
 
-    /// Whether each of these has room on one track, in this order.
+    /// Returns whether each of these has room on one track, in this order.
     fn room(slices: &[(u64, u64)]) -> Vec<bool> {
         let mut track = Track::new((1, 1), None, String::new());
         let has_room = |(from, to): &(u64, u64)| {

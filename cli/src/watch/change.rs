@@ -17,9 +17,9 @@ pub enum Event {
     Holds,
     /// Found waiting at the first look.
     Waits,
-    /// Somebody began to wait.
+    /// A participant began to wait.
     Asked,
-    /// Somebody has the lock that did not have it at the look before.
+    /// A participant has the lock that did not have it at the look before.
     Acquired,
     /// A holder has something else of the lock than before: upgraded, downgraded, gave permits back.
     Changed,
@@ -98,7 +98,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// A change of the file as a whole, seen just now.
+    /// Returns a change of the file as a whole, seen just now.
     pub fn of_file(event: Event) -> Self {
         Self {
             at_unix_seconds: unix_seconds(),
@@ -117,17 +117,17 @@ impl Change {
         }
     }
 
-    /// A change of a participant.
+    /// Returns a change of a participant.
     pub fn of_participant(event: Event, participant: &ParticipantStatus) -> Self {
         Self { participant: Some(participant.clone()), ..Self::of_file(event) }
     }
 
-    /// A change of a lock.
+    /// Returns a change of a lock.
     pub fn of_lock(event: Event, lock: &str) -> Self {
         Self { lock: Some(lock.into()), ..Self::of_file(event) }
     }
 
-    /// A change of a holder of a lock.
+    /// Returns a change of a holder of a lock.
     pub fn of_holder(event: Event, lock: &str, holder: &Holder) -> Self {
         Self {
             participant: Some(holder.participant.clone()),
@@ -137,7 +137,7 @@ impl Change {
         }
     }
 
-    /// A change of a waiter for a lock.
+    /// Returns a change of a waiter for a lock.
     pub fn of_waiter(event: Event, lock: &str, waiter: &Waiter) -> Self {
         Self {
             participant: Some(waiter.participant.clone()),
@@ -206,7 +206,7 @@ impl Change {
     }
 }
 
-/// The time of day in UTC.
+/// Returns the time of day in UTC.
 fn clock(unix_seconds: f64) -> String {
     let milliseconds = (unix_seconds * 1e3) as u64 % 86_400_000;
     let (seconds, milliseconds) = (milliseconds / 1000, milliseconds % 1000);
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(clock(86_400.0 * 20_000.0 + 3661.25), "01:01:01.250Z");
     }
 
-    /// The names in the first column of a table.
+    /// Returns the names in the first column of a table.
     fn first_column(table: &str) -> BTreeSet<String> {
         let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
         rows.flat_map(|names| names.split('`').step_by(2)).map(String::from).collect()

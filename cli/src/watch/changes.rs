@@ -12,7 +12,7 @@ pub struct Seen {
     pub at: Instant,
 }
 
-/// What is found at the first look.
+/// Returns what is found at the first look.
 pub fn at_first(now: &FileStatus) -> Vec<Change> {
     let mut found = Vec::new();
     for lock in &now.locks {
@@ -31,7 +31,7 @@ pub fn at_first(now: &FileStatus) -> Vec<Change> {
     found
 }
 
-/// What changed from one look at a file to the next, in an order in which it can have happened.
+/// Returns what changed from one look at a file to the next, in an order in which it can have happened.
 pub fn between(before: &Seen, now: &Seen) -> Vec<Change> {
     let mut found = Vec::new();
     let (old, new) = (&before.status, &now.status);
@@ -143,18 +143,18 @@ fn of_lock(found: &mut Vec<Change>, (old, new): (&LockStatus, &LockStatus), elap
     }
 }
 
-/// Those in the queue that wait: of a ring not everybody.
+/// Returns those in the queue that wait: of a ring not all.
 pub fn waiting(lock: &LockStatus) -> impl Iterator<Item = &Waiter> {
     lock.queue.iter().filter(|waiter| waiter.state != WaiterState::Standing)
 }
 
-/// Whether both are the same participant: a slot changes hands.
+/// Returns whether both are the same participant: a slot changes hands.
 fn same(one: &ParticipantStatus, other: &ParticipantStatus) -> bool {
     let of = |one: &ParticipantStatus| (one.slot, one.pid, one.thread, one.attached_unix_seconds);
     of(one) == of(other)
 }
 
-/// Whether what was held still is. Of readers that is known only as far as no writer came in between; an upgrade to
+/// Returns whether what was held still is. Of readers that is known only as far as no writer came in between; an upgrade to
 /// exclusive takes a fencing token of its own.
 fn goes_on(before: &Holder, now: &Holder) -> bool {
     let could_upgrade = matches!(before.claim.mode, ClaimMode::Upgradable | ClaimMode::Upgrading);

@@ -55,7 +55,7 @@ pub struct Watch {
     file: PathBuf,
 }
 
-/// The time between two looks: not so short that looking is all that is done.
+/// Returns the time between two looks: not so short that looking is all that is done.
 pub fn interval(text: &str) -> Result<Duration, String> {
     let interval = seconds(text)?;
     match (Duration::from_millis(1)..=Duration::from_secs(3600)).contains(&interval) {

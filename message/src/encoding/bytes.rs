@@ -44,17 +44,17 @@ pub const fn of_a_life(name: &'static str) -> Field {
     Field::new(name, 8, (1 << 32) + 1, u64::MAX)
 }
 
-/// A clock, or a number of the bakery: it makes a fencing token together with the participant's number, of 12 bits.
+/// Returns a clock, or a number of the bakery: it makes a fencing token together with the participant's number, of 12 bits.
 pub const fn stamped(name: &'static str) -> Field {
     Field::new(name, 8, 1, (1 << 52) - 1)
 }
 
-/// A number of a token.
+/// Returns a number of a token.
 pub const fn of_a_token(name: &'static str) -> Field {
     Field::new(name, 8, 1, (1 << 63) - 1)
 }
 
-/// The number of a participant.
+/// Returns the number of a participant.
 pub const fn participant(name: &'static str, participants: usize) -> Field {
     Field::new(name, 2, 0, (participants as u64).saturating_sub(1))
 }
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
         Ok((Self { bytes: bytes.len(), rest, flag }, kind))
     }
 
-    /// The flag, of a kind that has one.
+    /// Returns the flag, of a kind that has one.
     pub fn flag(&mut self) -> Result<bool, Malformed> {
         match std::mem::take(&mut self.flag) {
             0 => Ok(false),

@@ -1,8 +1,8 @@
 //! One process's part of the ring: whom it sends to, and how that changes without one token overtaking another.
 //!
-//! Each process is responsible for the part of the circle of numbers between itself and the next one. Only it lets
-//! somebody in there, and only when its link to the next one is empty, which that one has said. A process that leaves
-//! gives its part to the one before it.
+//! Each process is responsible for the part of the circle of numbers between itself and the next one. Only it lets a
+//! participant in there, and only when its link to the next one is empty, which that one has said. A process that leaves gives
+//! its part to the one before it.
 
 use super::{super::Action, say::TokenRingMessage as Say};
 
@@ -172,7 +172,7 @@ impl Link {
         }
     }
 
-    /// The number of steps round the circle from this process.
+    /// Returns the number of steps round the circle from this process.
     fn steps_to(&self, peer: usize) -> usize {
         let participants = self.joiners.len();
         (peer + participants - self.me - 1) % participants + 1
@@ -183,7 +183,7 @@ impl Link {
         peer != self.me && self.steps_to(peer) < self.steps_to(self.next)
     }
 
-    /// Who is to be let in: the first, if there are several.
+    /// Returns who is to be let in: the first, if there are several.
     fn joiner(&mut self) -> Option<usize> {
         for peer in 0..self.joiners.len() {
             if !self.is_in_part(peer) {
@@ -194,7 +194,7 @@ impl Link {
         (0..self.joiners.len()).filter(is_sure).min_by_key(|peer| self.steps_to(*peer))
     }
 
-    /// The link is empty: somebody may come in between.
+    /// The link is empty: a participant may come in between.
     fn let_in(&mut self, actions: &mut Actions) {
         if let Some(peer) = self.joiner()
             && let Some(Joiner { life, .. }) = self.joiners[peer].take()
@@ -227,9 +227,9 @@ impl Link {
         }
     }
 
-    /// `from` has begun another life: it knows of no mark, unless one is on its way. That is of an earlier round then: so nothing
-    /// of a mark is on its way any more when the link is changed, and none is taken for one of whoever is before `from` by
-    /// then.
+    /// `from` has begun another life: it knows of no mark, unless one is on its way. That is of an earlier round then: so
+    /// nothing of a mark is on its way any more when the link is changed, and none is taken for one of the process that is
+    /// before `from` by then.
     pub fn marks_again(&mut self, from: usize, actions: &mut Actions) {
         if let Some(mark) = self.mark.filter(|_| from == self.next) {
             self.mark(mark, actions);

@@ -1,8 +1,8 @@
-//! What participants of a ring send each other.
+//! The messages of a ring.
 
 use super::{super::Message, token::RingToken};
 
-/// What participants of a [`super::TokenRing`] send each other.
+/// The messages of a [`super::TokenRing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenRingMessage {
     /// A token.
@@ -11,36 +11,36 @@ pub enum TokenRingMessage {
     Mark {
         /// Comes back with the answer.
         round: u64,
-        /// If whoever gets this is leaving, it is to answer when it is free to go.
+        /// A receiver that is leaving answers when it is free to go.
         to_leave: bool,
     },
     /// The answer to a mark.
     Clear {
         /// The mark's.
         round: u64,
-        /// Whom to send to from now on: the sender, or if it has left, whoever was next to it.
+        /// Whom to send to from now on: the sender, or if it has left, the one that was next to it.
         next: usize,
     },
     /// The sender wants to take part.
     Join {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
-    /// The answer to a join, by whoever comes before it on the ring from now on.
+    /// The answer to a join, by the one before it on the ring from now on.
     Welcome {
-        /// The life of whoever joins.
+        /// The life of the participant that joins.
         life: u32,
         /// Whom to send to.
         next: usize,
     },
     /// The sender wants to leave.
     Leave {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
     /// The sender has taken up its place again with another life, and knows of no mark.
     Restarted {
-        /// Its life.
+        /// The life of the sender.
         life: u32,
     },
 }

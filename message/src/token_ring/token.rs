@@ -16,7 +16,7 @@ pub struct RingToken {
 }
 
 impl RingToken {
-    /// A token as the ring begins: nbping = 1 and nbpong = -1.
+    /// Returns a token as the ring begins: nbping = 1 and nbpong = -1.
     pub(super) fn first(name: usize) -> Self {
         Self { name: name as u8, counter: 1, fresh: 0, number: 1, ward_number: 1 }
     }
@@ -58,12 +58,12 @@ impl Memory {
         token.number > self.seen[usize::from(token.name)]
     }
 
-    /// Takes note of a token's number.
+    /// Notes a token's number.
     pub fn sees(&mut self, token: &RingToken) {
         self.seen[usize::from(token.name)] = token.number;
     }
 
-    /// The token that a token watches over.
+    /// Returns the token that a token watches over.
     fn ward(&self, name: usize) -> usize {
         (name + 1) % self.seen.len()
     }
@@ -83,7 +83,7 @@ impl Memory {
         token.ward_number = token.ward_number.max(self.seen[ward]);
         let is_lost = token.fresh == 0 && self.counters[name] == Some(token.counter);
         token.fresh = token.fresh.saturating_sub(1);
-        // Whoever watches over this token has met it, as far as this process can say.
+        // The token that watches over this one has met it, as far as this process can say.
         self.counters[(name + tokens - 1) % tokens] = None;
         if !is_lost {
             self.counters[name] = Some(token.counter);
@@ -119,7 +119,7 @@ impl Memory {
         }
     }
 
-    /// A token that is made because all are lost.
+    /// Returns a token that is made because all are lost.
     pub fn made(&mut self, name: usize, floor: u64) -> RingToken {
         let number = floor.max(self.seen[name]) + 1;
         self.seen[name] = number;

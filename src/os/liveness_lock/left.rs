@@ -1,12 +1,13 @@
-//! Slots that are left to an open file which others share: a shell has it open by a descriptor, and so have its subshells
-//! and commands. The byte lock lives as long as the last copy of that descriptor.
+//! Slots that are transferred to an open file which several processes share: a shell's, which its subshells and commands
+//! inherit. The byte lock lives as long as the last copy of that descriptor.
 //!
-//! There is no moment in which nobody has the byte: the participant's own open file turns its write lock into a read lock,
-//! the other one takes a read lock beside it, and then the own one unlocks. Whoever asks whether a slot is alive, or wants
-//! it, asks for a write lock, and finds the byte taken by either.
+//! The byte is held at every moment: the participant's own open file turns its write lock into a read lock, the shared one
+//! takes a read lock beside it, and then the own one unlocks. A liveness check, or a claim, asks for a write lock, and finds
+//! the byte taken by the one, by both, or by the other.
 //!
-//! An open file is not refused what it holds itself. So no slot is ever *claimed* by one that others share, where two could
-//! get the same; and whoever unlocks for it has [`HAND_BACK_BYTE`] first, by an open file of its own.
+//! An open file is not refused what it holds itself. So no slot is ever *claimed* by one that several processes share, where
+//! two could get the same; and a process that unlocks for it locks [`HAND_BACK_BYTE`] first, by an open file of its own: else
+//! two could give the same slot back, the second one after a newcomer has taken it.
 
 use super::{Actor, Hold, LivenessLock, slot_byte, slot_bytes};
 use crate::layout::HAND_BACK_BYTE;
@@ -24,7 +25,7 @@ use std::{
 };
 use turnlock_core::error::{Error, Result};
 
-/// A descriptor that the caller names by its number, of the file. `Err`: it is none of it, or cannot hold a byte lock.
+/// Returns the descriptor with this number. `Err`: it is none of the file, or cannot hold a byte lock.
 fn shared<'a>(file: &Reopen, number: RawFd) -> Result<BorrowedFd<'a>> {
     let known = identity::look_at(number).ok_or_else(|| {
         Error::InvalidArgument(format!(
@@ -99,7 +100,7 @@ impl LivenessLock {
         }
         let taken = byte_lock::try_lock_shared(own, bytes.clone())
             .and_then(|_| byte_lock::try_lock_shared(shared, bytes.clone()));
-        // Does the own one see it there? Then so does everybody.
+        // If the own one sees it there, every other one does.
         let seen = taken.and_then(|taken| Ok(taken && byte_lock::is_locked_by_another(own, byte)?));
         let shared_it = matches!(seen, Ok(true)) && file.is_of(shared);
         if !shared_it {
@@ -110,7 +111,7 @@ impl LivenessLock {
     }
 }
 
-/// The byte locks of slots that were left to an open file, in the hand of one who is alone in unlocking for it.
+/// The byte locks of slots that were transferred to an open file, while no other process unlocks for it.
 pub struct AsLeft<'a> {
     file: &'a Reopen,
     number: RawFd,
@@ -118,7 +119,7 @@ pub struct AsLeft<'a> {
 }
 
 impl AsLeft<'_> {
-    /// Which of `slots` were left to it.
+    /// Returns which of `slots` were transferred to it.
     pub fn slots(&self, slots: Range<usize>) -> Result<Vec<usize>> {
         let shared = shared(self.file, self.number)?;
         let Some(sight) = self.file.look_inside(self.fork_guard) else {
@@ -136,17 +137,17 @@ impl AsLeft<'_> {
         Ok(left)
     }
 
-    /// Gives the byte lock of `slot` back, which nobody uses any more.
+    /// Gives the byte lock of `slot` back, which holds nothing any more.
     pub fn give_back(&self, slot: usize) -> Result<()> {
         byte_lock::unlock(shared(self.file, self.number)?, slot_bytes(slot..slot + 1))
     }
 }
 
-/// So often, so long apart, one looks whether nobody else unlocks for an open file of this lock file.
+/// How often, and how far apart, a process tries to be alone in unlocking for open files of this lock file.
 const LOOKS: u32 = 5_000;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
 
-/// Runs `act` while nobody else unlocks what was left to an open file of this lock file. Inside the fork guard.
+/// Runs `act` while no other process unlocks what was transferred to open files of this lock file. Inside the fork guard.
 pub fn with_hand_back<T>(file: &Reopen, number: RawFd, act: impl FnOnce(&AsLeft) -> Result<T>) -> Result<T> {
     for _ in 0..LOOKS {
         // No fork in between: a child's copy of the descriptor would keep the lock.

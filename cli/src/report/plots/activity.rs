@@ -4,7 +4,7 @@ use super::{Failure, Mark, colour, figure, later, letters};
 use plotters::prelude::*;
 use std::collections::BTreeMap;
 
-/// How often locks were acquired, span after span, with deaths, recoveries and ends of waits above.
+/// Returns how often locks were acquired, span after span, with deaths, recoveries and ends of waits above.
 pub fn activity(
     about: &str,
     (from, to): (u64, u64),

@@ -71,12 +71,12 @@ pub struct Size {
 }
 
 impl Size {
-    /// How wide the column of names is.
+    /// Returns how wide the column of names is.
     fn names(self) -> u32 {
         if self.narrow { 112 } else { 200 }
     }
 
-    /// How many letters of a name have room there.
+    /// Returns how many letters of a name have room there.
     fn letters(self) -> usize {
         if self.narrow { 13 } else { 26 }
     }
@@ -113,7 +113,7 @@ fn svg(
     Ok(drawn[begin..].replacen("<svg", &named, 1))
 }
 
-/// The font of all letters in plots, of a size in the units of the SVG.
+/// Returns the font of all letters in plots, of a size in the units of the SVG.
 fn letters(size: u32) -> TextStyle<'static> {
     /// The backend makes letters so much smaller than the size that it is told.
     const SMALLER: f64 = 1.24;
@@ -125,12 +125,12 @@ fn placed(size: u32, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
     letters(size).pos(Pos::new(horizontal, vertical))
 }
 
-/// What stands below an axis of time: how much later than its beginning.
+/// Returns what stands below an axis of time: how much later than its beginning.
 fn later(at: f64) -> String {
     if at < 1.0 { "0".into() } else { format!("+{}", super::times::span(at as u64)) }
 }
 
-/// A name, as far as there is room for it. The backend makes text of it, whatever is in it.
+/// Returns a name, as far as there is room for it. The backend makes text of it, whatever is in it.
 fn short(name: &str, letters: usize) -> String {
     let name = super::super::escape::text(name);
     if name.chars().count() <= letters {
@@ -154,7 +154,7 @@ fn name_rows(root: &Area, chart: &mut RowChart, names: &[String]) -> Result<(), 
 /// A chart with rows.
 type RowChart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
-/// The place of the middle of a row, of which there are so many.
+/// Returns the place of the middle of a row, of which there are so many.
 fn middle(row: usize, rows: usize) -> f64 {
     (rows - row) as f64 - 0.5
 }

@@ -24,7 +24,7 @@ fn decades<'a>(all: impl Iterator<Item = &'a Durations>) -> (i32, i32) {
     (from, to.max(from + 1))
 }
 
-/// The bars of a histogram: each from where, to where, and how many. For the table too.
+/// Returns the bars of a histogram: each from where, to where, and how many. For the table too.
 pub fn bars(durations: &Durations, (from, to): (i32, i32)) -> Vec<(u64, u64, u64)> {
     let edge = |bar: i32| 10f64.powf(f64::from(bar) / f64::from(BARS_IN_A_DECADE)).round() as u64;
     let bars = from * BARS_IN_A_DECADE..to * BARS_IN_A_DECADE;
@@ -36,7 +36,7 @@ pub fn bars(durations: &Durations, (from, to): (i32, i32)) -> Vec<(u64, u64, u64
     counted.collect()
 }
 
-/// The same for several, over the same spans.
+/// Returns the same for several, over the same spans.
 pub fn histogram_rows(all: &[(String, &Durations)]) -> Vec<Vec<String>> {
     let decades = decades(all.iter().map(|(_, durations)| *durations));
     let of_each = all.iter().flat_map(|(name, durations)| {
@@ -157,7 +157,7 @@ pub fn percentiles(about: &str, all: &[Percentiles]) -> Result<String, Failure> 
     })
 }
 
-/// A bar for each name, from 0 on.
+/// Returns a bar for each name, from 0 on.
 pub fn totals(about: &str, all: &[(String, u64)]) -> Result<String, Failure> {
     let most = all.iter().map(|(_, total)| *total).max().unwrap_or(0).max(1) as f64;
     let height = all.len() as u32 * 24 + 12;

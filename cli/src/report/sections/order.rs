@@ -16,7 +16,7 @@ use std::fmt::Write;
 const LOCKS: usize = 3;
 const SHOWN: [usize; 2] = [32, 20];
 
-/// The locks at which most was waited, and a table of all.
+/// Returns the locks at which most was waited, and a table of all.
 pub fn of(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
     let mut served: Vec<&LockNumbers> = numbers.locks.iter().filter(|lock| !lock.served.is_empty()).collect();
     if served.is_empty() {
@@ -64,7 +64,7 @@ pub fn of(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Why nobody can be said to overtake another.
+/// Returns why none can be said to overtake another.
 fn why_not(lock: &LockNumbers) -> &'static str {
     match lock.kind {
         Some("ring") => "the turn goes round",

@@ -1,4 +1,4 @@
-//! The latest waits and holds of everybody, and what else happened then.
+//! The latest waits and holds of all participants, and what else happened then.
 
 use super::{
     super::{
@@ -21,7 +21,7 @@ const SHOWN: [(usize, usize); 2] = [(200, 28), (60, 16)];
 /// So many of the latest events are in the table.
 const EVENTS: usize = 200;
 
-/// The plot and the table.
+/// Returns the plot and the table.
 pub fn of(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
     if recorded.spans.is_empty() {
         return super::nothing("Nobody waited or held a lock.");
