@@ -19,7 +19,7 @@ use crate::registers::{Exclusively, FileClaims, FileLock};
 use std::{sync::Arc, time::Duration};
 use turnlock_core::acquire::{
     local::LocalState,
-    site::{Limit, Overwritten, Site},
+    site::{Host, Limit, Overwritten, Site},
 };
 use turnlock_core::algorithm::{
     bias::{self, Mark},
@@ -75,46 +75,7 @@ impl<'a, F: FileClaims> FileSite<'a, F> {
     }
 }
 
-impl<'a, F: FileClaims> Site for FileSite<'a, F> {
-    type Lock = FileLock<'a, F>;
-    type Waiter = FileWaiter<'a, F>;
-
-    #[inline]
-    fn lock(&self) -> &FileLock<'a, F> {
-        &self.lock
-    }
-
-    #[inline]
-    fn me(&self) -> usize {
-        self.attachment.slot
-    }
-
-    #[inline]
-    fn mark(&self) -> Mark {
-        self.attachment.mark
-    }
-
-    #[inline]
-    fn light(&self) -> impl LightBarrier {
-        self.attachment.light()
-    }
-
-    #[inline]
-    fn local(&self) -> LocalState<'_> {
-        self.attachment.local(self.lock.region)
-    }
-
-    #[inline]
-    fn claimed(&self, _: F::Claim) -> F::Claim {
-        let cell = &self.lock.lock.cells[self.attachment.slot];
-        F::claimed(self.attachment.mode_word(self.lock.region), cell)
-    }
-
-    #[inline]
-    fn note_claim(&self, claim: F::Claim) {
-        F::note(self.attachment.mode_word(self.lock.region), claim);
-    }
-
+impl<'a, F: FileClaims> Host for FileSite<'a, F> {
     #[inline]
     fn is_shared(&self) -> bool {
         !self.attachment.of_thread
@@ -181,19 +142,6 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         })
     }
 
-    fn heavy_barrier(&self) -> Result<()> {
-        self.attachment.file.heavy_barrier(true)
-    }
-
-    #[inline]
-    fn wants_bias(&self, in_demand: bool) -> bool {
-        if self.lock.claims.relation() == Relation::Always {
-            self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
-        } else {
-            self.lock.readers_policy().should_bias(clock::monotonic_ns())
-        }
-    }
-
     fn wants_reservation(&self, in_demand: bool) -> bool {
         // A thread's own, so that the fast path finds it.
         self.attachment.of_thread && self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
@@ -240,27 +188,6 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         }
     }
 
-    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> FileWaiter<'a, F> {
-        let Self { attachment, lock, interrupt, .. } = *self;
-        let stop = if may_be_ended {
-            Stop { cancel: Some(&attachment.cancel), interrupt }
-        } else {
-            Stop { cancel: None, interrupt: None }
-        };
-        let slot = attachment.slot;
-        let cell = &lock.lock.cells[slot];
-        let since = (&cell.since, &cell.waiting_since);
-        let waiter =
-            wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since, lock.standby());
-        FileWaiter::new(waiter, attachment, lock, may_be_ended && limit != Limit::Never)
-    }
-
-    fn reap(&self, slot: usize) -> Result<bool> {
-        let file = &self.attachment.file;
-        let probe = Probe::new(file.reopen(), self.attachment.slot);
-        recovery::reap_from(self.lock.region, file.view(), &probe, slot)
-    }
-
     fn is_stopped(&self, slot: usize) -> bool {
         let record = &self.attachment.file.view().slots()[slot];
         let (pid, tid) = (record.pid.load(Relaxed), record.tid.load(Relaxed));
@@ -285,5 +212,80 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         if let Some(membership) = self.attachment.known_membership(self.lock.region) {
             membership.with_endpoint(|endpoint| endpoint.give_up());
         }
+    }
+}
+
+impl<'a, F: FileClaims> Site for FileSite<'a, F> {
+    type Lock = FileLock<'a, F>;
+    type Waiter = FileWaiter<'a, F>;
+
+    #[inline]
+    fn lock(&self) -> &FileLock<'a, F> {
+        &self.lock
+    }
+
+    #[inline]
+    fn me(&self) -> usize {
+        self.attachment.slot
+    }
+
+    #[inline]
+    fn mark(&self) -> Mark {
+        self.attachment.mark
+    }
+
+    #[inline]
+    fn light(&self) -> impl LightBarrier {
+        self.attachment.light()
+    }
+
+    #[inline]
+    fn local(&self) -> LocalState<'_> {
+        self.attachment.local(self.lock.region)
+    }
+
+    #[inline]
+    fn claimed(&self, _: F::Claim) -> F::Claim {
+        let cell = &self.lock.lock.cells[self.attachment.slot];
+        F::claimed(self.attachment.mode_word(self.lock.region), cell)
+    }
+
+    #[inline]
+    fn note_claim(&self, claim: F::Claim) {
+        F::note(self.attachment.mode_word(self.lock.region), claim);
+    }
+
+    fn heavy_barrier(&self) -> Result<()> {
+        self.attachment.file.heavy_barrier(true)
+    }
+
+    #[inline]
+    fn wants_bias(&self, in_demand: bool) -> bool {
+        if self.lock.claims.relation() == Relation::Always {
+            self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
+        } else {
+            self.lock.readers_policy().should_bias(clock::monotonic_ns())
+        }
+    }
+
+    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> FileWaiter<'a, F> {
+        let Self { attachment, lock, interrupt, .. } = *self;
+        let stop = if may_be_ended {
+            Stop { cancel: Some(&attachment.cancel), interrupt }
+        } else {
+            Stop { cancel: None, interrupt: None }
+        };
+        let slot = attachment.slot;
+        let cell = &lock.lock.cells[slot];
+        let since = (&cell.since, &cell.waiting_since);
+        let waiter =
+            wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since, lock.standby());
+        FileWaiter::new(waiter, attachment, lock, may_be_ended && limit != Limit::Never)
+    }
+
+    fn reap(&self, slot: usize) -> Result<bool> {
+        let file = &self.attachment.file;
+        let probe = Probe::new(file.reopen(), self.attachment.slot);
+        recovery::reap_from(self.lock.region, file.view(), &probe, slot)
     }
 }

@@ -16,7 +16,7 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
     recursion,
-    site::{Limit, Site},
+    site::{Host, Limit},
 };
 use turnlock_core::error::{Error, Result};
 

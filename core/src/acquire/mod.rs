@@ -9,6 +9,7 @@ pub mod change;
 pub mod discipline;
 pub mod eviction;
 pub mod fast_path;
+pub mod host;
 pub mod liveness;
 pub mod local;
 pub mod messages;

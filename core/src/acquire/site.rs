@@ -1,7 +1,8 @@
 //! What an acquisition asks of the world.
 //!
 //! The operations of this layer name no file, no kernel and no clock: they ask a [`Lock`] for its registers, and a
-//! [`Site`] for everything that one participant at that lock needs besides. The mapped file is one implementation
+//! [`Site`] for what one participant at that lock needs besides; what exclusion and waiting do not rest on stands in
+//! [`super::host`]. The mapped file is one implementation
 //! (`attach::site`); the model checkers bring theirs, so that they run the operations that ship.
 //! Everything is monomorphised: no call goes through a pointer.
 
@@ -17,13 +18,15 @@ use crate::algorithm::{
     ring::{Machines, Membership, Rule},
     shared_bias::SharedBias,
 };
-use crate::error::{Error, Result};
-use crate::event::Happening;
+use crate::error::Result;
 use crate::sync::AtomicU64;
 
-pub use super::outcome::{Limit, Outcome, Overdue, Overwritten, Unparked};
+pub use super::{
+    host::Host,
+    outcome::{Limit, Outcome, Overdue, Overwritten, Unparked},
+};
 
-/// The registers of one lock, and the parking spots beside them.
+/// The registers of one lock.
 pub trait Lock: Copy {
     /// The bakery's registers.
     type Queue: Registers;
@@ -51,16 +54,6 @@ pub trait Lock: Copy {
     /// Returns the ring's registers.
     fn machines(&self) -> Self::Machines;
 
-    /// Returns since when slot `slot` has held the lock or has been queued for good, in nanoseconds; 0: unknown.
-    fn since(&self, slot: usize) -> u64;
-    /// Writes down since when slot `slot` has held the lock, in nanoseconds; 0: it does not.
-    fn set_since(&self, slot: usize, time: u64);
-    /// Writes down that slot `slot`, whose participant is dead, waits no more. Observers alone read it.
-    fn forget_wait(&self, _slot: usize) {}
-    /// Writes down since when the bias has been under revocation, in nanoseconds; 0: it is not.
-    fn set_revoking_since(&self, time: u64);
-    /// Returns since when the bias has been under revocation, in nanoseconds; 0: it is not.
-    fn revoking_since(&self) -> u64;
     /// Writes the owner-dead notice, if its claim let it change what the lock protects: slot `slot` died holding the lock
     /// with fencing token `token`. Returns whether the whole lock is inconsistent by that.
     fn record_death(&self, slot: usize, token: u64) -> bool;
@@ -78,25 +71,44 @@ pub trait Lock: Copy {
     ) -> bool {
         false
     }
+
+    // What follows is for observers, and for waiters that sleep. It answers as where there are neither.
+
+    /// Returns since when slot `slot` has held the lock or has been queued for good, in nanoseconds; 0: unknown.
+    fn since(&self, _slot: usize) -> u64 {
+        0
+    }
+    /// Writes down since when slot `slot` has held the lock, in nanoseconds; 0: it does not.
+    fn set_since(&self, _slot: usize, _time: u64) {}
+    /// Writes down that slot `slot`, whose participant is dead, waits no more. Observers alone read it.
+    fn forget_wait(&self, _slot: usize) {}
+    /// Writes down since when the bias has been under revocation, in nanoseconds; 0: it is not.
+    fn set_revoking_since(&self, _time: u64) {}
+    /// Returns since when the bias has been under revocation, in nanoseconds; 0: it is not.
+    fn revoking_since(&self) -> u64 {
+        0
+    }
     /// Writes the owner-dead notice for a ring that something else than turnlock wrote over.
-    fn record_overwritten_ring(&self);
+    fn record_overwritten_ring(&self) {}
 
     /// Unparks the waiters parked at slot `slot`, after the store that they wait for; and has the successor's own
     /// followers awake in time. Contains a full fence, which comes before its first look. Returns what was found.
-    fn unpark(&self, slot: usize) -> Unparked;
+    fn unpark(&self, _slot: usize) -> Unparked {
+        Unparked::Nobody
+    }
     /// Unparks the waiter parked at slot `slot` if it asked to be awake ahead of its turn.
-    fn unpark_early(&self, slot: usize);
+    fn unpark_early(&self, _slot: usize) {}
     /// Ends the time of `slot` in the standby queue. If it was the designated waker, the oldest member of the passive set is it
     /// from now on, and is called. Else, if `next` says that the lock is free for it, unparks the designated waker, after the full
     /// fence of an [`Lock::unpark`].
-    fn unpark_standby(&self, slot: usize, next: bool);
+    fn unpark_standby(&self, _slot: usize, _next: bool) {}
 }
 
 /// What a participant claims at a site.
 pub type ClaimOf<S> = <<<S as Site>::Lock as Lock>::Claims as Claims>::Claim;
 
 /// One participant at one lock.
-pub trait Site: Copy {
+pub trait Site: Host {
     /// The lock.
     type Lock: Lock;
     /// One wait of this participant.
@@ -108,7 +120,9 @@ pub trait Site: Copy {
     /// Returns the participant's slot.
     fn me(&self) -> usize;
     /// Returns how the bias word reads while the lock is biased to this participant.
-    fn mark(&self) -> Mark;
+    fn mark(&self) -> Mark {
+        Mark::new(self.me())
+    }
     /// The participant's side of the barriers whose other side is [`Site::heavy_barrier`].
     fn light(&self) -> impl LightBarrier;
     /// Returns what this participant itself knows of its part in this lock.
@@ -121,34 +135,6 @@ pub trait Site: Copy {
     /// Notes what this participant claims from now on, for [`Site::claimed`], where [`Site::local`] says that an acquisition is under way: a signal
     /// handler that came before may have claimed something else.
     fn note_claim(&self, _claim: ClaimOf<Self>) {}
-    /// Returns whether several threads use this participant.
-    fn is_shared(&self) -> bool;
-    /// Returns whether the participant is the calling process's own, and not one that a forked child remembers.
-    fn is_ours(&self) -> bool;
-    /// Returns the time, in nanoseconds, to the precision of a clock tick.
-    fn now(&self) -> u64;
-    /// Fetches the cache lines that an unbiased acquisition writes to.
-    fn prefetch(&self);
-
-    /// Checks that the registers are still those of the lock that was opened.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`].
-    fn check_intact(&self) -> Result<()>;
-    /// Checks that the lock still is the one that the participant's handle was opened for, and was not removed. Where
-    /// nobody can remove it: at the queue head.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
-    fn check_exists(&self) -> Result<()>;
-    /// Checks after an unlock that it was the right lock that was held.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`], [`Error::Replaced`].
-    fn check_after_unlock(&self) -> Result<()>;
-    /// Returns the error for a value that no participant writes.
-    fn overwritten(&self, what: Overwritten) -> Error;
-
     /// Makes every participant's stores before its own barrier seen here, and ours there: the heavy barrier. After a full fence.
     ///
     /// # Errors
@@ -157,52 +143,12 @@ pub trait Site: Copy {
     /// Returns whether the queue head, which is about to hold the lock, should have it biased. `in_demand`: it was
     /// biased to somebody who used it all the time.
     fn wants_bias(&self, in_demand: bool) -> bool;
-    /// Returns whether the holder, whose claim conflicts with others now and then, should keep its place reserved in the queue.
-    /// `in_demand`: it took it from somebody who used it all the time.
-    fn wants_reservation(&self, in_demand: bool) -> bool;
-    /// Notes that the bias, or a reservation, begins with fencing token `token`.
-    fn bias_begins(&self, token: u64);
-    /// Notes that another participant's bias was revoked, or its reservation taken away.
-    fn bias_was_revoked(&self);
-    /// Returns the time, in nanoseconds, as exactly as can be.
-    fn exact_now(&self) -> u64 {
-        self.now()
-    }
-    /// Notes that the bias towards readers was revoked, beginning at `began` ([`Site::exact_now`]).
-    fn readers_were_revoked(&self, _began: u64) {}
-
-    /// Notes that the participant has waited for the lock and is inside. Returns whether its last such section at this lock was
-    /// shorter than a wake-up.
-    fn begin_section(&self) -> bool {
-        false
-    }
-    /// Notes how long the section took, if it began by [`Site::begin_section`].
-    fn end_section(&self) {}
-
-    /// Notes what happens, for observers. Nothing depends on it.
-    fn note(&self, _happening: Happening) {}
 
     /// Begins a wait of at most `limit` that lets others pass for at most `patience` nanoseconds. `may_be_ended`: by a
     /// cancel or an interrupt.
     fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> Self::Waiter;
     /// Acts for slot `slot` if it is dead. Returns whether that was done.
     fn reap(&self, slot: usize) -> Result<bool>;
-    /// Returns whether slot `slot`'s participant is stopped, as far as can be seen.
-    fn is_stopped(&self, slot: usize) -> bool;
-    /// Lets about a millisecond pass.
-    fn pause(&self);
-
-    /// Enters by the participant's machine in `turnlock::message`, waiting as long as `limit` says. Returns the fencing token
-    /// that came with a token of the algorithm, if it has one.
-    ///
-    /// # Errors
-    /// [`Error::WouldBlock`], [`Error::TimedOut`], [`Error::Cancelled`], [`Error::Interrupted`]; what the site's checks give.
-    fn acquire_by_messages(&self, _limit: Limit) -> Result<Option<u64>> {
-        Err(Error::Internal("this site has no mailboxes".into()))
-    }
-
-    /// Leaves by the machine that entered.
-    fn release_by_messages(&self) {}
 }
 
 /// One wait, from the first look to the turn.
@@ -218,7 +164,9 @@ pub trait Waiter {
     /// Waits a little in the standby queue, where nobody is blocked by this participant.
     fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome;
     /// Returns whether it was parked when what it waited for last came about.
-    fn was_parked(&self) -> bool;
+    fn was_parked(&self) -> bool {
+        false
+    }
     /// Returns whether those before this one should have come by now. `first`: the first of them, its slot and the number
     /// of its doorway, while nothing keeps it from entering; with `ahead` of them in all.
     fn is_overdue(&mut self, first: Option<(usize, u64)>, ahead: usize) -> Overdue;

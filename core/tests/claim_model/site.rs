@@ -12,20 +12,20 @@ use turnlock_core::acquire::{
     liveness,
     local::LocalState,
     reservation,
-    site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Unparked, Waiter},
+    site::{Host, Limit, Lock, Outcome, Overdue, Site, Waiter},
 };
 use turnlock_core::algorithm::{
     Blocker, Place, Protocol,
     bakery::{Bakery, Line, Registers},
-    bias::{Bias, BiasWord, Mark},
+    bias::{Bias, BiasWord},
     claim::{Claims, HoldClass, InCells},
     eviction::Eviction,
     light_barrier::LightBarrier,
     ownership::Ownership,
-    ring::{LinkWord, Machines, Membership},
+    ring::NoRing,
     shared_bias::SharedBias,
 };
-use turnlock_core::error::{Error, Result};
+use turnlock_core::error::Result;
 use turnlock_core::sync::{
     AtomicU64, Ordering,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -193,32 +193,6 @@ impl Registers for Numbers<'_> {
     }
 }
 
-/// A ring's registers, where there is no ring.
-#[derive(Clone, Copy)]
-pub struct NoRing;
-
-impl Machines for NoRing {
-    fn count(&self) -> usize {
-        0
-    }
-    fn bound(&self) -> usize {
-        0
-    }
-    fn cover(&self, _: usize) {}
-    fn state(&self, _: usize) -> u64 {
-        0
-    }
-    fn set_state(&self, _: usize, _: u64) {}
-    fn link(&self, _: usize) -> LinkWord {
-        LinkWord(0)
-    }
-    fn set_link(&self, _: usize, _: LinkWord) {}
-    fn membership(&self, _: usize) -> Membership {
-        Membership::None
-    }
-    fn set_membership(&self, _: usize, _: Membership) {}
-}
-
 impl<'a> Lock for At<'a> {
     type Queue = Numbers<'a>;
     type Claims = InCells<'a, Cell>;
@@ -256,16 +230,6 @@ impl<'a> Lock for At<'a> {
         NoRing
     }
 
-    // Times are for those who look on, and for the choice who biases, which is the plan's.
-    fn since(&self, _: usize) -> u64 {
-        0
-    }
-    fn set_since(&self, _: usize, _: u64) {}
-    fn revoking_since(&self) -> u64 {
-        0
-    }
-    fn set_revoking_since(&self, _: u64) {}
-
     fn record_death(&self, slot: usize, token: u64) -> bool {
         let claims = self.queue().1;
         let claim = claims.read(slot);
@@ -276,16 +240,6 @@ impl<'a> Lock for At<'a> {
         }
         changed
     }
-    fn record_overwritten_ring(&self) {
-        unreachable!("there is no ring");
-    }
-
-    // Nobody parks. The full fence of the real one is left out: nothing but parking may need it.
-    fn unpark(&self, _: usize) -> Unparked {
-        Unparked::Nobody
-    }
-    fn unpark_early(&self, _: usize) {}
-    fn unpark_standby(&self, _: usize, _: bool) {}
 }
 
 /// A participant, in one of its visits.
@@ -293,6 +247,12 @@ impl<'a> Lock for At<'a> {
 pub struct Participant<'a> {
     pub at: At<'a>,
     pub visit: Visit,
+}
+
+impl<'a> Host for Participant<'a> {
+    fn wants_reservation(&self, _: bool) -> bool {
+        self.visit.retains
+    }
 }
 
 impl<'a> Site for Participant<'a> {
@@ -305,38 +265,11 @@ impl<'a> Site for Participant<'a> {
     fn me(&self) -> usize {
         self.at.me
     }
-    fn mark(&self) -> Mark {
-        Mark::new(self.at.me)
-    }
     fn light(&self) -> impl LightBarrier {
         self.at.world.light()
     }
     fn local(&self) -> LocalState<'_> {
         LocalState(&self.at.world.local[self.at.me])
-    }
-    fn is_shared(&self) -> bool {
-        false
-    }
-    fn is_ours(&self) -> bool {
-        true
-    }
-    fn now(&self) -> u64 {
-        1
-    }
-    fn prefetch(&self) {}
-
-    // No access of the model: between the look that lets a participant in and the step `Won` there is none.
-    fn check_intact(&self) -> Result<()> {
-        Ok(())
-    }
-    fn check_exists(&self) -> Result<()> {
-        Ok(())
-    }
-    fn check_after_unlock(&self) -> Result<()> {
-        Ok(())
-    }
-    fn overwritten(&self, what: Overwritten) -> Error {
-        panic!("nobody writes that: {what:?}");
     }
     fn heavy_barrier(&self) -> Result<()> {
         // The full fence before it was all.
@@ -345,22 +278,11 @@ impl<'a> Site for Participant<'a> {
     fn wants_bias(&self, _: bool) -> bool {
         self.visit.biases
     }
-    fn wants_reservation(&self, _: bool) -> bool {
-        self.visit.retains
-    }
-    fn bias_begins(&self, _: u64) {}
-    fn bias_was_revoked(&self) {}
     fn waiter(&self, limit: Limit, _: u64, _: bool) -> Wait<'a> {
         Wait { at: self.at, limit, blocker: self.at.me, evicts: self.visit.evicts, is_late: true }
     }
     fn reap(&self, slot: usize) -> Result<bool> {
         Ok(self.at.reap(slot))
-    }
-    fn is_stopped(&self, _: usize) -> bool {
-        true
-    }
-    fn pause(&self) {
-        unreachable!("nobody writes an impossible number");
     }
 }
 
@@ -404,9 +326,6 @@ impl Waiter for Wait<'_> {
     }
     fn back_off(&mut self, _: impl Fn() -> bool) -> Outcome {
         unreachable!("nobody lets others pass")
-    }
-    fn was_parked(&self) -> bool {
-        false
     }
     /// At once, or when chance has it: that it is too soon is no harm.
     fn is_overdue(&mut self, first: Option<(usize, u64)>, _: usize) -> Overdue {

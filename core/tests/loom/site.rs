@@ -7,7 +7,7 @@ use crate::scene::{FREE, LOCKED, Scene};
 use turnlock_core::acquire::{
     liveness,
     local::LocalState,
-    site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Unparked, Waiter},
+    site::{Host, Limit, Lock, Outcome, Overdue, Site, Waiter},
 };
 use turnlock_core::algorithm::{
     Blocker, Place, Protocol,
@@ -17,10 +17,10 @@ use turnlock_core::algorithm::{
     eviction::Eviction,
     light_barrier::LightBarrier,
     ownership::Ownership,
-    ring::{LinkWord, Machines, Membership},
+    ring::NoRing,
     shared_bias::{ReadersMark, SharedBias},
 };
-use turnlock_core::error::{Error, Result};
+use turnlock_core::error::Result;
 use turnlock_core::sync::{
     AtomicU64, Ordering,
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
@@ -117,40 +117,6 @@ impl BiasWord for WatchedBias<'_> {
     }
 }
 
-/// A ring's registers, where there is no ring.
-#[derive(Clone, Copy)]
-pub struct NoRing;
-
-impl Machines for NoRing {
-    fn count(&self) -> usize {
-        0
-    }
-
-    fn bound(&self) -> usize {
-        0
-    }
-
-    fn cover(&self, _: usize) {}
-
-    fn state(&self, _: usize) -> u64 {
-        0
-    }
-
-    fn set_state(&self, _: usize, _: u64) {}
-
-    fn link(&self, _: usize) -> LinkWord {
-        LinkWord(0)
-    }
-
-    fn set_link(&self, _: usize, _: LinkWord) {}
-
-    fn membership(&self, _: usize) -> Membership {
-        Membership::None
-    }
-
-    fn set_membership(&self, _: usize, _: Membership) {}
-}
-
 impl<'a> Lock for At<'a> {
     type Queue = Numbers<'a>;
     type Claims = Always;
@@ -202,29 +168,10 @@ impl<'a> Lock for At<'a> {
         self.scene.set_since(slot, time);
     }
 
-    fn revoking_since(&self) -> u64 {
-        0
-    }
-
-    fn set_revoking_since(&self, _: u64) {}
-
     fn record_death(&self, _: usize, token: u64) -> bool {
         self.scene.record_death(self.me, token);
         true
     }
-
-    fn record_overwritten_ring(&self) {
-        unreachable!("there is no ring");
-    }
-
-    // Nobody parks. The full fence of the real one is left out: nothing but parking may need it.
-    fn unpark(&self, _: usize) -> Unparked {
-        Unparked::Nobody
-    }
-
-    fn unpark_early(&self, _: usize) {}
-
-    fn unpark_standby(&self, _: usize, _: bool) {}
 }
 
 /// A participant, in one of its visits.
@@ -233,6 +180,8 @@ pub struct LoomSite<'a> {
     pub at: At<'a>,
     pub visit: Visit,
 }
+
+impl<'a> Host for LoomSite<'a> {}
 
 impl<'a> Site for LoomSite<'a> {
     type Lock = At<'a>;
@@ -245,10 +194,6 @@ impl<'a> Site for LoomSite<'a> {
     fn me(&self) -> usize {
         self.at.me
     }
-
-    fn mark(&self) -> Mark {
-        Mark::new(self.at.me)
-    }
     fn light(&self) -> impl LightBarrier {
         self.at.scene.light()
     }
@@ -257,52 +202,13 @@ impl<'a> Site for LoomSite<'a> {
         LocalState(&self.at.scene.local[self.at.me])
     }
 
-    fn is_shared(&self) -> bool {
-        false
-    }
-
-    fn is_ours(&self) -> bool {
-        true
-    }
-
-    fn now(&self) -> u64 {
-        1
-    }
-
-    fn prefetch(&self) {}
-
-    // No access of the model: between the look that lets a participant in and the step `Won` there is none.
-    fn check_intact(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn check_exists(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn check_after_unlock(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn overwritten(&self, what: Overwritten) -> Error {
-        panic!("nobody writes that: {what:?}");
-    }
-
     fn heavy_barrier(&self) -> Result<()> {
         // The full fence before it was all.
         Ok(())
     }
-
-    fn wants_reservation(&self, _: bool) -> bool {
-        false
-    }
     fn wants_bias(&self, _: bool) -> bool {
         self.visit.takes_bias
     }
-
-    fn bias_begins(&self, _: u64) {}
-
-    fn bias_was_revoked(&self) {}
 
     fn waiter(&self, limit: Limit, _: u64, _: bool) -> LoomWaiter<'a> {
         LoomWaiter { at: self.at, limit, lets_pass: self.visit.is_patient, evicts: self.visit.evicts }
@@ -310,14 +216,6 @@ impl<'a> Site for LoomSite<'a> {
 
     fn reap(&self, slot: usize) -> Result<bool> {
         Ok(self.at.reap(slot))
-    }
-
-    fn is_stopped(&self, _: usize) -> bool {
-        true
-    }
-
-    fn pause(&self) {
-        unreachable!("nobody writes an impossible number");
     }
 }
 
@@ -360,10 +258,6 @@ impl Waiter for LoomWaiter<'_> {
     fn back_off(&mut self, _: impl Fn() -> bool) -> Outcome {
         self.lets_pass = false;
         Outcome::LookAgain
-    }
-
-    fn was_parked(&self) -> bool {
-        false
     }
 
     /// At once: that it is too soon is no harm.

@@ -16,11 +16,11 @@ use turnlock_core::acquire::attempt::{Attempt, Discipline, LockConfig};
 use turnlock_core::acquire::liveness;
 use turnlock_core::acquire::local::LocalState;
 use turnlock_core::acquire::operations::Acquisition;
-use turnlock_core::acquire::site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Unparked, Waiter};
+use turnlock_core::acquire::site::{Host, Limit, Lock, Outcome, Overdue, Site, Unparked, Waiter};
 use turnlock_core::algorithm::{
     Blocker,
     bakery::Bakery,
-    bias::{Bias, BiasWord, Mark},
+    bias::{Bias, BiasWord},
     claim::Always,
     eviction::Eviction,
     light_barrier::{FullFences, LightBarrier},
@@ -28,7 +28,7 @@ use turnlock_core::algorithm::{
     ring::{InWords, Membership, Rule},
     shared_bias::{ReadersMark, SharedBias},
 };
-use turnlock_core::error::{Error, Result};
+use turnlock_core::error::Result;
 use turnlock_core::sync::{
     AtomicU32, AtomicU64, Ordering,
     Ordering::{AcqRel, Relaxed, Release},
@@ -314,16 +314,6 @@ impl<'a> Lock for RingLock<'a> {
         Watched { inner, record, lifetime: &lifetimes[user], user, evicts: self.world.evicts }
     }
 
-    // Times are for those who look on.
-    fn since(&self, _: usize) -> u64 {
-        0
-    }
-    fn set_since(&self, _: usize, _: u64) {}
-    fn set_revoking_since(&self, _: u64) {}
-    fn revoking_since(&self) -> u64 {
-        0
-    }
-
     fn record_death(&self, _: usize, token: u64) -> bool {
         #[cfg(loom)]
         // SAFETY: in the place of the dead holder; loom says so if not.
@@ -345,8 +335,6 @@ impl<'a> Lock for RingLock<'a> {
         full_fence();
         Unparked::Nobody
     }
-    fn unpark_early(&self, _: usize) {}
-    fn unpark_standby(&self, _: usize, _: bool) {}
 }
 
 /// One participant at the lock, in one life.
@@ -355,6 +343,15 @@ pub struct Participant<'a> {
     lock: RingLock<'a>,
     local: &'a AtomicU64,
     evicts: bool,
+}
+
+impl<'a> Host for Participant<'a> {
+    fn is_stopped(&self, _: usize) -> bool {
+        false
+    }
+    fn pause(&self) {
+        thread::yield_now();
+    }
 }
 
 impl<'a> Site for Participant<'a> {
@@ -367,9 +364,6 @@ impl<'a> Site for Participant<'a> {
     fn me(&self) -> usize {
         self.lock.user
     }
-    fn mark(&self) -> Mark {
-        Mark::new(self.lock.user)
-    }
     /// Where somebody is passed over, with full fences on both sides: loom knows no membarrier.
     fn light(&self) -> impl LightBarrier {
         FullFences { needed: self.lock.world.evicts }
@@ -377,50 +371,17 @@ impl<'a> Site for Participant<'a> {
     fn local(&self) -> LocalState<'_> {
         LocalState(self.local)
     }
-    fn is_shared(&self) -> bool {
-        false
-    }
-    fn is_ours(&self) -> bool {
-        true
-    }
-    fn now(&self) -> u64 {
-        1
-    }
-    fn prefetch(&self) {}
-    fn check_intact(&self) -> Result<()> {
-        Ok(())
-    }
-    fn check_exists(&self) -> Result<()> {
-        Ok(())
-    }
-    fn check_after_unlock(&self) -> Result<()> {
-        Ok(())
-    }
-    fn overwritten(&self, what: Overwritten) -> Error {
-        panic!("{what:?}")
-    }
     fn heavy_barrier(&self) -> Result<()> {
         Ok(())
-    }
-    fn wants_reservation(&self, _: bool) -> bool {
-        false
     }
     fn wants_bias(&self, _: bool) -> bool {
         false
     }
-    fn bias_begins(&self, _: u64) {}
-    fn bias_was_revoked(&self) {}
     fn waiter(&self, limit: Limit, _: u64, _: bool) -> Wait<'a> {
         Wait { lock: self.lock, limit, has_checked: false, evicts: self.evicts }
     }
     fn reap(&self, slot: usize) -> Result<bool> {
         Ok(self.lock.reap(slot))
-    }
-    fn is_stopped(&self, _: usize) -> bool {
-        false
-    }
-    fn pause(&self) {
-        thread::yield_now();
     }
 }
 
@@ -471,9 +432,6 @@ impl Waiter for Wait<'_> {
     }
     fn back_off(&mut self, _: impl Fn() -> bool) -> Outcome {
         panic!("on a ring nobody backs off")
-    }
-    fn was_parked(&self) -> bool {
-        false
     }
     fn is_overdue(&mut self, first: Option<(usize, u64)>, _: usize) -> Overdue {
         if first.is_none() || !self.evicts || !at_this_moment() {

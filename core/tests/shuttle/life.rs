@@ -13,7 +13,7 @@ use turnlock_core::acquire::attempt::{Attempt, Discipline, LockConfig};
 use turnlock_core::acquire::fast_path::Left;
 use turnlock_core::acquire::liveness;
 use turnlock_core::acquire::operations::Acquisition;
-use turnlock_core::acquire::site::{Limit, Lock, Site};
+use turnlock_core::acquire::site::{Host, Limit, Lock, Site};
 use turnlock_core::algorithm::ownership::{Health, token_in};
 use turnlock_core::algorithm::ring::{Machines, Membership, Rule};
 use turnlock_core::algorithm::{Place, Protocol};

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as PlainU64;
 use turnlock_core::acquire::liveness;
 use turnlock_core::acquire::local::LocalState;
-use turnlock_core::acquire::site::{Limit, Lock, Outcome, Overdue, Overwritten, Site, Unparked, Waiter};
+use turnlock_core::acquire::site::{Host, Limit, Lock, Outcome, Overdue, Site, Unparked, Waiter};
 use turnlock_core::algorithm::{
     Blocker, Place,
     bakery::{Bakery, Line, Registers},
-    bias::{Bias, BiasWord, Mark},
+    bias::{Bias, BiasWord},
     claim::Always,
     eviction::Eviction,
     light_barrier::{FullFences, LightBarrier},
@@ -350,75 +350,15 @@ impl<'a> Participant<'a> {
     }
 }
 
-impl<'a> Site for Participant<'a> {
-    type Lock = TheLock<'a>;
-    type Waiter = AnyWait<'a>;
-
-    fn lock(&self) -> &TheLock<'a> {
-        &self.lock
-    }
-    fn me(&self) -> usize {
-        self.me
-    }
-    fn mark(&self) -> Mark {
-        Mark::new(self.me)
-    }
-    fn light(&self) -> impl LightBarrier {
-        // Nothing is reordered here.
-        FullFences { needed: false }
-    }
-    fn local(&self) -> LocalState<'_> {
-        LocalState(self.local)
-    }
+impl<'a> Host for Participant<'a> {
     fn is_shared(&self) -> bool {
         self.me % 2 == 1
-    }
-    fn is_ours(&self) -> bool {
-        true
     }
     fn now(&self) -> u64 {
         self.oracle().kernel.now()
     }
-    fn prefetch(&self) {}
-    fn check_intact(&self) -> Result<()> {
-        Ok(())
-    }
-    fn check_exists(&self) -> Result<()> {
-        Ok(())
-    }
-    fn check_after_unlock(&self) -> Result<()> {
-        Ok(())
-    }
-    fn overwritten(&self, what: Overwritten) -> Error {
-        panic!("{what:?}")
-    }
-
-    /// Nothing, since everything is sequentially consistent; or the kernel refuses it.
-    fn heavy_barrier(&self) -> Result<()> {
-        let refused = self.may_give_up() && thread_rng().gen_ratio(1, 20);
-        if refused { Err(Error::Unsupported("refused")) } else { Ok(()) }
-    }
-
-    fn wants_reservation(&self, _: bool) -> bool {
-        false
-    }
-    fn wants_bias(&self, _: bool) -> bool {
-        self.oracle().plan.bias && thread_rng().gen_ratio(2, 3)
-    }
-    fn bias_begins(&self, _: u64) {}
-    fn bias_was_revoked(&self) {}
     fn begin_section(&self) -> bool {
         thread_rng().gen_ratio(1, 2)
-    }
-    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> AnyWait<'a> {
-        if self.oracle().plan.sleep {
-            AnyWait::Sleeps(Box::new(Parked::new(*self, limit, patience, may_be_ended)))
-        } else {
-            AnyWait::Looks(Wait { site: *self, limit, patience: patience.min(PATIENCE), may_be_ended })
-        }
-    }
-    fn reap(&self, slot: usize) -> Result<bool> {
-        Ok(self.lock.0.reap(slot))
     }
     /// By chance, where that is not searched.
     fn is_stopped(&self, slot: usize) -> bool {
@@ -429,8 +369,43 @@ impl<'a> Site for Participant<'a> {
             thread_rng().gen_ratio(1, 2)
         }
     }
-    fn pause(&self) {
-        thread::yield_now();
+}
+
+impl<'a> Site for Participant<'a> {
+    type Lock = TheLock<'a>;
+    type Waiter = AnyWait<'a>;
+
+    fn lock(&self) -> &TheLock<'a> {
+        &self.lock
+    }
+    fn me(&self) -> usize {
+        self.me
+    }
+    fn light(&self) -> impl LightBarrier {
+        // Nothing is reordered here.
+        FullFences { needed: false }
+    }
+    fn local(&self) -> LocalState<'_> {
+        LocalState(self.local)
+    }
+
+    /// Nothing, since everything is sequentially consistent; or the kernel refuses it.
+    fn heavy_barrier(&self) -> Result<()> {
+        let refused = self.may_give_up() && thread_rng().gen_ratio(1, 20);
+        if refused { Err(Error::Unsupported("refused")) } else { Ok(()) }
+    }
+    fn wants_bias(&self, _: bool) -> bool {
+        self.oracle().plan.bias && thread_rng().gen_ratio(2, 3)
+    }
+    fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> AnyWait<'a> {
+        if self.oracle().plan.sleep {
+            AnyWait::Sleeps(Box::new(Parked::new(*self, limit, patience, may_be_ended)))
+        } else {
+            AnyWait::Looks(Wait { site: *self, limit, patience: patience.min(PATIENCE), may_be_ended })
+        }
+    }
+    fn reap(&self, slot: usize) -> Result<bool> {
+        Ok(self.lock.0.reap(slot))
     }
 }
 
@@ -503,9 +478,6 @@ impl Waiter for Wait<'_> {
         if unchanged() { Outcome::CheckAlive } else { Outcome::LookAgain }
     }
 
-    fn was_parked(&self) -> bool {
-        false
-    }
     /// At any moment: that it is too soon is no harm.
     fn is_overdue(&mut self, first: Option<(usize, u64)>, _: usize) -> Overdue {
         let oracle = self.site.oracle();

@@ -30,7 +30,7 @@ mod rule;
 mod words;
 
 pub use rule::{Link, Rule};
-pub use words::{InWords, MachineCell, MachineWords};
+pub use words::{InWords, MachineCell, MachineWords, NoRing};
 
 use crate::trace::{self, Step};
 

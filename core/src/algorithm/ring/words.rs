@@ -93,3 +93,29 @@ impl<C: MachineCell> Machines for InWords<'_, C> {
         self.cells[machine].machine().membership.store(membership as u32, Release);
     }
 }
+
+/// A ring's registers, where there is no ring.
+#[derive(Clone, Copy, Debug)]
+pub struct NoRing;
+
+impl Machines for NoRing {
+    fn count(&self) -> usize {
+        0
+    }
+    fn bound(&self) -> usize {
+        0
+    }
+    fn cover(&self, _: usize) {}
+    fn state(&self, _: usize) -> u64 {
+        0
+    }
+    fn set_state(&self, _: usize, _: u64) {}
+    fn link(&self, _: usize) -> LinkWord {
+        LinkWord(0)
+    }
+    fn set_link(&self, _: usize, _: LinkWord) {}
+    fn membership(&self, _: usize) -> Membership {
+        Membership::None
+    }
+    fn set_membership(&self, _: usize, _: Membership) {}
+}
