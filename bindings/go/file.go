@@ -30,7 +30,7 @@ type FileOptions struct {
 type File struct {
 	mutex  sync.RWMutex
 	handle *C.turnlock_file
-	// isClosed: Close was called. The handle stays until the last lock that opens participants in it is closed too.
+	// isClosed: Close was called. The handle stays until the last lock that opens holds in it is closed too.
 	isClosed bool
 	keepers  int
 }
@@ -168,8 +168,7 @@ func (file *File) Path() (string, error) {
 	}
 }
 
-// RemoveLock removes a lock that nobody uses, of whatever kind. A lock that is open has a participant, which counts only
-// while it holds the lock or waits for it.
+// RemoveLock removes a lock that nobody uses, of whatever kind. One that is open is used while it is held or waited for.
 func (file *File) RemoveLock(name string) error {
 	return file.named(name, func(handle *C.turnlock_file, name *C.char) C.int32_t {
 		return C.turnlock_file_remove_lock(handle, name)
@@ -198,14 +197,15 @@ func (file *File) closeHandle() error {
 	return err
 }
 
-// openParticipant takes a slot in the file.
-func openParticipant(file *C.turnlock_file, label string, who **C.turnlock_participant) C.int32_t {
-	options := (*C.turnlock_participant_options)(C.calloc(1, C.sizeof_turnlock_participant_options))
-	defer C.free(unsafe.Pointer(options))
-	options.size = C.sizeof_turnlock_participant_options
-	if label != "" {
-		options.label = C.CString(label)
-		defer C.free(unsafe.Pointer(options.label))
+// openHold opens a hold in the file, by one of the slots that the library keeps of it, unless it is to have a label.
+func openHold(file *C.turnlock_file, label string, hold **C.turnlock_hold) C.int32_t {
+	if label == "" {
+		return C.turnlock_hold_open(file, nil, hold)
 	}
-	return C.turnlock_participant_open(file, options, who)
+	options := (*C.turnlock_hold_options)(C.calloc(1, C.sizeof_turnlock_hold_options))
+	defer C.free(unsafe.Pointer(options))
+	options.size = C.sizeof_turnlock_hold_options
+	options.label = C.CString(label)
+	defer C.free(unsafe.Pointer(options.label))
+	return C.turnlock_hold_open(file, options, hold)
 }

@@ -8,59 +8,75 @@ import (
 	"sync"
 )
 
-// Hold is a reader/writer lock that is held, by whichever goroutine has the Hold. Its methods give ErrNotOwner once it is
-// released.
-type Hold struct {
-	mutex *RWMutex
+// acquisition is what of a lock is held by whichever goroutine has it. Its methods give ErrNotOwner once it is released.
+type acquisition struct {
+	of *base
 
-	// Over what follows; who is nil once it is released.
+	// Over what follows; hold is nil once it is released.
 	lock     sync.Mutex
-	who      *C.turnlock_participant
+	hold     *C.turnlock_hold
 	acquired Acquired
 }
 
-// Acquired is what came with it. A reader's fencing token is that of the last writer, and its OwnerDied stands until a
-// writer marks consistent what a dead one left.
-func (hold *Hold) Acquired() Acquired {
-	hold.lock.Lock()
-	defer hold.lock.Unlock()
-	return hold.acquired
+// Acquired is what came with it. OwnerDied stands until the data are marked consistent, by one that has them alone. A
+// reader's fencing token is that of the last writer.
+func (held *acquisition) Acquired() Acquired {
+	held.lock.Lock()
+	defer held.lock.Unlock()
+	return held.acquired
 }
 
-func (hold *Hold) with(function func() C.int32_t) (Status, error) {
-	if hold.who == nil {
-		return ErrNotOwner, &Error{ErrNotOwner, "the lock was released before"}
+// Release unlocks. What a dead owner left and nobody marked consistent is told to the next one of a part; a reader/writer lock
+// that is held exclusively then is closed for everyone until Reset.
+func (held *acquisition) Release() error {
+	return held.release(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_release(hold) })
+}
+
+func (held *acquisition) release(release func(*C.turnlock_hold) C.int32_t) error {
+	held.lock.Lock()
+	defer held.lock.Unlock()
+	if held.hold == nil {
+		return released()
 	}
-	return hold.mutex.with(function)
+	isOver, err := held.of.give(held.hold, func() C.int32_t { return release(held.hold) })
+	if isOver {
+		held.hold = nil
+	}
+	return err
 }
 
-// Release unlocks. What is held exclusively after a death without MarkConsistent closes the lock for everyone until Reset.
-func (hold *Hold) Release() error {
-	return hold.release(func(who *C.turnlock_participant) C.int32_t {
-		return C.turnlock_rwlock_unlock_as(hold.mutex.handle, who)
-	})
+// MarkConsistent says, holding it exclusively after Acquired().OwnerDied, that the data are consistent again. Of a death in what
+// is only partly held nothing is marked.
+func (held *acquisition) MarkConsistent() error {
+	_, err := held.with(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_mark_consistent(hold) })
+	return err
 }
+
+// IsContended is whether another participant waits for what is held.
+func (held *acquisition) IsContended() (bool, error) {
+	status, err := held.with(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_is_contended(hold) })
+	return status == C.TURNLOCK_CONTENDED, err
+}
+
+func (held *acquisition) with(function func(*C.turnlock_hold) C.int32_t) (Status, error) {
+	held.lock.Lock()
+	defer held.lock.Unlock()
+	if held.hold == nil {
+		return ErrNotOwner, released()
+	}
+	return held.of.with(func() C.int32_t { return function(held.hold) })
+}
+
+func released() error { return &Error{ErrNotOwner, "it was released before"} }
+
+// Hold is a reader/writer lock that is held, by whichever goroutine has the Hold. Its methods give ErrNotOwner once it is
+// released.
+type Hold struct{ acquisition }
 
 // Abandon unlocks as a dying owner does, since the data were left half-done: if it is held exclusively, the next one is
 // told.
 func (hold *Hold) Abandon() error {
-	return hold.release(func(who *C.turnlock_participant) C.int32_t {
-		return C.turnlock_rwlock_abandon_as(hold.mutex.handle, who)
-	})
-}
-
-func (hold *Hold) release(unlock func(*C.turnlock_participant) C.int32_t) error {
-	hold.lock.Lock()
-	defer hold.lock.Unlock()
-	who := hold.who
-	if who == nil {
-		return &Error{ErrNotOwner, "the lock was released before"}
-	}
-	isOver, err := hold.mutex.give(who, func() C.int32_t { return unlock(who) })
-	if isOver {
-		hold.who = nil
-	}
-	return err
+	return hold.release(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_abandon(hold) })
 }
 
 // mustRelease is Release for Unlock and RUnlock; a nil Hold is a lock that nobody has.
@@ -74,49 +90,39 @@ func (hold *Hold) mustRelease() {
 	}
 }
 
-// MarkConsistent says, holding the lock exclusively after Acquired().OwnerDied, that the data are well again.
-func (hold *Hold) MarkConsistent() error {
-	hold.lock.Lock()
-	defer hold.lock.Unlock()
-	_, err := hold.with(func() C.int32_t { return C.turnlock_rwlock_mark_consistent_as(hold.mutex.handle, hold.who) })
-	return err
-}
-
 // Upgrade makes an upgradable hold exclusive, or waits for the readers to leave until ctx is done. Nobody writes in between.
 // Where it fails the lock is held upgradable as before.
 func (hold *Hold) Upgrade(ctx context.Context) error {
-	hold.lock.Lock()
-	defer hold.lock.Unlock()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if hold.who == nil {
-		return &Error{ErrNotOwner, "the lock was released before"}
-	}
-	if err := hold.mutex.enter(); err != nil {
+	return hold.upgrade(C.TURNLOCK_WAIT_FOREVER, func(upgrade func() C.int32_t) error {
+		_, err := wait(ctx, hold.of.closing, hold.hold, upgrade)
 		return err
-	}
-	defer hold.mutex.inside.Done()
-	var native C.turnlock_acquired
-	native.size = C.sizeof_turnlock_acquired
-	_, err := wait(ctx, hold.mutex.closing, hold.who, func() C.int32_t {
-		return C.turnlock_rwlock_upgrade_as(hold.mutex.handle, hold.who, &native)
 	})
-	if err == nil {
-		hold.acquired = acquiredOf(&native)
-	}
-	return err
 }
 
 // TryUpgrade is Upgrade if that needs no waiting; else the error is ErrWouldBlock.
 func (hold *Hold) TryUpgrade() error {
+	return hold.upgrade(C.TURNLOCK_WAIT_NEVER, func(upgrade func() C.int32_t) error {
+		_, err := call(upgrade)
+		return err
+	})
+}
+
+func (hold *Hold) upgrade(limit C.uint32_t, by func(upgrade func() C.int32_t) error) error {
 	hold.lock.Lock()
 	defer hold.lock.Unlock()
+	if hold.hold == nil {
+		return released()
+	}
+	if err := hold.of.enter(); err != nil {
+		return err
+	}
+	defer hold.of.inside.Done()
 	var native C.turnlock_acquired
 	native.size = C.sizeof_turnlock_acquired
-	_, err := hold.with(func() C.int32_t {
-		return C.turnlock_rwlock_try_upgrade_as(hold.mutex.handle, hold.who, &native)
-	})
+	err := by(func() C.int32_t { return C.turnlock_hold_upgrade(hold.hold, limit, 0, &native) })
 	if err == nil {
 		hold.acquired = acquiredOf(&native)
 	}
@@ -126,18 +132,6 @@ func (hold *Hold) TryUpgrade() error {
 // Downgrade makes the hold less than it is: exclusive to upgradable or shared, upgradable to shared. Nobody writes in
 // between.
 func (hold *Hold) Downgrade(mode Mode) error {
-	hold.lock.Lock()
-	defer hold.lock.Unlock()
-	_, err := hold.with(func() C.int32_t {
-		return C.turnlock_rwlock_downgrade_as(hold.mutex.handle, hold.who, C.uint32_t(mode))
-	})
+	_, err := hold.with(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_downgrade(hold, C.uint32_t(mode)) })
 	return err
-}
-
-// IsContended is whether another participant waits while the lock is held.
-func (hold *Hold) IsContended() (bool, error) {
-	hold.lock.Lock()
-	defer hold.lock.Unlock()
-	status, err := hold.with(func() C.int32_t { return C.turnlock_rwlock_is_contended_as(hold.mutex.handle, hold.who) })
-	return status == C.TURNLOCK_CONTENDED, err
 }

@@ -49,13 +49,13 @@ const (
 // State is what a participant does at a lock.
 type State uint32
 
-// What a participant does at a lock: it has it; it is in line; it still has patience and lets others pass; it stands in
-// the ring and does not wait now.
+// What a participant does at a lock: it has it; it is in line; it has backed off, as long as it has patience, and lets others
+// pass; it is a member of the ring and does not wait now.
 const (
 	Holding    State = C.TURNLOCK_STATE_HOLDING
 	Queued     State = C.TURNLOCK_STATE_QUEUED
-	StandingBy State = C.TURNLOCK_STATE_STANDING_BY
-	Standing   State = C.TURNLOCK_STATE_STANDING
+	StandingBy State = C.TURNLOCK_STATE_BACKED_OFF
+	Standing   State = C.TURNLOCK_STATE_RING_MEMBER
 )
 
 // ParticipantInfo is a participant at a lock, at one moment.
@@ -103,17 +103,10 @@ func infoOf(native *C.turnlock_participant_info) ParticipantInfo {
 	}
 }
 
-// PreviousOwner is who died holding the lock, last; nil if nobody ever did.
-func (l *exclusive) PreviousOwner() (*DeadOwner, error) {
-	return deadOwner(l.with, func(owner *C.turnlock_previous_owner) C.int32_t { return l.kind.previousOwner(owner) })
-}
-
-func deadOwner(
-	with func(func() C.int32_t) (Status, error), ask func(*C.turnlock_previous_owner) C.int32_t,
-) (*DeadOwner, error) {
+func (l *base) previousOwner() (*DeadOwner, error) {
 	var native C.turnlock_previous_owner
 	native.size = C.sizeof_turnlock_previous_owner
-	if _, err := with(func() C.int32_t { return ask(&native) }); err != nil {
+	if _, err := l.with(func() C.int32_t { return C.turnlock_lock_previous_owner(l.handle, &native) }); err != nil {
 		return nil, unless(err, ErrNotFound)
 	}
 	return &DeadOwner{
@@ -124,35 +117,27 @@ func deadOwner(
 	}, nil
 }
 
-// Holder is who has the lock now, dead or alive; nil if nobody has.
-func (l *exclusive) Holder() (*ParticipantInfo, error) {
-	var native C.turnlock_participant_info
-	native.size = C.sizeof_turnlock_participant_info
-	if _, err := l.with(func() C.int32_t { return l.kind.holder(&native) }); err != nil {
-		return nil, unless(err, ErrNotFound)
-	}
-	info := infoOf(&native)
-	return &info, nil
+func (l *base) holders() ([]ParticipantInfo, error) {
+	return l.listed(func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
+		return C.turnlock_lock_holders(l.handle, capacity, infos, count)
+	})
 }
 
-// Waiters is who waits for the lock now, first the one that is next; of a ring also who stands in it. Goroutines that wait
-// for the same object are one.
-func (l *exclusive) Waiters() ([]ParticipantInfo, error) {
-	return listed(l.with, func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
-		return l.kind.waiters(capacity, infos, count)
+func (l *base) waiters() ([]ParticipantInfo, error) {
+	return l.listed(func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
+		return C.turnlock_lock_waiters(l.handle, capacity, infos, count)
 	})
 }
 
 // listed is all the participants that a function of the library lists.
-func listed(
-	with func(func() C.int32_t) (Status, error),
+func (l *base) listed(
 	list func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t,
 ) ([]ParticipantInfo, error) {
 	natives := make([]C.turnlock_participant_info, 8)
 	for {
 		var count C.size_t
 		natives[0].size = C.sizeof_turnlock_participant_info
-		_, err := with(func() C.int32_t { return list(C.size_t(len(natives)), &natives[0], &count) })
+		_, err := l.with(func() C.int32_t { return list(C.size_t(len(natives)), &natives[0], &count) })
 		if err != nil {
 			return nil, err
 		}

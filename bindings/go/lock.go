@@ -1,6 +1,15 @@
 package turnlock
 
 // #include <turnlock.h>
+//
+// // Written down here, in memory of C: what Go passes to C does not point to memory of Go.
+// static int32_t acquire(const turnlock_hold *hold, turnlock_request request, turnlock_range range, const void *key,
+//                        size_t key_size, turnlock_acquired *acquired) {
+//   turnlock_key keyed = {key, key_size};
+//   request.ranges = &range;
+//   request.keys = &keyed;
+//   return turnlock_hold_acquire(hold, &request, acquired);
+// }
 import "C"
 
 import (
@@ -8,6 +17,7 @@ import (
 	"runtime"
 	"sync"
 	"time"
+	"unsafe"
 )
 
 // DeathPolicy is what a holder's death means for the next one.
@@ -43,74 +53,58 @@ type LockOptions struct {
 	// OnDeath is what a holder's death must mean (ErrKind, if the lock exists and it means something else). Nothing: whatever
 	// it does, and ReleaseOnDeath if the lock is created now.
 	OnDeath DeathPolicy
-	// Label is what this lock's participant calls itself; "" = the file's label.
+	// Label is what the holds of this object call themselves; "" = the file's label.
 	Label string
 }
 
-// kind is the functions of the library for one kind of lock.
-type kind interface {
-	lock(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t
-	tryLock(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t
-	unlock(who *C.turnlock_participant) C.int32_t
-	abandon(who *C.turnlock_participant) C.int32_t
-	markConsistent(who *C.turnlock_participant) C.int32_t
-	isContended(who *C.turnlock_participant) C.int32_t
-	resetFor(nanoseconds C.uint64_t) C.int32_t
-	previousOwner(owner *C.turnlock_previous_owner) C.int32_t
-	holder(info *C.turnlock_participant_info) C.int32_t
-	waiters(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t
-	close() C.int32_t
-}
+// base is an open lock of any kind. What it holds belongs to holds of the library, which any goroutine may release: one for each
+// acquisition; or one for the object, where it is held by one at a time.
+type base struct {
+	file  *File
+	label string
+	// handle is nil while nothing is open.
+	handle      *C.turnlock_lock
+	closeHandle func() C.int32_t
+	// own is the object's hold; nil where each acquisition has one.
+	own *C.turnlock_hold
+	// turnstile is full while a goroutine tries or waits in the library, and while own holds the lock. So a crowd of
+	// goroutines takes one slot more than those that are inside. It is nil where each of them waits in the library.
+	turnstile chan struct{}
 
-// exclusive is an open lock of any kind that one holds at a time, with the participant that takes it.
-type exclusive struct {
-	kind kind
-	who  *C.turnlock_participant
-	// gate is full while a goroutine waits in the library or holds the lock: a participant takes one lock at a time.
-	gate chan struct{}
-	// acquired belongs to the holder.
-	acquired Acquired
-
-	// Over `closing`, which is closed before the handles are: nobody goes in after it, and those inside go out.
+	// Over what follows. closing is closed before the handles are: nobody goes in after it, and those inside go out.
 	mutex   sync.Mutex
+	held    int
 	closing chan struct{}
 	inside  sync.WaitGroup
 }
 
-// open gives an open lock its participant.
-func (l *exclusive) open(file *File, opened kind, label string) error {
-	// Not a field of l, which has pointers of Go beside it.
-	var who *C.turnlock_participant
-	err := file.with(func(handle *C.turnlock_file) C.int32_t { return openParticipant(handle, label, &who) })
-	if err != nil {
-		opened.close()
+// open takes over a lock that was opened in the file.
+func (l *base) open(file *File, handle unsafe.Pointer, label string, closeHandle func() C.int32_t) error {
+	if err := file.keep(); err != nil {
+		_ = closeHandle()
 		return err
 	}
-	l.kind, l.who = opened, who
-	l.gate = make(chan struct{}, 1)
+	l.file, l.label, l.closeHandle = file, label, closeHandle
+	l.handle = (*C.turnlock_lock)(handle)
+	l.turnstile = make(chan struct{}, 1)
 	l.closing = make(chan struct{})
-	runtime.SetFinalizer(l, (*exclusive).Close)
+	runtime.SetFinalizer(l, (*base).Close)
 	return nil
 }
 
-// enter keeps the handles open until leave.
-func (l *exclusive) enter() error {
+// enter keeps the handles open until inside.Done.
+func (l *base) enter() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.kind == nil {
+	if l.handle == nil || isClosed(l.closing) {
 		return closed("lock")
-	}
-	select {
-	case <-l.closing:
-		return closed("lock")
-	default:
 	}
 	l.inside.Add(1)
 	return nil
 }
 
 // with calls the library while the handles are open.
-func (l *exclusive) with(function func() C.int32_t) (Status, error) {
+func (l *base) with(function func() C.int32_t) (Status, error) {
 	if err := l.enter(); err != nil {
 		return ErrClosed, err
 	}
@@ -118,42 +112,123 @@ func (l *exclusive) with(function func() C.int32_t) (Status, error) {
 	return call(function)
 }
 
-// Acquire waits for the lock until it comes or ctx is done, and then nothing is left in the queue. The error is ctx.Err()
-// then. A ctx that is done already is not waited for, not even if the lock is free.
-func (l *exclusive) Acquire(ctx context.Context) (Acquired, error) {
-	if err := l.enter(); err != nil {
-		return Acquired{}, err
+// wanted is what is acquired of a lock: all of it exclusively, but for what is said here.
+type wanted struct {
+	mode    Mode
+	permits uint32
+	// bounds are of a range lock, key is of a keyed lock; else nil.
+	bounds *[2]uint64
+	key    []byte
+}
+
+func (l *base) acquire(hold *C.turnlock_hold, wanted wanted, wait C.uint32_t, acquired *C.turnlock_acquired) C.int32_t {
+	request := C.turnlock_request{
+		size:    C.sizeof_turnlock_request,
+		lock:    l.handle,
+		mode:    C.uint32_t(wanted.mode),
+		permits: C.uint32_t(wanted.permits),
+		wait:    wait,
+	}
+	var bounds C.turnlock_range
+	if wanted.bounds != nil {
+		bounds.start, bounds.end = C.uint64_t(wanted.bounds[0]), C.uint64_t(wanted.bounds[1])
+		request.range_count = 1
+	}
+	var key unsafe.Pointer
+	if wanted.key != nil {
+		request.key_count = 1
+	}
+	if len(wanted.key) > 0 {
+		key = unsafe.Pointer(&wanted.key[0])
+	}
+	return C.acquire(hold, request, bounds, key, C.size_t(len(wanted.key)), acquired)
+}
+
+// take acquires what is wanted, waiting until ctx is done if it waits at all, and gives the hold that has it then.
+func (l *base) take(ctx context.Context, wanted wanted, waits bool) (hold *C.turnlock_hold, acquired Acquired, err error) {
+	if err = l.enter(); err != nil {
+		return nil, acquired, err
 	}
 	defer l.inside.Done()
-	if err := ctx.Err(); err != nil {
-		return Acquired{}, err
+	if err = ctx.Err(); err != nil {
+		return nil, acquired, err
 	}
-	select {
-	case l.gate <- struct{}{}:
-	case <-ctx.Done():
-		return Acquired{}, ctx.Err()
-	case <-l.closing:
-		return Acquired{}, closed("lock")
+	if err = l.throughTurnstile(ctx, waits); err != nil {
+		return nil, acquired, err
+	}
+	defer func() {
+		if err != nil || l.own == nil {
+			l.leaveTurnstile()
+		}
+	}()
+	if hold, err = l.hold(); err != nil {
+		return nil, acquired, err
 	}
 	var native C.turnlock_acquired
 	native.size = C.sizeof_turnlock_acquired
 	// Most locks are free, and need nobody to watch over the wait.
-	status, err := call(func() C.int32_t { return l.kind.tryLock(l.who, &native) })
-	if status == ErrWouldBlock {
-		_, err = wait(ctx, l.closing, l.who, func() C.int32_t { return l.kind.lock(l.who, &native) })
+	status, err := call(func() C.int32_t { return l.acquire(hold, wanted, C.TURNLOCK_WAIT_NEVER, &native) })
+	if status == ErrWouldBlock && waits {
+		_, err = wait(ctx, l.closing, hold, func() C.int32_t {
+			return l.acquire(hold, wanted, C.TURNLOCK_WAIT_FOREVER, &native)
+		})
 	}
 	if err != nil {
-		<-l.gate
-		return Acquired{}, err
+		l.drop(hold)
+		return nil, acquired, err
 	}
-	l.acquired = acquiredOf(&native)
-	return l.acquired, nil
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.held++
+	return hold, acquiredOf(&native), nil
+}
+
+func (l *base) throughTurnstile(ctx context.Context, waits bool) error {
+	if l.turnstile == nil {
+		return nil
+	}
+	if !waits {
+		select {
+		case l.turnstile <- struct{}{}:
+			return nil
+		default:
+			return &Error{ErrWouldBlock, "another goroutine has the lock, or waits for it"}
+		}
+	}
+	select {
+	case l.turnstile <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.closing:
+		return closed("lock")
+	}
+}
+
+func (l *base) leaveTurnstile() {
+	if l.turnstile != nil {
+		<-l.turnstile
+	}
+}
+
+// hold is the object's, or one of the acquisition's own.
+func (l *base) hold() (hold *C.turnlock_hold, err error) {
+	if l.own != nil {
+		return l.own, nil
+	}
+	err = l.file.kept(func(file *C.turnlock_file) C.int32_t { return openHold(file, l.label, &hold) })
+	return hold, err
+}
+
+// drop closes a hold that holds nothing, if it is an acquisition's own.
+func (l *base) drop(hold *C.turnlock_hold) {
+	if l.own == nil {
+		C.turnlock_hold_close(hold)
+	}
 }
 
 // wait waits in the library, on this goroutine's thread; another goroutine cancels it.
-func wait(
-	ctx context.Context, closing chan struct{}, who *C.turnlock_participant, lock func() C.int32_t,
-) (Status, error) {
+func wait(ctx context.Context, closing chan struct{}, hold *C.turnlock_hold, lock func() C.int32_t) (Status, error) {
 	over := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
@@ -164,13 +239,13 @@ func wait(
 		case <-over:
 			return
 		}
-		C.turnlock_participant_cancel(who)
+		C.turnlock_hold_cancel(hold)
 	}()
 	status, err := call(lock)
 	close(over)
 	<-watched
 	// The cancel may have come too late for this wait; it is not for the next one.
-	C.turnlock_participant_clear_cancel(who)
+	C.turnlock_hold_clear_cancel(hold)
 	if status == ErrCancelled {
 		if err = ctx.Err(); err == nil {
 			err = closed("lock")
@@ -179,34 +254,20 @@ func wait(
 	return status, err
 }
 
-// TryAcquire takes the lock if that needs no waiting; else the error is ErrWouldBlock.
-func (l *exclusive) TryAcquire() (Acquired, error) {
-	if err := l.enter(); err != nil {
-		return Acquired{}, err
+// give ends what a hold has, by one function of the library. Whether that is over.
+func (l *base) give(hold *C.turnlock_hold, release func() C.int32_t) (bool, error) {
+	_, err := l.with(release)
+	if !hasUnlocked(err) {
+		return false, err
 	}
-	defer l.inside.Done()
-	select {
-	case l.gate <- struct{}{}:
-	default:
-		return Acquired{}, &Error{ErrWouldBlock, "another goroutine has the lock, or waits for it"}
+	l.drop(hold)
+	l.mutex.Lock()
+	l.held--
+	l.mutex.Unlock()
+	if l.own != nil {
+		l.leaveTurnstile()
 	}
-	var native C.turnlock_acquired
-	native.size = C.sizeof_turnlock_acquired
-	if _, err := call(func() C.int32_t { return l.kind.tryLock(l.who, &native) }); err != nil {
-		<-l.gate
-		return Acquired{}, err
-	}
-	l.acquired = acquiredOf(&native)
-	return l.acquired, nil
-}
-
-// release ends the holding by one function of the library.
-func (l *exclusive) release(function func(*C.turnlock_participant) C.int32_t) error {
-	_, err := l.with(func() C.int32_t { return function(l.who) })
-	if hasUnlocked(err) {
-		<-l.gate
-	}
-	return err
+	return true, err
 }
 
 // hasUnlocked is whether an unlock that gave this error has unlocked: one that reports what happened to the file has.
@@ -218,113 +279,30 @@ func hasUnlocked(err error) bool {
 	return status == ErrDamaged || status == ErrReplaced
 }
 
-// Release unlocks. ErrDamaged and ErrReplaced say that something was seen to have happened to the file: it is unlocked all
-// the same. After a death without MarkConsistent it closes the lock for everyone until Reset.
-func (l *exclusive) Release() error {
-	return l.release(func(who *C.turnlock_participant) C.int32_t { return l.kind.unlock(who) })
-}
-
-// Abandon unlocks as a dying owner does, since the data were left half-done: the next holder is told.
-func (l *exclusive) Abandon() error {
-	return l.release(func(who *C.turnlock_participant) C.int32_t { return l.kind.abandon(who) })
-}
-
-// Lock waits for the lock, as sync.Locker wants it. It panics with an *Error where Acquire fails.
-func (l *exclusive) Lock() {
-	if _, err := l.Acquire(context.Background()); err != nil {
-		panic(err)
-	}
-}
-
-// TryLock is whether the lock was taken, without waiting. It panics with an *Error where TryAcquire fails otherwise.
-func (l *exclusive) TryLock() bool {
-	_, err := l.TryAcquire()
-	if err != nil && err.(*Error).Status != ErrWouldBlock {
-		panic(err)
-	}
-	return err == nil
-}
-
-// Unlock unlocks, as sync.Locker wants it. It panics with an *Error if the lock is not held: a sync.Mutex, too, ends a
-// program that does this.
-func (l *exclusive) Unlock() {
-	// What happened to the file is what the next Lock fails with.
-	if err := l.Release(); !hasUnlocked(err) {
-		panic(err)
-	}
-}
-
-// Do calls section while it has the lock. If section panics, or ends its goroutine, the lock is abandoned: the next holder
-// is told.
-func (l *exclusive) Do(ctx context.Context, section func(Acquired) error) error {
-	return do(section, func() (Acquired, error) { return l.Acquire(ctx) }, l.Release, l.Abandon)
-}
-
-func do(
-	section func(Acquired) error, acquire func() (Acquired, error), release func() error, abandon func() error,
-) (err error) {
-	acquired, err := acquire()
-	if err != nil {
-		return err
-	}
-	returned := false
-	defer func() {
-		if !returned {
-			_ = abandon()
-		} else if released := release(); err == nil {
-			err = released
-		}
-	}()
-	err = section(acquired)
-	returned = true
-	return err
-}
-
-// Acquired is what came with the acquisition that is held now. Only its holder may ask.
-func (l *exclusive) Acquired() Acquired { return l.acquired }
-
-// MarkConsistent says, after Acquired.OwnerDied, that the data are well again.
-func (l *exclusive) MarkConsistent() error {
-	_, err := l.with(func() C.int32_t { return l.kind.markConsistent(l.who) })
-	return err
-}
-
-// IsContended is whether another participant waits behind the holder, which asks. Goroutines that wait for this same
-// object are not counted.
-func (l *exclusive) IsContended() (bool, error) {
-	status, err := l.with(func() C.int32_t { return l.kind.isContended(l.who) })
-	return status == C.TURNLOCK_CONTENDED, err
-}
-
-// Reset opens a lock that is not recoverable again, in its turn, after the data were repaired or given up. The calling
-// thread takes a slot for it.
-func (l *exclusive) Reset(ctx context.Context) error {
+func (l *base) reset(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		status, err := l.with(func() C.int32_t { return l.kind.resetFor(nanoseconds(50 * time.Millisecond)) })
-		if status != ErrTimedOut {
+		if status, err := l.resetFor(50 * time.Millisecond); status != ErrTimedOut {
 			return err
 		}
 	}
 }
 
-// TryReset is Reset if that needs no waiting; else the error is ErrTimedOut.
-func (l *exclusive) TryReset() error {
-	_, err := l.with(func() C.int32_t { return l.kind.resetFor(0) })
-	return err
+func (l *base) resetFor(limit time.Duration) (Status, error) {
+	return l.with(func() C.int32_t { return C.turnlock_lock_reset_for(l.handle, nanoseconds(limit)) })
 }
 
-// Close closes the lock and its participant. Goroutines that wait get ErrClosed. While the lock is held it fails with
-// ErrStillHeld, and nothing is done; to close it again does nothing.
-func (l *exclusive) Close() error {
+// Close closes the lock and its holds. Goroutines that wait get ErrClosed. While it is held it fails with ErrStillHeld, and
+// nothing is done; to close it again does nothing.
+func (l *base) Close() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.kind == nil || isClosed(l.closing) {
+	if l.handle == nil || isClosed(l.closing) {
 		return nil
 	}
-	if l.isHeld() {
+	if l.held > 0 {
 		return &Error{ErrStillHeld, "the lock is held: unlock it before it is closed"}
 	}
 	close(l.closing)
@@ -332,20 +310,18 @@ func (l *exclusive) Close() error {
 	l.inside.Wait()
 	l.mutex.Lock()
 	// A wait that got the lock in spite of the cancel: its goroutine has it, and may still unlock it.
-	if l.isHeld() {
+	if l.held > 0 {
 		l.closing = make(chan struct{})
 		return &Error{ErrStillHeld, "the lock was taken while it was being closed: unlock it, and close it again"}
 	}
 	runtime.SetFinalizer(l, nil)
-	_, err := call(func() C.int32_t { return C.turnlock_participant_close(l.who) })
-	if _, another := call(l.kind.close); err == nil {
-		err = another
+	if l.own != nil {
+		C.turnlock_hold_close(l.own)
 	}
+	_, err := call(l.closeHandle)
+	l.file.drop()
 	return err
 }
-
-// isHeld is whether the participant has the lock: only its holder may ask whether it is contended.
-func (l *exclusive) isHeld() bool { return l.kind.isContended(l.who) >= 0 }
 
 func isClosed(channel chan struct{}) bool {
 	select {

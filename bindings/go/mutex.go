@@ -3,7 +3,10 @@ package turnlock
 // #include <turnlock.h>
 import "C"
 
-import "time"
+import (
+	"time"
+	"unsafe"
+)
 
 // MutexOptions says how to open, or create, a mutex. A mutex that exists keeps what it was created with.
 type MutexOptions struct {
@@ -48,65 +51,19 @@ func (mutex *Mutex) openAs(file *File, name string, options *MutexOptions, flags
 		native.flags |= C.TURNLOCK_MUTEX_STRICT
 	}
 	native.flags |= options.OnDeath.flags()
-	var opened mutexKind
+	var handle *C.turnlock_mutex
 	err := file.named(name, func(file *C.turnlock_file, name *C.char) C.int32_t {
-		return C.turnlock_mutex_open(file, name, &native, &opened.handle)
+		return C.turnlock_mutex_open(file, name, &native, &handle)
 	})
 	if err != nil {
 		return err
 	}
-	return mutex.open(file, opened, options.Label)
+	return mutex.open(file, unsafe.Pointer(handle), options.Label, func() C.int32_t { return C.turnlock_mutex_close(handle) })
 }
 
 // Patience is how long waiters let others pass here, as its creator said; 0 is strictly first come first served.
 func (mutex *Mutex) Patience() (time.Duration, error) {
 	var patience C.uint64_t
-	_, err := mutex.with(func() C.int32_t {
-		return C.turnlock_mutex_patience(mutex.kind.(mutexKind).handle, &patience)
-	})
+	_, err := mutex.with(func() C.int32_t { return C.turnlock_lock_patience(mutex.handle, &patience) })
 	return time.Duration(patience), err
 }
-
-type mutexKind struct{ handle *C.turnlock_mutex }
-
-func (mutex mutexKind) lock(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-	return C.turnlock_mutex_lock_as(mutex.handle, who, acquired)
-}
-
-func (mutex mutexKind) tryLock(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-	return C.turnlock_mutex_try_lock_as(mutex.handle, who, acquired)
-}
-
-func (mutex mutexKind) unlock(who *C.turnlock_participant) C.int32_t {
-	return C.turnlock_mutex_unlock_as(mutex.handle, who)
-}
-
-func (mutex mutexKind) abandon(who *C.turnlock_participant) C.int32_t {
-	return C.turnlock_mutex_abandon_as(mutex.handle, who)
-}
-
-func (mutex mutexKind) markConsistent(who *C.turnlock_participant) C.int32_t {
-	return C.turnlock_mutex_mark_consistent_as(mutex.handle, who)
-}
-
-func (mutex mutexKind) isContended(who *C.turnlock_participant) C.int32_t {
-	return C.turnlock_mutex_is_contended_as(mutex.handle, who)
-}
-
-func (mutex mutexKind) resetFor(nanoseconds C.uint64_t) C.int32_t {
-	return C.turnlock_mutex_reset_for(mutex.handle, nanoseconds)
-}
-
-func (mutex mutexKind) previousOwner(owner *C.turnlock_previous_owner) C.int32_t {
-	return C.turnlock_mutex_previous_owner(mutex.handle, owner)
-}
-
-func (mutex mutexKind) holder(info *C.turnlock_participant_info) C.int32_t {
-	return C.turnlock_mutex_holder(mutex.handle, info)
-}
-
-func (mutex mutexKind) waiters(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
-	return C.turnlock_mutex_waiters(mutex.handle, capacity, infos, count)
-}
-
-func (mutex mutexKind) close() C.int32_t { return C.turnlock_mutex_close(mutex.handle) }

@@ -176,7 +176,7 @@ func (mutex *RecursiveMutex) Depth(owner *Owner) int {
 	return mutex.depth
 }
 
-// MarkConsistent says, after Acquired.OwnerDied, that the data are well again.
+// MarkConsistent says, after Acquired.OwnerDied, that the data are consistent again.
 func (mutex *RecursiveMutex) MarkConsistent(owner *Owner) error {
 	return mutex.held(owner, mutex.mutex.MarkConsistent)
 }

@@ -3,6 +3,8 @@ package turnlock
 // #include <turnlock.h>
 import "C"
 
+import "unsafe"
+
 // Algorithm is that of a turn ring.
 type Algorithm uint32
 
@@ -21,7 +23,7 @@ type RingOptions struct {
 	Algorithm Algorithm
 	// Step, of the sum ring: from one slot to the next in order of turns; 0 = 1.
 	Step uint32
-	// Standing: after its first turn the participant stays in the ring, and the ring waits for it, until Leave.
+	// Standing: after its first turn the object stays a member of the ring, and the ring waits for it, until Leave.
 	Standing bool
 }
 
@@ -46,71 +48,28 @@ func (file *File) TurnRing(name string, options *RingOptions) (*TurnRing, error)
 		native.flags |= C.TURNLOCK_RING_MUST_EXIST
 	}
 	if options.Standing {
-		native.flags |= C.TURNLOCK_RING_STANDING
+		native.flags |= C.TURNLOCK_RING_MEMBER
 	}
 	native.flags |= options.OnDeath.flags()
-	var opened ringKind
+	var handle *C.turnlock_ring
 	err := file.named(name, func(file *C.turnlock_file, name *C.char) C.int32_t {
-		return C.turnlock_ring_open(file, name, &native, &opened.handle)
+		return C.turnlock_ring_open(file, name, &native, &handle)
 	})
 	if err != nil {
 		return nil, err
 	}
 	ring := &TurnRing{}
-	if err := ring.open(file, opened, options.Label); err != nil {
+	err = ring.open(file, unsafe.Pointer(handle), options.Label, func() C.int32_t { return C.turnlock_ring_close(handle) })
+	if err != nil {
 		return nil, err
 	}
 	return ring, nil
 }
 
-// Leave has the participant leave the ring, if it stands in it: it is passed over until its next turn is asked for.
+// Leave has the object leave the ring, if it is a member of it: it is passed over until its next turn is asked for.
 func (ring *TurnRing) Leave() error {
 	_, err := ring.with(func() C.int32_t {
-		return C.turnlock_ring_leave_as(ring.kind.(ringKind).handle, ring.who)
+		return C.turnlock_hold_leave_ring(ring.own, (*C.turnlock_ring)(unsafe.Pointer(ring.handle)))
 	})
 	return err
 }
-
-type ringKind struct{ handle *C.turnlock_ring }
-
-func (ring ringKind) lock(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-	return C.turnlock_ring_lock_as(ring.handle, who, acquired)
-}
-
-func (ring ringKind) tryLock(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-	return C.turnlock_ring_try_lock_as(ring.handle, who, acquired)
-}
-
-func (ring ringKind) unlock(who *C.turnlock_participant) C.int32_t {
-	return C.turnlock_ring_unlock_as(ring.handle, who)
-}
-
-func (ring ringKind) abandon(who *C.turnlock_participant) C.int32_t {
-	return C.turnlock_ring_abandon_as(ring.handle, who)
-}
-
-func (ring ringKind) markConsistent(who *C.turnlock_participant) C.int32_t {
-	return C.turnlock_ring_mark_consistent_as(ring.handle, who)
-}
-
-func (ring ringKind) isContended(who *C.turnlock_participant) C.int32_t {
-	return C.turnlock_ring_is_contended_as(ring.handle, who)
-}
-
-func (ring ringKind) resetFor(nanoseconds C.uint64_t) C.int32_t {
-	return C.turnlock_ring_reset_for(ring.handle, nanoseconds)
-}
-
-func (ring ringKind) previousOwner(owner *C.turnlock_previous_owner) C.int32_t {
-	return C.turnlock_ring_previous_owner(ring.handle, owner)
-}
-
-func (ring ringKind) holder(info *C.turnlock_participant_info) C.int32_t {
-	return C.turnlock_ring_holder(ring.handle, info)
-}
-
-func (ring ringKind) waiters(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
-	return C.turnlock_ring_waiters(ring.handle, capacity, infos, count)
-}
-
-func (ring ringKind) close() C.int32_t { return C.turnlock_ring_close(ring.handle) }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"sync"
 	"time"
+	"unsafe"
 )
 
 // RWMutexOptions says how to open, or create, a reader/writer lock. One that exists keeps what it was created with.
@@ -23,9 +24,8 @@ type RWMutexOptions struct {
 // Everybody waits for the earlier ones that stand in its way. Lock and the like are those of a sync.RWMutex; Acquire gives
 // a Hold, which can be upgraded and downgraded.
 type RWMutex struct {
-	several
-	handle *C.turnlock_rwlock
-	// writer and readers are the holds of Lock and RLock; guarded by the mutex of several.
+	base
+	// writer and readers are the holds of Lock and RLock; guarded by the mutex of base.
 	writer  *Hold
 	readers []*Hold
 }
@@ -49,15 +49,15 @@ func (file *File) RWMutex(name string, options *RWMutexOptions) (*RWMutex, error
 		native.flags |= C.TURNLOCK_RWLOCK_STRICT
 	}
 	native.flags |= options.OnDeath.flags()
-	mutex := &RWMutex{}
+	var handle *C.turnlock_rwlock
 	err := file.named(name, func(file *C.turnlock_file, name *C.char) C.int32_t {
-		return C.turnlock_rwlock_open(file, name, &native, &mutex.handle)
+		return C.turnlock_rwlock_open(file, name, &native, &handle)
 	})
 	if err != nil {
 		return nil, err
 	}
-	handle := mutex.handle
-	err = mutex.open(file, options.Label, func() C.int32_t { return C.turnlock_rwlock_close(handle) })
+	mutex := &RWMutex{}
+	err = mutex.open(file, unsafe.Pointer(handle), options.Label, func() C.int32_t { return C.turnlock_rwlock_close(handle) })
 	if err != nil {
 		return nil, err
 	}
@@ -67,49 +67,20 @@ func (file *File) RWMutex(name string, options *RWMutexOptions) (*RWMutex, error
 // Acquire takes the lock as mode says (Exclusive, Shared or Upgradable), or waits for it until ctx is done; then nothing is
 // left in the queue, and the error is ctx.Err().
 func (mutex *RWMutex) Acquire(ctx context.Context, mode Mode) (*Hold, error) {
-	return mutex.acquire(ctx, mode, true)
+	return mutex.holding(ctx, mode, true)
 }
 
 // TryAcquire takes the lock if that needs no waiting; else the error is ErrWouldBlock.
 func (mutex *RWMutex) TryAcquire(mode Mode) (*Hold, error) {
-	return mutex.acquire(context.Background(), mode, false)
+	return mutex.holding(context.Background(), mode, false)
 }
 
-func (mutex *RWMutex) acquire(ctx context.Context, mode Mode, waits bool) (*Hold, error) {
-	var try, lock entry
-	switch mode {
-	case Exclusive:
-		try = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-			return C.turnlock_rwlock_try_lock_exclusive_as(mutex.handle, who, acquired)
-		}
-		lock = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-			return C.turnlock_rwlock_lock_exclusive_as(mutex.handle, who, acquired)
-		}
-	case Shared:
-		try = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-			return C.turnlock_rwlock_try_lock_shared_as(mutex.handle, who, acquired)
-		}
-		lock = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-			return C.turnlock_rwlock_lock_shared_as(mutex.handle, who, acquired)
-		}
-	case Upgradable:
-		try = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-			return C.turnlock_rwlock_try_lock_upgradable_as(mutex.handle, who, acquired)
-		}
-		lock = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-			return C.turnlock_rwlock_lock_upgradable_as(mutex.handle, who, acquired)
-		}
-	default:
-		return nil, &Error{ErrInvalidArgument, "a lock is taken as Exclusive, Shared or Upgradable"}
-	}
-	if !waits {
-		lock = nil
-	}
-	who, acquired, err := mutex.take(ctx, try, lock)
+func (mutex *RWMutex) holding(ctx context.Context, mode Mode, waits bool) (*Hold, error) {
+	hold, acquired, err := mutex.take(ctx, wanted{mode: mode}, waits)
 	if err != nil {
 		return nil, err
 	}
-	return &Hold{mutex: mutex, who: who, acquired: acquired}, nil
+	return &Hold{acquisition{of: &mutex.base, hold: hold, acquired: acquired}}, nil
 }
 
 func (mutex *RWMutex) mustAcquire(mode Mode) *Hold {
@@ -135,8 +106,8 @@ func (mutex *RWMutex) Lock() { mutex.setWriter(mutex.mustAcquire(Exclusive)) }
 func (mutex *RWMutex) TryLock() bool { return mutex.setWriter(mutex.mayAcquire(Exclusive)) }
 
 func (mutex *RWMutex) setWriter(hold *Hold) bool {
-	mutex.several.mutex.Lock()
-	defer mutex.several.mutex.Unlock()
+	mutex.base.mutex.Lock()
+	defer mutex.base.mutex.Unlock()
 	if hold != nil {
 		mutex.writer = hold
 	}
@@ -145,17 +116,17 @@ func (mutex *RWMutex) setWriter(hold *Hold) bool {
 
 // Writer is the hold of Lock, for who has it: to ask what came with it, and to mark consistent. Nil if nobody has.
 func (mutex *RWMutex) Writer() *Hold {
-	mutex.several.mutex.Lock()
-	defer mutex.several.mutex.Unlock()
+	mutex.base.mutex.Lock()
+	defer mutex.base.mutex.Unlock()
 	return mutex.writer
 }
 
 // Unlock ends Lock. It panics with an *Error if the lock is not held so.
 func (mutex *RWMutex) Unlock() {
-	mutex.several.mutex.Lock()
+	mutex.base.mutex.Lock()
 	hold := mutex.writer
 	mutex.writer = nil
-	mutex.several.mutex.Unlock()
+	mutex.base.mutex.Unlock()
 	hold.mustRelease()
 }
 
@@ -166,8 +137,8 @@ func (mutex *RWMutex) RLock() { mutex.addReader(mutex.mustAcquire(Shared)) }
 func (mutex *RWMutex) TryRLock() bool { return mutex.addReader(mutex.mayAcquire(Shared)) }
 
 func (mutex *RWMutex) addReader(hold *Hold) bool {
-	mutex.several.mutex.Lock()
-	defer mutex.several.mutex.Unlock()
+	mutex.base.mutex.Lock()
+	defer mutex.base.mutex.Unlock()
 	if hold != nil {
 		mutex.readers = append(mutex.readers, hold)
 	}
@@ -176,12 +147,12 @@ func (mutex *RWMutex) addReader(hold *Hold) bool {
 
 // RUnlock ends one RLock. It panics with an *Error if the lock is not held so.
 func (mutex *RWMutex) RUnlock() {
-	mutex.several.mutex.Lock()
+	mutex.base.mutex.Lock()
 	var hold *Hold
 	if last := len(mutex.readers) - 1; last >= 0 {
 		hold, mutex.readers = mutex.readers[last], mutex.readers[:last]
 	}
-	mutex.several.mutex.Unlock()
+	mutex.base.mutex.Unlock()
 	hold.mustRelease()
 }
 
@@ -194,37 +165,13 @@ func (reader *readLocker) Lock()   { (*RWMutex)(reader).RLock() }
 func (reader *readLocker) Unlock() { (*RWMutex)(reader).RUnlock() }
 
 // Reset opens a lock that is not recoverable again, beside nobody, after the data were repaired or given up.
-func (mutex *RWMutex) Reset(ctx context.Context) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		status, err := mutex.with(func() C.int32_t {
-			return C.turnlock_rwlock_reset_for(mutex.handle, nanoseconds(50*time.Millisecond))
-		})
-		if status != ErrTimedOut {
-			return err
-		}
-	}
-}
+func (mutex *RWMutex) Reset(ctx context.Context) error { return mutex.reset(ctx) }
 
 // PreviousOwner is who died writing, last; nil if nobody ever did.
-func (mutex *RWMutex) PreviousOwner() (*DeadOwner, error) {
-	return deadOwner(mutex.with, func(owner *C.turnlock_previous_owner) C.int32_t {
-		return C.turnlock_rwlock_previous_owner(mutex.handle, owner)
-	})
-}
+func (mutex *RWMutex) PreviousOwner() (*DeadOwner, error) { return mutex.previousOwner() }
 
 // Holders is who has the lock now, and as what.
-func (mutex *RWMutex) Holders() ([]ParticipantInfo, error) {
-	return listed(mutex.with, func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
-		return C.turnlock_rwlock_holders(mutex.handle, capacity, infos, count)
-	})
-}
+func (mutex *RWMutex) Holders() ([]ParticipantInfo, error) { return mutex.holders() }
 
 // Waiters is who waits for the lock now, and as what. Goroutines that wait for this object are one.
-func (mutex *RWMutex) Waiters() ([]ParticipantInfo, error) {
-	return listed(mutex.with, func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
-		return C.turnlock_rwlock_waiters(mutex.handle, capacity, infos, count)
-	})
-}
+func (mutex *RWMutex) Waiters() ([]ParticipantInfo, error) { return mutex.waiters() }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"math"
 	"time"
+	"unsafe"
 )
 
 // SemaphoreOptions says how to open, or create, a semaphore. One that exists keeps what it was created with.
@@ -19,21 +20,20 @@ type SemaphoreOptions struct {
 	Patience time.Duration
 	// Strict: no patience, strictly first come first served.
 	Strict bool
-	// Label is what the participants of this object call themselves; "" = the file's label.
+	// Label is what the holds of this object call themselves; "" = the file's label.
 	Label string
 }
 
 // Semaphore is a number of permits in a lock file, of which goroutines of all processes take some for a while, first come
 // first served. Those of a process that dies come back. Its methods are those of golang.org/x/sync/semaphore.Weighted.
 type Semaphore struct {
-	several
-	handle *C.turnlock_semaphore
-	// taken is who has permits by this object, and how many; guarded by the mutex of several.
+	base
+	// taken is which holds have permits by this object, and how many; guarded by the mutex of base.
 	taken []permits
 }
 
 type permits struct {
-	who   *C.turnlock_participant
+	hold  *C.turnlock_hold
 	count uint32
 }
 
@@ -56,15 +56,15 @@ func (file *File) Semaphore(name string, options *SemaphoreOptions) (*Semaphore,
 	if options.Strict {
 		native.flags |= C.TURNLOCK_SEMAPHORE_STRICT
 	}
-	semaphore := &Semaphore{}
+	var handle *C.turnlock_semaphore
 	err := file.named(name, func(file *C.turnlock_file, name *C.char) C.int32_t {
-		return C.turnlock_semaphore_open(file, name, &native, &semaphore.handle)
+		return C.turnlock_semaphore_open(file, name, &native, &handle)
 	})
 	if err != nil {
 		return nil, err
 	}
-	handle := semaphore.handle
-	err = semaphore.open(file, options.Label, func() C.int32_t { return C.turnlock_semaphore_close(handle) })
+	semaphore := &Semaphore{}
+	err = semaphore.open(file, unsafe.Pointer(handle), options.Label, func() C.int32_t { return C.turnlock_semaphore_close(handle) })
 	if err != nil {
 		return nil, err
 	}
@@ -74,39 +74,29 @@ func (file *File) Semaphore(name string, options *SemaphoreOptions) (*Semaphore,
 // Acquire takes n permits, all at once, or waits for them until ctx is done; then nothing is left in the queue, and the error
 // is ctx.Err(). ErrPermits for none, or more than there are.
 func (semaphore *Semaphore) Acquire(ctx context.Context, n int64) error {
-	return semaphore.acquire(ctx, n, true)
+	return semaphore.takeSome(ctx, n, true)
 }
 
 // TryAcquire is whether n permits were taken, without waiting. It panics with an *Error where that fails otherwise.
 func (semaphore *Semaphore) TryAcquire(n int64) bool {
-	err := semaphore.acquire(context.Background(), n, false)
+	err := semaphore.takeSome(context.Background(), n, false)
 	if err != nil && err.(*Error).Status != ErrWouldBlock {
 		panic(err)
 	}
 	return err == nil
 }
 
-func (semaphore *Semaphore) acquire(ctx context.Context, n int64, waits bool) error {
+func (semaphore *Semaphore) takeSome(ctx context.Context, n int64, waits bool) error {
 	if n < 1 || n > math.MaxUint32 {
 		return &Error{ErrPermits, "that many permits cannot be asked for"}
 	}
-	count := C.uint32_t(n)
-	try := func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-		return C.turnlock_semaphore_try_acquire_as(semaphore.handle, who, count, acquired)
-	}
-	var lock entry
-	if waits {
-		lock = func(who *C.turnlock_participant, acquired *C.turnlock_acquired) C.int32_t {
-			return C.turnlock_semaphore_acquire_as(semaphore.handle, who, count, acquired)
-		}
-	}
-	who, _, err := semaphore.take(ctx, try, lock)
+	hold, _, err := semaphore.take(ctx, wanted{permits: uint32(n)}, waits)
 	if err != nil {
 		return err
 	}
 	semaphore.mutex.Lock()
 	defer semaphore.mutex.Unlock()
-	semaphore.taken = append(semaphore.taken, permits{who, uint32(n)})
+	semaphore.taken = append(semaphore.taken, permits{hold, uint32(n)})
 	return nil
 }
 
@@ -122,13 +112,12 @@ func (semaphore *Semaphore) Release(n int64) error {
 	}
 	for _, one := range back {
 		one := one
-		unlock := func() C.int32_t {
-			return C.turnlock_semaphore_release_as(semaphore.handle, one.who, C.uint32_t(one.count))
-		}
 		if one.isPart {
-			_, err = semaphore.with(unlock)
+			_, err = semaphore.with(func() C.int32_t {
+				return C.turnlock_hold_release_permits(one.hold, C.uint32_t(one.count))
+			})
 		} else {
-			_, err = semaphore.give(one.who, unlock)
+			_, err = semaphore.give(one.hold, func() C.int32_t { return C.turnlock_hold_release(one.hold) })
 		}
 		if err != nil {
 			return err
@@ -142,11 +131,11 @@ type returned struct {
 	isPart bool
 }
 
-// pick says from whom n permits come back.
+// pick says from which holds n permits come back.
 func (semaphore *Semaphore) pick(n int64) ([]returned, error) {
 	semaphore.mutex.Lock()
 	defer semaphore.mutex.Unlock()
-	if semaphore.closeLock == nil || isClosed(semaphore.closing) {
+	if semaphore.handle == nil || isClosed(semaphore.closing) {
 		return nil, closed("semaphore")
 	}
 	all := int64(0)
@@ -160,7 +149,7 @@ func (semaphore *Semaphore) pick(n int64) ([]returned, error) {
 	for n > 0 {
 		last := &semaphore.taken[len(semaphore.taken)-1]
 		if int64(last.count) > n {
-			back = append(back, returned{permits{last.who, uint32(n)}, true})
+			back = append(back, returned{permits{last.hold, uint32(n)}, true})
 			last.count -= uint32(n)
 			break
 		}
@@ -171,31 +160,27 @@ func (semaphore *Semaphore) pick(n int64) ([]returned, error) {
 	return back, nil
 }
 
+func (semaphore *Semaphore) native() *C.turnlock_semaphore {
+	return (*C.turnlock_semaphore)(unsafe.Pointer(semaphore.handle))
+}
+
 // Permits is how many permits there are, taken or not.
 func (semaphore *Semaphore) Permits() (uint32, error) {
 	var count C.uint32_t
-	_, err := semaphore.with(func() C.int32_t { return C.turnlock_semaphore_permits(semaphore.handle, &count) })
+	_, err := semaphore.with(func() C.int32_t { return C.turnlock_semaphore_permits(semaphore.native(), &count) })
 	return uint32(count), err
 }
 
 // Resize makes the semaphore have so many permits, for everybody and at once. Those that are taken stay taken.
 func (semaphore *Semaphore) Resize(permits uint32) error {
 	_, err := semaphore.with(func() C.int32_t {
-		return C.turnlock_semaphore_resize(semaphore.handle, C.uint32_t(permits))
+		return C.turnlock_semaphore_resize(semaphore.native(), C.uint32_t(permits))
 	})
 	return err
 }
 
 // Holders is who has permits now, and how many.
-func (semaphore *Semaphore) Holders() ([]ParticipantInfo, error) {
-	return listed(semaphore.with, func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
-		return C.turnlock_semaphore_holders(semaphore.handle, capacity, infos, count)
-	})
-}
+func (semaphore *Semaphore) Holders() ([]ParticipantInfo, error) { return semaphore.holders() }
 
 // Waiters is who waits for permits now, and for how many. Goroutines that wait for this object are one.
-func (semaphore *Semaphore) Waiters() ([]ParticipantInfo, error) {
-	return listed(semaphore.with, func(capacity C.size_t, infos *C.turnlock_participant_info, count *C.size_t) C.int32_t {
-		return C.turnlock_semaphore_waiters(semaphore.handle, capacity, infos, count)
-	})
-}
+func (semaphore *Semaphore) Waiters() ([]ParticipantInfo, error) { return semaphore.waiters() }

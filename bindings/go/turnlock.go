@@ -17,10 +17,10 @@
 //		err = accounts.MarkConsistent()
 //	}
 //
-// A goroutine moves between threads, so what holds a lock here is not a thread: a Mutex or a TurnRing that is open has a
-// participant of its own, with a slot in the file, and so has each holding of the other kinds. Goroutines that wait
-// for the same object stand in line as one, in Go's own order, and any goroutine may unlock what another one locked, as with a
-// sync.Mutex. Open the lock again for a goroutine that is to stand in the queue by itself.
+// A goroutine moves between threads, so a lock belongs to no thread here, but to a hold of the library, with a slot in the file:
+// a Mutex or a TurnRing that is open has one, and so has each acquisition of the other kinds. Goroutines that wait for the same
+// object are queued as one, in Go's own order, and any goroutine may unlock what another one locked, as with a sync.Mutex. Open
+// the lock again for a goroutine that is to be queued by itself.
 //
 // A holder that died is not an error, since the lock is held then: Acquired says it.
 //

@@ -1,8 +1,12 @@
 //! Participants that hold nothing, kept for the next owned guard: to attach costs some system calls.
 
-use super::{attachment::Attachment, open_file::OpenFile};
+use super::{
+    attachment::{AttachOptions, Attachment},
+    open_file::OpenFile,
+};
 use crate::os::fork::{ForkGuard, ForkGuarded};
 use std::sync::Arc;
+use turnlock_core::error::{Error, Result};
 
 /// So many are kept of a file at most: each has a slot.
 const MOST: usize = 8;
@@ -39,6 +43,17 @@ pub fn keep(attachment: Arc<Attachment>) {
     });
     // Outside of the fork guard, as above.
     drop(attachment);
+}
+
+/// Attaches one as these options say. Where all slots are taken, those that are kept here make room for it.
+pub fn attach(file: &Arc<OpenFile>, options: &AttachOptions) -> Result<Attachment> {
+    match Attachment::attach(file, options) {
+        Err(Error::ParticipantsFull { .. }) => {
+            give_up(file);
+            Attachment::attach(file, options)
+        }
+        attached => attached,
+    }
 }
 
 /// Gives up those of this file.

@@ -7,6 +7,7 @@
 
 use super::{
     attachment::{AttachOptions, Attachment, Cached, FastPathCache, FileKey},
+    idle,
     open_file::OpenFile,
 };
 use crate::os::{
@@ -419,8 +420,10 @@ fn attach(file: &Arc<OpenFile>, is_more: bool) -> Result<&Attachment> {
         return Ok(attachment);
     }
     thread_end::tell_at_end(ends)?;
-    let mut attachment =
-        Arc::new(Attachment::attach(file, &AttachOptions { of_thread: true, ..AttachOptions::default() })?);
+    let options = AttachOptions { of_thread: true, ..AttachOptions::default() };
+    // A signal handler may ask for one more, which gives up nothing: that would free memory.
+    let attached = if is_more { Attachment::attach(file, &options) } else { idle::attach(file, &options) };
+    let mut attachment = Arc::new(attached?);
     let place = Arc::as_ptr(&attachment);
     if let Some(attachment) = Arc::get_mut(&mut attachment) {
         attachment.fast_path.change(|cache| cache.attachment = place);

@@ -13,7 +13,8 @@ use super::{
     keyedlock::turnlock_keyedlock, mutex::turnlock_mutex, rangelock::turnlock_rangelock, ring::turnlock_ring,
     rwlock::turnlock_rwlock, semaphore::turnlock_semaphore,
 };
-use crate::kind::{AnyHandleRef, DeathPolicy, of_any};
+use crate::inspect::{Holder, Waiter};
+use crate::kind::{AnyHandleRef, DeathPolicy, Handle, LockKind, of_any};
 use crate::layout::Kind;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
@@ -161,7 +162,7 @@ pub unsafe extern "C" fn turnlock_lock_holders(
     status(|| {
         // SAFETY: the caller's promise.
         let lock = unsafe { any(lock) }?.lock;
-        let find = || of_any!(AnyHandleRef, lock, handle => Ok(handle.status()?.holders));
+        let find = || of_any!(AnyHandleRef, lock, handle => holders_of(handle));
         // SAFETY: the caller's promise.
         unsafe { tell_all(holders, capacity, count, find) }
     })
@@ -183,10 +184,20 @@ pub unsafe extern "C" fn turnlock_lock_waiters(
     status(|| {
         // SAFETY: the caller's promise.
         let lock = unsafe { any(lock) }?.lock;
-        let find = || of_any!(AnyHandleRef, lock, handle => Ok(handle.status()?.queue));
+        let find = || of_any!(AnyHandleRef, lock, handle => waiters_of(handle));
         // SAFETY: the caller's promise.
         unsafe { tell_all(waiters, capacity, count, find) }
     })
+}
+
+// Functions of their own: six frames of them in one would need more stack than a call may.
+
+fn holders_of<K: LockKind>(lock: &Handle<K>) -> Result<Vec<Holder>> {
+    Ok(lock.status()?.holders)
+}
+
+fn waiters_of<K: LockKind>(lock: &Handle<K>) -> Result<Vec<Waiter>> {
+    Ok(lock.status()?.queue)
 }
 
 /// Whether another participant waits while the calling thread holds the lock, or some of it: TURNLOCK_CONTENDED, or

@@ -25,7 +25,7 @@ use super::{
     ring::RingKind,
 };
 use crate::attach::{
-    attachment::{AttachOptions, Attachment, FileKey},
+    attachment::{AttachOptions, FileKey},
     fast_path::{self, Left, LockPointer},
     file_handle::FileHandle,
     idle,
@@ -137,7 +137,7 @@ impl LockFile {
 
 fn participant(file: &FileHandle, options: Option<&AttachOptions>) -> Result<Participant> {
     let idle = if options.is_none() { idle::take(&file.open) } else { None };
-    let attach = || Attachment::attach(&file.open, &options.cloned().unwrap_or_default()).map(Arc::new);
+    let attach = || idle::attach(&file.open, &options.cloned().unwrap_or_default()).map(Arc::new);
     Ok(Participant { attachment: idle.map_or_else(attach, Ok)? })
 }
 

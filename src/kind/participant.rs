@@ -2,6 +2,7 @@
 
 use crate::attach::{
     attachment::{AttachOptions, Attachment},
+    idle,
     open_file::OpenFile,
     thread,
 };
@@ -112,6 +113,6 @@ impl<'a> ParticipantOptions<'a> {
     /// [`crate::Error::ParticipantsFull`], [`crate::Error::Replaced`], [`crate::Error::Damaged`],
     /// [`crate::Error::FileSystem`], [`crate::Error::Permission`] if the file cannot be opened any more.
     pub fn open(&self) -> Result<Participant> {
-        Ok(Participant { attachment: Arc::new(Attachment::attach(self.file, &self.options)?) })
+        Ok(Participant { attachment: Arc::new(idle::attach(self.file, &self.options)?) })
     }
 }

@@ -69,7 +69,7 @@ static int32_t open_and_close_mutex(void)
 static int32_t open_and_close_hold(void)
 {
     turnlock_hold *opened;
-    int32_t status = turnlock_hold_open(file, NULL, &opened);
+    int32_t status = turnlock_hold_open(file, &own_slot, &opened);
     return status < 0 ? status : turnlock_hold_close(opened);
 }
 
@@ -154,7 +154,7 @@ static void cancel_a_waiter(uint64_t after_ns)
     EXPECT(0, turnlock_hold_release(hold));
     EXPECT(0, turnlock_hold_close(hold));
     check_cancelled(thread, "turnlock_mutex_lock, waiting", 0);
-    EXPECT(0, turnlock_hold_open(file, NULL, &hold));
+    EXPECT(0, turnlock_hold_open(file, &own_slot, &hold));
 }
 
 int main(int count, char **arguments)
@@ -176,7 +176,7 @@ int main(int count, char **arguments)
     meet("turnlock_mutex_open", open_and_close_mutex, NULL, 0);
     meet("turnlock_hold_open", open_and_close_hold, NULL, 0);
     meet("turnlock_file_open", open_and_close_another_file, NULL, 0);
-    EXPECT(0, turnlock_hold_open(file, NULL, &hold));
+    EXPECT(0, turnlock_hold_open(file, &own_slot, &hold));
     uint64_t after[] = {0, MILLISECOND / 2, 5 * MILLISECOND, 200 * MILLISECOND};
     for (size_t wait = 0; wait < sizeof after / sizeof *after; wait++)
         for (int times = 0; times < 5; times++)

@@ -25,9 +25,8 @@ static void neighbour(volatile int *ready)
 {
     for (int other = 0; other < OTHERS; other++) {
         turnlock_hold *first, *second;
-        turnlock_hold_options own = {.size = sizeof own, .label = "a slot that is given up"};
         turnlock_file *file = open_file(others[other], SLOTS);
-        EXPECT(0, turnlock_hold_open(file, &own, &first));
+        EXPECT(0, turnlock_hold_open(file, &own_slot, &first));
         EXPECT(0, turnlock_hold_open(file, NULL, &second));
         EXPECT(0, turnlock_hold_close(first));
     }

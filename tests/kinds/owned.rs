@@ -65,6 +65,26 @@ fn a_guard_outlives_all_handles() {
 }
 
 #[test]
+fn what_is_kept_for_later_makes_room_where_the_file_is_full() {
+    let place = Place::new();
+    let file = LockFile::options().participants(3).open(place.lock_file()).unwrap();
+    // Created elsewhere, by a thread that is over: this one has no slot yet.
+    elsewhere(|| drop(file.rwlock("r").unwrap()));
+    let rwlock = file.rwlock("r").unwrap();
+    let keep_all = || drop([(); 3].map(|()| rwlock.read_owned().unwrap()));
+    keep_all();
+    assert_eq!(attached(&place), 3);
+    elsewhere(|| drop(rwlock.read().unwrap()));
+    keep_all();
+    assert_eq!(attached(&place), 3);
+    drop([(); 3].map(|()| file.participant().unwrap()));
+    let held = [(); 3].map(|()| rwlock.read_owned().unwrap());
+    assert!(matches!(file.participant(), Err(Error::ParticipantsFull { .. })));
+    assert!(matches!(elsewhere(|| rwlock.read().map(drop)), Err(Error::ParticipantsFull { .. })));
+    drop(held);
+}
+
+#[test]
 fn participants_are_kept_for_later_and_given_up_with_the_last_handle() {
     let place = Place::new();
     let file = LockFile::options().participants(16).open(place.lock_file()).unwrap();

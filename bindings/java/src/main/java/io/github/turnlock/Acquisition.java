@@ -1,23 +1,19 @@
 package io.github.turnlock;
 
-import com.sun.jna.Pointer;
-
 /** What came with an acquisition. To close it unlocks. */
 public final class Acquisition implements AutoCloseable {
-    static final long SIZE = 32;
-
     private final TurnLock lock;
     private final boolean ownerDied;
     private final long fencingToken;
     private final long deadOwnerFencingToken;
     private final long deadOwnerPid;
 
-    Acquisition(TurnLock lock, int status, Pointer acquired) {
+    Acquisition(TurnLock lock, OpenLock.Taken taken) {
         this.lock = lock;
-        ownerDied = status == Native.OWNER_DEAD;
-        fencingToken = acquired.getLong(8);
-        deadOwnerFencingToken = acquired.getLong(16);
-        deadOwnerPid = Integer.toUnsignedLong(acquired.getInt(24));
+        ownerDied = taken.ownerDied();
+        fencingToken = taken.fencingToken();
+        deadOwnerFencingToken = taken.deadOwnerFencingToken();
+        deadOwnerPid = taken.deadOwnerPid();
     }
 
     /** Larger than that of every acquisition of this lock before. */

@@ -1,8 +1,5 @@
 package io.github.turnlock;
 
-import com.sun.jna.ptr.IntByReference;
-import java.util.function.ToIntFunction;
-
 /** What a holder's death means for a lock. It is said when the lock is created, and the lock keeps it. */
 public enum DeathPolicy {
     /**
@@ -23,11 +20,9 @@ public enum DeathPolicy {
         return policy == INFORM ? Native.MUTEX_INFORM_ON_DEATH : Native.MUTEX_RELEASE_ON_DEATH;
     }
 
-    /** That of a lock, as a function of the library says it. */
-    static DeathPolicy told(ToIntFunction<IntByReference> ask) {
-        IntByReference policy = new IntByReference();
-        Native.check(ask.applyAsInt(policy));
-        return policy.getValue() == INFORM.ordinal() ? INFORM : RELEASE;
+    /** That of a lock, by its number in the library. */
+    static DeathPolicy of(int number) {
+        return number == INFORM.ordinal() ? INFORM : RELEASE;
     }
 
     /** Warns of an unlock that has closed a lock for everyone. */

@@ -1,27 +1,22 @@
 package io.github.turnlock;
 
 import com.sun.jna.Pointer;
+import java.util.function.Function;
 
-/** A handle, and a participant if there is one, that are not closed while a thread is inside a call with them. */
-final class Handle {
-    /** What is done with the handle while it is open. */
-    interface Use<Result> {
-        Result with(Pointer handle, Pointer participant);
-    }
-
+/** A handle that is not closed while a thread is inside a call with it. */
+class Handle {
     private final Runnable close;
-    private final Pointer handle;
-    private final Pointer participant;
+    private final Pointer pointer;
     private int inside;
     private boolean isClosing;
 
-    Handle(Runnable close, Pointer handle, Pointer participant) {
+    Handle(Pointer pointer, Runnable close) {
+        this.pointer = pointer;
         this.close = close;
-        this.handle = handle;
-        this.participant = participant;
     }
 
-    <Result> Result use(Use<Result> use) {
+    /** Calls the library while the handle is open. */
+    final <Result> Result use(Function<Pointer, Result> use) {
         synchronized (this) {
             if (isClosing) {
                 throw closed();
@@ -29,7 +24,7 @@ final class Handle {
             inside++;
         }
         try {
-            return use.with(handle, participant);
+            return use.apply(pointer);
         } finally {
             leave();
         }
@@ -43,13 +38,10 @@ final class Handle {
         isClosing = true;
         if (inside == 0) {
             close.run();
-        } else if (participant != null) {
-            // Whoever waits is to go out.
-            Native.turnlock_participant_cancel(participant);
         }
     }
 
-    synchronized boolean isClosing() {
+    final synchronized boolean isClosing() {
         return isClosing;
     }
 

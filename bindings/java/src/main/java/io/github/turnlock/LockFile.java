@@ -75,7 +75,7 @@ public final class LockFile implements AutoCloseable {
     }
 
     private final Handle handle;
-    /** Open as long as this file is, or a lock that opens participants in it. */
+    /** Open as long as this file is, or a lock that opens holds in it. */
     private final Handle.Shared shared;
 
     private LockFile(Options options, BiFunction<Pointer, PointerByReference, Integer> open) {
@@ -96,7 +96,7 @@ public final class LockFile implements AutoCloseable {
         Pointer file = opened.getValue();
         Handle.Shared kept = new Handle.Shared(file, () -> Native.turnlock_file_close(file));
         shared = kept;
-        handle = new Handle(kept::drop, file, null);
+        handle = new Handle(file, kept::drop);
         CLEANER.register(this, handle::close);
     }
 
@@ -130,7 +130,7 @@ public final class LockFile implements AutoCloseable {
 
     /** Opens the mutex of this name (1 to 63 bytes of UTF-8), or creates it. */
     public Mutex mutex(String name, Mutex.Options options) {
-        return handle.use((file, none) -> new Mutex(file, name, options));
+        return handle.use(file -> new Mutex(shared, name, options));
     }
 
     /** Opens the turn ring of this name (1 to 63 bytes of UTF-8), or creates it. */
@@ -140,7 +140,7 @@ public final class LockFile implements AutoCloseable {
 
     /** Opens the turn ring of this name (1 to 63 bytes of UTF-8), or creates it. */
     public TurnRing turnRing(String name, TurnRing.Options options) {
-        return handle.use((file, none) -> new TurnRing(file, name, options));
+        return handle.use(file -> new TurnRing(shared, name, options));
     }
 
     /** Opens the reader/writer lock of this name (1 to 63 bytes of UTF-8), or creates it. */
@@ -150,7 +150,7 @@ public final class LockFile implements AutoCloseable {
 
     /** Opens the reader/writer lock of this name (1 to 63 bytes of UTF-8), or creates it. */
     public RwLock rwLock(String name, RwLock.Options options) {
-        return handle.use((file, none) -> new RwLock(shared, name, options));
+        return handle.use(file -> new RwLock(shared, name, options));
     }
 
     /** Opens the semaphore of this name (1 to 63 bytes of UTF-8), or creates it with one permit. */
@@ -160,7 +160,7 @@ public final class LockFile implements AutoCloseable {
 
     /** Opens the semaphore of this name (1 to 63 bytes of UTF-8), or creates it. */
     public TurnSemaphore semaphore(String name, TurnSemaphore.Options options) {
-        return handle.use((file, none) -> new TurnSemaphore(shared, name, options));
+        return handle.use(file -> new TurnSemaphore(shared, name, options));
     }
 
     /** Opens the range lock of this name (1 to 63 bytes of UTF-8), or creates it. */
@@ -170,7 +170,7 @@ public final class LockFile implements AutoCloseable {
 
     /** Opens the range lock of this name (1 to 63 bytes of UTF-8), or creates it. */
     public RangeLock rangeLock(String name, PartsLock.Options options) {
-        return handle.use((file, none) -> new RangeLock(shared, name, options));
+        return handle.use(file -> new RangeLock(shared, name, options));
     }
 
     /** Opens the keyed lock of this name (1 to 63 bytes of UTF-8), or creates it. */
@@ -180,13 +180,13 @@ public final class LockFile implements AutoCloseable {
 
     /** Opens the keyed lock of this name (1 to 63 bytes of UTF-8), or creates it. */
     public KeyedLock keyedLock(String name, PartsLock.Options options) {
-        return handle.use((file, none) -> new KeyedLock(shared, name, options));
+        return handle.use(file -> new KeyedLock(shared, name, options));
     }
 
     /** Removes a lock that nobody uses, of whatever kind. */
     public void removeLock(String name) {
         byte[] bytes = Texts.name(name);
-        handle.use((file, none) -> Native.check(Native.turnlock_file_remove_lock(file, bytes)));
+        handle.use(file -> Native.check(Native.turnlock_file_remove_lock(file, bytes)));
     }
 
     /** The path by which the file was opened last, its folder resolved. */
@@ -195,7 +195,7 @@ public final class LockFile implements AutoCloseable {
         LongByReference length = new LongByReference();
         for (;;) {
             byte[] room = path;
-            handle.use((file, none) -> Native.check(Native.turnlock_file_path(file, room.length, room, length)));
+            handle.use(file -> Native.check(Native.turnlock_file_path(file, room.length, room, length)));
             int bytes = (int) length.getValue();
             if (bytes < path.length) {
                 return Path.of(new String(Arrays.copyOf(path, bytes), StandardCharsets.UTF_8));

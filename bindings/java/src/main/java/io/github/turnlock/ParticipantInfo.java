@@ -26,9 +26,9 @@ public final class ParticipantInfo {
         HOLDING,
         /** It is in line. */
         QUEUED,
-        /** It still has patience, and lets others pass. */
+        /** It has backed off: it still has patience, and lets others pass. */
         STANDING_BY,
-        /** It stands in the ring, and does not wait now. */
+        /** It is a member of the ring, and does not wait now. */
         STANDING
     }
 
@@ -65,30 +65,26 @@ public final class ParticipantInfo {
         thread = Integer.toUnsignedLong(struct.getInt(32));
         life = known(Life.values(), struct.getInt(36));
         state = known(State.values(), struct.getInt(40));
-        mode = known(Mode.values(), struct.getInt(44));
+        // The library's numbers begin with the first that is known.
+        mode = known(Mode.values(), struct.getInt(44) + 1);
         permits = struct.getInt(200);
         label = struct.getString(56, "UTF-8");
         program = struct.getString(120, "UTF-8");
     }
 
-    /** A function of the library that fills in as many as there is room for, says how many there are, and gives a status. */
+    /** Fills in as many as there is room for, says how many there are, and gives a status. */
     interface Listing {
-        int list(Pointer lock, long capacity, Pointer infos, LongByReference count);
-    }
-
-    /** The same without the lock. */
-    interface Places {
         int fill(long capacity, Pointer infos, LongByReference count);
     }
 
-    static List<ParticipantInfo> listed(Places places) {
+    static List<ParticipantInfo> listed(Listing listing) {
         LongByReference count = new LongByReference(8);
         for (;;) {
             long capacity = count.getValue();
             Memory infos = new Memory(capacity * SIZE);
             infos.clear();
             infos.setLong(0, SIZE);
-            Native.check(places.fill(capacity, infos, count));
+            Native.check(listing.fill(capacity, infos, count));
             if (count.getValue() <= capacity) {
                 List<ParticipantInfo> found = new ArrayList<>();
                 for (int i = 0; i < count.getValue(); i++) {

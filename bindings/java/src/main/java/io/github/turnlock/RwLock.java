@@ -2,7 +2,6 @@ package io.github.turnlock;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.ptr.PointerByReference;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -17,11 +16,11 @@ public final class RwLock extends SeveralLock {
     /** How the lock is held. */
     public enum Mode {
         /** Alone. */
-        EXCLUSIVE(1),
+        EXCLUSIVE(Native.MODE_EXCLUSIVE),
         /** Beside others that read. */
-        SHARED(2),
+        SHARED(Native.MODE_SHARED),
         /** Beside others that read, with the right to become exclusive, which one at a time has. */
-        UPGRADABLE(3);
+        UPGRADABLE(Native.MODE_UPGRADABLE);
 
         private final int number;
 
@@ -70,7 +69,7 @@ public final class RwLock extends SeveralLock {
             return this;
         }
 
-        /** What the participants of this object call themselves; the file's label if nothing is said. */
+        /** What the holds of this object call themselves; the file's label if nothing is said. */
         public Options label(String label) {
             this.label = label;
             return this;
@@ -78,13 +77,12 @@ public final class RwLock extends SeveralLock {
     }
 
     /** The lock as it is held. To close it unlocks. Its methods throw {@link IllegalMonitorStateException} afterwards. */
-    public final class Hold implements AutoCloseable {
-        private Taken taken;
+    public final class Hold extends Held {
         private Mode mode;
         private boolean isMarked;
 
-        private Hold(Taken taken, Mode mode) {
-            this.taken = taken;
+        private Hold(OpenLock.Taken taken, Mode mode) {
+            super(RwLock.this, taken);
             this.mode = mode;
         }
 
@@ -93,28 +91,12 @@ public final class RwLock extends SeveralLock {
             return mode;
         }
 
-        /** A reader's is that of the last writer: two readers with the same one read the same. */
-        public synchronized long fencingToken() {
-            return held().acquired.getLong(8);
-        }
-
-        /** A writer died inside, and nobody has marked consistent yet what it left. */
-        public synchronized boolean ownerDied() {
-            return held().status == Native.OWNER_DEAD;
-        }
-
-        /** That writer's process; 0 if none died. */
-        public synchronized long deadOwnerPid() {
-            return Integer.toUnsignedLong(held().acquired.getInt(24));
-        }
-
         /** Unlocks. After a writer's death without {@link #markConsistent} an exclusive hold closes a lock that informs. */
+        @Override
         public synchronized void unlock() {
-            Pointer participant = held().participant;
-            boolean closes = mode == Mode.EXCLUSIVE && ownerDied() && !isMarked
-                    && DeathPolicy.told(policy -> byHolder(
-                            lock -> Native.turnlock_rwlock_death_policy(lock, policy))) == DeathPolicy.INFORM;
-            let(participant, byHolder(lock -> Native.turnlock_rwlock_unlock_as(lock, participant)));
+            boolean closes = ownerDied() && mode == Mode.EXCLUSIVE && !isMarked
+                    && use(OpenLock::deathPolicy) == DeathPolicy.INFORM;
+            super.unlock();
             if (closes) {
                 DeathPolicy.warnOfClosed();
             }
@@ -122,45 +104,41 @@ public final class RwLock extends SeveralLock {
 
         /** Unlocks as a dying owner does: if it is held exclusively, the next one is told. */
         public synchronized void abandon() {
-            Pointer participant = held().participant;
-            let(participant, byHolder(lock -> Native.turnlock_rwlock_abandon_as(lock, participant)));
+            end(Native::turnlock_hold_abandon);
         }
 
-        /** Says, holding the lock exclusively after {@link #ownerDied}, that the data are well again. */
+        /** Says, holding the lock exclusively after {@link #ownerDied}, that the data are consistent again. */
+        @Override
         public synchronized void markConsistent() {
-            Pointer participant = held().participant;
-            Native.check(byHolder(lock -> Native.turnlock_rwlock_mark_consistent_as(lock, participant)));
+            super.markConsistent();
             isMarked = true;
         }
 
         /** Makes an upgradable hold exclusive; nobody writes in between. Where it fails it is held as before. */
         public synchronized void upgrade(Duration limit) throws InterruptedException, TimeoutException {
             long nanoseconds = Texts.nanoseconds(Objects.requireNonNull(limit, "limit"));
-            Pointer participant = held().participant;
-            Memory acquired = Native.struct(Acquisition.SIZE);
-            int status = Interrupts.interruptibly(() -> byHolder(
-                    lock -> Native.turnlock_rwlock_upgrade_for_as(lock, participant, nanoseconds, acquired)));
+            Pointer hold = hold();
+            Memory acquired = Request.newAcquired();
+            int status = Interrupts.interruptibly(
+                    () -> Native.turnlock_hold_upgrade(hold, Native.WAIT_AT_MOST, nanoseconds, acquired));
             if (status == Status.TIMED_OUT.number()) {
                 throw new TimeoutException("the time limit passed before the readers had left");
             }
             if (status == Status.INTERRUPTED.number() && Thread.interrupted()) {
                 throw new InterruptedException();
             }
-            Native.check(status);
-            taken = new Taken(participant, status, acquired);
+            becomes(status, acquired);
             mode = Mode.EXCLUSIVE;
         }
 
         /** Whether it was upgraded, without waiting. */
         public synchronized boolean tryUpgrade() {
-            Pointer participant = held().participant;
-            Memory acquired = Native.struct(Acquisition.SIZE);
-            int status = byHolder(lock -> Native.turnlock_rwlock_try_upgrade_as(lock, participant, acquired));
+            Memory acquired = Request.newAcquired();
+            int status = Native.turnlock_hold_upgrade(hold(), Native.WAIT_NEVER, 0, acquired);
             if (status == Status.WOULD_BLOCK.number()) {
                 return false;
             }
-            Native.check(status);
-            taken = new Taken(participant, status, acquired);
+            becomes(status, acquired);
             mode = Mode.EXCLUSIVE;
             return true;
         }
@@ -168,137 +146,60 @@ public final class RwLock extends SeveralLock {
         /** Makes the hold less than it is; nobody writes in between. */
         public synchronized void downgrade(Mode mode) {
             Objects.requireNonNull(mode, "mode");
-            Pointer participant = held().participant;
-            Native.check(byHolder(lock -> Native.turnlock_rwlock_downgrade_as(lock, participant, mode.number)));
+            call(hold -> Native.turnlock_hold_downgrade(hold, mode.number));
             this.mode = mode;
-        }
-
-        /** Whether another participant waits. */
-        public synchronized boolean isContended() {
-            Pointer participant = held().participant;
-            int status = byHolder(lock -> Native.turnlock_rwlock_is_contended_as(lock, participant));
-            return Native.check(status) == Native.CONTENDED;
-        }
-
-        /** Unlocks, if that was not done. */
-        @Override
-        public synchronized void close() {
-            if (taken != null) {
-                unlock();
-            }
-        }
-
-        private Taken held() {
-            if (taken == null) {
-                throw new IllegalMonitorStateException("the lock was let go before");
-            }
-            return taken;
-        }
-
-        private void let(Pointer participant, int status) {
-            boolean isWell = letGo(participant, status);
-            taken = null;
-            if (!isWell) {
-                throw Native.failure(status);
-            }
         }
     }
 
     RwLock(Handle.Shared file, String name, Options options) {
-        this(file, open(file, name, Objects.requireNonNull(options, "options")), options);
+        super(OpenLock.open(file, name, struct(Objects.requireNonNull(options, "options")), options.label, false,
+                Native::turnlock_rwlock_open, Native::turnlock_rwlock_close), 1);
     }
 
-    private RwLock(Handle.Shared file, Pointer lock, Options options) {
-        super(file, lock, options.label, () -> Native.turnlock_rwlock_close(lock));
-    }
-
-    private static Pointer open(Handle.Shared file, String name, Options options) {
+    private static Memory struct(Options options) {
         Memory struct = Native.struct(24);
         struct.setInt(8, options.flags | DeathPolicy.flags(options.onDeath));
         struct.setLong(16, options.patience);
-        PointerByReference rwlock = new PointerByReference();
-        Native.check(Native.turnlock_rwlock_open(file.pointer(), Texts.name(name), struct, rwlock));
-        return rwlock.getValue();
+        return struct;
     }
 
     /** Waits for the lock as long as it takes; an interrupt does not end that. */
     public Hold acquire(Mode mode) {
-        return new Hold(takePatiently(entry(mode)), mode);
+        return new Hold(takePatiently(request(mode)), mode);
     }
 
     /** Waits at most so long, or until the thread is interrupted. */
     public Hold acquire(Mode mode, Duration limit) throws InterruptedException, TimeoutException {
-        Entry entry = entry(mode);
-        Taken taken = take(entry, Texts.nanoseconds(Objects.requireNonNull(limit, "limit")));
-        if (taken == null) {
-            throw new TimeoutException("the time limit passed before the turn came");
-        }
-        return new Hold(taken, mode);
+        Request request = request(mode);
+        return new Hold(take(request, Texts.nanoseconds(Objects.requireNonNull(limit, "limit"))), mode);
     }
 
     /** The lock if that needs no waiting. */
     public Optional<Hold> tryAcquire(Mode mode) {
-        return Optional.ofNullable(tryTake(entry(mode))).map(taken -> new Hold(taken, mode));
+        return Optional.ofNullable(tryTake(request(mode))).map(taken -> new Hold(taken, mode));
+    }
+
+    private static Request request(Mode mode) {
+        return Request.inMode(Objects.requireNonNull(mode, "mode").number);
     }
 
     /** Opens a lock that is not recoverable again, beside nobody, after the data were repaired or given up. */
     public void reset() {
-        use(lock -> Native.check(Native.turnlock_rwlock_reset_for(lock, Long.MAX_VALUE)));
+        use(open -> open.call(lock -> Native.turnlock_lock_reset_for(lock, Long.MAX_VALUE)));
     }
 
     /** Who died writing, last. */
     public Optional<DeadOwner> previousOwner() {
-        return use(lock -> DeadOwner.found(owner -> Native.turnlock_rwlock_previous_owner(lock, owner)));
+        return use(OpenLock::previousOwner);
     }
 
     /** Who has the lock now, dead or alive. */
     public List<ParticipantInfo> holders() {
-        return listed(Native::turnlock_rwlock_holders);
+        return use(OpenLock::holders);
     }
 
     /** Who waits now. Threads that wait for this object are one. */
     public List<ParticipantInfo> waiters() {
-        return listed(Native::turnlock_rwlock_waiters);
-    }
-
-    private static Entry entry(Mode mode) {
-        switch (Objects.requireNonNull(mode, "mode")) {
-            case EXCLUSIVE:
-                return entry(Native::turnlock_rwlock_try_lock_exclusive_as, Native::turnlock_rwlock_lock_exclusive_for_as);
-            case SHARED:
-                return entry(Native::turnlock_rwlock_try_lock_shared_as, Native::turnlock_rwlock_lock_shared_for_as);
-            default:
-                return entry(
-                        Native::turnlock_rwlock_try_lock_upgradable_as, Native::turnlock_rwlock_lock_upgradable_for_as);
-        }
-    }
-
-    private interface Try {
-        int now(Pointer lock, Pointer participant, Pointer acquired);
-    }
-
-    private interface Wait {
-        int atMost(Pointer lock, Pointer participant, long limit, Pointer acquired);
-    }
-
-    private static Entry entry(Try once, Wait wait) {
-        return new Entry() {
-            @Override
-            public int tryNow(Pointer lock, Pointer participant, Pointer acquired) {
-                return once.now(lock, participant, acquired);
-            }
-
-            @Override
-            public int waitFor(Pointer lock, Pointer participant, long limit, Pointer acquired) {
-                return wait.atMost(lock, participant, limit, acquired);
-            }
-
-            @Override
-            public int giveBack(Pointer lock, Pointer participant, int status) {
-                // Who died before is still to be told of; of a reader that is as if it unlocked.
-                return status == Native.OWNER_DEAD ? Native.turnlock_rwlock_abandon_as(lock, participant)
-                        : Native.turnlock_rwlock_unlock_as(lock, participant);
-            }
-        };
+        return use(OpenLock::waiters);
     }
 }

@@ -1,8 +1,6 @@
 package io.github.turnlock;
 
-import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -12,6 +10,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.ToIntFunction;
 
 /**
  * A lock of a kind that one holds at a time: a {@link Mutex} or a {@link TurnRing}. It belongs to the thread that took it,
@@ -21,51 +20,26 @@ import java.util.concurrent.locks.ReentrantLock;
  *
  * <p>Methods throw {@link TurnlockException}; those that only the holder may call {@link IllegalMonitorStateException}.
  */
-public abstract class TurnLock implements Lock, AutoCloseable {
+public abstract class TurnLock extends AnyLock implements Lock {
     /** The threads of this process that want the lock, in order; its holder has the lock or waits for it in the library. */
     private final ReentrantLock gate = new ReentrantLock(true);
 
-    private final Handle handle;
-    /** Written by the holder, over the handle, so that {@link #close} sees it. */
+    /** For the thread that has the gate, as what follows. */
+    private final Request request = Request.inMode(Native.MODE_EXCLUSIVE);
+    /** What came with the acquisition; null while the lock is not held. */
     private volatile Acquisition acquisition;
     /** The holder has marked the data consistent. */
     private boolean isMarked;
 
-    TurnLock(Pointer file, Pointer lock, String label) {
-        Pointer participant;
-        try {
-            participant = Participants.open(file, label);
-        } catch (RuntimeException failure) {
-            calls().close(lock);
-            throw failure;
-        }
-        Calls calls = calls();
-        // A lock that is held when it is garbage stays held, until the process ends.
-        handle = new Handle(() -> {
-            if (Native.turnlock_participant_close(participant) >= 0) {
-                calls.close(lock);
-            }
-        }, lock, participant);
-        LockFile.CLEANER.register(this, handle::close);
-    }
-
-    /** The functions of the library for this kind. */
-    abstract Calls calls();
-
-    /** Calls the library with the lock and its participant. */
-    final <Result> Result use(Handle.Use<Result> use) {
-        try {
-            return handle.use(use);
-        } finally {
-            Reference.reachabilityFence(this);
-        }
+    TurnLock(OpenLock open) {
+        super(open);
     }
 
     /** Waits for the lock as long as it takes; an interrupt does not end that. */
     @Override
     public void lock() {
         gate.lock();
-        enter((lock, participant, acquired) -> calls().lock(lock, participant, acquired));
+        enter(open -> open.take(request, Long.MAX_VALUE));
     }
 
     /**
@@ -75,14 +49,13 @@ public abstract class TurnLock implements Lock, AutoCloseable {
     @Override
     public void lockInterruptibly() throws InterruptedException {
         gate.lockInterruptibly();
-        enterInterruptibly((lock, participant, acquired) -> calls().lock(lock, participant, acquired));
+        enter(open -> open.takeInterruptibly(request, Long.MAX_VALUE));
     }
 
     /** Takes the lock if that needs no waiting. */
     @Override
     public boolean tryLock() {
-        return gate.tryLock()
-                && enter((lock, participant, acquired) -> calls().tryLock(lock, participant, acquired));
+        return gate.tryLock() && enter(open -> open.take(request, 0));
     }
 
     /** Waits at most so long, or until the thread is interrupted. A negative time is none. */
@@ -94,7 +67,7 @@ public abstract class TurnLock implements Lock, AutoCloseable {
             return false;
         }
         long left = Math.max(limit - (System.nanoTime() - began), 0);
-        return enterInterruptibly((lock, participant, acquired) -> calls().lockFor(lock, participant, left, acquired));
+        return enter(open -> open.takeInterruptibly(request, left));
     }
 
     /** {@link #lock} as it is used in a try block: {@code try (Acquisition held = lock.acquire()) {...}}. */
@@ -125,7 +98,7 @@ public abstract class TurnLock implements Lock, AutoCloseable {
             return;
         }
         boolean closes = acquisition.ownerDied() && !isMarked && deathPolicy() == DeathPolicy.INFORM;
-        leave(use(calls()::unlock));
+        leave(Native::turnlock_hold_release);
         if (closes) {
             DeathPolicy.warnOfClosed();
         }
@@ -134,20 +107,20 @@ public abstract class TurnLock implements Lock, AutoCloseable {
     /** Unlocks as a dying owner does, since the data were left half-done, however often the thread has it. */
     public void abandon() {
         checkHeld();
-        leave(use(calls()::abandon));
+        leave(Native::turnlock_hold_abandon);
     }
 
-    /** Says, after {@link Acquisition#ownerDied}, that the data are well again. */
+    /** Says, after {@link Acquisition#ownerDied}, that the data are consistent again. */
     public void markConsistent() {
         checkHeld();
-        use((lock, participant) -> Native.check(calls().markConsistent(lock, participant)));
+        use(open -> Native.check(Native.turnlock_hold_mark_consistent(open.own())));
         isMarked = true;
     }
 
     /** Whether another participant waits behind the holder, which asks. Threads that share this object are not counted. */
     public boolean isContended() {
         checkHeld();
-        return use((lock, participant) -> Native.check(calls().isContended(lock, participant))) == Native.CONTENDED;
+        return use(open -> Native.check(Native.turnlock_hold_is_contended(open.own()))) == Native.CONTENDED;
     }
 
     /** What came with the acquisition that is held now. For the holder. */
@@ -163,39 +136,35 @@ public abstract class TurnLock implements Lock, AutoCloseable {
 
     /** Opens a lock that is not recoverable again, in its turn, after the data were repaired or given up. */
     public void reset() {
-        use((lock, participant) -> Native.check(calls().resetFor(lock, Long.MAX_VALUE)));
+        use(open -> open.call(lock -> Native.turnlock_lock_reset_for(lock, Long.MAX_VALUE)));
     }
 
     /** {@link #reset} if that needs no waiting. */
     public boolean tryReset() {
-        return use((lock, participant) -> {
-            int status = calls().resetFor(lock, 0);
+        return use(open -> open.use(lock -> {
+            int status = Native.turnlock_lock_reset_for(lock, 0);
             return status != Status.TIMED_OUT.number() && Native.check(status) >= 0;
-        });
+        }));
     }
 
     /** What a holder's death means here, as the lock's creator said. */
     public DeathPolicy deathPolicy() {
-        return use((lock, participant) -> DeathPolicy.told(policy -> calls().deathPolicy(lock, policy)));
+        return use(OpenLock::deathPolicy);
     }
 
     /** Who died holding the lock, last. */
     public Optional<DeadOwner> previousOwner() {
-        return use((lock, participant) -> DeadOwner.found(owner -> calls().previousOwner(lock, owner)));
+        return use(OpenLock::previousOwner);
     }
 
     /** Who has the lock now, dead or alive. */
     public Optional<ParticipantInfo> holder() {
-        return use((lock, participant) -> {
-            Memory info = Native.struct(ParticipantInfo.SIZE);
-            return found(calls().holder(lock, info)) ? Optional.of(new ParticipantInfo(info)) : Optional.empty();
-        });
+        return use(OpenLock::holders).stream().findFirst();
     }
 
-    /** Who waits now, first the one that is next; of a ring also who stands in it. */
+    /** Who waits now, first the one that is next; of a ring also who else is a member of it. */
     public List<ParticipantInfo> waiters() {
-        return use((lock, participant) -> ParticipantInfo.listed(
-                (capacity, infos, count) -> calls().waiters(lock, capacity, infos, count)));
+        return use(OpenLock::waiters);
     }
 
     /** There are no conditions between processes. */
@@ -204,87 +173,31 @@ public abstract class TurnLock implements Lock, AutoCloseable {
         throw new UnsupportedOperationException("turnlock has no conditions");
     }
 
-    /**
-     * Closes the lock; threads that wait for it get {@link Status#CLOSED}. While a thread has it, that is {@link
-     * Status#STILL_HELD}, and nothing is done. To close it again does nothing.
-     */
-    @Override
-    public void close() {
-        synchronized (handle) {
-            if (acquisition != null) {
-                throw new TurnlockException(Status.STILL_HELD, "the lock is held: unlock it before it is closed");
-            }
-            handle.close();
-        }
-    }
-
-    private static boolean found(int status) {
-        return status != Status.NOT_FOUND.number() && Native.check(status) >= 0;
-    }
-
-    private interface Entry {
-        int by(Pointer lock, Pointer participant, Pointer acquired);
-    }
-
-    private boolean enterInterruptibly(Entry entry) throws InterruptedException {
-        try {
-            return enter((lock, participant, acquired) ->
-                    Interrupts.interruptibly(() -> entry.by(lock, participant, acquired)));
-        } catch (TurnlockException failure) {
-            if (failure.status() == Status.INTERRUPTED && Thread.interrupted()) {
-                throw new InterruptedException();
-            }
-            throw failure;
-        }
-    }
-
     /** Takes the lock in the library, having the gate; gives the gate back where that fails. */
-    private boolean enter(Entry entry) {
+    private <Failure extends Exception> boolean enter(Use<OpenLock.Taken, Failure> take) throws Failure {
         if (gate.getHoldCount() > 1) {
             return true;
         }
-        boolean isIn = false;
+        OpenLock.Taken taken = null;
         try {
-            isIn = use((lock, participant) -> {
-                Memory acquired = Native.struct(Acquisition.SIZE);
-                int status = entry.by(lock, participant, acquired);
-                if (status == Status.WOULD_BLOCK.number() || status == Status.TIMED_OUT.number()) {
-                    return false;
-                }
-                if (status == Status.CANCELLED.number()) {
-                    throw Handle.closed();
-                }
-                Native.check(status);
-                synchronized (handle) {
-                    if (handle.isClosing()) {
-                        // It came all the same. Who died before is still to be told of.
-                        int ignored = status == Native.OWNER_DEAD
-                                ? calls().abandon(lock, participant) : calls().unlock(lock, participant);
-                        throw Handle.closed();
-                    }
-                    isMarked = false;
-                    acquisition = new Acquisition(this, status, acquired);
-                }
-                return true;
-            });
+            taken = use(take);
+            if (taken != null) {
+                isMarked = false;
+                acquisition = new Acquisition(this, taken);
+            }
         } finally {
-            if (!isIn) {
+            if (taken == null) {
                 gate.unlock();
             }
         }
-        return isIn;
+        return taken != null;
     }
 
-    /** The library has unlocked, or not: as {@code status} says. */
-    private void leave(int status) {
-        TurnlockException failure = status < 0 ? Native.failure(status) : null;
-        if (failure == null || failure.status() == Status.DAMAGED || failure.status() == Status.REPLACED) {
-            synchronized (handle) {
-                acquisition = null;
-            }
-            while (gate.isHeldByCurrentThread()) {
-                gate.unlock();
-            }
+    private void leave(ToIntFunction<Pointer> release) {
+        TurnlockException failure = use(open -> open.end(open.own(), release));
+        acquisition = null;
+        while (gate.isHeldByCurrentThread()) {
+            gate.unlock();
         }
         if (failure != null) {
             throw failure;

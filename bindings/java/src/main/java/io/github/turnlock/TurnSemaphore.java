@@ -3,7 +3,6 @@ package io.github.turnlock;
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import com.sun.jna.ptr.IntByReference;
-import com.sun.jna.ptr.PointerByReference;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -52,7 +51,7 @@ public final class TurnSemaphore extends SeveralLock {
             return this;
         }
 
-        /** What the participants of this object call themselves; the file's label if nothing is said. */
+        /** What the holds of this object call themselves; the file's label if nothing is said. */
         public Options label(String label) {
             this.label = label;
             return this;
@@ -61,11 +60,12 @@ public final class TurnSemaphore extends SeveralLock {
 
     /** Permits that are held. To close them gives them back. */
     public final class Permits implements AutoCloseable {
-        private Pointer participant;
+        /** Null once all were given back. */
+        private Pointer hold;
         private int count;
 
-        private Permits(Taken taken, int count) {
-            participant = taken.participant;
+        private Permits(OpenLock.Taken taken, int count) {
+            hold = taken.hold;
             this.count = count;
         }
 
@@ -76,90 +76,80 @@ public final class TurnSemaphore extends SeveralLock {
 
         /** Gives so many back. */
         public synchronized void release(int permits) {
-            if (participant == null) {
+            if (hold == null) {
                 throw new IllegalMonitorStateException("the permits were given back before");
             }
-            Pointer who = participant;
-            int status = byHolder(lock -> Native.turnlock_semaphore_release_as(lock, who, permits));
             if (permits != count) {
-                Native.check(status);
+                Native.check(Native.turnlock_hold_release_permits(hold, permits));
                 count -= permits;
                 return;
             }
-            boolean isWell = letGo(who, status);
-            participant = null;
+            TurnlockException failure = use(open -> open.end(hold, Native::turnlock_hold_release));
+            hold = null;
             count = 0;
-            if (!isWell) {
-                throw Native.failure(status);
+            if (failure != null) {
+                throw failure;
             }
         }
 
         /** Gives back what is left. */
         @Override
         public synchronized void close() {
-            if (participant != null) {
+            if (hold != null) {
                 release(count);
             }
         }
     }
 
     TurnSemaphore(Handle.Shared file, String name, Options options) {
-        this(file, open(file, name, Objects.requireNonNull(options, "options")), options);
+        super(OpenLock.open(file, name, struct(Objects.requireNonNull(options, "options")), options.label, false,
+                Native::turnlock_semaphore_open, Native::turnlock_semaphore_close), 1);
     }
 
-    private TurnSemaphore(Handle.Shared file, Pointer lock, Options options) {
-        super(file, lock, options.label, () -> Native.turnlock_semaphore_close(lock));
-    }
-
-    private static Pointer open(Handle.Shared file, String name, Options options) {
+    private static Memory struct(Options options) {
         Memory struct = Native.struct(24);
         struct.setInt(8, options.flags);
         struct.setInt(12, options.permits);
         struct.setLong(16, options.patience);
-        PointerByReference semaphore = new PointerByReference();
-        Native.check(Native.turnlock_semaphore_open(file.pointer(), Texts.name(name), struct, semaphore));
-        return semaphore.getValue();
+        return struct;
     }
 
     /** Takes so many, all at once, or waits for them as long as it takes; an interrupt does not end that. */
     public Permits acquire(int permits) {
-        return new Permits(takePatiently(entry(permits)), permits);
+        return new Permits(takePatiently(request(permits)), permits);
     }
 
     /** Waits at most so long, or until the thread is interrupted. */
     public Permits acquire(int permits, Duration limit) throws InterruptedException, TimeoutException {
-        Taken taken = take(entry(permits), Texts.nanoseconds(Objects.requireNonNull(limit, "limit")));
-        if (taken == null) {
-            throw new TimeoutException("the time limit passed before there were enough permits");
-        }
-        return new Permits(taken, permits);
+        long nanoseconds = Texts.nanoseconds(Objects.requireNonNull(limit, "limit"));
+        return new Permits(take(request(permits), nanoseconds), permits);
     }
 
     /** So many if that needs no waiting. */
     public Optional<Permits> tryAcquire(int permits) {
-        return Optional.ofNullable(tryTake(entry(permits))).map(taken -> new Permits(taken, permits));
+        return Optional.ofNullable(tryTake(request(permits))).map(taken -> new Permits(taken, permits));
     }
 
     /** How many permits there are, taken or not. */
     public int permits() {
         IntByReference permits = new IntByReference();
-        use(lock -> Native.check(Native.turnlock_semaphore_permits(lock, permits)));
+        use(open -> open.call(lock -> Native.turnlock_semaphore_permits(lock, permits)));
         return permits.getValue();
     }
 
     /** Makes it have so many, for everybody and at once. Those that are taken stay taken. */
     public void resize(int permits) {
-        use(lock -> Native.check(Native.turnlock_semaphore_resize(lock, some(permits))));
+        use(open -> open.call(lock -> Native.turnlock_semaphore_resize(lock, some(permits))));
     }
 
     /** Who has permits now. */
     public List<ParticipantInfo> holders() {
-        return listed(Native::turnlock_semaphore_holders);
+        return use(OpenLock::holders);
     }
 
     /** Who waits for permits now. Threads that wait for this object are one. */
     public List<ParticipantInfo> waiters() {
-        return listed(Native::turnlock_semaphore_waiters);
+        return use(OpenLock::waiters);
     }
 
     private static int some(int permits) {
@@ -169,23 +159,7 @@ public final class TurnSemaphore extends SeveralLock {
         return permits;
     }
 
-    private static Entry entry(int permits) {
-        some(permits);
-        return new Entry() {
-            @Override
-            public int tryNow(Pointer lock, Pointer participant, Pointer acquired) {
-                return Native.turnlock_semaphore_try_acquire_as(lock, participant, permits, acquired);
-            }
-
-            @Override
-            public int waitFor(Pointer lock, Pointer participant, long limit, Pointer acquired) {
-                return Native.turnlock_semaphore_acquire_for_as(lock, participant, permits, limit, acquired);
-            }
-
-            @Override
-            public int giveBack(Pointer lock, Pointer participant, int status) {
-                return Native.turnlock_semaphore_release_as(lock, participant, permits);
-            }
-        };
+    private static Request request(int permits) {
+        return Request.ofPermits(some(permits));
     }
 }

@@ -2,7 +2,8 @@
  * Locks between processes that are nothing but a memory-mapped file, by {@code libturnlock} and JNA. Programs in other
  * languages that open the same lock take turns with this one.
  *
- * <p>Each lock that is open has a participant (a slot in the file) of its own. Threads that share an object stand in line as
- * one, first come first served; a thread that is to stand in the queue by itself opens the lock again.
+ * <p>A mutex or a ring that is open is one participant, with a slot in the file; of other kinds each hold is. Threads that share an
+ * object are queued as one, first come first served (of range locks and keyed locks each by itself); a thread that is to be queued by
+ * itself opens the lock again.
  */
 package io.github.turnlock;

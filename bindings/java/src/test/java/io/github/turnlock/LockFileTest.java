@@ -11,6 +11,7 @@ import static org.junit.Assume.assumeTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
@@ -156,6 +157,45 @@ public class LockFileTest {
             return said.get() != null;
         });
         assertEquals(Status.CLOSED, ((TurnlockException) said.get()).status());
+    }
+
+    /** In a file with slots for what is held at once, and for the thread that creates the locks, but no more. */
+    @Test
+    public void whatIsReleasedGivesItsSlotsBack() throws Exception {
+        for (String label : new String[] {null, "with a label"}) {
+            Path path = folder.newFolder().toPath().resolve("lock");
+            try (LockFile file = LockFile.open(path, new LockFile.Options().participants(5))) {
+                RwLock lock = file.rwLock("rwlock", new RwLock.Options().label(label));
+                TurnSemaphore semaphore = file.semaphore("permits", new TurnSemaphore.Options().permits(4).label(label));
+                RangeLock ranges = file.rangeLock("ranges", new PartsLock.Options().label(label));
+                KeyedLock keys = file.keyedLock("keys", new PartsLock.Options().label(label));
+                for (int turn = 0; turn < 20; turn++) {
+                    try (RwLock.Hold one = lock.acquire(RwLock.Mode.SHARED);
+                            RwLock.Hold two = lock.acquire(RwLock.Mode.SHARED);
+                            RwLock.Hold three = lock.acquire(RwLock.Mode.UPGRADABLE)) {
+                        assertTrue(lock.tryAcquire(RwLock.Mode.EXCLUSIVE).isEmpty());
+                        assertEquals(one.fencingToken(), two.fencingToken());
+                        assertEquals(RwLock.Mode.UPGRADABLE, three.mode());
+                    }
+                    try (TurnSemaphore.Permits some = semaphore.acquire(3);
+                            PartsLock.Part range = ranges.acquire(1, 2, PartsLock.Mode.EXCLUSIVE);
+                            PartsLock.Part key = keys.acquire("key", PartsLock.Mode.SHARED)) {
+                        assertEquals(3, some.count());
+                        assertTrue(keys.tryAcquire("key", PartsLock.Mode.EXCLUSIVE).isEmpty());
+                        assertEquals(range.fencingToken(), ranges.holders().get(0).fencingToken());
+                        assertTrue(label == null || label.equals(keys.holders().get(0).label()) && !key.ownerDied());
+                    }
+                }
+                // Other slots are needed now than those that were given back.
+                List<Mutex> all = new ArrayList<>();
+                for (int i = 0; i < 4; i++) {
+                    all.add(file.mutex("mutex", new Mutex.Options().label("another")));
+                }
+                expect(Status.PARTICIPANTS_FULL, () -> lock.tryAcquire(RwLock.Mode.SHARED));
+                all.forEach(Mutex::close);
+                lock.acquire(RwLock.Mode.EXCLUSIVE).close();
+            }
+        }
     }
 
     /** Beside a library of another ABI number, which the check script names. */

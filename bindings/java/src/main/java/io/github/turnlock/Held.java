@@ -1,0 +1,87 @@
+package io.github.turnlock;
+
+import com.sun.jna.Pointer;
+import io.github.turnlock.OpenLock.Taken;
+import java.util.function.ToIntFunction;
+
+/**
+ * What of a lock is held by whichever thread has this object. To close it unlocks. Its methods throw {@link
+ * IllegalMonitorStateException} afterwards.
+ */
+abstract class Held implements AutoCloseable {
+    private final SeveralLock lock;
+    private Taken taken;
+
+    Held(SeveralLock lock, Taken taken) {
+        this.lock = lock;
+        this.taken = taken;
+    }
+
+    /** That of the acquisition. A reader's is that of the last writer: two readers with the same one read the same. */
+    public synchronized long fencingToken() {
+        return taken().fencingToken();
+    }
+
+    /** One died that held it exclusively, or some of it, and nobody has marked consistent yet what that one left. */
+    public synchronized boolean ownerDied() {
+        return taken().ownerDied();
+    }
+
+    /** That one's process; 0 if none died. */
+    public synchronized long deadOwnerPid() {
+        return taken().deadOwnerPid();
+    }
+
+    /** Unlocks. What a dead owner left of a part, and nobody marked consistent, the next one is told of again. */
+    public synchronized void unlock() {
+        end(Native::turnlock_hold_release);
+    }
+
+    /** Says, holding it exclusively after {@link #ownerDied}, that the data are consistent again. */
+    public synchronized void markConsistent() {
+        call(Native::turnlock_hold_mark_consistent);
+    }
+
+    /** Whether another participant waits for something of it. */
+    public synchronized boolean isContended() {
+        return call(Native::turnlock_hold_is_contended) == Native.CONTENDED;
+    }
+
+    /** Unlocks, if that was not done. */
+    @Override
+    public synchronized void close() {
+        if (taken != null) {
+            unlock();
+        }
+    }
+
+    /** Calls the library with the hold; the status, if it is not a failure. */
+    final int call(ToIntFunction<Pointer> function) {
+        return Native.check(function.applyAsInt(hold()));
+    }
+
+    final Pointer hold() {
+        return taken().hold;
+    }
+
+    /** The hold has something else now. */
+    final void becomes(int status, Pointer acquired) {
+        taken = new Taken(hold(), Native.check(status), acquired);
+    }
+
+    final void end(ToIntFunction<Pointer> release) {
+        Pointer hold = hold();
+        TurnlockException failure = lock.use(open -> open.end(hold, release));
+        taken = null;
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
+    private Taken taken() {
+        if (taken == null) {
+            throw new IllegalMonitorStateException("it was let go before");
+        }
+        return taken;
+    }
+}
