@@ -147,7 +147,10 @@ impl Create {
                 let _ = std::fs::remove_file(temporary);
                 let other = temporary.file_name().unwrap_or_default().to_string_lossy();
                 let error = match error {
-                    Error::System { source, .. } => format!("{path}: cannot create it: {source}"),
+                    // How long a file may be is said with what to do about it.
+                    Error::System { source, .. } if source.kind() != io::ErrorKind::FileTooLarge => {
+                        format!("{path}: cannot create it: {source}")
+                    }
                     error => error.to_string().replace(&*other, &name.to_string_lossy()),
                 };
                 io::Error::other(error)

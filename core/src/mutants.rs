@@ -310,13 +310,6 @@ impl Mutant {
     ];
 }
 
-impl Mutant {
-    /// Returns whether it shows only where locks are biased.
-    pub fn is_of_bias(self) -> bool {
-        (Mutant::NoMembarrier as u8..=Mutant::CancelsOverQueue as u8).contains(&(self as u8))
-    }
-}
-
 /// Returns whether this mutant is switched on: constantly `false` in every build that is shipped.
 #[cfg(not(feature = "mutants"))]
 #[inline(always)]

@@ -73,7 +73,7 @@ impl<S: Site> Call<'_, S> {
             if self.go_on()? {
                 return Ok(());
             }
-            if self.is_too_late() {
+            if self.is_time_up() && self.is_a_living_one_inside(&mut waiter)? {
                 return Err(self.limit.passed());
             }
             let seen = Blocker { slot: self.site.me(), seen: 0, ahead: 1 };
@@ -106,15 +106,24 @@ impl<S: Site> Call<'_, S> {
         !self.membership.with_endpoint(|endpoint| endpoint.has_news()).unwrap_or(true)
     }
 
-    /// Returns whether the time is up, and another participant is inside.
-    fn is_too_late(&self) -> bool {
-        let is_up = match self.limit {
+    fn is_time_up(&self) -> bool {
+        match self.limit {
             Limit::Never => true,
             Limit::For(limit) => self.began.elapsed() >= limit,
             Limit::Forever => false,
-        };
+        }
+    }
+
+    /// Returns whether a living participant is inside. A dead one is reaped: it must not outlive every caller's limit.
+    fn is_a_living_one_inside(&self, waiter: &mut impl Waiter) -> Result<bool> {
         let (lock, me) = (self.site.lock(), self.site.me());
-        is_up && (0..lock.slots()).any(|slot| slot != me && token_in(lock.held(slot).load(Relaxed)).is_some())
+        let is_inside = |slot: usize| token_in(lock.held(slot).load(Relaxed)).is_some();
+        for slot in (0..lock.slots()).filter(|slot| *slot != me) {
+            if is_inside(slot) && !waiter.check_alive(slot)? && is_inside(slot) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Checks one that is inside, and one of all the others in turn: a dead one is reaped, and its peers are told.

@@ -1,8 +1,8 @@
-//! Mutants of the order, by named steps: one participant stands at a step, as long as it takes another one to pass it. What
+//! Mutants of the bias, by named steps: one participant stands at a step, as long as it takes another one to pass it. What
 //! matters happens in every round, however busy the machine is.
 
 use super::{
-    enter_often,
+    biased_to, enter_often,
     order::{MUTANT, evictions_in},
 };
 use std::{
@@ -16,7 +16,9 @@ use std::{
     time::Duration,
 };
 use support::{
-    NoHang, Place, format::Format, is_queued_for_good, join, limit, queue_at, until, until_waiting,
+    NoHang, Place,
+    format::{Format, peek_u64},
+    is_queued_for_good, join, limit, queue_at, until, until_waiting,
 };
 use turnlock::{
     Error, LockFile, Mutex, MutexGuard,
@@ -79,6 +81,8 @@ struct Scene {
     place: Place,
     mutex: Mutex,
     format: Format,
+    /// The bias word.
+    unrevoked: u64,
 }
 
 impl Scene {
@@ -88,7 +92,8 @@ impl Scene {
         let format = Format { participants: file.participants().into(), locks: file.locks().into() };
         let mutex = file.mutex_options().patience(Duration::ZERO).open("a").unwrap();
         enter_often(&mutex);
-        Self { place, mutex, format }
+        let unrevoked = peek_u64(&place.lock_file(), format.region(1));
+        Self { place, mutex, format, unrevoked }
     }
 
     fn in_queue(&self) -> usize {
@@ -103,6 +108,11 @@ impl Scene {
     /// for some milliseconds is, and then the round shows nothing.
     fn overtaken(&self, before: u64, token: u64, expected: u64) -> u64 {
         if evictions_in(&self.place, &self.format) == before { token.saturating_sub(expected) } else { 0 }
+    }
+
+    /// Returns whether somebody has revoked the bias that this thread has.
+    fn is_being_revoked(&self) -> bool {
+        peek_u64(&self.place.lock_file(), self.format.region(1)) != self.unrevoked
     }
 
     fn evictions(&self) -> u64 {
@@ -176,22 +186,122 @@ fn overtaken_by_the_bias_owner() -> u64 {
     })
 }
 
+/// A bias owner that stands right after it has said that it tries, or where the mutant has it do so later; another one asks for the
+/// lock meanwhile. Returns whether both are inside.
+fn owner_enters_beside_the_head() -> bool {
+    let scene = Scene::new();
+    let mutex = &scene.mutex;
+    let (is_inside, both, is_over) =
+        (&AtomicBool::new(false), &AtomicBool::new(false), &AtomicBool::new(false));
+    let (tries, keeper) = gate(&[Step::Try]);
+    thread::scope(|threads| {
+        let scene = &scene;
+        threads.spawn(move || {
+            assert_eq!(keeper.comes_to(), Step::Try);
+            let head = threads.spawn(move || {
+                let guard = mutex.lock().unwrap();
+                is_inside.store(true, SeqCst);
+                // The owner comes in, or waits behind it, or was sooner: then the round shows nothing.
+                until("the owner goes on", || is_over.load(SeqCst) || scene.in_queue() == 1);
+                is_inside.store(false, SeqCst);
+                drop(guard);
+            });
+            until("the head is inside, or waits", || {
+                is_inside.load(SeqCst) || scene.is_being_revoked() || head.is_finished()
+            });
+            drop(keeper);
+        });
+        tries.stand_here();
+        let guard = mutex.lock().unwrap();
+        both.store(is_inside.load(SeqCst), SeqCst);
+        drop(guard);
+        is_over.store(true, SeqCst);
+    });
+    both.load(SeqCst)
+}
+
+/// A participant that stands wherever it is written down as the holder, also where its bias begins; another one tries to take the
+/// lock there. Returns whether it came in.
+fn another_enters_where_a_bias_begins() -> bool {
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let mutex = &file.mutex_options().patience(Duration::ZERO).open("a").unwrap();
+    let (is_held, keeper) = gate(&[Step::Held]);
+    let mut both = false;
+    thread::scope(|threads| {
+        threads.spawn(move || {
+            is_held.stand_here();
+            enter_often(mutex);
+        });
+        // Until that thread ends.
+        while keeper.told.recv_timeout(limit::of_processes()).is_ok() {
+            both |= mutex.try_lock().is_ok();
+            let _ = keeper.go_on.send(());
+        }
+    });
+    both
+}
+
+/// A bias owner that finds its bias revoked, and stands where the mutant has it write the bias word, until the lock is biased to
+/// another participant, which holds it. Returns whether both are inside.
+fn former_owner_enters_beside_the_next() -> bool {
+    let scene = Scene::new();
+    let (mutex, path) = (&scene.mutex, &scene.place.lock_file());
+    let (is_inside, both, is_over) =
+        (&AtomicBool::new(false), &AtomicBool::new(false), &AtomicBool::new(false));
+    let (tries, keeper) = gate(&[Step::Try, Step::Withdraw]);
+    let former = biased_to(path);
+    thread::scope(|threads| {
+        let scene = &scene;
+        threads.spawn(move || {
+            assert_eq!(keeper.comes_to(), Step::Try);
+            let next = threads.spawn(move || {
+                // A bias that was revoked does not begin again at once.
+                until("the lock is biased to it", || {
+                    enter_often(mutex);
+                    biased_to(path).is_some_and(|slot| Some(slot) != former)
+                });
+                let guard = mutex.lock().unwrap();
+                is_inside.store(true, SeqCst);
+                until("the former owner goes on", || is_over.load(SeqCst) || scene.in_queue() == 1);
+                is_inside.store(false, SeqCst);
+                drop(guard);
+            });
+            until("the bias is revoked", || scene.is_being_revoked());
+            keeper.go_on();
+            // Without the mutant it comes to no such step.
+            until("the next owner is inside", || is_inside.load(SeqCst) || next.is_finished());
+            drop(keeper);
+        });
+        tries.stand_here();
+        let guard = mutex.lock().unwrap();
+        both.store(is_inside.load(SeqCst), SeqCst);
+        drop(guard);
+        is_over.store(true, SeqCst);
+    });
+    both.load(SeqCst)
+}
+
 /// So many rounds: in each that is not disturbed the mutant shows itself.
 const ROUNDS: usize = 100;
 
 mod with_mutants {
     use super::*;
 
-    fn is_caught(mutant: Mutant, overtaken: fn() -> u64) {
+    fn two_are_caught(mutant: Mutant, are_both_inside: fn() -> bool) {
+        is_caught(mutant, || u64::from(are_both_inside()));
+    }
+
+    fn is_caught(mutant: Mutant, wrong: impl Fn() -> u64) {
         let _no_hang = NoHang::for_seconds(300);
         let _alone = MUTANT.write().unwrap_or_else(PoisonError::into_inner);
-        let without = (0..3).map(|_| overtaken()).max();
+        let without = (0..3).map(|_| wrong()).max();
         assert_eq!(without, Some(0), "without {mutant:?}");
         switch_on(Some(mutant));
-        let caught = (1..=ROUNDS).find(|_| overtaken() > 0);
+        let caught = (1..=ROUNDS).find(|_| wrong() > 0);
         switch_on(None);
         println!("{mutant:?}: in round {caught:?}");
-        assert!(caught.is_some(), "{mutant:?} was on and nobody was overtaken");
+        assert!(caught.is_some(), "{mutant:?} was on and nothing was seen");
     }
 
     #[test]
@@ -202,5 +312,19 @@ mod with_mutants {
     #[test]
     fn a_revocation_cancelled_over_the_heads_of_those_behind_is_caught() {
         is_caught(Mutant::CancelsOverQueue, overtaken_by_the_bias_owner);
+    }
+    #[test]
+    fn a_bias_owner_that_looks_before_it_says_that_it_tries_is_caught() {
+        two_are_caught(Mutant::FlagAfterCheck, owner_enters_beside_the_head);
+    }
+
+    #[test]
+    fn a_number_given_up_before_the_bias_word_is_written_is_caught() {
+        two_are_caught(Mutant::LeaveBeforeBias, another_enters_where_a_bias_begins);
+    }
+
+    #[test]
+    fn a_bias_owner_that_writes_the_bias_word_itself_is_caught() {
+        two_are_caught(Mutant::BiasByNonHead, former_owner_enters_beside_the_next);
     }
 }

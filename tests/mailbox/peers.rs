@@ -2,7 +2,7 @@
 
 use crate::{ALL, lock, seen};
 use nix::sys::signal::Signal;
-use std::fs;
+use std::{fs, time::Duration};
 use support::{
     NoHang, Place,
     puppet::{Puppet, Said},
@@ -51,6 +51,26 @@ fn processes_take_turns_and_their_fencing_tokens_rise() {
         puppets.into_iter().for_each(|puppet| puppet.0.dismiss());
         until("those who have ended have left", || seen(&mutex).members.len() == 1);
         drop(mutex.lock().unwrap());
+    }
+}
+
+/// A program that only tries, or has no time, finds a dead holder as well as one that waits.
+#[test]
+fn a_try_removes_a_dead_holder() {
+    for algorithm in ALL {
+        for limit in [None, Some(Duration::ZERO)] {
+            let _no_hang = NoHang::for_seconds(60);
+            let place = Place::new();
+            let (_file, mutex) = lock(&place, algorithm);
+            drop(mutex.lock().unwrap());
+            let mut puppet = Puppet::at(&place.lock_file(), "a");
+            token_of(puppet.ask("lock"));
+            let tries = || limit.map_or_else(|| mutex.try_lock(), |limit| mutex.lock_for(limit));
+            assert!(tries().is_err(), "{algorithm:?}: it is alive");
+            puppet.0.kill();
+            let guard = tries().unwrap_or_else(|error| panic!("{algorithm:?}, {limit:?}: {error}"));
+            assert!(guard.acquired().previous_owner_died, "{algorithm:?}, {limit:?}");
+        }
     }
 }
 

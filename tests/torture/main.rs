@@ -158,6 +158,16 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
             raynal,
             Standing::Nobody,
         ),
+        Round {
+            slots: MANY_SLOTS,
+            ..round(
+                "Raynal's ring, on demand, workers = 2 x cores, 500 slots",
+                2 * cores,
+                Stops::Never,
+                raynal,
+                Standing::Nobody,
+            )
+        },
     ];
     let share = kills.div_ceil(of_mutexes.len() as u64);
     let rounds = of_mutexes.iter().chain(&with_long_stops).chain(&of_rings);
@@ -239,6 +249,7 @@ fn nobody_of_those_who_share_hangs_or_enters_beside_whom_it_must_not() {
         mostly_at: None,
         slots: USUAL_SLOTS,
     };
+    let many_slots = |name, kind| Round { slots: MANY_SLOTS, ..round(name, 2 * cores, Stops::Never, kind) };
     let rounds = [
         round("rwlock, workers = cores + 1", cores + 1, Stops::Never, claims::Kind::RwLock),
         round("rwlock, workers = 2 x cores, stops", 2 * cores, Stops::Short, claims::Kind::RwLock),
@@ -252,10 +263,10 @@ fn nobody_of_those_who_share_hangs_or_enters_beside_whom_it_must_not() {
         round("keys, workers = cores + 1", cores + 1, Stops::Never, claims::Kind::KeyedLock),
         round("keys, workers = 2 x cores, stops", 2 * cores, Stops::Short, claims::Kind::KeyedLock),
         round("keys, workers = cores + 2, long stops", cores + 2, Stops::Long, claims::Kind::KeyedLock),
-        Round {
-            slots: MANY_SLOTS,
-            ..round("rwlock, workers = 2 x cores, 500 slots", 2 * cores, Stops::Never, claims::Kind::RwLock)
-        },
+        many_slots("rwlock, workers = 2 x cores, 500 slots", claims::Kind::RwLock),
+        many_slots("semaphore, workers = 2 x cores, 500 slots", claims::Kind::Semaphore),
+        many_slots("ranges, workers = 2 x cores, 500 slots", claims::Kind::RangeLock),
+        many_slots("keys, workers = 2 x cores, 500 slots", claims::Kind::KeyedLock),
     ];
     let rounds = rounds.iter().filter(|round| round.name.contains(&only));
     // Half of them without stops, in each kind.
@@ -320,7 +331,7 @@ mod with_mutants {
                     _ if attempt % 2 == 0 => Stops::Short,
                     _ => Stops::Never,
                 },
-                biased: mutant.is_of_bias(),
+                biased: false,
                 mutant: Some(mutant),
                 mostly_at,
                 slots: 0,
@@ -361,21 +372,6 @@ mod with_mutants {
     #[test]
     fn an_owner_that_is_never_written_down_is_caught() {
         is_caught(Mutant::NoHeld, None, &[Fault::DoubleEntry, Fault::Torn]);
-    }
-
-    #[test]
-    fn a_bias_owner_that_looks_before_it_says_that_it_tries_is_caught() {
-        is_caught(Mutant::FlagAfterCheck, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-    }
-
-    #[test]
-    fn a_number_given_up_before_the_bias_word_is_written_is_caught() {
-        is_caught(Mutant::LeaveBeforeBias, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-    }
-
-    #[test]
-    fn a_bias_owner_that_writes_the_bias_word_itself_is_caught() {
-        is_caught(Mutant::BiasByNonHead, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
     }
 
     /// Far longer, in seconds, than the rarest of them takes on a busy machine.

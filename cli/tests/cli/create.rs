@@ -36,6 +36,21 @@ fn a_file_that_exists_is_left_as_it_is() {
     assert_eq!(fixture.file.parent().unwrap().read_dir().unwrap().count(), 1);
 }
 
+/// An error that says what to do, and no signal.
+#[test]
+fn a_file_that_may_not_be_so_long_is_an_error() {
+    let fixture = Fixture::new();
+    let limited = Command::new("sh")
+        .args(["-c", r#"ulimit -f 8 && exec "$0" create "$1""#, env!("CARGO_BIN_EXE_turnlock")])
+        .arg(&fixture.file)
+        .output()
+        .unwrap();
+    let said = errors(&limited);
+    assert_eq!(limited.status.code(), Some(66), "{said}");
+    assert!(said.contains("ulimit -f") && !said.contains(".turnlock-"), "{said}");
+    assert!(!fixture.file.exists());
+}
+
 #[test]
 fn only_one_of_many_creates_it() {
     let fixture = Fixture::new();
