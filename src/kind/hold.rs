@@ -37,7 +37,10 @@ use std::{
     os::fd::RawFd,
     sync::Arc,
 };
-use turnlock_core::acquire::site::{Limit, Lock, Site};
+use turnlock_core::acquire::{
+    host::Host,
+    site::{Limit, Lock, Site},
+};
 use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::{

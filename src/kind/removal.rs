@@ -36,6 +36,7 @@ use crate::registers::{Claimed, Exclusively, FileClaims, FileLock, call_particip
 use std::time::Duration;
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
+    host::Host,
     local::Idle,
     queue, reservation,
     site::{Limit, Lock, Site, Waiter},
