@@ -1,4 +1,4 @@
-//! Participants that hold nothing, kept for the next owned guard: to attach costs some system calls.
+//! Participants that hold nothing, kept for the next owned guard or hold: to attach costs some system calls.
 
 use super::{attachment::Attachment, open_file::OpenFile};
 use crate::os::fork::{ForkGuard, ForkGuarded};
@@ -39,6 +39,11 @@ pub fn keep(attachment: Arc<Attachment>) {
     });
     // Outside of the fork guard, as above.
     drop(attachment);
+}
+
+/// Gives up those of all files, as the process ends.
+pub fn give_up_all() {
+    drop(IDLE.with(&ForkGuard::enter(), std::mem::take));
 }
 
 /// Gives up those of this file.
