@@ -1,4 +1,4 @@
-//! Participants that hold nothing, kept for the next owned guard: to attach costs some system calls.
+//! Participants that hold nothing, kept for the next owned guard or hold: to attach costs some system calls.
 
 use super::{
     attachment::{AttachOptions, Attachment},
@@ -53,6 +53,17 @@ pub fn attach(file: &Arc<OpenFile>, options: &AttachOptions) -> Result<Attachmen
             Attachment::attach(file, options)
         }
         attached => attached,
+    }
+}
+
+/// Gives up those of all files, as the process ends: their slots, and nothing more. The file that each keeps open is not closed
+/// this late.
+pub fn give_up_all() {
+    let given_up = IDLE.with(&ForkGuard::enter(), std::mem::take);
+    // Outside of the fork guard, which to detach enters.
+    for attachment in given_up {
+        attachment.detach();
+        std::mem::forget(attachment);
     }
 }
 
