@@ -1,4 +1,4 @@
-//! Participants that hold nothing, kept for the next owned guard: to attach costs some system calls.
+//! Participants that hold nothing, kept for the next owned guard or hold: to attach costs some system calls.
 
 use super::{
     attachment::{AttachOptions, Attachment},
@@ -54,6 +54,11 @@ pub fn attach(file: &Arc<OpenFile>, options: &AttachOptions) -> Result<Attachmen
         }
         attached => attached,
     }
+}
+
+/// Gives up those of all files, as the process ends.
+pub fn give_up_all() {
+    drop(IDLE.with(&ForkGuard::enter(), std::mem::take));
 }
 
 /// Gives up those of this file.

@@ -129,6 +129,12 @@ int main(int count, char **arguments)
     with(early, "before the file was opened");
     MUST_0(pthread_key_create(&late, destructor));
     with(late, "after locks were taken");
+    /* What the file keeps of a closed hold, for the next one, is given up at the end of the process. */
+    turnlock_hold *hold;
+    EXPECT(0, turnlock_hold_open(file, NULL, &hold));
+    EXPECT(0, acquire_by(hold, other, TURNLOCK_WAIT_FOREVER, NULL));
+    EXPECT(0, turnlock_hold_release(hold));
+    EXPECT(0, turnlock_hold_close(hold));
     tested = 1;
     return 0;
 }
