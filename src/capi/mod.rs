@@ -9,6 +9,7 @@ mod death_policy;
 mod file;
 mod handle;
 mod hold;
+mod hold_held;
 mod info;
 mod keyedlock;
 mod lock;
@@ -31,6 +32,7 @@ pub use acquired::{turnlock_acquired, turnlock_previous_owner};
 pub use boundary::turnlock_last_error_message;
 pub use file::*;
 pub use hold::*;
+pub use hold_held::*;
 pub use info::{
     TURNLOCK_ACTIVITY_PASSED_OVER, TURNLOCK_ACTIVITY_RUNNING, TURNLOCK_ACTIVITY_SLEEPING,
     TURNLOCK_ACTIVITY_STOPPED, TURNLOCK_ACTIVITY_UNKNOWN, TURNLOCK_DEATH_POLICY_INFORM,

@@ -13,6 +13,8 @@
 //! - A signal handler of the home thread comes between the look at the words and the entry, takes another lock and releases it: the
 //!   home thread keeps its rights, and enters. So the words are looked at once more: once the lock is held, nobody changes them.
 
+mod held;
+
 use super::{
     acquired::Acquired,
     any_handle::{AnyHandle, AnyHandleRef, of_any},
@@ -32,11 +34,7 @@ use crate::attach::{
     site::FileSite,
 };
 use crate::registers::{Claimed, Exclusively};
-use std::{
-    cell::{Cell, UnsafeCell},
-    os::fd::RawFd,
-    sync::Arc,
-};
+use std::{cell::UnsafeCell, os::fd::RawFd, sync::Arc};
 use turnlock_core::acquire::{
     host::Host,
     site::{Limit, Lock, Site},
@@ -327,93 +325,6 @@ impl Hold {
             fencing_token: acquired.iter().map(|one| one.fencing_token).max().unwrap_or(0),
             previous_owner_died: acquired.iter().any(|one| one.previous_owner_died),
         })
-    }
-
-    /// Does something that only the holder does, with each participant that has a part of what is held. Returns the first error.
-    fn each(&self, act: impl Fn(&AnyHandle, &Participant) -> Result<()>) -> Result<()> {
-        let mut call = self.begin(BRIEF)?;
-        let (lock, held) = call.held()?;
-        let done = held.map(|participant| act(lock, participant)).fold(None, |done, one| match done {
-            None | Some(Ok(())) => Some(one),
-            failed => failed,
-        });
-        // Nothing is held, it says why.
-        done.unwrap_or_else(|| act(lock, &self.own))
-    }
-
-    /// Releases what is held.
-    pub fn release(&self) -> Result<()> {
-        self.each(|lock, own| of_any!(AnyHandle, lock, handle => handle.unlock_as(own, None)))
-    }
-
-    /// Releases as a dying holder does.
-    pub fn abandon(&self) -> Result<()> {
-        self.each(|lock, own| of_any!(AnyHandle, lock, handle => handle.abandon_as(own, None)))
-    }
-
-    /// Marks consistent what dead holders left.
-    pub fn mark_consistent(&self) -> Result<()> {
-        let marked = Cell::new(false);
-        let done = self.each(|lock, own| {
-            match of_any!(AnyHandle, lock, handle => handle.mark_consistent_as(own)) {
-                // One of several parts is enough.
-                Err(Error::NotInconsistent) => return Ok(()),
-                done => done?,
-            }
-            marked.set(true);
-            Ok(())
-        });
-        if marked.get() { done } else { done.and(Err(Error::NotInconsistent)) }
-    }
-
-    /// Gives back so many of the permits that are held.
-    pub fn release_permits(&self, permits: u32) -> Result<()> {
-        self.each(|lock, own| match lock {
-            AnyHandle::Semaphore(handle) => handle.release_permits_as(own, permits),
-            _ => Err(Error::InvalidArgument(
-                "what the hold has, or had last, is not of a semaphore: release it whole".into(),
-            )),
-        })
-    }
-
-    /// Returns the fencing token of what is held: of several parts, the largest.
-    pub fn fencing_token(&self) -> Result<u64> {
-        let token = Cell::new(0);
-        self.each(|lock, own| {
-            token.set(token.get().max(of_any!(AnyHandle, lock, handle => handle.token_as(own))?));
-            Ok(())
-        })?;
-        Ok(token.get())
-    }
-
-    /// Makes what is held upgradable exclusive.
-    pub fn upgrade(&self, limit: Limit) -> Result<(Acquired, (u64, u32))> {
-        let upgraded = Cell::new(None);
-        self.each(|lock, own| {
-            let AnyHandle::RwLock(handle) = lock else { return Err(Error::NotUpgradable) };
-            upgraded.set(Some((handle.upgrade_as(own, limit)?, handle.dead_owner())));
-            Ok(())
-        })?;
-        upgraded.get().ok_or(Error::NotOwner)
-    }
-
-    /// Makes what is held less than it is.
-    pub fn downgrade(&self, mode: Mode) -> Result<()> {
-        self.each(|lock, own| match lock {
-            AnyHandle::RwLock(handle) => handle.downgrade_as(own, mode),
-            _ => Err(Error::NotUpgradable),
-        })
-    }
-
-    /// Returns whether another participant waits for what is held.
-    pub fn is_contended(&self) -> Result<bool> {
-        let contended = Cell::new(false);
-        self.each(|lock, own| {
-            let one = of_any!(AnyHandle, lock, handle => handle.is_contended_as(own))?;
-            contended.set(contended.get() | one);
-            Ok(())
-        })?;
-        Ok(contended.get())
     }
 
     /// Has the hold, which does not have the turn, be no member of the ring.

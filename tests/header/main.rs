@@ -121,6 +121,7 @@ fn generate() -> String {
         "ring",
         "request",
         "hold",
+        "hold_held",
     ] {
         builder = builder.with_src(root.join(format!("src/capi/{file}.rs")));
     }
