@@ -2191,7 +2191,8 @@ int32_t turnlock_hold_close(struct turnlock_hold *hold);
  * holder died inside, so repair the data and call `turnlock_hold_mark_consistent`. `acquired` may be NULL; of several ranges or
  * keys it tells the largest fencing token, which stands for all of them.
  *
- * TURNLOCK_ERROR_STILL_HELD if something is held by it already; _PARTICIPANT_BUSY while it is in another call;
+ * TURNLOCK_ERROR_DEADLOCK if something of this lock is held by it already, _STILL_HELD if something of another one is;
+ * _PARTICIPANT_BUSY while it is in another call;
  * _INVALID_ARGUMENT for a request of another size, a mode that the kind of the lock does not have, parts that do not fit it;
  * _PERMITS, _EMPTY_RANGE; _PARTICIPANTS_FULL for several parts; others as `turnlock_mutex_lock`.
  *

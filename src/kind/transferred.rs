@@ -14,7 +14,7 @@ use turnlock_core::event::{Event, Happening};
 use turnlock_core::sync::Ordering::Acquire;
 
 impl LockFile {
-    /// Unlocks what participants hold that were left to the open file which this process has as descriptor `number`
+    /// Unlocks what participants hold that were transferred to the open file which this process has as descriptor `number`
     /// ([`super::Participant::transfer_to_fd`]): of the lock called `name` or, where none is named, of all. What they were told of
     /// a death counts as repaired. A slot that holds nothing any more is given back. Returns how many acquisitions were
     /// unlocked.
@@ -43,7 +43,7 @@ impl LockFile {
     pub fn unlock_transferred(&self, number: RawFd, name: Option<&str>) -> Result<usize> {
         let only = name.map(|name| self.region_called(name)).transpose()?;
         let view = self.file.open.view();
-        self.with_left(number, |as_left, slot| {
+        self.with_transferred(number, |as_left, slot| {
             let wanted = |region: &usize| only.is_none_or(|only| only == *region);
             let regions = view.regions_in_use().filter(wanted);
             let unlock = |region: usize| {
@@ -67,11 +67,11 @@ impl LockFile {
         })
     }
 
-    /// Returns how many acquisitions of the lock called `name` were left to the open file that this process has as
+    /// Returns how many acquisitions of the lock called `name` were transferred to the open file that this process has as
     /// descriptor `number`. Errors as [`LockFile::unlock_transferred`].
     pub fn count_transferred(&self, number: RawFd, name: &str) -> Result<usize> {
         let region = self.region_called(name)?;
-        self.with_left(number, |_, slot| Ok(usize::from(self.holds(region, slot))))
+        self.with_transferred(number, |_, slot| Ok(usize::from(self.holds(region, slot))))
     }
 
     fn region_called(&self, name: &str) -> Result<usize> {
@@ -87,8 +87,12 @@ impl LockFile {
         token_in(lock.held(slot).load(Acquire)).is_some()
     }
 
-    /// Runs `act` for each slot that was left to the open file, while no other process unlocks for it. Returns the sum.
-    fn with_left(&self, number: RawFd, act: impl Fn(&AsLeft, usize) -> Result<usize>) -> Result<usize> {
+    /// Runs `act` for each slot that was transferred to the open file, while no other process unlocks for it. Returns the sum.
+    fn with_transferred(
+        &self,
+        number: RawFd,
+        act: impl Fn(&AsLeft, usize) -> Result<usize>,
+    ) -> Result<usize> {
         let open = &self.file.open;
         if !open.is_intact() {
             return Err(open.not_intact());
