@@ -247,12 +247,8 @@ impl Hold {
         taken.may_be_in_ring |= matches!(lock, AnyHandleRef::TurnRing(_));
         let own = &self.own.attachment;
         match (lock, wanted) {
-            (AnyHandleRef::Mutex(handle), Wanted::Everything) => {
-                handle.acquire_at(own, MutexKind::everything(), limit)
-            }
-            (AnyHandleRef::TurnRing(handle), Wanted::Everything) => {
-                handle.acquire_at(own, RingKind::everything(), limit)
-            }
+            (AnyHandleRef::Mutex(handle), Wanted::Everything) => handle.acquire_at(own, (), limit),
+            (AnyHandleRef::TurnRing(handle), Wanted::Everything) => handle.acquire_at(own, (), limit),
             (AnyHandleRef::RwLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
             (AnyHandleRef::Semaphore(handle), Wanted::Claim(claim)) => {
                 handle.check_weight(claim.weight)?;
