@@ -56,9 +56,15 @@ pub fn attach(file: &Arc<OpenFile>, options: &AttachOptions) -> Result<Attachmen
     }
 }
 
-/// Gives up those of all files, as the process ends.
+/// Gives up those of all files, as the process ends: their slots, and nothing more. The file that each keeps open is not closed
+/// this late.
 pub fn give_up_all() {
-    drop(IDLE.with(&ForkGuard::enter(), std::mem::take));
+    let given_up = IDLE.with(&ForkGuard::enter(), std::mem::take);
+    // Outside of the fork guard, as above.
+    for attachment in given_up {
+        attachment.detach();
+        std::mem::forget(attachment);
+    }
 }
 
 /// Gives up those of this file.
