@@ -191,7 +191,8 @@ fn find_where(
     while let Some(some) = unsafe { these.as_ref() } {
         for place in some.places.iter().filter(|place| is_it(place)) {
             let attachment = place.attachment.get();
-            // If a signal handler came between the look at the place and the load, it may have put another attachment there: we look again.
+            // If a signal handler came between the look at the place and the load, it may have put another attachment
+            // there: we look again.
             compiler_fence(SeqCst);
             if !is_it(place) {
                 continue;

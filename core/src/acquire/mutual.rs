@@ -48,7 +48,8 @@ impl QueueHead for Always {
     fn take_at_once<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, _: u64) -> bool {
         let (bias, me) = (attempt.site.lock().bias(), attempt.site.me());
         if bias.is_free_for(me) && eviction::publish_trying(attempt) {
-            // Again. If a head that passed over us biased the lock before our entry step, we see that here; after it no head can pass over us.
+            // Again. If a head that passed over us biased the lock before our entry step, we see that here; after it no head can pass
+            // over us.
             if bias.is_free_for(me) {
                 return true;
             }

@@ -1,5 +1,5 @@
-//! The reservation of a place in the queue, from both sides: its participant's acquisitions by it, and how waiters behind it revoke it. The rules
-//! stand in [`crate::algorithm::reservation`].
+//! The reservation of a place in the queue, from both sides: its participant's acquisitions by it, and how waiters behind it
+//! revoke it. The rules stand in [`crate::algorithm::reservation`].
 
 use super::{
     bias, eviction,
