@@ -120,7 +120,7 @@ impl FastPathCache {
 pub struct FileKey(usize);
 
 impl FileKey {
-    /// That of no file, so that whoever looks for it goes the slow way. Neither a forked child's zeros nor an address.
+    /// That of no file, so that a call that looks for it goes the slow way. Neither a forked child's zeros nor an address.
     pub const OF_NONE: Self = Self(1);
 
     /// Of a lock in `file`, for the fast path: that of no file, if whatever happens in it is to be recorded, so that every
@@ -260,9 +260,9 @@ impl Attachment {
                     .into(),
             ));
         }
-        // Nobody else acquires or unlocks as it meanwhile. (Region 0 is the directory's, which no participant unlocks.)
+        // No other call acquires or unlocks as it meanwhile. (Region 0 is the directory's, which no participant unlocks.)
         let _call = self.begin_taking(0)?;
-        // Nobody answers for it from then on: who waits for an answer must not wait for that of one who wants nothing.
+        // It is not answered for from then on: a peer must not wait for the answer of one that wants nothing.
         self.message_service.end_where(|region| !self.local(region).is_held());
         let liveness_lock =
             self.liveness_lock.with(&ForkGuard::enter(), Option::take).ok_or(Error::Closed)?;

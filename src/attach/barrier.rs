@@ -13,8 +13,8 @@ use turnlock_core::sync::{
 };
 
 impl OpenFile {
-    /// Sees to it that nothing of a process that is gone says what barriers are; and that nobody does without full fences, if
-    /// that is asked for, or this process is refused the kernel's barriers. If somebody takes part, it is left as it is.
+    /// Sees to it that nothing of a process that is gone says what barriers are; and that all participants pass full fences, if
+    /// that is asked for, or this process is refused the kernel's barriers. If a participant takes part, it is left as it is.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the one process that takes part relies on membarrier, which this one is refused.
@@ -28,7 +28,7 @@ impl OpenFile {
             Fences::PrivateTo(process) => !full_fences && process == process_mark(),
             Fences::Changing => false,
         };
-        // With every slot's byte lock in hand: nobody takes part, or is about to.
+        // With every slot's byte lock in hand: no participant takes part, or is about to.
         self.alone_with_it(is_settled, || self.sole_process().store(wanted.word(), Relaxed))?;
         // Better now than at the first lock.
         if is_settled() || has_membarrier { Ok(()) } else { Err(Error::Unsupported(NO_MEMBARRIER)) }
@@ -38,13 +38,14 @@ impl OpenFile {
     /// before the first acquisition.
     ///
     /// The first process to take part may rely on membarrier for as long as it is the only one. The second one waits for the
-    /// kernel, once, some 8 to 16 milliseconds; from then on everybody has full fences, until the next boot.
+    /// kernel, once, some 8 to 16 milliseconds; from then on all have full fences, until the next boot.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the kernel refuses that, or something came to refuse it since the process began to rely on it.
     pub fn join_process(&self) -> Result<()> {
         loop {
-            // Acquire. Partner: the release of whoever says that everybody fences: its membarrier is before our looks.
+            // Acquire. Partner: the release of the process that says that all fence. If we read that, its membarrier is before our
+            // looks; if not, we go by what we read, and our exchange fails where that has changed.
             let seen = self.sole_process().load(Acquire);
             // Release, for the same; and acquire where it fails.
             let change =
@@ -65,8 +66,9 @@ impl OpenFile {
                     let _ = change(Fences::Changing);
                 }
                 Fences::Changing => {
-                    // Partner: the light barrier of those that have looked before they could read this. Whoever began the
-                    // change may be dead.
+                    // Partner: the light barrier of those that looked before they could read this. If their look comes first, the
+                    // membarrier that follows makes what they stored seen; if ours does, they read that they have to fence. The
+                    // process that began the change may be dead.
                     full_fence();
                     self.end_the_change()?;
                 }
@@ -74,7 +76,7 @@ impl OpenFile {
         }
     }
 
-    /// Passes the heavy barrier, after a full fence: whoever enters by a bias, in an entry step or by a reservation after it
+    /// Passes the heavy barrier, after a full fence: a participant that enters by a bias, in an entry step or by a reservation after it
     /// sees what was stored before it. `takes_part`: the caller has a slot's byte lock.
     ///
     /// # Errors
@@ -83,9 +85,9 @@ impl OpenFile {
         // Acquire, as in `join_process`.
         let seen = Fences::of(self.sole_process().load(Acquire));
         let passed = match seen {
-            // Whoever began the change has not ended it, and may be dead. As long as we take part, it is the same change.
+            // The process that began the change has not ended it, and may be dead. As long as we take part, it is the same change.
             Fences::Changing if takes_part => return self.end_the_change(),
-            // Who takes part from now on has passed a full fence, in a doorway, before it has anything to enter by.
+            // A participant that joins from now on passes a full fence, in a doorway, before it has anything to enter by.
             Fences::Full | Fences::Undecided => return Ok(()),
             Fences::PrivateTo(process) if process == process_mark() => membarrier::in_this_process(),
             Fences::PrivateTo(_) | Fences::Changing => membarrier::in_every_process(),
@@ -94,13 +96,14 @@ impl OpenFile {
     }
 
     /// The last step of the change to several processes: every thread that may do without a fence passes the kernel's barrier,
-    /// and from then on everybody fences. With a slot's byte lock in hand, and after a full fence.
+    /// and from then on all fence. With a slot's byte lock in hand, and after a full fence.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the kernel refuses the barrier.
     fn end_the_change(&self) -> Result<()> {
         membarrier::in_every_process().map_err(|_| Error::Unsupported(NO_MEMBARRIER))?;
-        // Release. Partner: the acquire loads of this word, here and above. Where it fails, another one has ended it.
+        // Release. Partner: the acquire loads of this word, here and above. If they read ours, our membarrier is before what they do;
+        // where our exchange fails, another participant has ended the change.
         let (changing, full) = (Fences::Changing.word(), Fences::Full.word());
         let _ = self.sole_process().compare_exchange(changing, full, AcqRel, Acquire);
         Ok(())

@@ -44,7 +44,7 @@ struct At<'a> {
 
 impl<'a> At<'a> {
     /// # Safety
-    /// `cached` is what the file of `lock`, which is open, has of an attachment that nobody else uses now.
+    /// `cached` is what the file of `lock`, which is open, has of an attachment that no other call uses now.
     #[inline(always)]
     unsafe fn new(lock: LockPointer, cached: Cached<'a>) -> Self {
         // SAFETY: pointer and cell offset were computed from views of the same file, whose mapping lives as long as it does.
@@ -58,7 +58,7 @@ impl<'a> At<'a> {
     /// The lock's file is open for all of `'a`.
     #[inline(always)]
     unsafe fn of_thread(lock: LockPointer) -> Option<Self> {
-        // SAFETY: the pointer was made by whoever opened the lock, so its file has that region.
+        // SAFETY: the pointer was made when the lock was opened, so its file has that region.
         unsafe { Some(Self::new(lock, thread::cached(lock.word, lock.file, lock.region)?)) }
     }
 

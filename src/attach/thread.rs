@@ -36,7 +36,7 @@ struct Place {
     attachment: Cell<*const Attachment>,
 }
 
-/// Places of a thread. Never freed before the thread ends, whoever is looking.
+/// Places of a thread. Never freed before the thread ends, whichever call is looking.
 struct Places {
     places: [Place; 6],
     more: Cell<*const Places>,
@@ -81,7 +81,7 @@ pub unsafe fn cached<'file>(word: ThreadWord, file: FileKey, region: usize) -> O
 /// The cache that `word` remembers, if it is one of `file`.
 #[inline(always)]
 fn remembered<'file>(word: ThreadWord, file: FileKey) -> Option<&'file FastPathCache> {
-    // SAFETY: zeros, or the `cache` of one of ATTACHMENTS: whoever takes an attachment out of there comes by `forget_all`
+    // SAFETY: zeros, or the `cache` of one of ATTACHMENTS: a call that takes an attachment out of there comes by `forget_all`
     // first. In a forked child it is zeros.
     Some(unsafe { &*word.get::<FastPathCache>() }).filter(|cache| cache.file == file)
 }
@@ -191,7 +191,8 @@ fn find_where(
     while let Some(some) = unsafe { these.as_ref() } {
         for place in some.places.iter().filter(|place| is_it(place)) {
             let attachment = place.attachment.get();
-            // A handler that came between has left another one there, or the same.
+            // If a signal handler came between the look at the place and the load, it may have put another attachment
+            // there: we look again.
             compiler_fence(SeqCst);
             if !is_it(place) {
                 continue;

@@ -5,19 +5,15 @@ use super::{
     directory::{self, Found, Plan},
     handle::{Handle, LockKind},
     mutex::DEFAULT_PATIENCE,
-    participant::Participant,
     settings::SettingOptions,
 };
-use crate::attach::{attachment::Attachment, file_handle::FileHandle, thread};
+use crate::attach::{file_handle::FileHandle, thread};
 use crate::layout::{Algorithm, Kind};
-use crate::registers::{Claimed, FileClaims, FileLock};
+use crate::registers::{Claimed, FileClaims};
 use std::time::{Duration, Instant};
-use turnlock_core::acquire::{
-    attempt::Discipline, change::check_release, operations::Acquisition, site::Limit,
-};
-use turnlock_core::algorithm::claim::{Claim, Mode};
+use turnlock_core::acquire::{attempt::Discipline, site::Limit};
+use turnlock_core::algorithm::claim::Claim;
 use turnlock_core::error::{Error, Result};
-use turnlock_core::sync::full_fence;
 
 /// The options that these kinds have in common.
 #[derive(Clone, Debug)]
@@ -103,94 +99,10 @@ macro_rules! claimed_options {
 pub(super) use claimed_options;
 
 impl<K: LockKind<Claims = Claimed>> Handle<K> {
-    /// Makes the calling thread's upgradable hold exclusive, in its place.
-    pub fn upgrade(&self, limit: Limit) -> Result<Acquired> {
-        self.with_holder(None, |attachment| self.upgrade_at(attachment, limit))
-    }
-
-    /// Does what [`Handle::upgrade`] does, as `participant`.
-    pub fn upgrade_as(&self, participant: &Participant, limit: Limit) -> Result<Acquired> {
-        let attachment = self.attachment_of(participant)?;
-        let _call = attachment.begin_taking(self.lock.region)?;
-        self.upgrade_at(attachment, limit)
-    }
-
-    fn upgrade_at(&self, attachment: &Attachment, limit: Limit) -> Result<Acquired> {
-        let acquisition: Acquisition = self.owned(attachment)?.upgrade(limit)?;
-        Ok(acquisition.into())
-    }
-
-    /// Makes the calling thread's hold less than it is, in its place.
-    pub fn downgrade(&self, mode: Mode) -> Result<()> {
-        self.with_holder(None, |attachment| self.owned(attachment)?.downgrade(mode))
-    }
-
-    /// Does what [`Handle::downgrade`] does, as `participant`.
-    pub fn downgrade_as(&self, participant: &Participant, mode: Mode) -> Result<()> {
-        let attachment = self.attachment_of(participant)?;
-        attachment.begin_leaving(self.lock.region)?;
-        self.owned(attachment)?.downgrade(mode)
-    }
-
-    /// Returns how many permits the semaphore has.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] if it was removed.
-    pub fn permits(&self) -> Result<u32> {
-        self.read_named(|| self.claims.over(self.file.open.view().lock(self.lock.region)).permits())
-    }
-
-    /// Changes the number of permits of a semaphore.
-    pub fn resize(&self, permits: u32) -> Result<()> {
-        self.check_exists()?;
-        check_permits(permits)?;
-        let mut resized = false;
-        let done = thread::with_thread_attachment(&self.file.open, |attachment| {
-            // With this lock the semaphore is not removed meanwhile, and no other lock named in its region.
-            directory::with_directory_lock(attachment, || {
-                let fewer = permits < self.permits()?;
-                // Where it is refused nothing is done yet.
-                let barrier = || if fewer { self.file.open.heavy_barrier(true) } else { Ok(()) };
-                full_fence();
-                barrier()?;
-                let lock = FileLock::claimed(self.file.open.view(), self.lock.region, self.claims);
-                lock.resize(permits);
-                resized = true;
-                // Partners: the barriers of the entry step and in `Reservation::reenter`. If ours comes first, a participant
-                // that enters sees the new number; if theirs does, it was inside already. An error would be that of a filter
-                // that came this moment.
-                full_fence();
-                let _ = barrier();
-                lock.unpark_resized();
-                Ok(())
-            })
-        });
-        if resized { Ok(()) } else { done }
-    }
-
-    /// Takes `weight` permits as the calling thread.
-    pub fn acquire_permits(&self, weight: u32, limit: Limit) -> Result<Acquired> {
-        let (mut own, mut under_way) = (0u64, false);
-        self.each_part(|token, claim| {
-            own += u64::from(claim.weight);
-            under_way |= token.is_none();
-        });
-        let permits = self.check_weight(weight)?;
-        // Only this thread gives back what it has.
-        if own + u64::from(weight) > u64::from(permits) {
-            return Err(if limit == Limit::Never && !under_way {
-                Error::WouldBlock
-            } else {
-                Error::Deadlock
-            });
-        }
-        self.acquire_beside(under_way, Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
-    }
-
     /// Does what [`Handle::acquire`] does. `under_way`: for a signal handler that has interrupted a call of its thread on this
     /// lock. It does not wait: that call may be in its doorway, where everyone waits for it, or others that this one would wait
     /// for behind it.
-    fn acquire_beside(&self, under_way: bool, claim: Claim, limit: Limit) -> Result<Acquired> {
+    pub(super) fn acquire_beside(&self, under_way: bool, claim: Claim, limit: Limit) -> Result<Acquired> {
         if !under_way {
             return self.acquire(claim, limit);
         }
@@ -200,102 +112,9 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         })
     }
 
-    /// Does what [`Handle::acquire_permits`] does, as `participant`.
-    pub fn acquire_permits_as(
-        &self,
-        participant: &Participant,
-        weight: u32,
-        limit: Limit,
-    ) -> Result<Acquired> {
-        self.check_weight(weight)?;
-        self.acquire_as(participant, Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
-    }
-
-    /// Returns how many permits there are.
-    pub(super) fn check_weight(&self, weight: u32) -> Result<u32> {
-        let permits = self.permits()?;
-        if weight == 0 || weight > permits {
-            return Err(Error::Permits { wanted: weight, permits });
-        }
-        Ok(permits)
-    }
-
-    /// Gives back `permits` permits of the calling thread, those that it took last first.
-    pub fn release_permits(&self, permits: u32) -> Result<()> {
-        let mut all = 0;
-        self.each_part(|token, claim| {
-            all = if token.is_some() { claim.weight.saturating_add(all) } else { all }
-        });
-        check_release(permits, all)?;
-        let mut left = permits;
-        // One after the other, without a list: a signal handler may not allocate.
-        while left > 0 {
-            let mut last = None;
-            self.each_part(|token, claim| last = last.max(token.map(|token| (token, claim.weight))));
-            let (token, weight) = last.ok_or(Error::NotOwner)?;
-            if weight <= left {
-                self.unlock(Some(token))?;
-            } else {
-                self.with_holder(Some(token), |attachment| self.owned(attachment)?.give_back(left))?;
-            }
-            left -= weight.min(left);
-        }
-        Ok(())
-    }
-
-    /// Does what [`Handle::release_permits`] does, as `participant`.
-    pub fn release_permits_as(&self, participant: &Participant, permits: u32) -> Result<()> {
-        let attachment = self.attachment_of(participant)?;
-        attachment.begin_leaving(self.lock.region)?;
-        self.owned(attachment)?.give_back(permits)
-    }
-
-    /// Takes a part of the lock as the calling thread.
-    ///
-    /// # Errors
-    /// As [`Handle::acquire`]. [`Error::Deadlock`] if the thread itself has what conflicts with it, or is taking it or giving it
-    /// back at this moment, and this is a signal handler.
-    pub fn acquire_part(&self, claim: Claim, limit: Limit) -> Result<Acquired> {
-        let claims = self.claims.over(self.file.open.view().lock(self.lock.region));
-        let (mut conflicts, mut under_way) = (false, false);
-        self.each_part(|token, own| {
-            conflicts |= claims.conflict(own, claim);
-            under_way |= token.is_none();
-        });
-        if conflicts { Err(Error::Deadlock) } else { self.acquire_beside(under_way, claim, limit) }
-    }
-
-    /// Unlocks the part of the lock that the calling thread holds.
-    ///
-    /// # Errors
-    /// [`Error::NotOwner`] if it does not hold just this part.
-    pub fn unlock_part(&self, claim: Claim) -> Result<()> {
-        self.unlock(Some(self.token_of(claim)?))
-    }
-
-    /// Marks the part of the lock that the calling thread holds as consistent.
-    ///
-    /// # Errors
-    /// [`Error::NotOwner`], [`Error::NotInconsistent`].
-    pub fn mark_part_consistent(&self, claim: Claim) -> Result<()> {
-        self.mark_consistent_of(Some(self.token_of(claim)?))
-    }
-
-    /// Returns the token by which the calling thread holds just this part: the last one, which is that of a signal handler if it
-    /// took what its thread reads as well.
-    fn token_of(&self, claim: Claim) -> Result<u64> {
-        let mut found = None;
-        self.each_part(|token, held| {
-            if held.extent == claim.extent {
-                found = found.max(token);
-            }
-        });
-        found.ok_or_else(|| self.not_held())
-    }
-
     /// Calls `look` for each acquisition of this lock that the calling thread holds, with its token; and, without one, for each
     /// that is under way, as a signal handler finds it. What the latter claims is in place before others see any of it.
-    fn each_part(&self, mut look: impl FnMut(Option<u64>, Claim)) {
+    pub(super) fn each_part(&self, mut look: impl FnMut(Option<u64>, Claim)) {
         let region = self.lock.region;
         // A removed lock has no holders: what the thread has in its region is another lock.
         if self.file.open.is_others(&self.name) {
@@ -310,13 +129,6 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
                 look(holding.map(|holding| holding.token), claim);
             }
         });
-    }
-
-    /// Takes several parts as the calling thread. See [`take_in_order`].
-    pub fn acquire_parts(&self, claims: Vec<Claim>, limit: Limit) -> Result<Vec<Acquired>> {
-        let take = |_, claim, limit| self.acquire_part(claim, limit);
-        let give_back = |_, taken: Acquired| self.unlock_unheard(taken.fencing_token);
-        take_in_order(claims, limit, take, give_back)
     }
 }
 
@@ -375,20 +187,6 @@ fn left_of(limit: Limit, began: Instant, holds_some: bool) -> Limit {
         Limit::Forever => return limit,
     };
     Limit::For(if holds_some { left.min(HOLD_AND_WAIT) } else { left })
-}
-
-/// Checks that a semaphore can have so many permits.
-///
-/// # Errors
-/// [`Error::InvalidArgument`].
-pub(super) fn check_permits(permits: u32) -> Result<()> {
-    if permits == 0 || permits == u32::MAX {
-        return Err(Error::InvalidArgument(format!(
-            "a semaphore of {permits} permits was asked for: it has 1 to {}",
-            u32::MAX - 1
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{
     guard::{Guard, GuardAs},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
-    parts::claim_of,
+    parts::{GranuleKind, claim_of},
 };
 use crate::attach::file_handle::FileHandle;
 use crate::layout::{DeathPolicy, Kind};
@@ -37,6 +37,8 @@ impl LockKind for KeyedKind {
         Claim::EVERYTHING
     }
 }
+
+impl GranuleKind for KeyedKind {}
 
 /// A lock for each key, in a lock file: user names, paths, identifiers, any bytes. Keys need not be created, and take no room
 /// while they are not held.

@@ -6,7 +6,7 @@ use super::{
     guard::{Guard, GuardAs},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
-    parts::claim_of,
+    parts::{GranuleKind, claim_of},
 };
 use crate::attach::file_handle::FileHandle;
 use crate::layout::{DeathPolicy, Kind};
@@ -38,6 +38,8 @@ impl LockKind for RangeKind {
         Claim::EVERYTHING
     }
 }
+
+impl GranuleKind for RangeKind {}
 
 /// A lock of ranges of numbers, in a lock file: bytes or records of a file, pages, rows, hours.
 ///

@@ -1,17 +1,13 @@
 //! Guards of a rwlock, by its mode, and changes of the mode.
 
-use super::{
-    guard::{Guard, GuardAs},
-    handle::LockKind,
-};
-use crate::registers::Claimed;
+#[cfg(doc)]
+use super::guard::{Guard, GuardAs};
 use std::{
     fmt,
     ops::{Deref, DerefMut},
     time::Duration,
 };
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::algorithm::claim::Mode;
 use turnlock_core::error::{Error, Result};
 
 /// The lock is held shared until the guard is dropped.
@@ -74,53 +70,7 @@ pub trait ChangesMode {
 /// How long an upgrade may wait.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct HowLong(Limit);
-
-impl<K: LockKind<Claims = Claimed>> ChangesMode for Guard<'_, K> {
-    fn make_exclusive(&mut self, limit: HowLong) -> Result<()> {
-        self.acquired = self.handle.upgrade(limit.0)?;
-        Ok(())
-    }
-
-    fn make_upgradable(&mut self) -> Result<()> {
-        self.handle.downgrade(Mode::Upgradable)
-    }
-
-    fn make_shared(&mut self) -> Result<()> {
-        self.handle.downgrade(Mode::Shared)
-    }
-
-    fn end(self) -> Result<()> {
-        self.unlock()
-    }
-
-    fn die(self) -> Result<()> {
-        self.abandon()
-    }
-}
-
-impl<K: LockKind<Claims = Claimed>> ChangesMode for GuardAs<'_, K> {
-    fn make_exclusive(&mut self, limit: HowLong) -> Result<()> {
-        self.acquired = self.handle.upgrade_as(self.participant, limit.0)?;
-        Ok(())
-    }
-
-    fn make_upgradable(&mut self) -> Result<()> {
-        self.handle.downgrade_as(self.participant, Mode::Upgradable)
-    }
-
-    fn make_shared(&mut self) -> Result<()> {
-        self.handle.downgrade_as(self.participant, Mode::Shared)
-    }
-
-    fn end(self) -> Result<()> {
-        self.unlock()
-    }
-
-    fn die(self) -> Result<()> {
-        self.abandon()
-    }
-}
+pub struct HowLong(pub(super) Limit);
 
 macro_rules! dereferences {
     ($($guard:ident)*) => { $(

@@ -2,7 +2,7 @@
 
 use super::{
     acquired::Acquired,
-    claimed::{ClaimedOptions, check_permits, claimed_options, with_patience},
+    claimed::{ClaimedOptions, claimed_options, with_patience},
     guard::{Guard, GuardAs},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
@@ -16,9 +16,7 @@ use crate::registers::Claimed;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::Claim;
-#[cfg(doc)]
-use turnlock_core::error::Error;
-use turnlock_core::error::Result;
+use turnlock_core::error::{Error, Result};
 
 /// The kind of a [`Semaphore`].
 #[derive(Debug)]
@@ -206,4 +204,18 @@ impl Handle<SemaphoreKind> {
         // SAFETY: this handle keeps the file open.
         unsafe { fast_path::release_permits(self.lock, permits) }
     }
+}
+
+/// Checks that a semaphore can have so many permits.
+///
+/// # Errors
+/// [`Error::InvalidArgument`].
+pub(super) fn check_permits(permits: u32) -> Result<()> {
+    if permits == 0 || permits == u32::MAX {
+        return Err(Error::InvalidArgument(format!(
+            "a semaphore of {permits} permits was asked for: it has 1 to {}",
+            u32::MAX - 1
+        )));
+    }
+    Ok(())
 }

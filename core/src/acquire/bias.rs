@@ -13,7 +13,7 @@ use crate::sync::{
 };
 use crate::trace::{self, Step};
 
-/// Takes the entry step of the queue head, with the lock biased to nobody else and nobody else inside by a bias. Whether
+/// Takes the entry step of the queue head, with the lock biased to no other participant and none inside by a bias. Returns whether
 /// the bias was in demand: revoked from an owner that used it all the time.
 pub fn take_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<Progress<bool>> {
     let (site, bias) = (&attempt.site, attempt.site.lock().bias());
@@ -21,7 +21,7 @@ pub fn take_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Re
     let mut revoked: Option<(BiasOwner, bool)> = None;
     loop {
         let before = other();
-        // Whoever lost its place sees that in its next entry step; until then it does no harm.
+        // If we have lost our place, we see that in our next entry step; until then nothing here does harm.
         if let Some(owner) = before.filter(|owner| revoked.is_none_or(|(revoked, _)| revoked != *owner)) {
             let in_demand = is_busy(site.lock().held(owner.slot));
             if in_demand {
@@ -43,7 +43,8 @@ pub fn take_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Re
         if !eviction::publish_trying(attempt) {
             return Ok(Progress::Evicted);
         }
-        // Nobody has passed over us, so nobody else has written the bias word since we became the head.
+        // If a waiter had passed over us before this entry step, we would have seen it there; none can after it. So no other head has
+        // written the bias word since we became the head, and the look holds.
         if other().is_none_or(|owner| revoked.is_some_and(|(revoked, _)| revoked == owner)) {
             return Ok(Progress::Done(revoked.is_some_and(|(_, in_demand)| in_demand)));
         }
@@ -92,7 +93,10 @@ fn cancel_revocation<S: Site>(attempt: &Attempt<S>, owner: BiasOwner) {
 
 /// The heavy barrier between the revocation and the look whether the owner is inside.
 fn pass_the_barrier<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwner) -> Result<()> {
-    // Partner: the barrier in `Bias::take_as_owner`; in a file of one process that of `Bias::leave` too.
+    // Partner: the barrier in `Bias::take_as_owner`, between its `held` = TRYING and its look at the bias word. If ours comes first,
+    // the owner sees the revocation, and stays outside; if theirs does, we see its `held`, and wait for it. In a file of one process
+    // that of `Bias::leave` too: if ours comes first, the owner that leaves sees the revocation and unparks us; if theirs does, we see
+    // that it is outside.
     full_fence();
     match attempt.site.heavy_barrier() {
         Ok(()) => Ok(()),
@@ -106,7 +110,8 @@ fn pass_the_barrier<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner
 pub fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, slot: usize) -> Result<()> {
     trace::at(Step::RevokeWait);
     let held = attempt.site.lock().held(slot);
-    // Acquire. Partner: the release stores of 0 by who leaves, or steps back, and a reaper's.
+    // Acquire. Partner: the release stores of 0, by an owner that leaves or steps back, or by its reaper. If we read that 0, its section
+    // is before ours; if not, we wait.
     let inside = || held.load(Acquire) != 0;
     waiter.queue_for_good();
     while inside() {

@@ -12,7 +12,7 @@ use crate::mutants::{self, Mutant};
 use crate::sync::Ordering::Acquire;
 use crate::trace::{self, Step};
 
-/// The entry step, from the head of the queue. Nobody passes over the participant from then on, until its `held` is 0
+/// Takes the entry step, from the head of the queue. No waiter passes over the participant from then on, until its `held` is 0
 /// again. `false`: it lost its place.
 #[inline]
 pub fn publish_trying<S: Site>(attempt: &Attempt<S>) -> bool {
@@ -44,7 +44,7 @@ fn first_before<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skipped) -
         }
         ahead += 1;
         if HeadOf::<S>::may_wait(lock, slot) {
-            // Somebody in the doorway comes after all who are numbered.
+            // One in the doorway comes after all that are numbered.
             let order = (place == Place::Choosing, place, slot);
             first = first.filter(|first| *first < order).or(Some(order));
         }
@@ -53,7 +53,7 @@ fn first_before<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skipped) -
 }
 
 /// Passes over those before this participant that do not come though nothing keeps them from it, and reaps those that are
-/// dead: whoever stands between may be stopped, and see to neither.
+/// dead: the waiters between may be stopped, and see to neither.
 pub fn pass_over<S: Site>(
     attempt: &Attempt<S>,
     waiter: &mut S::Waiter,
@@ -111,7 +111,7 @@ pub fn is_kept_waiting<L: Lock>(lock: &L, first: usize, me: Option<usize>) -> bo
     L::Claims::is_kept_waiting(lock, first, me)
 }
 
-/// Returns whether somebody has a ring's reconfiguration lock. Whoever has its turn stands in no queue.
+/// Returns whether a participant has a ring's reconfiguration lock. The one that has its turn stands in no queue.
 fn is_another_reconfiguring<L: Lock>(lock: &L) -> bool {
     let queue = lock.queue();
     (0..queue.0.bound()).any(|slot| lock.held(slot).load(Acquire) != 0 && queue.place(slot) != Place::Idle)
@@ -127,7 +127,7 @@ fn evict<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &mut Skipped, lost
             told.insert(slot);
         }
     });
-    // If it is refused, of nobody it is known whether it is inside; they have lost their places for nothing.
+    // If it is refused, it is not known whether they are inside; they have lost their places for nothing.
     if pass_the_barrier(site).is_err() {
         return;
     }
@@ -163,7 +163,8 @@ fn note_passed_over<S: Site>(site: &S, slot: usize) {
 /// As [`Site::heavy_barrier`]: refused from now on.
 pub fn pass_the_barrier<S: Site>(site: &S) -> Result<()> {
     trace::at(Step::Evict);
-    // Partner: the barrier in `Eviction::publish_trying`.
+    // Partner: the barrier in `Eviction::publish_trying`, between its `held` = TRYING and its look at `evicted`. If ours comes first, the
+    // evicted participant sees that it lost its place; if theirs does, we see its `held`, and do not pass over it.
     mutants::full_fence_unless(Mutant::NoFenceToEvict);
     site.heavy_barrier()
 }

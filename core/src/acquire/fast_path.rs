@@ -60,7 +60,7 @@ impl<L: LightBarrier> FastPath<'_, L> {
         }
         self.local.begin_biased();
         let token = bias.take_as_owner(self.held, mark, self.light, &self.ownership);
-        self.end_taking(token, |local| local.record_biased())
+        self.end_taking(token, || {}, |local| local.record_biased())
     }
 
     /// Unlocks what [`FastPath::take_as_owner`] took (by the acquisition with this very token, where one is named). `None`: the
@@ -96,7 +96,7 @@ impl<L: LightBarrier> FastPath<'_, L> {
         self.local.begin_biased();
         claim();
         let token = shared_bias.take_as_reader(self.held, self.light, &self.ownership);
-        self.end_taking(token, |local| local.record_biased())
+        self.end_taking(token, || {}, |local| local.record_biased())
     }
 
     /// Unlocks what [`FastPath::take_as_reader`] took. As [`FastPath::leave_as_owner`].
@@ -135,10 +135,7 @@ impl<L: LightBarrier> FastPath<'_, L> {
             true => reservation.reenter(claims, me, claim, self.light, &self.ownership),
             false => None,
         };
-        if token.is_some() {
-            note();
-        }
-        self.end_taking(token, |local| local.record_reservation())
+        self.end_taking(token, note, |local| local.record_reservation())
     }
 
     /// Unlocks what [`FastPath::reenter`] took. As [`FastPath::leave_as_owner`].
@@ -160,15 +157,24 @@ impl<L: LightBarrier> FastPath<'_, L> {
     }
 
     #[inline(always)]
-    fn end_taking(&self, token: Option<u64>, give_up: impl FnOnce(LocalState<'_>)) -> Option<u64> {
+    fn end_taking(
+        &self,
+        token: Option<u64>,
+        note: impl FnOnce(),
+        give_up: impl FnOnce(LocalState<'_>),
+    ) -> Option<u64> {
         match token {
             Some(token) => {
+                note();
                 self.local.record(Some(Holding { token, unbiased: false }));
                 trace::at(Step::Section);
+                Some(token)
             }
-            None => give_up(self.local),
+            None => {
+                give_up(self.local);
+                None
+            }
         }
-        token
     }
 
     /// The order of the two is that of signal handlers, see above; but where several threads use the participant, the next of them

@@ -1,14 +1,14 @@
-//! Acting for a participant that is dead: whoever holds its slot's byte lock is that slot.
+//! Acting for a participant that is dead: a reaper that holds its slot's byte lock is that slot.
 //!
 //! ```text
 //! clear(q), each step repeatable by the next reaper should this one die:
 //!   1 if held[q] != 0, and its claim let it change the data: write down who died; if state == consistent: state =
 //!     inconsistent (of a part of a lock: that this part is)
 //!   2 held[q] = 0 (also where q was only trying to enter: that is no death inside)
-//!   3 number[q] = 0, choosing[q] = 0; on a ring: no membership, so that whoever waits may act for q's machine
+//!   3 number[q] = 0, choosing[q] = 0; on a ring: no membership, so that a waiter may act for q's machine
 //!   4 unpark who waited for q
 //! ```
-//! The bias word is left alone: only the queue head writes it, and it may go on naming a slot that nobody has.
+//! The bias word is left alone: only the queue head writes it, and it may go on naming a slot without a participant.
 
 use super::site::Lock;
 use crate::algorithm::{
@@ -21,7 +21,7 @@ use crate::sync::Ordering::Acquire;
 use crate::trace::{self, Step};
 
 /// Unlocks what `slot` holds of a lock, as its holder would who has repaired what a dead one left: for a participant that
-/// left its slot to others. Returns whether it held anything. With the slot's byte lock in hand, and nobody else at it.
+/// left its slot to others. Returns whether it held anything. With the slot's byte lock in hand, and no other call at it.
 pub fn unlock<L: Lock>(lock: &L, slot: usize) -> bool {
     let held = lock.held(slot);
     // Acquire. Partner: the release store in `Ownership::claim_token`.
@@ -44,13 +44,13 @@ pub fn unlock<L: Lock>(lock: &L, slot: usize) -> bool {
                 lock.ownership().exit_unchanged(held)
             }
         }
-        // The section is over, whoever finishes the rest.
+        // The section is over; if we die here, a reaper finishes the rest.
         clear(lock, slot);
     }
     holds
 }
 
-/// Clears what `slot` left in a lock, so that it blocks nobody and the next holder of what it held gets the owner-dead
+/// Clears what `slot` left in a lock, so that it blocks no waiter and the next holder of what it held gets the owner-dead
 /// notice. With the slot's byte lock in hand.
 pub fn clear<L: Lock>(lock: &L, slot: usize) {
     trace::at(Step::Reap);
@@ -60,8 +60,8 @@ pub fn clear<L: Lock>(lock: &L, slot: usize) {
     trace::at(Step::ReapNotice);
     lock.eviction(slot).mend();
     lock.queue().forget(slot);
-    // Release, in there. Partner: the acquire load of a membership: who acts for the machine from here on has the notice
-    // before it.
+    // Release, in there. Partner: the acquire load of a membership. A waiter that reads ours has the notice before it acts for the
+    // machine; one that does not leaves the machine alone.
     lock.machines().set_membership(slot, Membership::None);
     trace::at(Step::ReapCleared);
     lock.unpark(slot);

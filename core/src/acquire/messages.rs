@@ -17,7 +17,7 @@ pub fn acquire<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
     let (lock, me) = (site.lock(), site.me());
     let travelled = site.acquire_by_messages(limit)?;
     trace::at(Step::Won);
-    // Nobody removes the lock while somebody is inside: after this look it is ours as long as we are.
+    // The lock is not removed while a participant is inside: after this look it is ours as long as we are.
     let token = site.check_intact().and_then(|()| site.check_exists()).and_then(|()| {
         lock.set_since(me, site.now());
         let (held, ownership) = (lock.held(me), lock.ownership());

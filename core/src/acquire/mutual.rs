@@ -48,7 +48,8 @@ impl QueueHead for Always {
     fn take_at_once<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, _: u64) -> bool {
         let (bias, me) = (attempt.site.lock().bias(), attempt.site.me());
         if bias.is_free_for(me) && eviction::publish_trying(attempt) {
-            // Again. If the head that passed over us biased the lock before our entry step, we see that; after it, it could not.
+            // Again. If a head that passed over us biased the lock before our entry step, we see that here; after it no head can pass
+            // over us.
             if bias.is_free_for(me) {
                 return true;
             }
@@ -82,7 +83,7 @@ impl QueueHead for Always {
         if site.lock().revoking_since() != 0 {
             site.lock().set_revoking_since(0);
         }
-        // Of biased acquisitions nobody writes down since when.
+        // Since when a biased acquisition lasts is not written down.
         site.lock().set_since(me, if biased { 0 } else { site.now() });
         if !biased {
             site.lock().bias().unbias();
@@ -96,7 +97,7 @@ impl QueueHead for Always {
             site.lock().bias().begin(site.mark());
             site.lock().queue().leave(me);
             site.lock().unpark(me);
-            // It was the queue that they backed off from, and nobody will leave it now. The fence is in `unpark`.
+            // It was the queue that they backed off from, and no holder will leave it now. The fence is in `unpark`.
             site.lock().unpark_standby(me, true);
         }
         trace::at(Step::Section);

@@ -164,7 +164,7 @@ impl<S: Site> Attempt<S> {
         Ok(())
     }
 
-    /// Has the participant, which does not hold the lock, wait for it no more: a standing one leaves its ring.
+    /// Has the participant, which does not hold the lock, wait for it no more: a member for every turn leaves its ring.
     ///
     /// # Errors
     /// [`Error::StillHeld`].

@@ -56,7 +56,7 @@ fn acquire_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holdi
 }
 
 /// Passes through the queue, revokes the bias of others, and takes the entry step. With an error, nothing of the participant
-/// is left in the queue. Afterwards it excludes everybody else until its `held` is 0 again and its number is cleared.
+/// is left in the queue. Afterwards it excludes all that conflict with it until its `held` is 0 again and its number is cleared.
 ///
 /// Returns whether what was in the way was in demand: a bias, say, that its owner used all the time.
 #[inline]
@@ -71,7 +71,7 @@ pub fn join_queue<S: Site>(
     let number = queue.doorway(me);
     if let Ok(number) = number {
         trace::at(Step::Wait);
-        // Nobody has had the time to pass over us; but a thread can be stopped anywhere.
+        // No waiter has had the time to pass over us; but a thread can be stopped anywhere.
         if queue.is_next(me, number) && HeadOf::<S>::take_at_once(attempt, number) {
             return Ok(false);
         }
@@ -103,7 +103,7 @@ fn wait<S: Site>(
 pub struct QueueWait<'a, S: Site> {
     attempt: &'a Attempt<S>,
     waiter: &'a mut S::Waiter,
-    /// Whom it passed over since its number was published.
+    /// The slots that it passed over since its number was published.
     skipped: Skipped,
     /// What it did about the reservations before it.
     revocations: <HeadOf<S> as QueueHead>::Revocations,
@@ -114,7 +114,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
         QueueWait { attempt, waiter, skipped, revocations: Default::default() }
     }
 
-    /// Waits until nobody but those that it `passed` over is before `number`, by which the participant is inside already,
+    /// Waits until none but those that it has `skipped` is before `number`, by which the participant is inside already,
     /// and wants more.
     pub fn go_on(
         attempt: &'a Attempt<S>,
@@ -219,7 +219,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                 Outcome::Cancelled => return Err(Error::Cancelled),
                 Outcome::Interrupted | Outcome::Forked => return Err(Error::Interrupted),
                 Outcome::TimedOut | Outcome::CheckAlive => {
-                    // Whatever somebody else wrote over our number: those behind us look at it.
+                    // Should something else have written over our number: those behind us look at it.
                     queue.restore(me, number);
                     if HeadOf::<S>::reap_insiders(self.attempt, self.waiter)? {
                         continue;
@@ -310,7 +310,7 @@ fn look_before_trying<S: Site>(attempt: &Attempt<S>) -> Result<()> {
     if !queue.is_next(me, u64::MAX) {
         HeadOf::<S>::reap_insiders(attempt, &mut attempt.site.waiter(Limit::Never, 0, false))?;
     }
-    // As if it had come last: everybody who is numbered is before it.
+    // As if it had come last: all that are numbered are before it.
     let passes = |slot: usize| HeadOf::<S>::may_pass(attempt, slot);
     while let Ok(Some(blocker)) = queue.blocker(me, u64::MAX, passes) {
         if queue.place(blocker.slot) == Place::Choosing {
@@ -345,7 +345,7 @@ fn try_once(queue: &impl Protocol, blocker: &Blocker) -> Outcome {
 fn repair<S: Site>(attempt: &Attempt<S>, Corrupt { slot, value }: Corrupt) -> Result<()> {
     const LOOKS: u32 = 20;
     let site = &attempt.site;
-    // Somebody else may be reaping the slot, or a newcomer may be about to, in its own.
+    // Another reaper may be at the slot, or a newcomer about to clear it as its own.
     for _ in 0..LOOKS {
         let reaped = site.reap(slot)?;
         // Also of one that was reaped: nothing here may go on for ever.

@@ -86,7 +86,7 @@ pub fn take_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
     false
 }
 
-/// Takes the entry step of the head of the queue, once nobody is inside that conflicts with its claim.
+/// Takes the entry step of the head of the queue, once no participant is inside that conflicts with its claim.
 pub fn take_as_head<S: Site>(
     attempt: &Attempt<S>,
     waiter: &mut S::Waiter,
@@ -111,7 +111,9 @@ pub fn take_as_head<S: Site>(
     Ok(Progress::Done(false))
 }
 
-/// Returns whether somebody before this reader, which has taken its entry step, upgrades since it looked at the modes.
+/// Returns whether one before this reader, which has taken its entry step, upgrades since it looked at the modes. If the upgrade's
+/// bias word comes before our entry step, we see it here; if our entry step does, the one that upgrades sees our `held`, and waits for us
+/// to be outside.
 fn is_before_an_upgrade<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skipped) -> bool {
     let lock = attempt.site.lock();
     lock.shared_bias().is_upgraded()
@@ -205,17 +207,18 @@ fn is_another_inside<S: Site>(attempt: &Attempt<S>) -> bool {
     (0..lock.queue().0.bound()).any(|slot| slot != attempt.site.me() && lock.held(slot).load(Acquire) != 0)
 }
 
-/// Passes the heavy barrier, and waits until nobody else is inside: biased readers, and those that came in by a number
+/// Passes the heavy barrier, and waits until all others are outside: biased readers, and those that came in by a number
 /// before they could see what the bias word says now. None of them can come in again.
 pub fn have_all_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<()> {
     let site = &attempt.site;
-    // Partner: the barrier of readers between their `held` and their look at the bias word.
+    // Partner: the barrier of readers between their `held` and their look at the bias word. If ours comes first, a reader sees the
+    // revocation, and queues; if theirs does, we see its `held` below, and wait for it.
     mutants::full_fence_unless(Mutant::NoFenceToRevokeReaders);
     site.heavy_barrier()?;
-    // Read after the barrier: who raises it later sees the bias word.
+    // Read after the barrier: a newcomer that raises it later passes a full fence in its doorway, and sees the bias word.
     let bound = site.lock().queue().0.bound();
     for slot in (0..bound).filter(|slot| *slot != site.me()) {
-        // Acquire. Partner: the release stores of 0 by readers.
+        // Acquire. Partner: the release stores of 0 by readers. If we read that 0, what the reader read is before what we write.
         if site.lock().held(slot).load(Acquire) != 0 {
             bias::wait_until_outside(attempt, waiter, slot)?;
         }
@@ -270,7 +273,8 @@ pub fn let_others_in<S: Site>(attempt: &Attempt<S>) {
         HoldClass::Alone => return,
         // They wait for this one to be inside.
         HoldClass::Permits => drop(lock.unpark(me)),
-        // Partner: the fences of those that stand by, as in `Lock::unpark`.
+        // Partner: the fences of those that are backed off, as in `Lock::unpark`. If theirs comes first, we see that they sleep and wake
+        // them; if ours does, they see that we are inside, and beside whom.
         _ => full_fence(),
     }
     lock.unpark_standby(me, false);
@@ -281,7 +285,7 @@ pub fn exit<S: Site>(attempt: &Attempt<S>) {
     let lock = attempt.site.lock();
     let held = lock.held(attempt.site.me());
     match attempt.hold_class() {
-        // Of one that was upgraded. Until the bias word is written nobody passes over it: others could bias the lock, or
+        // Of one that was upgraded. Until the bias word is written no waiter passes over it: others could bias the lock, or
         // upgrade, and it would write over that.
         HoldClass::Alone if lock.shared_bias().is_upgraded() => {
             lock.ownership().begin_exit(held);

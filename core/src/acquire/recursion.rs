@@ -1,6 +1,6 @@
 //! Taking a recursive lock again: what a thread itself counts.
 //!
-//! The lock is held once, whatever the count: nobody else can tell the difference. While it is taken more than once the
+//! The lock is held once, whatever the count: no other participant can tell the difference. While it is taken more than once the
 //! thread's [`LocalState`] says that it is held unbiased, so that the fast path, which knows nothing of this, leaves an
 //! unlock to the slow one; how it is held in truth stands beside the count.
 

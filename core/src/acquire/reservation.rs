@@ -1,5 +1,5 @@
-//! The reservation, from both sides: its participant's acquisitions by it, and how those behind it take it away. The rules
-//! stand in [`crate::algorithm::reservation`].
+//! The reservation of a place in the queue, from both sides: its participant's acquisitions by it, and how waiters behind it
+//! revoke it. The rules stand in [`crate::algorithm::reservation`].
 
 use super::{
     bias, eviction,
@@ -34,14 +34,14 @@ pub fn retake<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
     attempt.fast_path().reenter(place_of(lock, me), (lock.queue().1, me), attempt.claim, note)
 }
 
-/// Gives the place up: whoever waits behind it goes on.
+/// Gives the reservation up: the waiters behind it go on.
 #[cold]
 pub fn give_up<S: Site>(attempt: &Attempt<S>) {
     let (lock, me) = (attempt.site.lock(), attempt.site.me());
     if lock.queue().place(me) != Place::Idle {
         attempt.withdraw();
     } else {
-        // Who took it away has gone on; but others may have seen us try, or inside, and sleep.
+        // The waiter that revoked it has gone on; but others may have seen us try, or inside, and sleep.
         lock.unpark(me);
     }
     lock.unpark_standby(me, true);
@@ -77,7 +77,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
         return true;
     }
     trace::at(Step::Wake);
-    // Who came before the place was a retained one waits for its number to go; from now on nobody does.
+    // A waiter that came before the place was reserved waits for its number to go; those that come from now on revoke it instead.
     lock.unpark(me);
     lock.unpark_standby(me, true);
     site.local().record_reservation();
@@ -109,13 +109,13 @@ pub fn complete_leave<S: Site>(attempt: &Attempt<S>) {
 }
 
 /// Returns whether the place of `slot` is one that this participant may go past, once it has told it so and passed the barrier:
-/// retained, and nobody is inside by it, or a reader beside whom it may be.
+/// reserved, and its participant outside, or inside as a reader beside which it may be.
 pub fn may_pass<S: Site>(attempt: &Attempt<S>, slot: usize) -> bool {
     let lock = attempt.site.lock();
     is_reserved(lock, slot) && may_be_beside(attempt, lock.held(slot).load(Acquire), slot)
 }
 
-/// Returns whether a number stands in `slot` that is a reservation. Who is in its next doorway may seem to have its last
+/// Returns whether a number stands in `slot` that is a reservation. One that is in its next doorway may seem to have its last
 /// claim still.
 pub fn is_reserved<L: Lock>(lock: &L, slot: usize) -> bool {
     matches!(lock.queue().place(slot), Place::Numbered(_)) && lock.queue().1.is_reserved(slot)
@@ -129,7 +129,7 @@ fn may_be_beside<S: Site>(attempt: &Attempt<S>, held: u64, slot: usize) -> bool 
     held == 0 || only_reads && held != TRYING && reads()
 }
 
-/// Returns whether the place of `slot` is retained, and nobody is inside by it.
+/// Returns whether the place of `slot` is reserved, and its participant outside.
 pub fn is_unused<L: Lock>(lock: &L, slot: usize) -> bool {
     is_reserved(lock, slot) && lock.held(slot).load(Acquire) == 0
 }
@@ -137,12 +137,12 @@ pub fn is_unused<L: Lock>(lock: &L, slot: usize) -> bool {
 /// What a waiter has done about the reservations before it, since its number was published.
 #[derive(Debug, Default)]
 pub struct Revocations {
-    /// Whose places it said are lost. That another one did so is not enough to sleep behind them either: its participant may
-    /// have left without seeing that.
+    /// The slots that it told that their reservations are lost. That another waiter told them is not enough to sleep behind them: their
+    /// participants may have left without seeing that.
     told: Skipped,
     /// Whether one of them was used all the time.
     pub in_demand: bool,
-    /// Whether there was nobody who could be told so, though places are in the way: the words say what nobody writes.
+    /// Whether no slot could be told so, though places are in the way: the words say what no participant writes.
     pub in_vain: bool,
 }
 
@@ -153,7 +153,7 @@ impl Revocations {
     }
 }
 
-/// Takes the reservations away that stand in the way of this participant, those whose participants are outside.
+/// Revokes the reservations in the way of this participant whose participants are outside.
 pub fn revoke_others<S: Site>(
     attempt: &Attempt<S>,
     waiter: &mut S::Waiter,
@@ -163,7 +163,7 @@ pub fn revoke_others<S: Site>(
 ) -> Result<RevokeOutcome> {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
     let claims = lock.queue().1;
-    // Not those whose participants were inside after the barrier, and will find that they lost them.
+    // One that was told, and inside after the barrier, finds out when it leaves: it is not told again until it is outside.
     let is_in_the_way = |told: &Skipped, slot: usize| {
         claims.is_reserved(slot) && (!told.has(slot) || may_pass(attempt, slot))
     };
@@ -172,7 +172,7 @@ pub fn revoke_others<S: Site>(
         let held = lock.held(slot);
         if cfg!(any(loom, shuttle)) { held.load(Acquire) != 0 } else { bias::is_busy(held) }
     };
-    // Those that nobody uses go first: they may leave room enough.
+    // Those that are not used go first: they may leave room enough.
     let (mut unused, mut first_unused, mut first_busy) = (Skipped::NONE, None, None);
     lock.queue().each_before(me, number, |slot, place| {
         if skipped.has(slot) || place == Place::Choosing || !is_in_the_way(&revocations.told, slot) {
@@ -188,7 +188,7 @@ pub fn revoke_others<S: Site>(
     let Some(first) = first_unused.or(first_busy) else { return Ok(RevokeOutcome::None) };
     if first_unused.is_none() {
         revocations.in_demand = true;
-        // A reader does not stand by: others could read beside it meanwhile.
+        // A reader does not back off: others could read beside it meanwhile.
         if attempt.hold_class() != HoldClass::Reader && waiter.lets_pass() {
             return Ok(RevokeOutcome::Busy(BlockedBy::Bias(BiasOwner { slot: first })));
         }
@@ -220,14 +220,15 @@ pub fn revoke_others<S: Site>(
         if !told.has(slot) {
             return;
         }
-        // Acquire. Partner: the release stores of 0 by who leaves.
+        // Acquire. Partner: the release stores of 0, by a participant that leaves. If we read that 0, its section is before ours, and it
+        // cannot come in again by this place: after the barrier it sees that it was told. If we read TRYING, it is about to see that.
         let held = lock.held(slot).load(Acquire);
         if !may_be_beside(attempt, held, slot) {
             return;
         }
         ended = RevokeOutcome::Some;
         if held == 0 {
-            // It is the number that stood there before: whatever its participant draws from now on is larger than ours.
+            // If the participant has gone on meanwhile and drawn another number, the exchange fails, and that number is larger than ours.
             lock.queue().0.end(slot, theirs);
         } else {
             skipped.insert(slot);

@@ -3,11 +3,12 @@
 //! The lock's queue is the ring's *reconfiguration lock*: under it participants say that they want a turn, and act for a
 //! machine that has the privilege and whose participant does not want it, or does not come for it.
 //!
-//! Whoever has the privilege takes the entry step before it goes in (`algorithm::eviction`), and is on its way out until
+//! The participant that has the privilege takes the entry step before it goes in (`algorithm::eviction`), and is on its way out until
 //! the privilege is passed on. A participant on demand that does not come is *evicted*: told so, and seen outside after the
 //! heavy barrier, it is no member any more. Its entry step names its last doorway, the one through which it had the
 //! reconfiguration lock last; so either that is the one that was evicted, or it has had the lock since, and seen that it
-//! is no member. (Who asks for that lock in vain gives up its membership, or stands, and is not evicted.)
+//! is no member. (A participant that asks for that lock in vain gives up its membership, or is a member for every turn, and is not
+//! evicted.)
 
 use super::{
     attempt::Attempt,
@@ -27,8 +28,8 @@ use crate::trace::{self, Step};
 use std::time::Duration;
 
 /// The reconfiguration lock is held for some hundred instructions, and a caller that has little time or none may wait for
-/// that: else two who come at once could both be turned away from a ring that nobody is on. Nor does anybody wait longer
-/// that only leaves: whoever still waits for its turn will do what was left undone.
+/// that: else two that come at once could both be turned away from a ring without members. Nor does a participant wait longer
+/// that only leaves: one that still waits for its turn does what was left undone.
 const RECONFIGURATION_LIMIT: Duration = Duration::from_millis(20);
 
 /// Waits for the turn as long as `limit` says, and writes the participant down as the holder.
@@ -78,7 +79,8 @@ pub fn leave<S: Site>(attempt: &Attempt<S>, rule: Rule, membership: Membership) 
     if membership == Membership::OneTurn {
         ring.machines.set_membership(me, Membership::None);
     }
-    // Release, in there. Partner: the acquire load in `Eviction::is_outside`: who evicts us has what we passed on.
+    // Release, in there. Partner: the acquire load in `Eviction::is_outside`. If it reads our 0, the participant that evicts us
+    // has what we passed on; if it reads what stood before, it leaves us alone.
     eviction::step_back(attempt);
     trace::at(Step::Wake);
     // Its fence comes before the looks below. Partner: the fence in `RingWait::depart` and that in `RingWait::join`.
@@ -88,7 +90,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>, rule: Rule, membership: Membership) 
         Passed::ToNobody => membership == Membership::OneTurn && ring.is_wanted_beside(me),
     };
     let came_back = membership == Membership::OneTurn && passed != Passed::ToNobody && ring.has_privilege(me);
-    // Whoever waits would find it too, a little later.
+    // A waiter would find it too, a little later.
     if stranded || came_back {
         let _ = RingWait::new(attempt, rule, Limit::For(RECONFIGURATION_LIMIT), false).settle();
     }
@@ -107,7 +109,7 @@ pub fn renew<S: Site>(attempt: &Attempt<S>, rule: Rule, limit: Limit) -> Result<
     })
 }
 
-/// Takes a standing participant out of the ring: it is passed over from now on.
+/// Takes a member for every turn out of the ring: it is passed over from now on.
 pub fn depart<S: Site>(attempt: &Attempt<S>, rule: Rule) {
     RingWait::new(attempt, rule, Limit::Forever, true).depart();
 }
@@ -165,8 +167,8 @@ impl<'a, S: Site> RingWait<'a, S> {
     fn join(&self, membership: Membership) -> Result<()> {
         self.reconfigure(|| {
             self.ring.machines.set_membership(self.attempt.site.me(), membership);
-            // Partner: the fence after a membership is given up. Whoever leaves the privilege behind sees that we want
-            // it, or we see that it is left behind.
+            // Partner: the fence after a membership is given up. If theirs comes first, we see below that the privilege was left
+            // behind; if ours does, the leaver sees that we want it.
             full_fence();
             self.settle_here();
         })
@@ -182,7 +184,8 @@ impl<'a, S: Site> RingWait<'a, S> {
         trace::at(Step::Withdraw);
         site.lock().set_since(me, 0);
         self.ring.machines.set_membership(me, Membership::None);
-        // Partner: the fence in `leave`. Either we see that the privilege came, or who passed it sees that we are gone.
+        // Partner: the fence in `leave`. If theirs comes first, we see that the privilege came to us; if ours does, the participant
+        // that passed it sees that we are gone.
         full_fence();
         if self.ring.has_privilege(me) {
             // Not for as long as the wait that is given up, and not to be cancelled.
@@ -238,7 +241,7 @@ impl<'a, S: Site> RingWait<'a, S> {
         }
     }
 
-    /// Finds the privilege, and checks whoever should pass it on. Before that the member next to it, so that one that dies far
+    /// Finds the privilege, and checks the participant that should pass it on. Before that the member next to it, so that one that dies far
     /// from the privilege is not found only when that comes to it.
     fn look_around(&mut self) -> Result<()> {
         let (site, ring) = (&self.attempt.site, self.ring);
@@ -260,7 +263,7 @@ impl<'a, S: Site> RingWait<'a, S> {
                 }
             }
             None => {
-                // Somebody moves it now, or nobody has it. Who is inside all the same must be out first, or dead.
+                // It is being moved now, or it is lost. One that is inside all the same must be out first, or dead.
                 let insider = (0..site.lock().slots()).find(|slot| is_inside(site, *slot));
                 let reaped = self.waiter.check_alive(insider.unwrap_or(me))?;
                 if insider.is_none() || reaped { self.settle() } else { Ok(()) }

@@ -57,7 +57,7 @@ pub trait Lock: Copy {
     /// Writes the owner-dead notice, if its claim let it change what the lock protects: slot `slot` died holding the lock
     /// with fencing token `token`. Returns whether the whole lock is inconsistent by that.
     fn record_death(&self, slot: usize, token: u64) -> bool;
-    /// Returns whether a participant died that held a part of the lock which conflicts with `claim`, and nobody has marked
+    /// Returns whether a participant died that held a granule of the lock which conflicts with `claim`, and none has marked
     /// that part consistent since.
     fn has_dead_granule(&self, _claim: <Self::Claims as Claims>::Claim) -> bool {
         false
@@ -141,7 +141,7 @@ pub trait Site: Host {
     /// [`Error::Unsupported`] if the kernel refuses it.
     fn heavy_barrier(&self) -> Result<()>;
     /// Returns whether the queue head, which is about to hold the lock, should have it biased. `in_demand`: it was
-    /// biased to somebody who used it all the time.
+    /// biased to a participant that used it all the time.
     fn wants_bias(&self, in_demand: bool) -> bool;
 
     /// Begins a wait of at most `limit` that lets others pass for at most `patience` nanoseconds. `may_be_ended`: by a
@@ -157,11 +157,11 @@ pub trait Waiter {
     fn limit(&self) -> Limit;
     /// Returns whether the waiter still lets others pass.
     fn lets_pass(&mut self) -> bool;
-    /// Has the waiter queued for good from now on: nobody passes it any more.
+    /// Has the waiter queued for good from now on: no participant that comes later passes it.
     fn queue_for_good(&mut self);
     /// Waits a little for `unchanged` to become false, parked at the blocker's slot if that takes long.
     fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome;
-    /// Waits a little in the standby queue, where nobody is blocked by this participant.
+    /// Waits a little in the standby queue, where no participant is blocked by this one.
     fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome;
     /// Returns whether it was parked when what it waited for last came about.
     fn was_parked(&self) -> bool {
@@ -221,7 +221,7 @@ pub enum Progress<T> {
     BackOff(BlockedBy),
     /// Others passed over us: queue again.
     Evicted,
-    /// Somebody before us has changed what it claims: look again, from the same place.
+    /// One before us has changed what it claims: look again, from the same place.
     LookAgain,
 }
 
@@ -253,7 +253,7 @@ pub trait QueueHead: Claims {
     /// Takes the entry step at the head of the queue, if nothing is to be waited for. `false`: that takes more, or the place is
     /// lost.
     fn take_at_once<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, number: u64) -> bool;
-    /// Takes the entry step at the head of the queue, once nobody is inside that conflicts. Returns whether what was in the way
+    /// Takes the entry step at the head of the queue, once no participant is inside that conflicts. Returns whether what was in the way
     /// was in demand: a bias, say, that its owner used all the time.
     fn take_as_head<S: Site<Lock: Lock<Claims = Self>>>(
         attempt: &Attempt<S>,
@@ -295,9 +295,9 @@ pub trait QueueHead: Claims {
     fn would_be_passed_for_long<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) -> bool;
     /// Returns whether `slot`, which is before a waiter, waits too, as far as can be seen from its `held`.
     fn may_wait<L: Lock<Claims = Self>>(lock: &L, slot: usize) -> bool;
-    /// Returns whether something else than itself keeps the first of the queue from entering: somebody is inside, and leaves it no
-    /// room. `me`: who waits for the first to come and may be inside itself, upgrading, behind the first in the queue; that keeps
-    /// nobody waiting.
+    /// Returns whether something else than itself keeps the first of the queue from entering: one is inside, and leaves it no
+    /// room. `me`: the waiter that asks, which may be inside itself, upgrading, behind the first in the queue, and keeps none
+    /// waiting by that.
     fn is_kept_waiting<L: Lock<Claims = Self>>(lock: &L, first: usize, me: Option<usize>) -> bool;
 
     /// Says that a holder, which came in by its number, is outside. Returns whether it keeps the number as a reservation, so that
