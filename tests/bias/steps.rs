@@ -1,4 +1,4 @@
-//! Mutants of the bias, by named steps: one participant stands at a step, as long as it takes another one to pass it. What
+//! Mutants of the bias and of the doorway, by named steps: one participant stands at a step, as long as it takes another one to pass it. What
 //! matters happens in every round, however busy the machine is.
 
 use super::{
@@ -9,11 +9,11 @@ use std::{
     cell::RefCell,
     sync::{
         PoisonError,
-        atomic::{AtomicBool, Ordering::SeqCst},
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
         mpsc::{Receiver, Sender, channel},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use support::{
     NoHang, Place,
@@ -282,6 +282,53 @@ fn former_owner_enters_beside_the_next() -> bool {
     both.load(SeqCst)
 }
 
+/// Long enough for one that may go in. If it is not, the round shows nothing.
+const A_WHILE: Duration = Duration::from_millis(20);
+
+/// A participant that has read the numbers stands before it writes its own, until another one in a higher slot has its number, and
+/// is inside if it does not wait. Returns whether both are inside at once.
+fn both_enter_by_one_number() -> bool {
+    let place = Place::new();
+    let path = &place.lock_file();
+    let file = LockFile::open(path).unwrap();
+    let mutex = &file.mutex_options().patience(Duration::ZERO).open("a").unwrap();
+    let (inside, both, over) = (&AtomicUsize::new(0), &AtomicBool::new(false), &AtomicUsize::new(0));
+    let enters = move |gate: Gate| {
+        gate.stand_here();
+        let guard = mutex.lock().unwrap();
+        inside.fetch_add(1, SeqCst);
+        let began = Instant::now();
+        until("the other one is inside too, or goes on waiting, or was", || {
+            both.fetch_or(inside.load(SeqCst) == 2, SeqCst);
+            let waits = || began.elapsed() > A_WHILE && queue_at(path, "a").len() == 1;
+            both.load(SeqCst) || over.load(SeqCst) > 0 || waits()
+        });
+        inside.fetch_sub(1, SeqCst);
+        drop(guard);
+        over.fetch_add(1, SeqCst);
+    };
+    let (at_doorway, first) = gate(&[Step::Doorway]);
+    let (at_number, second) = gate(&[Step::Wait]);
+    thread::scope(|threads| {
+        threads.spawn(move || enters(at_doorway));
+        assert_eq!(first.comes_to(), Step::Doorway);
+        first.go_on();
+        // The mutants have it stand here; else it goes in.
+        until("it has read the numbers, or is inside", || {
+            first.told.try_recv().is_ok() || inside.load(SeqCst) > 0
+        });
+        threads.spawn(move || enters(at_number));
+        assert_eq!(second.comes_to(), Step::Wait);
+        drop(second);
+        let began = Instant::now();
+        while inside.load(SeqCst) == 0 && began.elapsed() < A_WHILE {
+            thread::yield_now();
+        }
+        drop(first);
+    });
+    both.load(SeqCst)
+}
+
 /// So many rounds: in each that is not disturbed the mutant shows itself.
 const ROUNDS: usize = 100;
 
@@ -326,5 +373,14 @@ mod with_mutants {
     #[test]
     fn a_bias_owner_that_writes_the_bias_word_itself_is_caught() {
         two_are_caught(Mutant::BiasByNonHead, former_owner_enters_beside_the_next);
+    }
+    #[test]
+    fn a_missing_choosing_is_caught() {
+        two_are_caught(Mutant::NoChoosing, both_enter_by_one_number);
+    }
+
+    #[test]
+    fn a_missing_tie_break_is_caught() {
+        two_are_caught(Mutant::NoTieBreak, both_enter_by_one_number);
     }
 }

@@ -355,16 +355,6 @@ mod with_mutants {
     }
 
     #[test]
-    fn a_missing_choosing_is_caught() {
-        is_caught(Mutant::NoChoosing, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-    }
-
-    #[test]
-    fn a_missing_tie_break_is_caught() {
-        is_caught(Mutant::NoTieBreak, None, &[Fault::DoubleEntry, Fault::Torn, Fault::Token]);
-    }
-
-    #[test]
     fn a_number_that_is_cleared_before_the_owner_dead_notice_is_caught() {
         is_caught(Mutant::ClearBeforeNotice, Some(Step::Reap), &[Fault::DoubleEntry, Fault::Torn]);
     }
