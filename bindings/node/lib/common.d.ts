@@ -1,5 +1,13 @@
 // What locks of every kind have in common.
 
+// A program that has neither the types of Node nor those of a browser knows no signals, and perhaps no `using`.
+declare global {
+  interface AbortSignal {}
+  interface SymbolConstructor {
+    readonly dispose: unique symbol;
+  }
+}
+
 /** What ends a wait before the lock comes. */
 export interface WaitOptions {
   /** In milliseconds. A negative number is 0: no wait. Infinity, as if nothing were said: no limit. */
@@ -20,10 +28,36 @@ export type Mode = 'exclusive' | 'shared' | 'upgradable';
  */
 export type DeathPolicy = 'inform' | 'release';
 
+/** What a lock of any kind is opened with. */
+export interface OpenOptions {
+  mustExist?: boolean;
+  /** What those call themselves that take it by this object; the file's label. */
+  label?: string;
+}
+
+/** What a lock is opened with whose next holder is told of a death. */
+export interface LockOptions extends OpenOptions {
+  /** What it must have (ERR_TURNLOCK_KIND); whatever it has, and 'release' if it is created now. */
+  onDeath?: DeathPolicy;
+}
+
+/** What a lock is opened with that lets others pass. */
+export interface PatienceOptions {
+  /**
+   * How long a waiter lets others pass before it is queued for good, in milliseconds: what it must have (ERR_TURNLOCK_KIND);
+   * whatever it has, and 1 if it is created now. 0 is `strict`.
+   */
+  patience?: number;
+  /** No patience: strictly first come first served. */
+  strict?: boolean;
+}
+
 /** A lock of any kind that is open. */
 export interface Lock {
   /** Who waits now, first the one that is next; of a ring also who stands in it. */
   waiters(): ParticipantInfo[];
+  /** Who holds something of it now, dead or alive. */
+  holders(): ParticipantInfo[];
   /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it holds anything. */
   close(): void;
   [Symbol.dispose](): void;
@@ -31,7 +65,10 @@ export interface Lock {
 
 /** One whose next holder is told when a holder died. */
 export interface TellingLock extends Lock {
-  /** Opens a lock that is not recoverable again, after the data were repaired or given up. */
+  /**
+   * Opens a lock that is not recoverable again, after the data were repaired or given up. Of a lock of parts: marks all of them
+   * consistent that dead participants left, beside nobody.
+   */
   reset(options?: WaitOptions): Promise<void>;
   /** What a holder's death means here, as its creator said. */
   readonly deathPolicy: DeathPolicy;
@@ -45,10 +82,37 @@ export interface LockOfOne extends TellingLock {
   holder(): ParticipantInfo | null;
 }
 
-/** One that several may hold at once. */
-export interface LockOfSeveral extends Lock {
-  /** Who holds something of it now, dead or alive. */
-  holders(): ParticipantInfo[];
+/** Something that is held. ERR_TURNLOCK_NOT_OWNER once it is released. */
+export interface Holding {
+  readonly isHeld: boolean;
+  /**
+   * Larger than that of every acquisition of this lock before; a reader's is that of the last writer: two readers with the same
+   * one read the same.
+   */
+  readonly fencingToken: bigint;
+  /** Whether another participant waits behind the holder. Calls that stand in line at the same object are not counted. */
+  isContended(): boolean;
+  /** Releases it, if that was not done. */
+  [Symbol.dispose](): void;
+}
+
+/** Of a lock whose next holder is told when a holder died. */
+export interface TellingHolding extends Holding {
+  /**
+   * The previous holder died inside, and nobody has marked consistent yet what it left: repair the data and `markConsistent`
+   * before you unlock.
+   */
+  readonly ownerDied: boolean;
+  readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
+  /**
+   * After a death without `markConsistent` this closes a lock for everyone whose death policy is 'inform', and warns; of a lock of
+   * parts, the next one is told again.
+   */
+  unlock(): void;
+  /** Unlocks as a dying owner does, since the data were left half-done: the next holder is told, if it was held exclusively. */
+  abandon(): void;
+  /** Says, holding it exclusively after `ownerDied`, that the data are consistent again. */
+  markConsistent(): void;
 }
 
 export interface DeadOwner {

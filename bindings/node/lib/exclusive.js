@@ -1,29 +1,56 @@
 'use strict';
 // The exclusive kinds of lock.
 
-const { FLAGS, check, native, options, structs } = require('./native');
-const { STATUS, TurnlockError, boolean, name, object, optional, text, uint32 } = require('./errors');
-const { ExclusiveLock } = require('./lock');
-const { OpenFile } = require('./openfile');
+const { FLAGS, MODES, check } = require('./native');
+const { STATUS, TurnlockError, boolean, object, optional, text, uint32 } = require('./errors');
+const { Held } = require('./held');
+const { TellingLock } = require('./lock');
 const { settings } = require('./settings');
 
 const ALGORITHMS = { 'k-state': 2, raynal: 3, sum: 4 };
+const EVERYTHING = { mode: MODES.exclusive };
+
+class ExclusiveLock extends TellingLock {
+  constructor(kind, file, lockName, members, label) {
+    super(kind, file, lockName, members, { label, Held, isOfOne: true });
+  }
+
+  get held() {
+    return this.only;
+  }
+
+  async lock(given) {
+    return await this.take(EVERYTHING, given);
+  }
+
+  lockSync(given) {
+    return this.takeBlocking(EVERYTHING, given);
+  }
+
+  tryLock() {
+    return this.takeNow(EVERYTHING);
+  }
+
+  async withLock(section, given) {
+    return await this.takeInside(EVERYTHING, section, given);
+  }
+
+  holder() {
+    return this.holders()[0] ?? null;
+  }
+}
 
 class Mutex extends ExclusiveLock {
   constructor(file, lockName, given, kindFlags = 0) {
     const known = ['mustExist', 'strict', 'onDeath', 'patience', 'label'];
     const chosen = object('the options of a mutex', given, known);
-    const { flags: asked, patience_ns } = settings('mutex', chosen);
-    const flags = kindFlags | asked;
-    const label = optional(chosen, 'label', null, text);
-    const handle = [0];
-    check(native.mutex_open(OpenFile.handleOf(file), name(lockName), options(structs.mutexOptions, { flags, patience_ns }), handle));
-    super('mutex', handle[0], file, label);
+    const { flags, patience_ns } = settings('mutex', chosen);
+    super('mutex', file, lockName, { flags: kindFlags | flags, patience_ns }, optional(chosen, 'label', null, text));
   }
 
   get patience() {
     const bytes = Buffer.alloc(8);
-    this.call('mutex_patience', bytes);
+    check(this.call('lock_patience', bytes));
     return Number(bytes.readBigUInt64LE()) / 1e6;
   }
 }
@@ -34,15 +61,12 @@ class TurnRing extends ExclusiveLock {
     const chosen = object('the options of a ring', given, known);
     const algorithm = optional(chosen, 'algorithm', 0, ringAlgorithm);
     const step = optional(chosen, 'step', 0, uint32);
-    const flags = settings('ring', chosen).flags | (optional(chosen, 'standing', false, boolean) ? FLAGS.RING_STANDING : 0);
-    const label = optional(chosen, 'label', null, text);
-    const handle = [0];
-    check(native.ring_open(OpenFile.handleOf(file), name(lockName), options(structs.ringOptions, { algorithm, flags, step }), handle));
-    super('ring', handle[0], file, label);
+    const flags = settings('ring', chosen).flags | (optional(chosen, 'standing', false, boolean) ? FLAGS.RING_MEMBER : 0);
+    super('ring', file, lockName, { algorithm, flags, step }, optional(chosen, 'label', null, text));
   }
 
   leave() {
-    this.callAs('ring_leave_as');
+    check(this.callKept('hold_leave_ring'));
   }
 }
 

@@ -1,7 +1,7 @@
 'use strict';
 // A lock file that is open.
 
-const { FLAGS, check, native, options, structs } = require('./native');
+const { FLAGS, check, filled, native, opened, structs } = require('./native');
 const { STATUS, TurnlockError, boolean, name, object, optional, text, uint32, wrongType } = require('./errors');
 const { Mutex, TurnRing } = require('./exclusive');
 const { OpenFile } = require('./openfile');
@@ -16,11 +16,12 @@ class LockFile {
   #opened;
 
   constructor(path, given) {
-    const native_ = fileOptions(given);
-    const handle = [0];
-    if (path instanceof Descriptor) check(native.file_open_descriptor(path.number, native_, handle));
-    else check(native.file_open(text('the path', path), native_, handle));
-    this.#opened = new OpenFile(handle[0]);
+    const struct = fileOptions(given);
+    const handle =
+      path instanceof Descriptor
+        ? opened(native.file_open_descriptor, path.number, struct)
+        : opened(native.file_open, text('the path', path), struct);
+    this.#opened = new OpenFile(handle);
     garbage.register(this, this.#opened, this);
   }
 
@@ -99,7 +100,7 @@ function fileOptions(given) {
   const known = ['participants', 'locks', 'mode', 'group', 'mustExist', 'fullFences', 'label'];
   const chosen = object('the options of a lock file', given, known);
   const group = optional(chosen, 'group', null, uint32);
-  return options(structs.fileOptions, {
+  return filled(structs.fileOptions, {
     participants: optional(chosen, 'participants', 0, uint32),
     locks: optional(chosen, 'locks', 0, uint32),
     mode: optional(chosen, 'mode', 0, uint32),

@@ -1,91 +1,176 @@
 'use strict';
-// A lock that is held, and a participant as others see it.
+// A lock that is held.
 
-const { CONTENDED, OWNER_DEAD, check, decode, room, structs } = require('./native');
-const { STATUS } = require('./errors');
+const { CONTENDED, MODES, OWNER_DEAD, check, native } = require('./native');
+const { STATUS, TurnlockError } = require('./errors');
 
-class Held {
-  #lock;
-  #end;
+const MODE_NAMES = Object.keys(MODES);
 
-  constructor(lock, end, status, acquired) {
-    this.#lock = lock;
-    this.#end = end;
-    this.fencingToken = acquired.readBigUInt64LE(8);
-    this.ownerDied = status === OWNER_DEAD;
-    this.deadOwner = this.ownerDied
-      ? { pid: acquired.readUInt32LE(24), fencingToken: acquired.readBigUInt64LE(16) }
-      : null;
-    Object.freeze(this);
+// What it is of every kind. ERR_TURNLOCK_NOT_OWNER once it is over.
+class Hold {
+  // What it was acquired by: see acquisition.js.
+  #by;
+  #hold;
+  #acquired;
+  #ownerDied;
+
+  constructor(by, hold, status, acquired) {
+    this.#by = by;
+    this.#hold = hold;
+    by.handles.held.add(this);
+    this.took(status, acquired);
   }
 
-  get lock() {
-    return this.#lock;
+  get isHeld() {
+    return this.#hold !== null;
   }
 
-  unlock() {
-    this.#end(this, 'unlock_as');
+  get fencingToken() {
+    return this.#acquired.readBigUInt64LE(8);
   }
 
-  abandon() {
-    this.#end(this, 'abandon_as');
+  get ownerDied() {
+    return this.#ownerDied;
   }
 
-  markConsistent() {
-    this.#end(this, 'mark_consistent_as');
+  get deadOwner() {
+    if (!this.#ownerDied) return null;
+    return { pid: this.#acquired.readUInt32LE(24), fencingToken: this.#acquired.readBigUInt64LE(16) };
   }
 
   isContended() {
-    return this.#end(this, 'is_contended_as') === CONTENDED;
+    return check(this.call('hold_is_contended')) === CONTENDED;
   }
 
   [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
-    if (this.#lock.held === this) this.unlock();
+    if (this.isHeld) this.leave({ failed: false });
   }
-}
 
-const LIVES = ['unknown', 'alive', 'stopped', 'dead'];
-const MODES = [undefined, 'exclusive', 'shared', 'upgradable', 'upgrading'];
-const STATES = [undefined, 'holding', 'queued', 'standing by', 'standing'];
+  // The rest is for the kinds.
+  get by() {
+    return this.#by;
+  }
 
-function participantInfo(native) {
-  return {
-    label: native.label,
-    program: native.program,
-    fencingToken: BigInt(native.fencing_token),
-    durationMs: Number(native.duration_ns) / 1e6,
-    slot: native.slot,
-    pid: native.pid,
-    thread: native.thread,
-    life: LIVES[native.life] ?? 'unknown',
-    state: STATES[native.state] ?? 'unknown',
-    mode: MODES[native.mode] ?? 'unknown',
-    permits: native.permits,
-  };
-}
+  // Its handle.
+  get hold() {
+    if (this.#hold === null) throw new TurnlockError(STATUS.NOT_OWNER, 'it was released before');
+    return this.#hold;
+  }
 
-// Who died, as `ask` fills it in; null if nobody did.
-function deadOwner(ask) {
-  const bytes = room(structs.previousOwner);
-  const status = ask(bytes);
-  if (status === STATUS.NOT_FOUND) return null;
-  check(status);
-  const { label, pid, thread, fencing_token } = decode(structs.previousOwner, bytes);
-  return { label, pid, thread, fencingToken: BigInt(fencing_token) };
-}
+  // The status of a function of the library that is called with it.
+  call(name, ...others) {
+    return native[name](this.hold, ...others);
+  }
 
-// All the participants that `list` lists.
-function listed(list) {
-  for (let capacity = 8; ; ) {
-    const bytes = room(structs.participantInfo, capacity);
-    const count = Buffer.alloc(8);
-    check(list(capacity, bytes, count));
-    const found = Number(count.readBigUInt64LE());
-    if (found <= capacity) {
-      return Array.from({ length: found }, (_, i) => participantInfo(decode(structs.participantInfo, bytes, i)));
+  // What the library said of it.
+  took(status, acquired) {
+    this.#acquired = acquired;
+    this.#ownerDied = status === OWNER_DEAD;
+  }
+
+  // Ends it, by that function.
+  end(name) {
+    const status = this.call(name);
+    try {
+      check(status);
+    } finally {
+      // A release that reports what happened to the file has released.
+      if (status >= 0 || status === STATUS.DAMAGED || status === STATUS.REPLACED) {
+        this.#by.handles.closeHold(this.#hold);
+        this.#by.handles.held.delete(this);
+        this.#hold = null;
+        this.#by.freed();
+      }
     }
-    capacity = found;
+  }
+
+  // Ends it as its section ends, which failed or did not.
+  leave() {
+    this.end('hold_release');
+  }
+
+  // Ends it, where it came too late: nobody wants it any more.
+  giveBack() {
+    this.leave({ failed: false });
   }
 }
 
-module.exports = { Held, deadOwner, listed, participantInfo };
+// What it is of the kinds whose next holder is told of a death.
+class TellingHold extends Hold {
+  #mode;
+  // What a dead one left is marked consistent.
+  #isMarked = false;
+
+  constructor(by, hold, status, acquired) {
+    super(by, hold, status, acquired);
+    this.#mode = MODE_NAMES[by.request.mode];
+  }
+
+  get mode() {
+    return this.#mode;
+  }
+
+  unlock() {
+    const closes = this.#isToBeMarked && this.by.lock.deathPolicy === 'inform';
+    this.end('hold_release');
+    if (closes) warnOfClosed();
+  }
+
+  abandon() {
+    this.end('hold_abandon');
+  }
+
+  markConsistent() {
+    check(this.call('hold_mark_consistent'));
+    this.#isMarked = true;
+  }
+
+  leave({ failed }) {
+    // The data may be half-done: the next holder is told.
+    if (failed) this.abandon();
+    else this.unlock();
+  }
+
+  giveBack() {
+    // Who died before is still to be told of.
+    this.leave({ failed: this.#isToBeMarked });
+  }
+
+  // For the kinds: as what it is held from now on.
+  become(mode) {
+    this.#mode = mode;
+  }
+
+  get #isToBeMarked() {
+    return this.ownerDied && !this.#isMarked && this.#mode === 'exclusive';
+  }
+}
+
+class Held extends TellingHold {
+  get lock() {
+    return this.by.lock;
+  }
+}
+
+// Warns of an unlock that has closed a lock for everyone.
+function warnOfClosed() {
+  const story =
+    'a lock is closed for everyone from now on: a holder died inside, and the next one unlocked it without markConsistent(); ' +
+    'look at the data, then call reset(), or run `turnlock reset`';
+  process.emitWarning(story, { type: 'TurnlockWarning', code: 'TURNLOCK_NOT_RECOVERABLE' });
+}
+
+// Calls `section` with what is held, and ends that.
+async function inside(held, section) {
+  let result;
+  try {
+    result = await section(held);
+  } catch (error) {
+    if (held.isHeld) held.leave({ failed: true });
+    throw error;
+  }
+  if (held.isHeld) held.leave({ failed: false });
+  return result;
+}
+
+module.exports = { Held, Hold, TellingHold, inside };

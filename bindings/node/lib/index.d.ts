@@ -2,15 +2,26 @@
  * Locks between processes that are nothing but a memory-mapped file. Programs in other languages that open the same lock
  * take turns with this one.
  *
- * A mutex or a ring that is open has a participant (a slot in the file) of its own; of other kinds each holding has one. Calls
- * of the same object stand in line as one, but for range locks and keyed locks; to stand in the queue separately, open the
- * lock again.
+ * Each acquisition takes a slot of the file; a mutex or a ring that was taken once keeps its slot while it is open. Calls of the
+ * same object stand in line as one, but for range locks and keyed locks; to stand in the queue separately, open the lock again.
  */
 
-import { DeathPolicy, LockOfOne, LockOfSeveral, Mode, SyncWaitOptions, TellingLock, WaitOptions } from './common';
+import {
+  Holding,
+  Lock,
+  LockOfOne,
+  LockOptions,
+  Mode,
+  OpenOptions,
+  PatienceOptions,
+  SyncWaitOptions,
+  TellingHolding,
+  TellingLock,
+  WaitOptions,
+} from './common';
 import { RecursiveMutex } from './recursive';
 
-export type { DeadOwner, DeathPolicy, Mode, ParticipantInfo, SyncWaitOptions, WaitOptions } from './common';
+export type { DeadOwner, DeathPolicy, LockOptions, Mode, ParticipantInfo, SyncWaitOptions, WaitOptions } from './common';
 export { Owner, RecursiveHeld, RecursiveMutex } from './recursive';
 
 /** How to open, or create, a lock file. What is left out has the library's default. */
@@ -30,24 +41,7 @@ export interface FileOptions {
   label?: string;
 }
 
-/** What locks of every kind are opened with. */
-export interface LockOptions {
-  mustExist?: boolean;
-  /** What it must have (ERR_TURNLOCK_KIND); whatever it has, and 'release' if it is created now. */
-  onDeath?: DeathPolicy;
-  /** What this lock's participant calls itself; the file's label. */
-  label?: string;
-}
-
-export interface MutexOptions extends LockOptions {
-  /**
-   * How long a waiter lets others pass before it is queued for good, in milliseconds: what it must have (ERR_TURNLOCK_KIND);
-   * whatever it has, and 1 if it is created now. 0 is `strict`.
-   */
-  patience?: number;
-  /** No patience: strictly first come first served. */
-  strict?: boolean;
-}
+export interface MutexOptions extends LockOptions, PatienceOptions {}
 
 export interface RingOptions extends LockOptions {
   /** Which it must be; whichever it is, and 'raynal' if it is created now. */
@@ -58,19 +52,9 @@ export interface RingOptions extends LockOptions {
   standing?: boolean;
 }
 
-export interface SemaphoreOptions {
+export interface SemaphoreOptions extends OpenOptions, PatienceOptions {
   /** How many permits it has, if it is created now; 1. */
   permits?: number;
-  mustExist?: boolean;
-  /**
-   * How long a waiter lets others pass before it is queued for good, in milliseconds: what it must have (ERR_TURNLOCK_KIND);
-   * whatever it has, and 1 if it is created now. 0 is `strict`.
-   */
-  patience?: number;
-  /** No patience: strictly first come first served. */
-  strict?: boolean;
-  /** What the participants of this object call themselves; the file's label. */
-  label?: string;
 }
 
 /** A lock file that is open. Locks that were opened from it stay open without it. */
@@ -135,30 +119,16 @@ export class TurnRing {
 }
 export interface TurnRing extends ExclusiveLock {}
 
-/** A lock that is held. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
+/** A mutex or a ring that is held. */
 export class Held {
   private constructor();
   readonly lock: Mutex | TurnRing;
-  /** Larger than that of every acquisition of this lock before. */
-  readonly fencingToken: bigint;
-  /** The previous holder died inside: repair the data and `markConsistent` before you unlock. */
-  readonly ownerDied: boolean;
-  readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
-  /** After a death without `markConsistent` this closes a lock for everyone whose death policy is 'inform', and warns. */
-  unlock(): void;
-  /** Unlocks as a dying owner does, since the data were left half-done: the next holder is told. */
-  abandon(): void;
-  /** Says, after `ownerDied`, that the data are well again. */
-  markConsistent(): void;
-  /** Whether another participant waits behind the holder. Calls of the same object are not counted. */
-  isContended(): boolean;
-  /** Unlocks, if that was not done. */
-  [Symbol.dispose](): void;
 }
+export interface Held extends TellingHolding {}
 
 /**
  * A reader/writer lock: several that read, or one that writes. Everybody waits for the earlier ones that stand in its way.
- * Each holding has a participant of its own; those who wait by the same object stand in line as one.
+ * Those who wait by the same object stand in line as one.
  */
 export class RwLock {
   private constructor();
@@ -175,32 +145,20 @@ export class RwLock {
     options?: WaitOptions,
   ): Promise<Result>;
 }
-export interface RwLock extends TellingLock, LockOfSeveral {}
+export interface RwLock extends TellingLock {}
 
-/** A reader/writer lock that is held. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
+/** A reader/writer lock that is held. */
 export class RwHeld {
   private constructor();
   readonly mode: Mode;
-  readonly isHeld: boolean;
-  /** A reader's is that of the last writer: two readers with the same one read the same. */
-  readonly fencingToken: bigint;
-  /** A writer died inside, and nobody has marked consistent yet what it left. */
-  readonly ownerDied: boolean;
-  readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
-  unlock(): void;
-  /** Unlocks as a dying owner does: if it is held exclusively, the next one is told. */
-  abandon(): void;
-  /** Says, holding the lock exclusively after `ownerDied`, that the data are well again. */
-  markConsistent(): void;
   /** Makes an upgradable hold exclusive; nobody writes in between. Where it fails it is held upgradable as before. */
   upgrade(options?: WaitOptions): Promise<void>;
   /** Whether it was upgraded, without waiting. */
   tryUpgrade(): boolean;
   /** Makes the hold less than it is; nobody writes in between. */
   downgrade(mode: 'upgradable' | 'shared'): void;
-  isContended(): boolean;
-  [Symbol.dispose](): void;
 }
+export interface RwHeld extends TellingHolding {}
 
 /**
  * A number of permits, of which processes take some for a while, first come first served. Those of a process that dies come
@@ -225,20 +183,17 @@ export class Semaphore {
   /** Makes it have so many, for everybody and at once. Those that are taken stay taken. */
   resize(permits: number): void;
 }
-export interface Semaphore extends LockOfSeveral {}
+export interface Semaphore extends Lock {}
 
-/** Permits that are held. ERR_TURNLOCK_NOT_OWNER once all are given back. */
+/** Permits that are held. */
 export class Permits {
   private constructor();
   /** How many are left. */
   readonly count: number;
-  readonly isHeld: boolean;
-  readonly fencingToken: bigint;
   /** Gives so many back; all if nothing is said. */
   release(count?: number): void;
-  isContended(): boolean;
-  [Symbol.dispose](): void;
 }
+export interface Permits extends Holding {}
 
 /** How a part of a lock is held: alone, or beside others that read. */
 export type PartMode = 'exclusive' | 'shared';
@@ -264,10 +219,8 @@ export class RangeLock {
     section: (held: PartHeld) => Result | PromiseLike<Result>,
     options?: WaitOptions,
   ): Promise<Result>;
-  /** Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or given up. */
-  reset(options?: WaitOptions): Promise<void>;
 }
-export interface RangeLock extends TellingLock, LockOfSeveral {}
+export interface RangeLock extends TellingLock {}
 
 /** A lock for each key, which is any bytes; a string is its UTF-8. Keys need not be created. Each wait takes a slot. */
 export class KeyedLock {
@@ -285,27 +238,15 @@ export class KeyedLock {
     section: (held: PartHeld) => Result | PromiseLike<Result>,
     options?: WaitOptions,
   ): Promise<Result>;
-  /** Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or given up. */
-  reset(options?: WaitOptions): Promise<void>;
 }
-export interface KeyedLock extends TellingLock, LockOfSeveral {}
+export interface KeyedLock extends TellingLock {}
 
-/** A part of a lock that is held. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
+/** A part of a lock that is held. */
 export class PartHeld {
   private constructor();
   readonly mode: PartMode;
-  readonly isHeld: boolean;
-  readonly fencingToken: bigint;
-  /** One died that held some of it exclusively, and nobody has marked that consistent yet. */
-  readonly ownerDied: boolean;
-  readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
-  /** What a dead owner left, and nobody marked consistent, the next one is told of again. */
-  unlock(): void;
-  /** Says, holding the part exclusively after `ownerDied`, that its data are well again. */
-  markConsistent(): void;
-  isContended(): boolean;
-  [Symbol.dispose](): void;
 }
+export interface PartHeld extends TellingHolding {}
 
 /** A failure of turnlock; its message says which path, what was expected, what to do. */
 export class TurnlockError extends Error {

@@ -1,204 +1,211 @@
 'use strict';
-// What the exclusive kinds of lock have in common. Each open lock has a participant of its own, so that it may be waited for
-// on another thread; those who wait for the same object stand in line here, as one.
+// What locks of every kind have in common. Each acquisition has a hold of its own (a slot in the file), so that it may be waited
+// for on another thread. Those who wait by the same object stand in line here, and only the first of them waits in the library,
+// so that a crowd takes one slot more than those inside; of locks of parts each waits there, since who waits for one part is in
+// nobody's way who wants another.
 
-const { acquiredRoom, check, decode, native, openParticipant, room, structs } = require('./native');
-const { STATUS, TurnlockError, waitOptions, wrongType } = require('./errors');
-const { Held, deadOwner, listed, participantInfo } = require('./held');
+const { check, native, openHold, openLock } = require('./native');
+const { STATUS, TurnlockError, name, waitOptions, wrongType } = require('./errors');
+const { Acquisition } = require('./acquisition');
+const { inside } = require('./held');
 const { Line } = require('./line');
-const { deathPolicyOf, warnOfClosed } = require('./settings');
-const { wait } = require('./waits');
+const { OpenFile } = require('./openfile');
+const { deadOwner, listed } = require('./participants');
+const { POLICIES } = require('./settings');
+const { timedOut } = require('./waits');
 
 // Closes the handles of a lock that is garbage. One that is held stays open, until the process ends.
-const garbage = new FinalizationRegistry(({ kind, handle, participant }) => {
-  if (native.participant_close(participant) >= 0) native[`${kind}_close`](handle);
-});
+const garbage = new FinalizationRegistry((handles) => handles.close());
 
-class ExclusiveLock {
-  #kind;
-  #handle;
-  #participant;
-  #held = null;
-  // The same, once what a dead one left is marked consistent.
-  #marked = null;
+// The handles: what is left of a lock that is garbage.
+class Handles {
+  // What is held of it.
+  held = new Set();
+  // The hold of a lock of one, which keeps its place in a ring, and a mutex biased to it.
+  #kept = null;
+
+  constructor(kind, lock, file, label, isOfOne) {
+    Object.assign(this, { kind, lock, file, label, isOfOne });
+    file.keep();
+  }
+
+  get kept() {
+    return this.#kept;
+  }
+
+  openHold() {
+    const hold = this.#kept ?? openHold(this.file.handle, this.label);
+    if (this.isOfOne) this.#kept = hold;
+    return hold;
+  }
+
+  closeHold(hold) {
+    if (hold !== this.#kept) native.hold_close(hold);
+  }
+
+  close() {
+    if (this.held.size > 0) return;
+    if (this.#kept !== null) native.hold_close(this.#kept);
+    native[`${this.kind}_close`](this.lock);
+    this.file.drop();
+  }
+}
+
+class Lock {
+  #handles;
+  #Held;
   #isClosed = false;
-  #line = new Line({
-    mayTry: () => !this.#held && !this.#isClosed,
-    tryTake: () => this.#tryTake(),
-    wait: () => wait(`${this.#kind}_lock_as`, this.#handle, this.#participant, []),
-    cancel: () => native.participant_cancel(this.#participant),
-    taken: (_, { status, acquired }) => this.#taken(status, acquired),
-    failed: () => {},
-    giveBack: (_, { status }) => this.#giveBack(status),
-    left: () => {
-      // A cancel that came too late for a wait is not for the next one.
-      native.participant_clear_cancel(this.#participant);
-      if (this.#isClosed) this.#closeHandles();
-    },
-  });
+  #isOfParts;
+  // Of a lock of parts a line for each that waits; else one.
+  #lines = new Set();
 
-  // `handle` is an open lock of this kind, which this closes.
-  constructor(kind, handle, file, label) {
-    this.#kind = kind;
-    this.#handle = handle;
-    try {
-      this.#participant = openParticipant(file.handle, label);
-    } catch (error) {
-      native[`${kind}_close`](handle);
-      throw error;
-    }
-    garbage.register(this, { kind, handle, participant: this.#participant }, this);
-  }
-
-  get held() {
-    return this.#held;
-  }
-
-  get deathPolicy() {
-    this.#checkOpen();
-    return deathPolicyOf((policy) => native[`${this.#kind}_death_policy`](this.#handle, policy));
-  }
-
-  async lock(given) {
-    const options = waitOptions(given);
-    this.#checkOpen();
-    options.signal?.throwIfAborted();
-    return await this.#line.join(null, options);
-  }
-
-  lockSync(given) {
-    const { nanoseconds } = waitOptions(given, { blocks: true });
-    this.#checkOpen();
-    if (this.#held || !this.#line.isEmpty) {
-      throw new TurnlockError(STATUS.DEADLOCK, 'this object has the lock, or waits for it: blocking this thread would never end');
-    }
-    const acquired = acquiredRoom();
-    const status =
-      nanoseconds === null
-        ? native[`${this.#kind}_lock_as`](this.#handle, this.#participant, acquired)
-        : native[`${this.#kind}_lock_for_as`](this.#handle, this.#participant, nanoseconds, acquired);
-    return this.#taken(check(status), acquired);
-  }
-
-  tryLock() {
-    this.#checkOpen();
-    return this.#held || !this.#line.isEmpty ? null : this.#tryTake();
-  }
-
-  async withLock(section, given) {
-    if (typeof section !== 'function') throw wrongType('the section', 'a function', section);
-    const held = await this.lock(given);
-    let result;
-    try {
-      result = await section(held);
-    } catch (error) {
-      // The data may be half-done: the next holder is told.
-      if (this.#held === held) held.abandon();
-      throw error;
-    }
-    if (this.#held === held) held.unlock();
-    return result;
-  }
-
-  async reset(given) {
-    const { timeout, signal } = waitOptions(given);
-    const limit = performance.now() + timeout;
-    for (;;) {
-      signal?.throwIfAborted();
-      this.#checkOpen();
-      const status = native[`${this.#kind}_reset_for`](this.#handle, 0);
-      if (status !== STATUS.TIMED_OUT || performance.now() >= limit) {
-        check(status);
-        return;
-      }
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-  }
-
-  previousOwner() {
-    this.#checkOpen();
-    return deadOwner((owner) => native[`${this.#kind}_previous_owner`](this.#handle, owner));
-  }
-
-  holder() {
-    this.#checkOpen();
-    const bytes = room(structs.participantInfo);
-    const status = native[`${this.#kind}_holder`](this.#handle, bytes);
-    if (status === STATUS.NOT_FOUND) return null;
-    check(status);
-    return participantInfo(decode(structs.participantInfo, bytes));
+  // Opens the lock of this kind and name as the members of its options say. `Held` is what an acquisition becomes. `isOfOne`: one
+  // at a time holds it; `isOfParts`: each holds a part.
+  constructor(kind, file, lockName, members, { label, Held, isOfOne = false, isOfParts = false }) {
+    const lock = openLock(kind, OpenFile.handleOf(file), name(lockName), members);
+    this.#handles = new Handles(kind, lock, file, label, isOfOne);
+    this.#Held = Held;
+    this.#isOfParts = isOfParts;
+    if (!isOfParts) this.#lines.add(this.#newLine());
+    garbage.register(this, this.#handles, this);
   }
 
   waiters() {
-    this.#checkOpen();
-    return listed((...places) => native[`${this.#kind}_waiters`](this.#handle, ...places));
+    return listed((...places) => this.call('lock_waiters', ...places));
+  }
+
+  holders() {
+    return listed((...places) => this.call('lock_holders', ...places));
   }
 
   close() {
     if (this.#isClosed) return;
-    if (this.#held) throw new TurnlockError(STATUS.STILL_HELD, 'the lock is held: unlock it before it is closed');
+    if (this.#handles.held.size > 0) throw new TurnlockError(STATUS.STILL_HELD, 'the lock is held: unlock it before it is closed');
     this.#isClosed = true;
-    this.#line.endAll(closed());
-    if (!this.#line.isInLibrary) this.#closeHandles();
+    for (const line of this.#lines) line.endAll(closed());
+    this.#closeIfLeft();
   }
 
   [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
     this.close();
   }
 
-  // For the kinds: calls a function of the library with the handle.
+  // The rest is for the kinds. A request is the members of a turnlock_request that say what is wanted.
+  async take(request, given) {
+    const options = waitOptions(given);
+    this.checkOpen();
+    options.signal?.throwIfAborted();
+    const line = this.#isOfParts ? this.#newLine() : this.#onlyLine;
+    this.#lines.add(line);
+    try {
+      return await line.join(this.#acquisition(request, line), options);
+    } finally {
+      if (this.#isOfParts) this.#lines.delete(line);
+    }
+  }
+
+  takeNow(request) {
+    this.checkOpen();
+    const line = this.#onlyLine;
+    if (line && !(line.isEmpty && this.#mayTry())) return null;
+    const acquisition = this.#acquisition(request, line);
+    const held = acquisition.tryNow();
+    if (held === null) acquisition.drop();
+    return held;
+  }
+
+  takeBlocking(request, given) {
+    const { nanoseconds } = waitOptions(given, { blocks: true });
+    const held = this.takeNow(request);
+    if (held) return held;
+    if (this.#handles.held.size > 0 || [...this.#lines].some((line) => !line.isEmpty)) {
+      const story = 'this object has the lock, or waits for it: blocking this thread might never end';
+      throw new TurnlockError(STATUS.DEADLOCK, story);
+    }
+    return this.#acquisition(request, this.#onlyLine).block(nanoseconds);
+  }
+
+  async takeInside(request, section, given) {
+    if (typeof section !== 'function') throw wrongType('the section', 'a function', section);
+    return await inside(await this.take(request, given), section);
+  }
+
+  // The status of a function of the library that is called with the lock.
   call(name, ...others) {
-    this.#checkOpen();
-    return check(native[name](this.#handle, ...others));
+    this.checkOpen();
+    return native[name](this.#handles.lock, ...others);
   }
 
-  // The same with the participant.
-  callAs(name, ...others) {
-    return this.call(name, this.#participant, ...others);
-  }
-
-  #checkOpen() {
+  checkOpen() {
     if (this.#isClosed) throw closed();
   }
 
-  #closeHandles() {
+  // Of a lock of one: what is held of it, if it is.
+  get only() {
+    const [held] = this.#handles.held;
+    return held ?? null;
+  }
+
+  // Of a lock of one: the status of a function of the library that is called with its hold, once it was taken, and the lock.
+  callKept(name) {
+    this.checkOpen();
+    const { kept, lock } = this.#handles;
+    return kept === null ? 0 : native[name](kept, lock);
+  }
+
+  get #onlyLine() {
+    return this.#isOfParts ? null : this.#lines.values().next().value;
+  }
+
+  #newLine() {
+    return new Line(
+      () => this.#mayTry(),
+      () => this.#closeIfLeft(),
+    );
+  }
+
+  #mayTry() {
+    return !this.#isClosed && !(this.#handles.isOfOne && this.#handles.held.size > 0);
+  }
+
+  #acquisition(request, line) {
+    const freed = () => line?.next();
+    return new Acquisition({ handles: this.#handles, lock: this, Held: this.#Held, request, freed });
+  }
+
+  // Of a lock that is closed, when nobody waits in the library any more.
+  #closeIfLeft() {
+    if (!this.#isClosed || [...this.#lines].some((line) => line.isInLibrary)) return;
     garbage.unregister(this);
-    native.participant_close(this.#participant);
-    native[`${this.#kind}_close`](this.#handle);
+    this.#handles.close();
+  }
+}
+
+// Of the kinds whose next holder is told of a death.
+class TellingLock extends Lock {
+  get deathPolicy() {
+    const bytes = Buffer.alloc(4);
+    check(this.call('lock_death_policy', bytes));
+    return POLICIES[bytes.readUInt32LE()] ?? 'unknown';
   }
 
-  #tryTake() {
-    const acquired = acquiredRoom();
-    const status = native[`${this.#kind}_try_lock_as`](this.#handle, this.#participant, acquired);
-    return status === STATUS.WOULD_BLOCK ? null : this.#taken(check(status), acquired);
+  previousOwner() {
+    return deadOwner((owner) => this.call('lock_previous_owner', owner));
   }
 
-  #taken(status, acquired) {
-    this.#held = new Held(this, (held, call) => this.#byHolder(held, call), status, acquired);
-    return this.#held;
-  }
-
-  // It came in spite of a cancel. Who died before is still to be told of.
-  #giveBack(status) {
-    const call = status > 0 ? 'abandon_as' : 'unlock_as';
-    native[`${this.#kind}_${call}`](this.#handle, this.#participant);
-  }
-
-  // What a Held does with its lock.
-  #byHolder(held, call) {
-    if (this.#held !== held) throw new TurnlockError(STATUS.NOT_OWNER, 'this lock was unlocked before');
-    const closes = call === 'unlock_as' && held.ownerDied && this.#marked !== held && this.deathPolicy === 'inform';
-    const status = native[`${this.#kind}_${call}`](this.#handle, this.#participant);
-    // An unlock that reports what happened to the file has unlocked.
-    const isOver = status >= 0 || status === STATUS.DAMAGED || status === STATUS.REPLACED;
-    if (call === 'mark_consistent_as' && status >= 0) this.#marked = held;
-    if (!isOver || (call !== 'unlock_as' && call !== 'abandon_as')) return check(status);
-    this.#held = this.#marked = null;
-    if (closes) warnOfClosed();
-    try {
-      return check(status);
-    } finally {
-      this.#line.next();
+  // On this thread, since it waits for nobody: it asks again and again.
+  async reset(given) {
+    const { timeout, signal } = waitOptions(given);
+    const limit = performance.now() + timeout;
+    for (;;) {
+      signal?.throwIfAborted();
+      const status = this.call('lock_try_reset');
+      if (status !== STATUS.WOULD_BLOCK) {
+        check(status);
+        return;
+      }
+      if (performance.now() >= limit) throw timedOut();
+      await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }
 }
@@ -207,4 +214,4 @@ function closed() {
   return new TurnlockError(STATUS.CLOSED, 'the lock is closed: open it again');
 }
 
-module.exports = { ExclusiveLock, closed };
+module.exports = { Lock, TellingLock };

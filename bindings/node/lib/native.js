@@ -4,40 +4,15 @@
 const koffi = require('koffi');
 const { TurnlockError, STATUS } = require('./errors');
 
-const ABI_VERSION = 3;
+const ABI_VERSION = 4;
 const OWNER_DEAD = 1;
 const CONTENDED = 2;
-const FLAGS = {
-  FILE_GROUP: 1,
-  FILE_MUST_EXIST: 2,
-  FILE_FULL_FENCES: 4,
-  MUTEX_MUST_EXIST: 1,
-  MUTEX_STRICT: 2,
-  MUTEX_RELEASE_ON_DEATH: 4,
-  MUTEX_INFORM_ON_DEATH: 16,
-  MUTEX_RELEASE_BY_DEFAULT: 32,
-  MUTEX_RECURSIVE: 8,
-  RING_MUST_EXIST: 1,
-  RING_STANDING: 2,
-  RING_RELEASE_ON_DEATH: 4,
-  RING_INFORM_ON_DEATH: 16,
-  RING_RELEASE_BY_DEFAULT: 32,
-  RWLOCK_MUST_EXIST: 1,
-  RWLOCK_STRICT: 2,
-  RWLOCK_RELEASE_ON_DEATH: 4,
-  RWLOCK_INFORM_ON_DEATH: 16,
-  RWLOCK_RELEASE_BY_DEFAULT: 32,
-  SEMAPHORE_MUST_EXIST: 1,
-  SEMAPHORE_STRICT: 2,
-  RANGELOCK_MUST_EXIST: 1,
-  RANGELOCK_RELEASE_ON_DEATH: 4,
-  RANGELOCK_INFORM_ON_DEATH: 16,
-  RANGELOCK_RELEASE_BY_DEFAULT: 32,
-  KEYEDLOCK_MUST_EXIST: 1,
-  KEYEDLOCK_RELEASE_ON_DEATH: 4,
-  KEYEDLOCK_INFORM_ON_DEATH: 16,
-  KEYEDLOCK_RELEASE_BY_DEFAULT: 32,
-};
+const MODES = { exclusive: 0, shared: 1, upgradable: 2, upgrading: 3 };
+const WAITS = { FOREVER: 0, NEVER: 1, AT_MOST: 2 };
+const FLAGS = { FILE_MUST_EXIST: 1, FILE_GROUP: 2, FILE_FULL_FENCES: 4, MUTEX_RECURSIVE: 8, RING_MEMBER: 2 };
+// Of every kind that has them, they have the same numbers.
+const LOCK_FLAGS = { MUST_EXIST: 1, STRICT: 2, RELEASE_ON_DEATH: 4, INFORM_ON_DEATH: 16, RELEASE_BY_DEFAULT: 32 };
+const KINDS = ['mutex', 'ring', 'rwlock', 'semaphore', 'rangelock', 'keyedlock'];
 
 const library = load();
 
@@ -68,6 +43,13 @@ function load() {
   );
 }
 
+// Handles are addresses, so that another thread can be told of them. Structs that are filled in are buffers. What a struct points
+// to, koffi keeps until the call is over: all calls return before they give their thread back to JavaScript.
+const handle = 'uintptr_t';
+const handleOut = koffi.out(koffi.pointer('uintptr_t'));
+const buffer = 'void *';
+const string = 'const char *';
+
 const fileOptions = koffi.struct({
   size: 'size_t',
   participants: 'uint32_t',
@@ -75,17 +57,14 @@ const fileOptions = koffi.struct({
   mode: 'uint32_t',
   group: 'uint32_t',
   flags: 'uint32_t',
-  reserved: 'uint32_t',
-  label: 'const char *',
+  mailboxes: 'uint32_t',
+  label: string,
   is_wait_to_end: 'void *',
   context: 'void *',
-});
-const participantOptions = koffi.struct({
-  size: 'size_t',
-  label: 'const char *',
-  flags: 'uint32_t',
+  recorded_events: 'uint32_t',
   reserved: 'uint32_t',
 });
+const holdOptions = koffi.struct({ size: 'size_t', label: string, flags: 'uint32_t', reserved: 'uint32_t' });
 const mutexOptions = koffi.struct({
   size: 'size_t',
   algorithm: 'uint32_t',
@@ -99,22 +78,34 @@ const ringOptions = koffi.struct({
   step: 'uint32_t',
   reserved: 'uint32_t',
 });
-const rwlockOptions = koffi.struct({
-  size: 'size_t',
-  flags: 'uint32_t',
-  patience_ns: 'uint64_t',
-});
+const rwlockOptions = koffi.struct({ size: 'size_t', flags: 'uint32_t', patience_ns: 'uint64_t' });
 const semaphoreOptions = koffi.struct({
   size: 'size_t',
   flags: 'uint32_t',
   permits: 'uint32_t',
   patience_ns: 'uint64_t',
 });
-// Of range locks and keyed locks.
-const partsOptions = koffi.struct({
+const partsOptions = koffi.struct({ size: 'size_t', flags: 'uint32_t', reserved: 'uint32_t' });
+const lockOptions = {
+  mutex: mutexOptions,
+  ring: ringOptions,
+  rwlock: rwlockOptions,
+  semaphore: semaphoreOptions,
+  rangelock: partsOptions,
+  keyedlock: partsOptions,
+};
+const request = koffi.struct({
   size: 'size_t',
+  lock: handle,
+  mode: 'uint32_t',
   flags: 'uint32_t',
-  reserved: 'uint32_t',
+  permits: 'uint32_t',
+  wait: 'uint32_t',
+  time_ns: 'uint64_t',
+  ranges: koffi.pointer(koffi.struct({ start: 'uint64_t', end: 'uint64_t' })),
+  range_count: 'size_t',
+  keys: koffi.pointer(koffi.struct({ data: buffer, size: 'size_t' })),
+  key_count: 'size_t',
 });
 const text = koffi.array('char', 64, 'String');
 const previousOwner = koffi.struct({
@@ -144,89 +135,37 @@ const participantInfo = koffi.struct({
   reserved: 'uint32_t',
 });
 
-// Handles are addresses, so that another thread can be told of them. Structs that are filled in are buffers.
-const handle = 'uintptr_t';
-const handleOut = koffi.out(koffi.pointer('uintptr_t'));
-const buffer = 'void *';
-const string = 'const char *';
-const optionsOf = (struct) => koffi.pointer(struct);
-
 const functions = {
-  file_open: [string, optionsOf(fileOptions), handleOut],
-  file_open_descriptor: ['int32_t', optionsOf(fileOptions), handleOut],
+  file_open: [string, koffi.pointer(fileOptions), handleOut],
+  file_open_descriptor: ['int32_t', koffi.pointer(fileOptions), handleOut],
   file_remove_lock: [handle, string],
   file_path: [handle, 'size_t', buffer, buffer],
   file_close: [handle],
-  participant_open: [handle, optionsOf(participantOptions), handleOut],
-  participant_cancel: [handle],
-  participant_clear_cancel: [handle],
-  participant_close: [handle],
-  mutex_open: [handle, string, optionsOf(mutexOptions), handleOut],
-  mutex_patience: [handle, buffer],
-  ring_open: [handle, string, optionsOf(ringOptions), handleOut],
-  ring_leave_as: [handle, handle],
-  rwlock_open: [handle, string, optionsOf(rwlockOptions), handleOut],
-  rwlock_upgrade_as: [handle, handle, buffer],
-  rwlock_try_upgrade_as: [handle, handle, buffer],
-  rwlock_downgrade_as: [handle, handle, 'uint32_t'],
-  rwlock_unlock_as: [handle, handle],
-  rwlock_abandon_as: [handle, handle],
-  rwlock_mark_consistent_as: [handle, handle],
-  rwlock_reset_for: [handle, 'uint64_t'],
-  rwlock_previous_owner: [handle, buffer],
-  semaphore_open: [handle, string, optionsOf(semaphoreOptions), handleOut],
-  semaphore_acquire_as: [handle, handle, 'uint32_t', buffer],
-  semaphore_try_acquire_as: [handle, handle, 'uint32_t', buffer],
-  semaphore_acquire_for_as: [handle, handle, 'uint32_t', 'uint64_t', buffer],
-  semaphore_release_as: [handle, handle, 'uint32_t'],
-  semaphore_resize: [handle, 'uint32_t'],
+  hold_open: [handle, koffi.pointer(holdOptions), handleOut],
+  hold_close: [handle],
+  hold_acquire: [handle, koffi.pointer(request), buffer],
+  hold_release: [handle],
+  hold_release_permits: [handle, 'uint32_t'],
+  hold_abandon: [handle],
+  hold_mark_consistent: [handle],
+  hold_is_contended: [handle],
+  hold_upgrade: [handle, 'uint32_t', 'uint64_t', buffer],
+  hold_downgrade: [handle, 'uint32_t'],
+  hold_leave_ring: [handle, handle],
+  hold_cancel: [handle],
+  hold_clear_cancel: [handle],
+  lock_death_policy: [handle, buffer],
+  lock_patience: [handle, buffer],
+  lock_holders: [handle, 'size_t', buffer, buffer],
+  lock_waiters: [handle, 'size_t', buffer, buffer],
+  lock_previous_owner: [handle, buffer],
+  lock_try_reset: [handle],
   semaphore_permits: [handle, buffer],
+  semaphore_resize: [handle, 'uint32_t'],
 };
-for (const kind of ['mutex', 'ring']) {
-  Object.assign(functions, {
-    [`${kind}_lock_as`]: [handle, handle, buffer],
-    [`${kind}_try_lock_as`]: [handle, handle, buffer],
-    [`${kind}_lock_for_as`]: [handle, handle, 'uint64_t', buffer],
-    [`${kind}_unlock_as`]: [handle, handle],
-    [`${kind}_abandon_as`]: [handle, handle],
-    [`${kind}_mark_consistent_as`]: [handle, handle],
-    [`${kind}_is_contended_as`]: [handle, handle],
-    [`${kind}_reset_for`]: [handle, 'uint64_t'],
-    [`${kind}_previous_owner`]: [handle, buffer],
-    [`${kind}_holder`]: [handle, buffer],
-    [`${kind}_waiters`]: [handle, 'size_t', buffer, buffer],
-    [`${kind}_close`]: [handle],
-  });
-}
-for (const kind of ['mutex', 'ring', 'rwlock', 'rangelock', 'keyedlock']) {
-  functions[`${kind}_death_policy`] = [handle, buffer];
-}
-for (const mode of ['exclusive', 'shared', 'upgradable']) {
-  Object.assign(functions, {
-    [`rwlock_lock_${mode}_as`]: [handle, handle, buffer],
-    [`rwlock_try_lock_${mode}_as`]: [handle, handle, buffer],
-    [`rwlock_lock_${mode}_for_as`]: [handle, handle, 'uint64_t', buffer],
-  });
-}
-for (const [kind, place] of [['rangelock', ['uint64_t', 'uint64_t']], ['keyedlock', [buffer, 'size_t']]]) {
-  functions[`${kind}_open`] = [handle, string, optionsOf(partsOptions), handleOut];
-  functions[`${kind}_unlock_as`] = [handle, handle];
-  functions[`${kind}_mark_consistent_as`] = [handle, handle];
-  functions[`${kind}_reset_for`] = [handle, 'uint64_t'];
-  functions[`${kind}_previous_owner`] = [handle, buffer];
-  for (const mode of ['exclusive', 'shared']) {
-    functions[`${kind}_lock_${mode}_as`] = [handle, handle, ...place, buffer];
-    functions[`${kind}_try_lock_${mode}_as`] = [handle, handle, ...place, buffer];
-    functions[`${kind}_lock_${mode}_for_as`] = [handle, handle, ...place, 'uint64_t', buffer];
-  }
-}
-for (const kind of ['rwlock', 'semaphore', 'rangelock', 'keyedlock']) {
-  Object.assign(functions, {
-    [`${kind}_is_contended_as`]: [handle, handle],
-    [`${kind}_holders`]: [handle, 'size_t', buffer, buffer],
-    [`${kind}_waiters`]: [handle, 'size_t', buffer, buffer],
-    [`${kind}_close`]: [handle],
-  });
+for (const kind of KINDS) {
+  functions[`${kind}_open`] = [handle, string, koffi.pointer(lockOptions[kind]), handleOut];
+  functions[`${kind}_close`] = [handle];
 }
 
 const native = {};
@@ -242,8 +181,8 @@ function check(status) {
   return status;
 }
 
-// A struct of options: its size, and the members that are given.
-function options(struct, members) {
+// A struct that the library reads: its size, and the members that are given.
+function filled(struct, members) {
   return { size: koffi.sizeof(struct), ...members };
 }
 
@@ -268,35 +207,41 @@ function acquiredRoom() {
   return bytes;
 }
 
-// Takes a slot in a file for a participant of that label.
-function openParticipant(file, label) {
-  const participant = [0];
-  check(native.participant_open(file, options(participantOptions, { label: label ?? null }), participant));
-  return participant[0];
+// The handle that `open` gives, a function that is called with these.
+function opened(open, ...given) {
+  const handle = [0];
+  check(open(...given, handle));
+  return handle[0];
+}
+
+// Opens the lock of a kind, as the members of its options say.
+function openLock(kind, file, name, members) {
+  return opened(native[`${kind}_open`], file, name, filled(lockOptions[kind], members));
+}
+
+function openHold(file, label) {
+  return opened(native.hold_open, file, label === null ? null : filled(holdOptions, { label }));
 }
 
 module.exports = {
   ABI_VERSION,
   CONTENDED,
   FLAGS,
+  KINDS,
+  LOCK_FLAGS,
+  MODES,
   OWNER_DEAD,
+  WAITS,
   acquiredRoom,
   check,
   decode,
+  filled,
   lastErrorMessage,
   native,
-  openParticipant,
-  options,
+  openHold,
+  openLock,
+  opened,
   room,
-  structs: {
-    fileOptions,
-    mutexOptions,
-    participantInfo,
-    partsOptions,
-    previousOwner,
-    ringOptions,
-    rwlockOptions,
-    semaphoreOptions,
-  },
+  structs: { fileOptions, participantInfo, previousOwner, request },
   version,
 };

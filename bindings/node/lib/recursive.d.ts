@@ -1,4 +1,4 @@
-import { LockOfOne, SyncWaitOptions, WaitOptions } from './common';
+import { LockOfOne, SyncWaitOptions, TellingHolding, WaitOptions } from './common';
 
 /**
  * One that takes recursive mutexes: a chain of calls, which hands it on. It is what a thread is to a recursive mutex elsewhere.
@@ -40,23 +40,12 @@ export class RecursiveMutex {
 }
 export interface RecursiveMutex extends LockOfOne {}
 
-/** One time that a recursive mutex is taken. ERR_TURNLOCK_NOT_OWNER once it is unlocked. */
+/**
+ * One time that a recursive mutex is taken. All times of an owner have one fencing token, and a death is told to the first of
+ * them; the last one that is unlocked lets others have the lock: as an abandoned one, if any of them was abandoned.
+ */
 export class RecursiveHeld {
   private constructor();
   readonly lock: RecursiveMutex;
-  /** Larger than that of every acquisition of this lock before; the same for an owner that took it again. */
-  readonly fencingToken: bigint;
-  /** The previous holder died inside: repair the data and `markConsistent` before you unlock. Said to the first of them. */
-  readonly ownerDied: boolean;
-  readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
-  /** The last time, others get the lock. After a death without `markConsistent` that closes it until a reset. */
-  unlock(): void;
-  /** Unlocks, where the data were left half-done: when it is unlocked for the last time the next holder is told. */
-  abandon(): void;
-  /** Says, after `ownerDied`, that the data are well again. */
-  markConsistent(): void;
-  /** Whether another participant waits behind the holder. Owners that wait by the same object are not counted. */
-  isContended(): boolean;
-  /** Unlocks, if that was not done. */
-  [Symbol.dispose](): void;
 }
+export interface RecursiveHeld extends TellingHolding {}

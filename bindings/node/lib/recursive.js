@@ -4,6 +4,7 @@
 const { FLAGS } = require('./native');
 const { STATUS, TurnlockError, waitOptions, wrongType } = require('./errors');
 const { Mutex } = require('./exclusive');
+const { inside } = require('./held');
 
 const MOST_TAKEN = 65_535;
 
@@ -30,12 +31,20 @@ class RecursiveHeld {
     Object.freeze(this);
   }
 
+  get isHeld() {
+    return this.#by.has(this);
+  }
+
   unlock() {
-    this.#by.leave(this, false);
+    this.leave({ failed: false });
   }
 
   abandon() {
-    this.#by.leave(this, true);
+    this.leave({ failed: true });
+  }
+
+  leave({ failed }) {
+    this.#by.leave(this, failed);
   }
 
   markConsistent() {
@@ -47,7 +56,7 @@ class RecursiveHeld {
   }
 
   [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
-    if (this.#by.has(this)) this.unlock();
+    if (this.isHeld) this.unlock();
   }
 }
 
@@ -101,17 +110,7 @@ class RecursiveMutex {
 
   async withLock(owner, section, given) {
     if (typeof section !== 'function') throw wrongType('the section', 'a function', section);
-    const held = await this.lock(owner, given);
-    let result;
-    try {
-      result = await section(held);
-    } catch (error) {
-      // The data may be half-done: the next holder is told.
-      if (this.#held.has(held)) held.abandon();
-      throw error;
-    }
-    if (this.#held.has(held)) held.unlock();
-    return result;
+    return await inside(await this.lock(owner, given), section);
   }
 
   depth(owner) {
@@ -136,6 +135,10 @@ class RecursiveMutex {
 
   holder() {
     return this.#mutex.holder();
+  }
+
+  holders() {
+    return this.#mutex.holders();
   }
 
   waiters() {
@@ -193,7 +196,7 @@ class RecursiveMutex {
       else first.unlock();
     } finally {
       // An unlock that reports what happened to the file has unlocked.
-      if (this.#mutex.held !== first) {
+      if (!first.isHeld) {
         this.#held.delete(held);
         this.#owner = this.#first = null;
       }

@@ -1,143 +1,90 @@
 'use strict';
 // Reader/writer locks.
 
-const { check, native, options, structs } = require('./native');
-const { STATUS, TurnlockError, name, object, optional, text, waitOptions, wrongType } = require('./errors');
-const { deadOwner } = require('./held');
-const { OpenFile } = require('./openfile');
-const { deathPolicyOf, settings, warnOfClosed } = require('./settings');
-const { Hold, SeveralLock } = require('./several');
+const { WAITS, acquiredRoom, check, native } = require('./native');
+const { STATUS, TurnlockError, object, optional, text, waitOptions } = require('./errors');
+const { TellingHold } = require('./held');
+const { TellingLock } = require('./lock');
+const { modeNumber, settings } = require('./settings');
+const { Ending, timedOut, wait } = require('./waits');
 
-const MODES = { exclusive: 1, shared: 2, upgradable: 3 };
+const KNOWN = ['exclusive', 'shared', 'upgradable'];
 
-class RwHeld extends Hold {
-  #mode;
-  #isMarked = false;
-
-  constructor(state, onFree, participant, status, acquired, mode) {
-    super(state, onFree, participant, status, acquired);
-    this.#mode = mode;
-  }
-
-  static unlockCall = 'unlock_as';
-
-  get mode() {
-    return this.#mode;
-  }
-
-  unlock() {
-    const closes = this.#mode === 'exclusive' && this.ownerDied && !this.#isMarked && this.lockPolicy() === 'inform';
-    this.letGo('unlock_as');
-    if (closes) warnOfClosed();
-  }
-
-  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
-    if (this.isHeld) this.unlock();
-  }
-
-  abandon() {
-    this.letGo('abandon_as');
-  }
-
-  // Nobody wants it any more. Who died before is still to be told of.
-  giveBack() {
-    if (this.ownerDied && this.#mode === 'exclusive') this.abandon();
-    else this.unlock();
-  }
-
-  markConsistent() {
-    check(this.native('mark_consistent_as'));
-    this.#isMarked = true;
-  }
+class RwHeld extends TellingHold {
+  #isUpgrading = false;
 
   async upgrade(given) {
-    await this.more('upgrade_as', given);
-    this.#mode = 'exclusive';
+    const options = waitOptions(given);
+    options.signal?.throwIfAborted();
+    if (this.tryUpgrade()) return;
+    if (options.timeout === 0) throw timedOut();
+    const { hold } = this;
+    let ended = null;
+    const ending = new Ending(options, (reason) => {
+      ended ??= { reason };
+      native.hold_cancel(hold);
+    });
+    this.#isUpgrading = true;
+    try {
+      const { status, story, acquired } = await wait('hold_upgrade', hold, WAITS.FOREVER, 0);
+      if (status >= 0) this.#upgraded(status, acquired);
+      else throw ended && status === STATUS.CANCELLED ? ended.reason : new TurnlockError(status, story);
+    } finally {
+      this.#isUpgrading = false;
+      ending.clear();
+    }
   }
 
   tryUpgrade() {
-    const isTaken = this.tryMore('try_upgrade_as');
-    if (isTaken) this.#mode = 'exclusive';
-    return isTaken;
+    const acquired = acquiredRoom();
+    const status = this.call('hold_upgrade', WAITS.NEVER, 0, acquired);
+    if (status === STATUS.WOULD_BLOCK) return false;
+    this.#upgraded(check(status), acquired);
+    return true;
   }
 
   downgrade(mode) {
-    check(this.native('downgrade_as', modeNumber(mode)));
-    this.#mode = mode;
+    check(this.call('hold_downgrade', modeNumber(mode, KNOWN)));
+    this.become(mode);
+  }
+
+  call(name, ...others) {
+    if (this.#isUpgrading) throw new TurnlockError(STATUS.NOT_OWNER, 'it waits for its upgrade');
+    return super.call(name, ...others);
+  }
+
+  #upgraded(status, acquired) {
+    this.took(status, acquired);
+    this.become('exclusive');
   }
 }
 
-class RwLock extends SeveralLock {
+class RwLock extends TellingLock {
   constructor(file, lockName, given) {
     const chosen = object('the options of a reader/writer lock', given, ['mustExist', 'strict', 'onDeath', 'patience', 'label']);
-    const struct = options(structs.rwlockOptions, settings('rwlock', chosen));
     const label = optional(chosen, 'label', null, text);
-    const handle = [0];
-    check(native.rwlock_open(OpenFile.handleOf(file), name(lockName), struct, handle));
-    super('rwlock', handle[0], file, label);
+    super('rwlock', file, lockName, settings('rwlock', chosen), { label, Held: RwHeld });
   }
 
   async lock(mode, given) {
-    return await this.take(entry(mode), given);
+    return await this.take(request(mode), given);
   }
 
   lockSync(mode, given) {
-    return this.takeBlocking(entry(mode), given);
+    return this.takeBlocking(request(mode), given);
   }
 
   tryLock(mode) {
-    return this.takeNow(entry(mode));
+    return this.takeNow(request(mode));
   }
 
   async withLock(mode, section, given) {
-    if (typeof section !== 'function') throw wrongType('the section', 'a function', section);
-    const held = await this.lock(mode, given);
-    let result;
-    try {
-      result = await section(held);
-    } catch (error) {
-      // The data may be half-done: the next holder is told.
-      if (held.isHeld) held.abandon();
-      throw error;
-    }
-    if (held.isHeld) held.unlock();
-    return result;
-  }
-
-  async reset(given) {
-    const { timeout, signal } = waitOptions(given);
-    const limit = performance.now() + timeout;
-    for (;;) {
-      signal?.throwIfAborted();
-      const status = this.call('reset_for', 0);
-      if (status !== STATUS.TIMED_OUT || performance.now() >= limit) {
-        check(status);
-        return;
-      }
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-  }
-
-  get deathPolicy() {
-    return deathPolicyOf((policy) => this.call('death_policy', policy));
-  }
-
-  previousOwner() {
-    return deadOwner((owner) => this.call('previous_owner', owner));
+    return await this.takeInside(request(mode), section, given);
   }
 }
 
-function modeNumber(mode) {
-  if (typeof mode !== 'string') throw wrongType('the mode', 'a string', mode);
-  if (!Object.hasOwn(MODES, mode)) {
-    throw new TurnlockError(STATUS.INVALID_ARGUMENT, `the mode is one of ${Object.keys(MODES).join(', ')}, and not ${mode}`);
-  }
-  return MODES[mode];
-}
-
-function entry(mode) {
-  modeNumber(mode);
-  return { call: `lock_${mode}`, arguments: [], Hold: RwHeld, details: mode };
+function request(mode) {
+  return { mode: modeNumber(mode, KNOWN) };
 }
 
 module.exports = { RwHeld, RwLock };

@@ -1,9 +1,11 @@
 'use strict';
-// What a lock is created with, and keeps: its patience and its death policy. What is not asked for is whatever it has.
+// What a lock is created with, and keeps: its patience and its death policy. What is not asked for is whatever it has. And in
+// which mode it is wanted.
 
-const { FLAGS, check } = require('./native');
+const { LOCK_FLAGS, MODES } = require('./native');
 const { STATUS, TurnlockError, boolean, milliseconds, nanoseconds, optional, wrongType } = require('./errors');
 
+// By their numbers.
 const POLICIES = ['inform', 'release'];
 
 function deathPolicy(what, given) {
@@ -16,32 +18,25 @@ function deathPolicy(what, given) {
 
 // The flags and the patience that the options of a lock of this kind ask for.
 function settings(kind, chosen) {
-  const flag = (name) => FLAGS[`${kind.toUpperCase()}_${name}`];
-  let flags = optional(chosen, 'mustExist', false, boolean) ? flag('MUST_EXIST') : 0;
-  if (optional(chosen, 'strict', false, boolean)) flags |= flag('STRICT');
+  let flags = optional(chosen, 'mustExist', false, boolean) ? LOCK_FLAGS.MUST_EXIST : 0;
+  if (optional(chosen, 'strict', false, boolean)) flags |= LOCK_FLAGS.STRICT;
   const patience = optional(chosen, 'patience', null, milliseconds);
   // To the library 0 is what the lock has.
-  if (patience === 0) flags |= flag('STRICT');
+  if (patience === 0) flags |= LOCK_FLAGS.STRICT;
   const policy = optional(chosen, 'onDeath', null, deathPolicy);
   // A new one releases: who takes a lock by `withLock` is not shown the notice.
-  if (kind !== 'semaphore') flags |= flag(policy === null ? 'RELEASE_BY_DEFAULT' : `${policy.toUpperCase()}_ON_DEATH`);
-  const patience_ns = patience === null ? 0n : nanoseconds(Math.max(patience, 1e-6));
-  return { flags, patience_ns };
+  if (kind !== 'semaphore') flags |= LOCK_FLAGS[policy === null ? 'RELEASE_BY_DEFAULT' : `${policy.toUpperCase()}_ON_DEATH`];
+  if (patience === null) return { flags };
+  return { flags, patience_ns: nanoseconds(Math.max(patience, 1e-6)) };
 }
 
-// What a holder's death means for an open lock, as `ask` fills it in.
-function deathPolicyOf(ask) {
-  const bytes = Buffer.alloc(4);
-  check(ask(bytes));
-  return POLICIES[bytes.readUInt32LE()] ?? 'unknown';
+// The number of a mode, which is one of these.
+function modeNumber(mode, known) {
+  if (typeof mode !== 'string') throw wrongType('the mode', 'a string', mode);
+  if (!known.includes(mode)) {
+    throw new TurnlockError(STATUS.INVALID_ARGUMENT, `the mode is one of ${known.join(', ')}, and not ${mode}`);
+  }
+  return MODES[mode];
 }
 
-// Warns of an unlock that has closed a lock for everyone.
-function warnOfClosed() {
-  const story =
-    'a lock is closed for everyone from now on: a holder died inside, and the next one unlocked it without markConsistent(); ' +
-    'look at the data, then call reset(), or run `turnlock reset`';
-  process.emitWarning(story, { type: 'TurnlockWarning', code: 'TURNLOCK_NOT_RECOVERABLE' });
-}
-
-module.exports = { deathPolicyOf, settings, warnOfClosed };
+module.exports = { POLICIES, modeNumber, settings };

@@ -4,45 +4,80 @@
 
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
+const { STATUS, TurnlockError } = require('./errors');
 const { native } = require('./native');
 
 const MOST_IDLE = 4;
+const LONGEST_TIMER = 2 ** 31 - 1;
 const idle = [];
-// The participants that wait now.
+// The holds that wait now.
 const waiting = new Set();
 
 // The end of the process waits for its threads, so those that wait for a lock are told not to.
 process.on('exit', () => {
-  for (const participant of waiting) native.participant_cancel(participant);
+  for (const hold of waiting) native.hold_cancel(hold);
 });
 
-// Calls a function of the library, which waits, with a lock, a participant and what else it takes. Gives its status, the story of a failure, and
-// the bytes of what was acquired. Keeps the program alive meanwhile.
-function wait(call, lock, participant, others) {
+// Calls a function of the library, which waits, with a hold and what else it takes but for the bytes of what is acquired. Gives
+// these, its status, and the story of a failure. Keeps the program alive meanwhile.
+async function wait(call, hold, ...others) {
+  waiting.add(hold);
+  try {
+    return await onWorker({ call, hold, others });
+  } catch (error) {
+    // The thread could not be started.
+    return { status: STATUS.SYSTEM, story: error.message };
+  } finally {
+    waiting.delete(hold);
+    // A cancel that came too late for this wait is not for the next one.
+    native.hold_clear_cancel(hold);
+  }
+}
+
+function onWorker(message) {
   return new Promise((resolve, reject) => {
     const worker = idle.pop() ?? new Worker(path.join(__dirname, 'worker.js'), { execArgv: [] });
-    const done = () => {
-      worker.off('message', answered);
-      worker.off('error', failed);
-      waiting.delete(participant);
-    };
     const answered = ({ status, story, acquired }) => {
-      done();
+      worker.off('error', reject);
       worker.unref();
       if (idle.length < MOST_IDLE) idle.push(worker);
       else worker.terminate();
       resolve({ status, story, acquired: Buffer.from(acquired) });
     };
-    const failed = (error) => {
-      done();
-      reject(error);
-    };
-    worker.on('message', answered);
-    worker.on('error', failed);
+    worker.once('message', answered);
+    worker.once('error', reject);
     worker.ref();
-    waiting.add(participant);
-    worker.postMessage({ call, lock, participant, others });
+    worker.postMessage(message);
   });
 }
 
-module.exports = { wait };
+// What ends a wait before the lock comes: a signal or a time limit. Calls `end` with the reason, at most once for each of them.
+class Ending {
+  #signal;
+  #onAbort;
+  #timer;
+
+  constructor({ timeout, signal }, end) {
+    this.#signal = signal;
+    this.#onAbort = () => end(signal.reason);
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (timeout < Infinity) this.#limit(performance.now() + timeout, end);
+  }
+
+  clear() {
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    clearTimeout(this.#timer);
+  }
+
+  #limit(time, end) {
+    const left = Math.max(time - performance.now(), 0);
+    const isOver = left <= LONGEST_TIMER;
+    this.#timer = setTimeout(() => (isOver ? end(timedOut()) : this.#limit(time, end)), Math.min(left, LONGEST_TIMER));
+  }
+}
+
+function timedOut() {
+  return new TurnlockError(STATUS.TIMED_OUT, 'the time limit passed before the turn came');
+}
+
+module.exports = { Ending, timedOut, wait };

@@ -4,8 +4,8 @@
 const { parentPort } = require('node:worker_threads');
 const { acquiredRoom, lastErrorMessage, native } = require('./native');
 
-parentPort.on('message', ({ call, lock, participant, others }) => {
+parentPort.on('message', ({ call, hold, others }) => {
   const acquired = acquiredRoom();
-  const status = native[call](lock, participant, ...others, acquired);
+  const status = native[call](hold, ...others, acquired);
   parentPort.postMessage({ status, story: status < 0 ? lastErrorMessage() : '', acquired });
 });

@@ -196,10 +196,15 @@ test('the numbers are those of turnlock.h', () => {
   const header = fs.readFileSync(path.join(__dirname, '../../../include/turnlock.h'), 'utf8');
   const numbers = new Map([...header.matchAll(/^#define TURNLOCK_(\w+) \(?(-?\d+)\)?$/gm)].map(([, name, n]) => [name, Number(n)]));
   const { STATUS } = require('../lib/errors');
-  const { ABI_VERSION, FLAGS, OWNER_DEAD, CONTENDED } = require('../lib/native');
+  const { ABI_VERSION, CONTENDED, FLAGS, KINDS, LOCK_FLAGS, MODES, OWNER_DEAD, WAITS } = require('../lib/native');
   const failures = [...numbers].filter(([name]) => name.startsWith('ERROR_'));
   assert.deepEqual(Object.entries(STATUS).map(([name, n]) => [`ERROR_${name}`, n]), failures);
-  for (const [name, n] of Object.entries({ ...FLAGS, ABI_VERSION, OWNER_DEAD, CONTENDED })) {
-    assert.equal(numbers.get(name), n, name);
+  const named = (prefix, entries) => Object.entries(entries).map(([name, n]) => [`${prefix}_${name.toUpperCase()}`, n]);
+  const all = [...named('MODE', MODES), ...named('WAIT', WAITS), ...Object.entries({ ...FLAGS, ABI_VERSION, CONTENDED, OWNER_DEAD })];
+  for (const [name, n] of all) assert.equal(numbers.get(name), n, name);
+  // A kind that has a flag has it by that number; each flag is one of some kind.
+  for (const [flag, n] of Object.entries(LOCK_FLAGS)) {
+    const of = KINDS.map((kind) => numbers.get(`${kind.toUpperCase()}_${flag}`)).filter((number) => number !== undefined);
+    assert.ok(of.length >= 3 && of.every((number) => number === n), flag);
   }
 });

@@ -1,5 +1,5 @@
 // What index.d.ts promises, as a strict program uses it; compiled only.
-import { Held, LockFile, Mutex, Owner, RecursiveHeld, RecursiveMutex, TurnRing, TurnlockError, libraryVersion } from 'turnlock';
+import { Held, LockFile, LockOptions, Mutex, Owner, RecursiveHeld, RecursiveMutex, TurnRing, TurnlockError, libraryVersion } from 'turnlock';
 
 async function program(signal: AbortSignal): Promise<string> {
   const file = new LockFile('app.lock', { participants: 500, label: 'types' });
@@ -23,8 +23,9 @@ async function program(signal: AbortSignal): Promise<string> {
   const count: number = await file.semaphore('jobs', { permits: 3 }).withPermits(2, (permits) => permits.count);
   const part = await file.rangeLock('bytes').lock(0, 2n ** 40n, 'exclusive', { signal });
   if (part.ownerDied) part.markConsistent();
-  part.unlock();
-  file.keyedLock('users').tryLock(new Uint8Array(3), 'shared')?.unlock();
+  if (part.isHeld) part.abandon();
+  const informs: LockOptions = { onDeath: 'inform' };
+  file.keyedLock('users', informs).tryLock(new Uint8Array(3), 'shared')?.unlock();
   const tree: RecursiveMutex = file.recursiveMutex('tree', { strict: true });
   const owner = new Owner();
   const again: number = await tree.withLock(owner, (held) => (held.unlock(), tree.depth(owner)), { signal, timeout: 5 });
@@ -44,6 +45,8 @@ async function program(signal: AbortSignal): Promise<string> {
   file.mutex(7);
   // @ts-expect-error: a blocking wait has no signal
   accounts.lockSync({ signal });
+  // @ts-expect-error: permits have nothing to mark
+  file.semaphore('jobs').tryAcquire()?.markConsistent();
   // @ts-expect-error: there is no such option
   file.mutex('accounts', { recursive: true });
   // @ts-expect-error: only a LockFile opens a lock
