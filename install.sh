@@ -47,7 +47,7 @@ esac
 
 cd "$(dirname "$0")"
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-abi=3
+abi=4
 
 if [ -z "$built" ]; then
     # In a folder of its own: this library has a soname, the one that cargo builds by itself has none.
