@@ -21,8 +21,10 @@ const garbage = new FinalizationRegistry((handles) => handles.close());
 class Handles {
   // What is held of it.
   held = new Set();
-  // The hold of a lock of one, which keeps its place in a ring, and a mutex biased to it.
+  // Of a lock of one, which keeps its place in a ring by it, and a mutex biased to it; and where a label is asked for, since those
+  // that the library keeps have none: the hold that stays open.
   #kept = null;
+  #isKeptInUse = false;
 
   constructor(kind, lock, file, label, isOfOne) {
     Object.assign(this, { kind, lock, file, label, isOfOne });
@@ -34,13 +36,18 @@ class Handles {
   }
 
   openHold() {
+    if (this.#kept !== null && this.#isKeptInUse) return openHold(this.file.handle, this.label);
     const hold = this.#kept ?? openHold(this.file.handle, this.label);
-    if (this.isOfOne) this.#kept = hold;
+    if (this.isOfOne || this.label !== null) {
+      this.#kept = hold;
+      this.#isKeptInUse = true;
+    }
     return hold;
   }
 
   closeHold(hold) {
-    if (hold !== this.#kept) native.hold_close(hold);
+    if (hold === this.#kept) this.#isKeptInUse = false;
+    else native.hold_close(hold);
   }
 
   close() {
@@ -116,9 +123,10 @@ class Lock {
 
   takeBlocking(request, given) {
     const { nanoseconds } = waitOptions(given, { blocks: true });
-    const held = this.takeNow(request);
-    if (held) return held;
+    this.checkOpen();
     if (this.#handles.held.size > 0 || [...this.#lines].some((line) => !line.isEmpty)) {
+      const held = this.takeNow(request);
+      if (held) return held;
       const story = 'this object has the lock, or waits for it: blocking this thread might never end';
       throw new TurnlockError(STATUS.DEADLOCK, story);
     }

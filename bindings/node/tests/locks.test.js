@@ -147,6 +147,7 @@ test('holders and waiters are seen', async (t) => {
   const waits = Array.from({ length: 10 }, (_, i) => file.mutex('lock', { label: `waiter ${i}` }).lock());
   await until(() => lock.waiters().length === 10);
   const { label, pid, fencingToken, life, state } = lock.holder();
+  assert.deepEqual(lock.holders().map((holder) => holder.slot), [lock.holder().slot]);
   assert.deepEqual([label, pid, fencingToken, life, state], ['first', process.pid, held.fencingToken, 'alive', 'holding']);
   held.unlock();
   await Promise.all(waits.map(async (wait) => (await wait).unlock()));
@@ -154,7 +155,11 @@ test('holders and waiters are seen', async (t) => {
 
 test('a ring is stood in and left', (t) => {
   const ring = newFile(t).turnRing('ring', { algorithm: 'sum', step: 3, standing: true });
-  ring.lockSync().unlock();
+  ring.leave();
+  const held = ring.lockSync();
+  assert.throws(() => ring.leave(), failure('STILL_HELD'));
+  held.unlock();
+  assert.ok(!held.isHeld);
   assert.deepEqual(ring.waiters().map(({ state }) => state), ['standing']);
   ring.leave();
   assert.deepEqual(ring.waiters(), []);

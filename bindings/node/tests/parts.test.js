@@ -65,6 +65,11 @@ for (const [kind, { mine, same, other }] of Object.entries(KINDS)) {
       held.markConsistent();
     });
     await lock.withLock(...mine, 'exclusive', (held) => assert.ok(!held.ownerDied));
+    await lock.withLock(...mine, 'exclusive', (held) => held.abandon());
+    await lock.withLock(...mine, 'exclusive', (held) => {
+      assert.equal(held.deadOwner.pid, process.pid);
+      held.markConsistent();
+    });
     dieInside(file, kind);
     await lock.reset();
     await lock.withLock(...mine, 'exclusive', (held) => assert.ok(!held.ownerDied));
@@ -113,5 +118,23 @@ test('ranges and keys that cannot be', async (t) => {
   for (const bad of [null, undefined, 5, {}, [1]]) assert.throws(() => keys.tryLock(bad, 'exclusive'), wrongType);
   const empty = keys.tryLock('', 'exclusive');
   assert.equal(keys.tryLock(new Uint8Array(0), 'shared'), null);
+  const waits = keys.lock('', 'shared');
+  await until(() => empty.isContended());
   empty.unlock();
+  (await waits).unlock();
+});
+
+test('a key is what it was when it was asked for', async (t) => {
+  const file = newFile(t);
+  const [lock, another] = [file.keyedLock('keys'), file.keyedLock('keys')];
+  const held = lock.tryLock('ada', 'exclusive');
+  const key = Buffer.from('ada');
+  const waits = another.lock(key, 'exclusive');
+  key.fill(0);
+  await until(() => held.isContended());
+  held.unlock();
+  const got = await waits;
+  assert.equal(lock.tryLock('ada', 'shared'), null);
+  lock.tryLock(key, 'exclusive').unlock();
+  got.unlock();
 });

@@ -163,3 +163,25 @@ test('the file is closed before its locks', async (t) => {
   for (const one of both) one.release();
   semaphore.close();
 });
+
+test('what is held has the label of its lock, and its slots are used again', async (t) => {
+  const file = newFile(t, { participants: 16, label: 'the file' });
+  for (const label of [undefined, 'mine']) {
+    const lock = file.rwLock(`lock ${label}`, { label });
+    for (let turn = 0; turn < 20; turn++) {
+      const held = [lock.lockSync('shared'), await lock.lock('shared'), lock.tryLock('shared')];
+      const labels = lock.holders().map((holder) => holder.label);
+      assert.deepEqual(labels, Array(3).fill(label ?? 'the file'));
+      for (const one of held) one.unlock();
+      assert.ok(held.every(({ isHeld }) => !isHeld));
+    }
+  }
+});
+
+test('a lock that nobody holds takes no slot', (t) => {
+  const file = newFile(t, { participants: 8 });
+  const locks = Array.from({ length: 20 }, (_, i) => file.rwLock(`${i}`));
+  for (const lock of locks) lock.lockSync('exclusive').unlock();
+  const held = locks.slice(0, 7).map((lock) => lock.tryLock('shared'));
+  for (const one of held) one.unlock();
+});
