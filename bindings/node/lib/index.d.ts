@@ -2,8 +2,9 @@
  * Locks between processes that are nothing but a memory-mapped file. Programs in other languages that open the same lock
  * take turns with this one.
  *
- * Each acquisition takes a slot of the file, while it waits or is held; a mutex or a ring that was taken once keeps its slot while it is open. Calls of the
- * same object stand in line as one, but for range locks and keyed locks; to stand in the queue separately, open the lock again.
+ * Each acquisition takes a slot of the file, while it waits or is held; a mutex or a ring that was taken once keeps its slot while
+ * it is open. Calls of the same object stand in line as one, but for range locks and keyed locks; to stand in the queue
+ * separately, open the lock again.
  */
 
 import {
