@@ -26,7 +26,7 @@ PLACES = {
 CALLS = {
     "recursive mutex": r"MUTEX_RECURSIVE",
     "reader/writer lock": r"rwlock_open",
-    "upgrade and downgrade": r"rwlock_(try_)?upgrade",
+    "upgrade and downgrade": r"(rwlock|hold)_(try_)?upgrade",
     "semaphore": r"semaphore_open",
     "range lock": r"rangelock_open",
     "keyed lock": r"keyedlock_open",
