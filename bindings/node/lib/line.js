@@ -79,7 +79,11 @@ class Line {
     this.#isInLibrary = false;
     this.#leave(waiter);
     if (waiter.ended) {
-      held?.giveBack();
+      try {
+        held?.giveBack();
+      } catch {
+        // It is given back all the same. What happened to the file, the next one is told.
+      }
       waiter.reject(waiter.ended.reason);
     } else if (held) {
       waiter.resolve(held);

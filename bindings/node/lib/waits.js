@@ -69,10 +69,10 @@ class Ending {
     clearTimeout(this.#timer);
   }
 
+  // Not before its time, and further off than a timer goes.
   #limit(time, end) {
-    const left = Math.max(time - performance.now(), 0);
-    const isOver = left <= LONGEST_TIMER;
-    this.#timer = setTimeout(() => (isOver ? end(timedOut()) : this.#limit(time, end)), Math.min(left, LONGEST_TIMER));
+    const left = Math.min(Math.max(time - performance.now(), 0), LONGEST_TIMER);
+    this.#timer = setTimeout(() => (performance.now() < time ? this.#limit(time, end) : end(timedOut())), left);
   }
 }
 
