@@ -1,5 +1,5 @@
 'use strict';
-// The handle of a lock file, open as long as the file or a lock keeps it that opens participants in it. The kinds take nothing
+// The handle of a lock file, open as long as the file or a lock keeps it that opens holds in it. The kinds take nothing
 // else, and it is not exported: only a LockFile opens a lock.
 
 const { native } = require('./native');
