@@ -43,7 +43,9 @@ pub fn keep(attachment: Arc<Attachment>) {
 
 /// Gives up those of all files, as the process ends.
 pub fn give_up_all() {
-    drop(IDLE.with(&ForkGuard::enter(), std::mem::take));
+    let given_up = IDLE.with(&ForkGuard::enter(), std::mem::take);
+    // Outside of the fork guard, which to detach enters.
+    drop(given_up);
 }
 
 /// Gives up those of this file.
