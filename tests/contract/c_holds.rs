@@ -82,6 +82,7 @@ impl Scene {
         let mut count = usize::MAX;
         // SAFETY: an open handle, and a place for the number.
         assert_eq!(
+            // SAFETY: as above.
             unsafe { turnlock_lock_holders(request.lock, 0, ptr::null_mut(), &mut count) },
             TURNLOCK_OK
         );
@@ -556,6 +557,7 @@ pub fn a_slot_of_its_own_is_given_up() {
     let options = turnlock_hold_options { label: c"of its own".as_ptr(), ..sized() };
     // SAFETY: a file handle, options of the right size, and a place for the handle.
     let open = || {
+        // SAFETY: as above.
         opened(turnlock_hold_close, |hold| unsafe { turnlock_hold_open(scene.file.handle, &options, hold) })
     };
     let hold = open().unwrap();
@@ -603,6 +605,7 @@ pub fn a_member_of_a_ring_leaves_it() {
         let mut count = usize::MAX;
         // SAFETY: an open handle, and a place for the number.
         assert_eq!(
+            // SAFETY: as above.
             unsafe { turnlock_lock_waiters(request.lock, 0, ptr::null_mut(), &mut count) },
             TURNLOCK_OK
         );
