@@ -3,14 +3,15 @@
 
 use super::*;
 use crate::attach::site::FileSite;
-use crate::kind::{LockFile, RwLock, RwLockKind, Semaphore, SemaphoreKind};
+use crate::kind::{LockFile, Participant, RwLock, RwLockKind, Semaphore, SemaphoreKind};
 use crate::layout::DeathPolicy;
+use crate::registers::FileLock;
 use turnlock_core::acquire::{
     attempt::{Attempt, Progress},
     readers,
     site::{Lock, Site},
 };
-use turnlock_core::algorithm::{Protocol, eviction::Skipped};
+use turnlock_core::algorithm::{Protocol, claim::Mode, eviction::Skipped};
 
 struct Scene {
     _folder: tempfile::TempDir,
