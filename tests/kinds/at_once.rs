@@ -135,7 +135,7 @@ fn a_release_beside_a_change_of_mode_is_done_or_the_hold_busy() {
     });
     let hold = &hold;
     type Change = fn(*const turnlock_hold) -> i32;
-    // SAFETY, of both: an open handle.
+    // SAFETY: an open handle.
     let downgrade: Change = |hold| unsafe { turnlock_hold_downgrade(hold, TURNLOCK_MODE_SHARED) };
     // SAFETY: as above.
     let upgrade: Change =

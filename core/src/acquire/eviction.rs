@@ -25,7 +25,7 @@ pub fn publish_trying<S: Site>(attempt: &Attempt<S>) -> bool {
     entered
 }
 
-/// Takes [`enter`] back.
+/// Takes [`publish_trying`] back.
 #[inline]
 pub fn step_back<S: Site>(attempt: &Attempt<S>) {
     let site = &attempt.site;

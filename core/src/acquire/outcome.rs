@@ -36,7 +36,7 @@ pub enum Outcome {
     Interrupted,
     /// The caller is a forked child: the wait is its parent's.
     Forked,
-    /// Others may still pass: leave the queue ([`Waiter::back_off`]), and come back.
+    /// Others may still pass: leave the queue ([`super::site::Waiter::back_off`]), and come back.
     BackOff,
 }
 
@@ -53,7 +53,7 @@ pub enum Overdue {
     Yes,
 }
 
-/// What [`Lock::unpark`] found at a slot.
+/// What [`super::site::Lock::unpark`] found at a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unparked {
     /// No waiter, or one that has just come.

@@ -138,7 +138,7 @@ pub trait Site: Host {
     /// Makes every participant's stores before its own barrier seen here, and ours there: the heavy barrier. After a full fence.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the kernel refuses it.
+    /// [`crate::error::Error::Unsupported`] if the kernel refuses it.
     fn heavy_barrier(&self) -> Result<()>;
     /// Returns whether the queue head, which is about to hold the lock, should have it biased. `in_demand`: it was
     /// biased to a participant that used it all the time.
