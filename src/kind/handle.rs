@@ -218,7 +218,8 @@ impl<K: LockKind> Handle<K> {
         }
     }
 
-    /// Does what the fast path left to do, or all of it.
+    /// Unlocks where [`Handle::unlock_biased`] did not, or not to the end. `Some`: the fast path unlocked, and found the bias or the
+    /// reservation gone, so waiters are to be unparked. `None`: all of it is left to do.
     #[cold]
     pub fn unlock_slowly(&self, left: Option<Left>, token: Option<u64>) -> Result<()> {
         match left {

@@ -129,7 +129,7 @@ fn remove_as<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str, gen
         reservation::give_up(&attempt);
     }
     attempt.write_claim();
-    let removed = match queue::join_queue(&attempt, Limit::Never, 0, true) {
+    let removed = match queue::queue_and_enter(&attempt, Limit::Never, 0, true) {
         Ok(_) => {
             let unused = check_unused(site, claim, name);
             // Its bias owner has lost the bias.

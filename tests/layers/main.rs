@@ -328,6 +328,20 @@ fn the_kernel_is_asked_in_one_layer() {
     }
 }
 
+/// From the heading on, paths are whole; the lists of layers before it name files of the layer.
+#[test]
+fn files_that_the_map_names_exist() {
+    let map = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let (_, walk) = map.split_once("\n## One lock, one unlock\n").expect("the heading is there");
+    let named: BTreeSet<&str> = walk
+        .split(|c: char| !c.is_ascii_alphanumeric() && !"_/.-".contains(c))
+        .filter(|word| word.ends_with(".rs") || word.ends_with(".py"))
+        .collect();
+    assert!(named.len() > 20, "{named:?}");
+    let missing: Vec<_> = named.iter().filter(|path| !root().join(path).is_file()).collect();
+    assert!(missing.is_empty(), "docs/architecture.md names files that are not there: {missing:?}");
+}
+
 #[test]
 fn every_file_can_be_read_in_one_go() {
     for file in sources() {

@@ -45,7 +45,7 @@ fn give_up<S: Site>(attempt: &Attempt<S>) {
 }
 
 fn acquire_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
-    let in_demand = join_queue(attempt, limit, attempt.config.patience, true)?;
+    let in_demand = queue_and_enter(attempt, limit, attempt.config.patience, true)?;
     // Before anything is written that others look at.
     if let Err(error) = attempt.site.check_intact().and_then(|()| attempt.site.check_exists()) {
         attempt.withdraw();
@@ -60,7 +60,7 @@ fn acquire_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holdi
 ///
 /// Returns whether what was in the way was in demand: a bias, say, that its owner used all the time.
 #[inline]
-pub fn join_queue<S: Site>(
+pub fn queue_and_enter<S: Site>(
     attempt: &Attempt<S>,
     limit: Limit,
     patience: u64,
@@ -71,7 +71,7 @@ pub fn join_queue<S: Site>(
     let number = queue.doorway(me);
     if let Ok(number) = number {
         trace::at(Step::Wait);
-        // No waiter has had the time to pass over us; but a thread can be stopped anywhere.
+        // We have only just queued, so being skipped is unlikely; the entry step looks all the same.
         if queue.is_next(me, number) && HeadOf::<S>::take_at_once(attempt, number) {
             return Ok(false);
         }
@@ -79,6 +79,7 @@ pub fn join_queue<S: Site>(
     wait(attempt, limit, patience, may_be_ended, number)
 }
 
+/// Waits for the head of the queue and the entry step, from what the doorway said. Returns what [`queue_and_enter`] does.
 #[cold]
 #[inline(never)]
 fn wait<S: Site>(
@@ -126,7 +127,8 @@ impl<'a, S: Site> QueueWait<'a, S> {
         QueueWait::new(attempt, waiter, skipped).reach_the_head(number).map(drop)
     }
 
-    /// [`acquire`], with what the doorway said.
+    /// Goes through the queue until the entry step is taken: to its head, out and back in where it backs off or was skipped. `number` is
+    /// what the doorway said. Returns whether what was in the way was in demand.
     fn acquire(&mut self, number: std::result::Result<u64, Corrupt>) -> Result<bool> {
         let site = &self.attempt.site;
         let mut number =
@@ -140,7 +142,8 @@ impl<'a, S: Site> QueueWait<'a, S> {
             });
             match progress {
                 Ok(Progress::Done(in_demand)) => {
-                    // Parked, we could not be named as the successor. From now on the next one is awake when its turn comes.
+                    // While we were parked no participant could wake our successor early. Wake it now, so that it is awake when we
+                    // leave.
                     if self.waiter.was_parked() {
                         site.lock().unpark_early(site.me());
                     }
@@ -168,10 +171,12 @@ impl<'a, S: Site> QueueWait<'a, S> {
         }
     }
 
+    /// Takes the entry step as the head of the queue, once a bias or reservation of another is revoked.
     fn take_as_head(&mut self, number: u64) -> Result<Progress<bool>> {
         HeadOf::<S>::take_as_head(self.attempt, self.waiter, number, &self.skipped, &self.revocations)
     }
 
+    /// Takes a new number: what was seen of others with the last one counts no more.
     fn doorway(&mut self) -> Result<u64> {
         let site = &self.attempt.site;
         self.skipped = Skipped::NONE;
@@ -187,6 +192,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
         Ok(number)
     }
 
+    /// Waits until none that conflicts is before `number`, but those that were skipped.
     fn reach_the_head(&mut self, number: u64) -> Result<Progress<()>> {
         let (queue, me) = (self.attempt.site.lock().queue(), self.attempt.site.me());
         loop {
@@ -247,6 +253,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
         Err(Error::Permits { wanted, permits })
     }
 
+    /// Leaves the queue, in which it would block others that may pass it, and sleeps in the standby queue until the lock may be free.
     fn back_off(&mut self, blocked_by: &BlockedBy) -> Result<()> {
         let site = &self.attempt.site;
         self.attempt.withdraw();

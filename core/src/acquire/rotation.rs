@@ -336,7 +336,7 @@ impl<'a, S: Site> RingWait<'a, S> {
             Limit::For(limit) => Limit::For(limit.max(RECONFIGURATION_LIMIT)),
             Limit::Forever => Limit::Forever,
         };
-        queue::join_queue(self.attempt, limit, 0, self.may_be_ended).map_err(|error| match error {
+        queue::queue_and_enter(self.attempt, limit, 0, self.may_be_ended).map_err(|error| match error {
             Error::TimedOut => self.waiter.limit().passed(),
             error => error,
         })?;

@@ -144,8 +144,8 @@ pub trait Site: Host {
     /// biased to a participant that used it all the time.
     fn wants_bias(&self, in_demand: bool) -> bool;
 
-    /// Begins a wait of at most `limit` that lets others pass for at most `patience` nanoseconds. `may_be_ended`: by a
-    /// cancel or an interrupt.
+    /// Begins a wait of at most `limit` that lets others pass for `patience` nanoseconds, and on while another waiter is the
+    /// designated waker. `may_be_ended`: by a cancel or an interrupt.
     fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> Self::Waiter;
     /// Acts for slot `slot` if it is dead. Returns whether that was done.
     fn reap(&self, slot: usize) -> Result<bool>;

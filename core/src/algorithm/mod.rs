@@ -1,4 +1,5 @@
-//! The protocols, over registers that each have one writer. No operating system, no clock, no allocation.
+//! The protocols, over registers that have one writer at a time, but for those that a read-modify-write changes (the bias word of a
+//! rwlock, the number of a reservation, `evicted`). No operating system, no clock, no allocation.
 //!
 //! The bakery answers a few questions that never wait ([`Protocol`]), the rings likewise; waiting, time limits, parking,
 //! liveness checks and introspection are then written once, for all of them. What a holder is (the fencing token, the
@@ -19,18 +20,19 @@ pub mod shared_bias;
 /// Mutual exclusion among numbered slots, as questions and answers that never wait.
 ///
 /// A slot is used by one participant at a time. The order of calls for a slot is
-/// `doorway`, then `is_next` or `blocker` until nobody is before it, then the critical section, then `leave`;
+/// `doorway`, then `is_next` or `blocker` until no slot is before it, then the critical section, then `leave`;
 /// or `doorway`, then `withdraw`. `forget` is for one who acts for a dead participant.
 pub trait Protocol {
     /// Announces that slot `me` wants its turn; gives the ticket that [`Protocol::blocker`] wants. Wait-free.
     fn doorway(&self, me: usize) -> Result<u64, Corrupt>;
 
-    /// Returns whether nobody is before `me`: then `me` is in the critical section from here on. The first look, quicker than
+    /// Returns whether no slot is before `me`: then `me` is at the head of the queue. The first look, quicker than
     /// [`Protocol::blocker`], which says why not.
     fn is_next(&self, me: usize, ticket: u64) -> bool;
 
-    /// Returns who must go before `me`, leaving out those slots that it `passes` over. `None`: nobody, and `me` is in the
-    /// critical section from here on.
+    /// Returns the slot that must go before `me`, leaving out those that it `passes` over. `None`: none, and `me` is at the head of the
+    /// queue. Of a plain bakery the head is inside; where the lock may be biased, or waiters may be skipped, the entry step comes
+    /// between ([`eviction`]).
     ///
     /// Of several, the one to wait for is named: with first come first served, the one right before me.
     fn blocker(

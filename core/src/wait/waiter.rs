@@ -1,4 +1,5 @@
-//! The waiter: spin, yield, then park. Safety never depends on it, only how much processor time a wait takes.
+//! The waiter: spin; while it has patience, back off into the standby queue; then yield, then park. Safety never depends on it, only
+//! how much processor time a wait takes.
 //!
 //! A waiter parks at the slot right before it in the queue, so that a hand-over wakes one process: the next one, if it is
 //! parked; else the one after it, early, to be awake when its own turn comes. Every nap has an end, since the blocker may
@@ -10,7 +11,7 @@
 //! | up to 19 ms | 0.8 ms | the same |
 //! | longer | 1/24 of the time waited, at most 50 ms | the same |
 //!
-//! Those further back check too, since nobody else does: who unlocks finds nobody parked where the next one has died.
+//! Those further back check too, since no other does: the holder that unlocks finds no waiter parked where the next one has died.
 
 mod standby;
 
@@ -38,13 +39,14 @@ const CHECK_NEXT: u64 = 800_000;
 const CHECK_NEXT_SHARE: u64 = 24;
 const CHECK_AT_MOST: u64 = 50_000_000;
 
-/// Who could enter and has not for so long may be stopped: a wake-up takes 50 microseconds. For each one before the waiter
-/// as long again: those in between try first, and many waiters do not take every core from the one that is awaited.
+/// If the participant ahead could enter and has not for this long, it is probably stopped: a wake-up takes 50 microseconds. The limit
+/// grows with the number ahead, so that the nearest waiter acts first, and many waiters do not take every core from the one that is
+/// awaited.
 const OVERDUE: u64 = 2_000_000;
 const OVERDUE_FOR_AT_MOST: u64 = 32;
-/// So many times as long where the order is what was asked for, and it does not matter why.
+/// In strict order a head that is not stopped is skipped only after so many times as long.
 const NEVER_COMES_IN_ORDER: u64 = 25;
-/// Else the lock goes to whoever runs.
+/// Where the lock has patience, a head is skipped after this long, stopped or not: the lock goes to a waiter that runs.
 const OVERDUE_OUT_OF_ORDER: u64 = 1_000_000;
 
 /// Between two questions whether a wait is to end, if no signal comes.
@@ -90,7 +92,8 @@ pub struct Waiter<'a, P, C> {
 }
 
 impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
-    /// A wait that has not begun. It lets others pass for at most `patience` nanoseconds, and at least for half of that.
+    /// A wait that has not begun. It lets others pass for `patience` nanoseconds, and at least for half
+    /// of that; then on while another waiter is the designated waker.
     pub fn new(
         limit: Limit,
         patience: u64,
