@@ -67,7 +67,7 @@ pub fn queue_and_enter<S: Site>(
     may_be_ended: bool,
 ) -> Result<bool> {
     let (queue, me) = (attempt.site.lock().queue(), attempt.site.me());
-    attempt.site.lock().eviction(me).begin();
+    attempt.site.lock().eviction(me).begin_doorway();
     let number = queue.doorway(me);
     if let Ok(number) = number {
         trace::at(Step::Wait);
@@ -91,9 +91,9 @@ fn wait<S: Site>(
 ) -> Result<bool> {
     let mut waiter = attempt.site.waiter(limit, patience, may_be_ended);
     let acquired = QueueWait::new(attempt, &mut waiter, Skipped::NONE).acquire(number);
-    // At the beginning of the section: by its end the next designated waker is awake and in the queue, and the participant,
-    // should it come back at once, is behind that one. Not where the section is shorter than the wake-up: there the next
-    // designated waker is called at the end, and others come in meanwhile, which keeps the lock fast with many waiters.
+    // Wakes the next designated waker now, so that it is queued by the end of the section, and this participant is behind it should it
+    // come back at once. Where the last section was shorter than a wake-up, the unlock does it instead: others barge in meanwhile, which
+    // keeps the lock fast with many waiters.
     if acquired.is_ok() && !attempt.site.begin_section() {
         attempt.site.lock().unpark_standby(attempt.site.me(), false);
     }
@@ -181,7 +181,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
         let site = &self.attempt.site;
         self.skipped = Skipped::NONE;
         HeadOf::<S>::forget_revocations(&mut self.revocations);
-        site.lock().eviction(site.me()).begin();
+        site.lock().eviction(site.me()).begin_doorway();
         let number = loop {
             match site.lock().queue().doorway(site.me()) {
                 Ok(number) => break number,
@@ -294,8 +294,8 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) {
     HeadOf::<S>::record_left(attempt);
     trace::at(Step::Wake);
     let unparked = site.lock().unpark(me);
-    // Where a successor is in the queue, the designated waker would find it there, and back off again. A successor that gives up
-    // unparks the designated waker itself, in `give_up`.
+    // The designated waker is not woken if a successor is queued: it would back off again. If that successor gives up, it wakes the
+    // designated waker itself, in `give_up`.
     let is_free = match unparked {
         Unparked::Nobody => true,
         Unparked::Parked => false,

@@ -3,12 +3,14 @@
 //! The literature calls such a lock *biased* to its last owner. It is the *privilege* of the token algorithms, kept by one
 //! process until another one asks for it (Ricart and Agrawala 1983, Suzuki and Kasami 1985: "as long as a process keeps
 //! the token it may enter without asking the others"). Each lock has a *bias word*: nobody, or the slot of the *bias
-//! owner*, or that slot and a mark of revocation. Only the *queue head* writes it, so the bakery makes it single-writer.
+//! owner*, or that slot and a mark of revocation. Only the *queue head* writes it, inside its entry step ([`super::eviction`]), which
+//! makes it single-writer.
 //!
 //! ```text
 //! bias owner   held[i] = TRYING; BARRIER; bias == i exactly? then in: held[i] = token
 //!              leaves: held[i] = 0; bias == i still? else unpark who revokes
-//! queue head   bias = r, revoked; HEAVY BARRIER; wait until held[r] == 0; now the lock is its own, and it holds it
+//! queue head   held[me] = TRYING; BARRIER; not skipped? then it has taken the entry step, and goes on
+//!              bias = r, revoked; HEAVY BARRIER; wait until held[r] == 0; now the lock is its own, and it holds it
 //!   unbiased   bias = nobody; its number stands in the queue through the critical section
 //!   biased     held[i] = token; bias = i; number[i] = 0, in that order; leaves as the bias owner
 //! ```

@@ -44,7 +44,7 @@ pub struct Eviction<'a> {
 impl Eviction<'_> {
     /// Begins the slot's next doorway, before its register says so.
     #[inline]
-    pub fn begin(&self) {
+    pub fn begin_doorway(&self) {
         // Release. Partner: the acquire load in `evict`: who passes over the new doorway has what came before it. That it
         // is seen by whoever sees us choose, and matters to it, is the work of fences A and B.
         self.doorway.store(self.doorway.load(Relaxed).wrapping_add(1), Release);

@@ -89,13 +89,13 @@ impl Ownership<'_> {
     ///
     /// `None` if it is not larger than the last one; nothing was written then.
     pub fn adopt_token(&self, held: &AtomicU64, token: u64) -> Option<u64> {
-        // Relaxed, as in `enter`. An entry has a larger number than the hop before it.
+        // Relaxed, as in `claim_token`. An entry has a larger number than the hop before it.
         if token <= self.token.load(Relaxed) || token >= TOKEN_LIMIT {
             return None;
         }
         self.token.store(token, Relaxed);
         trace::at(Step::Token);
-        // Release, as in `enter`.
+        // Release, as in `claim_token`.
         held.store(token, Release);
         compiler_fence(SeqCst);
         trace::at(Step::Held);
@@ -112,7 +112,7 @@ impl Ownership<'_> {
         if token.cast_signed() <= 0 {
             return None;
         }
-        // Release, as in `enter`.
+        // Release, as in `claim_token`.
         held.store(token, Release);
         compiler_fence(SeqCst);
         trace::at(Step::Held);
@@ -131,7 +131,7 @@ impl Ownership<'_> {
             return None;
         }
         trace::at(Step::Token);
-        // Release, as in `enter`.
+        // Release, as in `claim_token`.
         held.store(token, Release);
         compiler_fence(SeqCst);
         trace::at(Step::Held);
@@ -196,7 +196,7 @@ impl Ownership<'_> {
     /// and says whether the state is to change. Repeatable; the algorithm's `forget` comes after. Only with the dead one's
     /// byte lock in hand.
     pub fn forget(&self, held: &AtomicU64, record: impl FnOnce(u64) -> bool) {
-        // Acquire. Partner: the release store in `enter`.
+        // Acquire. Partner: the release store in `claim_token`.
         let found = held.load(Acquire);
         let Some(token) = token_in(found) else {
             if found != 0 {

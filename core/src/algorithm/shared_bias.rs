@@ -180,7 +180,7 @@ impl<W: BiasWord> SharedBias<'_, W> {
     /// Biases the lock, for a reader that is inside by its number, and looks afterwards whether somebody waits
     /// ([`SharedBias::suspend`]). Returns whether it is biased now.
     pub fn begin(&self) -> bool {
-        // Release. Partner: the acquire load in `enter`: what former writers did is before us, and so before biased readers.
+        // Release. Partner: the acquire load in `take_as_reader`: what former writers did is before us, and so before biased readers.
         // That it is an exchange: see above.
         let biased = self.0.compare_exchange(NOBODY, self.1.0)
             || self.0.compare_exchange(READERS_SUSPENDED, self.1.0)

@@ -38,7 +38,7 @@ pub fn back_off<P: Platform, C: CalledWord>(
     // unless what it came for has gone before it slept.
     while matches!(outcome, Outcome::CheckAlive | Outcome::LookAgain)
         && !(has_just_come && outcome == Outcome::LookAgain && !unchanged())
-        && !waiter.is_designated()
+        && !waiter.claim_designation()
     {
         let looks_round = outcome == Outcome::CheckAlive;
         if around.is_in_vain() || (looks_round && look_round(waiter, around, participants).is_err()) {

@@ -63,9 +63,9 @@ impl<C: CalledWord> Standby<'_, C> {
         }
     }
 
-    /// Returns whether `me` (a slot, plus 1) is the designated waker, as it is from now on if there is none.
+    /// Makes `me` (a slot, plus 1) the designated waker if there is none. Returns whether it is the designated waker.
     #[inline]
-    pub fn is_designated(&self, me: u32) -> bool {
+    pub fn claim_designation(&self, me: u32) -> bool {
         let designated = self.designated.load(Relaxed);
         designated == me || designated == 0 && self.designate(0, me)
     }
@@ -214,7 +214,7 @@ mod tests {
     fn the_one_that_has_been_in_the_passive_set_longest_is_the_next_designated_waker() {
         let words = Words::default();
         let queue = words.queue();
-        assert!(queue.is_designated(1) && !queue.is_designated(2));
+        assert!(queue.claim_designation(1) && !queue.claim_designation(2));
         queue.has_passive.store(1, Relaxed);
         words.passive[1].store(20, Relaxed);
         words.passive[2].store(10, Relaxed);

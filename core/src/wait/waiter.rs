@@ -144,7 +144,7 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
     }
 
     fn lets_pass_after(&self, waited: u64) -> bool {
-        self.patience > 0 && (waited < self.patience || !self.is_designated())
+        self.patience > 0 && (waited < self.patience || !self.claim_designation())
     }
 
     /// Has it queued for good from now on.

@@ -172,7 +172,7 @@ pub fn passive() {
         Words::new(1),
         |words| {
             words.with_waiter(1_000_000_000_000, |waiter| {
-                while !waiter.is_designated() {
+                while !waiter.claim_designation() {
                     // As the designated waker it need not wait any more.
                     waiter.stand_by(2, || words.designated.load(Relaxed) != 2);
                 }

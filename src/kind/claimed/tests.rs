@@ -151,7 +151,7 @@ fn who_looked_for_permits_before_there_were_fewer_looks_again() {
         let (lock, me) = (late.site.lock(), late.site.me());
         assert!(late.site.local().begin().is_some());
         late.write_claim();
-        lock.eviction(me).begin();
+        lock.eviction(me).begin_doorway();
         let number = lock.queue().doorway(me).unwrap();
         assert!(lock.queue().is_next(me, number), "there are permits enough");
         handle.resize(3).unwrap();

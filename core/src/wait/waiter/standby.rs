@@ -28,7 +28,7 @@ impl<P: Platform, C: CalledWord> Waiter<'_, P, C> {
     /// takes a millisecond at most; in the passive set as long as it takes to become the designated waker, or to miss one, among
     /// so many `participants`.
     pub fn stand_by(&mut self, participants: u32, unchanged: impl Fn() -> bool) -> Outcome {
-        if self.is_designated() {
+        if self.claim_designation() {
             self.wait_as_designated_waker(unchanged)
         } else {
             self.wait_in_passive_set(participants, unchanged)
@@ -79,7 +79,7 @@ impl<P: Platform, C: CalledWord> Waiter<'_, P, C> {
         // Partners: the fences in `Standby::designate_next` and in `Cancel::request`. If ours comes first, they see
         // us in the passive set; if theirs does, we see that none is designated, or the request.
         mutants::full_fence_unless(Mutant::NoFenceInPassiveSet);
-        let stays = left > 0 && unchanged() && !self.stop.is_requested() && !standby.is_designated(self.me);
+        let stays = left > 0 && unchanged() && !self.stop.is_requested() && !standby.claim_designation(self.me);
         let by_signal = stays && P::wait(called, seen, Duration::from_nanos(left));
         self.stop.unparked();
         if let Some(ended) = self.is_interrupted(by_signal) {
@@ -118,9 +118,9 @@ impl<P: Platform, C: CalledWord> Waiter<'_, P, C> {
         }
     }
 
-    /// Returns whether it is the designated waker.
-    pub fn is_designated(&self) -> bool {
-        self.standby.is_designated(self.me)
+    /// Makes this waiter the designated waker if there is none. Returns whether it is the designated waker.
+    pub fn claim_designation(&self) -> bool {
+        self.standby.claim_designation(self.me)
     }
 
     /// Returns the slots of the designated waker and of the one that would be the next, where those are others.
