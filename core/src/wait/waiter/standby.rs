@@ -79,7 +79,8 @@ impl<P: Platform, C: CalledWord> Waiter<'_, P, C> {
         // Partners: the fences in `Standby::designate_next` and in `Cancel::request`. If ours comes first, they see
         // us in the passive set; if theirs does, we see that none is designated, or the request.
         mutants::full_fence_unless(Mutant::NoFenceInPassiveSet);
-        let stays = left > 0 && unchanged() && !self.stop.is_requested() && !standby.claim_designation(self.me);
+        let stays =
+            left > 0 && unchanged() && !self.stop.is_requested() && !standby.claim_designation(self.me);
         let by_signal = stays && P::wait(called, seen, Duration::from_nanos(left));
         self.stop.unparked();
         if let Some(ended) = self.is_interrupted(by_signal) {
