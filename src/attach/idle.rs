@@ -4,15 +4,29 @@ use super::{
     attachment::{AttachOptions, Attachment},
     open_file::OpenFile,
 };
-use crate::os::fork::{ForkGuard, ForkGuarded};
+use crate::os::{
+    fork::{ForkGuard, ForkGuarded, process_mark},
+    thread_end::{self, Ending},
+};
 use std::sync::Arc;
 use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{AtomicU64, Ordering::Relaxed};
 
 /// So many are kept of a file at most: each has a slot.
 const MOST: usize = 8;
 
 /// Those of all files that are open. Each keeps its file open, so they are given up with the program's last handle of it.
 static IDLE: ForkGuarded<Vec<Arc<Attachment>>> = ForkGuarded::new(Vec::new());
+
+/// The mark of the process that kept one last; 0: none did.
+static KEPT_BY: AtomicU64 = AtomicU64::new(0);
+
+fn ends(ending: Ending) -> bool {
+    if ending == Ending::ProcessEnds {
+        give_up_all();
+    }
+    false
+}
 
 fn is_of(attachment: &Arc<Attachment>, file: &OpenFile) -> bool {
     std::ptr::eq(&*attachment.file, file)
@@ -34,6 +48,9 @@ pub fn take(file: &OpenFile) -> Option<Arc<Attachment>> {
 
 /// Keeps one that holds nothing, if there is room; else gives it up.
 pub fn keep(attachment: Arc<Attachment>) {
+    // Without memory for that they are left to be found dead.
+    let _ = thread_end::tell_at_end(ends);
+    KEPT_BY.store(process_mark(), Relaxed);
     let mut attachment = Some(attachment);
     IDLE.with(&ForkGuard::enter(), |idle| {
         let of_file = |one: &&Arc<Attachment>| attachment.as_ref().is_some_and(|kept| is_of(one, &kept.file));
@@ -58,7 +75,11 @@ pub fn attach(file: &Arc<OpenFile>, options: &AttachOptions) -> Result<Attachmen
 
 /// Gives up those of all files, as the process ends: their slots, and nothing more. The file that each keeps open is not closed
 /// this late.
-pub fn give_up_all() {
+fn give_up_all() {
+    // A child that was forked past the fork handlers may find the fork guard closed for ever, and has kept none.
+    if KEPT_BY.load(Relaxed) == 0 || KEPT_BY.load(Relaxed) != process_mark() {
+        return;
+    }
     let given_up = IDLE.with(&ForkGuard::enter(), std::mem::take);
     // Outside of the fork guard, which to detach enters.
     for attachment in given_up {

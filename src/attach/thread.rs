@@ -232,9 +232,6 @@ fn ends(ending: Ending) -> bool {
     let signals = SignalsBlocked::new();
     // Those of a parent process are of no use, and nothing is detached for them.
     detach(&signals, |attachment| ending == Ending::Ends || !attachment.is_ours() || !attachment.holds_any());
-    if ending == Ending::ProcessEnds {
-        idle::give_up_all();
-    }
     if ending == Ending::Ends {
         let mut more = ATTACHMENTS.with(|first| first.more.replace(ptr::null()));
         while !more.is_null() {

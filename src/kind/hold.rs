@@ -208,7 +208,7 @@ impl Hold {
         }
         let (open, region) = (&self.file.open, self.region.load(Relaxed));
         let at = open.view().region_pointer(region);
-        let lock = LockPointer { file: FileKey::of(open), word: open.word.word(), region, at };
+        let lock = LockPointer { file: FileKey::of_locks_in(open), word: open.word.word(), region, at };
         // SAFETY: this hold keeps the file open.
         unsafe { fast_path::leave_as(lock, &self.own.attachment, None) }.map(|left| (left, region))
     }

@@ -30,7 +30,7 @@ pub enum Ending {
 /// Told that its thread ends. Returns whether it wants to be told once more.
 pub type Hook = fn(Ending) -> bool;
 
-const HOOKS: usize = 2;
+const HOOKS: usize = 3;
 static TOLD: [AtomicPtr<()>; HOOKS] = [const { AtomicPtr::new(ptr::null_mut()) }; HOOKS];
 
 /// The key, plus 1; 0 = none yet.

@@ -177,7 +177,8 @@ impl<L: LightBarrier> FastPath<'_, L> {
         }
     }
 
-    /// The order of the two is that of signal handlers, see above; but where several threads use the participant, the next of them
+    /// The order of the two is that of signal handlers, see above: a handler between them finds the lock left, and has itself left what
+    /// it took by the time that `held` is cleared here. But where several threads use the participant, the next of them
     /// may begin as soon as the local state says that nothing is held: were `held` cleared after it, its own entry would be
     /// cleared.
     #[inline(always)]

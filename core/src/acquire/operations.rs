@@ -88,7 +88,7 @@ impl<S: Site> Attempt<S> {
         if self.health() == Health::NotRecoverable {
             let local = self.site.local();
             let idle = local.begin().ok_or(Error::Deadlock)?;
-            if idle == Idle::Reserved {
+            if idle != Idle::Bare {
                 HeadOf::<S>::forgo(self, idle);
             }
             let renewed = self.config.discipline.renew(self, limit);
@@ -150,7 +150,11 @@ impl<S: Site> Attempt<S> {
     /// that.
     #[cold]
     pub fn complete_unlock(&self) -> Result<()> {
-        HeadOf::<S>::complete_leave(self);
+        // Where several threads use the participant, the next of them may be inside by now, and the local state is not ours any more.
+        // Such a participant has no reservation to end.
+        if !self.site.is_shared() {
+            HeadOf::<S>::complete_leave(self);
+        }
         self.site.lock().unpark(self.site.me());
         self.site.check_after_unlock()
     }

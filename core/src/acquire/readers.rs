@@ -27,8 +27,8 @@ pub fn retake<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
     }
     // If a signal handler came between our look at the local state and our first store, it may have claimed something else.
     let claim = || {
-        attempt.write_claim();
         attempt.site.note_claim(attempt.claim);
+        attempt.write_claim();
     };
     attempt.fast_path().take_as_reader(attempt.site.lock().shared_bias(), claim)
 }
