@@ -31,7 +31,7 @@ mod wait;
 use pyo3::prelude::*;
 
 /// That of the C library which it does the same as; `tests/test_package.py` compares it with the header's.
-const ABI_VERSION: u32 = 3;
+const ABI_VERSION: u32 = 4;
 
 // With the GIL: what is kept between its calls is in order only as long as one thread has it, and a child may be forked
 // in between. On a free-threaded interpreter the import switches it on.
