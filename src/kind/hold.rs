@@ -125,8 +125,6 @@ impl LockFile {
     /// Opens a hold, with participants from the pool or attached by these options.
     pub(crate) fn hold(&self, options: Option<AttachOptions>) -> Result<Hold> {
         let own = participant(&self.file, options.as_ref())?;
-        // What another one was told that had it before.
-        own.clear_cancel();
         Ok(Hold::new(own, options, &self.file))
     }
 

@@ -552,6 +552,21 @@ pub fn slots_come_from_the_pool_and_go_back() {
     assert_eq!(unsafe { turnlock_mutex_unlock(scene.mutex.handle) }, TURNLOCK_OK);
 }
 
+pub fn a_cancel_of_a_closed_hold_does_not_end_a_wait_for_several_parts() {
+    let scene = Scene::new();
+    let (hold, other) = (scene.hold(), scene.hold());
+    assert_eq!(acquire(&other, &scene.of_ranges(&[range(10, 11)])), TURNLOCK_OK);
+    let cancelled = scene.hold();
+    assert_eq!(call(&cancelled, turnlock_hold_cancel), TURNLOCK_OK);
+    drop(cancelled);
+    // The participant of the second part is the one that the closed hold had.
+    let wanted = [range(0, 5), range(10, 15)];
+    let limited =
+        turnlock_request { wait: TURNLOCK_WAIT_AT_MOST, time_ns: 60_000_000, ..scene.of_ranges(&wanted) };
+    assert_eq!(acquire(&hold, &limited), TURNLOCK_ERROR_TIMED_OUT);
+    assert_eq!(release(&other), TURNLOCK_OK);
+}
+
 pub fn a_slot_of_its_own_is_given_up() {
     let scene = Scene::new();
     let options = turnlock_hold_options { label: c"of its own".as_ptr(), ..sized() };
