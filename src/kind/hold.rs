@@ -34,6 +34,7 @@ use crate::attach::{
     site::FileSite,
 };
 use crate::registers::{Claimed, Exclusively};
+use crate::slots;
 use std::{cell::UnsafeCell, os::fd::RawFd, sync::Arc};
 use turnlock_core::acquire::{
     host::Host,
@@ -292,10 +293,46 @@ impl Hold {
         parts: Vec<Extent>,
         limit: Limit,
     ) -> Result<Acquired> {
-        while more.len() + 1 < parts.len() {
+        let has = more.len();
+        let taken = self
+            .attach_more(more, parts.len())
+            .and_then(|()| self.take_parts_by(more, handle, mode, parts, limit));
+        if taken.is_err() {
+            // It has nothing now, and others may want the slots.
+            more.drain(has..).for_each(|one| self.give_up(one));
+        }
+        taken
+    }
+
+    /// Has a participant for each of so many parts.
+    fn attach_more(&self, more: &mut Vec<Participant>, parts: usize) -> Result<()> {
+        let open = &self.file.open;
+        if parts > open.geometry().participants() as usize {
+            return Err(slots::too_many(open.reopen(), open.view(), parts));
+        }
+        more.try_reserve_exact(parts.saturating_sub(more.len() + 1)).map_err(|_| Error::OutOfMemory)?;
+        while more.len() + 1 < parts {
             more.push(participant(&self.file, self.options.as_ref())?);
         }
-        let more = &*more;
+        Ok(())
+    }
+
+    /// Lets others have the slot of one that holds nothing.
+    fn give_up(&self, Participant { attachment }: Participant) {
+        // In a forked child it is the parent's.
+        if self.options.is_none() && attachment.check().is_ok() && !attachment.holds_any() {
+            idle::keep(attachment);
+        }
+    }
+
+    fn take_parts_by<K: LockKind<Claims = Claimed>>(
+        &self,
+        more: &[Participant],
+        handle: &Handle<K>,
+        mode: Mode,
+        parts: Vec<Extent>,
+        limit: Limit,
+    ) -> Result<Acquired> {
         let region = handle.region();
         let take = |nth: usize, claim: Claim, limit: Limit| match nth.checked_sub(1) {
             None => handle.acquire_at(&self.own.attachment, claim, limit),
@@ -366,15 +403,11 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let Taken { more, may_be_in_ring, .. } = self.taken.get_mut();
-        if self.options.is_some() || *may_be_in_ring {
+        let Taken { more, may_be_in_ring, .. } = std::mem::take(self.taken.get_mut());
+        if may_be_in_ring {
             return;
         }
-        // In a forked child they are the parent's. The file's pool lives at least as long as `file`.
-        for Participant { attachment } in more.drain(..).chain([self.own.clone()]) {
-            if attachment.check().is_ok() && !attachment.holds_any() {
-                idle::keep(attachment);
-            }
-        }
+        // The file's pool lives at least as long as `file`.
+        more.into_iter().chain([self.own.clone()]).for_each(|one| self.give_up(one));
     }
 }

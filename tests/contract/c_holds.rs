@@ -567,6 +567,40 @@ pub fn a_cancel_of_a_closed_hold_does_not_end_a_wait_for_several_parts() {
     assert_eq!(release(&other), TURNLOCK_OK);
 }
 
+pub fn a_refused_request_for_several_parts_leaves_the_slots_to_others() {
+    let scene = Scene::new();
+    let hold = scene.hold();
+    let all: Vec<[u8; 4]> = (0..200_u32).map(u32::to_ne_bytes).collect();
+    let keys: Vec<_> =
+        all.iter().map(|one| turnlock_key { data: one.as_ptr().cast(), size: one.len() }).collect();
+    let slots = scene.slots();
+    // More than the file has slots, and more than are free.
+    for (count, added) in [(200, 0), (32, 8)] {
+        assert_eq!(acquire(&hold, &scene.of_keys(&keys[..count])), TURNLOCK_ERROR_PARTICIPANTS_FULL);
+        assert_eq!(release(&hold), TURNLOCK_ERROR_NOT_OWNER);
+        assert!(scene.slots() <= slots + added, "{} slots are taken", scene.slots());
+    }
+    elsewhere(|| {
+        // SAFETY: an open handle.
+        unsafe {
+            assert_eq!(turnlock_mutex_lock(scene.mutex.handle, ptr::null_mut()), TURNLOCK_OK, "{}", last_message());
+            assert_eq!(turnlock_mutex_unlock(scene.mutex.handle), TURNLOCK_OK);
+        }
+    });
+    // Likewise where one of them is taken.
+    let other = scene.hold();
+    assert_eq!(acquire(&other, &scene.of_keys(&keys[10..11])), TURNLOCK_OK);
+    for wait in [TURNLOCK_WAIT_NEVER, TURNLOCK_WAIT_AT_MOST] {
+        let request = turnlock_request { wait, time_ns: 1_000_000, ..scene.of_keys(&keys[..20]) };
+        let expected = [TURNLOCK_ERROR_WOULD_BLOCK, TURNLOCK_ERROR_TIMED_OUT][usize::from(wait != TURNLOCK_WAIT_NEVER)];
+        assert_eq!(acquire(&hold, &request), expected);
+        assert!(scene.slots() <= slots + 9, "{} slots are taken", scene.slots());
+    }
+    assert_eq!(release(&other), TURNLOCK_OK);
+    assert_eq!(acquire(&hold, &scene.of_keys(&keys[..20])), TURNLOCK_OK);
+    assert_eq!(release(&hold), TURNLOCK_OK);
+}
+
 pub fn a_slot_of_its_own_is_given_up() {
     let scene = Scene::new();
     let options = turnlock_hold_options { label: c"of its own".as_ptr(), ..sized() };
