@@ -12,7 +12,7 @@ use crate::os::clock;
 use std::{ffi::c_void, mem::offset_of, slice, time::Duration};
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
-use turnlock_core::error::Result;
+use turnlock_core::error::{Error, Result};
 
 /// `wait` of a request: as long as it takes. What a request gets that is all 0.
 pub const TURNLOCK_WAIT_FOREVER: u32 = 0;
@@ -182,11 +182,14 @@ unsafe fn array<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a 
     if first.is_null() {
         return Err(invalid(&format!("the request has {count} {what}s, at NULL")));
     }
+    if count > isize::MAX as usize / size_of::<T>() {
+        return Err(invalid(&format!("the request has {count} {what}s, which no memory has room for")));
+    }
     // SAFETY: the caller's promise.
     Ok(unsafe { slice::from_raw_parts(first, count) })
 }
 
-/// Without memory for one part: a signal handler may ask for that.
+/// Without memory for one part: a signal handler may ask for that. For more, too little memory is an error.
 fn parts<T>(
     mode: Mode,
     given: &[T],
@@ -196,7 +199,12 @@ fn parts<T>(
     if let [one] = given {
         return Ok(Wanted::Claim(claim_of(mode, part(one)?)));
     }
-    Ok(Wanted::Parts(mode, apart(given.iter().map(part).collect::<Result<_>>()?)))
+    let mut parts = Vec::new();
+    parts.try_reserve_exact(given.len()).map_err(|_| Error::OutOfMemory)?;
+    for one in given {
+        parts.push(part(one)?);
+    }
+    Ok(Wanted::Parts(mode, apart(parts)))
 }
 
 /// Returns how long to wait.

@@ -18,7 +18,7 @@ mod held;
 use super::{
     acquired::Acquired,
     any_handle::{AnyHandle, AnyHandleRef, of_any},
-    claimed::take_in_order,
+    claimed::{take_in_order, with_room},
     file::LockFile,
     handle::{Handle, LockKind},
     mutex::MutexKind,
@@ -349,7 +349,8 @@ impl Hold {
             // With an error it is not held.
             let _ = handle.unlock_as(participant, None);
         };
-        let claims = parts.into_iter().map(|part| claim_of(mode, part)).collect();
+        let mut claims = with_room(parts.len())?;
+        claims.extend(parts.into_iter().map(|part| claim_of(mode, part)));
         let acquired = take_in_order(claims, limit, take, give_back)?;
         Ok(Acquired {
             // Who had any of them before had a smaller one, and who has it later has a larger one.

@@ -567,6 +567,26 @@ pub fn a_cancel_of_a_closed_hold_does_not_end_a_wait_for_several_parts() {
     assert_eq!(release(&other), TURNLOCK_OK);
 }
 
+pub fn a_request_for_very_many_parts_is_granted_or_refused() {
+    const MANY: u64 = 300_000;
+    let scene = Scene::new();
+    let hold = scene.hold();
+    let overlapping: Vec<_> = (0..MANY).map(|at| range(at, at + 2)).collect();
+    let request = scene.of_ranges(&overlapping);
+    assert_eq!(acquire(&hold, &request), TURNLOCK_OK, "{}", last_message());
+    assert_eq!(scene.holders(&request), 1);
+    assert_eq!(release(&hold), TURNLOCK_OK);
+    let slots = scene.slots();
+    let apart: Vec<_> = (0..MANY).map(|at| range(2 * at, 2 * at + 1)).collect();
+    let request = scene.of_ranges(&apart);
+    assert_eq!(acquire(&hold, &request), TURNLOCK_ERROR_PARTICIPANTS_FULL);
+    assert!(last_message().contains("300000 parts"), "{}", last_message());
+    assert_eq!((scene.holders(&request), scene.slots()), (0, slots));
+    // More than there can be.
+    let request = turnlock_request { range_count: usize::MAX / 4, ..request };
+    assert_eq!(acquire(&hold, &request), TURNLOCK_ERROR_INVALID_ARGUMENT);
+}
+
 pub fn a_refused_request_for_several_parts_leaves_the_slots_to_others() {
     let scene = Scene::new();
     let hold = scene.hold();
@@ -580,11 +600,12 @@ pub fn a_refused_request_for_several_parts_leaves_the_slots_to_others() {
         assert_eq!(release(&hold), TURNLOCK_ERROR_NOT_OWNER);
         assert!(scene.slots() <= slots + added, "{} slots are taken", scene.slots());
     }
+    let mutex = &scene.mutex;
     elsewhere(|| {
         // SAFETY: an open handle.
         unsafe {
-            assert_eq!(turnlock_mutex_lock(scene.mutex.handle, ptr::null_mut()), TURNLOCK_OK, "{}", last_message());
-            assert_eq!(turnlock_mutex_unlock(scene.mutex.handle), TURNLOCK_OK);
+            assert_eq!(turnlock_mutex_lock(mutex.handle, ptr::null_mut()), TURNLOCK_OK, "{}", last_message());
+            assert_eq!(turnlock_mutex_unlock(mutex.handle), TURNLOCK_OK);
         }
     });
     // Likewise where one of them is taken.
@@ -592,7 +613,8 @@ pub fn a_refused_request_for_several_parts_leaves_the_slots_to_others() {
     assert_eq!(acquire(&other, &scene.of_keys(&keys[10..11])), TURNLOCK_OK);
     for wait in [TURNLOCK_WAIT_NEVER, TURNLOCK_WAIT_AT_MOST] {
         let request = turnlock_request { wait, time_ns: 1_000_000, ..scene.of_keys(&keys[..20]) };
-        let expected = [TURNLOCK_ERROR_WOULD_BLOCK, TURNLOCK_ERROR_TIMED_OUT][usize::from(wait != TURNLOCK_WAIT_NEVER)];
+        let expected =
+            [TURNLOCK_ERROR_WOULD_BLOCK, TURNLOCK_ERROR_TIMED_OUT][usize::from(wait != TURNLOCK_WAIT_NEVER)];
         assert_eq!(acquire(&hold, &request), expected);
         assert!(scene.slots() <= slots + 9, "{} slots are taken", scene.slots());
     }

@@ -243,6 +243,7 @@ mod only_in_c {
         a_handle_of_no_lock_is_refused
         slots_come_from_the_pool_and_go_back
         a_cancel_of_a_closed_hold_does_not_end_a_wait_for_several_parts
+        a_request_for_very_many_parts_is_granted_or_refused
         a_refused_request_for_several_parts_leaves_the_slots_to_others
         a_slot_of_its_own_is_given_up
         the_hold_of_a_thread_only_cancels
