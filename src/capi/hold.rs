@@ -247,8 +247,10 @@ unsafe extern "C" fn acquire_slowly(
 /// Releases what is held, from any thread. To release after TURNLOCK_OWNER_DEAD without `turnlock_hold_mark_consistent` closes the
 /// lock for everyone until a reset.
 ///
-/// TURNLOCK_ERROR_NOT_OWNER if nothing is held; _PARTICIPANT_BUSY, and nothing is done, while it is in another call; _DAMAGED,
-/// _REPLACED if something happened to the file (it is released all the same).
+/// TURNLOCK_ERROR_NOT_OWNER if nothing is held. _PARTICIPANT_BUSY, and nothing is done, while it is in another call: one that waits,
+/// or one of this thread, which a signal handler has interrupted. It is held still then: release it again when that call is over. (A
+/// brief call of another thread is waited for, a second at most.) _DAMAGED, _REPLACED if something happened to the file (it is
+/// released all the same).
 ///
 /// # Safety
 /// `hold` is a hold handle.

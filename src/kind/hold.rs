@@ -14,6 +14,8 @@
 //!   home thread keeps its rights, and enters. So the words are looked at once more: once the lock is held, nobody changes them.
 
 mod held;
+#[cfg(test)]
+mod tests;
 
 use super::{
     acquired::Acquired,
@@ -33,9 +35,10 @@ use crate::attach::{
     idle,
     site::FileSite,
 };
+use crate::os::thread_words::this_thread;
 use crate::registers::{Claimed, Exclusively};
 use crate::slots;
-use std::{cell::UnsafeCell, os::fd::RawFd, sync::Arc};
+use std::{cell::UnsafeCell, os::fd::RawFd, sync::Arc, thread, time::Duration};
 use turnlock_core::acquire::{
     host::Host,
     site::{Limit, Lock, Site},
@@ -43,7 +46,7 @@ use turnlock_core::acquire::{
 use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::{
-    AtomicU32, AtomicU64, AtomicUsize,
+    AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -58,11 +61,18 @@ pub enum Wanted {
 }
 
 /// `busy`: a call that waits for nothing.
-const BRIEF: u32 = 1;
+const BRIEF: usize = 1;
 /// `busy`: a call that acquires.
-const ACQUIRING: u32 = 2;
-/// So often the core is left to a brief call of another thread.
-const YIELDS: u32 = 1000;
+const ACQUIRING: usize = 2;
+/// `busy`: a call that has something, and waits until it may have more of it.
+const UPGRADING: usize = 3;
+/// `busy`: the bits of these. The others are those of a thread's number, which is the address of several words.
+const CALL: usize = 3;
+/// So often the core is left to a brief call of another thread, which is over then, unless that thread has no core.
+const YIELDS: u32 = 100;
+/// So often it is slept for: for a second, and more. One that has no core so long may have been stopped.
+const SLEEPS: u32 = 1000;
+const SLEEP: Duration = Duration::from_millis(1);
 
 /// A hold.
 pub struct Hold {
@@ -73,8 +83,8 @@ pub struct Hold {
     /// The number of the handle by which a mutex was taken last, and that mutex's region: see above. 0: none, or another kind.
     serial: AtomicU64,
     region: AtomicUsize,
-    /// Which slow call is under way: 0, `BRIEF` or `ACQUIRING`.
-    busy: AtomicU32,
+    /// Which slow call is under way, `BRIEF`, `ACQUIRING` or `UPGRADING`, and of which thread; 0: none.
+    busy: AtomicUsize,
     taken: UnsafeCell<Taken>,
     /// Keeps the file's pool, to which the participants go back.
     file: FileHandle,
@@ -148,23 +158,33 @@ impl Hold {
             options,
             serial: AtomicU64::new(0),
             region: AtomicUsize::new(0),
-            busy: AtomicU32::new(0),
+            busy: AtomicUsize::new(0),
             taken: UnsafeCell::default(),
             file: file.clone(),
         }
     }
 
-    /// Begins a slow call. Another one is waited for if it is brief: one that does not acquire, or that acquires in vain, since
-    /// something is held. Not for long: a signal handler may have interrupted it.
-    fn begin(&self, call: u32) -> Result<Call<'_>> {
+    /// Begins a slow call. One of another thread is waited for if it is brief: one that neither acquires nor upgrades, or that
+    /// acquires in vain, since something is held. One of this thread is not, which a signal handler has interrupted.
+    fn begin(&self, call: usize) -> Result<Call<'_>> {
         // In a forked child it is the parent's, and so is who may be busy with it.
         self.own.attachment.check()?;
-        for _ in 0..YIELDS {
+        let me = this_thread();
+        for look in 0..YIELDS + SLEEPS {
             // Acquire. Partner: the release in `Call::drop`.
-            match self.busy.compare_exchange(0, call, Acquire, Relaxed) {
-                Ok(_) => return Ok(Call(self)),
-                Err(ACQUIRING) if !self.holds() => break,
-                Err(_) => std::thread::yield_now(),
+            let Err(other) = self.busy.compare_exchange(0, me | call, Acquire, Relaxed) else {
+                return Ok(Call(self));
+            };
+            let waits = match other & CALL {
+                ACQUIRING => !self.holds(),
+                other => other == UPGRADING,
+            };
+            if waits || other & !CALL == me {
+                break;
+            } else if look < YIELDS {
+                thread::yield_now();
+            } else {
+                thread::sleep(SLEEP);
             }
         }
         Err(Error::ParticipantBusy)

@@ -319,6 +319,28 @@ pub fn while_one_thread_waits_by_it_a_hold_is_busy() {
     assert_eq!(release(&hold), TURNLOCK_OK);
 }
 
+pub fn while_it_waits_for_an_upgrade_a_hold_is_busy() {
+    let scene = Scene::new();
+    let (hold, reader) = (scene.hold(), scene.hold());
+    assert_eq!(acquire(&hold, &scene.of_rwlock(TURNLOCK_MODE_UPGRADABLE)), TURNLOCK_OK);
+    assert_eq!(attempt(&reader, &scene.of_rwlock(TURNLOCK_MODE_SHARED)), TURNLOCK_OK);
+    thread::scope(|threads| {
+        let upgraded = &hold;
+        let waits = threads.spawn(|| {
+            // SAFETY: an open handle.
+            unsafe { turnlock_hold_upgrade(upgraded.handle, TURNLOCK_WAIT_FOREVER, 0, ptr::null_mut()) }
+        });
+        until("it waits", || call(&reader, turnlock_hold_is_contended) == TURNLOCK_CONTENDED);
+        // So often that there is no time for a wait in each.
+        for _ in 0..100 {
+            assert_eq!(release(&hold), TURNLOCK_ERROR_PARTICIPANT_BUSY);
+        }
+        assert_eq!(release(&reader), TURNLOCK_OK);
+        assert_eq!(join(waits), TURNLOCK_OK);
+    });
+    assert_eq!(release(&hold), TURNLOCK_OK);
+}
+
 pub fn what_is_held_is_upgraded_and_downgraded_by_any_thread() {
     let scene = Scene::new();
     let (hold, reader) = (scene.hold(), scene.hold());

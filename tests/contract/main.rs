@@ -235,6 +235,7 @@ mod only_in_c {
         a_wait_for_several_parts_is_cancelled
         a_hold_has_one_acquisition_at_a_time
         while_one_thread_waits_by_it_a_hold_is_busy
+        while_it_waits_for_an_upgrade_a_hold_is_busy
         what_is_held_is_upgraded_and_downgraded_by_any_thread
         permits_are_given_back_in_portions
         the_dead_ones_parts_are_marked_consistent_together

@@ -1,6 +1,6 @@
 //! What can be done with a hold that holds.
 
-use super::{BRIEF, Hold, of_any};
+use super::{BRIEF, Hold, UPGRADING, of_any};
 use crate::kind::{acquired::Acquired, any_handle::AnyHandle, participant::Participant};
 use std::cell::Cell;
 use turnlock_core::acquire::site::Limit;
@@ -10,7 +10,12 @@ use turnlock_core::error::{Error, Result};
 impl Hold {
     /// Does something that only the holder does, with each participant that has a part of what is held. Returns the first error.
     fn each(&self, act: impl Fn(&AnyHandle, &Participant) -> Result<()>) -> Result<()> {
-        let mut call = self.begin(BRIEF)?;
+        self.each_in(BRIEF, act)
+    }
+
+    /// [`Hold::each`], in a call of this kind.
+    fn each_in(&self, call: usize, act: impl Fn(&AnyHandle, &Participant) -> Result<()>) -> Result<()> {
+        let mut call = self.begin(call)?;
         let (lock, held) = call.held()?;
         let done = held.map(|participant| act(lock, participant)).fold(None, |done, one| match done {
             None | Some(Ok(())) => Some(one),
@@ -68,7 +73,7 @@ impl Hold {
     /// Makes what is held upgradable exclusive.
     pub fn upgrade(&self, limit: Limit) -> Result<(Acquired, (u64, u32))> {
         let upgraded = Cell::new(None);
-        self.each(|lock, own| {
+        self.each_in(UPGRADING, |lock, own| {
             let AnyHandle::RwLock(handle) = lock else { return Err(Error::NotUpgradable) };
             upgraded.set(Some((handle.upgrade_as(own, limit)?, handle.dead_owner())));
             Ok(())
