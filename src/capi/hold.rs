@@ -206,8 +206,12 @@ pub unsafe extern "C" fn turnlock_hold_acquire(
 /// As [`turnlock_hold_acquire`].
 #[inline(always)]
 unsafe fn acquire_biased(hold: *const turnlock_hold, request: *const turnlock_request) -> Option<u64> {
-    // SAFETY: the caller's promise: if `size` says that it is smaller, only that is read.
-    let request = unsafe { request.as_ref() }?;
+    // SAFETY: not NULL, then the caller's promise: `size` comes first.
+    if request.is_null() || unsafe { request.cast::<usize>().read() } != size_of::<turnlock_request>() {
+        return None;
+    }
+    // SAFETY: the caller's promise: as much is readable as its size says.
+    let request = unsafe { &*request };
     if !request.is_plain() {
         return None;
     }

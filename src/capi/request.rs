@@ -101,8 +101,7 @@ impl turnlock_request {
     /// Returns whether it wants all of a lock exclusively, however long that takes.
     #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
-        self.size == size_of::<Self>()
-            && (self.mode | self.flags | self.permits) == 0
+        (self.mode | self.flags | self.permits) == 0
             && (self.range_count | self.key_count) == 0
             && self.wait <= TURNLOCK_WAIT_UNTIL
     }
