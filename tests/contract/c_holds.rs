@@ -381,6 +381,30 @@ pub fn what_is_held_is_upgraded_and_downgraded_by_any_thread() {
     assert_eq!(release(&hold), TURNLOCK_OK);
 }
 
+pub fn what_is_not_held_has_no_owner_whatever_was_held_before() {
+    let scene = Scene::new();
+    let hold = scene.hold();
+    let keys = [key("a")];
+    for before in
+        [scene.of_mutex(), scene.of_rwlock(TURNLOCK_MODE_SHARED), scene.of_permits(1), scene.of_keys(&keys)]
+    {
+        assert_eq!(acquire(&hold, &before), TURNLOCK_OK);
+        assert_eq!(release(&hold), TURNLOCK_OK);
+        // SAFETY: an open handle, and no place for a notice.
+        let refused = unsafe {
+            [
+                turnlock_hold_release_permits(hold.handle, 1),
+                turnlock_hold_upgrade(hold.handle, TURNLOCK_WAIT_NEVER, 0, ptr::null_mut()),
+                turnlock_hold_downgrade(hold.handle, TURNLOCK_MODE_SHARED),
+                turnlock_hold_mark_consistent(hold.handle),
+                turnlock_hold_is_contended(hold.handle),
+                turnlock_hold_abandon(hold.handle),
+            ]
+        };
+        assert_eq!(refused, [TURNLOCK_ERROR_NOT_OWNER; 6]);
+    }
+}
+
 pub fn permits_are_given_back_in_portions() {
     let scene = Scene::new();
     let (hold, other) = (scene.hold(), scene.hold());

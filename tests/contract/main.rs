@@ -237,6 +237,7 @@ mod only_in_c {
         while_one_thread_waits_by_it_a_hold_is_busy
         while_it_waits_for_an_upgrade_a_hold_is_busy
         what_is_held_is_upgraded_and_downgraded_by_any_thread
+        what_is_not_held_has_no_owner_whatever_was_held_before
         permits_are_given_back_in_portions
         the_dead_ones_parts_are_marked_consistent_together
         a_deadline_ends_the_wait
