@@ -129,8 +129,7 @@ pub unsafe extern "C" fn turnlock_hold_leave_ring(
 pub unsafe extern "C" fn turnlock_hold_cancel(hold: *const turnlock_hold) -> i32 {
     status(|| {
         // SAFETY: the caller's promise.
-        unsafe { self::hold(hold) }?.cancel();
-        Ok(TURNLOCK_OK)
+        unsafe { self::hold(hold) }?.cancel().map(|()| TURNLOCK_OK)
     })
 }
 
@@ -142,8 +141,7 @@ pub unsafe extern "C" fn turnlock_hold_cancel(hold: *const turnlock_hold) -> i32
 pub unsafe extern "C" fn turnlock_hold_clear_cancel(hold: *const turnlock_hold) -> i32 {
     status(|| {
         // SAFETY: the caller's promise.
-        unsafe { self::hold(hold) }?.clear_cancel();
-        Ok(TURNLOCK_OK)
+        unsafe { self::hold(hold) }?.clear_cancel().map(|()| TURNLOCK_OK)
     })
 }
 

@@ -387,13 +387,25 @@ impl Hold {
     }
 
     /// Ends a wait, the present one or else the next.
-    pub fn cancel(&self) {
+    ///
+    /// # Errors
+    /// [`Error::Closed`], but not of a thread that has ended.
+    pub fn cancel(&self) -> Result<()> {
+        self.check_cancelled()?;
         self.own.cancel();
+        Ok(())
     }
 
-    /// Takes a [`Hold::cancel`] back.
-    pub fn clear_cancel(&self) {
+    /// Takes a [`Hold::cancel`] back. Errors as there.
+    pub fn clear_cancel(&self) -> Result<()> {
+        self.check_cancelled()?;
         self.own.clear_cancel();
+        Ok(())
+    }
+
+    fn check_cancelled(&self) -> Result<()> {
+        let own = &self.own.attachment;
+        if own.of_thread { Ok(()) } else { own.check() }
     }
 
     /// [`Participant::transfer_to_fd`].
