@@ -257,7 +257,7 @@ pub unsafe extern "C" fn turnlock_keyedlock_lock_exclusive_for(
     }
 }
 
-/// Unlocks the key. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it.
+/// Unlocks the key. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it; _DAMAGED, _REPLACED as `turnlock_mutex_unlock`.
 ///
 /// # Safety
 /// `keyedlock` is a keyed lock handle, `key` is readable for `key_size` bytes.

@@ -669,6 +669,21 @@ pub fn a_refused_request_for_several_parts_leaves_the_slots_to_others() {
     assert_eq!(release(&hold), TURNLOCK_OK);
 }
 
+pub fn what_is_not_known_in_the_options_is_named() {
+    let scene = Scene::new();
+    for (options, why) in [
+        (turnlock_hold_options { flags: 1 << 31, ..sized() }, "a flag is set"),
+        (turnlock_hold_options { reserved: 1, ..sized() }, "the reserved member"),
+    ] {
+        // SAFETY: a file handle, options of the right size, and a place for the handle.
+        let refused = opened(turnlock_hold_close, |hold| unsafe {
+            turnlock_hold_open(scene.file.handle, &options, hold)
+        });
+        assert_eq!(refused.err(), Some(TURNLOCK_ERROR_INVALID_ARGUMENT));
+        assert!(last_message().contains(why), "{}", last_message());
+    }
+}
+
 pub fn a_slot_of_its_own_is_given_up() {
     let scene = Scene::new();
     let options = turnlock_hold_options { label: c"of its own".as_ptr(), ..sized() };

@@ -247,6 +247,7 @@ mod only_in_c {
         a_cancel_of_a_closed_hold_does_not_end_a_wait_for_several_parts
         a_request_for_very_many_parts_is_granted_or_refused
         a_refused_request_for_several_parts_leaves_the_slots_to_others
+        what_is_not_known_in_the_options_is_named
         a_slot_of_its_own_is_given_up
         the_hold_of_a_thread_only_cancels
         a_member_of_a_ring_leaves_it
