@@ -241,7 +241,7 @@ uint32_t turnlock_version_number(void);
 #define TURNLOCK_ERROR_KIND (-21)
 
 /**
- * The hold (or participant) is in use by another thread at this moment.
+ * The hold is in another call at this moment: of another thread, or of the thread that a signal handler has interrupted.
  */
 #define TURNLOCK_ERROR_PARTICIPANT_BUSY (-22)
 
@@ -1010,9 +1010,9 @@ int32_t turnlock_mutex_close(struct turnlock_mutex *mutex);
  * previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
  *
  * TURNLOCK_ERROR_DEADLOCK if this thread has it already; _RECURSION_LIMIT if it is recursive and the thread has it 65,535
- * times; _NOT_RECOVERABLE; _CANCELLED; _PARTICIPANTS_FULL at a thread's first lock; _DAMAGED, _REPLACED if something
- * happened to the file; _PERMISSION, _SYSTEM if it can no longer be opened to see whether those before us are alive, say
- * because no descriptor is free.
+ * times; _NOT_RECOVERABLE; _CANCELLED; _INTERRUPTED if `is_wait_to_end` of the file's options ended the wait; _NOT_FOUND if the lock
+ * was removed; _PARTICIPANTS_FULL at a thread's first lock; _NO_MEMORY; _DAMAGED, _REPLACED if something happened to the file;
+ * _PERMISSION, _SYSTEM if it can no longer be opened to see whether those before us are alive, say because no descriptor is free.
  *
  * The caller promises:
  * `mutex` is a mutex handle; `acquired` is NULL, or writable as far as its `size` says.
@@ -1042,10 +1042,10 @@ int32_t turnlock_mutex_lock_for(const struct turnlock_mutex *mutex,
 
 /**
  * Unlocks the mutex. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_mutex_mark_consistent` closes the lock
- * for everyone until a reset.
+ * for everyone until a reset, if deaths are informed of there (its death policy is *inform*).
  *
- * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten
- * meanwhile (it is unlocked all the same).
+ * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED, _REPLACED if it is seen that the file was overwritten
+ * or replaced meanwhile (it is unlocked all the same).
  *
  * The caller promises:
  * `mutex` is a mutex handle.
@@ -1253,10 +1253,11 @@ int32_t turnlock_rwlock_lock_upgradable_for(const struct turnlock_rwlock *rwlock
 
 /**
  * Unlocks, in whichever mode it is held. To unlock what is held exclusively after TURNLOCK_OWNER_DEAD without
- * `turnlock_rwlock_mark_consistent` closes the lock for everyone until a reset.
+ * `turnlock_rwlock_mark_consistent` closes the lock for everyone until a reset, if deaths are informed of there (its death policy is
+ * *inform*).
  *
- * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED if it is seen that the file was overwritten
- * meanwhile (it is unlocked all the same).
+ * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED, _REPLACED if it is seen that the file was overwritten
+ * or replaced meanwhile (it is unlocked all the same).
  *
  * The caller promises:
  * `rwlock` is a rwlock handle.
@@ -1340,7 +1341,8 @@ int32_t turnlock_rwlock_mark_consistent(const struct turnlock_rwlock *rwlock);
 
 /**
  * A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while, first
- * come first served. Those of a participant that dies come back. Permits belong to the thread that took them, or to the hold by which they were acquired.
+ * come first served. Those of a participant that dies come back. Permits belong to the thread that took them, or to the hold by
+ * which they were acquired.
  */
 typedef struct turnlock_semaphore turnlock_semaphore;
 
@@ -1396,8 +1398,8 @@ int32_t turnlock_semaphore_close(struct turnlock_semaphore *semaphore);
  * Takes `permits` permits, all at once, waiting for them as long as it takes; nobody who comes later goes before. A
  * thread that has some may take more. `acquired` may be NULL.
  *
- * TURNLOCK_ERROR_PERMITS for none, or more than there are, also if there are fewer only since it waits; _DEADLOCK if this thread has so many that it would wait
- * for itself; others as `turnlock_mutex_lock`.
+ * TURNLOCK_ERROR_PERMITS for none, or more than there are, also if their number was reduced while it waited; _DEADLOCK if this
+ * thread has so many that it would wait for itself; others as `turnlock_mutex_lock`.
  *
  * The caller promises:
  * `semaphore` is a semaphore handle; `acquired` is NULL, or writable as far as its `size` says.
@@ -1431,12 +1433,14 @@ int32_t turnlock_semaphore_acquire_for(const struct turnlock_semaphore *semaphor
 /**
  * Gives `permits` of the permits back that the calling thread has, those that it took last first.
  *
- * TURNLOCK_ERROR_NOT_OWNER if it has none; _TOO_MANY_RELEASED if it has fewer; _INVALID_ARGUMENT for none.
+ * TURNLOCK_ERROR_NOT_OWNER if it has none; _TOO_MANY_RELEASED if it has fewer; _INVALID_ARGUMENT for none; _DAMAGED, _REPLACED
+ * as `turnlock_mutex_unlock`.
  *
  * The caller promises:
  * `semaphore` is a semaphore handle.
  */
-int32_t turnlock_semaphore_release(const struct turnlock_semaphore *semaphore, uint32_t permits);
+int32_t turnlock_semaphore_release(const struct turnlock_semaphore *semaphore,
+                                   uint32_t permits);
 
 /**
  * Makes the semaphore have `permits` permits, for everybody and at once. If there are fewer than before, those that
@@ -1621,12 +1625,15 @@ int32_t turnlock_rangelock_lock_exclusive_for(const struct turnlock_rangelock *r
                                               struct turnlock_acquired *acquired);
 
 /**
- * Unlocks the very range that was taken. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it.
+ * Unlocks the very range that was taken. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it; _DAMAGED, _REPLACED as
+ * `turnlock_mutex_unlock`.
  *
  * The caller promises:
  * `rangelock` is a range lock handle.
  */
-int32_t turnlock_rangelock_unlock(const struct turnlock_rangelock *rangelock, uint64_t start, uint64_t end);
+int32_t turnlock_rangelock_unlock(const struct turnlock_rangelock *rangelock,
+                                  uint64_t start,
+                                  uint64_t end);
 
 /**
  * Says, while holding the very range that was taken exclusively after TURNLOCK_OWNER_DEAD, that the data of it are
@@ -1799,7 +1806,7 @@ int32_t turnlock_keyedlock_lock_exclusive_for(const struct turnlock_keyedlock *k
                                               struct turnlock_acquired *acquired);
 
 /**
- * Unlocks the key. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it.
+ * Unlocks the key. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it; _DAMAGED, _REPLACED as `turnlock_mutex_unlock`.
  *
  * The caller promises:
  * `keyedlock` is a keyed lock handle, `key` is readable for `key_size` bytes.
@@ -1962,7 +1969,8 @@ int32_t turnlock_ring_lock_for(const struct turnlock_ring *ring,
 
 /**
  * Passes the turn on. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_ring_mark_consistent` closes the ring for
- * everyone until a reset. TURNLOCK_ERROR_NOT_OWNER, _DAMAGED as `turnlock_mutex_unlock`.
+ * everyone until a reset, if deaths are informed of there (its death policy is *inform*). TURNLOCK_ERROR_NOT_OWNER, _DAMAGED,
+ * _REPLACED as `turnlock_mutex_unlock`.
  *
  * The caller promises:
  * `ring` is a ring handle.
@@ -2158,7 +2166,7 @@ typedef struct turnlock_hold_options {
  * Opens a hold in the file, and puts its handle into `hold`. `options` may be NULL.
  *
  * TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` says who has them.
- * _INVALID_ARGUMENT, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION.
+ * _INVALID_ARGUMENT, _CLOSED, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION, _NO_MEMORY.
  *
  * The caller promises:
  * `file` is a file handle, `options` NULL or a struct whose `size` is right, `hold` NULL or writable.
@@ -2179,7 +2187,8 @@ int32_t turnlock_hold_current(const struct turnlock_file *file,
 
 /**
  * Closes a hold; its slots go back to those that the open file keeps, or are given up.
- * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it.
+ * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _PARTICIPANT_BUSY, likewise, while it is in another
+ * call.
  *
  * The caller promises:
  * `hold` is NULL or a hold handle; no other thread is inside a call with it.
@@ -2193,8 +2202,9 @@ int32_t turnlock_hold_close(struct turnlock_hold *hold);
  *
  * TURNLOCK_ERROR_DEADLOCK if something of this lock is held by it already, _STILL_HELD if something of another one is;
  * _PARTICIPANT_BUSY while it is in another call;
- * _INVALID_ARGUMENT for a request of another size, a mode that the kind of the lock does not have, parts that do not fit it;
- * _PERMITS, _EMPTY_RANGE; _PARTICIPANTS_FULL for several parts; others as `turnlock_mutex_lock`.
+ * _INVALID_ARGUMENT for a request of another size, a mode that the kind of the lock does not have, parts that do not fit it, and
+ * a lock of another file than the hold's; _WOULD_BLOCK, _TIMED_OUT if the request does not wait so long; _PERMITS, _EMPTY_RANGE;
+ * _PARTICIPANTS_FULL if there is not a slot for each of several parts; others as `turnlock_mutex_lock`. Nothing is held then.
  *
  * The caller promises:
  * `hold` is a hold handle; `request` is NULL, or readable as far as its `size` says, with a handle of a lock, and ranges and keys
@@ -2205,11 +2215,14 @@ int32_t turnlock_hold_acquire(const struct turnlock_hold *hold,
                               struct turnlock_acquired *acquired);
 
 /**
- * Releases what is held, from any thread. To release after TURNLOCK_OWNER_DEAD without `turnlock_hold_mark_consistent` closes the
- * lock for everyone until a reset.
+ * Releases what is held, from any thread. To release after TURNLOCK_OWNER_DEAD without `turnlock_hold_mark_consistent` closes a
+ * mutex, a ring, or a reader/writer lock that was held exclusively, for everyone until a reset, if deaths are informed of there
+ * (its death policy is *inform*). Of other locks the next holder is told again.
  *
- * TURNLOCK_ERROR_NOT_OWNER if nothing is held; _PARTICIPANT_BUSY, and nothing is done, while it is in another call; _DAMAGED,
- * _REPLACED if something happened to the file (it is released all the same).
+ * TURNLOCK_ERROR_NOT_OWNER if nothing is held. _PARTICIPANT_BUSY, and nothing is done, while it is in another call: one that waits,
+ * or one of this thread, which a signal handler has interrupted. It is held still then: release it again when that call is over. (A
+ * brief call of another thread is waited for, a second at most.) _DAMAGED, _REPLACED if something happened to the file (it is
+ * released all the same).
  *
  * The caller promises:
  * `hold` is a hold handle.
@@ -2305,6 +2318,7 @@ int32_t turnlock_hold_leave_ring(const struct turnlock_hold *hold,
 /**
  * Ends this hold's wait with TURNLOCK_ERROR_CANCELLED, from any thread: the present wait, or else
  * the next call that would have to wait. Never lost; never disturbs a call that need not wait.
+ * TURNLOCK_ERROR_CLOSED after a transfer (`turnlock_hold_transfer_to_fd`), and in a forked child.
  *
  * The caller promises:
  * `hold` is a hold handle.
@@ -2312,7 +2326,7 @@ int32_t turnlock_hold_leave_ring(const struct turnlock_hold *hold,
 int32_t turnlock_hold_cancel(const struct turnlock_hold *hold);
 
 /**
- * Takes back a cancel that no wait has taken yet, if there is one.
+ * Takes back a cancel that no wait has taken yet, if there is one. TURNLOCK_ERROR_CLOSED as `turnlock_hold_cancel`.
  *
  * The caller promises:
  * `hold` is a hold handle.

@@ -40,12 +40,21 @@ pub fn claim(file: &Reopen, view: View, kind: LivenessLockKind, inherited: bool)
         }
         std::thread::sleep(BETWEEN_THEM);
     }
-    Err(Error::ParticipantsFull {
+    Err(full(file, view, holders(view)))
+}
+
+fn full(file: &Reopen, view: View, holders: String) -> Error {
+    Error::ParticipantsFull {
         path: file.path(),
-        slots: all.len(),
+        slots: view.slots().len(),
         most: MAX_PARTICIPANTS as usize,
-        holders: holders(view),
-    })
+        holders,
+    }
+}
+
+/// The error of a request for so many parts at once that there is not a slot for each.
+pub fn too_many(file: &Reopen, view: View, parts: usize) -> Error {
+    full(file, view, format!("this request alone, which has {parts} parts"))
 }
 
 /// Writes down who has the slot, and has scans reach it. Before its first doorway.

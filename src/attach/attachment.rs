@@ -255,8 +255,7 @@ impl Attachment {
     pub fn transfer_to_fd(&self, number: RawFd, pid: u32) -> Result<()> {
         if self.of_thread {
             return Err(Error::InvalidArgument(
-                "this is a thread's own participant, which is only for cancelling that thread's waits: leave one that was \
-                 opened for it"
+                "this is a thread's own, which is only for cancelling that thread's waits: transfer one that was opened for it"
                     .into(),
             ));
         }

@@ -32,7 +32,8 @@ fn is_of(attachment: &Arc<Attachment>, file: &OpenFile) -> bool {
     std::ptr::eq(&*attachment.file, file)
 }
 
-/// Takes one of this file, if there is one that is this process's own.
+/// Takes one of this file, if there is one that is this process's own. It is not cancelled: what its last owner was told does not
+/// concern the next.
 pub fn take(file: &OpenFile) -> Option<Arc<Attachment>> {
     loop {
         let attachment = IDLE.with(&ForkGuard::enter(), |idle| {
@@ -41,6 +42,7 @@ pub fn take(file: &OpenFile) -> Option<Arc<Attachment>> {
         })?;
         // In a forked child they are its parent's: dropped here, outside of the fork guard, which that enters.
         if attachment.check().is_ok() {
+            attachment.cancel.clear();
             return Some(attachment);
         }
     }

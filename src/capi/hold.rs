@@ -101,7 +101,7 @@ pub(super) unsafe fn act(hold: *const turnlock_hold, act: impl FnOnce(&Hold) -> 
 /// Opens a hold in the file, and puts its handle into `hold`. `options` may be NULL.
 ///
 /// TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` says who has them.
-/// _INVALID_ARGUMENT, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION.
+/// _INVALID_ARGUMENT, _CLOSED, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION, _NO_MEMORY.
 ///
 /// # Safety
 /// `file` is a file handle, `options` NULL or a struct whose `size` is right, `hold` NULL or writable.
@@ -118,10 +118,13 @@ pub unsafe extern "C" fn turnlock_hold_open(
         let given = unsafe { self::options(options, offset_of!(turnlock_hold_options, reserved) + 4) }?;
         const FLAGS: u32 =
             TURNLOCK_HOLD_INHERITED | TURNLOCK_HOLD_BY_DESCRIPTOR | TURNLOCK_HOLD_ENDS_BY_CLOSING;
-        if given.flags & !FLAGS != 0 || given.reserved != 0 {
+        if given.flags & !FLAGS != 0 {
             return Err(invalid(
                 "a flag is set that this version of turnlock does not know: use a newer one",
             ));
+        }
+        if given.reserved != 0 {
+            return Err(invalid("the reserved member of the options struct is not 0"));
         }
         let mut wanted = AttachOptions {
             inherited: given.flags & TURNLOCK_HOLD_INHERITED != 0,
@@ -158,7 +161,8 @@ pub unsafe extern "C" fn turnlock_hold_current(
 }
 
 /// Closes a hold; its slots go back to those that the open file keeps, or are given up.
-/// TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it.
+/// TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _PARTICIPANT_BUSY, likewise, while it is in another
+/// call.
 ///
 /// # Safety
 /// `hold` is NULL or a hold handle; no other thread is inside a call with it.
@@ -178,8 +182,9 @@ pub unsafe extern "C" fn turnlock_hold_close(hold: *mut turnlock_hold) -> i32 {
 ///
 /// TURNLOCK_ERROR_DEADLOCK if something of this lock is held by it already, _STILL_HELD if something of another one is;
 /// _PARTICIPANT_BUSY while it is in another call;
-/// _INVALID_ARGUMENT for a request of another size, a mode that the kind of the lock does not have, parts that do not fit it;
-/// _PERMITS, _EMPTY_RANGE; _PARTICIPANTS_FULL for several parts; others as `turnlock_mutex_lock`.
+/// _INVALID_ARGUMENT for a request of another size, a mode that the kind of the lock does not have, parts that do not fit it, and
+/// a lock of another file than the hold's; _WOULD_BLOCK, _TIMED_OUT if the request does not wait so long; _PERMITS, _EMPTY_RANGE;
+/// _PARTICIPANTS_FULL if there is not a slot for each of several parts; others as `turnlock_mutex_lock`. Nothing is held then.
 ///
 /// # Safety
 /// `hold` is a hold handle; `request` is NULL, or readable as far as its `size` says, with a handle of a lock, and ranges and keys
@@ -206,8 +211,12 @@ pub unsafe extern "C" fn turnlock_hold_acquire(
 /// As [`turnlock_hold_acquire`].
 #[inline(always)]
 unsafe fn acquire_biased(hold: *const turnlock_hold, request: *const turnlock_request) -> Option<u64> {
-    // SAFETY: the caller's promise: if `size` says that it is smaller, only that is read.
-    let request = unsafe { request.as_ref() }?;
+    // SAFETY: not NULL, then the caller's promise: `size` comes first.
+    if request.is_null() || unsafe { request.cast::<usize>().read() } != size_of::<turnlock_request>() {
+        return None;
+    }
+    // SAFETY: the caller's promise: as much is readable as its size says.
+    let request = unsafe { &*request };
     if !request.is_plain() {
         return None;
     }
@@ -244,11 +253,14 @@ unsafe extern "C" fn acquire_slowly(
     })
 }
 
-/// Releases what is held, from any thread. To release after TURNLOCK_OWNER_DEAD without `turnlock_hold_mark_consistent` closes the
-/// lock for everyone until a reset.
+/// Releases what is held, from any thread. To release after TURNLOCK_OWNER_DEAD without `turnlock_hold_mark_consistent` closes a
+/// mutex, a ring, or a reader/writer lock that was held exclusively, for everyone until a reset, if deaths are informed of there
+/// (its death policy is *inform*). Of other locks the next holder is told again.
 ///
-/// TURNLOCK_ERROR_NOT_OWNER if nothing is held; _PARTICIPANT_BUSY, and nothing is done, while it is in another call; _DAMAGED,
-/// _REPLACED if something happened to the file (it is released all the same).
+/// TURNLOCK_ERROR_NOT_OWNER if nothing is held. _PARTICIPANT_BUSY, and nothing is done, while it is in another call: one that waits,
+/// or one of this thread, which a signal handler has interrupted. It is held still then: release it again when that call is over. (A
+/// brief call of another thread is waited for, a second at most.) _DAMAGED, _REPLACED if something happened to the file (it is
+/// released all the same).
 ///
 /// # Safety
 /// `hold` is a hold handle.

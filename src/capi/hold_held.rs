@@ -122,6 +122,7 @@ pub unsafe extern "C" fn turnlock_hold_leave_ring(
 
 /// Ends this hold's wait with TURNLOCK_ERROR_CANCELLED, from any thread: the present wait, or else
 /// the next call that would have to wait. Never lost; never disturbs a call that need not wait.
+/// TURNLOCK_ERROR_CLOSED after a transfer (`turnlock_hold_transfer_to_fd`), and in a forked child.
 ///
 /// # Safety
 /// `hold` is a hold handle.
@@ -129,12 +130,11 @@ pub unsafe extern "C" fn turnlock_hold_leave_ring(
 pub unsafe extern "C" fn turnlock_hold_cancel(hold: *const turnlock_hold) -> i32 {
     status(|| {
         // SAFETY: the caller's promise.
-        unsafe { self::hold(hold) }?.cancel();
-        Ok(TURNLOCK_OK)
+        unsafe { self::hold(hold) }?.cancel().map(|()| TURNLOCK_OK)
     })
 }
 
-/// Takes back a cancel that no wait has taken yet, if there is one.
+/// Takes back a cancel that no wait has taken yet, if there is one. TURNLOCK_ERROR_CLOSED as `turnlock_hold_cancel`.
 ///
 /// # Safety
 /// `hold` is a hold handle.
@@ -142,8 +142,7 @@ pub unsafe extern "C" fn turnlock_hold_cancel(hold: *const turnlock_hold) -> i32
 pub unsafe extern "C" fn turnlock_hold_clear_cancel(hold: *const turnlock_hold) -> i32 {
     status(|| {
         // SAFETY: the caller's promise.
-        unsafe { self::hold(hold) }?.clear_cancel();
-        Ok(TURNLOCK_OK)
+        unsafe { self::hold(hold) }?.clear_cancel().map(|()| TURNLOCK_OK)
     })
 }
 

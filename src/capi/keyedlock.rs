@@ -113,6 +113,9 @@ pub(super) unsafe fn part_of(key: *const c_void, size: usize) -> Result<Extent> 
     let Some(key) = NonNull::new(key.cast_mut()) else {
         return if size > 0 { Err(invalid("the key is NULL")) } else { Ok(extent_of_key([])) };
     };
+    if size > isize::MAX as usize {
+        return Err(invalid(&format!("the key has {size} bytes, which no memory has room for")));
+    }
     // SAFETY: not NULL, and the caller's promise.
     let key = unsafe { std::slice::from_raw_parts(key.cast::<u8>().as_ptr(), size) };
     Ok(extent_of_key(key))
@@ -254,7 +257,7 @@ pub unsafe extern "C" fn turnlock_keyedlock_lock_exclusive_for(
     }
 }
 
-/// Unlocks the key. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it.
+/// Unlocks the key. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it; _DAMAGED, _REPLACED as `turnlock_mutex_unlock`.
 ///
 /// # Safety
 /// `keyedlock` is a keyed lock handle, `key` is readable for `key_size` bytes.

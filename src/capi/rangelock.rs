@@ -240,7 +240,8 @@ pub unsafe extern "C" fn turnlock_rangelock_lock_exclusive_for(
     }
 }
 
-/// Unlocks the very range that was taken. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it.
+/// Unlocks the very range that was taken. TURNLOCK_ERROR_NOT_OWNER if this thread does not hold it; _DAMAGED, _REPLACED as
+/// `turnlock_mutex_unlock`.
 ///
 /// # Safety
 /// `rangelock` is a range lock handle.

@@ -12,7 +12,7 @@ use crate::os::clock;
 use std::{ffi::c_void, mem::offset_of, slice, time::Duration};
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
-use turnlock_core::error::Result;
+use turnlock_core::error::{Error, Result};
 
 /// `wait` of a request: as long as it takes. What a request gets that is all 0.
 pub const TURNLOCK_WAIT_FOREVER: u32 = 0;
@@ -101,8 +101,7 @@ impl turnlock_request {
     /// Returns whether it wants all of a lock exclusively, however long that takes.
     #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
-        self.size == size_of::<Self>()
-            && (self.mode | self.flags | self.permits) == 0
+        (self.mode | self.flags | self.permits) == 0
             && (self.range_count | self.key_count) == 0
             && self.wait <= TURNLOCK_WAIT_UNTIL
     }
@@ -182,11 +181,14 @@ unsafe fn array<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a 
     if first.is_null() {
         return Err(invalid(&format!("the request has {count} {what}s, at NULL")));
     }
+    if count > isize::MAX as usize / size_of::<T>() {
+        return Err(invalid(&format!("the request has {count} {what}s, which no memory has room for")));
+    }
     // SAFETY: the caller's promise.
     Ok(unsafe { slice::from_raw_parts(first, count) })
 }
 
-/// Without memory for one part: a signal handler may ask for that.
+/// Without memory for one part: a signal handler may ask for that. For more, too little memory is an error.
 fn parts<T>(
     mode: Mode,
     given: &[T],
@@ -196,7 +198,12 @@ fn parts<T>(
     if let [one] = given {
         return Ok(Wanted::Claim(claim_of(mode, part(one)?)));
     }
-    Ok(Wanted::Parts(mode, apart(given.iter().map(part).collect::<Result<_>>()?)))
+    let mut parts = Vec::new();
+    parts.try_reserve_exact(given.len()).map_err(|_| Error::OutOfMemory)?;
+    for one in given {
+        parts.push(part(one)?);
+    }
+    Ok(Wanted::Parts(mode, apart(parts)))
 }
 
 /// Returns how long to wait.

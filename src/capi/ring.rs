@@ -95,12 +95,14 @@ pub unsafe extern "C" fn turnlock_ring_open(
             _ => return Err(invalid("the algorithm is not that of a ring this version of turnlock knows")),
         };
         if given.flags & !(TURNLOCK_RING_MUST_EXIST | TURNLOCK_RING_MEMBER | death_policy::ALL) != 0
-            || given.reserved != 0
             || (given.step != 0 && given.algorithm != TURNLOCK_ALGORITHM_SUM)
         {
             return Err(invalid(
                 "a flag is one that this version of turnlock does not know, or a step is given for a ring that has none",
             ));
+        }
+        if given.reserved != 0 {
+            return Err(invalid("the reserved member of the options struct is not 0"));
         }
         let (death_policy, default_death_policy) = death_policy::of(given.flags)?;
         let mut options = file.ring_options();
@@ -174,7 +176,8 @@ pub unsafe extern "C" fn turnlock_ring_lock_for(
 }
 
 /// Passes the turn on. Unlocking after TURNLOCK_OWNER_DEAD without `turnlock_ring_mark_consistent` closes the ring for
-/// everyone until a reset. TURNLOCK_ERROR_NOT_OWNER, _DAMAGED as `turnlock_mutex_unlock`.
+/// everyone until a reset, if deaths are informed of there (its death policy is *inform*). TURNLOCK_ERROR_NOT_OWNER, _DAMAGED,
+/// _REPLACED as `turnlock_mutex_unlock`.
 ///
 /// # Safety
 /// `ring` is a ring handle.

@@ -13,7 +13,8 @@ use turnlock_core::acquire::site::Limit;
 use turnlock_core::error::status::TURNLOCK_OK;
 
 /// A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while, first
-/// come first served. Those of a participant that dies come back. Permits belong to the thread that took them, or to the hold by which they were acquired.
+/// come first served. Those of a participant that dies come back. Permits belong to the thread that took them, or to the hold by
+/// which they were acquired.
 #[allow(non_camel_case_types)]
 pub struct turnlock_semaphore {
     _opaque: [u8; 0],
@@ -149,8 +150,8 @@ unsafe fn release_slowly(semaphore: *const turnlock_semaphore, permits: u32, lef
 /// Takes `permits` permits, all at once, waiting for them as long as it takes; nobody who comes later goes before. A
 /// thread that has some may take more. `acquired` may be NULL.
 ///
-/// TURNLOCK_ERROR_PERMITS for none, or more than there are, also if there are fewer only since it waits; _DEADLOCK if this thread has so many that it would wait
-/// for itself; others as `turnlock_mutex_lock`.
+/// TURNLOCK_ERROR_PERMITS for none, or more than there are, also if their number was reduced while it waited; _DEADLOCK if this
+/// thread has so many that it would wait for itself; others as `turnlock_mutex_lock`.
 ///
 /// # Safety
 /// `semaphore` is a semaphore handle; `acquired` is NULL, or writable as far as its `size` says.
@@ -196,7 +197,8 @@ pub unsafe extern "C" fn turnlock_semaphore_acquire_for(
 
 /// Gives `permits` of the permits back that the calling thread has, those that it took last first.
 ///
-/// TURNLOCK_ERROR_NOT_OWNER if it has none; _TOO_MANY_RELEASED if it has fewer; _INVALID_ARGUMENT for none.
+/// TURNLOCK_ERROR_NOT_OWNER if it has none; _TOO_MANY_RELEASED if it has fewer; _INVALID_ARGUMENT for none; _DAMAGED, _REPLACED
+/// as `turnlock_mutex_unlock`.
 ///
 /// # Safety
 /// `semaphore` is a semaphore handle.

@@ -145,12 +145,13 @@ pub(super) fn take_in_order(
     take: impl Fn(usize, Claim, Limit) -> Result<Acquired>,
     give_back: impl Fn(usize, Acquired),
 ) -> Result<Vec<Acquired>> {
-    claims.sort_by_key(|claim| (claim.extent.first, claim.extent.last));
+    claims.sort_unstable_by_key(|claim| (claim.extent.first, claim.extent.last));
+    let mut taken: Vec<(usize, Acquired)> = with_room(claims.len())?;
+    let mut acquired = with_room(claims.len())?;
     let began = Instant::now();
     let mut first = 0;
     loop {
         let order = std::iter::once(first).chain((0..claims.len()).filter(|at| *at != first));
-        let mut taken: Vec<(usize, Acquired)> = Vec::with_capacity(claims.len());
         let mut failed = None;
         for at in order.take(claims.len()) {
             match take(taken.len(), claims[at], left_of(limit, began, !taken.is_empty())) {
@@ -162,17 +163,25 @@ pub(super) fn take_in_order(
             }
         }
         let Some((at, error)) = failed else {
-            taken.sort_by_key(|(at, _)| *at);
-            return Ok(taken.into_iter().map(|(_, one)| one).collect());
+            taken.sort_unstable_by_key(|(at, _)| *at);
+            acquired.extend(taken.into_iter().map(|(_, one)| one));
+            return Ok(acquired);
         };
         let held_some = !taken.is_empty();
-        taken.into_iter().enumerate().for_each(|(nth, (_, one))| give_back(nth, one));
+        taken.drain(..).enumerate().for_each(|(nth, (_, one))| give_back(nth, one));
         let is_over = matches!(limit, Limit::For(limit) if began.elapsed() >= limit);
         if !matches!(error, Error::TimedOut) || !held_some || is_over {
             return Err(error);
         }
         first = at;
     }
+}
+
+/// Returns a vector with room for so many. Too little memory is an error: C code may ask for many.
+pub(super) fn with_room<T>(count: usize) -> Result<Vec<T>> {
+    let mut vector = Vec::new();
+    vector.try_reserve_exact(count).map_err(|_| Error::OutOfMemory)?;
+    Ok(vector)
 }
 
 /// A wait beside parts that are held takes so long at most.

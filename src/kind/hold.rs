@@ -14,16 +14,17 @@
 //!   home thread keeps its rights, and enters. So the words are looked at once more: once the lock is held, nobody changes them.
 
 mod held;
+mod several;
+#[cfg(test)]
+mod tests;
 
 use super::{
     acquired::Acquired,
     any_handle::{AnyHandle, AnyHandleRef, of_any},
-    claimed::take_in_order,
     file::LockFile,
     handle::{Handle, LockKind},
     mutex::MutexKind,
     participant::Participant,
-    parts::claim_of,
     ring::RingKind,
 };
 use crate::attach::{
@@ -33,8 +34,9 @@ use crate::attach::{
     idle,
     site::FileSite,
 };
-use crate::registers::{Claimed, Exclusively};
-use std::{cell::UnsafeCell, os::fd::RawFd, sync::Arc};
+use crate::os::thread_words::this_thread;
+use crate::registers::Exclusively;
+use std::{cell::UnsafeCell, os::fd::RawFd, sync::Arc, thread, time::Duration};
 use turnlock_core::acquire::{
     host::Host,
     site::{Limit, Lock, Site},
@@ -42,7 +44,7 @@ use turnlock_core::acquire::{
 use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::{
-    AtomicU32, AtomicU64, AtomicUsize,
+    AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -57,11 +59,18 @@ pub enum Wanted {
 }
 
 /// `busy`: a call that waits for nothing.
-const BRIEF: u32 = 1;
+const BRIEF: usize = 1;
 /// `busy`: a call that acquires.
-const ACQUIRING: u32 = 2;
-/// So often the core is left to a brief call of another thread.
-const YIELDS: u32 = 1000;
+const ACQUIRING: usize = 2;
+/// `busy`: a call that has something, and waits until it may have more of it.
+const UPGRADING: usize = 3;
+/// `busy`: the bits of these. The others are those of a thread's number, which is the address of several words.
+const CALL: usize = 3;
+/// So often the core is left to a brief call of another thread, which is over then, unless that thread has no core.
+const YIELDS: u32 = 100;
+/// So often it is slept for: for a second, and more. One that has no core so long may have been stopped.
+const SLEEPS: u32 = 1000;
+const SLEEP: Duration = Duration::from_millis(1);
 
 /// A hold.
 pub struct Hold {
@@ -72,8 +81,8 @@ pub struct Hold {
     /// The number of the handle by which a mutex was taken last, and that mutex's region: see above. 0: none, or another kind.
     serial: AtomicU64,
     region: AtomicUsize,
-    /// Which slow call is under way: 0, `BRIEF` or `ACQUIRING`.
-    busy: AtomicU32,
+    /// Which slow call is under way, `BRIEF`, `ACQUIRING` or `UPGRADING`, and of which thread; 0: none.
+    busy: AtomicUsize,
     taken: UnsafeCell<Taken>,
     /// Keeps the file's pool, to which the participants go back.
     file: FileHandle,
@@ -125,8 +134,6 @@ impl LockFile {
     /// Opens a hold, with participants from the pool or attached by these options.
     pub(crate) fn hold(&self, options: Option<AttachOptions>) -> Result<Hold> {
         let own = participant(&self.file, options.as_ref())?;
-        // What another one was told that had it before.
-        own.clear_cancel();
         Ok(Hold::new(own, options, &self.file))
     }
 
@@ -149,23 +156,33 @@ impl Hold {
             options,
             serial: AtomicU64::new(0),
             region: AtomicUsize::new(0),
-            busy: AtomicU32::new(0),
+            busy: AtomicUsize::new(0),
             taken: UnsafeCell::default(),
             file: file.clone(),
         }
     }
 
-    /// Begins a slow call. Another one is waited for if it is brief: one that does not acquire, or that acquires in vain, since
-    /// something is held. Not for long: a signal handler may have interrupted it.
-    fn begin(&self, call: u32) -> Result<Call<'_>> {
+    /// Begins a slow call. One of another thread is waited for if it is brief: one that neither acquires nor upgrades, or that
+    /// acquires in vain, since something is held. One of this thread is not, which a signal handler has interrupted.
+    fn begin(&self, call: usize) -> Result<Call<'_>> {
         // In a forked child it is the parent's, and so is who may be busy with it.
         self.own.attachment.check()?;
-        for _ in 0..YIELDS {
+        let me = this_thread();
+        for look in 0..YIELDS + SLEEPS {
             // Acquire. Partner: the release in `Call::drop`.
-            match self.busy.compare_exchange(0, call, Acquire, Relaxed) {
-                Ok(_) => return Ok(Call(self)),
-                Err(ACQUIRING) if !self.holds() => break,
-                Err(_) => std::thread::yield_now(),
+            let Err(other) = self.busy.compare_exchange(0, me | call, Acquire, Relaxed) else {
+                return Ok(Call(self));
+            };
+            let waits = match other & CALL {
+                ACQUIRING => !self.holds(),
+                other => other == UPGRADING,
+            };
+            if waits || other & !CALL == me {
+                break;
+            } else if look < YIELDS {
+                thread::yield_now();
+            } else {
+                thread::sleep(SLEEP);
             }
         }
         Err(Error::ParticipantBusy)
@@ -284,43 +301,12 @@ impl Hold {
         Ok(())
     }
 
-    /// Takes several parts, each by a participant. A wait beside parts that are held is short; the long ones, with none held, are
-    /// those of the hold's own participant, which is the one that is cancelled.
-    fn take_parts<K: LockKind<Claims = Claimed>>(
-        &self,
-        more: &mut Vec<Participant>,
-        handle: &Handle<K>,
-        mode: Mode,
-        parts: Vec<Extent>,
-        limit: Limit,
-    ) -> Result<Acquired> {
-        while more.len() + 1 < parts.len() {
-            more.push(participant(&self.file, self.options.as_ref())?);
+    /// Lets others have the slot of one that holds nothing.
+    fn give_up(&self, Participant { attachment }: Participant) {
+        // In a forked child it is the parent's.
+        if self.options.is_none() && attachment.check().is_ok() && !attachment.holds_any() {
+            idle::keep(attachment);
         }
-        let more = &*more;
-        let region = handle.region();
-        let take = |nth: usize, claim: Claim, limit: Limit| match nth.checked_sub(1) {
-            None => handle.acquire_at(&self.own.attachment, claim, limit),
-            Some(nth) => {
-                let attachment = &more[nth].attachment;
-                let _calls = attachment.begin_taking(region)?;
-                let taken = handle.acquire_at(attachment, claim, limit);
-                let is_cancelled = matches!(taken, Err(Error::TimedOut)) && self.own.clear_cancel();
-                if is_cancelled { Err(Error::Cancelled) } else { taken }
-            }
-        };
-        let give_back = |nth: usize, _| {
-            let participant = nth.checked_sub(1).map_or(&self.own, |nth| &more[nth]);
-            // With an error it is not held.
-            let _ = handle.unlock_as(participant, None);
-        };
-        let claims = parts.into_iter().map(|part| claim_of(mode, part)).collect();
-        let acquired = take_in_order(claims, limit, take, give_back)?;
-        Ok(Acquired {
-            // Who had any of them before had a smaller one, and who has it later has a larger one.
-            fencing_token: acquired.iter().map(|one| one.fencing_token).max().unwrap_or(0),
-            previous_owner_died: acquired.iter().any(|one| one.previous_owner_died),
-        })
     }
 
     /// Has the hold, which does not have the turn, be no member of the ring.
@@ -331,13 +317,25 @@ impl Hold {
     }
 
     /// Ends a wait, the present one or else the next.
-    pub fn cancel(&self) {
+    ///
+    /// # Errors
+    /// [`Error::Closed`], but not of a thread that has ended.
+    pub fn cancel(&self) -> Result<()> {
+        self.check_cancelled()?;
         self.own.cancel();
+        Ok(())
     }
 
-    /// Takes a [`Hold::cancel`] back.
-    pub fn clear_cancel(&self) {
+    /// Takes a [`Hold::cancel`] back. Errors as there.
+    pub fn clear_cancel(&self) -> Result<()> {
+        self.check_cancelled()?;
         self.own.clear_cancel();
+        Ok(())
+    }
+
+    fn check_cancelled(&self) -> Result<()> {
+        let own = &self.own.attachment;
+        if own.of_thread { Ok(()) } else { own.check() }
     }
 
     /// [`Participant::transfer_to_fd`].
@@ -368,15 +366,11 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let Taken { more, may_be_in_ring, .. } = self.taken.get_mut();
-        if self.options.is_some() || *may_be_in_ring {
+        let Taken { more, may_be_in_ring, .. } = std::mem::take(self.taken.get_mut());
+        if may_be_in_ring {
             return;
         }
-        // In a forked child they are the parent's. The file's pool lives at least as long as `file`.
-        for Participant { attachment } in more.drain(..).chain([self.own.clone()]) {
-            if attachment.check().is_ok() && !attachment.holds_any() {
-                idle::keep(attachment);
-            }
-        }
+        // The file's pool lives at least as long as `file`.
+        more.into_iter().chain([self.own.clone()]).for_each(|one| self.give_up(one));
     }
 }

@@ -234,7 +234,7 @@ pub(crate) fn extent_of_key(key: impl AsRef<[u8]>) -> Extent {
 
 /// Returns each key once.
 pub(crate) fn keys_apart(mut extents: Vec<Extent>) -> Vec<Extent> {
-    extents.sort_by_key(|extent| (extent.first, extent.last));
+    extents.sort_unstable_by_key(|extent| (extent.first, extent.last));
     extents.dedup();
     extents
 }

@@ -260,15 +260,15 @@ pub(crate) fn extent_of(range: impl RangeBounds<u64>) -> Result<Extent> {
 
 /// Returns disjoint ranges that cover the same numbers.
 pub(crate) fn ranges_apart(mut extents: Vec<Extent>) -> Vec<Extent> {
-    extents.sort_by_key(|extent| extent.first);
-    let mut apart: Vec<Extent> = Vec::new();
-    for extent in extents {
-        match apart.last_mut().filter(|last| last.overlaps(extent)) {
-            Some(last) => last.last = last.last.max(extent.last),
-            None => apart.push(extent),
+    extents.sort_unstable_by_key(|extent| extent.first);
+    extents.dedup_by(|extent, before| {
+        let overlap = before.overlaps(*extent);
+        if overlap {
+            before.last = before.last.max(extent.last);
         }
-    }
-    apart
+        overlap
+    });
+    extents
 }
 
 #[cfg(test)]

@@ -164,6 +164,11 @@ fn without_memory_a_call_fails_and_nothing_aborts() {
 }
 
 #[test]
+fn a_request_for_very_many_parts_is_granted_or_refused() {
+    Program::new("many_parts").passes(&[]);
+}
+
+#[test]
 fn a_file_longer_than_the_process_may_make_one_is_an_error() {
     Program::new("short_files").passes(&[]);
 }

@@ -320,6 +320,28 @@ pub fn while_one_thread_waits_by_it_a_hold_is_busy() {
     assert_eq!(release(&hold), TURNLOCK_OK);
 }
 
+pub fn while_it_waits_for_an_upgrade_a_hold_is_busy() {
+    let scene = Scene::new();
+    let (hold, reader) = (scene.hold(), scene.hold());
+    assert_eq!(acquire(&hold, &scene.of_rwlock(TURNLOCK_MODE_UPGRADABLE)), TURNLOCK_OK);
+    assert_eq!(attempt(&reader, &scene.of_rwlock(TURNLOCK_MODE_SHARED)), TURNLOCK_OK);
+    thread::scope(|threads| {
+        let upgraded = &hold;
+        let waits = threads.spawn(|| {
+            // SAFETY: an open handle.
+            unsafe { turnlock_hold_upgrade(upgraded.handle, TURNLOCK_WAIT_FOREVER, 0, ptr::null_mut()) }
+        });
+        until("it waits", || call(&reader, turnlock_hold_is_contended) == TURNLOCK_CONTENDED);
+        // So often that there is no time for a wait in each.
+        for _ in 0..100 {
+            assert_eq!(release(&hold), TURNLOCK_ERROR_PARTICIPANT_BUSY);
+        }
+        assert_eq!(release(&reader), TURNLOCK_OK);
+        assert_eq!(join(waits), TURNLOCK_OK);
+    });
+    assert_eq!(release(&hold), TURNLOCK_OK);
+}
+
 pub fn what_is_held_is_upgraded_and_downgraded_by_any_thread() {
     let scene = Scene::new();
     let (hold, reader) = (scene.hold(), scene.hold());
@@ -358,6 +380,30 @@ pub fn what_is_held_is_upgraded_and_downgraded_by_any_thread() {
     assert_eq!(upgrade(0, 0).0, TURNLOCK_ERROR_NOT_UPGRADABLE);
     assert_eq!(downgrade(TURNLOCK_MODE_SHARED), TURNLOCK_ERROR_NOT_UPGRADABLE);
     assert_eq!(release(&hold), TURNLOCK_OK);
+}
+
+pub fn what_is_not_held_has_no_owner_whatever_was_held_before() {
+    let scene = Scene::new();
+    let hold = scene.hold();
+    let keys = [key("a")];
+    for before in
+        [scene.of_mutex(), scene.of_rwlock(TURNLOCK_MODE_SHARED), scene.of_permits(1), scene.of_keys(&keys)]
+    {
+        assert_eq!(acquire(&hold, &before), TURNLOCK_OK);
+        assert_eq!(release(&hold), TURNLOCK_OK);
+        // SAFETY: an open handle, and no place for a notice.
+        let refused = unsafe {
+            [
+                turnlock_hold_release_permits(hold.handle, 1),
+                turnlock_hold_upgrade(hold.handle, TURNLOCK_WAIT_NEVER, 0, ptr::null_mut()),
+                turnlock_hold_downgrade(hold.handle, TURNLOCK_MODE_SHARED),
+                turnlock_hold_mark_consistent(hold.handle),
+                turnlock_hold_is_contended(hold.handle),
+                turnlock_hold_abandon(hold.handle),
+            ]
+        };
+        assert_eq!(refused, [TURNLOCK_ERROR_NOT_OWNER; 6]);
+    }
 }
 
 pub fn permits_are_given_back_in_portions() {
@@ -551,6 +597,92 @@ pub fn slots_come_from_the_pool_and_go_back() {
     }
     // SAFETY: an open handle.
     assert_eq!(unsafe { turnlock_mutex_unlock(scene.mutex.handle) }, TURNLOCK_OK);
+}
+
+pub fn a_cancel_of_a_closed_hold_does_not_end_a_wait_for_several_parts() {
+    let scene = Scene::new();
+    let (hold, other) = (scene.hold(), scene.hold());
+    assert_eq!(acquire(&other, &scene.of_ranges(&[range(10, 11)])), TURNLOCK_OK);
+    let cancelled = scene.hold();
+    assert_eq!(call(&cancelled, turnlock_hold_cancel), TURNLOCK_OK);
+    drop(cancelled);
+    // The participant of the second part is the one that the closed hold had.
+    let wanted = [range(0, 5), range(10, 15)];
+    let limited =
+        turnlock_request { wait: TURNLOCK_WAIT_AT_MOST, time_ns: 60_000_000, ..scene.of_ranges(&wanted) };
+    assert_eq!(acquire(&hold, &limited), TURNLOCK_ERROR_TIMED_OUT);
+    assert_eq!(release(&other), TURNLOCK_OK);
+}
+
+pub fn a_request_for_very_many_parts_is_granted_or_refused() {
+    const MANY: u64 = 300_000;
+    let scene = Scene::new();
+    let hold = scene.hold();
+    let overlapping: Vec<_> = (0..MANY).map(|at| range(at, at + 2)).collect();
+    let request = scene.of_ranges(&overlapping);
+    assert_eq!(acquire(&hold, &request), TURNLOCK_OK, "{}", last_message());
+    assert_eq!(scene.holders(&request), 1);
+    assert_eq!(release(&hold), TURNLOCK_OK);
+    let slots = scene.slots();
+    let apart: Vec<_> = (0..MANY).map(|at| range(2 * at, 2 * at + 1)).collect();
+    let request = scene.of_ranges(&apart);
+    assert_eq!(acquire(&hold, &request), TURNLOCK_ERROR_PARTICIPANTS_FULL);
+    assert!(last_message().contains("300000 parts"), "{}", last_message());
+    assert_eq!((scene.holders(&request), scene.slots()), (0, slots));
+    // More than there can be.
+    let request = turnlock_request { range_count: usize::MAX / 4, ..request };
+    assert_eq!(acquire(&hold, &request), TURNLOCK_ERROR_INVALID_ARGUMENT);
+}
+
+pub fn a_refused_request_for_several_parts_leaves_the_slots_to_others() {
+    let scene = Scene::new();
+    let hold = scene.hold();
+    let all: Vec<[u8; 4]> = (0..200_u32).map(u32::to_ne_bytes).collect();
+    let keys: Vec<_> =
+        all.iter().map(|one| turnlock_key { data: one.as_ptr().cast(), size: one.len() }).collect();
+    let slots = scene.slots();
+    // More than the file has slots, and more than are free.
+    for (count, added) in [(200, 0), (32, 8)] {
+        assert_eq!(acquire(&hold, &scene.of_keys(&keys[..count])), TURNLOCK_ERROR_PARTICIPANTS_FULL);
+        assert_eq!(release(&hold), TURNLOCK_ERROR_NOT_OWNER);
+        assert!(scene.slots() <= slots + added, "{} slots are taken", scene.slots());
+    }
+    let mutex = &scene.mutex;
+    elsewhere(|| {
+        // SAFETY: an open handle.
+        unsafe {
+            assert_eq!(turnlock_mutex_lock(mutex.handle, ptr::null_mut()), TURNLOCK_OK, "{}", last_message());
+            assert_eq!(turnlock_mutex_unlock(mutex.handle), TURNLOCK_OK);
+        }
+    });
+    // Likewise where one of them is taken.
+    let other = scene.hold();
+    assert_eq!(acquire(&other, &scene.of_keys(&keys[10..11])), TURNLOCK_OK);
+    for wait in [TURNLOCK_WAIT_NEVER, TURNLOCK_WAIT_AT_MOST] {
+        let request = turnlock_request { wait, time_ns: 1_000_000, ..scene.of_keys(&keys[..20]) };
+        let expected =
+            [TURNLOCK_ERROR_WOULD_BLOCK, TURNLOCK_ERROR_TIMED_OUT][usize::from(wait != TURNLOCK_WAIT_NEVER)];
+        assert_eq!(acquire(&hold, &request), expected);
+        assert!(scene.slots() <= slots + 9, "{} slots are taken", scene.slots());
+    }
+    assert_eq!(release(&other), TURNLOCK_OK);
+    assert_eq!(acquire(&hold, &scene.of_keys(&keys[..20])), TURNLOCK_OK);
+    assert_eq!(release(&hold), TURNLOCK_OK);
+}
+
+pub fn what_is_not_known_in_the_options_is_named() {
+    let scene = Scene::new();
+    for (options, why) in [
+        (turnlock_hold_options { flags: 1 << 31, ..sized() }, "a flag is set"),
+        (turnlock_hold_options { reserved: 1, ..sized() }, "the reserved member"),
+    ] {
+        // SAFETY: a file handle, options of the right size, and a place for the handle.
+        let refused = opened(turnlock_hold_close, |hold| unsafe {
+            turnlock_hold_open(scene.file.handle, &options, hold)
+        });
+        assert_eq!(refused.err(), Some(TURNLOCK_ERROR_INVALID_ARGUMENT));
+        assert!(last_message().contains(why), "{}", last_message());
+    }
 }
 
 pub fn a_slot_of_its_own_is_given_up() {

@@ -88,7 +88,9 @@ pub fn what_was_transferred_is_released_by_the_descriptor() {
     assert_eq!(scene.transfer(&holder, descriptor), TURNLOCK_ERROR_CLOSED);
     // SAFETY: open handles, of which nobody else uses the hold's.
     unsafe {
-        assert_eq!(turnlock_hold_release(holder.handle), TURNLOCK_ERROR_CLOSED);
+        for refused in [turnlock_hold_release, turnlock_hold_cancel, turnlock_hold_clear_cancel] {
+            assert_eq!(refused(holder.handle), TURNLOCK_ERROR_CLOSED);
+        }
         assert_eq!(turnlock_hold_close(holder.handle), TURNLOCK_OK);
     }
     assert_eq!(scene.count(descriptor), (TURNLOCK_OK, 1));

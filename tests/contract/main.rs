@@ -235,13 +235,19 @@ mod only_in_c {
         a_wait_for_several_parts_is_cancelled
         a_hold_has_one_acquisition_at_a_time
         while_one_thread_waits_by_it_a_hold_is_busy
+        while_it_waits_for_an_upgrade_a_hold_is_busy
         what_is_held_is_upgraded_and_downgraded_by_any_thread
+        what_is_not_held_has_no_owner_whatever_was_held_before
         permits_are_given_back_in_portions
         the_dead_ones_parts_are_marked_consistent_together
         a_deadline_ends_the_wait
         a_request_that_makes_no_sense_says_what_was_expected
         a_handle_of_no_lock_is_refused
         slots_come_from_the_pool_and_go_back
+        a_cancel_of_a_closed_hold_does_not_end_a_wait_for_several_parts
+        a_request_for_very_many_parts_is_granted_or_refused
+        a_refused_request_for_several_parts_leaves_the_slots_to_others
+        what_is_not_known_in_the_options_is_named
         a_slot_of_its_own_is_given_up
         the_hold_of_a_thread_only_cancels
         a_member_of_a_ring_leaves_it

@@ -93,6 +93,30 @@ TEST(objects_without_a_handle)
     EXPECT_FAILURE(turnlock::mutex(file, "mutex"), errc::invalid_argument);
 }
 
+// A hold that is not open is no hold, and not the calling thread.
+TEST(parts_by_a_hold_without_a_handle)
+{
+    turnlock::file file("lock");
+    turnlock::range_lock ranges(file, "ranges");
+    turnlock::keyed_lock keys(file, "keys");
+    turnlock::hold closed(file);
+    closed.close();
+    const turnlock::hold unopened;
+    for (const turnlock::hold *hold : {&unopened, static_cast<const turnlock::hold *>(&closed)}) {
+        auto range = ranges.range(*hold, 0, 10);
+        auto key = keys.key(*hold, "key");
+        EXPECT_FAILURE(range.lock(), errc::invalid_argument);
+        EXPECT_FAILURE(range.lock_shared(), errc::invalid_argument);
+        EXPECT_FAILURE((void)range.try_lock(), errc::invalid_argument);
+        EXPECT_FAILURE((void)key.try_lock_for(1ms), errc::invalid_argument);
+        EXPECT_FAILURE(key.unlock(), errc::invalid_argument);
+        EXPECT_FAILURE(key.mark_consistent(), errc::invalid_argument);
+        EXPECT_FAILURE((void)key.is_contended(), errc::invalid_argument);
+    }
+    EXPECT(ranges.holders().empty());
+    EXPECT(keys.holders().empty());
+}
+
 TEST(misuse_of_a_lock)
 {
     turnlock::file file("lock");

@@ -85,8 +85,14 @@ template <class Calls> class part : public lockable<part<Calls>, false> {
     using base = lockable<part, false>;
 
 public:
+    part(const typename Calls::handle *lock, typename Calls::place place)
+        : lock_(lock), by_hold_(false), hold_(nullptr), place_(std::move(place))
+    {
+    }
+
+    // A hold that is not open is errc::invalid_argument when the part is taken.
     part(const typename Calls::handle *lock, const turnlock_hold *by, typename Calls::place place)
-        : lock_(lock), hold_(by), place_(std::move(place))
+        : lock_(lock), by_hold_(true), hold_(by), place_(std::move(place))
     {
     }
 
@@ -129,7 +135,8 @@ public:
 
     void unlock_shared() { base::unlock(); }
 
-    // The library has no such thing for parts: to unlock one without `mark_consistent` leaves it to be repaired by the next.
+    // The library has no such function for a thread's part (what a hold has, `turnlock_hold_abandon` abandons): to unlock one
+    // without `mark_consistent` leaves it to be repaired by the next.
     void abandon() = delete;
 
 private:
@@ -139,18 +146,18 @@ private:
     template <class Own> std::int32_t forever(Own own, std::uint32_t mode, turnlock_acquired *out) const noexcept
     {
         const auto [first, second] = Calls::arguments(place_);
-        return hold_ ? acquire(mode, TURNLOCK_WAIT_FOREVER, 0, out) : own(lock_, first, second, out);
+        return by_hold_ ? acquire(mode, TURNLOCK_WAIT_FOREVER, 0, out) : own(lock_, first, second, out);
     }
     template <class Own> std::int32_t at_once(Own own, std::uint32_t mode, turnlock_acquired *out) const noexcept
     {
         const auto [first, second] = Calls::arguments(place_);
-        return hold_ ? acquire(mode, TURNLOCK_WAIT_NEVER, 0, out) : own(lock_, first, second, out);
+        return by_hold_ ? acquire(mode, TURNLOCK_WAIT_NEVER, 0, out) : own(lock_, first, second, out);
     }
     template <class Own>
     std::int32_t within(Own own, std::uint32_t mode, std::uint64_t time, turnlock_acquired *out) const noexcept
     {
         const auto [first, second] = Calls::arguments(place_);
-        return hold_ ? acquire(mode, TURNLOCK_WAIT_AT_MOST, time, out) : own(lock_, first, second, time, out);
+        return by_hold_ ? acquire(mode, TURNLOCK_WAIT_AT_MOST, time, out) : own(lock_, first, second, time, out);
     }
 
     std::int32_t
@@ -188,19 +195,20 @@ private:
     auto native_unlock() const noexcept
     {
         const auto [first, second] = Calls::arguments(place_);
-        return hold_ ? turnlock_hold_release(hold_) : Calls::unlock(lock_, first, second);
+        return by_hold_ ? turnlock_hold_release(hold_) : Calls::unlock(lock_, first, second);
     }
     auto native_mark_consistent() const noexcept
     {
         const auto [first, second] = Calls::arguments(place_);
-        return hold_ ? turnlock_hold_mark_consistent(hold_) : Calls::mark_consistent(lock_, first, second);
+        return by_hold_ ? turnlock_hold_mark_consistent(hold_) : Calls::mark_consistent(lock_, first, second);
     }
     auto native_is_contended() const noexcept
     {
-        return hold_ ? turnlock_hold_is_contended(hold_) : turnlock_lock_is_contended(any(lock_));
+        return by_hold_ ? turnlock_hold_is_contended(hold_) : turnlock_lock_is_contended(any(lock_));
     }
 
     const typename Calls::handle *lock_;
+    bool by_hold_;
     const turnlock_hold *hold_;
     typename Calls::place place_;
 };
@@ -319,7 +327,7 @@ public:
 
     // The range from `start` to before `end`, to be taken by a thread, or by a hold. An empty one is errc::empty_range
     // when it is taken.
-    part range(std::uint64_t start, std::uint64_t end) const { return {native_handle(), nullptr, {start, end}}; }
+    part range(std::uint64_t start, std::uint64_t end) const { return {native_handle(), {start, end}}; }
     part range(const hold &by, std::uint64_t start, std::uint64_t end) const
     {
         return {native_handle(), by.native_handle(), {start, end}};
@@ -360,7 +368,7 @@ public:
     }
 
     // The key, to be taken by a thread, or by a hold.
-    part key(std::string_view key) const { return {native_handle(), nullptr, std::string(key)}; }
+    part key(std::string_view key) const { return {native_handle(), std::string(key)}; }
     part key(const hold &by, std::string_view key) const
     {
         return {native_handle(), by.native_handle(), std::string(key)};

@@ -19,11 +19,12 @@ fn nth_block(language: &str, nth: usize) -> &'static str {
     block.split("```").next().unwrap()
 }
 
-/// Runs `program` in an empty folder, able to find the command and the library; gives what it printed.
+/// Runs `program` in a folder, able to find the command and the library, there too; gives what it printed.
 fn run(folder: &Path, program: &str, arguments: &[&str]) -> String {
     let (commands, libraries) = built::folders();
     let path = format!("{}:{}", commands.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new(program);
+    let libraries = format!("{}:{}", libraries.display(), folder.display());
     command.args(arguments).current_dir(folder).env("PATH", path).env("LD_LIBRARY_PATH", libraries);
     let output = limit::output(&mut command).unwrap_or_else(|error| panic!("{program}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -56,6 +57,9 @@ fn the_c_program_works() {
 #[test]
 fn the_python_program_works() {
     let folder = tempfile::tempdir().unwrap();
+    // The name under which it is installed.
+    let name = format!("libturnlock.so.{}", turnlock::capi::TURNLOCK_ABI_VERSION);
+    std::os::unix::fs::symlink(built::folders().1.join("libturnlock.so"), folder.path().join(name)).unwrap();
     assert_eq!(run(folder.path(), "python3", &["-c", block("python")]), "alone\n");
 }
 

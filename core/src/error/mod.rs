@@ -126,7 +126,8 @@ pub enum Error {
         /// Which lock, what it is, what was asked for.
         why: String,
     },
-    /// The participant (or the hold) is in use by another thread at this moment, or the lock by another call of its holder.
+    /// The participant (or the hold) is in another call at this moment, or the lock in another call of its holder: one of another
+    /// thread, or of the thread that a signal handler has interrupted.
     ParticipantBusy,
     /// A defect of turnlock itself, caught before it could reach the caller.
     Internal(String),
@@ -207,8 +208,8 @@ impl fmt::Display for Error {
             ),
             Error::NotOwner => write!(
                 f,
-                "this participant does not have the lock: a lock belongs to the thread (or participant handle) that locked \
-         it, and not to a forked child"
+                "the caller does not have the lock: a lock belongs to the thread (or the hold, or the participant) that locked it, and \
+         not to a forked child"
             ),
             Error::NotRecoverable => write!(
                 f,
@@ -252,7 +253,8 @@ impl fmt::Display for Error {
             Error::Kind { path, why } => write!(f, "{}: {why}", path.display()),
             Error::ParticipantBusy => write!(
                 f,
-                "the participant is in a call on another thread: a participant does one thing at a time, open one for each worker; what it holds it holds still"
+                "the participant (or the hold) is in another call, of another thread or of the one that a signal handler has interrupted: it does one thing at a \
+         time; what it holds it holds still"
             ),
             Error::Internal(what) => write!(f, "a defect in turnlock, please report it: {what}"),
             Error::StillHeld => write!(f, "something is still held by it: release that first"),

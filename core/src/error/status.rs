@@ -53,7 +53,7 @@ pub const TURNLOCK_ERROR_NO_SPACE: i32 = -19;
 pub const TURNLOCK_ERROR_SYSTEM: i32 = -20;
 /// The name belongs to a lock of another kind or algorithm, or one with another patience or death policy than was asked for.
 pub const TURNLOCK_ERROR_KIND: i32 = -21;
-/// The hold (or participant) is in use by another thread at this moment.
+/// The hold is in another call at this moment: of another thread, or of the thread that a signal handler has interrupted.
 pub const TURNLOCK_ERROR_PARTICIPANT_BUSY: i32 = -22;
 /// A defect of turnlock itself, caught before it could reach the caller.
 pub const TURNLOCK_ERROR_INTERNAL: i32 = -23;
@@ -118,7 +118,7 @@ pub fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_ERROR_NO_SPACE => c"no room on the disk",
         TURNLOCK_ERROR_SYSTEM => c"a call to the operating system failed",
         TURNLOCK_ERROR_KIND => c"the name belongs to a lock of another kind, or with other settings",
-        TURNLOCK_ERROR_PARTICIPANT_BUSY => c"the participant is in use by another thread",
+        TURNLOCK_ERROR_PARTICIPANT_BUSY => c"the hold or participant is in another call, of another thread or of the one that a signal handler has interrupted",
         TURNLOCK_ERROR_INTERNAL => c"a defect in turnlock; please report it",
         TURNLOCK_ERROR_STILL_HELD => c"something is still held through this handle",
         TURNLOCK_ERROR_NOT_INCONSISTENT => c"the lock is not inconsistent, so there is nothing to mark",

@@ -1,16 +1,27 @@
 //! What can be done with a hold that holds.
 
-use super::{BRIEF, Hold, of_any};
+use super::{BRIEF, Hold, UPGRADING, of_any};
 use crate::kind::{acquired::Acquired, any_handle::AnyHandle, participant::Participant};
 use std::cell::Cell;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::Mode;
 use turnlock_core::error::{Error, Result};
 
+/// Returns the error of what cannot be done with a lock of this kind, if it is held.
+fn unfit(lock: &AnyHandle, own: &Participant, error: impl FnOnce() -> Error) -> Error {
+    let region = of_any!(AnyHandle, lock, handle => handle.region());
+    if own.attachment.local(region).is_held() { error() } else { Error::NotOwner }
+}
+
 impl Hold {
     /// Does something that only the holder does, with each participant that has a part of what is held. Returns the first error.
     fn each(&self, act: impl Fn(&AnyHandle, &Participant) -> Result<()>) -> Result<()> {
-        let mut call = self.begin(BRIEF)?;
+        self.each_in(BRIEF, act)
+    }
+
+    /// [`Hold::each`], in a call of this kind.
+    fn each_in(&self, call: usize, act: impl Fn(&AnyHandle, &Participant) -> Result<()>) -> Result<()> {
+        let mut call = self.begin(call)?;
         let (lock, held) = call.held()?;
         let done = held.map(|participant| act(lock, participant)).fold(None, |done, one| match done {
             None | Some(Ok(())) => Some(one),
@@ -49,9 +60,9 @@ impl Hold {
     pub fn release_permits(&self, permits: u32) -> Result<()> {
         self.each(|lock, own| match lock {
             AnyHandle::Semaphore(handle) => handle.release_permits_as(own, permits),
-            _ => Err(Error::InvalidArgument(
-                "what the hold has, or had last, is not of a semaphore: release it whole".into(),
-            )),
+            _ => Err(unfit(lock, own, || {
+                Error::InvalidArgument("what the hold has is not of a semaphore: release it whole".into())
+            })),
         })
     }
 
@@ -68,8 +79,10 @@ impl Hold {
     /// Makes what is held upgradable exclusive.
     pub fn upgrade(&self, limit: Limit) -> Result<(Acquired, (u64, u32))> {
         let upgraded = Cell::new(None);
-        self.each(|lock, own| {
-            let AnyHandle::RwLock(handle) = lock else { return Err(Error::NotUpgradable) };
+        self.each_in(UPGRADING, |lock, own| {
+            let AnyHandle::RwLock(handle) = lock else {
+                return Err(unfit(lock, own, || Error::NotUpgradable));
+            };
             upgraded.set(Some((handle.upgrade_as(own, limit)?, handle.dead_owner())));
             Ok(())
         })?;
@@ -80,7 +93,7 @@ impl Hold {
     pub fn downgrade(&self, mode: Mode) -> Result<()> {
         self.each(|lock, own| match lock {
             AnyHandle::RwLock(handle) => handle.downgrade_as(own, mode),
-            _ => Err(Error::NotUpgradable),
+            _ => Err(unfit(lock, own, || Error::NotUpgradable)),
         })
     }
 
