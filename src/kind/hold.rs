@@ -22,7 +22,7 @@ use super::{
     acquired::Acquired,
     any_handle::{AnyHandle, AnyHandleRef, of_any},
     file::LockFile,
-    handle::{Handle, LockKind},
+    handle::Handle,
     mutex::MutexKind,
     participant::Participant,
     ring::RingKind,

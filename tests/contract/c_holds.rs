@@ -342,6 +342,26 @@ pub fn while_it_waits_for_an_upgrade_a_hold_is_busy() {
     assert_eq!(release(&hold), TURNLOCK_OK);
 }
 
+pub fn what_a_hold_does_is_recorded() {
+    use inspect::Event::{Acquired, Asked, Released};
+    let place = Place::new();
+    // Rust creates it, since the scene's file has no recording.
+    let recorded = turnlock::LockFile::options().recorded_events(1024).open(place.lock_file()).unwrap();
+    let file = open_file(&place.lock_file(), 0, 0).unwrap();
+    let (mutex, hold) = (open_mutex(&file, c"mutex").unwrap(), open_hold(&file).unwrap());
+    let request = turnlock_request { lock: mutex.handle.cast(), ..sized() };
+    for _ in 0..20 {
+        assert_eq!(acquire(&hold, &request), TURNLOCK_OK);
+        assert_eq!(release(&hold), TURNLOCK_OK);
+    }
+    let seen = inspect::recording(&place.lock_file()).unwrap().expect("it was created with a recording");
+    let events: Vec<_> = seen.events.iter().map(|event| event.event).collect();
+    let told: Vec<_> = events.iter().filter(|event| [Asked, Acquired, Released].contains(event)).collect();
+    assert!(told.chunks(3).all(|round| round == [&Asked, &Acquired, &Released]), "{events:?}");
+    assert_eq!(told.len(), 60);
+    drop(recorded);
+}
+
 pub fn what_is_held_is_upgraded_and_downgraded_by_any_thread() {
     let scene = Scene::new();
     let (hold, reader) = (scene.hold(), scene.hold());

@@ -235,6 +235,7 @@ mod only_in_c {
         a_wait_for_several_parts_is_cancelled
         a_hold_has_one_acquisition_at_a_time
         while_one_thread_waits_by_it_a_hold_is_busy
+        what_a_hold_does_is_recorded
         while_it_waits_for_an_upgrade_a_hold_is_busy
         what_is_held_is_upgraded_and_downgraded_by_any_thread
         what_is_not_held_has_no_owner_whatever_was_held_before
