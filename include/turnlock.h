@@ -2317,8 +2317,8 @@ int32_t turnlock_hold_leave_ring(const struct turnlock_hold *hold,
 
 /**
  * Ends this hold's wait with TURNLOCK_ERROR_CANCELLED, from any thread: the present wait, or else
- * the next call that would have to wait. Never lost; never disturbs a call that need not wait. TURNLOCK_ERROR_CLOSED after a transfer
- * (`turnlock_hold_transfer_to_fd`), and in a forked child.
+ * the next call that would have to wait. Never lost; never disturbs a call that need not wait.
+ * TURNLOCK_ERROR_CLOSED after a transfer (`turnlock_hold_transfer_to_fd`), and in a forked child.
  *
  * The caller promises:
  * `hold` is a hold handle.

@@ -121,8 +121,8 @@ pub unsafe extern "C" fn turnlock_hold_leave_ring(
 }
 
 /// Ends this hold's wait with TURNLOCK_ERROR_CANCELLED, from any thread: the present wait, or else
-/// the next call that would have to wait. Never lost; never disturbs a call that need not wait. TURNLOCK_ERROR_CLOSED after a transfer
-/// (`turnlock_hold_transfer_to_fd`), and in a forked child.
+/// the next call that would have to wait. Never lost; never disturbs a call that need not wait.
+/// TURNLOCK_ERROR_CLOSED after a transfer (`turnlock_hold_transfer_to_fd`), and in a forked child.
 ///
 /// # Safety
 /// `hold` is a hold handle.

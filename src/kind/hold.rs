@@ -14,18 +14,17 @@
 //!   home thread keeps its rights, and enters. So the words are looked at once more: once the lock is held, nobody changes them.
 
 mod held;
+mod several;
 #[cfg(test)]
 mod tests;
 
 use super::{
     acquired::Acquired,
     any_handle::{AnyHandle, AnyHandleRef, of_any},
-    claimed::{take_in_order, with_room},
     file::LockFile,
-    handle::{Handle, LockKind},
+    handle::Handle,
     mutex::MutexKind,
     participant::Participant,
-    parts::claim_of,
     ring::RingKind,
 };
 use crate::attach::{
@@ -36,8 +35,7 @@ use crate::attach::{
     site::FileSite,
 };
 use crate::os::thread_words::this_thread;
-use crate::registers::{Claimed, Exclusively};
-use crate::slots;
+use crate::registers::Exclusively;
 use std::{cell::UnsafeCell, os::fd::RawFd, sync::Arc, thread, time::Duration};
 use turnlock_core::acquire::{
     host::Host,
@@ -110,7 +108,7 @@ struct Call<'a>(&'a Hold);
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        // Release. Partner: the swap in `begin`.
+        // Release. Partner: the acquire in `begin`.
         self.0.busy.store(0, Release);
     }
 }
@@ -303,80 +301,12 @@ impl Hold {
         Ok(())
     }
 
-    /// Takes several parts, each by a participant. A wait beside parts that are held is short; the long ones, with none held, are
-    /// those of the hold's own participant, which is the one that is cancelled.
-    fn take_parts<K: LockKind<Claims = Claimed>>(
-        &self,
-        more: &mut Vec<Participant>,
-        handle: &Handle<K>,
-        mode: Mode,
-        parts: Vec<Extent>,
-        limit: Limit,
-    ) -> Result<Acquired> {
-        let has = more.len();
-        let taken = self
-            .attach_more(more, parts.len())
-            .and_then(|()| self.take_parts_by(more, handle, mode, parts, limit));
-        if taken.is_err() {
-            // It has nothing now, and others may want the slots.
-            more.drain(has..).for_each(|one| self.give_up(one));
-        }
-        taken
-    }
-
-    /// Has a participant for each of so many parts.
-    fn attach_more(&self, more: &mut Vec<Participant>, parts: usize) -> Result<()> {
-        let open = &self.file.open;
-        if parts > open.geometry().participants() as usize {
-            return Err(slots::too_many(open.reopen(), open.view(), parts));
-        }
-        more.try_reserve_exact(parts.saturating_sub(more.len() + 1)).map_err(|_| Error::OutOfMemory)?;
-        while more.len() + 1 < parts {
-            more.push(participant(&self.file, self.options.as_ref())?);
-        }
-        Ok(())
-    }
-
     /// Lets others have the slot of one that holds nothing.
     fn give_up(&self, Participant { attachment }: Participant) {
         // In a forked child it is the parent's.
         if self.options.is_none() && attachment.check().is_ok() && !attachment.holds_any() {
             idle::keep(attachment);
         }
-    }
-
-    fn take_parts_by<K: LockKind<Claims = Claimed>>(
-        &self,
-        more: &[Participant],
-        handle: &Handle<K>,
-        mode: Mode,
-        parts: Vec<Extent>,
-        limit: Limit,
-    ) -> Result<Acquired> {
-        let region = handle.region();
-        let take = |nth: usize, claim: Claim, limit: Limit| match nth.checked_sub(1) {
-            None => handle.acquire_at(&self.own.attachment, claim, limit),
-            Some(nth) => {
-                let attachment = &more[nth].attachment;
-                let _calls = attachment.begin_taking(region)?;
-                let taken = handle.acquire_at(attachment, claim, limit);
-                let is_cancelled = matches!(taken, Err(Error::TimedOut)) && self.own.clear_cancel();
-                if is_cancelled { Err(Error::Cancelled) } else { taken }
-            }
-        };
-        let give_back = |nth: usize, _| {
-            let participant = nth.checked_sub(1).map_or(&self.own, |nth| &more[nth]);
-            // With an error it is not held.
-            let _ = handle.unlock_as(participant, None);
-        };
-        let mut claims = with_room(parts.len())?;
-        claims.extend(parts.into_iter().map(|part| claim_of(mode, part)));
-        let acquired = take_in_order(claims, limit, take, give_back)?;
-        Ok(Acquired {
-            // Who had any of them before had a smaller one, and who has it later has a larger one.
-            fencing_token: acquired.iter().map(|one| one.fencing_token).max().unwrap_or(0),
-            previous_owner_died: acquired.iter().any(|one| one.previous_owner_died),
-        })
     }
 
     /// Has the hold, which does not have the turn, be no member of the ring.
