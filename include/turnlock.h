@@ -1010,9 +1010,10 @@ int32_t turnlock_mutex_close(struct turnlock_mutex *mutex);
  * previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
  *
  * TURNLOCK_ERROR_DEADLOCK if this thread has it already; _RECURSION_LIMIT if it is recursive and the thread has it 65,535
- * times; _NOT_RECOVERABLE; _CANCELLED; _INTERRUPTED if `is_wait_to_end` of the file's options ended the wait; _NOT_FOUND if the lock
- * was removed; _PARTICIPANTS_FULL at a thread's first lock; _NO_MEMORY; _DAMAGED, _REPLACED if something happened to the file;
- * _PERMISSION, _SYSTEM if it can no longer be opened to see whether those before us are alive, say because no descriptor is free.
+ * times; _NOT_RECOVERABLE; _CANCELLED; _INTERRUPTED if `is_wait_to_end` of the file's options ended the wait; _NOT_FOUND if the
+ * lock was removed; _PARTICIPANTS_FULL at a thread's first lock; _NO_MEMORY; _DAMAGED, _REPLACED if something happened to the
+ * file; _PERMISSION, _SYSTEM if it can no longer be opened to see whether those before us are alive, say because no descriptor
+ * is free.
  *
  * The caller promises:
  * `mutex` is a mutex handle; `acquired` is NULL, or writable as far as its `size` says.
@@ -1253,8 +1254,8 @@ int32_t turnlock_rwlock_lock_upgradable_for(const struct turnlock_rwlock *rwlock
 
 /**
  * Unlocks, in whichever mode it is held. To unlock what is held exclusively after TURNLOCK_OWNER_DEAD without
- * `turnlock_rwlock_mark_consistent` closes the lock for everyone until a reset, if deaths are informed of there (its death policy is
- * *inform*).
+ * `turnlock_rwlock_mark_consistent` closes the lock for everyone until a reset, if deaths are informed of there (its death policy
+ * is *inform*).
  *
  * TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED, _REPLACED if it is seen that the file was overwritten
  * or replaced meanwhile (it is unlocked all the same).
@@ -2187,8 +2188,8 @@ int32_t turnlock_hold_current(const struct turnlock_file *file,
 
 /**
  * Closes a hold; its slots go back to those that the open file keeps, or are given up.
- * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _PARTICIPANT_BUSY, likewise, while it is in another
- * call.
+ * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _PARTICIPANT_BUSY, likewise, while it is in
+ * another call.
  *
  * The caller promises:
  * `hold` is NULL or a hold handle; no other thread is inside a call with it.
@@ -2219,10 +2220,10 @@ int32_t turnlock_hold_acquire(const struct turnlock_hold *hold,
  * mutex, a ring, or a reader/writer lock that was held exclusively, for everyone until a reset, if deaths are informed of there
  * (its death policy is *inform*). Of other locks the next holder is told again.
  *
- * TURNLOCK_ERROR_NOT_OWNER if nothing is held. _PARTICIPANT_BUSY, and nothing is done, while it is in another call: one that waits,
- * or one of this thread, which a signal handler has interrupted. It is held still then: release it again when that call is over. (A
- * brief call of another thread is waited for, a second at most.) _DAMAGED, _REPLACED if something happened to the file (it is
- * released all the same).
+ * TURNLOCK_ERROR_NOT_OWNER if nothing is held. _PARTICIPANT_BUSY, and nothing is done, while it is in another call: one that
+ * waits, or one of this thread, which a signal handler has interrupted. It is held still then: release it again when that call
+ * is over. (A brief call of another thread is waited for, for a second or a little more.) _DAMAGED, _REPLACED if something
+ * happened to the file (it is released all the same).
  *
  * The caller promises:
  * `hold` is a hold handle.

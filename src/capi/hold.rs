@@ -161,8 +161,8 @@ pub unsafe extern "C" fn turnlock_hold_current(
 }
 
 /// Closes a hold; its slots go back to those that the open file keeps, or are given up.
-/// TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _PARTICIPANT_BUSY, likewise, while it is in another
-/// call.
+/// TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _PARTICIPANT_BUSY, likewise, while it is in
+/// another call.
 ///
 /// # Safety
 /// `hold` is NULL or a hold handle; no other thread is inside a call with it.
@@ -257,10 +257,10 @@ unsafe extern "C" fn acquire_slowly(
 /// mutex, a ring, or a reader/writer lock that was held exclusively, for everyone until a reset, if deaths are informed of there
 /// (its death policy is *inform*). Of other locks the next holder is told again.
 ///
-/// TURNLOCK_ERROR_NOT_OWNER if nothing is held. _PARTICIPANT_BUSY, and nothing is done, while it is in another call: one that waits,
-/// or one of this thread, which a signal handler has interrupted. It is held still then: release it again when that call is over. (A
-/// brief call of another thread is waited for, a second at most.) _DAMAGED, _REPLACED if something happened to the file (it is
-/// released all the same).
+/// TURNLOCK_ERROR_NOT_OWNER if nothing is held. _PARTICIPANT_BUSY, and nothing is done, while it is in another call: one that
+/// waits, or one of this thread, which a signal handler has interrupted. It is held still then: release it again when that call
+/// is over. (A brief call of another thread is waited for, for a second or a little more.) _DAMAGED, _REPLACED if something
+/// happened to the file (it is released all the same).
 ///
 /// # Safety
 /// `hold` is a hold handle.

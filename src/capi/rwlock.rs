@@ -298,8 +298,8 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_upgradable_for(
 }
 
 /// Unlocks, in whichever mode it is held. To unlock what is held exclusively after TURNLOCK_OWNER_DEAD without
-/// `turnlock_rwlock_mark_consistent` closes the lock for everyone until a reset, if deaths are informed of there (its death policy is
-/// *inform*).
+/// `turnlock_rwlock_mark_consistent` closes the lock for everyone until a reset, if deaths are informed of there (its death policy
+/// is *inform*).
 ///
 /// TURNLOCK_ERROR_NOT_OWNER if this thread does not have it; _DAMAGED, _REPLACED if it is seen that the file was overwritten
 /// or replaced meanwhile (it is unlocked all the same).

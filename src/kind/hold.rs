@@ -108,7 +108,7 @@ struct Call<'a>(&'a Hold);
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        // Release. Partner: the swap in `begin`.
+        // Release. Partner: the acquire in `begin`.
         self.0.busy.store(0, Release);
     }
 }

@@ -304,7 +304,7 @@ impl Mutex {
         Ok(MutexGuard::new(&self.0, self.0.lock(Limit::For(limit))?))
     }
 
-    /// Does what [`Mutex::lock`] does, as `participant`. [`Error::ParticipantBusy`] if it is in a call on another thread.
+    /// Does what [`Mutex::lock`] does, as `participant`. [`Error::ParticipantBusy`] if it is in another call.
     #[inline(always)]
     pub fn lock_as<'a>(&'a self, participant: &'a Participant) -> Result<ParticipantGuard<'a>> {
         Ok(ParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::Forever)?))
