@@ -354,7 +354,7 @@ pub fn what_a_hold_does_is_recorded() {
         assert_eq!(acquire(&hold, &request), TURNLOCK_OK);
         assert_eq!(release(&hold), TURNLOCK_OK);
     }
-    let seen = inspect::recording(&place.lock_file()).unwrap().expect("it was created with a recording");
+    let seen = inspect::recording(place.lock_file()).unwrap().expect("it was created with a recording");
     let events: Vec<_> = seen.events.iter().map(|event| event.event).collect();
     let told: Vec<_> = events.iter().filter(|event| [Asked, Acquired, Released].contains(event)).collect();
     assert!(told.chunks(3).all(|round| round == [&Asked, &Acquired, &Released]), "{events:?}");
