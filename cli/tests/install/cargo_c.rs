@@ -29,7 +29,7 @@ fn is_there() -> bool {
 
 /// Runs a build, which may take minutes, from the sources and without the network.
 fn build(command: &mut Command) {
-    let quickly = [("CODEGEN_UNITS", "16"), ("DEBUG", "0")];
+    let quickly = [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("DEBUG", "0")];
     command.envs(quickly.map(|(key, value)| (format!("CARGO_PROFILE_RELEASE_{key}"), value)));
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).env("CARGO_NET_OFFLINE", "true");
     for of_ours in ["DESTDIR", "TURNLOCK_BUILT", "TURNLOCK_SONAME", "RUSTFLAGS"] {
