@@ -17,7 +17,7 @@ There is no `Condition`, `Event` or `Barrier`: Python's own over these locks are
 from . import _native
 
 # The native half is of the same package, unless an installation went wrong.
-ABI_VERSION = 3
+ABI_VERSION = 4
 if _native.abi_version != ABI_VERSION:
     raise ImportError(
         f"turnlock: the native half has ABI version {_native.abi_version}, and {ABI_VERSION} is needed: "
