@@ -57,8 +57,9 @@ impl World {
         let plan = self.plan();
         let chance = || thread_rng().gen_ratio(1, 2);
         let membership = if chance() { Membership::OneTurn } else { Membership::EveryTurn };
+        let lets_pass = plan.patient && !(plan.some_strict && chance());
         let config = LockConfig {
-            patience: if plan.patient { self.patience() } else { 0 },
+            patience: if lets_pass { self.patience() } else { 0 },
             may_be_biased: plan.bias,
             release_on_death: false,
             discipline: if plan.ring { Discipline::Ring { rule, membership } } else { Discipline::Queue },

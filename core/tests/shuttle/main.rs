@@ -154,8 +154,11 @@ fn sleepers_that_let_others_pass_are_woken_when_the_lock_is_free() {
 #[test]
 fn sleepers_that_give_up_leave_no_wake_up_unused() {
     let plan = Plan { sleep: true, patient: true, withdraw: true, ..Plan::new(4, 4) };
-    let tally = all_hold("sleep, patience and withdrawals among four", plan, 3000);
+    let tally = all_hold("sleep, patience and withdrawals among four", plan.clone(), 3000);
     assert!(came_up(&[&tally.withdrawals, &tally.cancelled]));
+    let plan = Plan { some_strict: true, ..plan };
+    let tally = all_hold("sleep, patience of some and withdrawals among four", plan, 3000);
+    assert!(came_up(&[&tally.withdrawals, &tally.cancelled, &tally.back_offs]));
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub struct Plan {
     pub bias: bool,
     /// May they let others pass for a while?
     pub patient: bool,
+    /// Do only some of them let others pass?
+    pub some_strict: bool,
     /// May waiters pass over those before them, which may well be running?
     pub evict: bool,
     /// Do waiters sleep, as those that ship do, or look again and again?
@@ -59,6 +61,7 @@ impl Plan {
             careless: false,
             bias: false,
             patient: false,
+            some_strict: false,
             evict: false,
             sleep: false,
             stop: false,

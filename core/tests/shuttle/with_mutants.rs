@@ -206,6 +206,12 @@ fn when_a_stale_successor_hint_counts_no_other_is_woken() {
 }
 
 #[test]
+fn when_a_waiter_that_has_given_up_counts_as_woken_no_other_is() {
+    let plan = Plan { withdraw: true, some_strict: true, ..sleeping() };
+    is_caught_at_random(Mutant::StaleParkedCounts, &plan, &[Awake]);
+}
+
+#[test]
 fn when_a_designated_waker_calls_no_other_they_sleep_on() {
     is_caught_at_random(Mutant::NextNotDesignated, &sleeping(), &[Awake]);
 }
