@@ -39,6 +39,7 @@ pub fn full_fence() {
 
 /// See the real one.
 #[cfg(any(loom, shuttle))]
+#[inline]
 pub fn full_fence() {
     fence(Ordering::SeqCst);
 }
@@ -57,6 +58,7 @@ pub fn prefetch_for_writing(word: &AtomicU64) {
 }
 
 /// Tells the processor that this is a spin loop.
+#[inline]
 pub fn spin_hint() {
     core::hint::spin_loop();
 }

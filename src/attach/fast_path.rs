@@ -175,10 +175,13 @@ pub unsafe fn leave_as(lock: LockPointer, attachment: &Attachment, token: Option
 pub unsafe fn take_in_mode(lock: LockPointer, readers: ReadersMark, mode: Mode) -> Option<u64> {
     // SAFETY: the caller's promise.
     let at = unsafe { At::of_thread(lock)? };
-    let by_reservation = || at.reenter(Relation::Modes, Claim::whole(mode));
+    // A method each time, and no closure that both call: that would be a call.
     match mode {
-        Mode::Shared => at.take_as_reader(readers).or_else(by_reservation),
-        _ => by_reservation(),
+        Mode::Shared => match at.take_as_reader(readers) {
+            Some(token) => Some(token),
+            None => at.reenter(Relation::Modes, Claim::whole(mode)),
+        },
+        _ => at.reenter(Relation::Modes, Claim::whole(mode)),
     }
 }
 

@@ -84,7 +84,13 @@ pub unsafe fn close<L: OpaqueLock>(lock: *mut L) -> i32 {
 #[inline(always)]
 pub unsafe fn lock_biased<L: OpaqueLock>(lock: *const L, acquired: *mut turnlock_acquired) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { told_alone(acquired, || peek(lock)?.lock_biased()) }
+    unsafe {
+        // Apart, so that nothing is asked about `acquired` afterwards.
+        if acquired.is_null() {
+            return peek(lock).is_some_and(|lock| lock.lock_biased().is_some());
+        }
+        told_alone(acquired, || peek(lock)?.lock_biased())
+    }
 }
 
 /// [`lock_biased`], by `enter`: the fast path of a kind that has another one.
@@ -129,22 +135,23 @@ pub unsafe fn acquire<L: OpaqueLock>(
 #[inline(always)]
 pub unsafe fn told_alone(acquired: *mut turnlock_acquired, enter: impl FnOnce() -> Option<u64>) -> bool {
     const SIZE: usize = size_of::<turnlock_acquired>();
-    if acquired.is_null() {
-        return enter().is_some();
-    }
     // SAFETY: not NULL, and the caller's promise.
-    unsafe {
-        if (*acquired).size != SIZE {
-            return false;
+    if !acquired.is_null() && unsafe { (*acquired).size } != SIZE {
+        return false;
+    }
+    // Called in one place, so that it is inlined.
+    let Some(fencing_token) = enter() else { return false };
+    if !acquired.is_null() {
+        // SAFETY: not NULL, and the caller's promise.
+        unsafe {
+            acquired.write(turnlock_acquired {
+                size: SIZE,
+                fencing_token,
+                previous_owner_fencing_token: 0,
+                previous_owner_pid: 0,
+                previous_owner_died: 0,
+            });
         }
-        let Some(fencing_token) = enter() else { return false };
-        acquired.write(turnlock_acquired {
-            size: SIZE,
-            fencing_token,
-            previous_owner_fencing_token: 0,
-            previous_owner_pid: 0,
-            previous_owner_died: 0,
-        });
     }
     true
 }

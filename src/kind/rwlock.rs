@@ -235,7 +235,7 @@ impl RwLock {
         Ok(Writing(self.take_as(participant, Mode::Exclusive, Limit::For(limit))?))
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&self, mode: Mode, limit: Limit) -> Result<Guard<'_, RwLockKind>> {
         Ok(Guard::new(&self.0, self.0.lock_in_mode(mode, limit)?))
     }
@@ -292,7 +292,7 @@ impl RwLock {
 
 impl Handle<RwLockKind> {
     /// Takes the lock in this mode, as the calling thread.
-    #[inline]
+    #[inline(always)]
     pub fn lock_in_mode(&self, mode: Mode, limit: Limit) -> Result<super::Acquired> {
         match self.lock_biased_in(mode) {
             Some(fencing_token) => Ok(super::Acquired { fencing_token, previous_owner_died: false }),

@@ -98,16 +98,19 @@ impl Semaphore {
     /// # Errors
     /// [`Error::Permits`] for none, or more than there are, also after a [`Semaphore::resize`] meanwhile; [`Error::Deadlock`]
     /// if this thread has so many that it would wait for itself; others as [`super::Mutex::lock`].
+    #[inline]
     pub fn acquire(&self, permits: u32) -> Result<Permits<'_>> {
         Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::Forever)?))
     }
 
     /// Does what [`Semaphore::acquire`] does if that needs no wait, else [`Error::WouldBlock`].
+    #[inline]
     pub fn try_acquire(&self, permits: u32) -> Result<Permits<'_>> {
         Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::Never)?))
     }
 
     /// Does what [`Semaphore::acquire`] does, waiting for at most `limit`, then [`Error::TimedOut`].
+    #[inline]
     pub fn acquire_for(&self, permits: u32, limit: Duration) -> Result<Permits<'_>> {
         Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::For(limit))?))
     }
@@ -181,7 +184,7 @@ impl Semaphore {
 
 impl Handle<SemaphoreKind> {
     /// Takes `weight` permits as the calling thread.
-    #[inline]
+    #[inline(always)]
     pub fn permits_within(&self, weight: u32, limit: Limit) -> Result<Acquired> {
         match self.permits_by_reservation(weight) {
             Some(fencing_token) => Ok(Acquired { fencing_token, previous_owner_died: false }),

@@ -131,6 +131,7 @@ impl LocalState<'_> {
     }
 
     /// What [`LocalState::begin_change`] began turns out to be an unlock.
+    #[inline]
     pub fn go_on_to_unlock(self) {
         self.0.store(UNDER_WAY, Relaxed);
         compiler_fence(SeqCst);

@@ -16,6 +16,7 @@ pub enum Limit {
 
 impl Limit {
     /// Returns the error of a wait whose time is up.
+    #[inline]
     pub fn passed(self) -> Error {
         if self == Limit::Never { Error::WouldBlock } else { Error::TimedOut }
     }

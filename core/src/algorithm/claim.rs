@@ -47,6 +47,7 @@ pub trait Claims: Copy {
     /// Returns how much the claim in slot `theirs` takes of the room of `mine`.
     fn cost(&self, mine: Self::Claim, theirs: usize) -> u64;
     /// Returns whether `mine` wants several permits of a semaphore, and more than half of them.
+    #[inline]
     fn wants_most(&self, _mine: Self::Claim) -> bool {
         false
     }
@@ -61,25 +62,31 @@ pub trait Claims: Copy {
     /// Returns what is to be known of `claim`, whatever the kind of lock.
     fn hold_class(&self, claim: Self::Claim) -> HoldClass;
     /// Returns whether a holder with this claim may change what the lock protects, so that its death is told.
+    #[inline]
     fn may_change(&self, claim: Self::Claim) -> bool {
         self.hold_class(claim) == HoldClass::Alone
     }
 
     /// Returns whether the place of a holder with this claim may be retained ([`super::reservation`]).
+    #[inline]
     fn may_be_reserved(&self, _claim: Self::Claim) -> bool {
         false
     }
     /// Makes the place of slot `me`, which is inside by its number, a retained one.
+    #[inline]
     fn reserve(&self, _me: usize) {}
     /// Returns whether the place of `slot` is a retained one.
+    #[inline]
     fn is_reserved(&self, _slot: usize) -> bool {
         false
     }
     /// Returns whether `slot`, inside by its reservation, is a reader.
+    #[inline]
     fn reads_by_reservation(&self, _slot: usize) -> bool {
         false
     }
     /// Returns whether slot `me` may come in with this claim by its reservation.
+    #[inline]
     fn suits_reservation(&self, _me: usize, _claim: Self::Claim) -> bool {
         false
     }
@@ -174,6 +181,7 @@ impl Mode {
     }
 
     /// Returns in which mode one holds a lock that has this mode in its claim.
+    #[inline]
     pub fn held(self) -> Self {
         match self {
             Mode::Reserved => Mode::Exclusive,
@@ -183,6 +191,7 @@ impl Mode {
     }
 
     /// Returns whether two participants can hold the same thing at once, one in each mode.
+    #[inline]
     pub fn is_compatible_with(self, other: Self) -> bool {
         use Mode::{Shared, Upgradable};
         matches!((self, other), (Shared, Shared | Upgradable) | (Upgradable, Shared))
@@ -202,6 +211,7 @@ pub struct Claim {
 
 impl Claim {
     /// All of a lock, in this mode.
+    #[inline]
     pub const fn whole(mode: Mode) -> Self {
         Self { mode, weight: 1, extent: Extent::WHOLE }
     }
@@ -238,11 +248,13 @@ pub struct ClaimWords<'a> {
 
 impl ClaimWords<'_> {
     /// Writes mode and weight.
+    #[inline]
     fn set_mode(&self, mode: Mode, weight: u32) {
         // Release. Partner: the acquire load in `get`: who reads it has what the slot did before, see above.
         self.mode_word.store(u64::from(weight) << 32 | mode as u64, Release);
     }
 
+    #[inline]
     fn set(&self, Claim { mode, weight, extent }: Claim) {
         self.first.store(extent.first, Release);
         self.last.store(extent.last, Release);
@@ -258,6 +270,7 @@ impl ClaimWords<'_> {
     }
 
     /// Returns the claim.
+    #[inline]
     pub fn get(&self) -> Claim {
         // Acquire, all three. Partners: the release stores in `set` and `set_mode`.
         let (mode, weight) = self.mode();
@@ -283,6 +296,7 @@ pub struct InCells<'a, C> {
 }
 
 impl<C> Clone for InCells<'_, C> {
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -291,11 +305,13 @@ impl<C> Copy for InCells<'_, C> {}
 
 impl<C: ClaimCell> InCells<'_, C> {
     /// Changes how slot `me` claims what it claims, in its place in the queue.
+    #[inline]
     pub fn set_mode(&self, me: usize, mode: Mode, weight: u32) {
         self.cells[me].claim().set_mode(mode, weight);
     }
 
     /// Returns how many permits there are.
+    #[inline]
     pub fn permits(&self) -> u32 {
         // Acquire. Partner: the release store of who resized it.
         self.permits.load(Acquire)
@@ -320,6 +336,7 @@ impl<C: ClaimCell> InCells<'_, C> {
 impl<C: ClaimCell> Claims for InCells<'_, C> {
     type Claim = Claim;
 
+    #[inline]
     fn write(&self, me: usize, mut claim: Claim) {
         if self.relation == Relation::Permits {
             // Of no use to a semaphore otherwise. Who enters looks again where there are more or fewer by then, and a place that is
@@ -329,10 +346,12 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         self.cells[me].claim().set(claim);
     }
 
+    #[inline]
     fn read(&self, slot: usize) -> Claim {
         self.cells[slot].claim().get()
     }
 
+    #[inline]
     fn capacity(&self, mine: Claim) -> u64 {
         match self.relation {
             Relation::Permits => u64::from(self.permits().saturating_sub(mine.weight)),
@@ -340,10 +359,12 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         }
     }
 
+    #[inline]
     fn wants_most(&self, mine: Claim) -> bool {
         self.relation == Relation::Permits && mine.weight > 1 && mine.weight > self.permits() / 2
     }
 
+    #[inline]
     fn cost(&self, mine: Claim, theirs: usize) -> u64 {
         let theirs = self.read(theirs);
         match self.relation {
@@ -367,6 +388,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             && self.cells[me].claim().first.load(Relaxed) != u64::from(self.permits())
     }
 
+    #[inline]
     fn hold_class(&self, claim: Claim) -> HoldClass {
         match (self.relation, claim.mode) {
             (Relation::Modes, Mode::Shared | Mode::ReservedReading) => HoldClass::Reader,
@@ -377,6 +399,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         }
     }
 
+    #[inline]
     fn may_change(&self, claim: Claim) -> bool {
         match self.hold_class(claim) {
             HoldClass::Alone => true,
@@ -385,6 +408,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         }
     }
 
+    #[inline]
     fn may_be_reserved(&self, claim: Claim) -> bool {
         match self.relation {
             Relation::Modes => claim.mode == Mode::Exclusive,
@@ -393,16 +417,19 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         }
     }
 
+    #[inline]
     fn reserve(&self, me: usize) {
         let words = self.cells[me].claim();
         words.set_mode(Mode::Reserved, words.mode().1);
     }
 
+    #[inline]
     fn is_reserved(&self, slot: usize) -> bool {
         matches!(self.relation, Relation::Modes | Relation::Permits)
             && matches!(self.cells[slot].claim().mode().0, Mode::Reserved | Mode::ReservedReading)
     }
 
+    #[inline]
     fn reads_by_reservation(&self, slot: usize) -> bool {
         self.relation == Relation::Modes && self.cells[slot].claim().mode().0 == Mode::ReservedReading
     }

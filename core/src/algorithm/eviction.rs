@@ -75,6 +75,7 @@ impl Eviction<'_> {
 
     /// Tells the slot that its present doorway lost its place. Returns which it is; `None`: that cannot be told. The heavy
     /// barrier comes next, then [`Eviction::is_outside`].
+    #[inline]
     pub fn evict(&self) -> Option<u64> {
         // Acquire. Partner: the release store in `begin`.
         let doorway = self.doorway.load(Acquire);
@@ -85,6 +86,7 @@ impl Eviction<'_> {
     }
 
     /// Returns whether that doorway is passed over, after the barrier: its participant has not entered, and cannot.
+    #[inline]
     pub fn is_outside(&self, held: &AtomicU64) -> bool {
         // Acquire. Partner: the release stores of 0.
         held.load(Acquire) == 0
@@ -98,6 +100,7 @@ impl Eviction<'_> {
     }
 
     /// Makes the words such that they can be used, whatever wrote over them. With the slot's byte lock in hand.
+    #[inline]
     pub fn mend(&self) {
         let doorway = self.doorway.load(Relaxed);
         if self.evicted.load(Relaxed) > doorway {
@@ -121,16 +124,19 @@ impl Skipped {
     pub const NONE: Self = Self([0; MOST_SLOTS / 64]);
 
     /// One more.
+    #[inline]
     pub fn insert(&mut self, slot: usize) {
         self.0[slot / 64] |= 1 << (slot % 64);
     }
 
     /// All of `others` more.
+    #[inline]
     pub fn add(&mut self, others: &Self) {
         self.0.iter_mut().zip(others.0).for_each(|(words, more)| *words |= more);
     }
 
     /// Returns whether `slot` is one of them.
+    #[inline]
     pub fn has(&self, slot: usize) -> bool {
         self.0[slot / 64] & (1 << (slot % 64)) != 0
     }

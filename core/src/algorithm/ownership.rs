@@ -44,6 +44,7 @@ pub enum Health {
 
 impl Health {
     /// What the word says; a value that nobody writes is taken for the state that lets nobody in.
+    #[inline]
     pub fn of(word: u32) -> Self {
         match word {
             0 => Health::Consistent,
@@ -161,6 +162,7 @@ impl Ownership<'_> {
 
     /// The data may not be changed any more by who changed them, though it stays inside as a reader: a holder that had the
     /// notice and did not repair closes the lock for good.
+    #[inline]
     pub fn end_changes(&self) {
         if self.health() == Health::Inconsistent {
             self.state.store(Health::NotRecoverable as u32, Relaxed);

@@ -14,6 +14,7 @@ pub struct Cancel {
 
 impl Cancel {
     /// Requests it. Returns the name of the spot that has to be unparked, if the waiter may be parked.
+    #[inline]
     pub fn request(&self) -> Option<u64> {
         self.requested.store(true, Relaxed);
         // Partner: the fence in `Waiter::park`. If ours comes first, the waiter sees the request before it parks; if
@@ -31,16 +32,19 @@ impl Cancel {
     }
 
     /// The waiter says where it is going to park. A full fence comes next, then [`Cancel::is_requested`].
+    #[inline]
     pub(super) fn about_to_park(&self, spot: u64) {
         self.spot.store(spot, Relaxed);
     }
 
     /// Returns whether there is a request, behind that fence.
+    #[inline]
     pub(super) fn is_requested(&self) -> bool {
         self.requested.load(Relaxed)
     }
 
     /// The waiter is not parked any more.
+    #[inline]
     pub(super) fn unparked(&self) {
         self.spot.store(0, Relaxed);
     }

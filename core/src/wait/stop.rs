@@ -15,11 +15,13 @@ pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl Interrupt {
     /// Of a function that says `true` when a wait is to end. The waiting thread calls it.
+    #[inline]
     pub fn new(question: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(question))
     }
 
     /// Asks it. A panic of it ends the wait likewise: it must not leave a number in the queue behind.
+    #[inline]
     pub fn is_to_end(&self) -> bool {
         catch_unwind(AssertUnwindSafe(|| (self.0)())).unwrap_or(true)
     }
@@ -42,6 +44,7 @@ pub struct Stop<'a> {
 
 impl Stop<'_> {
     /// The waiter says where it is going to park. A full fence comes next, then [`Stop::is_requested`].
+    #[inline]
     pub(super) fn about_to_park(&self, spot: u64) {
         if let Some(cancel) = self.cancel {
             cancel.about_to_park(spot);
@@ -49,11 +52,13 @@ impl Stop<'_> {
     }
 
     /// Returns whether another thread asks for an end, behind that fence.
+    #[inline]
     pub(super) fn is_requested(&self) -> bool {
         self.cancel.is_some_and(Cancel::is_requested)
     }
 
     /// The waiter is not parked any more.
+    #[inline]
     pub(super) fn unparked(&self) {
         if let Some(cancel) = self.cancel {
             cancel.unparked();

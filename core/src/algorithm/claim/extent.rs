@@ -14,11 +14,13 @@ impl Extent {
     pub const WHOLE: Self = Self { first: 0, last: u64::MAX };
 
     /// Returns whether the two, as ranges, have something in common.
+    #[inline]
     pub fn overlaps(self, other: Self) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 
     /// Returns whether `other` lies in it, as ranges.
+    #[inline]
     pub fn covers(self, other: Self) -> bool {
         self.first <= other.first && other.last <= self.last
     }
