@@ -46,25 +46,29 @@ mod tests {
         calls
     }
 
+    fn act_at_home<R>(calls: &Calls, doing: Doing, act: impl FnOnce() -> R) -> Option<R> {
+        calls.begin_at_home(ThisThread, doing).map(|_call| act())
+    }
+
     #[test]
     fn the_first_that_takes_is_at_home_until_another_comes() {
         let calls = at_home();
-        assert_eq!(calls.at_home(ThisThread, Doing::Taking(1), || Some(7)), Some(7));
-        assert_eq!(elsewhere(|| calls.at_home(ThisThread, Doing::Taking(1), || Some(7))), None);
+        assert_eq!(act_at_home(&calls, Doing::Taking(1), || 7), Some(7));
+        assert_eq!(elsewhere(|| act_at_home(&calls, Doing::Taking(1), || 7)), None);
         // That one only tried.
-        assert_eq!(calls.at_home(ThisThread, Doing::Leaving(1), || Some(7)), Some(7));
+        assert_eq!(act_at_home(&calls, Doing::Leaving(1), || 7), Some(7));
         elsewhere(|| calls.begin_leaving(ThisThread, 1).unwrap());
-        assert_eq!(calls.at_home(ThisThread, Doing::Taking(1), || Some(7)), None);
-        assert_eq!(elsewhere(|| calls.at_home(ThisThread, Doing::Taking(1), || Some(7))), None);
+        assert_eq!(act_at_home(&calls, Doing::Taking(1), || 7), None);
+        assert_eq!(elsewhere(|| act_at_home(&calls, Doing::Taking(1), || 7)), None);
     }
 
     #[test]
     fn nobody_is_at_home_where_nobody_may_be_or_came_yet() {
         let calls = Calls::new(false);
         drop(calls.begin_taking(ThisThread, 1).unwrap());
-        assert_eq!(calls.at_home(ThisThread, Doing::Taking(1), || Some(7)), None);
+        assert_eq!(act_at_home(&calls, Doing::Taking(1), || 7), None);
         let calls = Calls::new(true);
-        assert_eq!(calls.at_home(ThisThread, Doing::Taking(1), || Some(7)), None);
+        assert_eq!(act_at_home(&calls, Doing::Taking(1), || 7), None);
         assert!(matches!(calls.begin_leaving(ThisThread, 1), Err(Error::NotOwner)));
     }
 
@@ -73,9 +77,9 @@ mod tests {
         // By a signal handler of the thread, or by another thread.
         for comes in [|act: &(dyn Fn() + Sync)| act(), |act: &(dyn Fn() + Sync)| elsewhere(act)] {
             let calls = at_home();
-            calls.at_home(ThisThread, Doing::Taking(1), || {
+            act_at_home(&calls, Doing::Taking(1), || {
                 comes(&|| {
-                    assert_eq!(calls.at_home(ThisThread, Doing::Taking(2), || Some(7)), None);
+                    assert_eq!(act_at_home(&calls, Doing::Taking(2), || 7), None);
                     for region in [1, 2] {
                         assert!(matches!(
                             calls.begin_taking(ThisThread, region),
@@ -84,10 +88,9 @@ mod tests {
                         assert!(calls.begin_leaving(ThisThread, region).is_ok());
                     }
                 });
-                Some(())
             });
             let calls = at_home();
-            calls.at_home(ThisThread, Doing::Leaving(1), || {
+            act_at_home(&calls, Doing::Leaving(1), || {
                 comes(&|| {
                     assert!(matches!(calls.begin_taking(ThisThread, 1), Err(Error::Deadlock)));
                     assert!(matches!(calls.begin_leaving(ThisThread, 1), Err(Error::NotOwner)));
@@ -96,7 +99,6 @@ mod tests {
                             && calls.begin_leaving(ThisThread, 2).is_ok()
                     );
                 });
-                Some(())
             });
             assert!(calls.begin_taking(ThisThread, 1).is_ok());
         }
@@ -106,7 +108,7 @@ mod tests {
     fn one_takes_at_a_time() {
         let calls = at_home();
         let call = calls.begin_taking(ThisThread, 1).unwrap();
-        assert_eq!(calls.at_home(ThisThread, Doing::Taking(2), || Some(7)), None);
+        assert_eq!(act_at_home(&calls, Doing::Taking(2), || 7), None);
         for _ in 0..2 {
             assert!(matches!(
                 elsewhere(|| calls.begin_taking(ThisThread, 2).err()),
@@ -136,11 +138,10 @@ mod tests {
                         home_is_in.store(true, Relaxed);
                         met.fetch_add(usize::from(other_is_in.load(Relaxed)), Relaxed);
                         home_is_in.store(false, Release);
-                        Some(())
                     };
                     while calls.is_home_of(ThisThread.me()) {
                         for _ in 0..1_000 {
-                            calls.at_home(ThisThread, Doing::Taking(1), act);
+                            act_at_home(calls, Doing::Taking(1), act);
                         }
                         // The other one may have no core.
                         thread::yield_now();

@@ -139,9 +139,9 @@ pub unsafe fn take(lock: LockPointer) -> Option<u64> {
 /// As [`take`].
 #[inline(always)]
 pub unsafe fn take_as(lock: LockPointer, attachment: &Attachment) -> Option<u64> {
+    let _call = attachment.calls.begin_at_home(ThisThread, Doing::Taking(lock.region))?;
     // SAFETY: the caller's promise.
-    let act = || unsafe { At::of(lock, attachment)? }.take_as_owner();
-    attachment.calls.at_home(ThisThread, Doing::Taking(lock.region), act)
+    unsafe { At::of(lock, attachment)? }.take_as_owner()
 }
 
 /// Unlocks, if the calling thread holds the lock by a biased acquisition (with this very token, where one is named).
@@ -161,9 +161,9 @@ pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<Left> {
 /// As [`take`].
 #[inline(always)]
 pub unsafe fn leave_as(lock: LockPointer, attachment: &Attachment, token: Option<u64>) -> Option<Left> {
+    let _call = attachment.calls.begin_at_home(ThisThread, Doing::Leaving(lock.region))?;
     // SAFETY: the caller's promise.
-    let act = || unsafe { At::of(lock, attachment)? }.leave_as_owner(token);
-    attachment.calls.at_home(ThisThread, Doing::Leaving(lock.region), act)
+    unsafe { At::of(lock, attachment)? }.leave_as_owner(token)
 }
 
 /// Takes a rwlock in this mode: as a reader if it is biased to its readers and the calling thread was one of them, or by the
@@ -195,9 +195,9 @@ pub unsafe fn take_shared_as(
     attachment: &Attachment,
     readers: ReadersMark,
 ) -> Option<u64> {
+    let _call = attachment.calls.begin_at_home(ThisThread, Doing::Taking(lock.region))?;
     // SAFETY: the caller's promise.
-    let act = || unsafe { At::of(lock, attachment)? }.take_as_reader(readers);
-    attachment.calls.at_home(ThisThread, Doing::Taking(lock.region), act)
+    unsafe { At::of(lock, attachment)? }.take_as_reader(readers)
 }
 
 /// Unlocks a rwlock, if the calling thread has it by its reservation or as a biased reader. As [`leave`].
@@ -222,9 +222,9 @@ pub unsafe fn leave_shared_as(
     readers: ReadersMark,
     token: Option<u64>,
 ) -> Option<Left> {
+    let _call = attachment.calls.begin_at_home(ThisThread, Doing::Leaving(lock.region))?;
     // SAFETY: the caller's promise.
-    let act = || unsafe { At::of(lock, attachment)? }.leave_as_reader(readers, token);
-    attachment.calls.at_home(ThisThread, Doing::Leaving(lock.region), act)
+    unsafe { At::of(lock, attachment)? }.leave_as_reader(readers, token)
 }
 
 /// Takes so many permits of a semaphore, if the calling thread has just so many reserved. Returns the fencing token.

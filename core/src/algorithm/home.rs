@@ -91,29 +91,22 @@ impl Calls {
         self.home.load(Relaxed) == me
     }
 
-    /// Runs `act` if the calling thread is the home thread, and no signal handler in the midst of a call: nobody else does
-    /// anything as this participant to the lock meanwhile.
+    /// Begins what only the home thread does: if the calling thread is that, and no signal handler in the midst of a call, no other
+    /// thread does anything as this participant to the lock until what is returned is dropped.
     #[inline(always)]
-    pub fn at_home<R>(
-        &self,
-        caller: impl Caller,
-        doing: Doing,
-        act: impl FnOnce() -> Option<R>,
-    ) -> Option<R> {
+    pub fn begin_at_home(&self, caller: impl Caller, doing: Doing) -> Option<AtHome<'_>> {
         let me = caller.me();
-        // Relaxed, all three: of another thread only the look below counts. That one is the first says that nobody else
-        // writes `doing`: there is one home thread, ever.
+        // Relaxed, all three: of another thread only the look below counts. That the calling thread is the home thread says that no
+        // other writes `doing`: there is one home thread, ever.
         if !self.is_home_of(me) || self.doing.load(Relaxed) != IDLE || self.busy.load(Relaxed) {
             return None;
         }
         self.doing.store(doing.word(), Relaxed);
+        let call = AtHome(&self.doing);
         // Partner: the heavy barrier in `share`. If theirs comes first, we see that we have lost our rights; if ours does,
         // they see what we do.
         barrier();
-        let done = if self.is_home_of(me) { act() } else { None };
-        // Release. Partner: the acquire loads in `begin_taking` and `begin_leaving`.
-        self.doing.store(IDLE, Release);
-        done
+        self.is_home_of(me).then_some(call)
     }
 
     /// Begins to take the lock of `region`, or to do something else that only one thread does at a time.
@@ -132,7 +125,7 @@ impl Calls {
             self.home.store(caller.me(), Release);
         }
         self.share(caller)?;
-        // Acquire. Partner: the release store in `at_home`.
+        // Acquire. Partner: the release store in `AtHome::drop`.
         match self.doing.load(Acquire) {
             doing if doing == Doing::Leaving(region).word() => Err(Error::Deadlock),
             doing if doing != IDLE && doing & 1 == Doing::Taking(0).word() & 1 => Err(Error::ParticipantBusy),
@@ -162,7 +155,7 @@ impl Calls {
             return Ok(home);
         }
         self.home.store(REVOKING, Relaxed);
-        // Partner: the barrier in `at_home`. A participant of a process that is not registered has no home thread.
+        // Partner: the barrier in `begin_at_home`. A participant of a process that is not registered has no home thread.
         caller.heavy_barrier()?;
         self.home.store(SHARED, Release);
         Ok(SHARED)
@@ -179,6 +172,17 @@ fn barrier() {
 #[cfg(any(loom, shuttle))]
 fn barrier() {
     mutants::full_fence_unless(Mutant::NoBarrierAtHome);
+}
+
+/// A call of the home thread in progress.
+pub struct AtHome<'a>(&'a AtomicUsize);
+
+impl Drop for AtHome<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release. Partner: the acquire loads in `begin_taking` and `begin_leaving`.
+        self.0.store(IDLE, Release);
+    }
 }
 
 /// A call in progress on a shared participant.
