@@ -1,11 +1,11 @@
 //! What an acquisition claims of a lock, and which claims keep each other out.
 //!
-//! A participant in the bakery's queue waits for the earlier ones whose claims conflict with its own, whether they hold the
-//! lock or wait for it too: so nobody overtakes another one that stands in its way, whatever kind of lock it is. With
-//! *room* for what a claim has beside itself, and what each earlier one *takes* of that room:
+//! A participant in the bakery's queue waits for the earlier ones whose claims conflict with its own, whether they hold
+//! the lock or wait for it too. So no participant overtakes an earlier one that stands in its way, whatever the kind of
+//! lock. A claim has some *room* beside itself, and each earlier claim *takes* a part of that room:
 //!
 //! ```text
-//! enter iff nobody is choosing and  SUM over the earlier ones of cost(mine, theirs) <= capacity(mine)
+//! enter iff no slot is choosing and  SUM over the earlier ones of cost(mine, theirs) <= capacity(mine)
 //! ```
 //!
 //! | kind of lock | claim | takes | room |
@@ -16,13 +16,13 @@
 //! | range lock | first and last of a range, shared or exclusive | 1 if they overlap and are not both shared | 0 |
 //! | keyed lock | the hash of a key, likewise | 1 if the keys are equal and not both shared | 0 |
 //!
-//! A claim is written before the number is, by the slot's participant, and means nothing once number and `held` are 0. Whoever
-//! reads a number of before together with a part of the claim that came after it has acquired, by that part, everything
-//! that the slot did before: whatever it makes of the two, the earlier section is over, and the present doorway draws a larger
-//! number than its own.
+//! The slot's participant writes its claim before its number; the claim means nothing once number and `held` are 0. A
+//! reader may load a number of an earlier section, and then a part of the claim that was written after that section. By
+//! that part it has acquired everything that the slot did before. So whatever it makes of the two, the earlier section
+//! is over, and the slot's present doorway draws a larger number than the reader's own.
 //!
-//! Mode and weight may change while the claim is in the queue: a downgrade and the release of permits only make it take
-//! less, and an upgrade is a protocol of its own ([`super::shared_bias`]).
+//! Mode and weight may change while the claim is in the queue. A downgrade and the release of permits only make it take
+//! less. An upgrade is a protocol of its own ([`super::shared_bias`]).
 
 mod extent;
 
