@@ -1,4 +1,4 @@
-//! Tokens on a ring, each of which finds out that another one is lost.
+//! Tokens on a ring, each of which finds out that another token is lost.
 //!
 //! Source: J. Misra, "Detecting Termination of Distributed Computations Using Markers", PODC 1983; here as in a lecture's
 //! chapter 3, section 2.2 ("Algorithme de Misra : régénération du jeton").
@@ -79,7 +79,7 @@ pub struct TokenRing {
     standing: Standing,
     /// The life in which this participant takes part, or does so next.
     life: u32,
-    /// This life follows another one in the same place, and the others are to be told so with the first event.
+    /// This life follows an earlier one in the same place, and the others are to be told so with the first event.
     is_to_say: bool,
     /// The tokens that are here: in use, or held back while the link is being changed.
     here: Box<[Option<RingToken>]>,
@@ -149,7 +149,7 @@ impl TokenRing {
         Ok(Self { me, standing: Standing::Idle, life, is_to_say: true, here, memory, link })
     }
 
-    /// Whom this participant sends to at present; itself, if it is alone.
+    /// The process that this participant sends to at present; itself, if it is alone.
     pub fn next(&self) -> usize {
         self.link.next
     }

@@ -30,7 +30,7 @@ const DIRECTORY_LOCK: usize = 0;
 /// It is taken for microseconds, and seldom.
 const DIRECTORY_CONFIG: LockConfig =
     LockConfig { patience: 0, may_be_biased: false, release_on_death: true, discipline: Discipline::Queue };
-/// How long naming a new lock may wait for others who do.
+/// How long naming a new lock may wait for other participants that name one.
 const NAMING_LIMIT: Duration = Duration::from_secs(5);
 
 /// Returns the rule of a ring that runs `algorithm` with this step; `None`: it is not a ring's.

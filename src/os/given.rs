@@ -1,8 +1,8 @@
 //! A lock file that is given by a descriptor: a memfd, or a file that came over a socket or by inheritance.
 //!
-//! The open file behind a descriptor is shared by all who inherited or received it, and with it every byte lock that it
-//! holds. So nothing is ever locked through the one that was given: the file is opened anew, by way of `/proc`, and the
-//! descriptor stays the caller's.
+//! The open file behind a descriptor is shared by all processes that inherited or received it, and with it every byte
+//! lock that it holds. So nothing is ever locked through the one that was given: the file is opened anew, by way of
+//! `/proc`, and the descriptor stays the caller's.
 
 use super::{
     allocation,
@@ -176,7 +176,7 @@ fn make(
         _ => Error::System { what: format!("{}: preparing it", name.display()), source },
     }
     };
-    // Of whatever one who died making it has left.
+    // Of whatever a process that died making it has left.
     without_sigxfsz(|| file.set_len(0).and_then(|()| file.write_all_at(UNDER_CONSTRUCTION, 0)))
         .map_err(cannot)?;
     trace::at(Step::Make);
