@@ -177,7 +177,7 @@ fn holders(view: View) -> String {
     }
     if locked > 0 {
         let and = if processes.is_empty() { "" } else { ", and " };
-        let _ = write!(text, "{and}somebody who was stopped while clearing the file ({locked})");
+        let _ = write!(text, "{and}a process that was stopped while clearing the file ({locked})");
     }
     text
 }

@@ -188,7 +188,7 @@ mod tests {
             // The first `written` stores of the second message.
             words.entries[1][..written].iter().for_each(|word| word.store(2, Relaxed));
             assert_eq!((words.next(), words.next()), (Some([1; 3]), None));
-            // Whoever is next in its place.
+            // The next participant in its place.
             words.ring().put(&[3; 3]).unwrap();
             assert_eq!((words.next(), words.next()), (Some([3; 3]), None));
         }

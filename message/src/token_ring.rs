@@ -49,7 +49,8 @@
 //!   has said to that one that it still joins.
 //! - It knows no deaths. One that takes up a dead one's place marks its link first, so that no mark of the former life stands,
 //!   and tells all: those that had marked it do so again.
-//! - In a ring of one, on which it is silent too, tokens go round within it whenever one is missing. A process that dies leaves the ring broken until its place is taken up again, by itself or by whoever acts for it
+//! - In a ring of one, on which it is silent too, tokens go round within it whenever one is missing. A process that dies
+//!   leaves the ring broken until its place is taken up again, by itself or by a process that acts for it
 //!   ([`TokenRing::restarted`]), to go on or to leave.
 
 mod link;

@@ -41,7 +41,7 @@ impl OpenFile {
         if links(&old, &path)? > 1 {
             return Err(Error::InUse {
                 path,
-                why: "it has more than one name, and by the other ones everybody would go on in the old file: remove those \
+                why: "it has more than one name, and by the other ones its users would go on in the old file: remove those \
                       first"
                     .into(),
             });
@@ -151,7 +151,7 @@ impl OpenFile {
             let _ = write!(who, " and {} more", alive.len() - NAMED);
         }
         if alive.is_empty() {
-            who = "somebody who is just coming or going".into();
+            who = "a participant that is just coming or going".into();
         }
         Error::InUse {
             path: self.reopen().path(),

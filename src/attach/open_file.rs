@@ -223,7 +223,7 @@ impl OpenFile {
             std::thread::sleep(BETWEEN_THEM);
         }
         Err(self.damaged(format!(
-            "somebody has been clearing it for {:?}, which takes milliseconds otherwise: a process is stopped while it opens \
+            "another process has been clearing it for {:?}, which takes milliseconds otherwise: a process is stopped while it opens \
              the file; continue it or end it",
             BETWEEN_THEM * LOOKS
         )))
@@ -331,7 +331,7 @@ impl OpenFile {
     #[cold]
     pub fn not_intact(&self) -> Error {
         self.damaged(
-            "its incarnation word is gone: somebody truncated or overwrote it while it was in use, so nobody knows \
+            "its incarnation word is gone: it was truncated or overwritten while it was in use, so it is unknown \
              who has which lock; stop its users, delete it and let it be created anew"
                 .into(),
         )

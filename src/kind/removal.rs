@@ -162,7 +162,7 @@ fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Resul
         Err(Error::Deadlock) => return in_use(format!("this thread has its lock {name:?}: unlock it first")),
         Err(Error::WouldBlock) => {
             return in_use(format!(
-                "its lock {name:?} is in use, or one who takes part in it does not answer (`turnlock status` shows who): \
+                "its lock {name:?} is in use, or a participant of it does not answer (`turnlock status` shows which): \
                  remove it when nobody holds it or waits for it"
             ));
         }

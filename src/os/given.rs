@@ -55,7 +55,7 @@ pub fn open_given(given: BorrowedFd, access: Access) -> Result<Given> {
             path: name.clone(),
             why: format!(
                 "the descriptor is open, but its file's mode ({:03o}) does not let this process open it anew, which taking \
-                 part needs: whoever made it must allow this user or group to read and write it (fchmod, fchown)",
+                 part needs: its creator must allow this user or group to read and write it (fchmod, fchown)",
                 known.mode & 0o777
             ),
         },
@@ -151,7 +151,7 @@ pub fn make_in_place(
     Err(Error::Damaged {
         path: name.clone(),
         why: format!(
-            "somebody has been making it for {:?}, which takes milliseconds otherwise: a process is stopped while it makes \
+            "another process has been making it for {:?}, which takes milliseconds otherwise: a process is stopped while it makes \
              the file; continue it or end it",
             BETWEEN_THEM * LOOKS
         ),

@@ -442,7 +442,7 @@ pub fn alone(file: &Reopen, slots: Range<usize>, act: impl FnOnce()) -> Result<A
 fn byte_locks_do_not_hold(file: &Reopen) -> Error {
     Error::FileSystem {
         path: file.path(),
-        why: "this file system loses byte locks, so nobody can tell the living from the dead, and nothing was done: \
+        why: "this file system loses byte locks, so the living cannot be told from the dead, and nothing was done: \
               put the file on a local file system, /dev/shm or /run for example"
             .into(),
     }

@@ -274,7 +274,7 @@ pub fn let_others_in<S: Site>(attempt: &Attempt<S>) {
         // They wait for this one to be inside.
         HoldClass::Permits => drop(lock.unpark(me)),
         // Partner: the fences of those that are backed off, as in `Lock::unpark`. If theirs comes first, we see that they sleep and wake
-        // them; if ours does, they see that we are inside, and beside whom.
+        // them; if ours does, they see that we are inside, and which claims are beside us.
         _ => full_fence(),
     }
     lock.unpark_standby(me, false);

@@ -1,10 +1,10 @@
 //! The biased lock: the participant that held the lock last may take it again without the queue.
 //!
 //! The literature calls such a lock *biased* to its last owner. It is the *privilege* of the token algorithms, kept by one
-//! process until another one asks for it (Ricart and Agrawala 1983, Suzuki and Kasami 1985: "as long as a process keeps
-//! the token it may enter without asking the others"). Each lock has a *bias word*: no slot, or the slot of the *bias
-//! owner*, or that slot and a mark of revocation. Only the *queue head* writes it, inside its entry step ([`super::eviction`]), which
-//! makes it single-writer.
+//! process until another process asks for it (Ricart and Agrawala 1983, Suzuki and Kasami 1985: "as long as a process
+//! keeps the token it may enter without asking the others"). Each lock has a *bias word*: no slot, or the slot of the
+//! *bias owner*, or that slot and a mark of revocation. Only the *queue head* writes it, inside its entry step
+//! ([`super::eviction`]), which makes it single-writer.
 //!
 //! ```text
 //! bias owner   held[i] = TRYING; BARRIER; bias == i exactly? then in: held[i] = token
@@ -158,7 +158,7 @@ impl<W: BiasWord> Bias<'_, W> {
         word == NOBODY || word & !REVOKED == me as u64 + 1
     }
 
-    /// Returns to whom but `me`, the queue head, the lock is biased, if to anybody. `held` are all slots' words.
+    /// Returns the bias owner, unless that is `me`, the queue head, or there is none. `held` are all slots' words.
     pub fn owner_other_than<'h>(
         &self,
         me: usize,

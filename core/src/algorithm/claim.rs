@@ -97,7 +97,7 @@ pub trait Claims: Copy {
 /// What a claim means for its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldClass {
-    /// Nobody holds the lock beside it, and it may change what the lock protects.
+    /// No other participant holds the lock beside it, and it may change what the lock protects.
     Alone,
     /// It only reads, beside others that do.
     Reader,
@@ -154,11 +154,11 @@ pub enum Mode {
     Shared = 1,
     /// Beside others that hold it shared; it may become exclusive in place.
     Upgradable = 2,
-    /// Beside nobody.
+    /// Beside no other.
     Exclusive = 3,
-    /// Upgradable, and waiting to be exclusive: those who come later wait for it already.
+    /// Upgradable, and waiting to be exclusive: later claims wait for it already.
     Upgrading = 4,
-    /// Beside nobody, whichever part of the lock: who removes a lock.
+    /// Beside no other, whichever part of the lock: for its removal.
     Everything = 5,
     /// Exclusive, by a reservation: held so, or not at all. Of a semaphore: some permits, likewise.
     Reserved = 6,
@@ -167,7 +167,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns the mode of this number. One that nobody writes is taken for that which lets nobody in.
+    /// Returns the mode of this number. One that no participant writes is taken for the mode that lets no other in.
     pub fn of(number: u32) -> Self {
         match number {
             1 => Mode::Shared,
@@ -250,7 +250,7 @@ impl ClaimWords<'_> {
     /// Writes mode and weight.
     #[inline]
     fn set_mode(&self, mode: Mode, weight: u32) {
-        // Release. Partner: the acquire load in `get`: who reads it has what the slot did before, see above.
+        // Release. Partner: the acquire load in `get`: a reader of it has what the slot did before, see above.
         self.mode_word.store(u64::from(weight) << 32 | mode as u64, Release);
     }
 
@@ -313,7 +313,7 @@ impl<C: ClaimCell> InCells<'_, C> {
     /// Returns how many permits there are.
     #[inline]
     pub fn permits(&self) -> u32 {
-        // Acquire. Partner: the release store of who resized it.
+        // Acquire. Partner: the release store of the participant that resized it.
         self.permits.load(Acquire)
     }
 
@@ -339,8 +339,8 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
     #[inline]
     fn write(&self, me: usize, mut claim: Claim) {
         if self.relation == Relation::Permits {
-            // Of no use to a semaphore otherwise. Who enters looks again where there are more or fewer by then, and a place that is
-            // retained later is worth nothing.
+            // Of no use to a semaphore otherwise. An entry looks again where there are more or fewer by then, and a
+            // place that is retained later is worth nothing.
             claim.extent.first = self.permits().into();
         }
         self.cells[me].claim().set(claim);
@@ -375,7 +375,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
     }
 
     fn shortage(&self, mine: Claim) -> Option<(u32, u32)> {
-        // Who wants everything, to remove the lock, wants no permits.
+        // A claim of everything, to remove the lock, wants no permits.
         if self.relation != Relation::Permits || mine.mode == Mode::Everything {
             return None;
         }

@@ -13,8 +13,8 @@
 //! The argument is that of the bias ([`super::bias`]): if j's store comes first, the evicting participant sees
 //! `held[j] != 0`; if theirs does, j sees that it was evicted. Therefore:
 //!
-//! - A participant that passes over j does its own barrier and its own look. That another one evicted j says nothing of
-//!   j's `held`.
+//! - A participant that passes over j does its own barrier and its own look. That another participant evicted j says
+//!   nothing of j's `held`.
 //! - `evicted[j]` never falls. With a plain store, a late evicting participant would take a later eviction back, on
 //!   which a third participant relies.
 //! - It names a doorway and not a bakery number: those begin again at 1, and j would lose a place that it has just taken.

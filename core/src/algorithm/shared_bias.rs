@@ -182,7 +182,7 @@ impl<W: BiasWord> SharedBias<'_, W> {
         self.0.compare_exchange(self.1.0, READERS_SUSPENDED);
     }
 
-    /// Biases the lock, for a reader that is inside by its number, and looks afterwards whether somebody waits
+    /// Biases the lock, for a reader that is inside by its number, and looks afterwards whether a participant waits
     /// ([`SharedBias::suspend`]). Returns whether it is biased now.
     pub fn begin(&self) -> bool {
         // Release. Partner: the acquire load in `take_as_reader`: what former writers did is before us, and so before biased readers.
