@@ -331,7 +331,7 @@ impl OpenFile {
     #[cold]
     pub fn not_intact(&self) -> Error {
         self.damaged(
-            "its incarnation word is gone: it was truncated or overwritten while it was in use, so it is unknown \
+            "its incarnation word is gone: a program truncated or overwrote it while it was in use, so it is unknown \
              who has which lock; stop its users, delete it and let it be created anew"
                 .into(),
         )

@@ -12,9 +12,8 @@
 //!
 //! If the home thread's store comes first, the other thread sees what the home thread is doing. If the other thread's
 //! store comes first, the home thread sees that it has none of its rights any more. It is the argument of the biased
-//! lock ([`super::bias`]), inside one process and for one revocation in a participant's
-//! life. No thread waits here: a participant whose home thread is taking a lock is busy, and a lock that it is
-//! unlocking is as good as unlocked.
+//! lock ([`super::bias`]), inside one process and for one revocation in a participant's life. No thread waits here: a
+//! participant whose home thread is taking a lock is busy, and a lock that it is unlocking is as good as unlocked.
 //!
 //! BARRIER keeps the compiler in order, and HEAVY BARRIER is `membarrier`. Loom knows no membarrier: there both are full
 //! fences (`core/tests/loom/home.rs`).
