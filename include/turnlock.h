@@ -141,7 +141,7 @@ uint32_t turnlock_version_number(void);
 #define TURNLOCK_ERROR_INVALID_ARGUMENT (-1)
 
 /**
- * Somebody has the lock, and the call was asked not to wait.
+ * Another participant has the lock, and the call was asked not to wait.
  */
 #define TURNLOCK_ERROR_WOULD_BLOCK (-2)
 
@@ -216,7 +216,8 @@ uint32_t turnlock_version_number(void);
 #define TURNLOCK_ERROR_PERMISSION (-16)
 
 /**
- * The file, or the lock in it, does not exist and was not to be created; or nobody holds the lock, or ever died holding it.
+ * The file, or the lock in it, does not exist and was not to be created; or no participant holds the lock, or ever
+ * died holding it.
  */
 #define TURNLOCK_ERROR_NOT_FOUND (-17)
 
@@ -282,7 +283,7 @@ uint32_t turnlock_version_number(void);
 #define TURNLOCK_ERROR_NO_MEMORY (-29)
 
 /**
- * The lock cannot be removed: somebody uses it, or is still to be told of a death.
+ * The lock cannot be removed: a participant uses it, or is still to be told of a death.
  */
 #define TURNLOCK_ERROR_IN_USE (-30)
 
@@ -340,10 +341,10 @@ const char *turnlock_last_error_message(void);
 #define TURNLOCK_FILE_GROUP 2
 
 /**
- * `turnlock_file_options.flags`: do without membarrier, if nobody takes part now: locks that nobody else wants cost a full
- * fence then also while one process alone uses the file, and the second one that comes waits for nothing. For files that a
- * process without membarrier (by a filter that is installed later, say) is to use together with others. The file keeps it
- * until the next boot.
+ * `turnlock_file_options.flags`: do without membarrier, if no participant is attached now: locks that no other
+ * participant wants cost a full fence then also while one process alone uses the file, and the second one that comes
+ * waits for nothing. For files that a process without membarrier (by a filter that is installed later, say) is to use
+ * together with others. The file keeps it until the next boot.
  */
 #define TURNLOCK_FILE_FULL_FENCES 4
 
@@ -404,10 +405,10 @@ typedef struct turnlock_file_options {
    */
   void *context;
   /**
-   * How many of the latest events the file keeps (who asked, acquired, released, died, and when), for `turnlock trace` and
-   * `turnlock report`: 64 to 16777216, rounded up to a power of two, of 32 bytes each; 0 = none: then nothing is recorded.
-   * A file that exists must have a recording of at least as many as a number given here. In a file with a recording no
-   * acquisition goes by the fast path.
+   * How many of the latest events the file keeps (which participant asked, acquired, released, died, and when), for
+   * `turnlock trace` and `turnlock report`: 64 to 16777216, rounded up to a power of two, of 32 bytes each; 0 =
+   * none: then nothing is recorded. A file that exists must have a recording of at least as many as a number given
+   * here. In a file with a recording no acquisition goes by the fast path.
    */
   uint32_t recorded_events;
   /**
@@ -450,13 +451,13 @@ int32_t turnlock_file_open_descriptor(int32_t descriptor,
                                       struct turnlock_file **file);
 
 /**
- * Removes the lock called `name`, of whatever kind: its place in the file is free for another one. Handles that are open
- * to it fail from then on with TURNLOCK_ERROR_NOT_FOUND, in every process; close them as ever. A lock of the same name
- * that is created later is another one, and its fencing tokens are larger.
+ * Removes the lock called `name`, of whatever kind: its place in the file is free for another lock. Handles that are
+ * open to it fail from then on with TURNLOCK_ERROR_NOT_FOUND, in every process; close them as ever. A lock of the same
+ * name that is created later is a new lock, and its fencing tokens are larger.
  *
- * TURNLOCK_ERROR_IN_USE: somebody holds it, waits for it or is a member of its ring, or a holder died and nobody was told yet;
- * _NOT_RECOVERABLE: it is closed, reset it first; _NOT_FOUND, _BAD_NAME, _PARTICIPANTS_FULL (removing takes a slot),
- * _DAMAGED, _REPLACED.
+ * TURNLOCK_ERROR_IN_USE: a participant holds it, waits for it or is a member of its ring, or a holder died and no
+ * other was told yet; _NOT_RECOVERABLE: it is closed, reset it first; _NOT_FOUND, _BAD_NAME, _PARTICIPANTS_FULL
+ * (removing takes a slot), _DAMAGED, _REPLACED.
  *
  * The caller promises:
  * `file` is a file handle, `name` a NUL-terminated string.
@@ -507,7 +508,8 @@ int32_t turnlock_file_unlock_transferred(const struct turnlock_file *file,
 
 /**
  * Puts into `count` how many acquisitions of the lock called `name` are held by the open file that this process has as
- * `descriptor`. Whoever waits for a lock that its own descriptor holds waits for ever: ask before. Changes nothing.
+ * `descriptor`. A caller that waits for a lock that its own descriptor holds waits for ever: ask before. Changes
+ * nothing.
  *
  * Errors as `turnlock_file_unlock_transferred`.
  *
@@ -604,7 +606,7 @@ int32_t turnlock_file_count_transferred(const struct turnlock_file *file,
 
 /**
  * A mode: beside others that have it shared, and one that has it upgradable; of a semaphore, beside
- * whom there is room for.
+ * as many as there is room for.
  */
 #define TURNLOCK_MODE_SHARED 1
 
@@ -654,7 +656,7 @@ typedef struct turnlock_participant_info {
    */
   uint64_t fencing_token;
   /**
-   * For how long it has held or waited, in nanoseconds; 0 if it came just now, or where nobody knows.
+   * For how long it has held or waited, in nanoseconds; 0 if it came just now, or where that is not known.
    */
   uint64_t duration_ns;
   /**
@@ -717,8 +719,8 @@ typedef struct turnlock_participant_info {
 } turnlock_participant_info;
 
 /**
- * Who died holding a lock, last. Set `size` to `sizeof(struct turnlock_previous_owner)` before the call; the rest is
- * filled in.
+ * The last holder of a lock that died. Set `size` to `sizeof(struct turnlock_previous_owner)` before the call; the
+ * rest is filled in.
  */
 typedef struct turnlock_previous_owner {
   /**
@@ -773,7 +775,7 @@ typedef struct turnlock_acquired {
 /**
  * After TURNLOCK_ERROR_REPLACED: opens the lock of the same name in the file that the path names by now, and puts a
  * handle of the same kind into `reopened`. File and lock are created, with the capacities, permissions and options of these,
- * if they are not there. The old handle stays open: close it. Whoever is inside in the old file does not keep anybody out of
+ * if they are not there. The old handle stays open: close it. A holder in the old file keeps no participant out of
  * the new one. Errors as `turnlock_file_open` and `turnlock_mutex_open`.
  *
  * The caller promises:
@@ -803,12 +805,13 @@ int32_t turnlock_lock_patience(const struct turnlock_lock *lock,
                                uint64_t *patience_ns);
 
 /**
- * Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the array
- * `holders`, and puts into `count` how many have it, which may be more. Set the `size` of the first element; the others are
- * taken to be as large, and their `size` is set. With capacity 0 `holders` may be NULL.
+ * The holders of the lock, and as what they hold it (`mode`, `permits`, `first`, `last`). Fills in the first
+ * `capacity` elements of the array `holders`, and puts into `count` how many have it, which may be more. Set the
+ * `size` of the first element; the others are taken to be as large, and their `size` is set. With capacity 0 `holders`
+ * may be NULL.
  *
  * A look at one moment: they may have unlocked by the time the call returns; a dead holder is shown, as dead, until the next
- * one comes. Waits for nobody and takes no slot. _DAMAGED, _INVALID_ARGUMENT, _NOT_FOUND if the lock was removed.
+ * participant comes. Does not wait and takes no slot. _DAMAGED, _INVALID_ARGUMENT, _NOT_FOUND if the lock was removed.
  *
  * The caller promises:
  * `lock` is a handle of a lock; `holders` is writable for `capacity` structs of the first one's size; `count` is NULL or
@@ -820,9 +823,9 @@ int32_t turnlock_lock_holders(const struct turnlock_lock *lock,
                               size_t *count);
 
 /**
- * Who waits for the lock, and for what of it: those who are queued, first the one who is next, then those who have backed off.
- * Of a ring who else is on it, in the order of their turns: those who wait, and members that do not wait now
- * (TURNLOCK_STATE_RING_MEMBER). Otherwise as `turnlock_lock_holders`.
+ * The waiters for the lock, and for what of it they wait: first the queue, its head first, then the waiters that have
+ * backed off. Of a ring the other participants on it, in the order of their turns: waiters, and members that do not
+ * wait now (TURNLOCK_STATE_RING_MEMBER). Otherwise as `turnlock_lock_holders`.
  *
  * The caller promises:
  * `lock` is a handle of a lock; the rest as `turnlock_lock_holders`.
@@ -834,11 +837,13 @@ int32_t turnlock_lock_waiters(const struct turnlock_lock *lock,
 
 /**
  * Whether another participant waits while the calling thread holds the lock, or some of it: TURNLOCK_CONTENDED, or
- * TURNLOCK_OK. For a long holder, that may unlock for a moment where somebody waits. A signal handler may call it.
+ * TURNLOCK_OK. For a long holder, that may unlock for a moment where another participant waits. A signal handler may
+ * call it.
  *
- * Of a mutex: one look where nobody waits, at the bias word if the lock was taken by its bias, else at the hints of the
- * holder's own cell. It misses who came some microseconds ago and spins, and may miss who still has patience and has backed
- * off. Where it says yes, somebody waited a moment ago. Of other kinds: one load for each slot in use.
+ * Of a mutex: one look where no participant waits, at the bias word if the lock was taken by its bias, else at the
+ * hints of the holder's own cell. It misses a waiter that came some microseconds ago and spins, and may miss one that
+ * still has patience and has backed off. Where it says yes, a participant waited a moment ago. Of other kinds: one
+ * load for each slot in use.
  *
  * TURNLOCK_ERROR_NOT_OWNER if this thread has nothing of the lock.
  *
@@ -848,19 +853,18 @@ int32_t turnlock_lock_waiters(const struct turnlock_lock *lock,
 int32_t turnlock_lock_is_contended(const struct turnlock_lock *lock);
 
 /**
- * Who died holding this lock, last; of reader/writer locks, range locks and keyed locks: exclusively. TURNLOCK_ERROR_NOT_FOUND
- * if nobody ever did.
+ * The last holder of this lock that died; of reader/writer locks, range locks and keyed locks: exclusively.
+ * TURNLOCK_ERROR_NOT_FOUND if none ever did.
  *
  * The caller promises:
  * `lock` is a handle of a lock; `owner` is NULL, or writable as far as its `size` says.
  */
-int32_t turnlock_lock_previous_owner(const struct turnlock_lock *lock,
-                                     struct turnlock_previous_owner *owner);
+int32_t turnlock_lock_previous_owner(const struct turnlock_lock *lock, struct turnlock_previous_owner *owner);
 
 /**
- * Opens a lock that is not recoverable again, in its turn and beside nobody, after the data were repaired or given up. Of a range
- * lock or a keyed lock: marks all parts consistent that dead participants left. A semaphore is left as it is. Errors as
- * `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
+ * Opens a lock that is not recoverable again, in its turn and beside no other holder, after the data were repaired or
+ * given up. Of a range lock or a keyed lock: marks all parts consistent that dead participants left. A semaphore is
+ * left as it is. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
  *
  * The caller promises:
  * `lock` is a handle of a lock.
@@ -892,8 +896,8 @@ int32_t turnlock_lock_reset_for(const struct turnlock_lock *lock, uint64_t nanos
 
 /**
  * `turnlock_mutex_options.algorithm`: Lamport's queue by messages, in a file with mailboxes. A participant that takes it has a
- * thread from then on that answers messages. A try gives up at once if somebody is inside, and else waits for the answers of
- * the others, at most a second; so does a limit that is shorter.
+ * thread from then on that answers messages. A try gives up at once if a participant is inside, and else waits for the
+ * answers of the others, at most a second; so does a limit that is shorter.
  */
 #define TURNLOCK_ALGORITHM_LAMPORT_QUEUE 5
 
@@ -1064,7 +1068,7 @@ int32_t turnlock_mutex_abandon(const struct turnlock_mutex *mutex);
 
 /**
  * Says, while holding the lock after TURNLOCK_OWNER_DEAD, that the data are well again.
- * TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_OWNER.
+ * TURNLOCK_ERROR_NOT_INCONSISTENT if no holder died; _NOT_OWNER.
  *
  * The caller promises:
  * `mutex` is a mutex handle.
@@ -1105,8 +1109,8 @@ int32_t turnlock_mutex_mark_consistent(const struct turnlock_mutex *mutex);
 #define TURNLOCK_RWLOCK_RELEASE_BY_DEFAULT 32
 
 /**
- * A reader/writer lock in a lock file: several that read, or one that writes. Everybody waits for the earlier ones
- * that stand in its way, whether these hold the lock or wait for it too. Any thread may use the handle; the lock
+ * A reader/writer lock in a lock file: several that read, or one that writes. Each participant waits for the earlier
+ * ones that stand in its way, whether these hold the lock or wait for it too. Any thread may use the handle; the lock
  * belongs to the thread (or the hold) that took it, once at a time.
  */
 typedef struct turnlock_rwlock turnlock_rwlock;
@@ -1157,8 +1161,8 @@ int32_t turnlock_rwlock_close(struct turnlock_rwlock *rwlock);
 
 /**
  * Takes the lock shared, beside others that do, waiting for earlier writers as long as it takes. Its fencing token
- * is that of the last writer: two readers with the same one read the same. TURNLOCK_OWNER_DEAD as long as nobody has
- * marked consistent what a dead writer left.
+ * is that of the last writer: two readers with the same one read the same. TURNLOCK_OWNER_DEAD as long as no holder
+ * has marked consistent what a dead writer left.
  *
  * Errors as `turnlock_mutex_lock`; TURNLOCK_ERROR_DEADLOCK if this thread has it in any mode.
  *
@@ -1189,8 +1193,9 @@ int32_t turnlock_rwlock_lock_shared_for(const struct turnlock_rwlock *rwlock,
                                         struct turnlock_acquired *acquired);
 
 /**
- * Takes the lock exclusively, waiting for everybody who came before as long as it takes. 0, or TURNLOCK_OWNER_DEAD:
- * the lock is yours and the last writer died inside, so repair the data and call `turnlock_rwlock_mark_consistent`.
+ * Takes the lock exclusively, waiting for every participant that came before as long as it takes. 0, or
+ * TURNLOCK_OWNER_DEAD: the lock is yours and the last writer died inside, so repair the data and call
+ * `turnlock_rwlock_mark_consistent`.
  *
  * Errors as `turnlock_mutex_lock`; TURNLOCK_ERROR_DEADLOCK if this thread has it in any mode.
  *
@@ -1266,9 +1271,9 @@ int32_t turnlock_rwlock_lock_upgradable_for(const struct turnlock_rwlock *rwlock
 int32_t turnlock_rwlock_unlock(const struct turnlock_rwlock *rwlock);
 
 /**
- * Makes an upgradable hold exclusive, in its place in the queue: nobody writes in between, and nobody comes in any
- * more. Waits for the readers that are inside. `acquired` has the fencing token that the holder has from then on.
- * With an error the lock is held upgradable as before.
+ * Makes an upgradable hold exclusive, in its place in the queue: no other participant writes in between, and none
+ * comes in any more. Waits for the readers that are inside. `acquired` has the fencing token that the holder has from
+ * then on. With an error the lock is held upgradable as before.
  *
  * TURNLOCK_ERROR_NOT_UPGRADABLE if it is not held upgradable; _NOT_OWNER; _CANCELLED, _INTERRUPTED.
  *
@@ -1298,8 +1303,8 @@ int32_t turnlock_rwlock_upgrade_for(const struct turnlock_rwlock *rwlock,
 
 /**
  * Makes the hold less than it is, in its place in the queue: exclusive to upgradable or shared, upgradable to shared
- * (`mode` is TURNLOCK_MODE_...). Nobody writes in between. What a dead writer left and nobody marked consistent
- * closes the lock then, as at an unlock.
+ * (`mode` is TURNLOCK_MODE_...). No other participant writes in between. What a dead writer left and no holder marked
+ * consistent closes the lock then, as at an unlock.
  *
  * TURNLOCK_ERROR_NOT_UPGRADABLE if `mode` is not less than it is held as; _NOT_OWNER; _INVALID_ARGUMENT.
  *
@@ -1320,7 +1325,7 @@ int32_t turnlock_rwlock_abandon(const struct turnlock_rwlock *rwlock);
 
 /**
  * Says, while holding the lock exclusively after TURNLOCK_OWNER_DEAD, that the data are well again.
- * TURNLOCK_ERROR_NOT_EXCLUSIVE if it is held in another mode; _NOT_INCONSISTENT if nobody died; _NOT_OWNER.
+ * TURNLOCK_ERROR_NOT_EXCLUSIVE if it is held in another mode; _NOT_INCONSISTENT if no holder died; _NOT_OWNER.
  *
  * The caller promises:
  * `rwlock` is a rwlock handle.
@@ -1396,8 +1401,8 @@ int32_t turnlock_semaphore_open(const struct turnlock_file *file,
 int32_t turnlock_semaphore_close(struct turnlock_semaphore *semaphore);
 
 /**
- * Takes `permits` permits, all at once, waiting for them as long as it takes; nobody who comes later goes before. A
- * thread that has some may take more. `acquired` may be NULL.
+ * Takes `permits` permits, all at once, waiting for them as long as it takes; no participant that comes later goes
+ * before. A thread that has some may take more. `acquired` may be NULL.
  *
  * TURNLOCK_ERROR_PERMITS for none, or more than there are, also if their number was reduced while it waited; _DEADLOCK if this
  * thread has so many that it would wait for itself; others as `turnlock_mutex_lock`.
@@ -1444,9 +1449,9 @@ int32_t turnlock_semaphore_release(const struct turnlock_semaphore *semaphore,
                                    uint32_t permits);
 
 /**
- * Makes the semaphore have `permits` permits, for everybody and at once. If there are fewer than before, those that
- * are taken stay taken, and nobody gets any before enough have come back; who waits for more than there are is told so
- * (TURNLOCK_ERROR_PERMITS), like one who comes.
+ * Makes the semaphore have `permits` permits, for all participants and at once. If there are fewer than before, those
+ * that are taken stay taken, and no participant gets any before enough have come back; a waiter for more than there
+ * are is told so (TURNLOCK_ERROR_PERMITS), like a newcomer.
  *
  * TURNLOCK_ERROR_INVALID_ARGUMENT for none, or UINT32_MAX; _NOT_FOUND if it was removed; _PARTICIPANTS_FULL if the thread has no
  * slot yet and there is none; _UNSUPPORTED if the kernel refuses a memory barrier. With an error nothing is changed.
@@ -1499,8 +1504,8 @@ int32_t turnlock_semaphore_permits(const struct turnlock_semaphore *semaphore,
 #define TURNLOCK_RANGE_END 18446744073709551615ull
 
 /**
- * A lock of ranges of numbers, in a lock file: who wants a range waits for the earlier ones that overlap with it,
- * unless both only read. Up to as many ranges at once as the file has participants.
+ * A lock of ranges of numbers, in a lock file: a participant that wants a range waits for the earlier ones that
+ * overlap with it, unless both only read. Up to as many ranges at once as the file has participants.
  */
 typedef struct turnlock_rangelock turnlock_rangelock;
 
@@ -1676,8 +1681,8 @@ int32_t turnlock_rangelock_mark_consistent(const struct turnlock_rangelock *rang
 #define TURNLOCK_KEYEDLOCK_RELEASE_BY_DEFAULT 32
 
 /**
- * A lock for each key (any bytes), in a lock file. Keys need not be created, and take no room while nobody wants
- * them; they are told apart by a hash of 128 bits. Up to as many at once as the file has participants.
+ * A lock for each key (any bytes), in a lock file. Keys need not be created, and take no room while no participant
+ * wants them; they are told apart by a hash of 128 bits. Up to as many at once as the file has participants.
  */
 typedef struct turnlock_keyedlock turnlock_keyedlock;
 
@@ -1851,9 +1856,9 @@ int32_t turnlock_keyedlock_mark_consistent(const struct turnlock_keyedlock *keye
 #define TURNLOCK_RING_MUST_EXIST 1
 
 /**
- * `turnlock_ring_options.flags`: who takes a turn through this handle stays a member of the ring, and the ring waits for it,
- * until `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or
- * has the turn.
+ * `turnlock_ring_options.flags`: a participant that takes a turn through this handle stays a member of the ring, and
+ * the ring waits for it, until `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring
+ * only while it waits or has the turn.
  */
 #define TURNLOCK_RING_MEMBER 2
 
@@ -1877,8 +1882,9 @@ int32_t turnlock_keyedlock_mark_consistent(const struct turnlock_keyedlock *keye
 #define TURNLOCK_RING_RELEASE_BY_DEFAULT 32
 
 /**
- * A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
- * else who wants it. Any thread may use the handle; the turn belongs to the thread (or the hold) that took it.
+ * A turn ring in a lock file: a lock whose turn goes round. A participant that had the turn gets it again only after
+ * every other one that wants it. Any thread may use the handle; the turn belongs to the thread (or the hold) that took
+ * it.
  */
 typedef struct turnlock_ring turnlock_ring;
 
@@ -1989,7 +1995,7 @@ int32_t turnlock_ring_abandon(const struct turnlock_ring *ring);
 
 /**
  * Says, having the turn after TURNLOCK_OWNER_DEAD, that the data are well again.
- * TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_OWNER.
+ * TURNLOCK_ERROR_NOT_INCONSISTENT if no holder died; _NOT_OWNER.
  *
  * The caller promises:
  * `ring` is a ring handle.
@@ -2090,8 +2096,9 @@ typedef struct turnlock_request {
    */
   uint64_t time_ns;
   /**
-   * Of a range lock: the ranges, one or more. Several are taken one after the other in an order of their own, so that those who
-   * take several this way do not wait for each other in a circle; ranges that overlap are taken as one. All or none is held.
+   * Of a range lock: the ranges, one or more. Several are taken one after the other in an order of their own, so
+   * that participants that take several this way do not wait for each other in a circle; ranges that overlap are
+   * taken as one. All or none is held.
    */
   const struct turnlock_range *ranges;
   /**
@@ -2124,8 +2131,9 @@ typedef struct turnlock_request {
 
 /**
  * `turnlock_hold_options.flags`: the end of what keeps the slot (the last copy of its descriptor is closed) is an
- * ordinary end where the lock was created with TURNLOCK_..._RELEASE_ON_DEATH: nobody is told of a death, as with flock(2).
- * For a hold that is transferred to an open file (`turnlock_hold_transfer_to_fd`). Implies TURNLOCK_HOLD_BY_DESCRIPTOR.
+ * ordinary end where the lock was created with TURNLOCK_..._RELEASE_ON_DEATH: no participant is told of a death, as
+ * with flock(2). For a hold that is transferred to an open file (`turnlock_hold_transfer_to_fd`). Implies
+ * TURNLOCK_HOLD_BY_DESCRIPTOR.
  */
 #define TURNLOCK_HOLD_ENDS_BY_CLOSING 4
 
@@ -2166,8 +2174,8 @@ typedef struct turnlock_hold_options {
 /**
  * Opens a hold in the file, and puts its handle into `hold`. `options` may be NULL.
  *
- * TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` says who has them.
- * _INVALID_ARGUMENT, _CLOSED, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION, _NO_MEMORY.
+ * TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` names the programs that have
+ * them. _INVALID_ARGUMENT, _CLOSED, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION, _NO_MEMORY.
  *
  * The caller promises:
  * `file` is a file handle, `options` NULL or a struct whose `size` is right, `hold` NULL or writable.
@@ -2201,8 +2209,8 @@ int32_t turnlock_hold_close(struct turnlock_hold *hold);
  * holder died inside, so repair the data and call `turnlock_hold_mark_consistent`. `acquired` may be NULL; of several ranges or
  * keys it tells the largest fencing token, which stands for all of them.
  *
- * TURNLOCK_ERROR_DEADLOCK if something of this lock is held by it already, _STILL_HELD if something of another one is;
- * _PARTICIPANT_BUSY while it is in another call;
+ * TURNLOCK_ERROR_DEADLOCK if something of this lock is held by it already, _STILL_HELD if something of another lock
+ * is; _PARTICIPANT_BUSY while it is in another call;
  * _INVALID_ARGUMENT for a request of another size, a mode that the kind of the lock does not have, parts that do not fit it, and
  * a lock of another file than the hold's; _WOULD_BLOCK, _TIMED_OUT if the request does not wait so long; _PERMITS, _EMPTY_RANGE;
  * _PARTICIPANTS_FULL if there is not a slot for each of several parts; others as `turnlock_mutex_lock`. Nothing is held then.
@@ -2279,8 +2287,8 @@ int32_t turnlock_hold_abandon(const struct turnlock_hold *hold);
 
 /**
  * Says, while the lock is held after TURNLOCK_OWNER_DEAD, that the data are consistent again; of several ranges or keys, that
- * those of all are. TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_EXCLUSIVE if it is held beside others; _NOT_OWNER;
- * _PARTICIPANT_BUSY.
+ * those of all are. TURNLOCK_ERROR_NOT_INCONSISTENT if no holder died; _NOT_EXCLUSIVE if it is held beside others;
+ * _NOT_OWNER; _PARTICIPANT_BUSY.
  *
  * The caller promises:
  * `hold` is a hold handle.

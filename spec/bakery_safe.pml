@@ -93,7 +93,7 @@ proctype Participant(byte i) {
     atomic { rounds = ROUNDS; goto take };
 
 #if DEATHS > 0
-claim:  /* The slot is that of whoever has its byte lock. First it finishes what a dead one left. */
+claim:  /* The slot is that of the holder of its byte lock. First it finishes what a dead one left. */
     atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ROUNDS; q = i; attaching = 1 };
 attach:
     goto reap;
@@ -151,7 +151,7 @@ scan:   STEP(read(CHOOSING_OF(j), t, 1));
     STEP(writing[CHOOSING_OF(i)] = 0; queued = queued | BIT(i));
 #endif
 
-wait:   /* Of those before us, the latest is the one to wait for; one who is choosing, if there is nobody else. */
+wait:   /* Of those before us, the latest is the one to wait for; one that is choosing, if there is no other. */
     j = FIRST;
     do
     :: j < N ->
@@ -288,7 +288,7 @@ reap_cleared:
     STEP(byte_lock[q] = (byte_lock[q] == i + 1 -> 0 : byte_lock[q]); q = 0);
     goto wait;
 
-dead:   /* kill -9: memory stays as it is, the kernel drops the byte locks. A newcomer takes the slot, or nobody does. */
+dead:   /* kill -9: memory stays as it is, the kernel drops the byte locks. A newcomer takes the slot, or none does. */
     atomic {
         if :: working & BIT(i) -> torn = 1 :: else fi;
         inside = inside & ~BIT(i); working = working & ~BIT(i); before[i] = 0; OUT_OF_QUEUE(i);

@@ -3,7 +3,7 @@
  * MODELLED: one lock of one file, and N slots. A participant takes a slot by the byte lock, finishes what a dead one left
  * there, has `slots_in_use` reach it, takes the lock ROUNDS times and detaches. It may be killed before every step,
  * whatever it is doing (DEATHS times in all); the kernel then drops its byte locks, and a new participant takes the slot, or
- * nobody ever does. A waiter behind a dead one reaps it, and may be killed at that too. A waiter may give up (time limit,
+ * none ever does. A waiter behind a dead one reaps it, and may be killed at that too. A waiter may give up (time limit,
  * cancel; WITHDRAWALS times in all), or only try (TRIES). A holder repairs the data of a dead one or does not, and may leave
  * by a panic (ABANDONS). A participant that finds the lock closed may reset it (RESETS).
  *
@@ -29,10 +29,10 @@
  *   EXCLUSION  one at a time, from `won` to the end of `leave`
  *   ORDER      one that finished its doorway before another began its own goes first, unless it died or withdrew
  *   TOKEN      fencing tokens strictly increase
- *   NOTICE     a holder that is told nothing finds the data intact, and nobody died at work since the last repair; one that
+ *   NOTICE     a holder that is told nothing finds the data intact, and no holder died at work since the last repair; one that
  *              is told of a death gets the dead holder's token; only one that was told closes the lock
  *   CLOSED     not recoverable is for ever, until a reset
- * and by Spin itself NO DEADLOCK: no invalid end state, so nobody waits for ever.
+ * and by Spin itself NO DEADLOCK: no invalid end state, so no participant waits for ever.
  *
  * MUTANTS: -DMUTANT_name, each at the place where it leaves something out or does it wrongly. README.md says what they are.
  */
@@ -60,8 +60,8 @@
 #ifndef TRIES
 #define TRIES 0
 #endif
-#ifndef NEWCOMERS           /* 1: the file is new, everybody comes by `attach` and goes by `detach`, `slots_in_use` moves; */
-#define NEWCOMERS 0         /* 0: everybody is there from the start and stays; only a newcomer after a death attaches */
+#ifndef NEWCOMERS           /* 1: the file is new, every participant comes by `attach` and goes by `detach`, `slots_in_use` moves; */
+#define NEWCOMERS 0         /* 0: all are there from the start and stay; only a newcomer after a death attaches */
 #endif
 
 /* ---- The file ------------------------------------------------------------------------------------------------------ */
@@ -91,7 +91,7 @@ byte before[N];             /* those of the queue that had finished their doorwa
 byte last_token;            /* the largest fencing token given out */
 byte dead_token;            /* of the last holder that died written down as such, since the last repair; else 0 */
 bit torn;                   /* a holder died at work since the last repair */
-bit closed;                 /* a holder left without the repair it owed, and nobody has reset the lock since */
+bit closed;                 /* a holder left without the repair it owed, and the lock was not reset since */
 byte deaths, withdrawals, tries, abandons, resets, mistakes;
 
 #define MAY_DIE atomic { deaths < DEATHS -> deaths++; goto dead }
@@ -122,7 +122,7 @@ proctype Participant(byte i) {
     atomic { rounds = ROUNDS; goto take };
 #endif
 
-claim:  /* The slot is that of whoever has its byte lock. First it finishes what a dead one left. */
+claim:  /* The slot is that of the holder of its byte lock. First it finishes what a dead one left. */
     atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ROUNDS; q = i; after = FOR_ATTACH };
 attach:
 #ifndef MUTANT_NoRecoverAtAttach
@@ -173,7 +173,7 @@ scan:   STEP(word_of_mine = (word[j] > word_of_mine -> word[j] : word_of_mine); 
     STEP(slots_in_use = (slots_in_use > i + 1 -> slots_in_use : i + 1));
 #endif
 
-wait:   /* Of those before us, the latest is the one to wait for; one who is choosing, if there is nobody else. */
+wait:   /* Of those before us, the latest is the one to wait for; one that is choosing, if there is no other. */
     STEP(end = slots_in_use; j = FIRST; seen = 0; q = 0);
     do
     :: j < end ->
@@ -399,7 +399,7 @@ lowered:
          fi);
 #endif
 
-dead:   /* kill -9: memory stays as it is, the kernel drops the byte locks. A newcomer takes the slot, or nobody does. */
+dead:   /* kill -9: memory stays as it is, the kernel drops the byte locks. A newcomer takes the slot, or none does. */
     atomic {
         if :: cell_held[i] != 0 -> dead_token = cell_held[i] :: else fi;
         if :: working & BIT(i) -> torn = 1 :: else fi;

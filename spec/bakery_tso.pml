@@ -119,7 +119,7 @@ proctype Participant(byte i) {
     atomic { rounds = ROUNDS; goto take };
 
 #if DEATHS > 0
-claim:  /* The slot is that of whoever has its byte lock. First it finishes what a dead one left. */
+claim:  /* The slot is that of the holder of its byte lock. First it finishes what a dead one left. */
     atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ROUNDS; q = i; attaching = 1 };
 attach:
     goto reap;
@@ -159,7 +159,7 @@ scan:   STEP(load(WORD(j), t); word_of_mine = (t > word_of_mine -> t : word_of_m
     STEP(FENCED; queued = queued | BIT(i));                         /* fence B */
 #endif
 
-wait:   /* Of those before us, the latest is the one to wait for; one who is choosing, if there is nobody else. */
+wait:   /* Of those before us, the latest is the one to wait for; one that is choosing, if there is no other. */
     j = FIRST;
     do
     :: j < N ->
@@ -282,7 +282,7 @@ reap_cleared:
     STEP(FENCED; byte_lock[q] = (byte_lock[q] == i + 1 -> 0 : byte_lock[q]); q = 0);
     goto wait;
 
-dead:   /* kill -9: what was stored reaches memory, then the kernel drops the byte locks. Somebody new comes, or nobody. */
+dead:   /* kill -9: what was stored reaches memory, then the kernel drops the byte locks. A newcomer comes, or none. */
     atomic { FENCED ->
         if :: working & BIT(i) -> torn = 1 :: else fi;
         inside = inside & ~BIT(i); working = working & ~BIT(i); before[i] = 0; OUT_OF_QUEUE(i);

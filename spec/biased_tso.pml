@@ -11,17 +11,17 @@
  * unlock as a dead one does (ABANDONS). FENCED_MODE is a file of several processes: no membarrier, but a full fence in `try` and
  * in every entry step, and one of the queue head. How a file comes to that is in fences_tso.pml.
  *
- * Whoever stands behind another one may pass over it, at any moment, whether that runs or not (EVICTIONS), until that has taken
+ * A waiter behind another participant may pass over it, at any moment, whether that runs or not (EVICTIONS), until that has taken
  * its entry step. And a participant may take no step any more (STOPS), wherever it is but inside, in its entry step, or with
- * another one's byte lock: then the others must come to their end without it. With BIASES=0 nobody has the lock biased.
+ * another slot's byte lock: then the others must come to their end without it. With BIASES=0 no participant has the lock biased.
  *
  * membarrier: its caller passes a full fence, then each other participant's buffer has been empty at some moment, in any order,
  * before the call returns.
  *
  * LEFT OUT: what bakery_tso.pml leaves out, and the counts by which the code chooses between unbiased and biased; parking; how
  * long a waiter that backs off stays away, and time limits; that each looks in the file which of the two
- * modes it is (fences_tso.pml); that the code has the lock biased only if it sees nobody else queued for good, and cancels a
- * revocation only then, which is for the order among those who wait and not for safety; that it tries only where its own last
+ * modes it is (fences_tso.pml); that the code has the lock biased only if it sees no other queued for good, and cancels a
+ * revocation only then, which is for the order among the waiters and not for safety; that it tries only where its own last
  * acquisition was a biased one, and on the slower of two ways looks at the bias word before it raises `held` (fewer executions
  * than here, where newcomers try too); that a slot is used by one thread at a time, which the code sees to. With PSO=1, loads
  * still happen in the order of the program.
@@ -29,9 +29,9 @@
  * THE LABELS are the code's steps (core/src/trace.rs), as in bakery_sc.pml, and for the bias (core/src/acquire/bias.rs,
  * core/src/acquire/queue.rs):
  *   try                         Bias::enter, `held` = TRYING: does the bias word still name it?
- *   won                         bias::enter_as_head: the entry step (Eviction::enter), then who is the bias owner?
+ *   won                         bias::enter_as_head: the entry step (Eviction::enter), then the look for the bias owner
  *   revoke, revoke_wait         bias::revoke, where it is another, and `held` = 0: membarrier, then the wait for the owner
- *   settle                      queue::settle: nobody else can be inside
+ *   settle                      queue::settle: no other can be inside
  *   bias                        the bias word says so (Bias::begin); the number is given up last
  *   back_off                    QueueWait::back_off: out of the queue, to come back
  *   evict, passed_over          eviction::evict: the doorway is told that it lost its place; after membarrier, is it inside?
@@ -42,12 +42,12 @@
  *
  * ASSERTED: TOKEN and CLOSED as in bakery_sc.pml, and
  *   EXCLUSION  one at a time, from `settle`, or from the look at the bias word in `try`, to `held` = 0
- *   ORDER      as in bakery_tso.pml among those who go through the queue, but for those that were passed over; and a bias owner that begins to `try` after the queue
- *              head's membarrier does not enter before it
- *   NOTICE     a holder that is told nothing finds the data intact, and nobody died holding the lock since the last repair; one
+ *   ORDER      as in bakery_tso.pml among those that go through the queue, but for those that were passed over; and a bias
+ *              owner that begins to `try` after the queue head's membarrier does not enter before it
+ *   NOTICE     a holder that is told nothing finds the data intact, and no holder died with the lock since the last repair; one
  *              that is told of a death is told of a holder's; only one that was told closes the lock
  *   LENGTH     as in bakery_tso.pml
- * and by Spin itself NO DEADLOCK: no invalid end state, so nobody waits for ever.
+ * and by Spin itself NO DEADLOCK: no invalid end state, so no participant waits for ever.
  */
 #ifndef N
 #define N 2                 /* slots */
@@ -71,10 +71,10 @@
 #define FENCED_MODE 0       /* 1: the participants are of several processes: full fences instead of membarrier */
 #endif
 #ifndef BIASES
-#define BIASES 1            /* 0: nobody takes the bias, so that there is more room for evictions */
+#define BIASES 1            /* 0: no queue head takes the bias, so that there is more room for evictions */
 #endif
 #ifndef EVICTIONS
-#define EVICTIONS 0         /* how often a waiter passes over another one that may well be running */
+#define EVICTIONS 0         /* how often a waiter passes over another that may well be running */
 #endif
 #ifndef STOPS
 #define STOPS 0             /* how many participants take no step any more, once they are not inside; they may be passed over */
@@ -107,7 +107,7 @@
 #define TRYING 15           /* in `held`: may be inside in a moment, or not */
 #define REVOKED 8           /* in the bias word, beside r + 1: the bias of r is being revoked */
 #define WORD(p) (p)         /* LockView::numbers */
-#define HELD(p) (N + (p))   /* Cell::held: 0, TRYING, or the fencing token of who is inside */
+#define HELD(p) (N + (p))   /* Cell::held: 0, TRYING, or the fencing token of the holder */
 #define TOKEN (2 * N)       /* LockWords::token */
 #define STATE (2 * N + 1)   /* LockWords::state */
 #define BIAS (2 * N + 2)    /* LockWords::bias: 0, or r + 1 where r is the bias owner */
@@ -165,7 +165,7 @@ byte inside;                /* between settle, or a try that found its own name,
 byte working;               /* told that the lock is its own, and not yet giving it back */
 byte queued;                /* doorway finished; not yet settled, withdrawn or dead */
 byte revoking;              /* of those: the queue head, after its membarrier */
-byte before[N];             /* those of the queue whom this one's entry must not overtake */
+byte before[N];             /* those of the queue that this one's entry must not overtake */
 byte last_token;            /* the largest fencing token given out */
 bit torn;                   /* a holder died at work since the last repair */
 bit notice_due;             /* a holder died with its token in `held` since the last repair */
@@ -238,7 +238,7 @@ proctype Participant(byte i) {
     atomic { rounds = ALL_ROUNDS; goto take };
 
 #if DEATHS > 0
-claim:  /* The slot is that of whoever has its byte lock. First it finishes what a dead one left. */
+claim:  /* The slot is that of the holder of its byte lock. First it finishes what a dead one left. */
     atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ALL_ROUNDS; q = i; after = FOR_ATTACH };
 attach:
     goto reap;
@@ -311,7 +311,7 @@ scan:   WAITING_STEP(load(WORD(j), t); word_of_mine = (t > word_of_mine -> t : w
     WAITING_STEP(j = 0; word_of_mine++; store(WORD(i), word_of_mine));
     WAITING_STEP(FENCED; queued = queued | BIT(i));                 /* fence B */
 
-wait:   /* Of those before us, the latest is the one to wait for; one who is choosing, if there is nobody else. */
+wait:   /* Of those before us, the latest is the one to wait for; one that is choosing, if there is no other. */
     j = FIRST;
     do
     :: j < N ->
@@ -409,7 +409,7 @@ passed_over:
          t = 0; q = 0; goto wait);
 #endif
 
-won:    /* The queue head, unless it lost its place. From here until `held` is 0 again, nobody passes over us, and the bias word
+won:    /* The queue head, unless it lost its place. From here until `held` is 0 again, no waiter passes over us, and the bias word
          * is ours alone to write. */
 #ifdef MUTANT_EntryCheckBeforeFlag
     STEP(load(EVICTED(i), t); IF_EVICTED);
@@ -478,7 +478,7 @@ revoke_wait:
 #endif
     fi;
 
-settle: /* Nobody else can be inside. */
+settle: /* No other can be inside. */
     STEP(assert(inside == 0);    /* EXCLUSION */
          assert(before[i] == 0);    /* ORDER */
          inside = inside | BIT(i); OUT_OF_QUEUE(i); word_of_mine = 0;
@@ -577,7 +577,7 @@ wake:
     goto take;
 
 #if EVICTIONS + STOPS > 0
-evicted: /* Somebody behind us passed over us: to the end of the queue. */
+evicted: /* A waiter behind us passed over us: to the end of the queue. */
     STEP(t = 0; q = 0; revoked = 0; store(HELD(i), 0));
     WAITING_STEP(store(WORD(i), IDLE); word_of_mine = 0; before[i] = 0; OUT_OF_QUEUE(i));
 #if FENCE_AT_WAKE
@@ -674,7 +674,7 @@ reap_cleared:
 #endif
 
 #if DEATHS > 0
-dead:   /* kill -9: what was stored reaches memory, then the kernel drops the byte locks. Somebody new comes, or nobody. */
+dead:   /* kill -9: what was stored reaches memory, then the kernel drops the byte locks. A newcomer comes, or none. */
     atomic { FENCED ->
         if :: working & BIT(i) -> torn = 1 :: else fi;
         if :: memory[HELD(i)] != 0 && memory[HELD(i)] != TRYING -> notice_due = 1 :: else fi;

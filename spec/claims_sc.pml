@@ -4,9 +4,9 @@
  * MODELLED: one lock of one file, and N slots. A participant writes its claim, draws a number, and waits until the earlier
  * claims leave it enough room; then it takes its entry step. ROUNDS acquisitions, each with any claim of the relation. It may be
  * killed before every step (DEATHS times in all); a waiter behind a dead one reaps it, and may be killed at that too; a newcomer
- * takes the slot, or nobody ever does. A waiter may give up (WITHDRAWALS), also one that upgrades. Whoever stands behind another
- * one may pass over it, at any moment, until that has taken its entry step (EVICTIONS). A holder may stay inside for ever (STAYS):
- * then everybody whose claim has room beside it must come in all the same.
+ * takes the slot, or none ever does. A waiter may give up (WITHDRAWALS), also one that upgrades. A waiter behind another
+ * participant may pass over it, at any moment, until that has taken its entry step (EVICTIONS). A holder may stay inside for
+ * ever (STAYS): then each waiter whose claim has room beside it must come in all the same.
  *   READER_WRITER  S, U and X; a holder of U may upgrade in place, one of X downgrades in place to U or S (DOWNGRADES). A holder
  *                  of X that is told of a death repairs the data or closes the lock; readers are told, and leave that as it is.
  *   SEMAPHORE      weights 1 and 2; a part may be given back; the permits are 2, and with RESIZES now and then 3. With PARKING
@@ -18,7 +18,7 @@
  * the shared bias, store buffers and revocation (shared_tso.pml): the bias word here is NOBODY or UPGRADING; participants that
  * take no step any more (STOPS of biased_tso.pml); U and X as in the table, and no other modes.
  *
- * A scan that finds its way barred has changed nothing, so that whoever waits may as well begin its next scan when there is room:
+ * A scan that finds its way barred has changed nothing, so that a waiter may as well begin its next scan when there is room:
  * every scan that lets a waiter in is here the first one of a slower waiter. A wait is a guard for that reason, but with PARKING.
  *
  * THE LABELS are the code's steps, as in bakery_sc.pml, and
@@ -33,14 +33,14 @@
  *
  * ASSERTED, each named where it stands:
  *   EXCLUSION  no two conflicting claims inside; the weights inside are at most the permits
- *   ORDER      nobody enters before a conflicting one that had finished its doorway before this one began its own (with a
+ *   ORDER      no participant enters before a conflicting one that had finished its doorway before this one began its own (with a
  *              semaphore: unless there is room for both), unless that died, gave up or was passed over; a claim that
- *              upgrades counts as conflicting from its bias word on; nobody enters X between U and its X
+ *              upgrades counts as conflicting from its bias word on; none enters X between U and its X
  *   TOKEN      fencing tokens of writers and of permits strictly increase; a reader's is the last writer's
  *   NOTICE     a holder that is told nothing finds that no X died at work since the last repair; one that is told of a death is
  *              told of that of an X, and gets its token
  *   CLOSED     not recoverable is for ever
- * and by Spin itself NO DEADLOCK: no invalid end state, so nobody waits for ever (of permits: those of the dead come back).
+ * and by Spin itself NO DEADLOCK: no invalid end state, so no participant waits for ever (of permits: those of the dead come back).
  *
  * MUTANTS: -DMUTANT_name, each at the place where it leaves something out or does it wrongly. README.md says what they are.
  */
@@ -206,7 +206,7 @@ byte deaths, withdrawals, downgrades, resizes, evictions, stays;
 #ifdef MUTANT_SleepsBehindChooser
 #define TAKES_ASLEEP(p) TAKES_NOW(p)
 #else
-#define TAKES_ASLEEP(p) (word[p] == CHOOSING -> 0 : TAKES_NOW(p))        /* nobody is woken by the end of a doorway */
+#define TAKES_ASLEEP(p) (word[p] == CHOOSING -> 0 : TAKES_NOW(p))        /* no waiter is woken by the end of a doorway */
 #endif
 #define TAKES_ALIVE(p) (byte_lock[p] == 0 -> 0 : TAKES_NOW(p))
 #define THERE_IS_ROOM (SUM(TAKES_NOW) <= ROOM)
@@ -254,8 +254,8 @@ byte deaths, withdrawals, downgrades, resizes, evictions, stays;
 #define FOR_WAIT 0
 #define FOR_ATTACH 1
 
-/* Those who sleep at slot p; of a semaphore, the first one as well that waits. In one step: the code's unpark leaves nobody asleep
- * who looked before it. */
+/* The sleepers at slot p; of a semaphore, the first one as well that waits. In one step: the code's unpark leaves no waiter asleep
+ * that looked before it. */
 #if PARKING
 #define IS_WAITING(p) (word[p] > CHOOSING && cell_held[p] == 0)
 #define GOES_FIRST(p, r) (!IS_WAITING(r) || word[p] < word[r] || (word[p] == word[r] && p <= r))
@@ -286,7 +286,7 @@ byte deaths, withdrawals, downgrades, resizes, evictions, stays;
 #define BIAS_WORD_BACK if :: atomic { by_upgrade -> by_upgrade = 0 }; STEP(bias = NOBODY) :: atomic { !by_upgrade -> skip } fi
 #define CLOSED_IF_INCONSISTENT if :: lock_state == INCONSISTENT -> closed = 1 :: else fi
 
-/* Who died with a token as the holder of X. */
+/* The one that died with a token as the holder of X. */
 #if RELATION == SEMAPHORE
 #define DIED_WRITING(p) 0
 #else
@@ -315,7 +315,7 @@ proctype Participant(byte i) {
     atomic { rounds = (i == 0 -> ROUNDS + AGAIN : ROUNDS); goto take };
 
 #if DEATHS > 0
-claim:  /* The slot is that of whoever has its byte lock. First it finishes what a dead one left. */
+claim:  /* The slot is that of the holder of its byte lock. First it finishes what a dead one left. */
     atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ROUNDS; q = i; after = FOR_ATTACH; goto reap };
 #endif
 
@@ -411,7 +411,7 @@ blocked:
     :: atomic { THERE_IS_ROOM -> q = 0; goto wait }
 #endif
 #if STAYS > 0
-    :: atomic { timeout && SUM(TAKES_ALIVE) > ROOM -> goto end_gone }                     /* somebody stays inside */
+    :: atomic { timeout && SUM(TAKES_ALIVE) > ROOM -> goto end_gone }                     /* a holder stays inside */
 #endif
 #if DEATHS > 0
     :: atomic { TAKES_NOW(FIRST) != 0 && byte_lock[FIRST] == 0 && BLOCKER(FIRST) -> q = FIRST; byte_lock[q] = i + 1; goto reap }
@@ -447,7 +447,7 @@ passed_over:
          q = 0; goto wait);
 #endif
 
-won:    /* The entry step. From here until `held` is 0 again, nobody passes over us. */
+won:    /* The entry step. From here until `held` is 0 again, no waiter passes over us. */
     STEP(cell_held[i] = TRYING; trying = 1);
 #if EVICTIONS > 0
     STEP(if :: evicted_one[i] == sequence[i] -> goto evicted :: else fi);
@@ -612,7 +612,7 @@ upgrade: /* In place: the number stays where it is. */
     STEP(mode[i] = UPGRADING; mine = UPGRADING);
     STEP(bias = i + 1; queued = queued | BIT(i); q = 0);
     goto wait;
-drain:  /* No earlier claim stands. Those who drew later numbers and came in before see to it that `held` is 0. */
+drain:  /* No earlier claim stands. Those that drew later numbers and came in before see to it that `held` is 0. */
 #ifndef MUTANT_UpgraderIgnoresLaterReaders
     j = FIRST;
     do
@@ -685,7 +685,7 @@ downgrade:
 #endif
 
 #if EVICTIONS > 0
-evicted: /* Somebody behind us passed over us: to the end of the queue. */
+evicted: /* A waiter behind us passed over us: to the end of the queue. */
     STEP(cell_held[i] = 0; trying = 0);
     STEP(word[i] = IDLE; word_of_mine = 0; before[i] = 0; room = 0; OUT_OF_QUEUE(i));
     WAKE(i);
@@ -744,7 +744,7 @@ reap_cleared:
     STEP(byte_lock[q] = (byte_lock[q] == i + 1 -> 0 : byte_lock[q]); q = 0);
     goto wait;
 
-dead:   /* kill -9: memory stays as it is, the kernel drops the byte locks. A newcomer takes the slot, or nobody does. */
+dead:   /* kill -9: memory stays as it is, the kernel drops the byte locks. A newcomer takes the slot, or none does. */
     atomic {
         if :: DIED_WRITING(i) -> dead_token = cell_held[i] :: else fi;
 #if RELATION == RANGE

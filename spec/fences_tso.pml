@@ -1,22 +1,22 @@
 /* Which fences a file needs, on x86 (total store order): none but the compiler's as long as all participants are of one process,
- * which has its own threads pass a barrier; full fences for everybody from when a second process comes; and how the one becomes
+ * which has its own threads pass a barrier; full fences for all from when a second process comes; and how the one becomes
  * the other while they go on.
  *
  * MODELLED: one biased lock of one file, and N slots, whose participants are of several processes. The word `sole_process` of the
- * file says who takes part: UNDECIDED, nobody yet; the mark of a process, whose participants are the only ones; CHANGING, while
- * somebody of another process is on its way in; SEVERAL. Whoever attaches sees to it before it takes part. A bias owner that
+ * file says which processes take part: UNDECIDED, none yet; the mark of a process, whose participants are the only ones; CHANGING, while
+ * a newcomer of another process is on its way in; SEVERAL. A newcomer sees to it before it takes part. A bias owner that
  * tries, stores `held` = TRYING and looks at `sole_process`: with its own mark there it passes no fence, else a full one; then it
  * looks at the bias word. (With LOOKS_FIRST=1 that look comes first, as on a machine whose loads overtake one another, and again
- * after the full fence.) Who revokes passes a full fence and looks at `sole_process`: its own mark, and it has the threads of its
+ * after the full fence.) A revoker passes a full fence and looks at `sole_process`: its own mark, and it has the threads of its
  * process pass a barrier (PRIVATE); SEVERAL, and there is nothing to do; else it has all threads there are pass one (GLOBAL).
  * Deaths at every step (DEATHS), of one participant at a time; newcomers of any process in a dead one's slot; participants that
- * detach and come again (SESSIONS); a revocation that is given up (WITHDRAWALS). Somebody that finds that nobody else takes part,
+ * detach and come again (SESSIONS); a revocation that is given up (WITHDRAWALS). A participant that finds that no other takes part,
  * and has all byte locks in hand, may set `sole_process` back (RESTARTS; here from SEVERAL too, which the code leaves as it is). And
  * one without a slot, of any process, may pass the heavy barrier (OUTSIDER).
  *
- * With PARKING who revokes sleeps until it is woken. A leaving bias owner looks at the bias word, without a fence. So in a file of
+ * With PARKING a revoker sleeps until it is woken. A leaving bias owner looks at the bias word, without a fence. So in a file of
  * several processes the wake-up may be missed, and there every sleep ends by itself (the nap); after a barrier, PRIVATE or GLOBAL,
- * the wake-up must come, here. A nap is over when there is something to do, and not before: else who is stuck would be between two
+ * the wake-up must come, here. A nap is over when there is something to do, and not before: else a stuck revoker would be between two
  * naps for ever.
  *
  * A barrier: its caller passes a full fence, then the buffer of each participant that it reaches has been empty at some moment,
@@ -32,14 +32,14 @@
  *   claim, restart              the byte lock of the slot; OpenFile::choose_barrier_mode: all byte locks, and `sole_process` = UNDECIDED
  *   attach, share               OpenFile::settle_barriers: the look at `sole_process`; it is CHANGING: GLOBAL, then SEVERAL
  *   take, try, let_go           Bias::enter, with FileBarrier::pass at `try`; `held` = 0 again
- *   queue, won                  who revokes, from the queue's lock on
+ *   queue, won                  the revoker, from the queue's lock on
  *   revoke, revoke_wait, asleep bias::pass_the_barrier (OpenFile::heavy_barrier), bias::wait_until_outside
  *   settle, leave, cancel, reap as in biased_tso.pml
  *   detach                      the byte lock given back
  *
  * ASSERTED: EXCLUSION, one at a time, from `settle` or the look at the bias word, to `held` = 0 or the queue's lock given back, and
- * nobody by the bias once the one without a slot has seen everybody outside; LENGTH, a buffer is long enough; and by Spin itself
- * NO DEADLOCK: nobody is stuck in the change, whoever dies in it, and nobody sleeps for ever.
+ * none by the bias once the one without a slot has seen all outside; LENGTH, a buffer is long enough; and by Spin itself
+ * NO DEADLOCK: no participant is stuck in the change, whichever dies in it, and none sleeps for ever.
  *
  * MUTANTS: -DMUTANT_name, as README.md says.
  */
@@ -74,7 +74,7 @@
 #define RESTARTS 0
 #endif
 #ifndef NEWCOMERS
-#define NEWCOMERS 1         /* 0: nobody comes in the place of a dead one */
+#define NEWCOMERS 1         /* 0: no newcomer takes the place of a dead one */
 #endif
 #ifndef PARKING
 #define PARKING 0
@@ -83,7 +83,7 @@
 #define LOOKS_FIRST 0       /* 1: the look at the bias word overtakes the one at `sole_process` */
 #endif
 #ifndef OUTSIDER
-#define OUTSIDER 0          /* the process of one that takes no part, and passes the heavy barrier; 0: nobody */
+#define OUTSIDER 0          /* the process of one that takes no part, and passes the heavy barrier; 0: none */
 #endif
 #define ALL_ROUNDS (i == 0 -> ROUNDS + AGAIN : ROUNDS)
 #ifndef LENGTH              /* held, bias, queue, held, and each time more: TRYING, 0 */
@@ -100,7 +100,7 @@
 #define UNDECIDED 0
 #define CHANGING 8
 #define SEVERAL 9
-#define STOP (N + 3)        /* of the one without a slot: nobody may come in by the bias any more */
+#define STOP (N + 3)        /* of the one without a slot: no bias owner may come in by the bias any more */
 byte memory[N + 4];
 
 /* ---- The store buffers: 16 * word + value, the oldest first ----------------------------------------------------------- */
@@ -137,7 +137,7 @@ inline store(word, value) {
 
 /* ---- The kernel ---------------------------------------------------------------------------------------------------- */
 byte byte_lock[N];          /* 0 = free, p + 1 = participant p has it */
-byte process[N];            /* of whom a slot's participant is */
+byte process[N];            /* of which process a slot's participant is */
 #if PARKING
 byte parked[N];             /* p + 1: sleeps at slot p */
 #define AWAKE(p) parked[p] = 0
@@ -150,7 +150,7 @@ byte parked[N];             /* p + 1: sleeps at slot p */
 byte inside;
 #if OUTSIDER
 byte fast;                  /* of those, the ones that came in by `try` */
-bit shut;                   /* the one without a slot has seen everybody outside */
+bit shut;                   /* the one without a slot has seen all outside */
 #endif
 byte deaths, withdrawals, restarts;
 
@@ -239,7 +239,7 @@ newcomer: /* Of any of the processes. */
     fi;
 #endif
 
-claim:  /* The slot is that of whoever has its byte lock. Before it takes part, it finishes what a dead one left. */
+claim:  /* The slot is that of the holder of its byte lock. Before it takes part, it finishes what a dead one left. */
     if
     :: atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; sessions--; rounds = ALL_ROUNDS; q = i; after = FOR_ATTACH }
     fi;
@@ -250,7 +250,7 @@ restart:
 #ifndef MUTANT_RestartsWithoutLocks
        do
        :: atomic { j < N && byte_lock[j] == 0 -> byte_lock[j] = i + 1; NEXT(j) }
-       :: atomic { j < N && byte_lock[j] != 0 -> goto restarted }      /* somebody takes part */
+       :: atomic { j < N && byte_lock[j] != 0 -> goto restarted }      /* a participant takes part */
        :: atomic { j >= N -> break }
 #if DEATHS > 0
        :: MAY_DIE
@@ -264,7 +264,7 @@ restarted:
     fi;
 #endif
 
-attach: /* Which fences: before we take part, everybody must know of us. */
+attach: /* Which fences: before we take part, all must know of us. */
     STEP(load(SOLE_PROCESS, v);
          if
          :: v == MARK || v == SEVERAL -> v = 0; goto reap
@@ -340,7 +340,7 @@ try:
                 inside = inside | BIT(i); biased = 1; goto section }
     :: atomic { t != i + 1 -> goto let_go }
     fi;
-let_go: /* Not biased to us. Who revokes may have seen us try. */
+let_go: /* Not biased to us. A revoker may have seen us try. */
     STEP(store(HELD(i), 0));
     if
     :: atomic { t == (REVOKED | (i + 1)) -> t = 0 }; WAKE(i)
@@ -398,7 +398,7 @@ asleep:
     :: atomic { v == SEVERAL && memory[HELD(q)] == 0 -> parked[i] = 0; goto revoke_wait }       /* the nap is over */
 #endif
 #if DEATHS > 0
-    :: atomic { byte_lock[q] == 0 -> parked[i] = 0; goto revoke_wait }                          /* it is, if somebody died */
+    :: atomic { byte_lock[q] == 0 -> parked[i] = 0; goto revoke_wait }                          /* it is, if a participant died */
     :: MAY_DIE
 #endif
     fi;
@@ -413,7 +413,7 @@ cancel: /* Or the bias stays as it is, revoked. */
     goto take;
 #endif
 
-settle: /* Nobody else can be inside. */
+settle: /* No other can be inside. */
     STEP(assert(inside == 0);    /* EXCLUSION */
          inside = inside | BIT(i); if :: biased = 0 :: biased = 1 fi);
     if
@@ -461,7 +461,7 @@ reap:
     fi;
 
 #if DEATHS > 0
-dead:   /* kill -9: what was stored reaches memory, then the kernel drops the byte locks. Somebody new comes, or nobody. */
+dead:   /* kill -9: what was stored reaches memory, then the kernel drops the byte locks. A newcomer comes, or none. */
     atomic { FENCED ->
         LEFT inside = inside & ~BIT(i); AWAKE(i);
         GIVE_BACK(0); GIVE_BACK(1); GIVE_BACK(N - 1);
@@ -478,8 +478,8 @@ gone:
 }
 
 #if OUTSIDER
-/* Somebody without a slot (src/kind/claimed.rs, resize): it says something, passes the heavy barrier (where nobody takes part yet it
- * needs none, though the code has a GLOBAL one there), and waits until everybody is outside that may not have seen it. The full fence
+/* A process without a slot (src/kind/claimed.rs, resize): it says something, passes the heavy barrier (where none takes part yet it
+ * needs none, though the code has a GLOBAL one there), and waits until each is outside that may not have seen it. The full fence
  * comes right after its store. With two slots. */
 #define IS_OF(p) (process[p] == OUTSIDER -> BIT(p) : 0)
 #define IS_OUTSIDE(p) (memory[HELD(p)] == 0 || byte_lock[p] == 0)

@@ -1,28 +1,28 @@
 /* The retained place of a reader/writer lock or a semaphore, on x86 (total store order), or with TSO=0 where every access is seen by
- * everyone at once: who was inside by its number leaves, keeps the number, and comes in again without a queue and without a fence,
- * until somebody behind it evicts its place. (The privilege that stays where it was used last: Ricart and Agrawala 1983.)
+ * everyone at once: a participant that was inside by its number leaves, keeps the number, and comes in again without a queue and
+ * without a fence, until a waiter behind it evicts its place. (The privilege that stays where it was used last: Ricart and Agrawala 1983.)
  *
  * MODELLED: one lock of one file, and N slots. A participant queues with a claim, as in shared_tso.pml and claims_sc.pml: S, U or X of a
  * reader/writer lock (RELATION=1), or weight 1 or 2 of a semaphore with two permits (RELATION=2). A holder of X, or of permits, may
  * retain its place when it leaves; whether it does is a free choice. Its next entry is by the place: `held` = TRYING, then the look
- * whether the place is evicted. By a place of X it comes in as a writer or as a reader. Whoever wants something else gives the place
- * up first. A waiter that finds a retained place in its way evicts it, whether its participant runs, is stopped or dead:
+ * whether the place is evicted. By a place of X it comes in as a writer or as a reader. A participant that wants something else
+ * gives the place up first. A waiter that finds a retained place in its way evicts it, whether its participant runs, is stopped or dead:
  * `evicted` = `doorway`, membarrier, and a look at `held`. If that is 0, it clears the number by a compare-exchange; a token of one that is
  * inside as a reader keeps no reader waiting; any other is waited for. Readers bias the lock, writers revoke that, a holder of U
  * upgrades, as in shared_tso.pml. Deaths at every step (DEATHS), reaping, and newcomers unless NEWCOMERS=0; waiters that give up
  * (WITHDRAWALS); downgrades, or a part of the permits given back (DOWNGRADES); more and fewer permits (RESIZES: 3 and 2 again);
  * waiters that pass over any other one (EVICTIONS); holders that stay inside for ever (STAYS); waiters that sleep until they
  * are woken (PARKING). A participant that has done its rounds may leave its place behind for good: the others must come to their end.
- * The participants are of one process, whose threads pass a barrier by membarrier. FENCED_MODE is a file of several: who evicts
- * passes a full fence only, and so does who comes in by its place, after `held` = TRYING (how a file comes to that: fences_tso.pml).
- * Who leaves passes none: it may miss that its place is evicted and wake nobody, so there every sleep ends by itself (the nap).
+ * The participants are of one process, whose threads pass a barrier by membarrier. FENCED_MODE is a file of several: a waiter that evicts
+ * passes a full fence only, and so does one that comes in by its place, after `held` = TRYING (how a file comes to that: fences_tso.pml).
+ * A leaver passes none: it may miss that its place is evicted and wake no waiter, so there every sleep ends by itself (the nap).
  * With SCAN=1 the doorway takes its steps one by one; else a number is drawn in one, which is a full fence.
  *
  * LEFT OUT: not recoverable, resets, panics (claims_sc.pml); participants that stop inside their entry step (biased_tso.pml); the
  * standby queue; when to retain a place, and for how long; numbers that begin again at 1: here they only grow, as in the code while a
- * place stands. Where a waiter looks at several words of others it does so at once: what barred nobody before bars nobody later,
- * but for an upgrade, which every reader looks for again. With PARKING every sleep has an end only where somebody has died, and in
- * FENCED_MODE. There a nap is over when there is something to do, and not before: else who is stuck would be between two naps for ever.
+ * place stands. Where a waiter looks at several words of others it does so at once: what did not bar it before does not later,
+ * but for an upgrade, which every reader looks for again. With PARKING every sleep has an end only where a participant has died, and in
+ * FENCED_MODE. There a nap is over when there is something to do, and not before: else a stuck one would be between two naps for ever.
  *
  * THE LABELS are the code's steps:
  *   again, refused              an entry by the place; it was evicted, so `held` = 0 and into the queue
@@ -33,24 +33,24 @@
  *   revoke, revoke_wait, cancel, upgrade, upgrade_drain, stay_upgradable, downgrade, reap     as in shared_tso.pml
  *
  * WHAT A NEWCOMER MUST KNOW
- *   - The mode of a place is what it bars, and the mode its participant is inside as is another thing: PLACE_S bars whom X bars.
- *   - A number that stands is right only as long as its claim never takes more than it took before. So whoever upgraded, or
+ *   - The mode of a place is what it bars, and the mode its participant is inside as is another thing: PLACE_S bars what X bars.
+ *   - A number that stands is right only as long as its claim never takes more than it took before. So a holder that upgraded, or
  *     downgraded and wants X again, does not retain its place: a reader that looked in between comes in without evicting it.
  *   - The number that is cleared is the one that was read when it was found in the way, and one's own, which is larger, stands
- *     meanwhile: so nobody draws it again. Without that it is an ABA.
- *   - Nobody believes an eviction that another one wrote down, and everybody looks for himself: as in biased_tso.pml.
- *   - An idle place that is not evicted has nobody asleep behind it. That is why leaving it wakes nobody, but for the first time.
+ *     meanwhile: so it is not drawn again. Without that it is an ABA.
+ *   - No waiter believes an eviction that another wrote down; each looks itself: as in biased_tso.pml.
+ *   - An idle place that is not evicted has no waiter asleep behind it. That is why leaving it wakes none, but for the first time.
  *
  * ASSERTED, each named where it stands:
  *   EXCLUSION  no two conflicting claims inside; the weights inside are at most the permits
- *   ORDER      nobody enters before a conflicting one that had finished its doorway before this one began its own, unless that was
- *              passed over; by its place nobody enters that begins after the barrier of one that evicted it and waits on; by
- *              the bias nobody that begins after the barrier of one that revokes or upgrades
+ *   ORDER      none enters before a conflicting one that had finished its doorway before this one began its own, unless that was
+ *              passed over; by its place none enters that begins after the barrier of one that evicted it and waits on; by
+ *              the bias none that begins after the barrier of one that revokes or upgrades
  *   PLACE      no biased reader is inside beside a place that is not evicted
  *   TOKEN      fencing tokens of writers strictly increase; a reader's is the last writer's
  *   NOTICE     one that is told nothing finds that no writer died at work; one that is told of a death is told of a writer's
  *   LENGTH     a buffer is long enough
- * and by Spin itself NO DEADLOCK: no invalid end state, so nobody waits for ever.
+ * and by Spin itself NO DEADLOCK: no invalid end state, so no participant waits for ever.
  *
  * MUTANTS: -DMUTANT_name, as README.md says.
  */
@@ -81,7 +81,7 @@
 #define DEATHS 0
 #endif
 #ifndef NEWCOMERS
-#define NEWCOMERS 1         /* 0: nobody comes in the place of a dead one */
+#define NEWCOMERS 1         /* 0: no newcomer takes the place of a dead one */
 #endif
 #ifndef WITHDRAWALS
 #define WITHDRAWALS 0
@@ -201,10 +201,10 @@ byte parked[N];             /* p + 1: sleeps at slot p */
 byte rights[N];             /* the mode or weight that one has inside; 0: it is not inside */
 byte queued;                /* doorway finished, not yet in, withdrawn or dead */
 byte before[N];             /* those of the queue that were there when this one began its doorway */
-byte told[N];               /* those who evicted this one's place, after their barrier, and wait on */
-byte revoking;              /* those who revoke or upgrade, after their membarrier */
-byte late[N];               /* of told (by its place) or revoking (by the bias), whom this one's entry must not overtake */
-byte retained;              /* those who have a place, as they know it themselves */
+byte told[N];               /* the waiters that evicted this one's place, after their barrier, and wait on */
+byte revoking;              /* those that revoke or upgrade, after their membarrier */
+byte late[N];               /* of told (by its place) or revoking (by the bias), that this one's entry must not overtake */
+byte retained;              /* those that have a place, as they know it themselves */
 byte last_token;
 #if DEATHS > 0
 byte working;               /* of the holders of X: at work on the data */
@@ -258,7 +258,7 @@ byte deaths, withdrawals, downgrades, evictions, resizes, stays;
 #endif
 #define DEAD(p) (byte_lock[p] == 0)
 
-/* What keeps a waiter out for good when nobody takes a step any more: not a place whose participant is outside. */
+/* What keeps a waiter out for good when none takes a step any more: not a place whose participant is outside. */
 #if RELATION == READER_WRITER
 #define STAYS_BESIDE(p) (rights[p] == S && mine < X)
 #else
@@ -350,7 +350,7 @@ byte deaths, withdrawals, downgrades, evictions, resizes, stays;
 #define EVICT_BARRIER MEMBARRIER
 #endif
 
-/* Those who sleep at slot p; of a semaphore, the first one as well that waits. */
+/* The sleepers at slot p; of a semaphore, the first one as well that waits. */
 #if PARKING
 #define UNPARK_IF(p, is) parked[p] = (is -> 0 : parked[p])
 #define IS_WAITING(p) (memory[NUMBER(p)] > CHOOSING && memory[HELD(p)] == 0 && !MARKED(p))
@@ -462,7 +462,7 @@ again:  /* Again by the place. */
 #endif
     STEP(ENTER; by_place = 1);
     goto token;
-refused: /* Somebody who came later has it now. */
+refused: /* A later participant has it now. */
     STEP(store(HELD(i), 0));
 give_up:
     STEP(store(NUMBER(i), 0); number = 0; retained = retained & ~BIT(i); place = 0);
@@ -553,7 +553,7 @@ asleep:
     :: atomic { !MAY_SLEEP -> parked[i] = 0; goto wait }        /* the nap is over */
 #endif
 #if STAYS > 0
-    :: atomic { NEVER -> goto end_gone }                        /* somebody stays inside */
+    :: atomic { NEVER -> goto end_gone }                        /* a holder stays inside */
 #endif
 #if DEATHS > 0
     :: atomic { deaths > 0 -> parked[i] = 0; goto wait }        /* every sleep has an end */
@@ -799,13 +799,13 @@ retain: /* The number stays. The mark comes before `held` = 0, and that before t
     if
     :: atomic { by_place -> skip }
     :: atomic { !by_place -> skip };
-       WAKE(i)                                                  /* who sleeps behind it has seen no mark */
+       WAKE(i)                                                  /* a sleeper behind it has seen no mark */
     fi;
 #endif
     atomic { by_place = 0 };
     goto take;
 
-requeue: /* Somebody behind us passed over us: to the end of the queue. */
+requeue: /* A waiter behind us passed over us: to the end of the queue. */
     STEP(store(HELD(i), 0));
     STEP(store(NUMBER(i), 0); number = 0; before[i] = 0; OUT(i));
     WAKE(i);

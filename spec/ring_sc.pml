@@ -2,25 +2,25 @@
  * One model for the three rings: RULE=1 Dijkstra's K-state ring (K = N + 1), RULE=2 Raynal's ring modulo N * N, RULE=3 the
  * sum ring with STEPS from one machine to the next.
  *
- * MODELLED: one ring of N machines. Who may write which word is what core/src/algorithm/ring/mod.rs says. A participant becomes
+ * MODELLED: one ring of N machines. The writer of each word is what core/src/algorithm/ring/mod.rs says. A participant becomes
  * a member under the reconfiguration lock, waits until the privilege is there, goes in, passes it on and ends its membership,
  * ROUNDS times; those in STANDING join once and stay on the ring until they have had their rounds. It may be killed before
- * every step, whatever it is doing (DEATHS times in all); a newcomer then takes its slot, or nobody ever does. A waiter that
+ * every step, whatever it is doing (DEATHS times in all); a newcomer then takes its slot, or none ever does. A waiter that
  * finds the one with the privilege dead reaps it, and one that finds it without a membership acts for it, and may be killed
  * at that too (WATCHFUL=0: it looks for neither, and each participant that leaves must have seen to it). A waiter may give
  * up (WITHDRAWALS times in all).
  *
- * Whoever waits may evict another one that has the privilege and wants one turn, at any moment, whether that runs or not
+ * A waiter may evict another participant that has the privilege and wants one turn, at any moment, whether that runs or not
  * (EVICTIONS times in all): with the reconfiguration lock it tells it so, and if that is outside then, it has no membership any
  * more. And a participant may take no step any more (STOPS of them), wherever it is but in its entry step, inside, on its way
- * out, or with the reconfiguration lock or another one's byte lock, unless it is standing: then the others must come to their
- * end without it. Without both the entry step is left out, and `held` on the way out, which nobody else looks at then.
+ * out, or with the reconfiguration lock or another slot's byte lock, unless it is standing: then the others must come to their
+ * end without it. Without both the entry step is left out, and `held` on the way out, which no other looks at then.
  * Instead of the two numbers there is a bit that says that they are equal; `named` knows whether the doorway that an evictor
- * read is still the present one. Who stands in the lock's queue may be told as well, by one that is late: a free choice in the
+ * read is still the present one. One that stands in the lock's queue may be told as well, by one that is late: a free choice in the
  * entry step (one of the EVICTIONS), of standing ones too. Here a waiter may give up in the lock's queue and after its entry
  * step as well.
  *
- * LEFT OUT: the reconfiguration lock's own works: it is free or somebody's, and the kernel frees a dead one's, as the bakery
+ * LEFT OUT: the reconfiguration lock's own works: it is free or a participant's, and the kernel frees a dead one's, as the bakery
  * does (bakery_sc.pml); fencing tokens, holders that repair nothing, resets and panics (the same); store buffers and
  * compilers; parking: a wait is a guard here; the bounds `slots_in_use` and `ring_bound`; garbage and `survey`,
  * which only begins a new ring here. The version of a link is one that never comes back: `looks` knows which participants
@@ -54,9 +54,9 @@
  *              of those with a membership, until then the one that had it
  *   ORDER      a waiter is overtaken by each of the others at most once (but by a newcomer once more), from when its membership
  *              began, or began anew after it was evicted
- *   NOTICE     a holder that is told nothing finds the data intact, and nobody died at work since the last repair; no notice
+ *   NOTICE     a holder that is told nothing finds the data intact, and no holder died at work since the last repair; no notice
  *              tells of one that did not die as a holder
- * and by Spin itself NO DEADLOCK: no invalid end state, so nobody waits for ever.
+ * and by Spin itself NO DEADLOCK: no invalid end state, so no participant waits for ever.
  *
  * MUTANTS: -DMUTANT_name, each at the place where it leaves something out or does it wrongly. README.md says what they are.
  */
@@ -82,7 +82,7 @@
 #define WITHDRAWALS 0
 #endif
 #ifndef NEWCOMERS
-#define NEWCOMERS 1         /* 0: nobody takes a dead one's slot */
+#define NEWCOMERS 1         /* 0: no newcomer takes a dead one's slot */
 #endif
 #ifndef WATCHFUL
 #define WATCHFUL 1
@@ -151,13 +151,13 @@ byte looks[N];              /* the machine + 1 whose link was read and shall be 
 byte inside;                /* between won and passing on, or acting for an absent one */
 byte working;               /* told that the lock is its own, and not yet giving it back */
 byte waiting;               /* joined, not yet won, withdrawn or dead */
-byte turns[N];              /* those who have won while this one waits */
+byte turns[N];              /* those that have won while this one waits */
 byte died_holding;          /* the slots that died written down as holder and were not reaped yet */
 byte finding, moved;        /* those in Ring::who; those of them whom the privilege moved under */
 bit torn;                   /* a holder died at work since the last repair */
 byte deaths, withdrawals;
 #if EVICTING
-byte named;                 /* whoever evicts has read the doorway of participant named - 1, and that has begun no other */
+byte named;                 /* the evictor has read the doorway of participant named - 1, and that has begun no other */
 byte evictions, stops;
 byte halted;                /* those that take no step any more */
 #endif
@@ -196,7 +196,7 @@ hidden byte overtaken;
 #define OR_DIES
 #endif
 /* A step before which others must be able to do without it: not in its entry step, inside, or on its way out; not with the
- * reconfiguration lock or another one's byte lock; nor if it is standing. */
+ * reconfiguration lock or another slot's byte lock; nor if it is standing. */
 #if STOPS > 0
 #define OR_ENDS OR_DIES \
     :: atomic { stops < STOPS && WANTED == ONE_TURN && cell_held[i] == 0 && reconfiguration != i + 1 && \
@@ -236,8 +236,8 @@ hidden byte overtaken;
 #define FOR_JOIN 6
 #define FOR_EVICT 7
 
-/* Each acquisition of the reconfiguration lock begins with a doorway (Eviction::begin). Whoever was evicted while it stood in
- * the lock's queue begins another one. */
+/* Each acquisition of the reconfiguration lock begins with a doorway (Eviction::begin). A participant that was evicted while it stood in
+ * the lock's queue begins another doorway. */
 #if EVICTING
 #define NEW_DOORWAY FREE_STEP(evicted[i] = 0; named = (named == i + 1 -> 0 : named));
 #define NOT_EVICTED && !evicted[i]
@@ -282,7 +282,7 @@ proctype Participant(byte i) {
 
     atomic { rounds = ROUNDS; goto take };
 
-claim:  /* The slot is that of whoever has its byte lock. First it finishes what a dead one left. */
+claim:  /* The slot is that of the holder of its byte lock. First it finishes what a dead one left. */
     atomic { byte_lock[i] == 0 -> byte_lock[i] = i + 1; rounds = ROUNDS; q = i; after = FOR_ATTACH };
 attach:
     goto reap;
@@ -688,7 +688,7 @@ reap_cleared:
 detach:
     FREE_STEP(byte_lock[i] = 0; goto gone);
 
-dead:   /* kill -9: memory stays as it is, the kernel drops the locks. A newcomer takes the slot, or nobody does. */
+dead:   /* kill -9: memory stays as it is, the kernel drops the locks. A newcomer takes the slot, or none does. */
     atomic {
         if :: cell_held[i] == HELD -> died_holding = died_holding | BIT(i) :: else fi;
         if :: working & BIT(i) -> torn = 1 :: else fi;

@@ -4,9 +4,9 @@
  * MODELLED: one lock of one file, and N slots. Each of ROUNDS times a participant wants S, U or X. A reader first tries by the
  * bias: `held` = TRYING, then a look at the bias word. If that is not READERS, it goes through the queue, and when it is inside it may
  * have the lock biased to readers again. X at the head revokes: bias word, membarrier (all participants are of
- * one process), and then it waits until everybody's `held` is 0. A holder of U upgrades: mode and bias word UPGRADING, membarrier, and
+ * one process), and then it waits until each other's `held` is 0. A holder of U upgrades: mode and bias word UPGRADING, membarrier, and
  * the same wait. An X that waits may suspend the bias, wherever it stands, and a reader inside by the queue ends that. Store buffers, membarrier, deaths at every step (DEATHS), reaping and newcomers are as in biased_tso.pml. X and U may
- * give up while they wait (WITHDRAWALS). A reader may stay inside for ever (STAYS): then whoever has room beside it comes in all the
+ * give up while they wait (WITHDRAWALS). A reader may stay inside for ever (STAYS): then a waiter that has room beside it comes in all the
  * same.
  *
  * LEFT OUT: the doorway and the scan, which bakery_tso.pml and claims_sc.pml have: a number is drawn in one step that is a full fence, as
@@ -74,7 +74,7 @@
 #define TRYING 15
 #define NOBODY 0            /* the bias word */
 #define READERS 1
-#define SUSPENDED 2         /* READERS, of whom none enters by it: somebody is queued for good */
+#define SUSPENDED 2         /* READERS, of which none enters by it: a writer is queued for good */
 #define REVOKED 3           /* READERS, and being revoked */
 #define UPGRADING_BY(p) (8 + (p))
 #define NUMBER(p) (p)
@@ -121,8 +121,8 @@ byte byte_lock[N];          /* 0 = free, p + 1 = participant p has it */
 /* ---- What only the checker knows ------------------------------------------------------------------------------------ */
 #define BIT(p) (1 << (p))
 byte rights[N];             /* the mode that one has inside; 0: it is not inside */
-byte revoking;              /* those who revoke or upgrade, after their membarrier */
-byte before[N];             /* of those, whom this one's biased entry must not overtake */
+byte revoking;              /* those that revoke or upgrade, after their membarrier */
+byte before[N];             /* of those, the ones that this one's biased entry must not overtake */
 byte deaths, withdrawals, stays;
 
 #define MAY_DIE atomic { deaths < DEATHS -> deaths++; goto dead }
@@ -413,7 +413,7 @@ reap:
     :: atomic { after == FOR_UPGRADE -> after = 0; goto upgrade_drain }
     fi;
 
-dead:   /* kill -9: what was stored reaches memory, then the kernel drops the byte locks. Somebody new comes, or nobody. */
+dead:   /* kill -9: what was stored reaches memory, then the kernel drops the byte locks. A newcomer comes, or none. */
     atomic { FENCED ->
         rights[i] = 0; before[i] = 0; OUT(i);
         byte_lock[0] = (byte_lock[0] == i + 1 -> 0 : byte_lock[0]);

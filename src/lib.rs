@@ -86,7 +86,7 @@
 //! A [`RwLock`] is held by several that read, or by one that writes; a [`Semaphore`] by as many as it has permits for; a
 //! [`RangeLock`] and a [`KeyedLock`] by one for each range of numbers, or key, or by several that read it. All are first come
 //! first served among claims that conflict, and survive deaths as a [`Mutex`] does. A reader or a holder of permits leaves
-//! nothing to repair; the death of one that writes to a part is told to those who hold that part.
+//! nothing to repair; the death of one that writes to a part is told to the next holders of that part.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
@@ -112,9 +112,9 @@
 //!
 //! # Looking on
 //!
-//! [`inspect::snapshot`] says who holds and who waits, and changes nothing; `turnlock status` prints it. A file that is created
-//! with [`LockFileOptions::recorded_events`] keeps the latest events, which [`inspect::recording`] reads; `turnlock trace` and
-//! `turnlock report` show them.
+//! [`inspect::snapshot`] names the holders and the waiters, and changes nothing; `turnlock status` prints it. A file
+//! that is created with [`LockFileOptions::recorded_events`] keeps the latest events, which [`inspect::recording`]
+//! reads; `turnlock trace` and `turnlock report` show them.
 //!
 //! # By messages
 //!

@@ -94,7 +94,7 @@ pub fn begin_anew(view: View) {
     }
 }
 
-/// Event or [`CALLED`], flags, slot, by whom, which lock: from the lowest byte 1, 1, 2, 2, 2.
+/// Event or [`CALLED`], flags, slot, by which slot, which lock: from the lowest byte 1, 1, 2, 2, 2.
 fn what(event: u8, shared: bool, slot: usize, by: usize, region: usize) -> u64 {
     let flags = if shared { SHARED } else { 0 };
     let [slot, by, region] = [slot, by, region].map(|number| u64::from(number as u16));

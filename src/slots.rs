@@ -1,4 +1,4 @@
-//! The slot table: claiming a slot, writing down who has it, vacating it.
+//! The slot table: claiming a slot, writing down its participant, vacating it.
 //!
 //! A slot belongs to the participant that holds its byte lock ([`LivenessLock`]); its record in the slot table is for people,
 //! and a hint which slots are free.
@@ -57,7 +57,7 @@ pub fn too_many(file: &Reopen, view: View, parts: usize) -> Error {
     full(file, view, format!("this request alone, which has {parts} parts"))
 }
 
-/// Writes down who has the slot, and has scans reach it. Before its first doorway.
+/// Writes down which participant has the slot, and has scans reach it. Before its first doorway.
 pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
     let record = &view.slots()[slot];
     let program = process::program_name();
@@ -81,7 +81,7 @@ pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
     note(view, slot);
 }
 
-/// Records who has the slot.
+/// Records which participant has the slot.
 fn note(view: View, slot: usize) {
     if view.recording().is_none() {
         return;
@@ -149,7 +149,7 @@ pub fn lower_bound_below(view: View, slot: usize) -> bool {
 /// How many processes an error message names; there may be little memory.
 const NAMED: usize = 8;
 
-/// Returns who has the slots, for an error message: the most numerous first.
+/// Returns which programs have the slots, for an error message: the most numerous first.
 fn holders(view: View) -> String {
     let mut processes = BTreeMap::<(u32, String), usize>::new();
     let (mut locked, mut others) = (0, 0);
@@ -177,7 +177,7 @@ fn holders(view: View) -> String {
     }
     if locked > 0 {
         let and = if processes.is_empty() { "" } else { ", and " };
-        let _ = write!(text, "{and}somebody who was stopped while clearing the file ({locked})");
+        let _ = write!(text, "{and}a process that was stopped while clearing the file ({locked})");
     }
     text
 }

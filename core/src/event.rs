@@ -1,9 +1,10 @@
-//! What a lock file can record of those who use its locks.
+//! What a lock file can record of the participants that use its locks.
 
 /// Something that happened to a participant, or to a lock.
 ///
-/// Whoever asks for a lock is recorded with [`Event::Asked`], and then with one of [`Event::Acquired`], [`Event::WouldBlock`],
-/// [`Event::TimedOut`], [`Event::GaveUp`]; whoever acquired it with [`Event::Released`] or [`Event::Died`].
+/// A participant that asks for a lock is recorded with [`Event::Asked`], and then with one of [`Event::Acquired`],
+/// [`Event::WouldBlock`], [`Event::TimedOut`], [`Event::GaveUp`]; a participant that acquired it with
+/// [`Event::Released`] or [`Event::Died`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Event {
@@ -27,11 +28,11 @@ pub enum Event {
     TimedOut = 9,
     /// Its wait was cancelled or interrupted, or failed.
     GaveUp = 10,
-    /// It died while it held the lock, as another one found.
+    /// It died while it held the lock, as another participant found.
     Died = 11,
     /// It marked what a dead one left as consistent, or was told of a death that needs no repair.
     Recovered = 12,
-    /// Another one passed over it, since it did not come when its turn had come.
+    /// Another participant passed over it, since it did not come when its turn had come.
     PassedOver = 13,
 }
 
@@ -83,7 +84,7 @@ impl Event {
 pub struct Happening {
     /// What.
     pub event: Event,
-    /// To whom: its slot.
+    /// The slot of its receiver.
     pub slot: usize,
     /// Whether it is, or wants to be, beside others that are the same.
     pub shared: bool,

@@ -40,19 +40,19 @@ pub enum Mutant {
     NoFenceBesideAnother,
     /// No full fence in a biased acquisition where several processes take part.
     NoFenceInFencedMode,
-    /// One who died trying to enter passes for a dead owner.
+    /// A participant that died trying to enter passes for a dead owner.
     OwnerDeadByTrying,
-    /// The queue head takes the bias while somebody behind it is queued for good.
+    /// The queue head takes the bias while a waiter behind it is queued for good.
     BiasOverQueue,
-    /// The queue head that gives up cancels its revocation while somebody behind it is queued for good.
+    /// The queue head that gives up cancels its revocation while a waiter behind it is queued for good.
     CancelsOverQueue,
     /// A biased acquisition is written into the file before the thread's own word says that it is under way, so that a
     /// signal handler acquires the lock a second time.
     HeldBeforeLocal,
     /// A signal handler sees what its thread has of a lock, and not what it is taking or giving back, and waits for it.
     UnderWayUnseen,
-    /// Who enters by a reservation looks whether that suits it before its own word says that it is under way, so that a signal
-    /// handler may lose the place in between.
+    /// An entry by a reservation looks whether that suits it before its own word says that it is under way, so that a
+    /// signal handler may lose the place in between.
     ReservationBeforeLocal,
     /// The descriptor by which a slot was taken stays open, so that a forked child keeps a dead participant alive.
     ClaimStaysOpen,
@@ -68,21 +68,21 @@ pub enum Mutant {
     RemovedInUse,
     /// A lock is biased through a handle beside one of the lock that had its region before.
     BiasedBesideStale,
-    /// Who passes over a waiter does not look whether that is inside, or on the way in.
+    /// A participant that passes over a waiter does not look whether the waiter is inside, or on the way in.
     EvictsHolder,
     /// No full fence between telling a waiter that it lost its place and the look whether it is inside.
     NoFenceToEvict,
     /// The entry step looks whether the place is lost, and only then says that it enters.
     EntryCheckBeforeFlag,
-    /// An eviction that somebody else wrote down is believed, without a barrier and a look of one's own.
+    /// An eviction that another participant wrote down is believed, without a barrier and a look of one's own.
     BelievesEviction,
-    /// Nobody passes over a waiter that does not come.
+    /// No participant passes over a waiter that does not come.
     NeverEvicts,
-    /// Whoever has a ring's privilege goes in without an entry step.
+    /// The owner of a ring's privilege goes in without an entry step.
     EntersUnasked,
-    /// On a ring, who leaves says that it is outside, and only then passes the privilege on.
+    /// On a ring, the leaver says that it is outside, and only then passes the privilege on.
     OutsideBeforePass,
-    /// On a ring, who waits does not look whether it is a member still.
+    /// On a ring, the waiter does not look whether it is a member still.
     MembershipUnseen,
     /// The home thread of a shared participant has no barrier between what it says and its look whether it is at home.
     NoBarrierAtHome,
@@ -90,21 +90,22 @@ pub enum Mutant {
     NoSecondLookAtHome,
     /// A writer that gives up revoking the readers' bias says that no biased reader is inside.
     CancelsToNobody,
-    /// A reader in the queue does not look whether somebody upgrades since it looked at the modes.
+    /// A reader in the queue does not look whether an upgrade began since it looked at the modes.
     NoLookForUpgrade,
-    /// No full fence between the revocation of the readers' bias, or an upgrade, and the look who is inside.
+    /// No full fence between the revocation of the readers' bias, or an upgrade, and the look which participants are
+    /// inside.
     NoFenceToRevokeReaders,
     /// A dead reader passes for a dead owner.
     DeadReaderIsOwnerDead,
-    /// Whoever finds a participant dead removes that one, and does not look at the others.
+    /// A reaper that finds a participant dead removes that one, and does not look at the others.
     ReapsOne,
     /// By messages: one enters Lamport's queue without waiting for acknowledgements.
     NoAcknowledgement,
-    /// By messages: whoever passes the token on sends it to the next two that ask for it.
+    /// By messages: the participant that passes the token on sends it to the next two that ask for it.
     TokenTwice,
     /// By messages: a token is taken whatever its number is, also one that was here before.
     TokenTakenAgain,
-    /// By messages: when somebody departs, what others have asked for is forgotten.
+    /// By messages: when a peer departs, what others have asked for is forgotten.
     RequestForgotten,
     /// By messages: one that has given up keeps the token when it comes.
     TokenStranded,
@@ -112,9 +113,10 @@ pub enum Mutant {
     CountersLiteral,
     /// By messages: a token of more than two that was made anew judges at once, by what is remembered of its namesake.
     NoFirstRound,
-    /// By messages: one that joins takes the end of another one for its answer, though that one may have entered since the others answered.
+    /// By messages: one that joins takes the end of another participant for its answer, though that one may have
+    /// entered since the others answered.
     EndIsAnswer,
-    /// By messages: whoever makes a token of a ring anew does not remember with what number.
+    /// By messages: the participant that makes a token of a ring anew does not remember with what number.
     WardNumberKept,
     /// By messages: one that leaves a ring goes on waiting for the next one, which it has asked to leave first.
     LeaversInCircle,
@@ -126,19 +128,19 @@ pub enum Mutant {
     StaleJoin,
     /// By messages: one that leaves a mesh waits for a token that died with its sender.
     DeadSendersToken,
-    /// By messages: a token on a ring in a file goes on, though nobody waits for it.
+    /// By messages: a token on a ring in a file goes on, though no participant waits for it.
     TokenNeverRests,
     /// By messages: on a ring in a file a token that is missed is made anew, whatever its record says.
     MissedIsLost,
     /// By messages: on a ring in a file the token that is left does not set off when the privilege is lost.
     SecondTokenRests,
-    /// By messages: whoever waits makes a token anew, though the record says that another one has it, who lives.
+    /// By messages: a waiter makes a token anew, though the record says that another participant has it, which lives.
     TokenOnSuspicion,
-    /// By messages: who makes a lost token anew does not write its name into the record.
+    /// By messages: the participant that makes a lost token anew does not write its name into the record.
     TokenMadeTwice,
-    /// By messages: who sends the token does not look whether the other one's life is over by then.
+    /// By messages: the sender of the token does not look whether the receiver's life is over by then.
     TokenSentToTheDead,
-    /// By messages: nobody is told that a life is over.
+    /// By messages: no participant is told that a life is over.
     DeadAnswerAwaited,
     /// By messages: the life of a dead participant is ended before its death is written down.
     LifeBeforeNotice,
@@ -154,31 +156,31 @@ pub enum Mutant {
     DeadGranuleNotRecorded,
     /// A claim is written after the number that it belongs to.
     ClaimAfterNumber,
-    /// The bias word says nobody as soon as an upgrade came about.
+    /// The bias word is cleared as soon as an upgrade came about.
     UpgradeEndsTooSoon,
     /// A reader biases the lock by a store, whatever the bias word says.
     RebiasByStore,
     /// A reader takes the next fencing token, as writers do.
     ReaderTakesToken,
-    /// A writer that downgrades writes nobody into the bias word, which readers may have biased.
+    /// A writer that downgrades clears the bias word, which readers may have biased.
     DowngradesOverReaders,
-    /// Who comes in by its reservation does not look whether it was taken away.
+    /// An entry by a reservation does not look whether it was taken away.
     ReservationWithoutLook,
     /// No heavy barrier between taking a reservation away and the look whether its participant is inside.
     EndsWithoutBarrier,
-    /// A reader goes past one who is inside by its reservation, and writes.
+    /// A reader goes past a writer that is inside by its reservation.
     PassesWriterByReservation,
-    /// Who comes in by its reservation as a writer does not say so, and was a reader before.
+    /// A writer that enters by its reservation does not say so, and was a reader before.
     WriterLeftAsReader,
-    /// One who died inside by its reservation passes for a writer, also if it was a reader.
+    /// A participant that died inside by its reservation passes for a writer, also if it was a reader.
     DeadReservedReaderIsOwnerDead,
     /// A slot is left to an open file that does not hold its byte lock.
     LeftWithoutByteLock,
-    /// Who leaves a slot gives its byte lock back before the open file has it.
+    /// A participant that leaves a slot gives its byte lock back before the open file has it.
     LeftWithGap,
-    /// Who leaves a slot to an open file gives it back, as one who detaches.
+    /// A participant that leaves a slot to an open file gives it back, as on detaching.
     LeaverDetaches,
-    /// Who reads the recording believes what stands in a place, whether it is whole or not.
+    /// The reader of the recording believes what stands in a place, whether it is whole or not.
     EventWithoutHash,
     /// A file that records lets acquisitions go by the fast path.
     FastPathUnrecorded,
@@ -188,7 +190,7 @@ pub enum Mutant {
     NoFenceBeforeUnpark,
     /// No full fence between a designated waker's word that says that it parks and its last look.
     NoFenceAsDesignated,
-    /// No full fence between a waiter's entry into the passive set and its look who is the designated waker.
+    /// No full fence between a waiter's entry into the passive set and its look which waiter is the designated waker.
     NoFenceInPassiveSet,
     /// No full fence between "none is designated" and the second look into the passive set.
     NoFenceToDesignate,

@@ -1,17 +1,17 @@
 //! One mailbox: a ring of entries between one producer and one consumer, either of which may die at any instruction.
 //!
 //! ```text
-//! put:    wait for nobody: if tail - head = entries, it is full
+//! put:    never waits: if tail - head = entries, it is full
 //!         write the words of entry tail; tail = tail + 1
 //! first:  if tail - head = 0, it is empty; read the words of entry head
 //! take:   head = head + 1
 //! ```
 //!
-//! | word | who writes it |
+//! | word | its writer |
 //! |---|---|
-//! | `tail` | the producer, or whoever acts for it after its death |
+//! | `tail` | the producer; after its death the participant that acts for it |
 //! | `head` | the consumer, likewise |
-//! | the entries from `head` to `tail` | nobody |
+//! | the entries from `head` to `tail` | none |
 //! | the others | the producer |
 //!
 //! A message is published by one store, that of `tail`. A producer that dies before it has left nothing; the next one in its
@@ -47,12 +47,12 @@ impl<const W: usize> Ring<'_, W> {
     /// [`Overwritten`].
     pub fn put(&self, message: &[u64; W]) -> Result<bool, Overwritten> {
         let tail = self.tail.load(Relaxed);
-        // Acquire. Partner: the release in `take`: who took what was there has read it.
+        // Acquire. Partner: the release in `take`: the consumer that took what was there has read it.
         let there = tail.wrapping_sub(self.head.load(Acquire));
         if there >= self.entries.len() as u64 {
             return if there == self.entries.len() as u64 { Ok(false) } else { Err(Overwritten) };
         }
-        // Relaxed: nobody looks at them before the store below.
+        // Relaxed: the consumer does not look at them before the store below.
         for (word, value) in self.entry(tail).iter().zip(message) {
             word.store(*value, Relaxed);
         }
@@ -68,7 +68,7 @@ impl<const W: usize> Ring<'_, W> {
     /// [`Overwritten`].
     pub fn first(&self, into: &mut [u64; W]) -> Result<bool, Overwritten> {
         let head = self.head.load(Relaxed);
-        // Acquire. Partner: the release in `put`: whose message is counted has written all of it.
+        // Acquire. Partner: the release in `put`: a producer whose message is counted has written all of it.
         let there = self.tail.load(Acquire).wrapping_sub(head);
         if there == 0 {
             return Ok(false);
@@ -188,7 +188,7 @@ mod tests {
             // The first `written` stores of the second message.
             words.entries[1][..written].iter().for_each(|word| word.store(2, Relaxed));
             assert_eq!((words.next(), words.next()), (Some([1; 3]), None));
-            // Whoever is next in its place.
+            // The next participant in its place.
             words.ring().put(&[3; 3]).unwrap();
             assert_eq!((words.next(), words.next()), (Some([3; 3]), None));
         }

@@ -7,13 +7,14 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Step {
-    /// The slot's byte lock is ours: finishing what a dead one left in it, writing down who we are.
+    /// The slot's byte lock is ours: finishing what a dead one left in it, writing down which process and thread we
+    /// are.
     Attach = 1,
     /// Said that we are choosing; no number yet.
     Doorway,
-    /// In the queue with a number; looking who is before it.
+    /// In the queue with a number; looking which slots are before it.
     Wait,
-    /// Nobody is before us; not yet written down as the holder.
+    /// No slot is before us; not yet written down as the holder.
     Won,
     /// Written down as the holder: the critical section.
     Section,
@@ -39,7 +40,7 @@ pub enum Step {
     Revoke,
     /// Past the barrier: waiting for the bias owner to be outside.
     RevokeWait,
-    /// Nobody can be inside; not yet written down as the holder.
+    /// No other participant can be inside; not yet written down as the holder.
     Settle,
     /// The bias word says that the lock is biased to this slot; its number still stands.
     Bias,
@@ -59,19 +60,19 @@ pub enum Step {
     Token,
     /// Written down as the holder; of a new bias owner, the bias word does not say so yet.
     Held,
-    /// The bias word says nobody; not yet written down as the holder.
+    /// The bias word is cleared; not yet written down as the holder.
     Unbias,
     /// Making a lock file of an empty one that was given by a descriptor: marked as under construction.
     Make,
-    /// Removing a lock: nobody else is there, and its name still stands.
+    /// Removing a lock: no other participant is there, and its name still stands.
     Remove,
     /// The lock is removed; the directory's lock, and the place in its queue, are still ours.
     Removed,
-    /// At the queue head: the entry step is done, and nobody passes over us any more.
+    /// At the queue head: the entry step is done, and no participant passes over us any more.
     Enter,
     /// Told those before us that they lost their places; not yet past the barrier.
     Evict,
-    /// Past the barrier: whoever was seen outside is passed over.
+    /// Past the barrier: a waiter that was seen outside is passed over.
     PassedOver,
     /// Others passed over us: about to leave the queue, to stand in it again.
     Evicted,
@@ -79,7 +80,7 @@ pub enum Step {
     Put,
     /// A message is read, and not yet taken out of its mailbox.
     Take,
-    /// The record says that the token is another one's; it is not yet in the mailbox.
+    /// The record says that the token is another participant's; it is not yet in the mailbox.
     TokenMoves,
     /// The token is in the mailbox; not yet looked whether the other one's life goes on.
     TokenSent,

@@ -18,14 +18,14 @@
 //!   they are at one moment; that moment is after the asker's own number was made known, which is all that the proof
 //!   wants.
 //! - Answers may be late. A question has a number, the same for all of one phase (before choosing, or after it), and an answer
-//!   to another phase is dropped. So order, loss and repeats do no harm: who is not answered asks again.
+//!   to another phase is dropped. So order, loss and repeats do no harm: a participant that is not answered asks again.
 //! - Its numbers begin again at 1 when the queue is empty. Here they do not: each remembers the largest number that it has
-//!   heard of, and answers with it. All who are present have heard of a number before its owner enters, so numbers (with the
-//!   participant's, which breaks ties) are fencing tokens, and a death does not lose them. The source's drawback, numbers
-//!   without a bound, is so the rule. 2^52 of them last longer than any of this.
-//! - It knows neither departures nor deaths: one who is gone counts as one that is not choosing and has no number. Who
-//!   joins begins no doorway before all who are present have said that they count it. If one ends in the meantime that had
-//!   not said so, the others are asked anew: they know of its numbers.
+//!   heard of, and answers with it. All peers present have heard of a number before its owner enters, so numbers (with
+//!   the participant's, which breaks ties) are fencing tokens, and a death does not lose them. The source's drawback,
+//!   numbers without a bound, is so the rule. 2^52 of them last longer than any of this.
+//! - It knows neither departures nor deaths: a peer that is gone counts as one that is not choosing and has no number.
+//!   A participant that joins begins no doorway before all peers present have said that they count it. If one ends in
+//!   the meantime that had not said so, the others are asked anew: they know of its numbers.
 
 use super::{Action, Channels, Event, Machine, Message, Misuse, Standing, members::Members};
 
@@ -55,7 +55,7 @@ pub struct Bakery {
     highest: u64,
     /// The number of the present phase's question; the life in its high half.
     question: u64,
-    /// Who has answered the present question, and does not stand in the way.
+    /// Which peers have answered the present question, and do not stand in the way.
     passed: Box<[bool]>,
 }
 

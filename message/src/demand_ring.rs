@@ -1,5 +1,5 @@
-//! The demand-driven token ring: Misra's two tokens, on a ring whose host sees who is there. A token stays where it is until a
-//! waiter wants it.
+//! The demand-driven token ring: Misra's two tokens, on a ring whose host sees which members are there. A token stays
+//! where it is until a waiter wants it.
 //!
 //! The source is that of [`TokenRing`](super::TokenRing): J. Misra, 1983, as in a lecture's chapter 3, section 2.2. What is
 //! said here beside it is turnlock's own, for hosts that share more than links, such as participants in one lock file.
@@ -20,9 +20,9 @@
 //!   ([`RingHost::take`]), and gives each lost one to one alone. Exclusion rests on that, and not on the counters; what
 //!   they are for is to find out which token is lost, where the other one comes by.
 //! - *Both lost*, which the source cannot repair: a waiter that sees that asks the host for both.
-//! - *Ping, the privilege, rests* where it was last, and goes on only while another one that is there waits. Who has it enters
-//!   without a message. *Pong rests* as long as ping is not lost, and is met there when ping comes by; it sets off when ping is
-//!   lost and a participant waits, and then goes round until the rule finds that out.
+//! - *Ping, the privilege, rests* where it was last, and goes on only while another member that is there waits. Its
+//!   owner enters without a message. *Pong rests* as long as ping is not lost, and is met there when ping comes by; it
+//!   sets off when ping is lost and a participant waits, and then goes round until the rule finds that out.
 //! - A participant that begins to wait has the host wake the one that has ping, or if that is lost the one that has pong. What
 //!   else may set a token going (a death, a token that comes) is told to all that it concerns. So while none waits none looks
 //!   at anything, and nothing moves.

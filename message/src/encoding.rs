@@ -56,7 +56,7 @@ const VERSION: u8 = 1;
 /// A message has one form only: what [`decode`](Self::decode) accepts is what [`encode`](Self::encode) writes, byte for
 /// byte. Both refuse numbers that no machine has in `participants` participants, and those so large that a machine could
 /// not count on from there: clocks and numbers of the queue and the bakery are below 2^52, those of tokens below 2^63.
-/// Who sent a message, and to whom, is the transport's to know; so is where a message ends.
+/// The transport knows the sender and the receiver of a message; it knows too where a message ends.
 ///
 /// ```
 /// use turnlock_message::{LamportQueueMessage, Wire};

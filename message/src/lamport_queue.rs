@@ -24,9 +24,10 @@
 //!   advances with every event that sends. So a stamp is later than all before it from the same sender, and a message that
 //!   is not later is a repetition, and is dropped: repeats are harmless.
 //! - It has no way to give up: here a withdrawal is a release without a section.
-//! - It knows neither departures nor deaths. One who is gone is left out of the rule: its request with it. Who joins hears,
-//!   before it may request, from each present one the request that stands, or else a stamp: so its clock is past all that
-//!   it missed. If one ends in the meantime that had not told it, the others are asked anew: they know of its requests.
+//! - It knows neither departures nor deaths. A peer that is gone is left out of the rule, and its request with it. A
+//!   participant that joins hears, before it may request, from each present one the request that stands, or else a
+//!   stamp: so its clock is past all that it missed. If one ends in the meantime that had not told it, the others are
+//!   asked anew: they know of its requests.
 
 use super::{Action, Channels, Event, Machine, Message, Misuse, Standing, members::Members};
 
@@ -175,7 +176,7 @@ impl LamportQueue {
         is_news
     }
 
-    /// Enters if the own request is the oldest of all that is known of those who are present.
+    /// Enters if the own request is the oldest of all that is known of the peers present.
     fn enter_if_oldest(&mut self, actions: &mut Actions) {
         let me = self.members.me();
         let own = (self.queue[me].clock, me);

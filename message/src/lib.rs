@@ -10,7 +10,7 @@
 //! | [`LamportQueue`] | by stamp | 3(n-1) | in order, nothing lost | Lamport 1978 |
 //! | [`RicartAgrawala`] | within n-1 turns | 0 with the token at home, else n | any order; the token is not lost | Ricart and Agrawala 1983, Suzuki and Kasami 1985 |
 //! | [`TokenRing`] | round the ring | n a round, entered or not | in order; tokens may be lost, not all of them | Misra 1983 |
-//! | [`DemandRing`] | round the ring | at most n, 0 where the token was last | any order; needs a host that sees who is there | Misra 1983 |
+//! | [`DemandRing`] | round the ring | at most n, 0 where the token was last | any order; needs a host that sees which members are there | Misra 1983 |
 //! | [`Bakery`] | first come first served | unbounded: it polls | any order, loss, repeats | Lamport 1974 |
 //!
 //! *n* is the number of participants. They are numbered 0 to n-1, of which not all need be present: a participant joins and
@@ -125,8 +125,8 @@ pub enum Event<M> {
     },
     /// What all depend on is lost for certain, and this machine, of all that are left, is to make it anew: all tokens, or in
     /// machines without tokens what numbers have been given, when only joining ones are left. A joining one is told of tokens
-    /// only where none takes part. Ruled only when it is certain, and after all that are left have been told who is down: else
-    /// a new token may go the way of the old one, and another ruling is due.
+    /// only where none takes part. Ruled only when it is certain, and after all that are left have been told which
+    /// peers are down: else a new token may go the way of the old one, and another ruling is due.
     Recreate {
         /// A number that no fencing token so far, and no number in a token, was larger than.
         floor: u64,

@@ -22,7 +22,7 @@ pub(super) struct Members {
     joined: Box<[u32]>,
     /// The last life that each is known to have ended.
     left: Box<[u32]>,
-    /// While joining or leaving: who has answered, or is not there to answer.
+    /// While joining or leaving: which peers have answered, or are not there to answer.
     answered: Box<[bool]>,
     /// This participant takes part, and so knows what numbers have been given.
     takes_part: bool,
@@ -32,14 +32,15 @@ pub(super) struct Members {
     is_ruled: bool,
     /// While joining: how often all were asked, from 1.
     round: u32,
-    /// While joining: who has welcomed this participant, has ended, or has joined later. A peer that ends before that may
-    /// have entered with a number that those who answered earlier did not know of.
+    /// While joining: which peers have welcomed this participant, have ended, or have joined later. A peer that ends
+    /// before that may have entered with a number that the peers which answered earlier did not know of.
     counts_us: Box<[bool]>,
     /// While joining: such a peer has ended in this round.
     is_stale: bool,
     /// The round in which each has last asked to join.
     asked_in: Box<[u32]>,
-    /// Who was welcomed while this participant did not take part, or did not take part when it welcomed this one.
+    /// Which peers were welcomed while this participant did not take part, or did not take part when they welcomed this
+    /// one.
     unsure: Box<[bool]>,
 }
 
@@ -155,7 +156,7 @@ impl Members {
         self.answered.iter().all(|answered| *answered)
     }
 
-    /// Begins this participant's next life among peers of whom it knows nothing.
+    /// Begins this participant's next life among peers of which it knows nothing.
     pub fn forget(&mut self) {
         self.joined.fill(0);
         self.left.fill(0);
@@ -249,7 +250,8 @@ impl Members {
         self.all_others().filter(move |peer| self.is_unanswered(*peer) || all && self.is_present(*peer))
     }
 
-    /// Returns whom to tell that this participant takes part now, with which life they joined, and in which round they asked.
+    /// Returns the peers to tell that this participant takes part now, with which life they joined, and in which round
+    /// they asked.
     pub fn unsure(&mut self) -> Vec<(usize, u32, u32)> {
         let unsure = std::mem::take(&mut self.unsure);
         let told = self.others().filter(|peer| unsure[*peer]);

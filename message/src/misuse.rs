@@ -24,7 +24,7 @@ pub enum Misuse {
     },
     /// A message that no machine of this lock sends: from a lock made for another number of participants, or damaged.
     Message {
-        /// Who sent it.
+        /// The sender.
         from: usize,
         /// What is wrong with it.
         wrong: &'static str,

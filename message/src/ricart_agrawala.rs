@@ -23,7 +23,7 @@
 //! - It knows no departures. Here one that departs passes the token on, to a neighbour if none asks for it, and is free to go
 //!   only when each present one has said that it sends no token any more, and with what number it sent the last; channels may
 //!   be out of order. Stamps begin with the life number in their high bits, so that those of a participant that returns are
-//!   larger than what a token remembers of it. Who joins is told of the requests that stand.
+//!   larger than what a token remembers of it. A participant that joins is told of the requests that stand.
 //! - It says that a lost token blocks all, and leaves the rest to "a regeneration algorithm". Here a token is made anew by
 //!   [`Event::Recreate`], and by nothing else.
 

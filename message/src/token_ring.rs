@@ -1,4 +1,4 @@
-//! Tokens on a ring, each of which finds out that another one is lost.
+//! Tokens on a ring, each of which finds out that another token is lost.
 //!
 //! Source: J. Misra, "Detecting Termination of Distributed Computations Using Markers", PODC 1983; here as in a lecture's
 //! chapter 3, section 2.2 ("Algorithme de Misra : régénération du jeton").
@@ -49,7 +49,8 @@
 //!   has said to that one that it still joins.
 //! - It knows no deaths. One that takes up a dead one's place marks its link first, so that no mark of the former life stands,
 //!   and tells all: those that had marked it do so again.
-//! - In a ring of one, on which it is silent too, tokens go round within it whenever one is missing. A process that dies leaves the ring broken until its place is taken up again, by itself or by whoever acts for it
+//! - In a ring of one, on which it is silent too, tokens go round within it whenever one is missing. A process that dies
+//!   leaves the ring broken until its place is taken up again, by itself or by a process that acts for it
 //!   ([`TokenRing::restarted`]), to go on or to leave.
 
 mod link;
@@ -79,7 +80,7 @@ pub struct TokenRing {
     standing: Standing,
     /// The life in which this participant takes part, or does so next.
     life: u32,
-    /// This life follows another one in the same place, and the others are to be told so with the first event.
+    /// This life follows an earlier one in the same place, and the others are to be told so with the first event.
     is_to_say: bool,
     /// The tokens that are here: in use, or held back while the link is being changed.
     here: Box<[Option<RingToken>]>,
@@ -149,7 +150,7 @@ impl TokenRing {
         Ok(Self { me, standing: Standing::Idle, life, is_to_say: true, here, memory, link })
     }
 
-    /// Whom this participant sends to at present; itself, if it is alone.
+    /// The process that this participant sends to at present; itself, if it is alone.
     pub fn next(&self) -> usize {
         self.link.next
     }

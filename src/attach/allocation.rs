@@ -1,7 +1,8 @@
 //! Which parts of a file are allocated on the disk, and where one may look: what was never named or taken is a hole.
 //!
-//! A slot's record is allocated by the newcomer that takes the slot, a directory entry and its lock region by who names
-//! the lock; `slots_bound` and `locks_bound` in the header say how far that went, and are raised after it.
+//! A slot's record is allocated by the newcomer that takes the slot, a directory entry and its lock region by the
+//! participant that names the lock; `slots_bound` and `locks_bound` in the header say how far that went, and are raised
+//! after it.
 
 use crate::layout::{Geometry, View};
 use crate::os::{allocation, reopen::Reopen};
@@ -19,21 +20,21 @@ pub struct Allocation<'a> {
 }
 
 impl Allocation<'_> {
-    /// The record of `slot` may be touched from here on. By one who has the slot's byte lock.
+    /// The record of `slot` may be touched from here on. By the participant that has the slot's byte lock.
     pub fn allocate_slot(&self, slot: usize) -> Result<()> {
         let known = self.view.slots_bound();
         if slot < known {
             return Ok(());
         }
-        // With those between, whose byte locks others have just taken, and who are about to do the same.
+        // With those between, whose byte locks others have just taken, and which are about to do the same.
         self.allocate(&[self.geometry().bytes_of_slots(known..slot + 1)])?;
         // Release, and no lower than what another newcomer has stored. Partner: the acquire load in `View::slots_bound`.
         self.view.header().slots_bound.fetch_max(slot as u32 + 1, SeqCst);
         Ok(())
     }
 
-    /// The directory entry `entry` and its lock region may be touched from here on, by who has the directory's lock. They
-    /// are counted in only by [`Allocation::count_lock_in`].
+    /// The directory entry `entry` and its lock region may be touched from here on, by the holder of the directory's
+    /// lock. They are counted in only by [`Allocation::count_lock_in`].
     pub fn allocate_lock(&self, entry: usize) -> Result<()> {
         let geometry = self.geometry();
         self.allocate(&[geometry.bytes_of_entries(entry..entry + 1), geometry.bytes_of_region(entry + 1)])
@@ -44,7 +45,8 @@ impl Allocation<'_> {
         self.allocate(&[self.geometry().bytes_of_mail(entry + 1)])
     }
 
-    /// Everybody looks at the directory entry `entry` and its lock region from here on. Under the directory's lock.
+    /// Every participant looks at the directory entry `entry` and its lock region from here on. Under the directory's
+    /// lock.
     pub fn count_lock_in(&self, entry: usize) {
         if self.view.locks_bound() <= entry {
             // Release. Partner: the acquire load in `View::locks_bound`.

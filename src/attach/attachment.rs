@@ -43,7 +43,7 @@ pub struct Attachment {
     pub mark: Mark,
     process: u64,
     detached: AtomicBool,
-    /// Who is in a call on it, for participants that threads share.
+    /// The threads that are in a call on it, for participants that threads share.
     pub(super) calls: Calls,
     /// Its part in locks by messages.
     message_service: MessageService,
@@ -163,7 +163,7 @@ pub struct AttachOptions {
 }
 
 impl Attachment {
-    /// Takes a slot, finishes what a dead one left in it, and writes down who we are.
+    /// Takes a slot, finishes what a dead one left in it, and writes down which process and thread we are.
     pub fn attach(file: &Arc<OpenFile>, options: &AttachOptions) -> Result<Self> {
         if !file.is_intact() {
             return Err(file.not_intact());
@@ -269,8 +269,9 @@ impl Attachment {
             self.liveness_lock.with(&ForkGuard::enter(), |place| *place = Some(liveness_lock));
             return Err(error);
         }
-        // The rest before anybody else can have the slot, whatever becomes of that open file: two would take messages out of its
-        // mailboxes, and who writes down that it was left would write over what the next one says of itself.
+        // The rest before another participant can have the slot, whatever becomes of that open file: two would take
+        // messages out of its mailboxes, and the note that it was left would write over what the next participant says
+        // of itself.
         self.message_service.stop();
         // A guard that is dropped later finds nothing to unlock, by the fast path neither.
         (0..self.local.len() / 2).for_each(|region| self.local(region).record(None));
@@ -374,8 +375,8 @@ fn claim(file: &Arc<OpenFile>, kind: LivenessLockKind, inherited: bool) -> Resul
         }
     };
     match claim() {
-        // Those who relied on membarrier may be gone since the file was opened. That is seen with every slot's byte lock in hand,
-        // and so without one of our own.
+        // The processes that relied on membarrier may be gone since the file was opened. That is seen with every slot's
+        // byte lock in hand, and so without one of our own.
         Err(Error::Unsupported(_)) if file.choose_barrier_mode(false).is_ok() => claim(),
         claimed => claimed,
     }

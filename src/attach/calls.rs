@@ -1,4 +1,5 @@
-//! Calls on a participant that threads share, by threads of this process: [`turnlock_core::algorithm::home`] says who may do what.
+//! Calls on a participant that threads share, by threads of this process: [`turnlock_core::algorithm::home`] says which
+//! thread may do what.
 
 use crate::os::{membarrier, thread_words};
 use turnlock_core::algorithm::home::Caller;
@@ -119,8 +120,8 @@ mod tests {
         assert!(calls.begin_taking(ThisThread, 2).is_ok());
     }
 
-    /// One thread uses the fast path for all it is worth when another one comes. Of so many times, the barrier's interrupt
-    /// meets it between any two instructions.
+    /// One thread uses the fast path for all it is worth when another thread comes. Of so many times, the barrier's
+    /// interrupt meets it between any two instructions.
     #[test]
     fn nobody_is_at_home_beside_another() {
         const TIMES: usize = 4_000;

@@ -33,7 +33,7 @@ impl Place for MailOf {
     fn write_number(&self, number: u64) {
         let words = self.file.view().lock(self.region).words;
         skip_numbers(words, number);
-        // Relaxed: only who has the token writes it, and the mailbox orders one after another.
+        // Relaxed: only the participant that has the token writes it, and the mailbox orders one after another.
         words.token.store(number, Relaxed);
     }
 
@@ -149,7 +149,7 @@ where
 {
     let node = Node::new(machine.ok()?, mailboxes).ok()?;
     let mut endpoint = MachineEndpoint { node, is_refused: false, hints: 0, was_choosing: false };
-    // Before anything is received: it is to be told who is not there once it has asked.
+    // Before anything is received: it is to be told which peers are not there once it has asked.
     endpoint.join().ok()?;
     Some(Box::new(endpoint))
 }
@@ -181,15 +181,15 @@ where
     fn join(&mut self) -> Result<(), Misuse> {
         self.tell(Event::Join)?;
         if !A::HAS_TOKEN {
-            // What numbers have been given the lock's word knows, whoever is there.
+            // What numbers have been given the lock's word knows, whichever peers are there.
             let floor = self.node.links().place().number();
             self.tell(Event::Recreate { floor })?;
         }
         Ok(())
     }
 
-    /// What its host does after each event: writes its standing down, for observers; says to those who wait that they should
-    /// ask again, if it stands less in their way.
+    /// What its host does after each event: writes its standing down, for observers; says to the waiters that they
+    /// should ask again, if it stands less in their way.
     fn has_changed(&mut self) {
         let is_choosing = self.node.machine().is_choosing();
         if self.was_choosing && !is_choosing {
@@ -299,7 +299,7 @@ where
         };
         while self.attend() {}
         if A::POLLS {
-            // Nobody is told otherwise.
+            // No waiter is told otherwise.
             self.hint_to_others();
         }
     }

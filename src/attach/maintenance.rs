@@ -22,7 +22,7 @@ use std::{fmt::Write, fs::File, io, os::fd::AsFd, path::Path, time::Duration};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
-/// How often to look while another one clears the file, or is about to take a slot.
+/// How often to look while another process clears the file, or is about to take a slot.
 const LOOKS: u32 = 2_000;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
 /// How many participants an error names.
@@ -41,7 +41,7 @@ impl OpenFile {
         if links(&old, &path)? > 1 {
             return Err(Error::InUse {
                 path,
-                why: "it has more than one name, and by the other ones everybody would go on in the old file: remove those \
+                why: "it has more than one name, and by the other ones its users would go on in the old file: remove those \
                       first"
                     .into(),
             });
@@ -135,7 +135,7 @@ impl OpenFile {
         Err(self.in_use())
     }
 
-    /// Returns the error that says who takes part.
+    /// Returns the error that names the participants.
     fn in_use(&self) -> Error {
         let (view, probe) = (self.view(), Probe::new(self.reopen(), 0));
         let taken = |slot: &usize| view.slots()[*slot].state.load(Acquire) != SlotState::Free as u32;
@@ -151,7 +151,7 @@ impl OpenFile {
             let _ = write!(who, " and {} more", alive.len() - NAMED);
         }
         if alive.is_empty() {
-            who = "somebody who is just coming or going".into();
+            who = "a participant that is just coming or going".into();
         }
         Error::InUse {
             path: self.reopen().path(),

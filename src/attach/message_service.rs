@@ -56,8 +56,8 @@ impl Membership {
     pub fn attend(&self, attends: bool) {
         let peer_record = &self.file.view().mail(self.region).peer_records[self.slot];
         peer_record.attended.store(u32::from(attends), Relaxed);
-        // Partner: the fence in `registers::call_participant`. If ours comes first, the peer sees whom to wake; if theirs does,
-        // our next look into the mailboxes sees what it stored.
+        // Partner: the fence in `registers::call_participant`. If ours comes first, the peer sees which slot to wake;
+        // if theirs does, our next look into the mailboxes sees what it stored.
         full_fence();
     }
 
@@ -211,8 +211,8 @@ fn serve(shared: &Shared) {
         // Acquire. Partner: the release in `registers::ring_bell`; read before the looks, so that a bell after them counts.
         let seen = record.bell.load(Acquire);
         record.asleep.store(1, Relaxed);
-        // Partner: the fence in `registers::call_participant`. If ours comes first, the peer sees whom to wake; if theirs does,
-        // our next look into the mailboxes sees what it stored.
+        // Partner: the fence in `registers::call_participant`. If ours comes first, the peer sees which slot to wake;
+        // if theirs does, our next look into the mailboxes sees what it stored.
         full_fence();
         // Acquire. Partner: the release in `MessageService::stop`.
         if shared.ends.load(Acquire) || process_mark() != process || !shared.file.is_intact() {

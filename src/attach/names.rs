@@ -6,8 +6,8 @@
 //! So in a process that still has a handle of the removed lock, the lock that took its region is not biased through any
 //! handle: a bias word then names none of this process's slots, and a stale handle's fast path always fails. Of a rwlock or a
 //! semaphore no place is retained through such a handle, nor is it used by the fast path: else what a thread has left there by its
-//! reservation, or holds as a biased reader, would be the stale handle's too. Others are not concerned, and nobody is once the
-//! stale handles are closed.
+//! reservation, or holds as a biased reader, would be the stale handle's too. Others are not concerned, and no
+//! participant is once the stale handles are closed.
 
 use crate::os::fork::{ForkGuard, ForkGuarded};
 use std::sync::{Arc, Weak};

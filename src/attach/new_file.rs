@@ -12,7 +12,7 @@ use std::{fs::File, os::unix::fs::FileExt, path::Path};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::Ordering::Relaxed;
 
-/// Creates a lock file at `path`; `None`: somebody else did.
+/// Creates a lock file at `path`; `None`: another process did.
 pub fn create(path: &Path, geometry: Geometry, permissions: Permissions) -> Result<Option<File>> {
     file::create_whole(path, geometry.file_size(), &geometry.bytes_of_new(), permissions, |file| {
         fill(file, path, geometry)
@@ -24,7 +24,7 @@ pub fn fill(file: &File, path: &Path, geometry: Geometry) -> std::io::Result<()>
     let now = clock::realtime_ns();
     let prefix = HeaderPrefix { geometry, incarnation: process::random(), created_realtime_ns: now };
     let mapping = Mapping::read_write(file, geometry.file_size(), path).map_err(std::io::Error::other)?;
-    // SAFETY: as in `OpenFile::view`; the file was allocated at this size, and nobody takes it for a lock file yet.
+    // SAFETY: as in `OpenFile::view`; the file was allocated at this size, and no process takes it for a lock file yet.
     let view = unsafe { View::new(mapping.base(), geometry) };
     view.lock(0).words.token.store(recovery::token_floor(now), Relaxed);
     recovery::write_boot_id(view, process::boot_id());

@@ -83,7 +83,7 @@ impl OpenFile {
         memory::check()?;
         fork::prepare()?;
         let path = file::absolute(path)?;
-        // Somebody may create or unlink it between two looks; each round is a new look.
+        // Another process may create or unlink it between two looks; each round is a new look.
         for _ in 0..100 {
             let opened = match file::open_existing(&path, Access::ReadWrite) {
                 Ok(opened) => opened,
@@ -119,7 +119,7 @@ impl OpenFile {
                     why: "it is an empty file, and no lock file was to be made of it".into(),
                 });
             }
-            // Without a name nobody comes by it who is not given a descriptor, whatever its mode says.
+            // Without a name no process comes by it that is not given a descriptor, whatever its mode says.
             let permissions = (asked_for || !given.nameless).then_some(permissions);
             given::make_in_place(&given, new.file_size(), &new.bytes_of_new(), permissions, |file| {
                 fill(file, &given.name, new)
@@ -128,7 +128,7 @@ impl OpenFile {
         Self::open(OpenedBy::Descriptor(&given.name), given.file, !given.nameless, label)
     }
 
-    /// `has_name`: whoever has the right to open the file comes by it.
+    /// `has_name`: every process that has the right to open the file comes by it.
     fn open(opened_by: OpenedBy, opened: File, has_name: bool, label: &str) -> Result<Arc<Self>> {
         let (path, opened) = (opened_by.name(), JustOpened::from(opened));
         let prefix = header_of(&opened, path)?;
@@ -176,12 +176,12 @@ impl OpenFile {
             }
             Ok::<_, Error>(known)
         })?;
-        // One that was truncated and restored since is of no use to us; nor are we to those who have it.
+        // One that was truncated and restored since is of no use to us; nor are we to the processes that have it.
         Ok(known.filter(|known| known.is_intact()).unwrap_or(self))
     }
 
-    /// Clears what a former boot left. Nobody of it is alive; so where somebody alive takes part, the file was cleared
-    /// since, and only the boot ids differ: a container may have one of its own.
+    /// Clears what a former boot left. No participant of it is alive; so where a live participant takes part, the file
+    /// was cleared since, and only the boot ids differ: a container may have one of its own.
     fn renew_after_boot(&self) -> Result<()> {
         if recovery::is_of_this_boot(self.view()) {
             return Ok(());
@@ -204,14 +204,14 @@ impl OpenFile {
         )
     }
 
-    /// Has `act` done by us or somebody else, if nobody takes part, unless it `is_done` already.
+    /// Has `act` done by us or another process, if no participant is attached, unless it `is_done` already.
     pub(super) fn alone_with_it(&self, is_done: impl Fn() -> bool, act: impl Fn()) -> Result<()> {
         let slots = 0..self.geometry().participants() as usize;
         for _ in 0..LOOKS {
             if is_done() {
                 return Ok(());
             }
-            // Somebody else may have done it between our look and our locks.
+            // Another process may have done it between our look and our locks.
             let done = liveness_lock::alone(&self.reopen, slots.clone(), || {
                 if !is_done() {
                     act()
@@ -223,7 +223,7 @@ impl OpenFile {
             std::thread::sleep(BETWEEN_THEM);
         }
         Err(self.damaged(format!(
-            "somebody has been clearing it for {:?}, which takes milliseconds otherwise: a process is stopped while it opens \
+            "another process has been clearing it for {:?}, which takes milliseconds otherwise: a process is stopped while it opens \
              the file; continue it or end it",
             BETWEEN_THEM * LOOKS
         )))
@@ -285,13 +285,13 @@ impl OpenFile {
     /// Returns the generation of a named lock's region.
     #[inline]
     pub fn generation_of(&self, region: usize) -> u64 {
-        // Acquire. Partner: the release stores of a generation, by who names or removes the lock.
+        // Acquire. Partner: the release stores of a generation, by the participant that names or removes the lock.
         self.view().directory()[region - 1].generation.load(Acquire)
     }
 
     /// Returns whether a handle of this name is not the one by which a participant of this process may own the region's
-    /// lock: the lock was removed, and there is a handle of the one that came after it. (A generation that nobody wrote
-    /// must not keep an owner from unlocking.)
+    /// lock: the lock was removed, and there is a handle of the one that came after it. (A generation that no
+    /// participant wrote must not keep an owner from unlocking.)
     #[inline]
     pub fn is_others(&self, name: &Name) -> bool {
         let now = self.generation_of(name.region);
@@ -301,7 +301,7 @@ impl OpenFile {
     /// A new handle of the lock in `region`, which had this generation a moment ago. `None`: it was removed since.
     pub fn register_name(&self, region: usize, generation: u64) -> Result<Option<(Arc<Name>, bool)>> {
         let entered = self.names.register(region, generation)?;
-        // After it: whoever of this process opens the next lock of this region from here on finds us.
+        // After it: a thread of this process that opens the next lock of this region from here on finds us.
         Ok(self.still_exists(region, generation).then_some(entered))
     }
 
@@ -331,7 +331,7 @@ impl OpenFile {
     #[cold]
     pub fn not_intact(&self) -> Error {
         self.damaged(
-            "its incarnation word is gone: somebody truncated or overwrote it while it was in use, so nobody knows \
+            "its incarnation word is gone: a program truncated or overwrote it while it was in use, so it is unknown \
              who has which lock; stop its users, delete it and let it be created anew"
                 .into(),
         )
@@ -359,8 +359,8 @@ impl OpenFile {
         slots::lower_bound(&Probe::new(&self.reopen, own_slot), self.view());
     }
 
-    /// Now and then has the file look used, for the sake of those who delete what looks old: stores into a mapping do
-    /// not, on every file system. For those who do not mind a system call.
+    /// Now and then has the file look used, for the sake of programs that delete what looks old: stores into a mapping
+    /// do not, on every file system. For callers that do not mind a system call.
     pub fn touch_now_and_then(&self) {
         let (now, last) = (clock::coarse_monotonic_ns(), self.touched.load(Relaxed));
         if last == 0 || now.saturating_sub(last) > BETWEEN_TOUCHES {
@@ -369,7 +369,7 @@ impl OpenFile {
         }
     }
 
-    /// The file has lost its last name: tells everybody who has it open.
+    /// The file has lost its last name: tells every process that has it open.
     pub fn say_unlinked(&self) {
         self.view().header().unlinked.store(1, Relaxed);
     }
@@ -386,14 +386,14 @@ impl OpenFile {
         unlinked
     }
 
-    /// Returns whether anybody saw that the file has lost its last name.
+    /// Returns whether a process saw that the file has lost its last name.
     pub fn is_said_to_be_unlinked(&self) -> bool {
         self.view().header().unlinked.load(Relaxed) != 0
     }
 }
 
-/// How long somebody else may be clearing the file before it counts as stopped.
+/// How long another process may be clearing the file before it counts as stopped.
 const LOOKS: u32 = 5_000;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
-/// An hour: those who delete what looks old think in days.
+/// An hour: programs that delete what looks old think in days.
 const BETWEEN_TOUCHES: u64 = 3_600_000_000_000;

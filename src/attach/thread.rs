@@ -28,7 +28,7 @@ use turnlock_core::sync::{
 struct Place {
     /// The attachment's file, by its key; 0 = none.
     file: Cell<usize>,
-    /// The process (by its mark) whose attachment it is: another one in a forked child.
+    /// The process (by its mark) whose attachment it is: a different one in a forked child.
     process: Cell<u64>,
     /// Whether it is one more beside the thread's own in that file.
     is_more: Cell<bool>,
@@ -109,8 +109,8 @@ fn forget_all() {
 /// The calling thread's places, one after the other. For this thread alone, as long as it runs.
 fn places() -> impl Iterator<Item = &'static Place> {
     let first = ATTACHMENTS.with(|first| ptr::from_ref::<Places>(first));
-    // SAFETY: the first is a variable without a destructor, the others are freed when the thread ends; and nobody but
-    // this thread comes by them.
+    // SAFETY: the first is a variable without a destructor, the others are freed when the thread ends; and no thread
+    // but this thread comes by them.
     let mut next = Some(unsafe { &*first });
     std::iter::from_fn(move || {
         let these = next?;
@@ -134,7 +134,7 @@ impl Place {
         let attachment = self.attachment.replace(ptr::null());
         self.file.set(0);
         MORE.set(MORE.get() - usize::from(self.is_more.replace(false)));
-        // SAFETY: it came from `put`, and nobody takes it a second time.
+        // SAFETY: it came from `put`, and no caller takes it a second time.
         (!attachment.is_null()).then(|| unsafe { Arc::from_raw(attachment) })
     }
 
@@ -235,7 +235,7 @@ fn ends(ending: Ending) -> bool {
     if ending == Ending::Ends {
         let mut more = ATTACHMENTS.with(|first| first.more.replace(ptr::null()));
         while !more.is_null() {
-            // SAFETY: made by `put`, and out of reach now; nobody looks, since signals are blocked.
+            // SAFETY: made by `put`, and out of reach now; no signal handler looks, since signals are blocked.
             let places = unsafe { Box::from_raw(more.cast_mut()) };
             more = places.more.get();
         }

@@ -29,8 +29,8 @@ pub struct turnlock_acquired {
     pub previous_owner_died: u32,
 }
 
-/// Who died holding a lock, last. Set `size` to `sizeof(struct turnlock_previous_owner)` before the call; the rest is
-/// filled in.
+/// The last holder of a lock that died. Set `size` to `sizeof(struct turnlock_previous_owner)` before the call; the
+/// rest is filled in.
 #[allow(non_camel_case_types)]
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -74,7 +74,7 @@ pub unsafe fn tell<K: LockKind>(
     unsafe { tell_dead(acquisition, || lock.dead_owner(), acquired) }
 }
 
-/// [`tell`], where `dead_owner` returns the fencing token and the process of who died.
+/// [`tell`], where `dead_owner` returns the fencing token and the process of the dead owner.
 ///
 /// # Safety
 /// As [`tell`].
@@ -100,7 +100,7 @@ pub unsafe fn tell_dead(
     if acquisition.previous_owner_died { TURNLOCK_OWNER_DEAD } else { TURNLOCK_OK }
 }
 
-/// Writes down who died holding `lock`, last.
+/// Writes down the last holder of `lock` that died.
 ///
 /// # Safety
 /// `owner` is NULL, or writable as far as its `size` says.

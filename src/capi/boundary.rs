@@ -58,8 +58,8 @@ pub fn status_in_handler(body: impl FnOnce() -> Result<i32>) -> i32 {
 fn keep(error: Error) -> i32 {
     let status = error.code();
     LAST.with(|last| {
-        // Without the memory for a hook nobody would free the error; in the midst of another call (we are in a signal
-        // handler then) there is no place for it. The status says enough.
+        // Without the memory for a hook the error would never be freed; in the midst of another call (we are in a
+        // signal handler then) there is no place for it. The status says enough.
         if Error::of_status(status).is_none()
             && thread_end::tell_at_end(forget_last).is_ok()
             && let Ok(mut place) = last.error.try_borrow_mut()

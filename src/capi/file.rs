@@ -22,10 +22,10 @@ pub struct turnlock_file {
 pub const TURNLOCK_FILE_MUST_EXIST: u32 = 1;
 /// `turnlock_file_options.flags`: share a file that is created with `group`, and give it mode 0660 if `mode` is 0.
 pub const TURNLOCK_FILE_GROUP: u32 = 2;
-/// `turnlock_file_options.flags`: do without membarrier, if nobody takes part now: locks that nobody else wants cost a full
-/// fence then also while one process alone uses the file, and the second one that comes waits for nothing. For files that a
-/// process without membarrier (by a filter that is installed later, say) is to use together with others. The file keeps it
-/// until the next boot.
+/// `turnlock_file_options.flags`: do without membarrier, if no participant is attached now: locks that no other
+/// participant wants cost a full fence then also while one process alone uses the file, and the second one that comes
+/// waits for nothing. For files that a process without membarrier (by a filter that is installed later, say) is to use
+/// together with others. The file keeps it until the next boot.
 pub const TURNLOCK_FILE_FULL_FENCES: u32 = 4;
 
 /// How to open, or create, a lock file. Set `size` to `sizeof(struct turnlock_file_options)` and everything else that
@@ -60,10 +60,10 @@ pub struct turnlock_file_options {
     pub is_wait_to_end: Option<unsafe extern "C" fn(context: *mut c_void) -> i32>,
     /// What `is_wait_to_end` is called with.
     pub context: *mut c_void,
-    /// How many of the latest events the file keeps (who asked, acquired, released, died, and when), for `turnlock trace` and
-    /// `turnlock report`: 64 to 16777216, rounded up to a power of two, of 32 bytes each; 0 = none: then nothing is recorded.
-    /// A file that exists must have a recording of at least as many as a number given here. In a file with a recording no
-    /// acquisition goes by the fast path.
+    /// How many of the latest events the file keeps (which participant asked, acquired, released, died, and when), for
+    /// `turnlock trace` and `turnlock report`: 64 to 16777216, rounded up to a power of two, of 32 bytes each; 0 =
+    /// none: then nothing is recorded. A file that exists must have a recording of at least as many as a number given
+    /// here. In a file with a recording no acquisition goes by the fast path.
     pub recorded_events: u32,
     /// 0.
     pub reserved: u32,
@@ -187,13 +187,13 @@ unsafe fn open(
     Ok(TURNLOCK_OK)
 }
 
-/// Removes the lock called `name`, of whatever kind: its place in the file is free for another one. Handles that are open
-/// to it fail from then on with TURNLOCK_ERROR_NOT_FOUND, in every process; close them as ever. A lock of the same name
-/// that is created later is another one, and its fencing tokens are larger.
+/// Removes the lock called `name`, of whatever kind: its place in the file is free for another lock. Handles that are
+/// open to it fail from then on with TURNLOCK_ERROR_NOT_FOUND, in every process; close them as ever. A lock of the same
+/// name that is created later is a new lock, and its fencing tokens are larger.
 ///
-/// TURNLOCK_ERROR_IN_USE: somebody holds it, waits for it or is a member of its ring, or a holder died and nobody was told yet;
-/// _NOT_RECOVERABLE: it is closed, reset it first; _NOT_FOUND, _BAD_NAME, _PARTICIPANTS_FULL (removing takes a slot),
-/// _DAMAGED, _REPLACED.
+/// TURNLOCK_ERROR_IN_USE: a participant holds it, waits for it or is a member of its ring, or a holder died and no
+/// other was told yet; _NOT_RECOVERABLE: it is closed, reset it first; _NOT_FOUND, _BAD_NAME, _PARTICIPANTS_FULL
+/// (removing takes a slot), _DAMAGED, _REPLACED.
 ///
 /// # Safety
 /// `file` is a file handle, `name` a NUL-terminated string.

@@ -27,7 +27,8 @@ pub trait Marked {
     const NAME: &'static str;
 }
 
-/// A value behind a C pointer. The state comes first, whatever the value is: who has a handle of something else finds its state.
+/// A value behind a C pointer. The state comes first, whatever the value is: a caller with a handle of something else
+/// finds its state.
 #[repr(C)]
 pub struct OpaqueHandle<T> {
     state: AtomicU32,
@@ -40,7 +41,7 @@ struct Closed {
     memory: *mut c_void,
     free: unsafe fn(*mut c_void),
 }
-// SAFETY: nobody but the list uses the memory of a closed handle.
+// SAFETY: only the list uses the memory of a closed handle.
 unsafe impl Send for Closed {}
 
 /// The number of the handle that was opened last.

@@ -33,8 +33,9 @@ pub const TURNLOCK_HOLD_INHERITED: u32 = 1;
 /// a `close` of it (a stray one, `closefrom`) is then taken for the hold's death.
 pub const TURNLOCK_HOLD_BY_DESCRIPTOR: u32 = 2;
 /// `turnlock_hold_options.flags`: the end of what keeps the slot (the last copy of its descriptor is closed) is an
-/// ordinary end where the lock was created with TURNLOCK_..._RELEASE_ON_DEATH: nobody is told of a death, as with flock(2).
-/// For a hold that is transferred to an open file (`turnlock_hold_transfer_to_fd`). Implies TURNLOCK_HOLD_BY_DESCRIPTOR.
+/// ordinary end where the lock was created with TURNLOCK_..._RELEASE_ON_DEATH: no participant is told of a death, as
+/// with flock(2). For a hold that is transferred to an open file (`turnlock_hold_transfer_to_fd`). Implies
+/// TURNLOCK_HOLD_BY_DESCRIPTOR.
 pub const TURNLOCK_HOLD_ENDS_BY_CLOSING: u32 = 4;
 
 /// How to open a hold. Set `size` to `sizeof(struct turnlock_hold_options)` and everything else that you do not care about to 0.
@@ -100,8 +101,8 @@ pub(super) unsafe fn act(hold: *const turnlock_hold, act: impl FnOnce(&Hold) -> 
 
 /// Opens a hold in the file, and puts its handle into `hold`. `options` may be NULL.
 ///
-/// TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` says who has them.
-/// _INVALID_ARGUMENT, _CLOSED, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION, _NO_MEMORY.
+/// TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` names the programs that have
+/// them. _INVALID_ARGUMENT, _CLOSED, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION, _NO_MEMORY.
 ///
 /// # Safety
 /// `file` is a file handle, `options` NULL or a struct whose `size` is right, `hold` NULL or writable.
@@ -180,8 +181,8 @@ pub unsafe extern "C" fn turnlock_hold_close(hold: *mut turnlock_hold) -> i32 {
 /// holder died inside, so repair the data and call `turnlock_hold_mark_consistent`. `acquired` may be NULL; of several ranges or
 /// keys it tells the largest fencing token, which stands for all of them.
 ///
-/// TURNLOCK_ERROR_DEADLOCK if something of this lock is held by it already, _STILL_HELD if something of another one is;
-/// _PARTICIPANT_BUSY while it is in another call;
+/// TURNLOCK_ERROR_DEADLOCK if something of this lock is held by it already, _STILL_HELD if something of another lock
+/// is; _PARTICIPANT_BUSY while it is in another call;
 /// _INVALID_ARGUMENT for a request of another size, a mode that the kind of the lock does not have, parts that do not fit it, and
 /// a lock of another file than the hold's; _WOULD_BLOCK, _TIMED_OUT if the request does not wait so long; _PERMITS, _EMPTY_RANGE;
 /// _PARTICIPANTS_FULL if there is not a slot for each of several parts; others as `turnlock_mutex_lock`. Nothing is held then.

@@ -62,8 +62,8 @@ pub unsafe extern "C" fn turnlock_hold_abandon(hold: *const turnlock_hold) -> i3
 }
 
 /// Says, while the lock is held after TURNLOCK_OWNER_DEAD, that the data are consistent again; of several ranges or keys, that
-/// those of all are. TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_EXCLUSIVE if it is held beside others; _NOT_OWNER;
-/// _PARTICIPANT_BUSY.
+/// those of all are. TURNLOCK_ERROR_NOT_INCONSISTENT if no holder died; _NOT_EXCLUSIVE if it is held beside others;
+/// _NOT_OWNER; _PARTICIPANT_BUSY.
 ///
 /// # Safety
 /// `hold` is a hold handle.

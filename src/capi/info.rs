@@ -45,7 +45,7 @@ pub const TURNLOCK_DEATH_POLICY_RELEASE: u32 = 1;
 /// A mode, of a request and in `turnlock_participant_info.mode`: it has, or wants, the lock alone.
 pub const TURNLOCK_MODE_EXCLUSIVE: u32 = 0;
 /// A mode: beside others that have it shared, and one that has it upgradable; of a semaphore, beside
-/// whom there is room for.
+/// as many as there is room for.
 pub const TURNLOCK_MODE_SHARED: u32 = 1;
 /// A mode: as shared, and it may become exclusive.
 pub const TURNLOCK_MODE_UPGRADABLE: u32 = 2;
@@ -70,7 +70,7 @@ pub struct turnlock_participant_info {
     pub size: usize,
     /// Of a holder: the fencing token it has. Else 0.
     pub fencing_token: u64,
-    /// For how long it has held or waited, in nanoseconds; 0 if it came just now, or where nobody knows.
+    /// For how long it has held or waited, in nanoseconds; 0 if it came just now, or where that is not known.
     pub duration_ns: u64,
     /// Its slot in the file.
     pub slot: u32,

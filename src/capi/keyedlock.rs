@@ -18,8 +18,8 @@ use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::{Extent, Mode};
 use turnlock_core::error::Result;
 
-/// A lock for each key (any bytes), in a lock file. Keys need not be created, and take no room while nobody wants
-/// them; they are told apart by a hash of 128 bits. Up to as many at once as the file has participants.
+/// A lock for each key (any bytes), in a lock file. Keys need not be created, and take no room while no participant
+/// wants them; they are told apart by a hash of 128 bits. Up to as many at once as the file has participants.
 #[allow(non_camel_case_types)]
 pub struct turnlock_keyedlock {
     _opaque: [u8; 0],

@@ -40,7 +40,7 @@ pub(super) struct Any<'a> {
 /// Returns the lock behind a handle.
 ///
 /// # Safety
-/// NULL, or a handle of any kind of lock, which nobody closes meanwhile.
+/// NULL, or a handle of any kind of lock, which no thread closes meanwhile.
 pub(super) unsafe fn any<'a>(lock: *const turnlock_lock) -> Result<Any<'a>> {
     macro_rules! of_kind {
         ($opaque:ty, $kind:ident) => {{
@@ -72,7 +72,7 @@ pub(super) unsafe fn any<'a>(lock: *const turnlock_lock) -> Result<Any<'a>> {
 
 /// After TURNLOCK_ERROR_REPLACED: opens the lock of the same name in the file that the path names by now, and puts a
 /// handle of the same kind into `reopened`. File and lock are created, with the capacities, permissions and options of these,
-/// if they are not there. The old handle stays open: close it. Whoever is inside in the old file does not keep anybody out of
+/// if they are not there. The old handle stays open: close it. A holder in the old file keeps no participant out of
 /// the new one. Errors as `turnlock_file_open` and `turnlock_mutex_open`.
 ///
 /// # Safety
@@ -142,12 +142,13 @@ pub unsafe extern "C" fn turnlock_lock_patience(lock: *const turnlock_lock, pati
     })
 }
 
-/// Who has the lock, and as what (`mode`, `permits`, `first`, `last`). Fills in the first `capacity` elements of the array
-/// `holders`, and puts into `count` how many have it, which may be more. Set the `size` of the first element; the others are
-/// taken to be as large, and their `size` is set. With capacity 0 `holders` may be NULL.
+/// The holders of the lock, and as what they hold it (`mode`, `permits`, `first`, `last`). Fills in the first
+/// `capacity` elements of the array `holders`, and puts into `count` how many have it, which may be more. Set the
+/// `size` of the first element; the others are taken to be as large, and their `size` is set. With capacity 0 `holders`
+/// may be NULL.
 ///
 /// A look at one moment: they may have unlocked by the time the call returns; a dead holder is shown, as dead, until the next
-/// one comes. Waits for nobody and takes no slot. _DAMAGED, _INVALID_ARGUMENT, _NOT_FOUND if the lock was removed.
+/// participant comes. Does not wait and takes no slot. _DAMAGED, _INVALID_ARGUMENT, _NOT_FOUND if the lock was removed.
 ///
 /// # Safety
 /// `lock` is a handle of a lock; `holders` is writable for `capacity` structs of the first one's size; `count` is NULL or
@@ -168,9 +169,9 @@ pub unsafe extern "C" fn turnlock_lock_holders(
     })
 }
 
-/// Who waits for the lock, and for what of it: those who are queued, first the one who is next, then those who have backed off.
-/// Of a ring who else is on it, in the order of their turns: those who wait, and members that do not wait now
-/// (TURNLOCK_STATE_RING_MEMBER). Otherwise as `turnlock_lock_holders`.
+/// The waiters for the lock, and for what of it they wait: first the queue, its head first, then the waiters that have
+/// backed off. Of a ring the other participants on it, in the order of their turns: waiters, and members that do not
+/// wait now (TURNLOCK_STATE_RING_MEMBER). Otherwise as `turnlock_lock_holders`.
 ///
 /// # Safety
 /// `lock` is a handle of a lock; the rest as `turnlock_lock_holders`.
@@ -201,11 +202,13 @@ fn waiters_of<K: LockKind>(lock: &Handle<K>) -> Result<Vec<Waiter>> {
 }
 
 /// Whether another participant waits while the calling thread holds the lock, or some of it: TURNLOCK_CONTENDED, or
-/// TURNLOCK_OK. For a long holder, that may unlock for a moment where somebody waits. A signal handler may call it.
+/// TURNLOCK_OK. For a long holder, that may unlock for a moment where another participant waits. A signal handler may
+/// call it.
 ///
-/// Of a mutex: one look where nobody waits, at the bias word if the lock was taken by its bias, else at the hints of the
-/// holder's own cell. It misses who came some microseconds ago and spins, and may miss who still has patience and has backed
-/// off. Where it says yes, somebody waited a moment ago. Of other kinds: one load for each slot in use.
+/// Of a mutex: one look where no participant waits, at the bias word if the lock was taken by its bias, else at the
+/// hints of the holder's own cell. It misses a waiter that came some microseconds ago and spins, and may miss one that
+/// still has patience and has backed off. Where it says yes, a participant waited a moment ago. Of other kinds: one
+/// load for each slot in use.
 ///
 /// TURNLOCK_ERROR_NOT_OWNER if this thread has nothing of the lock.
 ///
@@ -225,8 +228,8 @@ pub(super) fn contended(is_contended: bool) -> i32 {
     if is_contended { TURNLOCK_CONTENDED } else { TURNLOCK_OK }
 }
 
-/// Who died holding this lock, last; of reader/writer locks, range locks and keyed locks: exclusively. TURNLOCK_ERROR_NOT_FOUND
-/// if nobody ever did.
+/// The last holder of this lock that died; of reader/writer locks, range locks and keyed locks: exclusively.
+/// TURNLOCK_ERROR_NOT_FOUND if none ever did.
 ///
 /// # Safety
 /// `lock` is a handle of a lock; `owner` is NULL, or writable as far as its `size` says.
@@ -243,9 +246,9 @@ pub unsafe extern "C" fn turnlock_lock_previous_owner(
     })
 }
 
-/// Opens a lock that is not recoverable again, in its turn and beside nobody, after the data were repaired or given up. Of a range
-/// lock or a keyed lock: marks all parts consistent that dead participants left. A semaphore is left as it is. Errors as
-/// `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
+/// Opens a lock that is not recoverable again, in its turn and beside no other holder, after the data were repaired or
+/// given up. Of a range lock or a keyed lock: marks all parts consistent that dead participants left. A semaphore is
+/// left as it is. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
 ///
 /// # Safety
 /// `lock` is a handle of a lock.

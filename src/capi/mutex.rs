@@ -27,8 +27,8 @@ impl OpaqueLock for turnlock_mutex {
 /// `turnlock_mutex_options.algorithm`: Lamport's bakery, first come first served.
 pub const TURNLOCK_ALGORITHM_BAKERY: u32 = 1;
 /// `turnlock_mutex_options.algorithm`: Lamport's queue by messages, in a file with mailboxes. A participant that takes it has a
-/// thread from then on that answers messages. A try gives up at once if somebody is inside, and else waits for the answers of
-/// the others, at most a second; so does a limit that is shorter.
+/// thread from then on that answers messages. A try gives up at once if a participant is inside, and else waits for the
+/// answers of the others, at most a second; so does a limit that is shorter.
 pub const TURNLOCK_ALGORITHM_LAMPORT_QUEUE: u32 = 5;
 /// `turnlock_mutex_options.algorithm`: a token on a mesh, by messages (Ricart and Agrawala, Suzuki and Kasami), likewise.
 pub const TURNLOCK_ALGORITHM_RICART_AGRAWALA: u32 = 6;
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn turnlock_mutex_abandon(mutex: *const turnlock_mutex) ->
 }
 
 /// Says, while holding the lock after TURNLOCK_OWNER_DEAD, that the data are well again.
-/// TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_OWNER.
+/// TURNLOCK_ERROR_NOT_INCONSISTENT if no holder died; _NOT_OWNER.
 ///
 /// # Safety
 /// `mutex` is a mutex handle.

@@ -27,7 +27,7 @@ pub type Opened<L> = OpaqueHandle<Handle<<L as OpaqueLock>::Kind>>;
 /// Returns the lock behind a C handle.
 ///
 /// # Safety
-/// NULL, or a handle of this kind of lock, which nobody closes meanwhile.
+/// NULL, or a handle of this kind of lock, which no thread closes meanwhile.
 #[inline]
 pub unsafe fn opened<'a, L: OpaqueLock>(lock: *const L) -> Result<&'a Handle<L::Kind>> {
     // SAFETY: the caller's promise, and `OpaqueLock`'s.
@@ -93,7 +93,7 @@ pub unsafe fn lock_biased<L: OpaqueLock>(lock: *const L, acquired: *mut turnlock
     }
 }
 
-/// [`lock_biased`], by `enter`: the fast path of a kind that has another one.
+/// [`lock_biased`], by `enter`: the fast path of a kind that has a different one.
 ///
 /// # Safety
 /// As [`lock`].

@@ -13,8 +13,8 @@ use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::{Extent, Mode};
 use turnlock_core::error::Result;
 
-/// A lock of ranges of numbers, in a lock file: who wants a range waits for the earlier ones that overlap with it,
-/// unless both only read. Up to as many ranges at once as the file has participants.
+/// A lock of ranges of numbers, in a lock file: a participant that wants a range waits for the earlier ones that
+/// overlap with it, unless both only read. Up to as many ranges at once as the file has participants.
 #[allow(non_camel_case_types)]
 pub struct turnlock_rangelock {
     _opaque: [u8; 0],

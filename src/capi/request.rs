@@ -66,8 +66,9 @@ pub struct turnlock_request {
     pub wait: u32,
     /// With TURNLOCK_WAIT_AT_MOST and _UNTIL: nanoseconds. Else it is not looked at.
     pub time_ns: u64,
-    /// Of a range lock: the ranges, one or more. Several are taken one after the other in an order of their own, so that those who
-    /// take several this way do not wait for each other in a circle; ranges that overlap are taken as one. All or none is held.
+    /// Of a range lock: the ranges, one or more. Several are taken one after the other in an order of their own, so
+    /// that participants that take several this way do not wait for each other in a circle; ranges that overlap are
+    /// taken as one. All or none is held.
     pub ranges: *const turnlock_range,
     /// How many; of other locks 0.
     pub range_count: usize,

@@ -11,8 +11,9 @@ use crate::kind::{RingAlgorithm, RingKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 use turnlock_core::acquire::site::Limit;
 
-/// A turn ring in a lock file: a lock whose turn goes round, so that whoever had it gets it again only after everybody
-/// else who wants it. Any thread may use the handle; the turn belongs to the thread (or the hold) that took it.
+/// A turn ring in a lock file: a lock whose turn goes round. A participant that had the turn gets it again only after
+/// every other one that wants it. Any thread may use the handle; the turn belongs to the thread (or the hold) that took
+/// it.
 #[allow(non_camel_case_types)]
 pub struct turnlock_ring {
     _opaque: [u8; 0],
@@ -30,9 +31,9 @@ pub const TURNLOCK_ALGORITHM_RAYNAL: u32 = 3;
 pub const TURNLOCK_ALGORITHM_SUM: u32 = 4;
 /// `turnlock_ring_options.flags`: do not create the lock.
 pub const TURNLOCK_RING_MUST_EXIST: u32 = 1;
-/// `turnlock_ring_options.flags`: who takes a turn through this handle stays a member of the ring, and the ring waits for it,
-/// until `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring only while it waits or
-/// has the turn.
+/// `turnlock_ring_options.flags`: a participant that takes a turn through this handle stays a member of the ring, and
+/// the ring waits for it, until `turnlock_ring_leave`, the end of its thread, or its death. Otherwise it is in the ring
+/// only while it waits or has the turn.
 pub const TURNLOCK_RING_MEMBER: u32 = 2;
 
 /// `turnlock_ring_options.flags`: a holder's death needs no repair: the next holder is told (TURNLOCK_OWNER_DEAD) and has
@@ -199,7 +200,7 @@ pub unsafe extern "C" fn turnlock_ring_abandon(ring: *const turnlock_ring) -> i3
 }
 
 /// Says, having the turn after TURNLOCK_OWNER_DEAD, that the data are well again.
-/// TURNLOCK_ERROR_NOT_INCONSISTENT if nobody died; _NOT_OWNER.
+/// TURNLOCK_ERROR_NOT_INCONSISTENT if no holder died; _NOT_OWNER.
 ///
 /// # Safety
 /// `ring` is a ring handle.

@@ -14,8 +14,8 @@ use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::Mode;
 use turnlock_core::error::status::TURNLOCK_OK;
 
-/// A reader/writer lock in a lock file: several that read, or one that writes. Everybody waits for the earlier ones
-/// that stand in its way, whether these hold the lock or wait for it too. Any thread may use the handle; the lock
+/// A reader/writer lock in a lock file: several that read, or one that writes. Each participant waits for the earlier
+/// ones that stand in its way, whether these hold the lock or wait for it too. Any thread may use the handle; the lock
 /// belongs to the thread (or the hold) that took it, once at a time.
 #[allow(non_camel_case_types)]
 pub struct turnlock_rwlock {
@@ -157,8 +157,8 @@ unsafe fn unlock_slowly(rwlock: *const turnlock_rwlock, left: Option<Left>) -> i
 }
 
 /// Takes the lock shared, beside others that do, waiting for earlier writers as long as it takes. Its fencing token
-/// is that of the last writer: two readers with the same one read the same. TURNLOCK_OWNER_DEAD as long as nobody has
-/// marked consistent what a dead writer left.
+/// is that of the last writer: two readers with the same one read the same. TURNLOCK_OWNER_DEAD as long as no holder
+/// has marked consistent what a dead writer left.
 ///
 /// Errors as `turnlock_mutex_lock`; TURNLOCK_ERROR_DEADLOCK if this thread has it in any mode.
 ///
@@ -201,8 +201,9 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_shared_for(
     unsafe { lock_in_mode(rwlock, acquired, Mode::Shared, || Limit::For(Duration::from_nanos(nanoseconds))) }
 }
 
-/// Takes the lock exclusively, waiting for everybody who came before as long as it takes. 0, or TURNLOCK_OWNER_DEAD:
-/// the lock is yours and the last writer died inside, so repair the data and call `turnlock_rwlock_mark_consistent`.
+/// Takes the lock exclusively, waiting for every participant that came before as long as it takes. 0, or
+/// TURNLOCK_OWNER_DEAD: the lock is yours and the last writer died inside, so repair the data and call
+/// `turnlock_rwlock_mark_consistent`.
 ///
 /// Errors as `turnlock_mutex_lock`; TURNLOCK_ERROR_DEADLOCK if this thread has it in any mode.
 ///

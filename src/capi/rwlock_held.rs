@@ -4,9 +4,9 @@ use super::{acquired::turnlock_acquired, info::mode_below, operations, rwlock::t
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
 
-/// Makes an upgradable hold exclusive, in its place in the queue: nobody writes in between, and nobody comes in any
-/// more. Waits for the readers that are inside. `acquired` has the fencing token that the holder has from then on.
-/// With an error the lock is held upgradable as before.
+/// Makes an upgradable hold exclusive, in its place in the queue: no other participant writes in between, and none
+/// comes in any more. Waits for the readers that are inside. `acquired` has the fencing token that the holder has from
+/// then on. With an error the lock is held upgradable as before.
 ///
 /// TURNLOCK_ERROR_NOT_UPGRADABLE if it is not held upgradable; _NOT_OWNER; _CANCELLED, _INTERRUPTED.
 ///
@@ -53,8 +53,8 @@ pub unsafe extern "C" fn turnlock_rwlock_upgrade_for(
 }
 
 /// Makes the hold less than it is, in its place in the queue: exclusive to upgradable or shared, upgradable to shared
-/// (`mode` is TURNLOCK_MODE_...). Nobody writes in between. What a dead writer left and nobody marked consistent
-/// closes the lock then, as at an unlock.
+/// (`mode` is TURNLOCK_MODE_...). No other participant writes in between. What a dead writer left and no holder marked
+/// consistent closes the lock then, as at an unlock.
 ///
 /// TURNLOCK_ERROR_NOT_UPGRADABLE if `mode` is not less than it is held as; _NOT_OWNER; _INVALID_ARGUMENT.
 ///
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn turnlock_rwlock_abandon(rwlock: *const turnlock_rwlock)
 }
 
 /// Says, while holding the lock exclusively after TURNLOCK_OWNER_DEAD, that the data are well again.
-/// TURNLOCK_ERROR_NOT_EXCLUSIVE if it is held in another mode; _NOT_INCONSISTENT if nobody died; _NOT_OWNER.
+/// TURNLOCK_ERROR_NOT_EXCLUSIVE if it is held in another mode; _NOT_INCONSISTENT if no holder died; _NOT_OWNER.
 ///
 /// # Safety
 /// `rwlock` is a rwlock handle.

@@ -147,8 +147,8 @@ unsafe fn release_slowly(semaphore: *const turnlock_semaphore, permits: u32, lef
     unsafe { operations::act(semaphore, release) }
 }
 
-/// Takes `permits` permits, all at once, waiting for them as long as it takes; nobody who comes later goes before. A
-/// thread that has some may take more. `acquired` may be NULL.
+/// Takes `permits` permits, all at once, waiting for them as long as it takes; no participant that comes later goes
+/// before. A thread that has some may take more. `acquired` may be NULL.
 ///
 /// TURNLOCK_ERROR_PERMITS for none, or more than there are, also if their number was reduced while it waited; _DEADLOCK if this
 /// thread has so many that it would wait for itself; others as `turnlock_mutex_lock`.
@@ -216,9 +216,9 @@ pub unsafe extern "C" fn turnlock_semaphore_release(
     }
 }
 
-/// Makes the semaphore have `permits` permits, for everybody and at once. If there are fewer than before, those that
-/// are taken stay taken, and nobody gets any before enough have come back; who waits for more than there are is told so
-/// (TURNLOCK_ERROR_PERMITS), like one who comes.
+/// Makes the semaphore have `permits` permits, for all participants and at once. If there are fewer than before, those
+/// that are taken stay taken, and no participant gets any before enough have come back; a waiter for more than there
+/// are is told so (TURNLOCK_ERROR_PERMITS), like a newcomer.
 ///
 /// TURNLOCK_ERROR_INVALID_ARGUMENT for none, or UINT32_MAX; _NOT_FOUND if it was removed; _PARTICIPANTS_FULL if the thread has no
 /// slot yet and there is none; _UNSUPPORTED if the kernel refuses a memory barrier. With an error nothing is changed.

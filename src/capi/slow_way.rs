@@ -1,6 +1,6 @@
-//! Where the fast paths of a kind of lock end when the lock is not biased to who calls.
+//! Where the fast paths of a kind of lock end when the lock is not biased to the caller.
 //!
-//! `extern "C"`, though nobody calls them from C: they let no panic out, so that the fast paths end in a jump here and
+//! `extern "C"`, though no C program calls them: they let no panic out, so that the fast paths end in a jump here and
 //! need no frame of their own.
 
 use super::{
@@ -54,7 +54,7 @@ pub(super) unsafe extern "C" fn lock_for_slowly<L: OpaqueLock>(
     unsafe { operations::lock(lock, Limit::For(Duration::from_nanos(nanoseconds)), acquired) }
 }
 
-/// Unparks who revoked the bias meanwhile.
+/// Unparks the participant that revoked the bias meanwhile.
 ///
 /// # Safety
 /// As [`operations::unlock`].

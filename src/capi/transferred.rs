@@ -40,7 +40,8 @@ pub unsafe extern "C" fn turnlock_file_unlock_transferred(
 }
 
 /// Puts into `count` how many acquisitions of the lock called `name` are held by the open file that this process has as
-/// `descriptor`. Whoever waits for a lock that its own descriptor holds waits for ever: ask before. Changes nothing.
+/// `descriptor`. A caller that waits for a lock that its own descriptor holds waits for ever: ask before. Changes
+/// nothing.
 ///
 /// Errors as `turnlock_file_unlock_transferred`.
 ///

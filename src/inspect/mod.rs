@@ -1,4 +1,5 @@
-//! Snapshots of a lock file by an observer, or of one lock that is open: who holds, who waits, since when. Never writes.
+//! Snapshots of a lock file by an observer, or of one lock that is open: holders and waiters, and since when. Never
+//! writes.
 //!
 //! What is seen may be out of date by the time it is printed. [`snapshot`] maps the file for reading only;
 //! [`crate::Mutex::status`] and [`crate::TurnRing::status`] look through the open file.

@@ -30,7 +30,7 @@ use turnlock_core::sync::{
     fence,
 };
 
-/// An observer of a mapped file, which asks the kernel who is alive.
+/// An observer of a mapped file, which asks the kernel which slots are alive.
 pub struct Observer<'a> {
     view: View<'a>,
     look: &'a dyn Fn(usize) -> Result<Seen>,
@@ -68,7 +68,7 @@ impl<'a> Observer<'a> {
         &self.view.slots()[..self.view.slots_bound()]
     }
 
-    /// Returns the participant in a slot. Looks again when the slot is given to another one meanwhile.
+    /// Returns the participant in a slot. Looks again when the slot is given to another participant meanwhile.
     fn participant(&self, slot: usize, record: &SlotRecord) -> Result<ParticipantStatus> {
         for _ in 1..LOOKS {
             // Acquire. Partners: as in `steady_look` and `is_still`.
@@ -200,8 +200,8 @@ impl<'a> Observer<'a> {
             is_of_one_moment.set(is_of_one_moment.get() && is_it);
             Ok(is_it.then_some(holder))
         };
-        // No member of the passive set is recorded as queued for good; but those who have outwaited their patience keep their
-        // order there.
+        // No member of the passive set is recorded as queued for good; but those that have outwaited their patience
+        // keep their order there.
         let has_patience = |slot: usize| {
             let since = lock.waiting_since(slot);
             let is_passive = lock.lock.passive[slot].load(Relaxed) != 0;
@@ -226,7 +226,8 @@ impl<'a> Observer<'a> {
         let holders = seen.iter().filter_map(|seen| holder(seen, seen.held?).transpose());
         let holders = holders.collect::<Result<_>>()?;
         let mut waiting: Vec<Registers> = seen.into_iter().filter(|seen| seen.held.is_none()).collect();
-        // Those in the doorway have no number yet and come after those who have; after them, those in the standby queue.
+        // Participants in the doorway have no number yet and come after those that have one; after them, those in the
+        // standby queue.
         let outside = |place| match place {
             Place::Idle => 2,
             Place::Choosing => 1,

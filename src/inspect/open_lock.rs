@@ -6,7 +6,7 @@ use crate::os::{liveness_lock::Probe, memory};
 use turnlock_core::error::Result;
 
 impl<K: LockKind> Handle<K> {
-    /// Returns who has the lock and who waits for it.
+    /// Returns the holders of the lock and its waiters.
     pub fn status(&self) -> Result<LockStatus> {
         let file = self.open_file();
         if !file.is_intact() {
@@ -25,8 +25,8 @@ impl<K: LockKind> Handle<K> {
 }
 
 impl Mutex {
-    /// Returns who has the lock and who waits for it, first the one that is next. Changes nothing and does not wait; the answer
-    /// may be out of date when it is read.
+    /// Returns the holders of the lock and its waiters, first the one that is next. Changes nothing and does not wait;
+    /// the answer may be out of date when it is read.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -49,7 +49,7 @@ impl Mutex {
 
 macro_rules! statuses {
     ($($lock:ident)*) => { $(impl $lock {
-        /// Returns who holds it, as what, and who waits for it. As [`Mutex::status`].
+        /// Returns its holders, as what they hold it, and its waiters. As [`Mutex::status`].
         pub fn status(&self) -> Result<LockStatus> {
             self.handle().status()
         }
@@ -58,7 +58,8 @@ macro_rules! statuses {
 statuses!(RwLock Semaphore RangeLock KeyedLock);
 
 impl TurnRing {
-    /// Returns who has the turn and who is on the ring, in the order of their turns. As [`Mutex::status`].
+    /// Returns the participant that has the turn and those on the ring, in the order of their turns. As
+    /// [`Mutex::status`].
     pub fn status(&self) -> Result<LockStatus> {
         self.handle().status()
     }

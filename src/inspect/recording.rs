@@ -128,7 +128,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// Who was in which slot, and which lock in which region, while the events are gone through.
+/// Which participant was in which slot, and which lock in which region, while the events are gone through.
 struct Names<'a> {
     view: View<'a>,
     /// The participant that is in a slot now, as the events tell it so far.
@@ -178,7 +178,7 @@ impl<'a> Names<'a> {
         all.len() - 1
     }
 
-    /// Returns who was in `slot` at the event of this number.
+    /// Returns the participant that was in `slot` at the event of this number.
     fn of_slot(&mut self, all: &mut Vec<RecordedParticipant>, slot: usize, number: u64) -> usize {
         if let Some(known) = self.in_slot.get(&slot) {
             return *known;

@@ -28,7 +28,7 @@ pub struct ClaimedOptions<'a> {
 impl<'a> ClaimedOptions<'a> {
     pub(super) fn new(file: &'a FileHandle, kind: Kind) -> Self {
         // Each part is a lock of its own, and one waiter at a time that is queued for good is not enough: the holder of the
-        // part that it waits for may wait for another one.
+        // part that it waits for may wait for another part.
         let in_parts = matches!(kind, Kind::RangeLock | Kind::KeyedLock);
         let settings = SettingOptions::new(if in_parts { Duration::ZERO } else { DEFAULT_PATIENCE });
         Self { file, kind, settings, permits: 0, must_exist: false }
@@ -132,7 +132,8 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
     }
 }
 
-/// Takes several parts, one after the other in their order, so that two who do so do not wait for each other.
+/// Takes several parts, one after the other in their order, so that two participants that do so do not wait for each
+/// other.
 ///
 /// One that wants more in one piece, such as all of the lock, may stand in the queue behind one of our parts and before another:
 /// then each would wait for the other. So the wait beside parts that are held already is short. If it is over, all are given

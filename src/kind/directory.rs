@@ -30,7 +30,7 @@ const DIRECTORY_LOCK: usize = 0;
 /// It is taken for microseconds, and seldom.
 const DIRECTORY_CONFIG: LockConfig =
     LockConfig { patience: 0, may_be_biased: false, release_on_death: true, discipline: Discipline::Queue };
-/// How long naming a new lock may wait for others who do.
+/// How long naming a new lock may wait for other participants that name one.
 const NAMING_LIMIT: Duration = Duration::from_secs(5);
 
 /// Returns the rule of a ring that runs `algorithm` with this step; `None`: it is not a ring's.
@@ -155,7 +155,7 @@ pub(super) fn with_directory_lock<R>(attachment: &Attachment, act: impl FnOnce()
     let acquisition =
         directory_lock.lock_and_reset(Limit::For(NAMING_LIMIT)).map_err(|error| match error {
             Error::TimedOut => attachment.file.damaged(format!(
-                "its directory has been locked for {NAMING_LIMIT:?}, which takes microseconds otherwise: somebody is \
+                "its directory has been locked for {NAMING_LIMIT:?}, which takes microseconds otherwise: a process is \
                  stopped while naming or removing a lock, or the file was overwritten"
             )),
             error => error,

@@ -1,7 +1,7 @@
 //! Reopening: going over to the file that a lock file's path names by now.
 //!
-//! Where a lock file was deleted, or replaced by a rename, those who have the old one open and those who open the path do not
-//! exclude each other. A waiter gets [`Error::Replaced`], and may go over to the new file.
+//! Where a lock file was deleted, or replaced by a rename, programs that have the old one open and programs that open
+//! the path do not exclude each other. A waiter gets [`Error::Replaced`], and may go over to the new file.
 
 use super::{
     directory::{self, Plan},

@@ -24,7 +24,7 @@ use turnlock_core::error::{Error, Result};
 pub trait LockKind: 'static {
     /// What its participants claim.
     type Claims: FileClaims;
-    /// Towards whom its locks may be biased, so that the fast path is worth a try.
+    /// Towards which participants its locks may be biased, so that the fast path is worth a try.
     const BIAS: BiasUse;
     /// Whether a thread may hold several parts of a lock at once.
     const IN_PARTS: bool = false;
@@ -42,7 +42,7 @@ pub trait LockKind: 'static {
 /// What a participant claims of a lock of this kind.
 pub type ClaimOf<K> = <<K as LockKind>::Claims as FileClaims>::Claim;
 
-/// To whom the locks of a kind may be biased.
+/// Towards which participants the locks of a kind may be biased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BiasUse {
     /// To none.

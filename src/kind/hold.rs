@@ -3,15 +3,16 @@
 //! It has a participant for each part that it takes at once, one as a rule. They come from the pool of idle participants that an
 //! open file keeps, and go back to it, unless the hold's options ask for something that those do not have.
 //!
-//! **Who changes what.** The lock that the hold took last is remembered ([`Taken`]): by its owned handle, for the slow paths, and by
-//! two words, for the fast path, on which a mutex that was taken before is taken again and released. `busy` belongs to one slow call
-//! at a time, which alone looks at the handle. The words are written by a slow acquisition, after it has begun a call on the
-//! participant and has seen that nothing is held:
+//! **The writer of each word.** The lock that the hold took last is remembered ([`Taken`]): by its owned handle, for
+//! the slow paths, and by two words, for the fast path, on which a mutex that was taken before is taken again and
+//! released. `busy` belongs to one slow call at a time, which alone looks at the handle. The words are written by a
+//! slow acquisition, after it has begun a call on the participant and has seen that nothing is held:
 //!
 //! - The home thread on the fast path reads the words before it enters. If its entry comes first, the slow acquisition finds the
 //!   lock held, and changes nothing. If the slow acquisition comes first, the home thread has lost its rights, and its entry fails.
 //! - A signal handler of the home thread comes between the look at the words and the entry, takes another lock and releases it: the
-//!   home thread keeps its rights, and enters. So the words are looked at once more: once the lock is held, nobody changes them.
+//!   home thread keeps its rights, and enters. So the words are looked at once more: once the lock is held, no other
+//!   call changes them.
 
 mod held;
 mod several;
@@ -165,7 +166,7 @@ impl Hold {
     /// Begins a slow call. One of another thread is waited for if it is brief: one that neither acquires nor upgrades, or that
     /// acquires in vain, since something is held. One of this thread is not, which a signal handler has interrupted.
     fn begin(&self, call: usize) -> Result<Call<'_>> {
-        // In a forked child it is the parent's, and so is who may be busy with it.
+        // In a forked child it is the parent's, and so is the thread that may be busy with it.
         self.own.attachment.check()?;
         let me = this_thread();
         for look in 0..YIELDS + SLEEPS {
@@ -230,8 +231,8 @@ impl Hold {
         unsafe { fast_path::leave_as(lock, &self.own.attachment, None) }.map(|left| (left, region))
     }
 
-    /// Unparks who waits for the revocation that [`Hold::release_biased`] found in the mutex of `region`. Another thread may be taking
-    /// something by the hold by now.
+    /// Unparks the waiters for the revocation that [`Hold::release_biased`] found in the mutex of `region`. Another
+    /// thread may be taking something by the hold by now.
     pub fn complete_release(&self, region: usize) -> Result<()> {
         let site = FileSite::new(&self.own.attachment, region, 0, Exclusively, None);
         site.lock().unpark(site.me());
@@ -241,7 +242,7 @@ impl Hold {
     /// Takes what is wanted of the lock, by the handle with this number.
     ///
     /// # Errors
-    /// [`Error::Deadlock`] if it has something of this lock already, [`Error::StillHeld`] of another one;
+    /// [`Error::Deadlock`] if it has something of this lock already, [`Error::StillHeld`] of another lock;
     /// [`Error::ParticipantBusy`]; [`Error::InvalidArgument`].
     pub fn acquire(&self, serial: u64, lock: AnyHandleRef, wanted: Wanted, limit: Limit) -> Result<Acquired> {
         self.check_file(lock)?;

@@ -294,7 +294,7 @@ impl Mutex {
     /// let mutex = file.mutex("accounts")?;
     /// match mutex.lock_for(Duration::from_millis(50)) {
     ///     Ok(guard) => println!("in, with token {}", guard.fencing_token()),
-    ///     Err(turnlock::Error::TimedOut) => println!("another one is busy"),
+    ///     Err(turnlock::Error::TimedOut) => println!("another participant is busy"),
     ///     Err(error) => return Err(error.into()),
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())

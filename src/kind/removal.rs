@@ -54,11 +54,11 @@ use turnlock_core::sync::Ordering::{Acquire, Relaxed, Release};
 use turnlock_core::trace::{self, Step};
 
 impl LockFile {
-    /// Removes the lock called `name`: its place in the file is free for another one. Refused while it is used, that is held,
-    /// waited for, or a ring with members; the bias of a participant outside does not count.
+    /// Removes the lock called `name`: its place in the file is free for another lock. Refused while it is used, that
+    /// is held, waited for, or a ring with members; the bias of a participant outside does not count.
     ///
     /// Handles that are open to it fail from then on with [`Error::NotFound`], here and in every process; a lock of the
-    /// same name that is created later is another one. Its fencing tokens go on above those of all locks that were
+    /// same name that is created later is a new lock. Its fencing tokens go on above those of all locks that were
     /// removed.
     ///
     /// ```
@@ -162,7 +162,7 @@ fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Resul
         Err(Error::Deadlock) => return in_use(format!("this thread has its lock {name:?}: unlock it first")),
         Err(Error::WouldBlock) => {
             return in_use(format!(
-                "its lock {name:?} is in use, or one who takes part in it does not answer (`turnlock status` shows who): \
+                "its lock {name:?} is in use, or a participant of it does not answer (`turnlock status` shows which): \
                  remove it when nobody holds it or waits for it"
             ));
         }
@@ -198,7 +198,7 @@ fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Resul
     removed
 }
 
-/// Milliseconds that a removal waits for those who took part in the lock to leave it.
+/// Milliseconds that a removal waits for the participants of the lock to leave it.
 const MEMBERS_LEAVE: u32 = 100;
 
 /// Point 3 above, and that no owner-dead notice would be lost.
@@ -258,6 +258,6 @@ fn leave_the_queue<F: FileClaims>(lock: &FileLock<F>, me: usize) {
     Eviction::step_back(lock.held(me));
     lock.queue().leave(me);
     lock.unpark(me);
-    // Those who let others pass find out for themselves: none of them would call the next one.
+    // Waiters that let others pass find out for themselves: none of them would call the next one.
     lock.standby().unpark_all::<Linux>();
 }

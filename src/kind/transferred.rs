@@ -38,8 +38,8 @@ impl LockFile {
     ///
     /// # Errors
     /// [`crate::Error::InvalidArgument`] if it is no descriptor of this file that is open for reading;
-    /// [`crate::Error::NotFound`] if the file has no lock called `name`; [`crate::Error::Damaged`] if another one was stopped
-    /// in the midst of this.
+    /// [`crate::Error::NotFound`] if the file has no lock called `name`; [`crate::Error::Damaged`] if another process
+    /// was stopped in the midst of this.
     pub fn unlock_transferred(&self, number: RawFd, name: Option<&str>) -> Result<usize> {
         let only = name.map(|name| self.region_called(name)).transpose()?;
         let view = self.file.open.view();
@@ -58,7 +58,7 @@ impl LockFile {
             };
             let unlocked = regions.filter(|region| unlock(*region)).count();
             if view.regions_in_use().all(|region| !self.holds(region, slot)) {
-                // What one left there who was killed on the way in.
+                // What a participant left there that was killed on the way in.
                 recovery::recover(view, slot);
                 slots::vacate(view, slot);
                 as_left.give_back(slot)?;

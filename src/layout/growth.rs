@@ -34,7 +34,8 @@ impl Geometry {
     }
 
     /// Returns what moves of the mail area of a lock by messages: the words of the lock and of its participants. The mailboxes
-    /// are other ones among more participants, and empty in the larger file: no participant is left of whom a message tells.
+    /// are other ones among more participants, and empty in the larger file: no participant is left that a message
+    /// tells of.
     pub fn mail_moved_into(self, larger: Geometry, region: usize) -> Option<Moved> {
         let participants = self.mail_participants() as usize;
         let from = self.bytes_of_mail(region).start;

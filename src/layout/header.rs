@@ -140,8 +140,8 @@ pub struct LiveHeader {
     pub unlinked: AtomicU32,
     boot_reserved: [AtomicU32; 11],
     /// One more than the highest slot in use; scans of the registers stop here. Raised (fetch_max) by a newcomer
-    /// before its first doorway; lowered by one at a time (compare-exchange), by one who has the byte lock of the slot
-    /// that it then leaves out.
+    /// before its first doorway; lowered by one at a time (compare-exchange), by a participant that has the byte lock
+    /// of the slot that it then leaves out.
     pub slots_in_use: AtomicU32,
     slots_reserved: [AtomicU32; 15],
     /// One more than the highest slot that was ever taken; the slot table has holes behind it. Raised (fetch_max) by a

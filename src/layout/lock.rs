@@ -6,7 +6,7 @@ use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// The words that belong to the lock rather than to a slot.
 ///
-/// | word | who writes it | when |
+/// | word | its writer | when |
 /// |---|---|---|
 /// | `bias`, `revoking_since` | the queue head | revoking the bias, and holding the lock |
 /// | `biased_at`, `bias_back_off`, `unbiased`, `last_unbiased` | the holder | when its acquisition was no biased one |
@@ -14,16 +14,16 @@ use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// | `token` | the holder | on entering |
 /// | `state` | the holder; or the reaper of a dead holder | consistent again or given up; owner-dead |
 /// | `previous_owner` | the reaper of a dead holder | before `state` |
-/// | `standby_event`, `standby_parked` | those who back off, and who unparks them | |
+/// | `standby_event`, `standby_parked` | the waiters that back off, and the participants that unpark them | |
 /// | `designated_waker`, `designated_looked_at`, `has_passive` | likewise | |
-/// | `first_token` | who names the lock; who clears the file | |
-/// | `contended`, `timed_out`, `died`, `passed_over` | who waited, gave up, reaped, skipped | adding one |
-/// | `ring` | who has the privilege of a ring | |
-/// | `permits` | who creates a semaphore, and who resizes it | |
-/// | `dead_parts` | the reaper of a participant that held a part of the lock; who marks parts consistent | |
+/// | `first_token` | the participant that names the lock; the one that clears the file | |
+/// | `contended`, `timed_out`, `died`, `passed_over` | the participant that waited, gave up, reaped, skipped | adding one |
+/// | `ring` | the owner of a ring's privilege | |
+/// | `permits` | the participant that creates a semaphore, and the one that resizes it | |
+/// | `dead_parts` | the reaper of a participant that held a part of the lock; the holder that marks parts consistent | |
 #[repr(C, align(128))]
 pub struct LockWords {
-    /// To whom the lock is biased, see [`turnlock_core::algorithm::bias`].
+    /// The bias owner and its mark, see [`turnlock_core::algorithm::bias`].
     pub bias: AtomicU64,
     /// The fencing token with which the present bias began.
     pub biased_at: AtomicU64,
@@ -44,7 +44,7 @@ pub struct LockWords {
     /// Of a rwlock: when it may be biased to its readers again (`CLOCK_MONOTONIC`, nanoseconds).
     pub readers_not_before: AtomicU64,
     reserved_line: [AtomicU64; 7],
-    /// Who died holding the lock, last.
+    /// The last holder that died with the lock.
     pub previous_owner: PreviousOwner,
     /// Futex word: changes when one that backed off should queue again.
     pub standby_event: AtomicU32,
@@ -119,7 +119,7 @@ pub struct Cell {
     pub held: AtomicU64,
     /// When it entered, or began to wait if it is queued for good (`CLOCK_MONOTONIC`, nanoseconds); 0 = not known.
     pub since: AtomicU64,
-    /// Futex word: changes whenever those who wait for this slot should look again.
+    /// Futex word: changes whenever the waiters for this slot should look again.
     pub wake: AtomicU32,
     /// 0, or how a waiter that may be parked on `wake` wants to be unparked: [`turnlock_core::wait::ParkingSpot`].
     pub parked: AtomicU32,
@@ -131,8 +131,8 @@ pub struct Cell {
     pub waiting_since: AtomicU64,
     /// The number of the slot's doorway, which counts on from one participant in the slot to the next.
     pub doorway: AtomicU64,
-    /// The latest of its doorways that others pass over: [`turnlock_core::algorithm::eviction`]. Written by those who wait for
-    /// the slot.
+    /// The latest of its doorways that others pass over: [`turnlock_core::algorithm::eviction`]. Written by the waiters
+    /// for the slot.
     pub evicted: AtomicU64,
     /// Futex word: changes when the slot is called from the passive set, to be the designated waker.
     pub called: AtomicU32,
@@ -163,7 +163,7 @@ pub struct ClaimCell {
 
 /// A machine of a ring.
 ///
-/// Who writes what and when: [`turnlock_core::algorithm::ring`].
+/// The writer of each word, and when it writes: [`turnlock_core::algorithm::ring`].
 #[repr(C)]
 #[cfg_attr(test, derive(Default))]
 pub struct RingCell {

@@ -33,10 +33,11 @@ pub struct PeerRecord {
     pub life: AtomicU64,
     /// Not 0 while a call of it waits, and looks after its mailboxes by itself.
     pub attended: AtomicU32,
-    /// Where it stands, for observers, and on a ring for who has a token: 0 = absent, 1 = joining, 2 = idle, 3 = waiting,
-    /// 4 = inside.
+    /// Where it stands, for observers, and on a ring for the participant that has a token: 0 = absent, 1 = joining, 2 =
+    /// idle, 3 = waiting, 4 = inside.
     pub standing: AtomicU32,
-    /// To whom this participant sends a token, before the record says so, and from bit 48 on which token; 0: it sends none.
+    /// The slot to which this participant sends a token, before the record says so, and from bit 48 on which token; 0:
+    /// it sends none.
     pub sends_to: AtomicU64,
     /// The tail of the mailbox before that token.
     pub sends_at: AtomicU64,
@@ -55,8 +56,9 @@ pub struct MailboxEnd {
     reserved: [AtomicU64; 15],
 }
 
-/// One message in a mailbox: its sender's life in the low half of the first word, in the upper half the life of whom it is
-/// sent to; in the second word its length in bytes; then the bytes, in the order of little-endian words.
+/// One message in a mailbox: its sender's life in the low half of the first word, in the upper half the life of the
+/// receiver that it is sent to; in the second word its length in bytes; then the bytes, in the order of little-endian
+/// words.
 pub type Entry = [AtomicU64; ENTRY_WORDS];
 
 /// A mailbox from one participant to another.

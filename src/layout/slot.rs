@@ -1,4 +1,4 @@
-//! The slot table: who takes part. For people to read; liveness is the slot's byte lock and nothing here.
+//! The slot table: the participants. For people to read; liveness is the slot's byte lock and nothing here.
 
 use super::Text;
 use std::mem::{offset_of, size_of};

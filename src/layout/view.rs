@@ -100,7 +100,7 @@ impl<'map> View<'map> {
 
     /// Returns one more than the highest directory entry that ever named a lock. What lies behind is not to be touched.
     pub fn locks_bound(&self) -> usize {
-        // Acquire. Partner: the release store by who names a lock.
+        // Acquire. Partner: the release store by the participant that names a lock.
         (self.header().locks_bound.load(Acquire) as usize).min(self.geometry.locks() as usize)
     }
 

@@ -201,7 +201,7 @@ fn unsuitable_name(magic: u32) -> Option<&'static str> {
     })
 }
 
-/// Who may open a file that we create.
+/// Which users may open a file that we create.
 #[derive(Clone, Copy, Debug)]
 pub struct Permissions {
     /// The mode bits; none for others.
@@ -210,8 +210,8 @@ pub struct Permissions {
     pub group: Option<u32>,
 }
 
-/// The sticky bit: who deletes files for their age leaves one alone that has it (XDG Base Directory Specification, on
-/// XDG_RUNTIME_DIR; systemd-tmpfiles does so everywhere).
+/// The sticky bit: a program that deletes files for their age leaves one alone that has it (XDG Base Directory
+/// Specification, on XDG_RUNTIME_DIR; systemd-tmpfiles does so everywhere).
 const NOT_TO_BE_CLEANED_AWAY: u32 = 0o1000;
 
 /// Makes a file of `bytes` bytes, with room on the disk for `parts` of it, has `fill` write it, and only then gives it the name

@@ -14,7 +14,7 @@ use turnlock_core::sync::{
 
 static MARK: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 
-/// This process's number: above 2, and another one in every forked child. [`prepare`] must have succeeded before.
+/// This process's number: above 2, and different in every forked child. [`prepare`] must have succeeded before.
 #[inline]
 pub fn process_mark() -> u64 {
     // SAFETY: `prepare` put a leaked, mapped page there, which is never unmapped.
@@ -124,7 +124,7 @@ fn close_for_fork() {
         tries += 1;
         match tries {
             0..100 => std::thread::yield_now(),
-            // Who is inside may have a lower priority than we, and no processor while we only yield.
+            // The thread inside may have a lower priority than we, and no processor while we only yield.
             _ => super::clock::nap(Duration::from_micros(100)),
         }
     }
@@ -169,7 +169,7 @@ unsafe extern "C" fn after_fork_in_child() {
     open_after_fork();
 }
 
-/// Something that only one who is inside the fork guard touches: unlike a `std` mutex, never left locked in a child.
+/// Something that only a thread inside the fork guard touches: unlike a `std` mutex, never left locked in a child.
 pub struct ForkGuarded<T>(UnsafeCell<T>);
 
 // SAFETY: `with` gives out one reference at a time: one thread is inside the fork guard, `with` keeps it borrowed, and no

@@ -23,7 +23,7 @@ pub fn wait(word: &AtomicU32, seen: u32, at_most: Duration) -> bool {
     woken != 0 && Errno::last() == Errno::EINTR
 }
 
-/// Wakes everyone who sleeps on `word`, in any process. Returns whether there was anyone.
+/// Wakes every thread that sleeps on `word`, in any process. Returns whether there was one.
 pub fn wake_all(word: &AtomicU32) -> bool {
     // SAFETY: only the address of `word` is used.
     let woken = unsafe {

@@ -1,8 +1,8 @@
 //! A lock file that is given by a descriptor: a memfd, or a file that came over a socket or by inheritance.
 //!
-//! The open file behind a descriptor is shared by all who inherited or received it, and with it every byte lock that it
-//! holds. So nothing is ever locked through the one that was given: the file is opened anew, by way of `/proc`, and the
-//! descriptor stays the caller's.
+//! The open file behind a descriptor is shared by all processes that inherited or received it, and with it every byte
+//! lock that it holds. So nothing is ever locked through the one that was given: the file is opened anew, by way of
+//! `/proc`, and the descriptor stays the caller's.
 
 use super::{
     allocation,
@@ -55,7 +55,7 @@ pub fn open_given(given: BorrowedFd, access: Access) -> Result<Given> {
             path: name.clone(),
             why: format!(
                 "the descriptor is open, but its file's mode ({:03o}) does not let this process open it anew, which taking \
-                 part needs: whoever made it must allow this user or group to read and write it (fchmod, fchown)",
+                 part needs: its creator must allow this user or group to read and write it (fchmod, fchown)",
                 known.mode & 0o777
             ),
         },
@@ -151,7 +151,7 @@ pub fn make_in_place(
     Err(Error::Damaged {
         path: name.clone(),
         why: format!(
-            "somebody has been making it for {:?}, which takes milliseconds otherwise: a process is stopped while it makes \
+            "another process has been making it for {:?}, which takes milliseconds otherwise: a process is stopped while it makes \
              the file; continue it or end it",
             BETWEEN_THEM * LOOKS
         ),
@@ -176,7 +176,7 @@ fn make(
         _ => Error::System { what: format!("{}: preparing it", name.display()), source },
     }
     };
-    // Of whatever one who died making it has left.
+    // Of whatever a process that died making it has left.
     without_sigxfsz(|| file.set_len(0).and_then(|()| file.write_all_at(UNDER_CONSTRUCTION, 0)))
         .map_err(cannot)?;
     trace::at(Step::Make);

@@ -193,8 +193,8 @@ pub fn has_participants(descriptor: RawFd) -> io::Result<bool> {
     Ok(i32::from(question.l_type) != libc::F_UNLCK && question.l_start >= HAND_BACK_BYTE as i64)
 }
 
-/// Where the bytes of a lock file of turnlock's begin that its participants lock. Who locks all of such a file by fcntl(2)
-/// must leave them alone.
+/// Where the bytes of a lock file of turnlock's begin that its participants lock. A program that locks all of such a
+/// file by fcntl(2) must leave them alone.
 pub const PARTICIPANTS_BYTES: i64 = HAND_BACK_BYTE as i64;
 
 /// The letters that a lock file of turnlock's begins with, or is made with.

@@ -170,8 +170,8 @@ fn take_by_spare(
     candidates: impl Iterator<Item = usize>,
 ) -> Result<Option<(usize, Option<Hold>)>> {
     let Some(spare) = file.spare(fork_guard) else { return Err(error) };
-    // The spare's open file holds other slots of this process, and is not refused what it holds itself: so another one is asked
-    // first. Under the fork guard no other thread takes slots by it meanwhile.
+    // The spare's open file holds other slots of this process, and is not refused what it holds itself: so another
+    // descriptor is asked first. Under the fork guard no other thread takes slots by it meanwhile.
     let Some(look) = file.look_inside(fork_guard) else { return Err(error) };
     for slot in candidates {
         match byte_lock::is_locked_by_another(look.descriptor, slot_byte(slot)) {
@@ -294,7 +294,7 @@ pub enum Seen {
     Unknown,
 }
 
-/// Asks who is alive, and acts for the dead, for the participant in a slot.
+/// Asks which slots are alive, and acts for the dead, for the participant in a slot.
 #[derive(Clone, Copy)]
 pub struct Probe<'a> {
     file: &'a Reopen,
@@ -442,7 +442,7 @@ pub fn alone(file: &Reopen, slots: Range<usize>, act: impl FnOnce()) -> Result<A
 fn byte_locks_do_not_hold(file: &Reopen) -> Error {
     Error::FileSystem {
         path: file.path(),
-        why: "this file system loses byte locks, so nobody can tell the living from the dead, and nothing was done: \
+        why: "this file system loses byte locks, so the living cannot be told from the dead, and nothing was done: \
               put the file on a local file system, /dev/shm or /run for example"
             .into(),
     }

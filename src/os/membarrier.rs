@@ -1,11 +1,11 @@
-//! A memory barrier on every processor that runs a thread of this process, or of any process, paid for by the one who asks.
+//! A memory barrier on every processor that runs a thread of this process, or of any process, paid for by the caller.
 //!
 //! A thread that stores a word, asks for the barrier and then loads, and a thread that stores and then loads with nothing but a
 //! compiler barrier between, see each other as if both had a full fence. `MEMBARRIER_CMD_PRIVATE_EXPEDITED` (Linux 4.14) does
-//! so for the threads of this process: 0.2 microseconds, on two cores, to who asks, and an interrupt to who is asked.
-//! `MEMBARRIER_CMD_GLOBAL` (Linux 4.3) does so for all processes, and waits until every processor has been through the
-//! scheduler: some milliseconds. A seccomp filter may refuse both; a kernel that keeps its ticks from some processors
-//! (`nohz_full`) refuses the second.
+//! so for the threads of this process: 0.2 microseconds, on two cores, for the caller, and an interrupt for each thread
+//! that is asked. `MEMBARRIER_CMD_GLOBAL` (Linux 4.3) does so for all processes, and waits until every processor has
+//! been through the scheduler: some milliseconds. A seccomp filter may refuse both; a kernel that keeps its ticks from
+//! some processors (`nohz_full`) refuses the second.
 //!
 //! `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, which is to do for registered processes what the first does for one, is not used: it misses
 //! processors (seen with Linux 6.18; docs/reliability.md has how). It asks each processor what the process that it runs is

@@ -73,7 +73,8 @@ fn is_without_malloc() -> bool {
 
 static POOL: Pool = Pool::new();
 
-/// Memory of `malloc` that was given back by one who may not call `free`: the last of it, and each begins with the one before.
+/// Memory of `malloc` that was given back by a caller that may not call `free`: the last of it, and each begins with
+/// the one before.
 static TO_BE_FREED: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
 /// # Safety
@@ -91,7 +92,7 @@ unsafe fn free_later(memory: *mut u8) {
     }
 }
 
-/// Frees what was to be freed later. By one who may call `free`.
+/// Frees what was to be freed later. By a caller that may call `free`.
 fn free_now() {
     if TO_BE_FREED.load(Relaxed).is_null() {
         return;

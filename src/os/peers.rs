@@ -39,7 +39,7 @@ impl SharedWords {
     }
 }
 
-/// Whose lock.
+/// The kind of lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerKind {
     /// A POSIX mutex that processes share.

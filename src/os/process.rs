@@ -1,4 +1,4 @@
-//! Who we are, and what /proc says of others: for people to read, never to decide.
+//! Our identity, and what /proc says of others: for people to read, never to decide.
 
 use std::{ffi::CStr, fmt, io::Write, os::unix::fs::MetadataExt};
 

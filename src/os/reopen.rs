@@ -1,4 +1,4 @@
-//! The way back to an open lock file, for those who ask who is alive, act for the dead, or take a slot.
+//! The way back to an open lock file, for callers that ask which slots are alive, act for the dead, or take a slot.
 //!
 //! Three descriptors are kept from the opening on, so that what happens to the process later (no descriptor is free, the
 //! right to open the file is given up, the path is out of reach) does not keep it from all that:
@@ -20,7 +20,7 @@
 //! |---|---|---|
 //! | the path, if it still names this file | 1.9 | the file or a folder above it was renamed; another root or mount namespace; the right to open the file was given up; opened by a descriptor: there is no path |
 //! | `/proc`, by the anchor | 4.5 | `/proc` is not mounted; the right was given up; no descriptor is free; the anchor was closed |
-//! | none: `spare`, asked about through `look` first | 1.5 | the two were closed; forked children, who have closed them; a slot that a child is to inherit |
+//! | none: `spare`, asked about through `look` first | 1.5 | the two were closed; forked children, which have closed them; a slot that a child is to inherit |
 //!
 //! A path that names another file by now is a sign that others take turns in that one. It counts only below the root
 //! that it was opened under: elsewhere the same words name something else. A file that was opened by a descriptor has
@@ -108,7 +108,7 @@ pub struct Sight<'a> {
 }
 
 impl Sight<'_> {
-    /// Returns who may open the file. `None`: the descriptor was closed since.
+    /// Returns which users may open the file. `None`: the descriptor was closed since.
     pub fn permissions(&self) -> Option<Permissions> {
         identity::look_at(self.descriptor.as_raw_fd())
             .map(|known| Permissions { mode: known.mode & 0o777, group: Some(known.group) })
@@ -133,8 +133,8 @@ impl Reopen {
         };
         let fork_guard = ForkGuard::enter();
         new.keep_anchor(&fork_guard, spare.as_raw_fd());
-        // Not cleaned away as long as it is open here, by those who ask for this lock first (newer systemd-tmpfiles).
-        // SAFETY: a descriptor of ours and a flag. A refusal changes nothing.
+        // Not cleaned away as long as it is open here, by programs that ask for this lock first (newer
+        // systemd-tmpfiles). SAFETY: a descriptor of ours and a flag. A refusal changes nothing.
         unsafe { libc::flock(spare.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
         new.spare.keep(&fork_guard, spare)?;
         let look = new.open(&fork_guard)?;
@@ -215,7 +215,7 @@ impl Reopen {
     }
 
     /// Returns whether newcomers take turns in another file, as far as can be seen: this one has lost its last name, or the
-    /// path that it was opened by names another one (below the same root: elsewhere that path says nothing).
+    /// path that it was opened by names another file (below the same root: elsewhere that path says nothing).
     fn is_given_up(&self, fork_guard: &ForkGuard) -> bool {
         let kept = [&self.look, &self.spare].into_iter().find_map(|kept| kept.sight(self.identity));
         let by_anchor = || self.anchor.look(self.identity).is_some_and(|known| known.links == 0);
@@ -247,11 +247,11 @@ impl Reopen {
         self.sight(&self.look).or_else(|| self.look_inside(&ForkGuard::enter()))
     }
 
-    /// [`Reopen::look`], for one who is inside the fork guard.
+    /// [`Reopen::look`], for a thread inside the fork guard.
     #[cold]
     pub fn look_inside(&self, fork_guard: &ForkGuard) -> Option<Sight<'_>> {
         self.sight(&self.look).or_else(|| {
-            // It was closed by its number, or we are a forked child: another one.
+            // It was closed by its number, or we are a forked child: open a new one.
             let file = self.open_or_not(fork_guard)?;
             // It may have been given the number of the spare one, which then was closed with it.
             if self.spare.number.load(Relaxed) == file.as_raw_fd() {
@@ -269,7 +269,7 @@ impl Reopen {
         })
     }
 
-    /// Returns a fresh descriptor, for one who only acts for the dead: also of a file that is given up.
+    /// Returns a fresh descriptor, for a caller that only acts for the dead: also of a file that is given up.
     pub fn open_or_not(&self, fork_guard: &ForkGuard) -> Option<Descriptor> {
         let by_path = self.open_path(fork_guard).ok().flatten();
         let by_path = by_path.filter(|opened| opened.identity() == self.identity);
@@ -292,7 +292,7 @@ impl Reopen {
         Some(Sight { is_unlinked: sight.is_unlinked && !self.is_nameless(), ..sight })
     }
 
-    /// Makes the file look used, to those who delete what looks old. A failure is of no consequence.
+    /// Makes the file look used, to programs that delete what looks old. A failure is of no consequence.
     pub fn touch(&self) {
         if let Some(sight) = self.look() {
             // SAFETY: NULL is "now"; the file's own times, through a descriptor of it.

@@ -1,4 +1,4 @@
-//! Putting a file in the place of another one, in one step.
+//! Putting a file in the place of another file, in one step.
 
 use super::{
     file::{Permissions, create_whole_in},
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Its folder is renamed at the last moment, and another one is in its place.
+    /// Its folder is renamed at the last moment, and another folder is in its place.
     #[test]
     fn what_the_path_leads_to_by_then_is_left_alone() {
         let place = tempfile::tempdir().unwrap();

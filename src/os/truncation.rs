@@ -1,4 +1,4 @@
-//! What a truncated file does to those who have it mapped: an error instead of a death by SIGBUS.
+//! What a truncated file does to the processes that have it mapped: an error instead of a death by SIGBUS.
 //!
 //! Touching a mapped page that the file no longer has is answered by SIGBUS. A handler looks whether the address lies in one of
 //! our mappings; if so it puts zeroed memory of our own in the whole mapping's place and lets the access go on. The zeros have
@@ -24,7 +24,7 @@ static PLACES: [Place; GUARDED] = [const {
     Place { base: AtomicUsize::new(0), bytes: AtomicUsize::new(0), writable: AtomicBool::new(false) }
 }; GUARDED];
 
-/// Who handled SIGBUS before us; leaked.
+/// The handler of SIGBUS before us; leaked.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
 
 /// A mapping that is guarded as long as this exists.

@@ -1,4 +1,4 @@
-//! Parts of a lock: what dead participants held of it, and whom to unpark where permits come back.
+//! Parts of a lock: what dead participants held of it, and which waiters to unpark where permits come back.
 
 use super::{
     FileLock,
@@ -27,7 +27,7 @@ impl<'a> FileLock<'a, Claimed> {
         self.lock.words.permits.store(permits, Release);
     }
 
-    /// Has all look again who wait for permits: there are more, or fewer than some of them want. After a full fence.
+    /// Has all waiters for permits look again: there are more, or fewer than some of them want. After a full fence.
     pub fn unpark_resized(&self) {
         let parked = |slot: &usize| self.lock.cells[*slot].parked.load(Relaxed) != 0;
         (0..self.queue().0.bound()).filter(parked).for_each(|slot| {
@@ -132,7 +132,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         let known = words.dead_parts.load(Acquire);
         let marked = self.dead_claims().filter(|dead| dead.mark_consistent(is_mine)).count();
         if known != 0 && self.dead_parts().next().is_none() {
-            // Not if another one came meanwhile.
+            // Not if another dead part came meanwhile.
             let _ = words.dead_parts.compare_exchange(known, 0, AcqRel, Relaxed);
         }
         marked > 0

@@ -114,8 +114,8 @@ impl<P: Place> Mailboxes<P> {
         let life = u32::try_from((peer_record.life.load(Relaxed) >> 1) + 1).ok()?;
         peer_record.attended.store(0, Relaxed);
         peer_record.sends_to.store(0, Relaxed);
-        // Release. Partner: the acquire below, of another one that begins: if it sees this life, it sees nothing of our former
-        // one.
+        // Release. Partner: the acquire below, of another participant that begins: if it sees this life, it sees
+        // nothing of our former one.
         peer_record.life.store(present(life), Release);
         // Partner: this fence, of another participant that begins. If ours comes first, it sees our life; if theirs does, we
         // see its life. So of two that begin at once one at least sees the other, and tells it.
@@ -170,9 +170,9 @@ impl<P: Place> Mailboxes<P> {
     /// Calls the participant that has the token of a ring, or the second token if the first is lost. After the store that it is
     /// to see.
     pub fn call_for_token(&self) {
-        // Partner: the fence in `attach::endpoint`, between what makes a token that participant's and its look who waits. If
-        // ours comes first, it sees that we wait; if theirs does, we see who has the token. Else a token would rest while we
-        // wait.
+        // Partner: the fence in `attach::endpoint`, between what makes a token that participant's and its look which
+        // participants wait. If ours comes first, it sees that we wait; if theirs does, we see which participant has
+        // the token. Else a token would rest while we wait.
         full_fence();
         let mail = self.place.mail();
         let at = records(&mail).into_iter().find_map(Record::at);

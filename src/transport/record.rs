@@ -1,7 +1,7 @@
 //! The record of a token, of a mesh or of a ring: one word of the lock that says which participant has it, so that a death does
 //! not lose it. A ring has one for each of its two tokens.
 //!
-//! | the word says | the token is | who may change it |
+//! | the word says | the token is | its writer |
 //! |---|---|---|
 //! | 0 | lost | the one that makes it anew, by a compare-exchange to its own name |
 //! | a participant, in a life that goes on | there, or on its way there | that participant: to the one that it sends it to |

@@ -59,8 +59,8 @@ impl<S: Site> Attempt<S> {
         self.site.lock().queue().1.write(self.site.me(), self.claim);
     }
 
-    /// Begins an unlock. Returns how the lock is held, and the attempt with the claim by which it is: only from here on nobody
-    /// else changes that.
+    /// Begins an unlock. Returns how the lock is held, and the attempt with the claim by which it is. Another call may
+    /// have changed that before; from here on none does.
     ///
     /// # Errors
     /// [`Error::NotOwner`] if the participant does not hold the lock (with this very token, where one is named);

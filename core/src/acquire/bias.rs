@@ -1,4 +1,5 @@
-//! The bias, from the side of the queue head, who revokes it. Its owner's acquisitions are the fast path's ([`super::fast_path`]).
+//! The bias, from the side of the queue head, which revokes it. Its owner's acquisitions are the fast path's
+//! ([`super::fast_path`]).
 
 use super::{
     eviction,
@@ -79,7 +80,7 @@ fn revoke<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter, owner: BiasOwne
 /// The queue head gives up.
 fn cancel_revocation<S: Site>(attempt: &Attempt<S>, owner: BiasOwner) {
     let site = &attempt.site;
-    // If another one has passed over us, it is for that one to do.
+    // If another participant has passed over us, the revocation is its own now.
     if !eviction::publish_trying(attempt) {
         return;
     }

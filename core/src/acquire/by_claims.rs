@@ -91,7 +91,8 @@ impl<C: ClaimCell> QueueHead for InCells<'_, C> {
         blocker: usize,
         revocations: &Revocations,
     ) -> bool {
-        // Claims may change in place, and of several others it may be another one that leaves enough room.
+        // Claims may change in place, and of several claims ahead another than the latest may be the one that leaves
+        // enough room.
         let queue = attempt.site.lock().queue();
         queue.1.shortage(attempt.claim).is_none()
             && !queue.is_next(attempt.site.me(), number)

@@ -24,8 +24,8 @@ where
     C: ClaimCell + 'a,
     S::Lock: Lock<Claims = InCells<'a, C>>,
 {
-    /// Makes an upgradable hold exclusive, in its place in the queue: nobody changes anything in between. Waits as long as
-    /// `limit` says for the readers that are inside, and for earlier ones.
+    /// Makes an upgradable hold exclusive, in its place in the queue: no other participant changes anything in between.
+    /// Waits as long as `limit` says for the readers that are inside, and for earlier ones.
     ///
     /// # Errors
     /// As [`Attempt::begin_unlock`]; [`Error::NotUpgradable`]; as [`Attempt::lock`]: then the lock is held upgradable as before.
@@ -66,7 +66,7 @@ where
             return Err(site.overwritten(Overwritten::Number { slot: me, value }));
         };
         let claims = lock.queue().1;
-        // Who is before it though it would have kept it out was passed over, and may wait for us to be outside.
+        // An earlier waiter that would have kept it out was passed over, and may wait for us to be outside.
         let mut skipped = Skipped::NONE;
         lock.queue().each_before(me, number, |slot, place| {
             if place != Place::Choosing {
@@ -113,9 +113,9 @@ where
         };
         if less {
             let (lock, me) = (self.site.lock(), self.site.me());
-            // Of one that was upgraded; else it says nobody. First: by the new mode another one may come in and upgrade, and
-            // this would be written over that. A reader that looked at the modes long ago may enter already, and reads what
-            // was written.
+            // Of a hold that was upgraded; else the bias word is 0. First: by the new mode another participant may
+            // enter and upgrade, and this would be written over that. A reader that looked at the modes long ago may
+            // enter already, and reads what was written.
             if held.claim.mode == Mode::Exclusive && lock.shared_bias().is_upgraded() {
                 lock.shared_bias().end();
             }
@@ -157,7 +157,7 @@ where
     }
 }
 
-/// Checks that who holds `held` permits can give `given` of them back.
+/// Checks that a holder of `held` permits can give `given` of them back.
 ///
 /// # Errors
 /// [`Error::NotOwner`], [`Error::InvalidArgument`], [`Error::TooManyReleased`].

@@ -32,8 +32,8 @@ pub fn step_back<S: Site>(attempt: &Attempt<S>) {
     Eviction::step_back(site.lock().held(site.me()));
 }
 
-/// Returns who is the first of those before this participant that are not inside, and how many are before it. Where every
-/// two claims conflict, one that is inside is the first, or keeps the first waiting.
+/// Returns the first participant before this one that is not inside, and how many are before it. Where every
+/// two claims conflict, a participant that is inside is the first, or keeps the first waiting.
 fn first_before<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skipped) -> (Option<usize>, usize) {
     let site = &attempt.site;
     let (mut first, mut ahead) = (None, 0);
@@ -67,7 +67,7 @@ pub fn pass_over<S: Site>(
         return if ahead > 0 { reap_insiders(attempt, waiter).map(drop) } else { Ok(()) };
     };
     let is_kept = match attempt.config.discipline {
-        // The queue of a lock by messages is for who removes it.
+        // The queue of a lock by messages is for its removal.
         Discipline::Queue | Discipline::Messages => is_kept_waiting(lock, first, Some(me)),
         Discipline::Ring { .. } => is_another_reconfiguring(lock),
     };

@@ -6,9 +6,9 @@
 //! [`super::operations`], which come here too. So the checkers search what ships.
 //!
 //! The local state is written first and last, so that a signal handler of the thread finds the acquisition under way: if it comes
-//! before the first store, it may take and leave the lock as if nobody had begun; if it comes after, it is told so and keeps off.
-//! An unlock writes it once, before `held`: a handler that comes between the two finds that the section is over, and may take the
-//! lock again.
+//! before the first store, it may take and leave the lock as if the thread had not begun; if it comes after, it is told
+//! so and keeps off. An unlock writes it once, before `held`: a handler that comes between the two finds that the
+//! section is over, and may take the lock again.
 
 use super::local::{Holding, LocalState};
 use crate::algorithm::{
@@ -82,14 +82,14 @@ impl<L: LightBarrier> FastPath<'_, L> {
     }
 
     /// Takes the lock as a reader, if it is biased to its readers and this participant was one of them. Returns the fencing token of
-    /// the last writer. `claim`: writes down that it is a reader, where its claim may be another one.
+    /// the last writer. `claim`: writes down that it is a reader, where its claim may say something else.
     #[inline(always)]
     pub fn take_as_reader<W: BiasWord>(
         &self,
         shared_bias: SharedBias<'_, W>,
         claim: impl FnOnce(),
     ) -> Option<u64> {
-        // A participant that tries under revocation would have to unpark who waits for it to be outside.
+        // A participant that tries under revocation would have to unpark the waiters for it to be outside.
         if !self.local.may_be_biased() || !shared_bias.is_unrevoked() {
             return None;
         }

@@ -39,7 +39,7 @@ pub trait Host: Copy {
         Ok(())
     }
     /// Checks that the lock still is the one that the participant's handle was opened for, and was not removed. Where
-    /// nobody can remove it: at the queue head.
+    /// no participant can remove it: at the queue head.
     ///
     /// # Errors
     /// [`Error::NotFound`].

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! clear(q), each step repeatable by the next reaper should this one die:
-//!   1 if held[q] != 0, and its claim let it change the data: write down who died; if state == consistent: state =
-//!     inconsistent (of a part of a lock: that this part is)
+//!   1 if held[q] != 0, and its claim let it change the data: write q down as the dead owner; if state == consistent:
+//!     state = inconsistent (of a part of a lock: that this part is)
 //!   2 held[q] = 0 (also where q was only trying to enter: that is no death inside)
 //!   3 number[q] = 0, choosing[q] = 0; on a ring: no membership, so that a waiter may act for q's machine
-//!   4 unpark who waited for q
+//!   4 unpark the waiters for q
 //! ```
 //! The bias word is left alone: only the queue head writes it, and it may go on naming a slot without a participant.
 
@@ -20,8 +20,9 @@ use crate::algorithm::{
 use crate::sync::Ordering::Acquire;
 use crate::trace::{self, Step};
 
-/// Unlocks what `slot` holds of a lock, as its holder would who has repaired what a dead one left: for a participant that
-/// left its slot to others. Returns whether it held anything. With the slot's byte lock in hand, and no other call at it.
+/// Unlocks what `slot` holds of a lock, as its holder would after it repaired what a dead one left: for a participant
+/// that left its slot to others. Returns whether it held anything. With the slot's byte lock in hand, and no other call
+/// at it.
 pub fn unlock<L: Lock>(lock: &L, slot: usize) -> bool {
     let held = lock.held(slot);
     // Acquire. Partner: the release store in `Ownership::claim_token`.

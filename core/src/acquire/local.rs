@@ -27,7 +27,8 @@ const CHANGING: u64 = u64::MAX - 3;
 /// It came in by the queue, where its number stands while the lock is held. No token is that large.
 const UNBIASED: u64 = 1 << 63;
 
-/// How often a call looks whether another one has changed what it changes, which takes some hundred instructions unless that waits.
+/// How often a call looks whether another call is done with what both change, which takes some hundred instructions
+/// unless the other waits.
 const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 1000 };
 
 /// What is left of the last acquisition of a participant that holds nothing.

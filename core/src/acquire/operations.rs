@@ -146,8 +146,8 @@ impl<S: Site> Attempt<S> {
         self.site.check_after_unlock()
     }
 
-    /// Completes an unlock by the fast path that found the bias revoked, or the reservation lost: unparks who waits for
-    /// that.
+    /// Completes an unlock by the fast path that found the bias revoked, or the reservation lost: unparks the waiters
+    /// for that.
     #[cold]
     pub fn complete_unlock(&self) -> Result<()> {
         // Where several threads use the participant, the next of them may be inside by now, and the local state is not ours any more.
@@ -183,8 +183,8 @@ impl<S: Site> Attempt<S> {
     /// Marks the data that a dead owner left as consistent.
     ///
     /// # Errors
-    /// As [`Attempt::begin_unlock`]; [`Error::NotExclusive`] if it is held as by a reader; [`Error::NotInconsistent`] if nobody died,
-    /// unless a death needs no repair here.
+    /// As [`Attempt::begin_unlock`]; [`Error::NotExclusive`] if it is held as by a reader; [`Error::NotInconsistent`]
+    /// if no holder died, unless a death needs no repair here.
     pub fn mark_consistent(&self) -> Result<()> {
         let (held, holding) = self.begin_change()?;
         let marked = held.mark_as_holder();

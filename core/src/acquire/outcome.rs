@@ -25,7 +25,7 @@ impl Limit {
 /// What a part of a wait came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The register changed, or may have: look again who blocks.
+    /// The register changed, or may have: look again which slot blocks.
     LookAgain,
     /// Nothing changed for a while: check whether the blocker is alive.
     CheckAlive,

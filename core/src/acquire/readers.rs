@@ -124,8 +124,8 @@ fn is_before_an_upgrade<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Sk
 /// fewer.
 fn has_capacity_changed<S: Site>(attempt: &Attempt<S>) -> bool {
     let claims = attempt.site.lock().queue().1;
-    // After the barrier of the entry step. Partner: that of who made it have fewer permits: it is told so only when who enters
-    // by the old number is inside, or sees the new one.
+    // After the barrier of the entry step. Partner: that of the participant that lowered the number of permits. It is
+    // told so only when a participant that enters by the old number is inside, or sees the new one.
     claims.has_capacity_changed(attempt.site.me()) || claims.shortage(attempt.claim).is_some()
 }
 
@@ -136,7 +136,7 @@ fn has_capacity_now<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skippe
         && matches!(queue.blocker(attempt.site.me(), number, |slot| skipped.has(slot)), Ok(None))
 }
 
-/// Takes an entry step back, and unparks who may have seen it.
+/// Takes an entry step back, and unparks the participants that may have seen it.
 fn step_back<S: Site>(attempt: &Attempt<S>) {
     eviction::step_back(attempt);
     attempt.site.lock().unpark(attempt.site.me());
@@ -181,7 +181,7 @@ fn take_as_writer<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Resu
 
 /// The writer gives up.
 fn cancel_revocation<S: Site>(attempt: &Attempt<S>) {
-    // If another one has passed over us, it is for that one to do.
+    // If another participant has passed over us, the revocation is its own now.
     if !eviction::publish_trying(attempt) {
         return;
     }
@@ -274,7 +274,7 @@ pub fn let_others_in<S: Site>(attempt: &Attempt<S>) {
         // They wait for this one to be inside.
         HoldClass::Permits => drop(lock.unpark(me)),
         // Partner: the fences of those that are backed off, as in `Lock::unpark`. If theirs comes first, we see that they sleep and wake
-        // them; if ours does, they see that we are inside, and beside whom.
+        // them; if ours does, they see that we are inside, and which claims are beside us.
         _ => full_fence(),
     }
     lock.unpark_standby(me, false);

@@ -64,11 +64,11 @@ pub fn acquire<S: Site>(
     }
 }
 
-/// Passes the turn on, after the section; nobody is written down as the holder.
+/// Passes the turn on, after the section; no participant is written down as the holder.
 pub fn leave<S: Site>(attempt: &Attempt<S>, rule: Rule, membership: Membership) {
     let site = &attempt.site;
     let (ring, me) = (Ring { rule, machines: site.lock().machines() }, site.me());
-    // Until the privilege is passed on, nobody else may act for our machine.
+    // Until the privilege is passed on, no other participant may act for our machine.
     site.lock().ownership().begin_exit(site.lock().held(me));
     trace::at(Step::Leave);
     site.lock().set_since(me, 0);
@@ -99,7 +99,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>, rule: Rule, membership: Membership) 
 }
 
 /// Has a ring that was overwritten begin anew with this participant, before a lock that is closed for everyone is opened
-/// again. While it is closed nobody takes turns, so a survey that finds nothing moving is right.
+/// again. While it is closed no participant takes a turn, so a survey that finds nothing moving is right.
 pub fn renew<S: Site>(attempt: &Attempt<S>, rule: Rule, limit: Limit) -> Result<()> {
     let wait = RingWait::new(attempt, rule, limit, true);
     wait.reconfigure(|| {
@@ -147,8 +147,8 @@ impl<'a, S: Site> RingWait<'a, S> {
         let me = self.attempt.site.me();
         trace::at(Step::Rotate);
         loop {
-            // In this order: who evicted us before we had the reconfiguration lock last is seen here, who did so after that
-            // in the entry step.
+            // In this order: an eviction from before we had the reconfiguration lock last is seen here, one from after
+            // that in the entry step.
             let known = self.ring.machines.membership(me);
             let is_member = known != Membership::None;
             if is_member && !self.ring.has_privilege(me) {
@@ -197,7 +197,7 @@ impl<'a, S: Site> RingWait<'a, S> {
     }
 
     /// The nearest slot below that of the participant, round the table, of which the ring has a member, or is to have one: each
-    /// waiter checks another one.
+    /// waiter checks a different slot.
     fn nearest_member(&self) -> Option<usize> {
         let (machines, me) = (self.ring.machines, self.attempt.site.me());
         let count = machines.count();
@@ -209,7 +209,7 @@ impl<'a, S: Site> RingWait<'a, S> {
     fn wait_a_little(&mut self) -> Result<()> {
         let (ring, machines, me) = (self.ring, self.ring.machines, self.attempt.site.me());
         let link = machines.link(me);
-        // On the ring, at the left neighbour's slot; else at that of whoever has the privilege and will take us in.
+        // On the ring, at the left neighbour's slot; else at that of the owner of the privilege, which will take us in.
         let left = link.link(machines.count()).map(|link| link.left).filter(|left| *left != me);
         let beside = left.or_else(|| ring.who()).filter(|beside| *beside != me).unwrap_or(me);
         let (state, membership) = (machines.state(beside), machines.membership(beside));
@@ -303,7 +303,7 @@ impl<'a, S: Site> RingWait<'a, S> {
     /// in, or on its way out.
     fn evict(&self, machine: usize) {
         if eviction::evict_one(self.attempt, machine) {
-            // Nobody else makes it a member as long as we have the lock.
+            // No other participant makes it a member as long as we have the lock.
             self.ring.machines.set_membership(machine, Membership::None);
             trace::at(Step::PassedOver);
         }
@@ -341,7 +341,7 @@ impl<'a, S: Site> RingWait<'a, S> {
             error => error,
         })?;
         trace::at(Step::Reconfigure);
-        // Nobody removes the lock meanwhile; if it was removed before, the ring is another one's.
+        // No participant removes the lock meanwhile; if it was removed before, the ring is another lock's.
         let named = site.check_exists();
         if named.is_ok() {
             act();
@@ -355,7 +355,7 @@ impl<'a, S: Site> RingWait<'a, S> {
     fn settle_here(&self) {
         let site = &self.attempt.site;
         let (ring, me) = (self.ring, site.me());
-        // Once round at most: what is left to do then is for the next one who waits.
+        // Once round at most: what is left to do then is for the next waiter.
         for _ in 0..ring.machines.count() {
             let Some(absent) = ring.absent_with_privilege() else { break };
             let passed = ring.pass(absent, |slot| {

@@ -127,8 +127,8 @@ pub trait Site: Host {
     fn light(&self) -> impl LightBarrier;
     /// Returns what this participant itself knows of its part in this lock.
     fn local(&self) -> LocalState<'_>;
-    /// Returns what the participant claims that holds the lock, which nobody changes now. `claim`: what the attempt says, which may
-    /// have changed since it was made.
+    /// Returns the claim of this participant, the holder, which no call changes now. `claim`: what the attempt says,
+    /// which may have changed since it was made.
     fn claimed(&self, claim: ClaimOf<Self>) -> ClaimOf<Self> {
         claim
     }
@@ -184,11 +184,12 @@ pub struct LockConfig {
     pub may_be_biased: bool,
     /// Whether a holder's death needs no repair: the next one is told, and that is all.
     pub release_on_death: bool,
-    /// Who comes after whom.
+    /// The order of the participants.
     pub discipline: Discipline,
 }
 
-/// What orders those who want a lock: a queue, a rotation, or messages. What it does stands in [`super::discipline`].
+/// What orders the participants that want a lock: a queue, a rotation, or messages. What it does stands in
+/// [`super::discipline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// First come first served among claims that conflict: the bakery's queue, with a bias.
@@ -236,16 +237,17 @@ pub struct Attempt<S: Site> {
     pub claim: ClaimOf<S>,
 }
 
-/// What the head of a queue does, and who waits behind whom, where that depends on what participants claim: one implementation
-/// where every two claims conflict ([`super::mutual`]), one where the claims say which do ([`super::by_claims`]). The compiler
-/// chooses it by the lock's claims; the queue's loop asks for no kind of lock.
+/// What the head of a queue does, and which waiter is behind which, where that depends on what participants claim: one
+/// implementation where every two claims conflict ([`super::mutual`]), one where the claims say which do
+/// ([`super::by_claims`]). The compiler chooses it by the lock's claims; the queue's loop asks for no kind of lock.
 pub trait QueueHead: Claims {
     /// What a waiter remembers of the reservations that it has revoked since its number was published.
     type Revocations: Default;
 
     /// Takes the lock without the queue, by what the participant's last acquisition left. Returns the fencing token.
     fn retake<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, idle: Idle) -> Option<u64>;
-    /// Gives up what the last acquisition left, since [`QueueHead::retake`] was in vain, and unparks who waits for that.
+    /// Gives up what the last acquisition left, since [`QueueHead::retake`] was in vain, and unparks the waiters for
+    /// that.
     fn forgo<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, idle: Idle);
     /// Returns whether a try goes past `slot`, which is before it: the reservation there is revoked at the head of the queue.
     fn may_pass<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, slot: usize) -> bool;
@@ -262,7 +264,7 @@ pub trait QueueHead: Claims {
         skipped: &Skipped,
         revocations: &Self::Revocations,
     ) -> Result<Progress<bool>>;
-    /// Has those who waited behind this participant enter beside it, which has waited and is inside now.
+    /// Has the waiters behind this participant enter beside it. It has waited and is inside now.
     fn let_others_in<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>);
     /// Writes the participant, in its entry step, down as a holder.
     fn settle<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>;
@@ -307,8 +309,8 @@ pub trait QueueHead: Claims {
     fn record_left<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>);
     /// Unlocks what [`QueueHead::retake`] took, after [`LocalState::begin_unlock`].
     fn leave_retaken<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>);
-    /// Completes an unlock by the fast path that found its bias or its reservation revoked, before those are unparked who wait for
-    /// that.
+    /// Completes an unlock by the fast path that found its bias or its reservation revoked, before it unparks the
+    /// waiters for that.
     fn complete_leave<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>);
 }
 

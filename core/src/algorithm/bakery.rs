@@ -5,13 +5,13 @@
 //!         repeat
 //!             look once at each j != i: choosing[j], then number[j]
 //!             blocker = of those with number[j] != 0 and (number[j], j) < (number[i], i) the one with the largest pair;
-//!                       if there is none, one that is choosing
+//!                       if there is none, a slot that is choosing
 //!             if there is no blocker: in
 //!             wait until the blocker's registers differ from what was seen
 //! unlock: number[i] = 0
 //! ```
-//! The paper waits at each j in turn; `docs/algorithms.md` says why one look that finds nobody ahead is the same.
-//! First come first served: whoever finishes its doorway before another begins its own goes first.
+//! The paper waits at each j in turn; `docs/algorithms.md` says why one look that finds no slot ahead is the same.
+//! First come first served: a participant that finishes its doorway before another begins its own goes first.
 //!
 //! The protocol is written over [`Registers`], which say what `choosing` and `number` are made of. `TwoRegisters` has
 //! a word for each, as the paper does. [`Line`] packs both into one word of 64 bits, and is what the lock file has: one
@@ -38,7 +38,7 @@ use crate::sync::{
 };
 use crate::trace::{self, Step};
 
-/// A number of 2^62 or more is not one that anybody took: at 10^9 entries a second that takes 146 years.
+/// A number of 2^62 or more is not one that a participant ever took: at 10^9 entries a second that takes 146 years.
 pub const NUMBER_LIMIT: u64 = 1 << 62;
 
 /// What the bakery is written over: for each slot, `choosing` and `number`, written by that slot alone.
@@ -125,8 +125,8 @@ impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
         number: u64,
         passes: impl Fn(usize) -> bool,
     ) -> Result<Option<Blocker>, Corrupt> {
-        // The latest of those before me: when it leaves, everybody before it has left, except those who were choosing
-        // a moment ago.
+        // The latest of the slots before me: when it leaves, every slot before it has left, except those that were
+        // choosing a moment ago.
         let mut latest = None;
         let mut chooser = None;
         let mut ahead = 0;
@@ -149,9 +149,9 @@ impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
                 Place::Corrupt(value) => return Err(Corrupt { slot, value }),
             }
         }
-        // Those before me leave me enough room.
+        // The slots before me leave me enough room.
         let latest = latest.filter(|_| taken > room);
-        // Somebody who leaves and returns between this scan and the read below only makes `still_blocks` say no
+        // A participant that leaves and returns between this scan and the read below only makes `still_blocks` say no
         // a little later, never wrongly yes: its word differs from then on.
         Ok(match (latest, chooser) {
             (Some((theirs, slot)), _) => {
@@ -283,13 +283,14 @@ impl Registers for Line<'_> {
 
     #[inline]
     fn clear(&self, me: usize) {
-        // Release. Partner: the acquire load in `read` of whoever enters after me.
+        // Release. Partner: the acquire load in `read` of the next slot to enter.
         self.words[me].store(IDLE, mutants::release_unless(Mutant::RelaxedLeave));
     }
 
     fn end(&self, slot: usize, number: u64) {
-        // Release. Partner: the acquire load in `read`: whoever enters after us has the sections of the one whose place it
-        // was, as we have by its `held`. That it is another number by now is for its participant to know.
+        // Release. Partner: the acquire load in `read`: a participant that enters after us has the sections of the one
+        // whose place it was, as we have by its `held`. That it is another number by now is for its participant to
+        // know.
         let _ = self.words[slot].compare_exchange(word_of(Place::Numbered(number)), IDLE, Release, Relaxed);
     }
 

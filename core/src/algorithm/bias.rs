@@ -1,22 +1,22 @@
-//! The biased lock: the participant that held the lock last may take it again without asking anyone.
+//! The biased lock: the participant that held the lock last may take it again without the queue.
 //!
 //! The literature calls such a lock *biased* to its last owner. It is the *privilege* of the token algorithms, kept by one
-//! process until another one asks for it (Ricart and Agrawala 1983, Suzuki and Kasami 1985: "as long as a process keeps
-//! the token it may enter without asking the others"). Each lock has a *bias word*: nobody, or the slot of the *bias
-//! owner*, or that slot and a mark of revocation. Only the *queue head* writes it, inside its entry step ([`super::eviction`]), which
-//! makes it single-writer.
+//! process until another process asks for it (Ricart and Agrawala 1983, Suzuki and Kasami 1985: "as long as a process
+//! keeps the token it may enter without asking the others"). Each lock has a *bias word*: no slot, or the slot of the
+//! *bias owner*, or that slot and a mark of revocation. Only the *queue head* writes it, inside its entry step
+//! ([`super::eviction`]), which makes it single-writer.
 //!
 //! ```text
 //! bias owner   held[i] = TRYING; BARRIER; bias == i exactly? then in: held[i] = token
-//!              leaves: held[i] = 0; bias == i still? else unpark who revokes
+//!              leaves: held[i] = 0; bias == i still? else unpark the revoker
 //! queue head   held[me] = TRYING; BARRIER; not skipped? then it has taken the entry step, and goes on
 //!              bias = r, revoked; HEAVY BARRIER; wait until held[r] == 0; now the lock is its own, and it holds it
-//!   unbiased   bias = nobody; its number stands in the queue through the critical section
+//!   unbiased   bias = 0; its number stands in the queue through the critical section
 //!   biased     held[i] = token; bias = i; number[i] = 0, in that order; leaves as the bias owner
 //! ```
-//! A queue head that has somebody queued for good behind it does not take the bias: it would acquire the lock again and
-//! again before the next one is awake. Nor does one that gives up cancel its revocation then: the bias owner would pass
-//! those behind it.
+//! A queue head that has a waiter queued for good behind it does not take the bias: it would acquire the lock again and
+//! again before the next one is awake. Nor does a queue head that gives up cancel its revocation then: the bias owner
+//! would pass the waiters behind it.
 //!
 //! BARRIER is the light side and HEAVY BARRIER the other one of [`super::light_barrier`]: no instruction and `membarrier` where
 //! one process alone takes part, full fences on both sides else. The argument is Dekker's: either the queue head sees
@@ -36,12 +36,12 @@ const SLOT: u64 = 0xffff;
 const REVOKED: u64 = 1 << 16;
 const NOBODY: u64 = 0;
 
-/// How the bias word reads while the lock is biased to a slot and nobody revokes that.
+/// How the bias word reads while the lock is biased to a slot and the bias is not being revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(u64);
 
 impl Mark {
-    /// The mark of no slot: how the bias word reads while the lock is biased to nobody.
+    /// The mark of no slot: how the bias word reads while the lock is unbiased.
     pub const NONE: Self = Self(NOBODY);
 
     /// Returns the mark of slot `slot`.
@@ -101,16 +101,16 @@ impl<W> Clone for Bias<'_, W> {
 impl<W> Copy for Bias<'_, W> {}
 
 impl<W: BiasWord> Bias<'_, W> {
-    /// Returns whether the lock is biased to this mark's slot and nobody revokes that. Looked at before [`Bias::take_as_owner`]
-    /// except on the fast path: an owner under revocation then does not raise `held` again and again, and the queue head
-    /// meets it at most once more.
+    /// Returns whether the lock is biased to this mark's slot and the bias is not being revoked. Looked at before
+    /// [`Bias::take_as_owner`] except on the fast path: an owner under revocation then does not raise `held` again and
+    /// again, and the queue head meets it at most once more.
     pub fn is_unrevoked(&self, mark: Mark) -> bool {
         self.0.load(Relaxed) == mark.0
     }
 
     /// Takes the lock as the bias owner. Returns the fencing token; `None`: the lock is not biased to this slot, or the
-    /// bias is being revoked. Then it has to queue, after unparking who is parked at its slot if it still is the bias
-    /// owner: they may have seen it try.
+    /// bias is being revoked. Then it has to queue, after unparking the participants parked at its slot if it still is
+    /// the bias owner: they may have seen it try.
     #[inline(always)]
     pub fn take_as_owner(
         &self,
@@ -131,13 +131,13 @@ impl<W: BiasWord> Bias<'_, W> {
         {
             return Some(token);
         }
-        // Release, though nothing was done: whoever reads this 0 must have our last section too.
+        // Release, though nothing was done: a queue head that reads this 0 must have our last section too.
         held.store(0, Release);
         None
     }
 
-    /// Unlocks as the bias owner. Returns `false` if the bias is being revoked, or was: then who is parked at its slot
-    /// has to be unparked.
+    /// Unlocks as the bias owner. Returns `false` if the bias is being revoked, or was: then the participants parked at
+    /// its slot have to be unparked.
     #[inline(always)]
     pub fn leave(&self, held: &AtomicU64, mark: Mark) -> bool {
         // Release. Partner: the acquire load of `held` by the queue head that waits for it.
@@ -149,7 +149,7 @@ impl<W: BiasWord> Bias<'_, W> {
         self.0.load(Acquire) == mark.0
     }
 
-    /// Returns whether the lock is biased to nobody but `me`, the queue head. The first look, quicker than
+    /// Returns whether the lock is unbiased, or biased to `me`, the queue head. The first look, quicker than
     /// [`Bias::owner_other_than`].
     #[inline]
     pub fn is_free_for(&self, me: usize) -> bool {
@@ -158,7 +158,7 @@ impl<W: BiasWord> Bias<'_, W> {
         word == NOBODY || word & !REVOKED == me as u64 + 1
     }
 
-    /// Returns to whom but `me`, the queue head, the lock is biased, if to anybody. `held` are all slots' words.
+    /// Returns the bias owner, unless that is `me`, the queue head, or there is none. `held` are all slots' words.
     pub fn owner_other_than<'h>(
         &self,
         me: usize,
@@ -172,7 +172,8 @@ impl<W: BiasWord> Bias<'_, W> {
         let slot = (word & SLOT).checked_sub(1).map(|slot| slot as usize);
         match slot.filter(|slot| *slot < held.len() && word & !(SLOT | REVOKED) == 0) {
             Some(slot) => (slot != me).then_some(BiasOwner { slot }),
-            // Written by nobody: the file was overwritten. Whoever is inside all the same shows by its own word.
+            // No participant writes this: the file was overwritten. A holder that is inside all the same shows by its
+            // own word.
             None => {
                 let inside = |(slot, held): (usize, &AtomicU64)| slot != me && held.load(Acquire) != 0;
                 let slot = held.by_ref().enumerate().position(inside)?;
@@ -202,7 +203,8 @@ impl<W: BiasWord> Bias<'_, W> {
 
     /// Biases the lock to the queue head, which is written down as the holder and clears its number right after.
     pub fn begin(&self, mark: Mark) {
-        // Release. Partner: the acquire load in `owner_other_than` of the next queue head, who must find `held` written.
+        // Release. Partner: the acquire load in `owner_other_than` of the next queue head, which must find `held`
+        // written.
         self.0.store(mark.0, Release);
         trace::at(Step::Bias);
     }

@@ -1,11 +1,11 @@
 //! What an acquisition claims of a lock, and which claims keep each other out.
 //!
-//! A participant in the bakery's queue waits for the earlier ones whose claims conflict with its own, whether they hold the
-//! lock or wait for it too: so nobody overtakes another one that stands in its way, whatever kind of lock it is. With
-//! *room* for what a claim has beside itself, and what each earlier one *takes* of that room:
+//! A participant in the bakery's queue waits for the earlier ones whose claims conflict with its own, whether they hold
+//! the lock or wait for it too. So no participant overtakes an earlier one that stands in its way, whatever the kind of
+//! lock. A claim has some *room* beside itself, and each earlier claim *takes* a part of that room:
 //!
 //! ```text
-//! enter iff nobody is choosing and  SUM over the earlier ones of cost(mine, theirs) <= capacity(mine)
+//! enter iff no slot is choosing and  SUM over the earlier ones of cost(mine, theirs) <= capacity(mine)
 //! ```
 //!
 //! | kind of lock | claim | takes | room |
@@ -16,13 +16,13 @@
 //! | range lock | first and last of a range, shared or exclusive | 1 if they overlap and are not both shared | 0 |
 //! | keyed lock | the hash of a key, likewise | 1 if the keys are equal and not both shared | 0 |
 //!
-//! A claim is written before the number is, by the slot's participant, and means nothing once number and `held` are 0. Whoever
-//! reads a number of before together with a part of the claim that came after it has acquired, by that part, everything
-//! that the slot did before: whatever it makes of the two, the earlier section is over, and the present doorway draws a larger
-//! number than its own.
+//! The slot's participant writes its claim before its number; the claim means nothing once number and `held` are 0. A
+//! reader may load a number of an earlier section, and then a part of the claim that was written after that section. By
+//! that part it has acquired everything that the slot did before. So whatever it makes of the two, the earlier section
+//! is over, and the slot's present doorway draws a larger number than the reader's own.
 //!
-//! Mode and weight may change while the claim is in the queue: a downgrade and the release of permits only make it take
-//! less, and an upgrade is a protocol of its own ([`super::shared_bias`]).
+//! Mode and weight may change while the claim is in the queue. A downgrade and the release of permits only make it take
+//! less. An upgrade is a protocol of its own ([`super::shared_bias`]).
 
 mod extent;
 
@@ -97,7 +97,7 @@ pub trait Claims: Copy {
 /// What a claim means for its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldClass {
-    /// Nobody holds the lock beside it, and it may change what the lock protects.
+    /// No other participant holds the lock beside it, and it may change what the lock protects.
     Alone,
     /// It only reads, beside others that do.
     Reader,
@@ -154,11 +154,11 @@ pub enum Mode {
     Shared = 1,
     /// Beside others that hold it shared; it may become exclusive in place.
     Upgradable = 2,
-    /// Beside nobody.
+    /// Beside no other.
     Exclusive = 3,
-    /// Upgradable, and waiting to be exclusive: those who come later wait for it already.
+    /// Upgradable, and waiting to be exclusive: later claims wait for it already.
     Upgrading = 4,
-    /// Beside nobody, whichever part of the lock: who removes a lock.
+    /// Beside no other, whichever part of the lock: for its removal.
     Everything = 5,
     /// Exclusive, by a reservation: held so, or not at all. Of a semaphore: some permits, likewise.
     Reserved = 6,
@@ -167,7 +167,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns the mode of this number. One that nobody writes is taken for that which lets nobody in.
+    /// Returns the mode of this number. One that no participant writes is taken for the mode that lets no other in.
     pub fn of(number: u32) -> Self {
         match number {
             1 => Mode::Shared,
@@ -250,7 +250,7 @@ impl ClaimWords<'_> {
     /// Writes mode and weight.
     #[inline]
     fn set_mode(&self, mode: Mode, weight: u32) {
-        // Release. Partner: the acquire load in `get`: who reads it has what the slot did before, see above.
+        // Release. Partner: the acquire load in `get`: a reader of it has what the slot did before, see above.
         self.mode_word.store(u64::from(weight) << 32 | mode as u64, Release);
     }
 
@@ -296,7 +296,6 @@ pub struct InCells<'a, C> {
 }
 
 impl<C> Clone for InCells<'_, C> {
-    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -305,15 +304,13 @@ impl<C> Copy for InCells<'_, C> {}
 
 impl<C: ClaimCell> InCells<'_, C> {
     /// Changes how slot `me` claims what it claims, in its place in the queue.
-    #[inline]
     pub fn set_mode(&self, me: usize, mode: Mode, weight: u32) {
         self.cells[me].claim().set_mode(mode, weight);
     }
 
     /// Returns how many permits there are.
-    #[inline]
     pub fn permits(&self) -> u32 {
-        // Acquire. Partner: the release store of who resized it.
+        // Acquire. Partner: the release store of the participant that resized it.
         self.permits.load(Acquire)
     }
 
@@ -336,22 +333,19 @@ impl<C: ClaimCell> InCells<'_, C> {
 impl<C: ClaimCell> Claims for InCells<'_, C> {
     type Claim = Claim;
 
-    #[inline]
     fn write(&self, me: usize, mut claim: Claim) {
         if self.relation == Relation::Permits {
-            // Of no use to a semaphore otherwise. Who enters looks again where there are more or fewer by then, and a place that is
-            // retained later is worth nothing.
+            // Of no use to a semaphore otherwise. An entry looks again where there are more or fewer by then, and a
+            // place that is retained later is worth nothing.
             claim.extent.first = self.permits().into();
         }
         self.cells[me].claim().set(claim);
     }
 
-    #[inline]
     fn read(&self, slot: usize) -> Claim {
         self.cells[slot].claim().get()
     }
 
-    #[inline]
     fn capacity(&self, mine: Claim) -> u64 {
         match self.relation {
             Relation::Permits => u64::from(self.permits().saturating_sub(mine.weight)),
@@ -359,12 +353,10 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         }
     }
 
-    #[inline]
     fn wants_most(&self, mine: Claim) -> bool {
         self.relation == Relation::Permits && mine.weight > 1 && mine.weight > self.permits() / 2
     }
 
-    #[inline]
     fn cost(&self, mine: Claim, theirs: usize) -> u64 {
         let theirs = self.read(theirs);
         match self.relation {
@@ -375,7 +367,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
     }
 
     fn shortage(&self, mine: Claim) -> Option<(u32, u32)> {
-        // Who wants everything, to remove the lock, wants no permits.
+        // A claim of everything, to remove the lock, wants no permits.
         if self.relation != Relation::Permits || mine.mode == Mode::Everything {
             return None;
         }
@@ -388,7 +380,6 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             && self.cells[me].claim().first.load(Relaxed) != u64::from(self.permits())
     }
 
-    #[inline]
     fn hold_class(&self, claim: Claim) -> HoldClass {
         match (self.relation, claim.mode) {
             (Relation::Modes, Mode::Shared | Mode::ReservedReading) => HoldClass::Reader,
@@ -399,7 +390,6 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         }
     }
 
-    #[inline]
     fn may_change(&self, claim: Claim) -> bool {
         match self.hold_class(claim) {
             HoldClass::Alone => true,
@@ -408,7 +398,6 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         }
     }
 
-    #[inline]
     fn may_be_reserved(&self, claim: Claim) -> bool {
         match self.relation {
             Relation::Modes => claim.mode == Mode::Exclusive,
@@ -417,19 +406,16 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         }
     }
 
-    #[inline]
     fn reserve(&self, me: usize) {
         let words = self.cells[me].claim();
         words.set_mode(Mode::Reserved, words.mode().1);
     }
 
-    #[inline]
     fn is_reserved(&self, slot: usize) -> bool {
         matches!(self.relation, Relation::Modes | Relation::Permits)
             && matches!(self.cells[slot].claim().mode().0, Mode::Reserved | Mode::ReservedReading)
     }
 
-    #[inline]
     fn reads_by_reservation(&self, slot: usize) -> bool {
         self.relation == Relation::Modes && self.cells[slot].claim().mode().0 == Mode::ReservedReading
     }

@@ -1,15 +1,15 @@
-//! What a participant held that died while it held a part of a lock, until somebody has looked after that part.
+//! The part of a lock that a participant held when it died, until that part is marked consistent.
 //!
-//! A dead holder of a whole lock makes the lock inconsistent ([`super::ownership`]). One that held a range or a key makes only
-//! that part so: its reaper writes the part down, and whoever holds a part of the lock that conflicts with it is told, until
-//! one that holds all of it exclusively marks it consistent. Each slot has a place for one; the reaper takes that of the
-//! dead one's slot or, where the part of an earlier death stands there still, another one. Where all places are taken, one of
-//! them becomes everything, so nothing is forgotten.
+//! A dead holder of a whole lock makes the lock inconsistent ([`super::ownership`]). A dead holder of a range or a key
+//! makes only that part inconsistent. Its reaper writes the part down, and a holder of a part that conflicts with it is
+//! told, until a holder that has all of it exclusively marks it consistent. Each slot has a place for one such part.
+//! The reaper takes the place of the dead participant's slot or, where the part of an earlier death still stands there,
+//! a free one. Where all places are taken, one of them becomes everything, so nothing is forgotten.
 //!
 //! ```text
 //! NONE  ->  EVERYTHING (being written)  by a reaper, by a compare-exchange: the place is its own from here on
 //!       ->  PART                        by it, when the part is written; a death before that leaves everything
-//!       ->  NONE                        by who holds all of the part exclusively, by a compare-exchange
+//!       ->  NONE                        by an exclusive holder of all of the part, by a compare-exchange
 //! ```
 //! A number in the word changes with each death, so that no exchange succeeds that was meant for an earlier one.
 
@@ -52,7 +52,7 @@ impl DeadClaim<'_> {
         // Acquire. Partner: the release stores in `write`.
         let word = self.word.load(Acquire);
         let part = Extent { first: self.first.load(Relaxed), last: self.last.load(Relaxed) };
-        // Partner: the fence in `write`: who reads a part that is being written sees another word here.
+        // Partner: the fence in `write`: a reader of a part that is being written sees another word here.
         fence(Acquire);
         match word & KIND {
             NONE => None,
@@ -75,7 +75,7 @@ impl DeadClaim<'_> {
         let is_ours = before & KIND == NONE
             && self.word.compare_exchange(before, number | EVERYTHING, Acquire, Relaxed).is_ok();
         if is_ours {
-            // Partner: the fence in `read`: who reads one of these has the word before them.
+            // Partner: the fence in `read`: a reader of one of these has the word before them.
             fence(Release);
             self.first.store(part.first, Relaxed);
             self.last.store(part.last, Relaxed);
@@ -104,7 +104,7 @@ impl DeadClaim<'_> {
         covers(part) && self.word.compare_exchange(word, word & !KIND, Release, Relaxed).is_ok()
     }
 
-    /// As if nobody had died here.
+    /// As if no holder had died here.
     pub fn clear(&self) {
         if self.word.load(Relaxed) != NONE {
             self.word.store(NONE, Relaxed);

@@ -1,8 +1,8 @@
 //! Eviction: passing over a waiter that does not come.
 //!
-//! A place in the bakery's queue is a wish. It becomes a right by an *entry step*, which can be refused: that way whoever
-//! is stopped holds up others only from that step on, until it is outside again. (Time-published queue locks pass over
-//! waiters without a processor likewise: He, Scherer, Scott, HiPC 2005.)
+//! A place in the bakery's queue is a wish. It becomes a right by an *entry step*, which can be refused: that way a
+//! waiter that is stopped holds up others only from that step on, until it is outside again. (Time-published queue
+//! locks pass over waiters without a processor likewise: He, Scherer, Scott, HiPC 2005.)
 //!
 //! ```text
 //! doorway      doorway[i] += 1, before choosing[i] = 1
@@ -10,14 +10,15 @@
 //! evict j      d = doorway[j]; evicted[j] = max(evicted[j], d), as one read-modify-write; HEAVY BARRIER
 //!              held[j] == 0? then j's present doorway is passed over. Else it is in, or on the way in
 //! ```
-//! The argument is that of the bias ([`super::bias`]): either who evicts sees `held[j] != 0`, or j sees that it was
-//! evicted. Therefore:
+//! The argument is that of the bias ([`super::bias`]): if j's store comes first, the evicting participant sees
+//! `held[j] != 0`; if theirs does, j sees that it was evicted. Therefore:
 //!
-//! - Whoever passes over j does its own barrier and its own look. That somebody else evicted j says nothing of j's `held`.
-//! - `evicted[j]` never falls. With a plain store, one who evicts and is late would take a later eviction back, on which
-//!   a third one relies.
+//! - A participant that passes over j does its own barrier and its own look. That another participant evicted j says
+//!   nothing of j's `held`.
+//! - `evicted[j]` never falls. With a plain store, a late evicting participant would take a later eviction back, on
+//!   which a third participant relies.
 //! - It names a doorway and not a bakery number: those begin again at 1, and j would lose a place that it has just taken.
-//! - One look at each slot is enough: a doorway that j begins after the number of who waits was published draws a larger
+//! - One look at each slot is enough: a doorway that j begins after the waiter's number was published draws a larger
 //!   number.
 //! - What else only the queue head may do (writing the bias word) it does in an entry step.
 //!
@@ -45,13 +46,14 @@ impl Eviction<'_> {
     /// Begins the slot's next doorway, before its register says so.
     #[inline]
     pub fn begin_doorway(&self) {
-        // Release. Partner: the acquire load in `evict`: who passes over the new doorway has what came before it. That it
-        // is seen by whoever sees us choose, and matters to it, is the work of fences A and B.
+        // Release. Partner: the acquire load in `evict`: a participant that passes over the new doorway has what came
+        // before it. That it is seen by a participant that sees us choose, where it matters, is the work of fences A
+        // and B.
         self.doorway.store(self.doorway.load(Relaxed).wrapping_add(1), Release);
     }
 
-    /// The entry step: nobody passes over the slot any more, until `held` is 0 again. `false`: it lost its place, and
-    /// nothing was done.
+    /// The entry step: no participant passes over the slot any more, until `held` is 0 again. `false`: it lost its
+    /// place, and nothing was done.
     #[inline]
     pub fn publish_trying(&self, held: &AtomicU64, light: impl LightBarrier) -> bool {
         held.store(TRYING, Relaxed);
@@ -69,7 +71,7 @@ impl Eviction<'_> {
     /// Takes an entry step back: what only the queue head may do is done, and it goes on waiting.
     #[inline]
     pub fn step_back(held: &AtomicU64) {
-        // Release. Partner: the acquire load in `is_outside`: who passes over us has what we did.
+        // Release. Partner: the acquire load in `is_outside`: a participant that passes over us has what we did.
         held.store(0, Release);
     }
 
@@ -79,8 +81,8 @@ impl Eviction<'_> {
     pub fn evict(&self) -> Option<u64> {
         // Acquire. Partner: the release store in `begin`.
         let doorway = self.doorway.load(Acquire);
-        // It matters that it never falls, not what it orders. Nobody but who evicts writes it, so what is larger than
-        // any doorway is rubbish, or the slot has gone on.
+        // It matters that it never falls, not what it orders. Evicting participants alone write it, so what is larger
+        // than any doorway is rubbish, or the slot has gone on.
         let before = self.evicted.fetch_max(doorway, SeqCst);
         (before <= doorway).then_some(doorway)
     }

@@ -1,18 +1,19 @@
 //! The home thread of a participant that several threads use.
 //!
-//! Whoever takes a lock by the slow way sets `busy`, by an exchange, and whoever unlocks has its local state, by another.
-//! On the fast path both would cost more than all the rest. So the first thread that takes a lock as the participant is
-//! its *home thread*, and may use the fast path without either, until another thread comes. Which one does what:
+//! A thread that takes a lock by the slow way sets `busy`, by an exchange; a thread that unlocks changes its local
+//! state, by another. On the fast path both would cost more than all the rest. So the first thread that takes a lock as
+//! the participant is its *home thread*, and may use the fast path without either, until another thread comes. Which
+//! one does what:
 //!
 //! ```text
 //! home thread   home == me? then doing = what; BARRIER; home == me still? then it is alone; doing = IDLE
-//! another one   home = REVOKING; HEAVY BARRIER; home = SHARED, for good; and looks what the home thread is doing
+//! other thread  home = REVOKING; HEAVY BARRIER; home = SHARED, for good; and looks what the home thread is doing
 //! ```
 //!
-//! Either the other one sees what the home thread is doing, or the home thread sees that it has none of its rights any
-//! more: the argument of the biased lock ([`super::bias`]), inside one process and for one revocation in a participant's
-//! life. Nobody waits here: a participant whose home thread is taking a lock is busy, and a lock that it is unlocking is as
-//! good as unlocked.
+//! If the home thread's store comes first, the other thread sees what the home thread is doing. If the other thread's
+//! store comes first, the home thread sees that it has none of its rights any more. It is the argument of the biased
+//! lock ([`super::bias`]), inside one process and for one revocation in a participant's life. No thread waits here: a
+//! participant whose home thread is taking a lock is busy, and a lock that it is unlocking is as good as unlocked.
 //!
 //! BARRIER keeps the compiler in order, and HEAVY BARRIER is `membarrier`. Loom knows no membarrier: there both are full
 //! fences (`core/tests/loom/home.rs`).
@@ -25,7 +26,7 @@ use crate::sync::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// Nobody has taken a lock yet.
+/// No thread has taken a lock yet.
 const NOBODY: usize = 0;
 /// Another thread came: no fast path any more.
 const SHARED: usize = 1;
@@ -65,13 +66,13 @@ pub trait Caller {
     fn heavy_barrier(&self) -> Result<()>;
 }
 
-/// Who is in a call on one participant.
+/// The threads that are in a call on one participant.
 pub struct Calls {
     /// The home thread, or one of the numbers above, which are no thread's.
     home: AtomicUsize,
     /// The [`Doing`] of the home thread, which alone writes it, or `IDLE`.
     doing: AtomicUsize,
-    /// Somebody takes a lock by the slow way.
+    /// A thread takes a lock by the slow way.
     busy: AtomicBool,
 }
 
@@ -121,7 +122,7 @@ impl Calls {
         let call = Call(&self.busy);
         // One at a time comes here.
         if self.home.load(Relaxed) == NOBODY {
-            // Release. Partner: the acquire load in `share`, of one that was told of what we are going to lock.
+            // Release. Partner: the acquire load in `share`, of a thread that was told of what we are going to lock.
             self.home.store(caller.me(), Release);
         }
         self.share(caller)?;
@@ -136,7 +137,7 @@ impl Calls {
     /// Begins to unlock the lock of `region`, or to do something else that only its holder does.
     ///
     /// # Errors
-    /// [`Error::NotOwner`] if nobody has locked anything, or the home thread is just unlocking this very lock.
+    /// [`Error::NotOwner`] if no thread has locked anything, or the home thread is just unlocking this very lock.
     pub fn begin_leaving(&self, caller: impl Caller, region: usize) -> Result<()> {
         if self.share(caller)? == NOBODY {
             return Err(Error::NotOwner);
@@ -147,7 +148,7 @@ impl Calls {
         if is_left { Err(Error::NotOwner) } else { Ok(()) }
     }
 
-    /// Sees to it that no other thread is the home thread. Returns who is, or was a moment ago.
+    /// Sees to it that no other thread is the home thread. Returns which one is, or was a moment ago.
     fn share(&self, caller: impl Caller) -> Result<usize> {
         // Acquire. Partner: the release stores below, and in `begin_taking`.
         let home = self.home.load(Acquire);

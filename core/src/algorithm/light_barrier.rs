@@ -1,11 +1,12 @@
 //! The light side of an asymmetric barrier: between what a participant says and what it looks at then, where the other side
 //! passes a heavy one.
 //!
-//! Whoever enters by a bias, in an entry step or by a reservation stores `held = TRYING`, passes the light barrier, and looks
-//! whether it may. Whoever revokes or evicts stores that, passes the heavy barrier, and looks at `held`. By Dekker's argument one
-//! of the two sees the other. The heavy barrier reaches the threads of one process and no others (`membarrier`, as the kernel
-//! keeps it: `os::membarrier`), so the light one is free as long as one process alone takes part in the file, and a full fence
-//! otherwise. The file's word `sole_process` says which:
+//! A participant that enters by a bias, in an entry step or by a reservation stores `held = TRYING`, passes the light
+//! barrier, and looks whether it may. A participant that revokes or evicts stores the revocation or the eviction,
+//! passes the heavy barrier, and looks at `held`. If the entry's store comes first, the other side sees `held`; if the
+//! other side's does, the entry sees that it may not (Dekker's argument). The heavy barrier reaches the threads of one
+//! process and no others (`membarrier`, as the kernel keeps it: `os::membarrier`), so the light one is free as long as
+//! one process alone takes part in the file, and a full fence otherwise. The file's word `sole_process` says which:
 //!
 //! ```text
 //! light   sole_process == my process? then nothing. Else full fence
@@ -13,9 +14,10 @@
 //! share   a newcomer of another process, before it takes part:
 //!         sole_process = changing; membarrier in every process; sole_process = several
 //! ```
-//! The word is read after what the light side says is stored. Whoever reads its own process there did so before the newcomer's
-//! membarrier, which then has the others see what was stored. That the word says *changing* until then has those revoke by
-//! membarrier who cannot know yet that everybody fences. `spec/fences_tso.pml` goes through every execution.
+//! The word is read after what the light side says is stored. A participant that reads its own process there did so
+//! before the newcomer's membarrier, which then has the others see what was stored. While the word says *changing*, a
+//! revoking participant that cannot know yet that every process fences uses membarrier. `spec/fences_tso.pml` goes
+//! through every execution.
 
 use crate::mutants::{self, Mutant};
 use crate::sync::{
@@ -30,9 +32,9 @@ pub trait LightBarrier: Copy {
     fn pass(self);
 }
 
-/// Comes between the store of who leaves and its look whether anybody is to be unparked. Where one process alone takes part,
-/// membarrier makes it as good as a fence. Where several do, the look may come too early: then who waits looks again at the end
-/// of a nap, instead of being unparked, and an unlock costs no fence. No safety depends on it.
+/// Comes between the leaver's store and its look whether a waiter is to be unparked. Where one process alone takes
+/// part, membarrier makes it as good as a fence. Where several do, the look may come too early: then the waiter looks
+/// again at the end of a nap, instead of being unparked, and an unlock costs no fence. No safety depends on it.
 #[inline(always)]
 pub(super) fn before_leaver_looks() {
     compiler_fence(SeqCst);
@@ -51,7 +53,8 @@ impl LightBarrier for FileBarrier<'_> {
     #[inline(always)]
     fn pass(self) {
         compiler_fence(SeqCst);
-        // Relaxed. Partner: the membarrier of who shares the file, which comes after what we stored if it comes after this load.
+        // Relaxed. Partner: the membarrier of the process that joins the file, which comes after what we stored if it
+        // comes after this load.
         if self.sole_process.load(Relaxed) != self.process {
             mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
         }
@@ -62,7 +65,7 @@ impl LightBarrier for FileBarrier<'_> {
 #[cfg(any(loom, shuttle))]
 #[derive(Clone, Copy)]
 pub struct FullFences {
-    /// Whether one is needed: what is searched may have nobody who revokes or evicts.
+    /// Whether one is needed: a search may have no participant that revokes or evicts.
     pub needed: bool,
 }
 

@@ -21,7 +21,7 @@ pub mod shared_bias;
 ///
 /// A slot is used by one participant at a time. The order of calls for a slot is
 /// `doorway`, then `is_next` or `blocker` until no slot is before it, then the critical section, then `leave`;
-/// or `doorway`, then `withdraw`. `forget` is for one who acts for a dead participant.
+/// or `doorway`, then `withdraw`. `forget` is for a participant that acts for a dead one.
 pub trait Protocol {
     /// Announces that slot `me` wants its turn; gives the ticket that [`Protocol::blocker`] wants. Wait-free.
     fn doorway(&self, me: usize) -> Result<u64, Corrupt>;
@@ -42,7 +42,7 @@ pub trait Protocol {
         passes: impl Fn(usize) -> bool,
     ) -> Result<Option<Blocker>, Corrupt>;
 
-    /// Calls `look` for everyone who must go before `me`, in any order, with what its register says.
+    /// Calls `look` for every slot that must go before `me`, in any order, with what its register says.
     fn each_before(&self, me: usize, ticket: u64, look: impl FnMut(usize, Place));
 
     /// Returns whether `blocker` looks exactly as when it was named. One load; when not, ask [`Protocol::blocker`] again.
@@ -58,14 +58,15 @@ pub trait Protocol {
     /// Gives up while waiting; nothing of the wait remains.
     fn withdraw(&self, me: usize);
 
-    /// Clears what a dead participant left, so that it blocks nobody. Repeatable; only with its byte lock in hand.
+    /// Clears what a dead participant left, so that it blocks no other slot. Repeatable; only with its byte lock in
+    /// hand.
     fn forget(&self, dead: usize);
 
     /// Where slot `slot` stands, for observers. May be out of date by the time it is read.
     fn place(&self, slot: usize) -> Place;
 }
 
-/// Whom to wait for.
+/// The slot to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocker {
     /// Its slot.

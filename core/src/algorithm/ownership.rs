@@ -1,15 +1,15 @@
 //! What a holder is, whichever algorithm let it in: a fencing token, and the owner-dead notice.
 //!
-//! | word | who writes it | when |
+//! | word | its writer | when |
 //! |---|---|---|
 //! | `token` | the holder | on entering: last token + 1 |
-//! | `held[i]` | participant i; or whoever holds its byte lock after its death | its token while inside; [`TRYING`] in an entry
+//! | `held[i]` | participant i; or the holder of its byte lock after its death | its token while inside; [`TRYING`] in an entry
 //!   that may still fail ([`super::bias`]); else 0 |
 //! | `state` | the holder; or the reaper of a dead holder | see [`Health`] |
 //!
-//! Death between winning and `held` is clean: the algorithm's register still blocks everyone, and nothing was touched.
-//! The claim, the place in the queue and the owner record are one slot with one writer, so there is no moment at which
-//! the lock is taken and nobody is written down.
+//! Death between winning and `held` is clean: the algorithm's register still blocks every other participant, and
+//! nothing was touched. The claim, the place in the queue and the owner record are one slot with one writer, so there
+//! is no moment at which the lock is taken and no holder is written down.
 
 use crate::sync::{
     AtomicU32, AtomicU64,
@@ -18,7 +18,7 @@ use crate::sync::{
 };
 use crate::trace::{self, Step};
 
-/// A fencing token of this or more is not one that anybody had: the sign bit, which costs no constant to look at.
+/// A fencing token of this or more is not one that a holder ever had: the sign bit, which costs no constant to look at.
 pub const TOKEN_LIMIT: u64 = 1 << 63;
 
 /// In `held`: on the way in, if it may. Not a holder: nothing was touched yet.
@@ -38,12 +38,12 @@ pub enum Health {
     Consistent = 0,
     /// A holder died inside; the next one gets the owner-dead notice and is expected to repair the data.
     Inconsistent = 1,
-    /// A holder that had the notice unlocked without repairing: closed for everyone until a reset.
+    /// A holder that had the notice unlocked without repairing: closed until a reset.
     NotRecoverable = 2,
 }
 
 impl Health {
-    /// What the word says; a value that nobody writes is taken for the state that lets nobody in.
+    /// What the word says; a value that no participant writes is taken for the state that lets no participant in.
     #[inline]
     pub fn of(word: u32) -> Self {
         match word {
@@ -66,7 +66,7 @@ pub struct Ownership<'a> {
 impl Ownership<'_> {
     /// The critical section begins: takes the next fencing token and writes the owner down.
     ///
-    /// `None` if the token word holds a value that nobody reached; nothing was written then.
+    /// `None` if the token word holds a value that no acquisition reached; nothing was written then.
     #[inline]
     pub fn claim_token(&self, held: &AtomicU64) -> Option<u64> {
         // Relaxed: only holders write it, and the algorithm orders one holder after another.
@@ -85,8 +85,8 @@ impl Ownership<'_> {
         Some(token)
     }
 
-    /// The critical section begins of one that got its fencing token by another way than the lock's word, which it is written
-    /// into.
+    /// The critical section begins of a holder that got its fencing token by another way than the lock's word, which it
+    /// is written into.
     ///
     /// `None` if it is not larger than the last one; nothing was written then.
     pub fn adopt_token(&self, held: &AtomicU64, token: u64) -> Option<u64> {
@@ -105,7 +105,7 @@ impl Ownership<'_> {
 
     /// The section of a reader begins, beside others: writes it down with the fencing token of the last writer.
     ///
-    /// `None` if the token word holds a value that nobody reached; nothing was written then.
+    /// `None` if the token word holds a value that no acquisition reached; nothing was written then.
     #[inline(always)]
     pub fn share_token(&self, held: &AtomicU64) -> Option<u64> {
         // Relaxed: its last writer is before us, by the bakery's order or by the bias word.
@@ -120,10 +120,10 @@ impl Ownership<'_> {
         Some(token)
     }
 
-    /// The section begins of one that holds a part of the lock, beside others that hold other parts: takes the next fencing
-    /// token and writes the owner down.
+    /// The section begins of a holder that has a part of the lock, beside others that hold other parts: takes the next
+    /// fencing token and writes the owner down.
     ///
-    /// `None` if the token word holds a value that nobody reached.
+    /// `None` if the token word holds a value that no acquisition reached.
     #[inline]
     pub fn claim_token_among(&self, held: &AtomicU64) -> Option<u64> {
         // A read-modify-write, since others may take one at the same time. Relaxed: nothing else is read by it.
@@ -153,15 +153,15 @@ impl Ownership<'_> {
         self.end_section(held, 0);
     }
 
-    /// The section ends of one that changed nothing, or whose death is told elsewhere.
+    /// The section ends of a holder that changed nothing, or whose death is told elsewhere.
     #[inline]
     pub fn exit_unchanged(&self, held: &AtomicU64) {
         // Release. Partner: the acquire loads of `held`.
         held.store(0, Release);
     }
 
-    /// The data may not be changed any more by who changed them, though it stays inside as a reader: a holder that had the
-    /// notice and did not repair closes the lock for good.
+    /// The data may not be changed any more by the holder that changed them, though it stays inside as a reader: a
+    /// holder that had the notice and did not repair closes the lock for good.
     #[inline]
     pub fn end_changes(&self) {
         if self.health() == Health::Inconsistent {
@@ -169,8 +169,8 @@ impl Ownership<'_> {
         }
     }
 
-    /// The critical section ends, as in [`Ownership::exit`]; but who leaves stays in the way of who would pass over it, until
-    /// it has stepped back ([`super::eviction::Eviction::step_back`]).
+    /// The critical section ends, as in [`Ownership::exit`]; but the leaver stays in the way of a participant that
+    /// would pass over it, until it has stepped back ([`super::eviction::Eviction::step_back`]).
     #[inline]
     pub fn begin_exit(&self, held: &AtomicU64) {
         self.end_section(held, TRYING);
@@ -189,7 +189,7 @@ impl Ownership<'_> {
         self.state.store(Health::Consistent as u32, Release);
     }
 
-    /// Closed for everyone until a reset: what the lock protects may not have been alone.
+    /// Closed until a reset: what the lock protects may not have been alone.
     pub fn close(&self) {
         self.state.store(Health::NotRecoverable as u32, Release);
     }

@@ -1,37 +1,43 @@
-//! The reservation: who was inside by its number may keep that number when it leaves, and come in by it again without a
-//! doorway, until somebody wants it gone.
+//! The reservation: a participant that was inside by its number may keep that number when it leaves. It then enters by
+//! it again without a doorway, until a waiter takes the place away.
 //!
-//! It is the *privilege* of the token algorithms, kept by one process until another one asks for it (Ricart and Agrawala
-//! 1983), in the form of a place in the bakery's queue. For everybody else it is a place like any other: whose claim
-//! conflicts with it waits behind it, and whose claim does not goes in beside it, and never disturbs it. Taking it away is
-//! passing over one who does not come ([`super::eviction`]), only that nobody hesitates to.
+//! It is the *privilege* of the token algorithms, which a process keeps until another process asks for it (Ricart and
+//! Agrawala 1983), in the form of a place in the bakery's queue. To the other participants it is a place like any
+//! other: a participant whose claim conflicts with it waits behind it. A participant whose claim does not conflict
+//! enters beside it and leaves it alone. A waiter takes the place away as it passes over a waiter that does not come
+//! ([`super::eviction`]), but without hesitation.
 //!
 //! ```text
-//! begin      inside, by its number: mode[i] says so; the first time that it leaves it unparks who waits behind it
+//! begin      inside, by its number: mode[i] says so; the first unlock after that unparks the waiters behind it
 //! leave      held[i] = 0; evicted[i] == doorway[i]? then number[i] = 0, and unpark. Else number[i] stands
 //! again      mode[i], as reader or writer; held[i] = TRYING; BARRIER; evicted[i] == doorway[i]?
 //!            then held[i] = 0; number[i] = 0; unpark, and queue. Else in: held[i] = token
-//! end        who waits behind it: evicted[i] = doorway[i]; HEAVY BARRIER; then
+//! end        a waiter behind it: evicted[i] = doorway[i]; HEAVY BARRIER; then
 //!            held[i] == 0       number[i] = 0, by a compare-exchange with the number that stood there: i is out for good
 //!            held[i] == a token i is inside, and finds out when it leaves; where it is inside as a reader, readers pass over it
 //!            held[i] == TRYING  i is about to find out
 //! ```
 //!
-//! - The place of a rwlock is an exclusive one. Inside by it, its participant may be a reader all the same; then it looks
-//!   at no bias word: biased readers are not inside while the place stands and is not evicted, since a writer ends the bias
-//!   towards readers before it is inside, and a reader that begins it again is inside by its number, so it evicted the place
-//!   first.
-//! - The mode is written before `held`, and read after it: a writer is never taken for a reader. After the barrier its
-//!   participant comes in no more, so a reader that is seen inside then stays one.
-//! - The number is cleared by who waits behind it, whose own number is larger and stands: if its participant has gone on and
-//!   stands in the queue again, then with another number. Were it left alone, each who came would need a heavy barrier of its
-//!   own.
-//! - The place of a semaphore is given up when the number of permits has changed since its doorway: there may be fewer, and then
-//!   nobody gets any before enough have come back. Its participant looks at it after the barrier, and who changes it passes
-//!   the heavy one before it says so.
-//! - Whose claim was ever less than the place, since its number was drawn, does not retain it: one who saw that may be about
-//!   to come in beside. So an upgrade begins no place, and a downgrade or permits that are given back end it for that number.
-//! - A waiter takes away every place that stands in its way, and not only that of the one at whose slot it parks.
+//! - The participant stores `held[i] = TRYING` and loads `evicted[i]`; the waiter stores `evicted[i]` and loads
+//!   `held[i]`, with a barrier between on each side. If the waiter's store comes first, the participant sees that it
+//!   lost the place. If the participant's store comes first, the waiter sees that `held[i]` is not 0.
+//! - The place of a rwlock is an exclusive one. Its participant may all the same enter by it as a reader, and then
+//!   looks at no bias word. It needs none: a writer ends the bias towards readers before it is inside, and a reader
+//!   that begins the bias again is inside by its number, so it evicted the place first. So no biased reader is inside
+//!   while the place stands and is not evicted.
+//! - The participant writes the mode before `held`, and the others read it after `held`: a writer is never taken for a
+//!   reader. After the waiter's barrier the participant enters by the place no more. So a reader that the waiter sees
+//!   inside stays a reader.
+//! - The waiter clears the number. Its own number is larger and stands, so a participant that has gone on and queued
+//!   again has another number, and the compare-exchange fails. If the number were left there, each newcomer would need
+//!   a heavy barrier of its own.
+//! - The participant gives up the place of a semaphore when the number of permits has changed since its doorway. There
+//!   may be fewer, and then no participant gets any before enough have come back. The participant looks at the number
+//!   after its barrier; the participant that changes the number passes the heavy barrier before it says so.
+//! - A participant keeps its place only if its claim was never less than the place since its number was drawn: a
+//!   participant that saw the smaller claim may be about to enter beside it. So an upgrade begins no place, and a
+//!   downgrade or a release of some permits ends it for that number.
+//! - A waiter takes away every place that stands in its way, not only that of the slot at which it parks.
 
 use super::{
     claim::{Claims, HoldClass},
@@ -52,7 +58,7 @@ pub struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
-    /// Enters by it, as `claim` says, which is one that slot `me` may come in with ([`Claims::suits_reservation`]). Returns the
+    /// Enters by the place with `claim`, which suits it for slot `me` ([`Claims::suits_reservation`]). Returns the
     /// fencing token; `None`: the place is lost, or the data cannot be trusted; nothing was done.
     #[inline(always)]
     pub fn reenter<C: Claims>(
@@ -68,7 +74,8 @@ impl Reservation<'_> {
             return None;
         }
         trace::at(Step::Enter);
-        // Again, for a semaphore: partner of our barrier is that of who made it have fewer permits.
+        // Again, for a semaphore: the partner of our barrier is that of the participant that changed the number of
+        // permits.
         if claims.suits_reservation(me, claim) && ownership.health() == Health::Consistent {
             let token = match claims.hold_class(claim) {
                 HoldClass::Alone => ownership.claim_token(self.held),
@@ -86,7 +93,7 @@ impl Reservation<'_> {
     /// Leaves, and keeps the place. Returns `false` if it is lost.
     #[inline(always)]
     pub fn leave(&self) -> bool {
-        // Release. Partner: the acquire load in `Eviction::is_outside`, of who takes the place away.
+        // Release. Partner: the acquire load in `Eviction::is_outside`, of the waiter that takes the place away.
         self.held.store(0, Release);
         trace::at(Step::Leave);
         // Partner, in a file of one process: the barrier between the two halves of an eviction. If theirs comes first, we see

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! biased reader   held[i] = TRYING; BARRIER; bias word == READERS exactly? then in: held[i] = the last writer's token
-//!                 leaves: held[i] = 0; bias word == READERS still? else unpark who waits for i
+//!                 leaves: held[i] = 0; bias word == READERS still? else unpark the waiter for i
 //! reader inside by its number
 //!                 may bias the lock: bias word NOBODY -> READERS, by a compare-exchange
 //! writer, queued for good behind others
@@ -16,31 +16,35 @@
 //! writer, head of the queue
 //!                 unless the bias word is NOBODY: takes an entry step, in it bias word = READERS, REVOKED; HEAVY BARRIER;
 //!                 waits until held[j] == 0 for every other j; takes its entry step again; inside, bias word = NOBODY
-//! who upgrades    mode[i] = UPGRADING; bias word = UPGRADING; HEAVY BARRIER; waits until no earlier claim conflicts, and then
+//! upgrade         mode[i] = UPGRADING; bias word = UPGRADING; HEAVY BARRIER; waits until no earlier claim conflicts, and then
 //!                 until held[j] == 0 for every other j; mode[i] = EXCLUSIVE; leaves: held[i] = TRYING; bias word = NOBODY;
 //!                 held[i] = 0; number[i] = 0; or downgrades: bias word = NOBODY; mode[i] = less
 //! reader, entering by its number
 //!                 after its entry step, where the bias word is UPGRADING: looks again whether an earlier claim conflicts
 //! ```
 //!
-//! - A reader by the queue looks at the modes of those before it, and may do that before an upgrade begins and enter after
-//!   it: so it looks at the bias word when its `held` is written, as biased readers do. It may do so even after the upgrade
-//!   came about; therefore the bias word says UPGRADING until the writer's section is over.
-//! - Who leaves after an upgrade writes the bias word while its `held` is not 0: else others could pass over it, and bias the
-//!   lock, or upgrade, before it does.
-//! - A writer that did not upgrade leaves the bias word alone when it leaves or downgrades: it says NOBODY, or, after the
-//!   downgrade, READERS by a reader that came in.
-//! - Who gives up a revocation or an upgrade leaves READERS behind, not NOBODY: biased readers may be inside. Nobody writes
-//!   is inside then, so that is right however many there are.
-//! - SUSPENDED says what READERS does to everybody but to biased readers, who do not enter: so it may come and go, by whomever, as
-//!   long as it takes the place of READERS alone, and READERS that of it. It excludes nobody, needs no barrier, and only keeps
-//!   later readers from passing a writer that waits for one inside.
-//! - A reader that biases the lock looks afterwards whether somebody waits, and suspends the bias then: whoever had suspended it
-//!   between its look and its exchange stood in the queue already.
-//! - A reader biases the lock by a compare-exchange: with a store it would write over UPGRADING. Every other write is by
-//!   a writer at the head of the queue, in an entry step or inside, or by the one upgradable holder.
-//! - A bias word that a dead participant left, UPGRADING or revoked, is as good as READERS, revoked: it says that biased readers may be
+//! - A reader that enters by the queue looks at the modes of the claims before it. It may look before an upgrade
+//!   begins, and enter after that. So it looks at the bias word once its `held` is written, as a biased reader does. If
+//!   the upgrade's store to the bias word comes first, the reader sees UPGRADING, and looks again; if the reader's
+//!   store to `held` comes first, the upgrade sees it, and waits. The reader may enter even after the upgrade came
+//!   about; therefore the bias word says UPGRADING until the writer's section is over.
+//! - A writer that leaves after an upgrade writes the bias word while its `held` is not 0. Otherwise other participants
+//!   could pass over it, and bias the lock or upgrade, before it writes the word.
+//! - A writer that did not upgrade leaves the bias word alone when it leaves or downgrades. The word says NOBODY or,
+//!   after the downgrade, READERS, by a reader that entered.
+//! - A participant that gives up a revocation or an upgrade leaves READERS behind, not NOBODY: biased readers may be
+//!   inside. No writer is inside then, so READERS is right however many readers there are.
+//! - SUSPENDED means the same as READERS to all participants except biased readers, which do not enter. So any
+//!   participant may set or end it, as long as it replaces READERS alone, and READERS replaces it. It excludes no
+//!   participant and needs no barrier. It only keeps later readers from passing a writer that waits for a reader
 //!   inside.
+//! - A reader that biases the lock looks afterwards whether a participant waits, and suspends the bias then. A waiter
+//!   that suspended the bias between the reader's look and its exchange stood in the queue already, so the later look
+//!   finds it.
+//! - A reader biases the lock by a compare-exchange: with a store it would write over UPGRADING. Every other write is
+//!   by a writer at the head of the queue, in an entry step or inside, or by the one upgradable holder.
+//! - A dead participant may leave UPGRADING or a revoked bias behind. Such a bias word reads as READERS, revoked: it
+//!   says that biased readers may be inside.
 
 use super::{
     bias::BiasWord,
@@ -60,7 +64,7 @@ const READERS_REVOKED: u64 = READERS | 1 << 16;
 const READERS_SUSPENDED: u64 = READERS | 1 << 17;
 const UPGRADING: u64 = 1 << 18;
 
-/// How the bias word reads while a lock is biased to its readers and nobody revokes that.
+/// How the bias word reads while a lock is biased to its readers and the bias is not being revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadersMark(u64);
 
@@ -83,7 +87,7 @@ pub struct ReadersPolicy<'a> {
 /// So many times as long as a revocation takes: with nine, as BRAVO has (section 3), writers are slowed down by a tenth at most;
 /// with three by a third, and of 99 readers to a writer twice as many enter by the bias (one process, measured).
 const PAYS: u64 = 3;
-/// One that seems to take longer was stopped in the midst of it, or somebody wrote over the word.
+/// A revocation that seems to take longer was stopped in the midst of it, or the word was overwritten.
 const MOST_BACK_OFF: u64 = 1_000_000_000;
 
 impl ReadersPolicy<'_> {
@@ -112,7 +116,7 @@ impl<W> Clone for SharedBias<'_, W> {
 impl<W> Copy for SharedBias<'_, W> {}
 
 impl<W: BiasWord> SharedBias<'_, W> {
-    /// Returns whether the lock is biased to its readers and nobody revokes that.
+    /// Returns whether the lock is biased to its readers and the bias is not being revoked.
     #[inline(always)]
     pub fn is_unrevoked(&self) -> bool {
         self.0.load(Relaxed) == self.1.0
@@ -124,14 +128,14 @@ impl<W: BiasWord> SharedBias<'_, W> {
         self.0.load(Acquire) != NOBODY
     }
 
-    /// Returns whether somebody upgrades, or died doing so.
+    /// Returns whether a participant upgrades, or died doing so.
     pub fn is_upgraded(&self) -> bool {
-        // Acquire. Partner: the release store in `upgrade`: who sees it sees the mode.
+        // Acquire. Partner: the release store in `upgrade`: a reader that sees it sees the mode.
         self.0.load(Acquire) & UPGRADING != 0
     }
 
     /// Enters as a reader without the queue. Returns the fencing token of the last writer; `None`: it has to queue, after
-    /// unparking who is parked at its slot, which may have seen it try.
+    /// unparking the participants parked at its slot, which may have seen it try.
     #[inline(always)]
     pub fn take_as_reader(
         &self,
@@ -152,19 +156,20 @@ impl<W: BiasWord> SharedBias<'_, W> {
         {
             return Some(token);
         }
-        // Release, though nothing was done: whoever reads this 0 must have our last section too.
+        // Release, though nothing was done: a participant that reads this 0 must have our last section too.
         held.store(0, Release);
         None
     }
 
-    /// Leaves as a biased reader. Returns `false` if somebody waits for that: who is parked at its slot has to be unparked.
+    /// Leaves as a biased reader. Returns `false` if a writer waits for that: the participants parked at its slot have
+    /// to be unparked.
     #[inline(always)]
     pub fn leave(&self, held: &AtomicU64) -> bool {
         // Release. Partner: the acquire load of `held` by the writer that waits for it.
         held.store(0, Release);
         trace::at(Step::Leave);
-        // Partner, in a file of one process: the heavy barrier of a writer. If theirs comes first, we see that somebody waits;
-        // if ours does, they see that we are out.
+        // Partner, in a file of one process: the heavy barrier of a writer. If theirs comes first, we see that it
+        // waits; if ours does, it sees that we are out.
         before_leaver_looks();
         self.0.load(Relaxed) == self.1.0
     }
@@ -177,7 +182,7 @@ impl<W: BiasWord> SharedBias<'_, W> {
         self.0.compare_exchange(self.1.0, READERS_SUSPENDED);
     }
 
-    /// Biases the lock, for a reader that is inside by its number, and looks afterwards whether somebody waits
+    /// Biases the lock, for a reader that is inside by its number, and looks afterwards whether a participant waits
     /// ([`SharedBias::suspend`]). Returns whether it is biased now.
     pub fn begin(&self) -> bool {
         // Release. Partner: the acquire load in `take_as_reader`: what former writers did is before us, and so before biased readers.

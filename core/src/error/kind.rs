@@ -38,7 +38,7 @@ impl Error {
             | Error::NotExclusive
             | Error::NotInconsistent
             | Error::Closed => ErrorKind::InvalidInput,
-            // Not `Interrupted` for what was cancelled: those who see that try again.
+            // Not `Interrupted` for what was cancelled: callers that see that try again.
             Error::Cancelled
             | Error::RecursionLimit
             | Error::NotRecoverable

@@ -15,7 +15,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// An argument is out of range or contradicts another.
     InvalidArgument(String),
-    /// Somebody has the lock, and the call was asked not to wait.
+    /// Another participant has the lock, and the call was asked not to wait.
     WouldBlock,
     /// The time limit passed. The place in the queue was given up.
     TimedOut,
@@ -31,7 +31,7 @@ pub enum Error {
     NotRecoverable,
     /// The handle was closed before.
     Closed,
-    /// Every participant slot is taken. The message names who has them.
+    /// Every participant slot is taken. The message names their participants.
     ParticipantsFull {
         /// The lock file.
         path: PathBuf,
@@ -39,7 +39,7 @@ pub enum Error {
         slots: usize,
         /// How many any file can have.
         most: usize,
-        /// Who has them: program, pid and count, for people to read.
+        /// Their participants: program, pid and count, for people to read.
         holders: String,
     },
     /// Every named lock is taken.
@@ -152,11 +152,11 @@ pub enum Error {
     Interrupted,
     /// No memory. Nothing was done.
     OutOfMemory,
-    /// The lock cannot be removed: somebody uses it, or is still to be told of a death.
+    /// The lock cannot be removed: a participant uses it, or is still to be told of a death.
     InUse {
         /// The lock file.
         path: PathBuf,
-        /// Which lock, by whom, and what to do.
+        /// Which lock, its users, and what to do.
         why: String,
     },
     /// The lock is not held in a mode from which that can be done: only an upgradable hold can be upgraded, and a hold

@@ -13,7 +13,7 @@ pub const TURNLOCK_CONTENDED: i32 = 2;
 
 /// An argument is NULL, out of range or contradicts another.
 pub const TURNLOCK_ERROR_INVALID_ARGUMENT: i32 = -1;
-/// Somebody has the lock, and the call was asked not to wait.
+/// Another participant has the lock, and the call was asked not to wait.
 pub const TURNLOCK_ERROR_WOULD_BLOCK: i32 = -2;
 /// The time limit passed before the turn came. The place in the queue was given up.
 pub const TURNLOCK_ERROR_TIMED_OUT: i32 = -3;
@@ -43,7 +43,8 @@ pub const TURNLOCK_ERROR_DAMAGED: i32 = -14;
 pub const TURNLOCK_ERROR_REPLACED: i32 = -15;
 /// The operating system does not allow it, or the file's permissions are unsafe.
 pub const TURNLOCK_ERROR_PERMISSION: i32 = -16;
-/// The file, or the lock in it, does not exist and was not to be created; or nobody holds the lock, or ever died holding it.
+/// The file, or the lock in it, does not exist and was not to be created; or no participant holds the lock, or ever
+/// died holding it.
 pub const TURNLOCK_ERROR_NOT_FOUND: i32 = -17;
 /// The file lies on a file system that cannot carry a lock file, a network one for example.
 pub const TURNLOCK_ERROR_FILESYSTEM: i32 = -18;
@@ -71,7 +72,7 @@ pub const TURNLOCK_ERROR_UNSUPPORTED: i32 = -27;
 pub const TURNLOCK_ERROR_INTERRUPTED: i32 = -28;
 /// No memory. Nothing was done.
 pub const TURNLOCK_ERROR_NO_MEMORY: i32 = -29;
-/// The lock cannot be removed: somebody uses it, or is still to be told of a death.
+/// The lock cannot be removed: a participant uses it, or is still to be told of a death.
 pub const TURNLOCK_ERROR_IN_USE: i32 = -30;
 /// The thread has the recursive lock as often as it can.
 pub const TURNLOCK_ERROR_RECURSION_LIMIT: i32 = -31;

@@ -1,30 +1,31 @@
-//! How long it is worth to stay awake while waiting: first spinning, then yielding the processor to whoever can use it.
+//! How long it is worth to stay awake while waiting: first spinning, then yielding the processor to another runnable
+//! thread.
 //!
 //! A hand-over between two running processes takes about 0.2 microseconds, a wake-up 5 to 10, and 40 where the core had
-//! nothing to do. So one whose turn comes soon had better not sleep. Each participant learns whether it does: where
-//! staying awake was in vain it does so half as long the next time; where it was enough, or the turn came soon after
-//! all, as long as ever.
+//! nothing to do. So a waiter whose turn comes soon had better not sleep. Each participant learns whether it does:
+//! where staying awake was in vain it does so half as long the next time; where it was enough, or the turn came soon
+//! after all, as long as ever.
 //!
-//! Yielding is for machines with more waiters than cores: whoever has to act next gets the core, without a wake-up.
-//! Beside programs that compute it would cost whole time slices. Then it is paid back: no more of it for a hundred
-//! times as long, and for longer where that happens again.
+//! Yielding is for machines with more waiters than cores: the participant that has to act next gets the core, without a
+//! wake-up. Beside programs that compute it would cost whole time slices. Then it is paid back: no more of it for a
+//! hundred times as long, and for longer where that happens again.
 
 use super::platform::Platform;
 use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, spin_hint};
 
 /// A waiter that is not the next one spins for this share of a wake-up.
 const FURTHER_BACK_SHARE: u32 = 12;
-/// Where a turn comes sooner than this, staying awake is cheaper than sleeping, for the one who waits and for those
+/// Where a turn comes sooner than this, staying awake is cheaper than sleeping, for the waiter and for those
 /// behind it.
 const SOON: u64 = 100_000;
 /// Shorter than this is not worth beginning.
 const TOO_SHORT: u64 = 10_000;
-/// One who lost its core for longer yielded to somebody who computes.
+/// A waiter that lost its core for longer yielded to a thread that computes.
 const COSTLY: u64 = 100_000;
-/// One who lost it for longer was stopped; that is nobody's cost.
+/// A waiter that lost it for longer was stopped; that is no cost of yielding.
 const MOST_COSTLY: u64 = 100_000_000;
 /// For so many times as long there is no more yielding then: at first, and where that happens again and again. At first
-/// more would be wrong, since those who wait for a lock with longer sections take their time as well.
+/// more would be wrong, since the waiters for a lock with longer sections take their time as well.
 const PAID_BACK_AT_LEAST: u64 = 100;
 const PAID_BACK_AT_MOST: u64 = 6_400;
 
@@ -58,7 +59,7 @@ impl Default for AdaptiveSpin {
 /// A part of a wait, with the same one to wait for.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage {
-    /// Whether nobody else is between.
+    /// Whether no other waiter is between.
     pub next: bool,
     /// When it began, by the monotonic clock.
     pub began: u64,
@@ -68,8 +69,8 @@ impl AdaptiveSpin {
     /// Spins while `unchanged`. Returns whether that was enough.
     ///
     /// A waiter that is `next` in the queue spins for twice the time of a wake-up at least, and for up to twice as long where that
-    /// was enough before: two who alternate would otherwise go on sleeping once they have begun to, each hand-over
-    /// taking a wake-up, during which the other gives up spinning.
+    /// was enough before: two participants that alternate would otherwise go on sleeping once they have begun to, each
+    /// hand-over taking a wake-up, during which the other gives up spinning.
     pub fn spin<P: Platform>(&self, next: bool, unchanged: impl Fn() -> bool) -> bool {
         if !next {
             return spin_at_most(P::SPINS / FURTHER_BACK_SHARE, unchanged).is_some();

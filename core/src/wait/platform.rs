@@ -24,7 +24,7 @@ pub trait Platform {
     /// Lets another thread have the processor.
     fn yield_now();
 
-    /// Returns a number that is another one in a forked child.
+    /// Returns a number that differs in a forked child.
     fn process_mark() -> u64;
 }
 

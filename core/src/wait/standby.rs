@@ -72,7 +72,7 @@ impl<C: CalledWord> Standby<'_, C> {
 
     /// Makes `new` the designated waker in the place of `before`; both a slot, plus 1, or 0. Returns whether it was `before`.
     fn designate(&self, before: u32, new: u32) -> bool {
-        // Relaxed: who it is orders nothing.
+        // Relaxed: which slot it is orders nothing.
         self.designated.compare_exchange(before, new, Relaxed, Relaxed).is_ok()
     }
 

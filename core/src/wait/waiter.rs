@@ -63,7 +63,7 @@ fn at_random(time: u64) -> u64 {
 pub struct Waiter<'a, P, C> {
     limit: Limit,
     patience: u64,
-    /// Whether it never let anybody pass.
+    /// Whether it never lets another participant pass.
     is_strict: bool,
     stop: Stop<'a>,
     /// When the interrupt was asked last, or waiting began.
@@ -84,7 +84,7 @@ pub struct Waiter<'a, P, C> {
     standby: Standby<'a, C>,
     /// Whether it is this wait that `waiting_since` speaks of, and not one around it.
     is_told: bool,
-    /// Who could enter and has not, since when, and for how long that is all right.
+    /// The slot and word of a waiter that could enter and has not, since when, and for how long that is all right.
     overdue: Option<((usize, u64), u64, u64)>,
     /// The designated waker that does not come, and since when, seen from the passive set.
     missed: Option<(u32, u64)>,
@@ -134,7 +134,8 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
         self.woken
     }
 
-    /// Returns whether it still lets others pass: for its patience, and as long as another one is the designated waker.
+    /// Returns whether it still lets others pass: for its patience, and as long as another waiter is the designated
+    /// waker.
     pub fn lets_pass(&mut self) -> bool {
         if self.patience == 0 {
             return false;
@@ -160,13 +161,13 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
             None => {
                 self.began = Some(now);
                 self.asked = now;
-                // A wait inside another one, for a ring's reconfiguration lock, is a part of that.
+                // A wait inside another wait, for a ring's reconfiguration lock, is a part of that.
                 if self.waiting_since.load(Relaxed) == 0 && P::process_mark() == self.process {
                     self.waiting_since.store(now.max(1), Relaxed);
                     self.is_told = true;
                 }
-                // With the same patience for everybody, processes that take turns would come back in the same order and
-                // distances for ever, and who once had the longest turn would have it always.
+                // With the same patience for all waiters, processes that take turns would come back in the same order
+                // and distances for ever, and the process that once had the longest turn would have it always.
                 self.patience -= at_random(now) % (self.patience / 2 + 1);
                 0
             }
@@ -220,7 +221,7 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
     /// Waits a little for `unchanged` to become false, which `blocker` brings about; `spot` is the blocker's.
     pub fn wait(&mut self, unchanged: impl Fn() -> bool, spot: ParkingSpot, blocker: &Blocker) -> Outcome {
         let next = blocker.ahead <= 1;
-        // Not at once: two who alternate have no use for it, and would pay for the cache line.
+        // Not at once: two participants that alternate have no use for it, and would pay for the cache line.
         if self.began.is_some() {
             if next {
                 spot.successor.store(self.me, Relaxed);
@@ -256,10 +257,10 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
         let nap = if ahead > 1 { early } else { early.min(CHECK_NEXT).max(waited / CHECK_NEXT_SHARE) };
         let at_most = self.overdue.map_or(CHECK_AT_MOST, |(.., limit)| limit.max(OVERDUE) / 2);
         let nap = nap.min(at_most);
-        // Whoever is to be woken by the next one's unlock, should the next one not come, must not sleep through it.
+        // A waiter that the next one's unlock is to wake, should the next one not come, must not sleep through it.
         let early_too = !next && (self.adaptive.is_eager() || nap > OVERDUE);
         let outcome = self.park(&unchanged, spot, early_too, Duration::from_nanos(nap.min(left)));
-        // Not if it was only unparked early, or by somebody who wants it to look again.
+        // Not if it was only unparked early, or by a participant that wants it to look again.
         if outcome == Outcome::LookAgain && !unchanged() {
             self.woken = true;
             self.adaptive.parked_until(stage, P::monotonic_ns());

@@ -1,4 +1,5 @@
-//! One process's part of the ring: whom it sends to, and how that changes without one token overtaking another.
+//! One process's part of the ring: which process it sends to, and how that changes without one token overtaking
+//! another.
 //!
 //! Each process is responsible for the part of the circle of numbers between itself and the next one. Only it lets a
 //! participant in there, and only when its link to the next one is empty, which that one has said. A process that leaves gives
@@ -11,13 +12,13 @@ type Actions = Vec<Action<Say>>;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Link {
     me: usize,
-    /// Whom tokens go to; `me`, when alone.
+    /// The process that tokens go to; `me`, when alone.
     pub next: usize,
     /// The mark that is unanswered, for which what is to be sent is held back.
     mark: Option<Mark>,
     /// The number of the last mark; the life in its high half.
     round: u64,
-    /// Who wants to join in this process's part.
+    /// The processes that want to join in this process's part.
     joiners: Box<[Option<Joiner>]>,
     /// `next` wants to leave.
     next_leaves: bool,
@@ -25,12 +26,12 @@ pub(super) struct Link {
     marked_by: Option<(usize, u64)>,
     /// Nothing was sent since `next` said, after that mark, that all has come.
     is_clear: bool,
-    /// Who was let in last, with which life, and whom it was told to send to.
+    /// The process that was let in last, with which life, and which one it was told to send to.
     let_in: Option<(usize, u32, usize)>,
 }
 
 /// One that wants to join. What it has sent may be old: by the time that this process is responsible for its place, it may have
-/// joined through another one, and departed. So it is asked.
+/// joined through another process, and departed. So it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Joiner {
     life: u32,
@@ -64,8 +65,8 @@ impl Link {
         }
     }
 
-    /// Begins the link of a life that follows another one, which may have asked `next` to leave, and have sent it tokens: that
-    /// is over once a mark of this life is answered.
+    /// Begins the link of a life that follows an earlier one, which may have asked `next` to leave, and have sent it
+    /// tokens: that is over once a mark of this life is answered.
     pub fn begins_again(&mut self, actions: &mut Actions) {
         if self.next != self.me {
             self.mark(PLAIN, actions);
@@ -97,7 +98,7 @@ impl Link {
                     self.marks_again(from, actions);
                 }
             }
-            // Others let in who is not in this part.
+            // Other processes let in a joiner that is not in this part.
             _ if !self.is_in_part(from) || self.joiners[from].is_some_and(|joiner| joiner.life == life) => {}
             _ => {
                 self.round += 1;
@@ -130,8 +131,8 @@ impl Link {
         self.marked_by = self.marked_by.filter(|(peer, _)| *peer != from);
     }
 
-    /// This process begins to leave. Whom it has asked to leave first is asked no more, unless that one has the larger
-    /// number: else all that leave at once may wait for each other in a circle.
+    /// This process begins to leave. The process that it has asked to leave first is asked no more, unless that one has
+    /// the larger number: else all that leave at once may wait for each other in a circle.
     pub fn begins_to_leave(&mut self, actions: &mut Actions) {
         if self.mark.is_some_and(|mark| mark.to_leave) && self.me > self.next {
             self.mark(PLAIN, actions);
@@ -183,7 +184,7 @@ impl Link {
         peer != self.me && self.steps_to(peer) < self.steps_to(self.next)
     }
 
-    /// Returns who is to be let in: the first, if there are several.
+    /// Returns the process that is to be let in: the first, if there are several.
     fn joiner(&mut self) -> Option<usize> {
         for peer in 0..self.joiners.len() {
             if !self.is_in_part(peer) {
@@ -236,7 +237,7 @@ impl Link {
         }
     }
 
-    /// Returns whom to tell, by which mark, if this process leaves and may go.
+    /// Returns the process to tell, by which mark, if this process leaves and may go.
     pub fn may_depart(&self) -> Option<(usize, u64)> {
         self.marked_by.filter(|_| self.is_clear && self.mark.is_none())
     }

@@ -18,7 +18,7 @@ pub enum TokenRingMessage {
     Clear {
         /// The mark's.
         round: u64,
-        /// Whom to send to from now on: the sender, or if it has left, the one that was next to it.
+        /// The process to send to from now on: the sender, or if it has left, the one that was next to it.
         next: usize,
     },
     /// The sender wants to take part.
@@ -30,7 +30,7 @@ pub enum TokenRingMessage {
     Welcome {
         /// The life of the participant that joins.
         life: u32,
-        /// Whom to send to.
+        /// The process to send to.
         next: usize,
     },
     /// The sender wants to leave.

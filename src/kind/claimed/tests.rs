@@ -169,7 +169,7 @@ fn who_looked_for_permits_before_there_were_fewer_looks_again() {
     drop(holder);
 }
 
-/// One that resizes a semaphore waits while another one removes it, and names one in its place.
+/// One that resizes a semaphore waits while another participant removes it, and names one in its place.
 #[test]
 fn a_resize_beside_a_removal_changes_no_other_semaphore() {
     let scene = Scene::new();

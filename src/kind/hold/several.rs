@@ -77,7 +77,7 @@ impl Hold {
         claims.extend(parts.into_iter().map(|part| claim_of(mode, part)));
         let acquired = take_in_order(claims, limit, take, give_back)?;
         Ok(Acquired {
-            // Who had any of them before had a smaller one, and who has it later has a larger one.
+            // An earlier holder of any of them had a smaller one, and a later holder has a larger one.
             fencing_token: acquired.iter().map(|one| one.fencing_token).max().unwrap_or(0),
             previous_owner_died: acquired.iter().any(|one| one.previous_owner_died),
         })

@@ -92,7 +92,7 @@ impl LivenessLock {
         let (byte, bytes) = (slot_byte(self.slot), slot_bytes(self.slot..self.slot + 1));
         let Hold::Descriptor { file: own, .. } = &*self.hold else {
             return Err(Error::InvalidArgument(
-                "only a slot that is kept by a descriptor can be left to another one".into(),
+                "only a slot that is kept by a descriptor can be left to another descriptor".into(),
             ));
         };
         if !file.is_of(own.as_fd()) {
@@ -163,7 +163,7 @@ pub fn with_hand_back<T>(file: &Reopen, number: RawFd, act: impl FnOnce(&AsLeft)
     Err(Error::Damaged {
         path: file.path(),
         why: format!(
-            "somebody has been unlocking by a descriptor for {:?}, which takes microseconds otherwise: a process is stopped \
+            "another process has been unlocking by a descriptor for {:?}, which takes microseconds otherwise: a process is stopped \
              in the midst of it; continue it or end it",
             BETWEEN_THEM * LOOKS
         ),

@@ -36,7 +36,7 @@ impl Registers for TwoRegisters<'_> {
     }
 
     fn set_choosing(&self, me: usize) {
-        // Relaxed: fence A comes next, and whoever reads the 1 only waits.
+        // Relaxed: fence A comes next, and a participant that reads the 1 only waits.
         self.choosing[me].store(1, Relaxed);
     }
 
@@ -54,8 +54,8 @@ impl Registers for TwoRegisters<'_> {
     fn clear(&self, me: usize) {
         // Release. Partner: the acquire load of `number` in `read_word` of the slot that enters after me.
         self.number[me].store(0, mutants::release_unless(Mutant::RelaxedLeave));
-        // Who leaves is not choosing any more. This is for one who gives up in the doorway, or died there. Release, so
-        // that whoever reads this 0 does not read a number from before the line above.
+        // A leaver is not choosing any more. This is for a participant that gives up in the doorway, or died there.
+        // Release, so that a participant that reads this 0 does not read a number from before the line above.
         self.choosing[me].store(0, Release);
     }
 
@@ -69,7 +69,7 @@ impl Registers for TwoRegisters<'_> {
     }
 
     /// The two, as they would stand in one word. A number that is there while its owner is still choosing is left out:
-    /// the owner's fence B comes later, so whoever misses the number in its doorway is waited for.
+    /// the owner's fence B comes later, so the owner waits for a participant whose doorway missed the number.
     fn read_word(&self, slot: usize) -> u64 {
         // Acquire. Partner: the release stores of `choosing` in `set_number` and `clear`; it keeps the load below after
         // this one.

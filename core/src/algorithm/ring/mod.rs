@@ -1,30 +1,31 @@
 //! Turn-taking on a virtual ring (M. Raynal, "Un algorithme d'exclusion mutuelle pour une structure logique en anneau",
-//! INRIA RR-0350, 1984, and E. W. Dijkstra, CACM 17(11), 1974): the privilege goes round, and whoever has it may enter.
+//! INRIA RR-0350, 1984, and E. W. Dijkstra, CACM 17(11), 1974): the privilege goes round, and the participant that has
+//! it may enter.
 //!
 //! ```text
 //! lock:   membership[i] = 1, under the reconfiguration lock; wait until i has the privilege: `Rule::has_privilege`
 //!         entry step (`super::eviction`)
 //! unlock: renew the links; state[i] = `Rule::passed`; membership[i] = 0, unless it is standing
 //! ```
-//! Raynal leaves the virtual ring (who is on it, VG and k) to "the software that provides it". Here that is one rule
-//! about who may write what, and nobody needs to be told:
+//! Raynal leaves the virtual ring (which machines are on it, VG and k) to "the software that provides it". Here that is
+//! one rule about the writer of each word, and needs no notices:
 //!
 //! | word | its writer |
 //! |---|---|
-//! | `membership[i]` | participant i, to a membership only under the reconfiguration lock, back to none at any time; after its death whoever holds its byte lock (to none); while it does not come, whoever evicts it (to none), under the reconfiguration lock |
+//! | `membership[i]` | participant i, to a membership only under the reconfiguration lock, back to none at any time; after its death the holder of its byte lock (to none); while it does not come, the participant that evicts it (to none), under the reconfiguration lock |
 //! | `state[i]` of a machine on the ring that has a membership | participant i |
-//! | every link, and `state[i]` of a machine that is not on the ring | whoever has the privilege |
+//! | every link, and `state[i]` of a machine that is not on the ring | the owner of the privilege |
 //!
-//! and *whoever has the privilege* is the participant of the machine that has it, as long as that has a membership;
-//! without one (it gave up, or left with nobody else there, or was reaped, or evicted), whoever holds the reconfiguration
-//! lock. So machines come onto the ring and leave it when the privilege is passed on: the one who passes it looks at all
-//! memberships, renews the links, gives a newcomer its state, and then stores its own. None of the stores before the last
-//! gives anybody the privilege or takes it away, so each may be the last before a death, and the next one does them
-//! again.
+//! The *owner of the privilege* is the participant of the machine that has the privilege, as long as that machine has a
+//! membership. A machine has none if its participant gave up, left with no other member there, was reaped, or was
+//! evicted. Then the owner of the privilege is the holder of the reconfiguration lock. So machines come onto the ring
+//! and leave it when the privilege is passed on: its owner looks at all memberships, renews the links, gives each
+//! newcomer its state, and then stores the state of its own machine. No store before the last one gives or takes the
+//! privilege. So each of them may be the last before a death, and the next owner does them again.
 //!
-//! Reading without a lock is safe since a link has a version: where it is the same before and after the states were
-//! read, nobody passed over the reader meanwhile, and the privilege, once it is there, stays until the reader passes it
-//! on, or is evicted, which it notices in its entry step.
+//! Reading without a lock is safe since a link has a version. If the link is the same before and after the states were
+//! read, no owner passed over the reader meanwhile. The privilege, once it is there, stays until the reader passes it
+//! on, or until the reader is evicted, which it notices in its entry step.
 
 mod rule;
 mod words;
@@ -47,8 +48,8 @@ pub enum Membership {
 }
 
 impl Membership {
-    /// Returns the membership that the word says; a value that nobody writes is taken for a membership for one turn:
-    /// whoever it belongs to is dead, if nobody takes that turn.
+    /// Returns the membership that the word says; a value that no participant writes is taken for a membership for one
+    /// turn: if no participant takes that turn, the one it belongs to is dead.
     pub fn of(word: u32) -> Self {
         match word {
             0 => Membership::None,
@@ -66,7 +67,7 @@ pub trait Machines {
     /// One more than the highest machine that may have a membership or be on the ring. Never less than at a former time for
     /// machines that are on it.
     fn bound(&self) -> usize;
-    /// Has [`Machines::bound`] cover `machine` for good. By whoever has the privilege, before it links it.
+    /// Has [`Machines::bound`] cover `machine` for good. By the owner of the privilege, before it links it.
     fn cover(&self, machine: usize);
     /// Raynal's and Dijkstra's S.
     fn state(&self, machine: usize) -> u64;
@@ -82,14 +83,14 @@ pub trait Machines {
     fn set_membership(&self, machine: usize, membership: Membership);
 }
 
-/// A link as one word: VG + 1 in 16 bits (0: not on the ring), k in 16 bits, and a version in the upper 32, which is
-/// another one after every change.
+/// A link as one word: VG + 1 in 16 bits (0: not on the ring), k in 16 bits, and a version in the upper 32, which
+/// differs after every change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkWord(pub u64);
 
 impl LinkWord {
-    /// The link; `None`: not on the ring. Also if the word says what cannot be: the file was overwritten, and whoever
-    /// passes the privilege on writes a right one.
+    /// The link; `None`: not on the ring. Also if the word says what cannot be: the file was overwritten, and the
+    /// participant that passes the privilege on writes a right one.
     pub fn link(self, n: usize) -> Option<Link> {
         let left = (self.0 as usize & 0xffff).checked_sub(1)?;
         let absent = (self.0 >> 16) as usize & 0xffff;
@@ -107,7 +108,7 @@ impl LinkWord {
 pub enum Passed {
     /// To this machine.
     To(usize),
-    /// Nobody else wants it: it stayed where it was.
+    /// No other machine wants it: it stayed where it was.
     ToNobody,
 }
 
@@ -116,9 +117,9 @@ pub enum Passed {
 pub enum Survey {
     /// One machine has the privilege.
     One(usize),
-    /// Nobody is on the ring: it has not begun.
+    /// No machine is on the ring: it has not begun.
     Empty,
-    /// Nobody has the privilege, and nothing moves: the file was overwritten.
+    /// No machine has the privilege, and nothing moves: the file was overwritten.
     Lost,
     /// Several have it, and nothing moves: the file was overwritten.
     Several,
@@ -167,8 +168,8 @@ impl<M: Machines> Ring<M> {
             Rule::Sum { .. } => Rule::sum_is_at(self.sum(), n) == me,
             rule => rule.has_privilege(me, link, self.state(me), self.state(link.left), n),
         };
-        // The states were read with acquire order, so this comes after. Whoever passes over `me` takes its link away
-        // first.
+        // The states were read with acquire order, so this comes after. A participant that passes over `me` takes its
+        // link away first.
         there && self.machines.link(me) == word
     }
 
@@ -180,13 +181,13 @@ impl<M: Machines> Ring<M> {
         let (Some((to, distance)), Some(link)) = (next, self.link(from)) else { return Passed::ToNobody };
         let (mine, lefts) = (self.state(from), self.state(link.left));
         let passed = self.rule.passed(from, link, mine, lefts, distance, self.machines.count());
-        // Release. Partner: the acquire loads in `has_privilege` of whoever is next: our section and the new links.
+        // Release. Partner: the acquire loads in `has_privilege` of the next machine: our section and the new links.
         self.machines.set_state(from, passed);
         Passed::To(to)
     }
 
-    /// Has everyone with a membership on the ring, and nobody else but `from`, which has the privilege. Gives who is next,
-    /// and how far to the right.
+    /// Has every machine with a membership on the ring, and no other but `from`, which has the privilege. Returns the
+    /// next machine, and how far to the right.
     fn renew_links(&self, from: usize, mut relinked: impl FnMut(usize)) -> Option<(usize, usize)> {
         let (machines, n) = (&self.machines, self.machines.count());
         let bound = machines.bound();
@@ -232,11 +233,12 @@ impl<M: Machines> Ring<M> {
         next
     }
 
-    /// Returns the machine that has the privilege and is no member: the caller, who holds the reconfiguration lock, acts
-    /// for it.
+    /// Returns the machine that has the privilege and is no member: the caller, which holds the reconfiguration lock,
+    /// acts for it.
     pub fn absent_with_privilege(&self) -> Option<usize> {
         let absent = |machine: &usize| {
-            // In this order: whoever passes the privilege on before it takes its membership back has passed it by now.
+            // In this order: a participant that passes the privilege on before it takes its membership back has passed
+            // it by now.
             self.machines.membership(*machine) == Membership::None && self.has_privilege(*machine)
         };
         self.who().filter(absent)
@@ -280,7 +282,7 @@ impl<M: Machines> Ring<M> {
     }
 
     /// Has the ring begin (again) with `me` alone on it, and the privilege there. Under the reconfiguration lock, when
-    /// nobody has the privilege and nobody is inside.
+    /// no machine has the privilege and no participant is inside.
     pub fn begin(&self, me: usize) {
         let (machines, n) = (&self.machines, self.machines.count());
         for machine in (0..machines.bound()).filter(|machine| *machine != me && self.link(*machine).is_some())
@@ -306,7 +308,7 @@ impl<M: Machines> Ring<M> {
             .any(|machine| machine != me && self.machines.membership(machine) != Membership::None)
     }
 
-    /// Returns those who are on the ring or want to be, in order of service, from the right of `from`.
+    /// Returns the machines that are on the ring or want to be, in order of service, from the right of `from`.
     pub fn members_right_of(&self, from: usize) -> impl Iterator<Item = usize> {
         let (n, bound) = (self.machines.count(), self.machines.bound());
         (1..=n)
@@ -315,7 +317,7 @@ impl<M: Machines> Ring<M> {
     }
 
     fn state(&self, machine: usize) -> u64 {
-        // A value that nobody writes is one of a file that was overwritten: any of the right ones will do.
+        // A value that no participant writes is one of a file that was overwritten: any of the right ones will do.
         self.machines.state(machine) % self.rule.bound(self.machines.count())
     }
 

@@ -1,5 +1,5 @@
-//! The three rings, as their papers have them: who has the privilege, what a machine's state becomes when it passes it
-//! on, and what it begins with when it comes back.
+//! The three rings, as their papers have them: which machine has the privilege, what a machine's state becomes when it
+//! passes it on, and what it begins with when it comes back.
 //!
 //! Machines are numbered 0..n, as slots are. `left` is the left neighbour on the *virtual ring* (Raynal's VG) and
 //! `absent` (Raynal's k) the number of machines between the two that do not take part; S is a machine's state.
@@ -11,10 +11,10 @@
 //! | passes on | bottom: S = S_left + 1 (mod K); others: S = S_left | S = S_left + k + 1 (mod n²) | S = S + step x (k' + 1) (mod n) |
 //! | comes back | S = S_left; as the bottom: S of the one to its right | S = S_left + k + 1 (mod n²) | S as it was |
 //!
-//! The bottom is whoever has its left neighbour at or above its own number (Cornafion 1981, as Raynal's section I
-//! reports it), so that the ring has one whoever is absent. In the sum ring k' belongs to the one that comes next: who
-//! passes the privilege on does it for the absent machines too. A step that is coprime to n turns the ring in another
-//! order; n - 1 is the reverse.
+//! The bottom is the machine whose left neighbour has its own number or a larger one (Cornafion 1981, as Raynal's
+//! section I reports it), so that the ring has one whichever machines are absent. In the sum ring k' belongs to the
+//! machine that comes next: the machine that passes the privilege on does it for the absent machines too. A step that
+//! is coprime to n turns the ring in another order; n - 1 is the reverse.
 
 /// One of the rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Rule {
     }
 
     /// Returns whether `machine`, whose state is `mine` and whose left neighbour's is `lefts`, has the privilege. Not for the sum ring,
-    /// which asks everybody: [`Rule::sum_is_at`].
+    /// which reads all states: [`Rule::sum_is_at`].
     pub fn has_privilege(self, machine: usize, link: Link, mine: u64, lefts: u64, n: usize) -> bool {
         let (bound, n) = (self.bound(n), n as u64);
         match self {
@@ -117,7 +117,7 @@ impl Rule {
         }
     }
 
-    /// Returns whether the sum ring's step is one that leaves nobody out.
+    /// Returns whether the sum ring's step is one that leaves no machine out.
     pub fn step_is_sound(step: usize, n: usize) -> bool {
         let (mut a, mut b) = (step % n.max(1), n);
         while b != 0 {

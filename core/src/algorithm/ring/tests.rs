@@ -127,8 +127,8 @@ fn raynals_states_are_those_of_his_table() {
     }
 }
 
-/// Whoever joins, leaves and comes back in between, there is one privilege, also after each single store of a pass, and
-/// it goes to the next one in order that wants it.
+/// Whichever machines join, leave and come back in between, there is one privilege, also after each single store of a
+/// pass, and it goes to the next one in order that wants it.
 #[test]
 fn one_privilege_whoever_comes_and_goes() {
     let mut dice = Dice(1);
@@ -168,7 +168,8 @@ fn one_privilege_whoever_comes_and_goes() {
     }
 }
 
-/// A pass that a death cut short at any store is done again by whoever acts for the dead one, who is off the ring then.
+/// A pass that a death cut short at any store is done again by the participant that acts for the dead one,
+/// which is off the ring then.
 #[test]
 fn a_pass_that_was_cut_short_is_done_again() {
     /// Stops at the store number `left`.
@@ -240,7 +241,7 @@ fn a_pass_that_was_cut_short_is_done_again() {
     }
 }
 
-/// Remark IV of the paper: who comes back waits for at most n - 1 turns of others.
+/// Remark IV of the paper: a machine that comes back waits for at most n - 1 turns of others.
 #[test]
 fn who_comes_back_waits_at_most_n_minus_1_turns() {
     for n in 2..8 {
@@ -401,7 +402,7 @@ fn raynals_ring_does_not_stabilise_itself_and_the_survey_says_so() {
     assert!(lost > one && several > 0);
     let written = format!("{one} have one privilege, {several} have several and {lost} have none");
     assert!(DOCUMENT.contains(&written), "docs/algorithms.md does not say that {written}");
-    // A state that is another machine's: whoever should be next waits for ever.
+    // A state that is another machine's: the machine that should be next waits for ever.
     let table = Table::full(n, Rule::Raynal);
     let ring = table.ring(Rule::Raynal);
     ring.pass(0, |_| ());

@@ -62,8 +62,8 @@ impl<C: MachineCell> Machines for InWords<'_, C> {
 
     #[inline]
     fn state(&self, machine: usize) -> u64 {
-        // Acquire. Partner: the release in `set_state`: the section of who passed the privilege on, and the links it
-        // renewed.
+        // Acquire. Partner: the release in `set_state`: the section of the machine that passed the privilege on, and
+        // the links it renewed.
         self.cells[machine].machine().state.load(Acquire)
     }
 
@@ -84,7 +84,8 @@ impl<C: MachineCell> Machines for InWords<'_, C> {
 
     #[inline]
     fn membership(&self, machine: usize) -> Membership {
-        // Acquire. Partner: the release in `set_membership`: who took its membership back has passed the privilege on before.
+        // Acquire. Partner: the release in `set_membership`: a participant that took its membership back has passed the
+        // privilege on before.
         Membership::of(self.cells[machine].machine().membership.load(Acquire))
     }
 

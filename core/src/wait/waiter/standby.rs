@@ -7,8 +7,9 @@ use crate::sync::Ordering::{Acquire, Relaxed};
 use crate::wait::{platform::Platform, standby::CalledWord};
 use std::time::Duration;
 
-// A participant that leaves the queue unparks the designated waker, unless another one is next. A bias owner unparks none, so the
-// designated waker looks by itself, at a third of the time it has waited: a long patience should cost little too.
+// A participant that leaves the queue unparks the designated waker, unless another participant is next. A bias owner
+// unparks none, so the designated waker looks by itself, at a third of the time it has waited: a long patience should
+// cost little too.
 const LOOK_AT_LEAST: u64 = 100_000;
 const LOOK_AT_MOST: u64 = 1_000_000;
 /// A designated waker that has not looked for so long is stopped, or gone.
@@ -132,7 +133,7 @@ impl<P: Platform, C: CalledWord> Waiter<'_, P, C> {
     }
 
     /// Replaces a designated waker that does not come by the one that has been in the passive set longest: at two looks, some time
-    /// apart. `is_kept_waiting` says whether a slot stands in the queue while another one is inside.
+    /// apart. `is_kept_waiting` says whether a slot stands in the queue while another slot is inside.
     pub fn replace_designated(&mut self, is_kept_waiting: impl Fn(usize) -> bool) {
         let designated = self.standby.designated.load(Relaxed);
         let last = self.standby.designated_looked_at.load(Relaxed);
