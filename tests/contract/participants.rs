@@ -111,12 +111,12 @@ where
             Err(TURNLOCK_ERROR_PARTICIPANT_BUSY | TURNLOCK_ERROR_DEADLOCK) => false,
             Err(error) => panic!("{error}"),
         };
-        let many = |count: u32| (0..count).filter(|_| turn()).count() as u64;
+        let many = |count: u64| (0..count).filter(|_| turn()).count() as u64;
         turns += thread::scope(|threads| {
             let first = threads.spawn(|| {
-                let before = many(40);
+                let before = many(W::ROUNDS / 10);
                 first_is_at_it.store(true, SeqCst);
-                before + many(400)
+                before + many(W::ROUNDS)
             });
             while !first_is_at_it.load(SeqCst) {
                 thread::yield_now();
@@ -124,7 +124,7 @@ where
             for _ in 0..participant * 7 {
                 std::hint::spin_loop();
             }
-            let second = many(40);
+            let second = many(W::ROUNDS / 10);
             second + join(first)
         });
         // And as one whose turns nobody disturbs.

@@ -94,13 +94,13 @@ macro_rules! by_messages {
 }
 by_messages! {
     /// Lamport's queue.
-    LamportQueue = LamportQueue, TURNLOCK_ALGORITHM_LAMPORT_QUEUE, 400
+    LamportQueue = LamportQueue, TURNLOCK_ALGORITHM_LAMPORT_QUEUE, 50
     /// A token on a mesh.
-    RicartAgrawala = RicartAgrawala, TURNLOCK_ALGORITHM_RICART_AGRAWALA, 400
+    RicartAgrawala = RicartAgrawala, TURNLOCK_ALGORITHM_RICART_AGRAWALA, 50
     /// Misra's tokens on a ring.
-    TokenRing = TokenRing, TURNLOCK_ALGORITHM_TOKEN_RING, 400
+    TokenRing = TokenRing, TURNLOCK_ALGORITHM_TOKEN_RING, 50
     /// Lamport's bakery by messages, which takes more than a hundred of them for each entry of a crowd.
-    MessageBakery = MessageBakery, TURNLOCK_ALGORITHM_MESSAGE_BAKERY, 40
+    MessageBakery = MessageBakery, TURNLOCK_ALGORITHM_MESSAGE_BAKERY, 20
 }
 
 /// A descriptor of the file at `path`, which is empty if it was not there.

@@ -47,7 +47,6 @@ pub trait Claims: Copy {
     /// Returns how much the claim in slot `theirs` takes of the room of `mine`.
     fn cost(&self, mine: Self::Claim, theirs: usize) -> u64;
     /// Returns whether `mine` wants several permits of a semaphore, and more than half of them.
-    #[inline]
     fn wants_most(&self, _mine: Self::Claim) -> bool {
         false
     }
@@ -62,31 +61,25 @@ pub trait Claims: Copy {
     /// Returns what is to be known of `claim`, whatever the kind of lock.
     fn hold_class(&self, claim: Self::Claim) -> HoldClass;
     /// Returns whether a holder with this claim may change what the lock protects, so that its death is told.
-    #[inline]
     fn may_change(&self, claim: Self::Claim) -> bool {
         self.hold_class(claim) == HoldClass::Alone
     }
 
     /// Returns whether the place of a holder with this claim may be retained ([`super::reservation`]).
-    #[inline]
     fn may_be_reserved(&self, _claim: Self::Claim) -> bool {
         false
     }
     /// Makes the place of slot `me`, which is inside by its number, a retained one.
-    #[inline]
     fn reserve(&self, _me: usize) {}
     /// Returns whether the place of `slot` is a retained one.
-    #[inline]
     fn is_reserved(&self, _slot: usize) -> bool {
         false
     }
     /// Returns whether `slot`, inside by its reservation, is a reader.
-    #[inline]
     fn reads_by_reservation(&self, _slot: usize) -> bool {
         false
     }
     /// Returns whether slot `me` may come in with this claim by its reservation.
-    #[inline]
     fn suits_reservation(&self, _me: usize, _claim: Self::Claim) -> bool {
         false
     }
