@@ -125,7 +125,7 @@ impl<L> AtLock<L> {
 pub fn unless_busy(act: impl Fn() -> i32) -> i32 {
     loop {
         match act() {
-            TURNLOCK_ERROR_PARTICIPANT_BUSY => std::thread::yield_now(),
+            TURNLOCK_ERROR_HOLD_BUSY => std::thread::yield_now(),
             status => return status,
         }
     }

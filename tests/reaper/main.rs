@@ -275,7 +275,7 @@ static LEAVES: Mutex<Option<(LockFile, File)>> = Mutex::new(None);
 fn leaves_to_a_closed_one(words: &[String]) {
     let file = LockFile::options().participants(2).open(&words[0]).unwrap();
     let mutex = file.mutex("a").unwrap();
-    let shell = file.participant_options().ends_by_closing(true).label("shell").open().unwrap();
+    let shell = file.participant_options().release_on_close(true).label("shell").open().unwrap();
     std::mem::forget(mutex.lock_as(&shell).unwrap());
     let given = File::open(&words[0]).unwrap();
     let number = given.as_raw_fd();
