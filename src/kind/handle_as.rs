@@ -111,7 +111,7 @@ impl<K: LockKind> Handle<K> {
         let _call = attachment.begin_taking(self.lock.region)?;
         match self.owned(attachment) {
             Ok(attempt) => attempt.depart(),
-            // A standing member had left before the ring was removed.
+            // A member had left before the ring was removed.
             Err(_) => Ok(()),
         }
     }

@@ -162,7 +162,7 @@ fn who_leaves_a_ring_does_not_wait_for_one_that_is_stopped_with_the_reconfigurat
     let place = Place::new();
     let path = place.lock_file();
     let file = LockFile::open(&path).unwrap();
-    let ring = file.ring_options().standing(true).open("a").unwrap();
+    let ring = file.ring_options().member(true).open("a").unwrap();
     drop(ring.lock().unwrap());
     let asks = Actor::start("asks_for_a_turn", &[path.to_str().unwrap()]);
     until_stopped(&asks);

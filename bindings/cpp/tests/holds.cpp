@@ -35,7 +35,7 @@ TEST(a_hold_has_its_turn_in_a_ring)
 {
     turnlock::file file("lock");
     turnlock::ring_options options;
-    options.standing = true;
+    options.member = true;
     turnlock::turn_ring ring(file, "ring", options);
     turnlock::hold task(file);
     auto turn = turnlock::by(task, ring);

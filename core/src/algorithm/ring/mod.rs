@@ -4,7 +4,7 @@
 //! ```text
 //! lock:   membership[i] = 1, under the reconfiguration lock; wait until i has the privilege: `Rule::has_privilege`
 //!         entry step (`super::eviction`)
-//! unlock: renew the links; state[i] = `Rule::passed`; membership[i] = 0, unless it is standing
+//! unlock: renew the links; state[i] = `Rule::passed`; membership[i] = 0, unless it is a member
 //! ```
 //! Raynal leaves the virtual ring (who is on it, VG and k) to "the software that provides it". Here that is one rule
 //! about who may write what, and nobody needs to be told:
