@@ -10,7 +10,7 @@ use super::{
     operations::{Opened, told_alone},
     request::turnlock_request,
 };
-use crate::attach::{attachment::AttachOptions, fast_path::Left};
+use crate::attach::{attachment::AttachOptions, fast_path::UnlockOutcome};
 use crate::kind::{AnyHandleRef, Hold, of_any};
 use std::{ffi::c_char, mem::offset_of};
 use turnlock_core::error::{Result, status::TURNLOCK_OK};
@@ -268,9 +268,9 @@ unsafe extern "C" fn acquire_slowly(
 pub unsafe extern "C" fn turnlock_hold_release(hold: *const turnlock_hold) -> i32 {
     // SAFETY: the caller's promise.
     match unsafe { peek(hold) }.and_then(Hold::release_biased) {
-        Some((Left::Quietly, _)) => TURNLOCK_OK,
+        Some((UnlockOutcome::Done, _)) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
-        Some((Left::Revoked, region)) => unsafe { complete_release(hold, region) },
+        Some((UnlockOutcome::WasRevoked, region)) => unsafe { complete_release(hold, region) },
         // SAFETY: the caller's promise.
         None => unsafe { release_slowly(hold) },
     }

@@ -8,7 +8,7 @@ use super::{
     operations::{self, OpaqueLock},
     slow_way,
 };
-use crate::attach::fast_path::Left;
+use crate::attach::fast_path::UnlockOutcome;
 use crate::kind::{MutexAlgorithm, MutexKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 use turnlock_core::error::status::TURNLOCK_OK;
@@ -228,9 +228,9 @@ pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> 
     // SAFETY: the caller's promise.
     let handle = unsafe { operations::peek(mutex) };
     match handle.and_then(|mutex| mutex.unlock_biased(None)) {
-        Some(Left::Quietly) => TURNLOCK_OK,
+        Some(UnlockOutcome::Done) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
-        Some(Left::Revoked) => unsafe { slow_way::complete_unlock(mutex) },
+        Some(UnlockOutcome::WasRevoked) => unsafe { slow_way::complete_unlock(mutex) },
         // SAFETY: the caller's promise.
         None => unsafe { slow_way::unlock_slowly(mutex) },
     }
