@@ -47,7 +47,7 @@ class FileOptions(Sized):
         ("flags", c_uint32),
         ("reserved", c_uint32),
         ("label", c_char_p),
-        ("is_wait_to_end", WAIT_TO_END),
+        ("should_stop_waiting", WAIT_TO_END),
         ("context", c_void_p),
     ]
 
@@ -200,7 +200,7 @@ def opened(path, label, kind, name, options=None):
     """The lock `name` in the lock file `path`. Whoever comes first creates them. Others read the label when we die."""
     library = load_library()
     file, handle = c_void_p(), c_void_p()
-    file_options = FileOptions(label=label.encode(), is_wait_to_end=ctrl_c.ask)
+    file_options = FileOptions(label=label.encode(), should_stop_waiting=ctrl_c.ask)
     library.turnlock_file_open(os.fsencode(path), byref(file_options), byref(file))
     lock = Lock(library, kind, handle)
     getattr(library, f"turnlock_{kind}_open")(file, name.encode(), options and byref(options), byref(handle))

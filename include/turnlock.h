@@ -23,18 +23,18 @@
  * Where a call may come from:
  * - A signal handler may lock, try, wait with a limit, unlock, upgrade, downgrade, abandon, mark consistent and ask whether
  *   its lock is contended, acquire permits and release them, and nothing else; in files in which its thread has taken a lock
- *   before (turnlock_hold_current makes it so in advance), and no mutex by messages. It may have interrupted malloc:
+ *   before (turnlock_hold_of_thread makes it so in advance), and no mutex by messages. It may have interrupted malloc:
  *   none of these calls uses it, whatever it gives, nor where a further range, key or portion of permits takes a further slot.
  *   By a hold that is open it may acquire (one range or key, not several at once), release (whatever it is), upgrade, downgrade,
  *   abandon, mark consistent, ask for the fencing token and whether it is contended, on the same terms; where it has interrupted
- *   a call by the same hold it is answered by TURNLOCK_ERROR_PARTICIPANT_BUSY, or TURNLOCK_ERROR_DEADLOCK. It neither opens nor
+ *   a call by the same hold it is answered by TURNLOCK_ERROR_HOLD_BUSY, or TURNLOCK_ERROR_DEADLOCK. It neither opens nor
  *   closes nor cancels a hold.
  *   What it locks it unlocks before it returns. A lock that its thread has, or is acquiring or unlocking at that moment, is
  *   answered by TURNLOCK_ERROR_DEADLOCK; so is a range, a key or permits that conflict with what the thread has or is about to
  *   have, or, while the thread is in a call on the same lock, that are not to be had at once. A child that is forked in a
  *   handler may not return into a turnlock call, but for a wait, which ends with TURNLOCK_ERROR_INTERRUPTED in the child.
  * - No function is a cancellation point: a pthread_cancel stays pending until the call is over. To end a wait from
- *   another thread: turnlock_hold_cancel; from the waiting one: is_wait_to_end of turnlock_file_options.
+ *   another thread: turnlock_hold_cancel; from the waiting one: should_stop_waiting of turnlock_file_options.
  * - Handlers of pthread_atfork and atexit, static destructors and destructors of thread keys may lock and unlock (handlers
  *   of a fork that were registered before the library was loaded: without waiting for another thread). A thread that
  *   ends is a dead owner of what it still has when all of its keys' destructors have run once.
@@ -244,7 +244,7 @@ uint32_t turnlock_version_number(void);
 /**
  * The hold is in another call at this moment: of another thread, or of the thread that a signal handler has interrupted.
  */
-#define TURNLOCK_ERROR_PARTICIPANT_BUSY (-22)
+#define TURNLOCK_ERROR_HOLD_BUSY (-22)
 
 /**
  * A defect of turnlock itself, caught before it could reach the caller.
@@ -264,7 +264,7 @@ uint32_t turnlock_version_number(void);
 /**
  * The file exists and is smaller than the capacities asked for.
  */
-#define TURNLOCK_ERROR_CAPACITY (-26)
+#define TURNLOCK_ERROR_FILE_TOO_SMALL (-26)
 
 /**
  * The kernel refuses what turnlock needs: the message says what.
@@ -399,9 +399,9 @@ typedef struct turnlock_file_options {
    * ends with TURNLOCK_ERROR_INTERRUPTED and leaves nothing in the queue. It is called on the waiting thread, takes
    * no lock of this file, and neither throws nor jumps.
    */
-  int32_t (*is_wait_to_end)(void *context);
+  int32_t (*should_stop_waiting)(void *context);
   /**
-   * What `is_wait_to_end` is called with.
+   * What `should_stop_waiting` is called with.
    */
   void *context;
   /**
@@ -425,7 +425,7 @@ typedef struct turnlock_file_options {
  * (see TURNLOCK_FILE_FULL_FENCES).
  *
  * TURNLOCK_ERROR_NOT_A_LOCK_FILE, _VERSION, _DAMAGED: something else lies there, and was left as it is. _FILESYSTEM,
- * _PERMISSION, _NOT_FOUND, _NO_SPACE, _CAPACITY, _INVALID_ARGUMENT, _UNSUPPORTED, _SYSTEM: as they say.
+ * _PERMISSION, _NOT_FOUND, _NO_SPACE, _FILE_TOO_SMALL, _INVALID_ARGUMENT, _UNSUPPORTED, _SYSTEM: as they say.
  *
  * The caller promises:
  * `path` is a NUL-terminated string, `options` NULL or a struct whose `size` is right, `file` NULL or writable.
@@ -1014,8 +1014,8 @@ int32_t turnlock_mutex_close(struct turnlock_mutex *mutex);
  * previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
  *
  * TURNLOCK_ERROR_DEADLOCK if this thread has it already; _RECURSION_LIMIT if it is recursive and the thread has it 65,535
- * times; _NOT_RECOVERABLE; _CANCELLED; _INTERRUPTED if `is_wait_to_end` of the file's options ended the wait; _NOT_FOUND if the
- * lock was removed; _PARTICIPANTS_FULL at a thread's first lock; _NO_MEMORY; _DAMAGED, _REPLACED if something happened to the
+ * times; _NOT_RECOVERABLE; _CANCELLED; _INTERRUPTED if `should_stop_waiting` of the file's options ended the wait; _NOT_FOUND
+ * if the lock was removed; _PARTICIPANTS_FULL at a thread's first lock; _NO_MEMORY; _DAMAGED, _REPLACED if something happened to the
  * file; _PERMISSION, _SYSTEM if it can no longer be opened to see whether those before us are alive, say because no descriptor
  * is free.
  *
@@ -2121,7 +2121,7 @@ typedef struct turnlock_request {
  * `turnlock_hold_options.flags`: programs that this process starts from now on keep the slot alive, even when
  * this process is killed: they inherit the descriptor that does.
  */
-#define TURNLOCK_HOLD_INHERITED 1
+#define TURNLOCK_HOLD_INHERIT_TO_CHILDREN 1
 
 /**
  * `turnlock_hold_options.flags`: keep the slot by an open descriptor, as on file systems where a mapping does not:
@@ -2135,7 +2135,7 @@ typedef struct turnlock_request {
  * with flock(2). For a hold that is transferred to an open file (`turnlock_hold_transfer_to_fd`). Implies
  * TURNLOCK_HOLD_BY_DESCRIPTOR.
  */
-#define TURNLOCK_HOLD_ENDS_BY_CLOSING 4
+#define TURNLOCK_HOLD_RELEASE_ON_CLOSE 4
 
 /**
  * A hold: what an acquisition belongs to that is not the calling thread's. Any thread may acquire by it, release it, ask for its
@@ -2191,12 +2191,12 @@ int32_t turnlock_hold_open(const struct turnlock_file *file,
  * The caller promises:
  * `file` is a file handle; `hold` is NULL or writable.
  */
-int32_t turnlock_hold_current(const struct turnlock_file *file,
-                              struct turnlock_hold **hold);
+int32_t turnlock_hold_of_thread(const struct turnlock_file *file,
+                                struct turnlock_hold **hold);
 
 /**
  * Closes a hold; its slots go back to those that the open file keeps, or are given up.
- * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _PARTICIPANT_BUSY, likewise, while it is in
+ * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _HOLD_BUSY, likewise, while it is in
  * another call.
  *
  * The caller promises:
@@ -2210,7 +2210,7 @@ int32_t turnlock_hold_close(struct turnlock_hold *hold);
  * keys it tells the largest fencing token, which stands for all of them.
  *
  * TURNLOCK_ERROR_DEADLOCK if something of this lock is held by it already, _STILL_HELD if something of another lock
- * is; _PARTICIPANT_BUSY while it is in another call;
+ * is; _HOLD_BUSY while it is in another call;
  * _INVALID_ARGUMENT for a request of another size, a mode that the kind of the lock does not have, parts that do not fit it, and
  * a lock of another file than the hold's; _WOULD_BLOCK, _TIMED_OUT if the request does not wait so long; _PERMITS, _EMPTY_RANGE;
  * _PARTICIPANTS_FULL if there is not a slot for each of several parts; others as `turnlock_mutex_lock`. Nothing is held then.
@@ -2228,7 +2228,7 @@ int32_t turnlock_hold_acquire(const struct turnlock_hold *hold,
  * mutex, a ring, or a reader/writer lock that was held exclusively, for everyone until a reset, if deaths are informed of there
  * (its death policy is *inform*). Of other locks the next holder is told again.
  *
- * TURNLOCK_ERROR_NOT_OWNER if nothing is held. _PARTICIPANT_BUSY, and nothing is done, while it is in another call: one that
+ * TURNLOCK_ERROR_NOT_OWNER if nothing is held. _HOLD_BUSY, and nothing is done, while it is in another call: one that
  * waits, or one of this thread, which a signal handler has interrupted. It is held still then: release it again when that call
  * is over. (A brief call of another thread is waited for, for a second or a little more.) _DAMAGED, _REPLACED if something
  * happened to the file (it is released all the same).
@@ -2242,7 +2242,7 @@ int32_t turnlock_hold_release(const struct turnlock_hold *hold);
  * Gives `permits` of the permits back that are held of a semaphore.
  *
  * TURNLOCK_ERROR_NOT_OWNER if none are held; _TOO_MANY_RELEASED if fewer are; _INVALID_ARGUMENT for none, and if what is held
- * is not of a semaphore; _PARTICIPANT_BUSY.
+ * is not of a semaphore; _HOLD_BUSY.
  *
  * The caller promises:
  * `hold` is a hold handle.
@@ -2255,7 +2255,7 @@ int32_t turnlock_hold_release_permits(const struct turnlock_hold *hold,
  * an error it is held upgradable as before.
  *
  * TURNLOCK_ERROR_NOT_UPGRADABLE if it is not held upgradable; _WOULD_BLOCK, _TIMED_OUT, _CANCELLED, _INTERRUPTED; _NOT_OWNER;
- * _PARTICIPANT_BUSY.
+ * _HOLD_BUSY.
  *
  * The caller promises:
  * `hold` is a hold handle; `acquired` is NULL, or writable as far as its `size` says.
@@ -2268,7 +2268,7 @@ int32_t turnlock_hold_upgrade(const struct turnlock_hold *hold,
 /**
  * `turnlock_rwlock_downgrade` of what is held, to `mode`: TURNLOCK_MODE_UPGRADABLE or TURNLOCK_MODE_SHARED.
  *
- * TURNLOCK_ERROR_NOT_UPGRADABLE if that is not less than it is held as; _NOT_OWNER; _INVALID_ARGUMENT; _PARTICIPANT_BUSY.
+ * TURNLOCK_ERROR_NOT_UPGRADABLE if that is not less than it is held as; _NOT_OWNER; _INVALID_ARGUMENT; _HOLD_BUSY.
  *
  * The caller promises:
  * `hold` is a hold handle.
@@ -2288,7 +2288,7 @@ int32_t turnlock_hold_abandon(const struct turnlock_hold *hold);
 /**
  * Says, while the lock is held after TURNLOCK_OWNER_DEAD, that the data are consistent again; of several ranges or keys, that
  * those of all are. TURNLOCK_ERROR_NOT_INCONSISTENT if no holder died; _NOT_EXCLUSIVE if it is held beside others;
- * _NOT_OWNER; _PARTICIPANT_BUSY.
+ * _NOT_OWNER; _HOLD_BUSY.
  *
  * The caller promises:
  * `hold` is a hold handle.
@@ -2297,7 +2297,7 @@ int32_t turnlock_hold_mark_consistent(const struct turnlock_hold *hold);
 
 /**
  * Puts into `fencing_token` that of what is held: of several ranges or keys, the largest. TURNLOCK_ERROR_NOT_OWNER if nothing is;
- * _PARTICIPANT_BUSY.
+ * _HOLD_BUSY.
  *
  * The caller promises:
  * `hold` is a hold handle; `fencing_token` is NULL or writable.
@@ -2307,7 +2307,7 @@ int32_t turnlock_hold_fencing_token(const struct turnlock_hold *hold,
 
 /**
  * Whether another participant waits while the lock is held: TURNLOCK_CONTENDED, or TURNLOCK_OK. As `turnlock_lock_is_contended`,
- * from any thread; TURNLOCK_ERROR_PARTICIPANT_BUSY while it is in another call.
+ * from any thread; TURNLOCK_ERROR_HOLD_BUSY while it is in another call.
  *
  * The caller promises:
  * `hold` is a hold handle.
@@ -2316,7 +2316,7 @@ int32_t turnlock_hold_is_contended(const struct turnlock_hold *hold);
 
 /**
  * The hold, if it is a member of the ring, leaves it, as `turnlock_ring_leave`: it is passed over until its next turn is asked
- * for. TURNLOCK_ERROR_STILL_HELD while it has the turn; _PARTICIPANT_BUSY.
+ * for. TURNLOCK_ERROR_STILL_HELD while it has the turn; _HOLD_BUSY.
  *
  * The caller promises:
  * `hold` is a hold handle and `ring` a ring handle.
@@ -2346,14 +2346,14 @@ int32_t turnlock_hold_clear_cancel(const struct turnlock_hold *hold);
  * Transfers the hold's slot, and what it holds, to the open file that this process has as `descriptor`: it stays held
  * as long as any copy of that descriptor is open, in whichever process (a shell's own, which its commands inherit; one
  * that came over a socket), as with flock(2). What `turnlock lock --fd` does. The hold is opened with
- * TURNLOCK_HOLD_ENDS_BY_CLOSING or _BY_DESCRIPTOR. `pid` is the process whose it is shown as; 0 = the calling one's.
+ * TURNLOCK_HOLD_RELEASE_ON_CLOSE or _BY_DESCRIPTOR. `pid` is the process whose it is shown as; 0 = the calling one's.
  *
  * From here on calls by the hold give TURNLOCK_ERROR_CLOSED; close it as ever. What it held is released by
  * `turnlock_file_unlock_transferred`, or passes on when the last copy is closed: as from a dead owner or, with
- * TURNLOCK_HOLD_ENDS_BY_CLOSING and a lock that was created with TURNLOCK_..._RELEASE_ON_DEATH, with no more ado.
+ * TURNLOCK_HOLD_RELEASE_ON_CLOSE and a lock that was created with TURNLOCK_..._RELEASE_ON_DEATH, with no more ado.
  *
  * TURNLOCK_ERROR_INVALID_ARGUMENT: `descriptor` is none of this lock file that is open for reading, the hold is not kept
- * by a descriptor, or holds several parts; _PARTICIPANT_BUSY: it is in another call; _CLOSED, _FILESYSTEM, _SYSTEM. All
+ * by a descriptor, or holds several parts; _HOLD_BUSY: it is in another call; _CLOSED, _FILESYSTEM, _SYSTEM. All
  * is as before then.
  *
  * The caller promises:

@@ -18,7 +18,7 @@
  *                               Bakery::doorway and Bakery::blocker (core/src/algorithm/bakery.rs)
  *   won, token, held            Ownership::enter (core/src/algorithm/ownership.rs)
  *   section                     from the end of Attempt::lock to Attempt::unlock (core/src/acquire/operations.rs)
- *   exit, leave, wake           Attempt::leave: Ownership::exit, Bakery::leave, Lock::unpark
+ *   exit, leave, wake           Attempt::leave: Ownership::exit, Bakery::leave, Lock::unpark_waiters_of
  *   withdraw                    queue::withdraw
  *   reap, reap_notice, reap_cleared    liveness::clear (core/src/acquire/liveness.rs): steps 1 and 2, step 3, step 4
  * Labels beside those: claim (slots::claim, src/slots.rs), take (Attempt::lock looks whether the lock is closed), choose and

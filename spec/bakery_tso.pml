@@ -29,7 +29,7 @@
 #define WITHDRAWALS 0
 #endif
 #ifndef FENCE_AT_WAKE
-#define FENCE_AT_WAKE 1     /* the fence of Lock::unpark: for those parked, not for safety; 0 leaves it out */
+#define FENCE_AT_WAKE 1     /* the fence of Lock::unpark_waiters_of: for those parked, not for safety; 0 leaves it out */
 #endif
 #ifndef LENGTH
 #if FENCE_AT_WAKE
@@ -273,7 +273,7 @@ reap_notice:
     STEP(store(WORD(q), IDLE));
 reap_cleared:
 #if FENCE_AT_WAKE
-    STEP(FENCED);                                               /* of Lock::unpark */
+    STEP(FENCED);                                               /* of Lock::unpark_waiters_of */
 #endif
     if
     :: atomic { attaching -> attaching = 0; q = 0; goto take }

@@ -83,7 +83,7 @@
 #define PSO 0               /* 1: stores may overtake one another */
 #endif
 #ifndef FENCE_AT_WAKE
-#define FENCE_AT_WAKE 1     /* the fence of Lock::unpark: for those parked, not for safety; 0 leaves it out */
+#define FENCE_AT_WAKE 1     /* the fence of Lock::unpark_waiters_of: for those parked, not for safety; 0 leaves it out */
 #endif
 #if EVICTIONS + STOPS > 0
 #define MORE 1
@@ -655,7 +655,7 @@ reap_notice:
     STEP(store(WORD(q), IDLE); if :: q == i -> inside = inside & ~BIT(i) :: else fi);
 reap_cleared:
 #if FENCE_AT_WAKE
-    STEP(FENCED);                                               /* of Lock::unpark */
+    STEP(FENCED);                                               /* of Lock::unpark_waiters_of */
 #endif
     if
     :: atomic { after == FOR_ATTACH -> q = 0; after = 0; goto take }

@@ -1,4 +1,4 @@
-//! Who takes part: the three rings, standing and on demand, and the bakery beside them.
+//! Who takes part: the three rings, as members and on demand, and the bakery beside them.
 
 use harness::{
     contender::{Contender, Family, Group, Kind, Lock, boxed, patience, turnlock_rust},
@@ -10,7 +10,7 @@ use turnlock::{LockFile, RingAlgorithm, TurnGuard, TurnRing};
 /// One ring, through the Rust API.
 struct Ring {
     algorithm: RingAlgorithm,
-    standing: bool,
+    member: bool,
 }
 
 impl Family for Ring {
@@ -18,8 +18,7 @@ impl Family for Ring {
 
     fn attach(&self, place: &Place, _: usize) -> Attached {
         let file = patience::file(place).unwrap();
-        let ring =
-            file.ring_options().algorithm(self.algorithm).standing(self.standing).open("bench").unwrap();
+        let ring = file.ring_options().algorithm(self.algorithm).member(self.member).open("bench").unwrap();
         Attached { ring, _file: file }
     }
 
@@ -60,12 +59,12 @@ impl Lock for Attached {
 /// Everybody, in the order of the tables.
 pub fn all() -> Vec<Contender> {
     use RingAlgorithm::{KState, Raynal, Sum};
-    let ring = |name, about, algorithm, standing| contender(name, about, boxed(Ring { algorithm, standing }));
+    let ring = |name, about, algorithm, member| contender(name, about, boxed(Ring { algorithm, member }));
     let bakery = |name, about, patience| contender(name, about, boxed(turnlock_rust::Family::new(patience)));
     vec![
-        ring("K-state, standing", "Dijkstra's ring", KState, true),
-        ring("Raynal, standing", "Raynal's ring modulo n squared", Raynal, true),
-        ring("sum, standing", "Raynal's sum ring, step 1", Sum { step: 1 }, true),
+        ring("K-state, members", "Dijkstra's ring", KState, true),
+        ring("Raynal, members", "Raynal's ring modulo n squared", Raynal, true),
+        ring("sum, members", "Raynal's sum ring, step 1", Sum { step: 1 }, true),
         ring("K-state, on demand", "a membership for each turn", KState, false),
         ring("Raynal, on demand", "a membership for each turn", Raynal, false),
         ring("sum, on demand", "a membership for each turn", Sum { step: 1 }, false),

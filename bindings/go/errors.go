@@ -31,11 +31,11 @@ const (
 	ErrNoSpace          Status = C.TURNLOCK_ERROR_NO_SPACE
 	ErrSystem           Status = C.TURNLOCK_ERROR_SYSTEM
 	ErrKind             Status = C.TURNLOCK_ERROR_KIND
-	ErrParticipantBusy  Status = C.TURNLOCK_ERROR_PARTICIPANT_BUSY
+	ErrHoldBusy         Status = C.TURNLOCK_ERROR_HOLD_BUSY
 	ErrInternal         Status = C.TURNLOCK_ERROR_INTERNAL
 	ErrStillHeld        Status = C.TURNLOCK_ERROR_STILL_HELD
 	ErrNotInconsistent  Status = C.TURNLOCK_ERROR_NOT_INCONSISTENT
-	ErrCapacity         Status = C.TURNLOCK_ERROR_CAPACITY
+	ErrFileTooSmall     Status = C.TURNLOCK_ERROR_FILE_TOO_SMALL
 	ErrUnsupported      Status = C.TURNLOCK_ERROR_UNSUPPORTED
 	ErrInterrupted      Status = C.TURNLOCK_ERROR_INTERRUPTED
 	ErrNoMemory         Status = C.TURNLOCK_ERROR_NO_MEMORY

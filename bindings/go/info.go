@@ -54,8 +54,8 @@ type State uint32
 const (
 	Holding    State = C.TURNLOCK_STATE_HOLDING
 	Queued     State = C.TURNLOCK_STATE_QUEUED
-	StandingBy State = C.TURNLOCK_STATE_BACKED_OFF
-	Standing   State = C.TURNLOCK_STATE_RING_MEMBER
+	BackedOff  State = C.TURNLOCK_STATE_BACKED_OFF
+	RingMember State = C.TURNLOCK_STATE_RING_MEMBER
 )
 
 // ParticipantInfo is a participant at a lock, at one moment.

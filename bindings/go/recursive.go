@@ -50,7 +50,7 @@ func (file *File) RecursiveMutex(name string, options *MutexOptions) (*Recursive
 
 // Acquire takes the lock as owner: at once, if owner has it already, and then with the fencing token that it has and no word
 // of a death. Else it waits, as Mutex.Acquire does, in line with the other owners of this object. An owner that waits here
-// already is ErrParticipantBusy; one that has the lock MostTaken times is ErrRecursionLimit.
+// already is ErrHoldBusy; one that has the lock MostTaken times is ErrRecursionLimit.
 func (mutex *RecursiveMutex) Acquire(ctx context.Context, owner *Owner) (Acquired, error) {
 	if err := ctx.Err(); err != nil && owner != nil {
 		return Acquired{}, err
@@ -79,7 +79,7 @@ func (mutex *RecursiveMutex) acquire(owner *Owner, take func() (Acquired, error)
 		return Acquired{FencingToken: mutex.mutex.Acquired().FencingToken}, nil
 	}
 	if mutex.waiting[owner] {
-		return Acquired{}, &Error{ErrParticipantBusy,
+		return Acquired{}, &Error{ErrHoldBusy,
 			"this owner waits for the lock on another goroutine: give each chain of calls an owner of its own"}
 	}
 	// Not in a lock that was never opened, which says so.

@@ -99,7 +99,7 @@ func TestAWaitForARecursiveMutexIsEnded(t *testing.T) {
 	// The other owner waits: on a second goroutine it is refused, so it never waits for itself.
 	waitFor(func() bool {
 		_, err := mutex.TryAcquire(another)
-		return errors.Is(err, turnlock.ErrParticipantBusy)
+		return errors.Is(err, turnlock.ErrHoldBusy)
 	})
 	// Whoever has it does not wait, but for a context that is done.
 	_, err := mutex.Acquire(anywhere, mine)

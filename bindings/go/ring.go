@@ -23,8 +23,8 @@ type RingOptions struct {
 	Algorithm Algorithm
 	// Step, of the sum ring: from one slot to the next in order of turns; 0 = 1.
 	Step uint32
-	// Standing: after its first turn the object stays a member of the ring, and the ring waits for it, until Leave.
-	Standing bool
+	// Member: after its first turn the object stays a member of the ring, and the ring waits for it, until Leave.
+	Member bool
 }
 
 // TurnRing is a lock whose turn goes round: whoever had it gets it again only after everybody else who wants it. It is a
@@ -47,7 +47,7 @@ func (file *File) TurnRing(name string, options *RingOptions) (*TurnRing, error)
 	if options.MustExist {
 		native.flags |= C.TURNLOCK_RING_MUST_EXIST
 	}
-	if options.Standing {
+	if options.Member {
 		native.flags |= C.TURNLOCK_RING_MEMBER
 	}
 	native.flags |= options.OnDeath.flags()

@@ -342,13 +342,13 @@ func TestHoldersAndWaitersAreSeen(t *testing.T) {
 
 func TestARingIsStoodInAndLeft(t *testing.T) {
 	file, _ := newFile(t)
-	ring, err := file.TurnRing("ring", &turnlock.RingOptions{Algorithm: turnlock.Sum, Step: 3, Standing: true})
+	ring, err := file.TurnRing("ring", &turnlock.RingOptions{Algorithm: turnlock.Sum, Step: 3, Member: true})
 	must(err)
 	ring.Lock()
 	ring.Unlock()
 	waiters, err := ring.Waiters()
 	must(err)
-	if len(waiters) != 1 || waiters[0].State != turnlock.Standing {
+	if len(waiters) != 1 || waiters[0].State != turnlock.RingMember {
 		t.Fatalf("%+v", waiters)
 	}
 	must(ring.Leave())

@@ -43,10 +43,10 @@ pub struct Asked {
     /// With --algorithm sum: from one slot to the next in the order of turns; coprime to the file's participant slots
     #[arg(long, value_name = "N", requires = "algorithm")]
     step: Option<u32>,
-    /// In a ring: stand in it, so that the ring waits for this one's turn even where it is stopped or slow, and the order
+    /// In a ring: be a member of it, so that the ring waits for this one's turn even where it is stopped or slow, and the order
     /// is exact; else it is passed over then, and asks again when it goes on
     #[arg(long)]
-    standing: bool,
+    member: bool,
     /// Of a mutex, a rwlock or a semaphore: how long those who wait for it let others pass before they queue for good, in
     /// seconds; 0 is strict first come first served. A lock keeps what it was created with, and one that exists with another
     /// patience is refused. If not said, whatever it has, and one millisecond if it is created now
@@ -101,7 +101,7 @@ impl Asked {
             turn: false,
             algorithm: None,
             step: None,
-            standing: false,
+            member: false,
             patience: None,
             on_death: None,
             label: None,
@@ -122,8 +122,8 @@ impl Asked {
         if is_ring && self.patience.is_some() {
             return Err("--patience is not for rings; on a ring nobody overtakes, so leave it out".into());
         }
-        if self.standing && !is_ring {
-            return Err("--standing is for rings: say --turn too, or which ring by --algorithm".into());
+        if self.member && !is_ring {
+            return Err("--member is for rings: say --turn too, or which ring by --algorithm".into());
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl Asked {
         OpenOptions {
             algorithm: self.algorithm,
             turn: self.turn,
-            standing: self.standing,
+            member: self.member,
             step: self.step,
             patience: self.patience,
             on_death: self.on_death,

@@ -142,10 +142,10 @@ pub fn part(part: Part) -> String {
 pub fn waiter(entry: &Waiter, has_turn: bool) -> String {
     let life = entry.participant.life;
     let waits = match (entry.state, entry.takes_part) {
-        (WaiterState::StandingBy, _) => "standing by",
-        (WaiterState::Standing, _) if has_turn => "standing in the ring, and it is its turn",
-        (WaiterState::Standing, _) => "standing in the ring",
-        (_, Some("standing")) => "standing in the ring and waiting",
+        (WaiterState::BackedOff, _) => "backed off",
+        (WaiterState::RingMember, _) if has_turn => "ring member, and it is its turn",
+        (WaiterState::RingMember, _) => "ring member",
+        (_, Some("member")) => "ring member, waiting",
         _ => "waiting",
     };
     let who = who(&entry.participant);

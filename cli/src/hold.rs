@@ -126,7 +126,7 @@ impl LockByDescriptor {
         let signals = Signals::keep().map_err(|source| Failure::new(exit::OS, system(source)))?;
         let shell = std::os::unix::process::parent_id();
         let participant = |options: &mut ParticipantOptions| {
-            options.ends_by_closing(true);
+            options.release_on_close(true);
         };
         let acquisition = Acquisition {
             asked: &self.asked,

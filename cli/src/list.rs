@@ -147,7 +147,7 @@ impl FoundFile {
 
 impl FoundLock {
     fn of(lock: &LockStatus) -> Self {
-        let waits = |state: WaiterState| state != WaiterState::Standing;
+        let waits = |state: WaiterState| state != WaiterState::RingMember;
         Self {
             name: lock.name.clone(),
             kind: lock.kind,

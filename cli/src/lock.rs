@@ -95,8 +95,8 @@ pub struct OpenOptions {
     pub algorithm: Option<Algorithm>,
     /// A ring, whichever it is.
     pub turn: bool,
-    /// To stand in it, if it is a ring.
-    pub standing: bool,
+    /// To be a member of it, if it is a ring.
+    pub member: bool,
     pub step: Option<u32>,
     /// What it must have; nothing: what it has, and one millisecond if it is created now.
     pub patience: Option<Duration>,
@@ -154,7 +154,7 @@ impl Kind {
                     ring.algorithm(*algorithm);
                 }
                 put!(asked into ring: on_death);
-                ring.standing(asked.standing).open(name).map(Lock::Ring)
+                ring.member(asked.member).open(name).map(Lock::Ring)
             }
             Kind::RwLock => {
                 let mut rwlock = file.rwlock_options();

@@ -129,7 +129,7 @@ impl Run {
         let system = |what: String| move |source| Failure::new(exit::OS, Error::System { what, source });
         let signals = Signals::keep().map_err(system("listening for signals".into()))?;
         let participant = |options: &mut ParticipantOptions| {
-            options.inherited_by_children(!self.close).ends_by_closing(self.no_fork);
+            options.inherited_by_children(!self.close).release_on_close(self.no_fork);
         };
         let acquisition = Acquisition {
             asked: &self.asked,

@@ -60,14 +60,14 @@ const TERMS: [Term; 18] = [
         is_used: |file| any_mode(file, |mode| mode != ClaimMode::Exclusive),
     },
     Term {
-        word: "standing by",
+        word: "backed off",
         meaning: "it waits, has patience left, and lets others pass",
-        is_used: |file| any_waiter(file, |waiter| waiter.state == WaiterState::StandingBy),
+        is_used: |file| any_waiter(file, |waiter| waiter.state == WaiterState::BackedOff),
     },
     Term {
-        word: "standing",
+        word: "ring member",
         meaning: "in a ring for good: the turn waits for it",
-        is_used: |file| any_waiter(file, |waiter| waiter.takes_part == Some("standing")),
+        is_used: |file| any_waiter(file, |waiter| waiter.takes_part == Some("member")),
     },
     Term {
         word: "behind",

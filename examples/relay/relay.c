@@ -179,7 +179,7 @@ int main(int argc, char **argv)
     options.label = ME;
     check(turnlock_file_open("relay.lock", &options, &file));
 
-    /* Standing: from our first turn on the ring waits for us, until we leave it or die. */
+    /* As a member: from our first turn on the ring waits for us, until we leave it or die. */
     how.size = sizeof how;
     how.flags = TURNLOCK_RING_MEMBER;
     check(turnlock_ring_open(file, "relay", &how, &ring));

@@ -56,7 +56,7 @@ def main():
 
     os.chdir(arguments.folder)
     text = os.open("text", os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-    # Standing: from our first turn on the ring waits for us, until we leave it or die.
+    # As a member: from our first turn on the ring waits for us, until we leave it or die.
     with opened("relay.lock", ME, "ring", "relay", RingOptions(flags=RING_MEMBER)) as ring:
         for leg in range(1, arguments.legs + 1):
             with ring.turn() as (fencing_token, owner_dead):

@@ -39,8 +39,8 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 
     // Whoever comes first creates the file, and the ring in it. The label is what others read when we die.
     let file = LockFile::options().label(ME).open("relay.lock")?;
-    // Standing: from our first turn on the ring waits for us, until we leave it or die.
-    let ring = file.ring_options().standing(true).open("relay")?;
+    // As a member: from our first turn on the ring waits for us, until we leave it or die.
+    let ring = file.ring_options().member(true).open("relay")?;
     for leg in 1..=legs {
         take_turn(&ring, leg, Duration::from_micros(pace))?;
     }

@@ -157,7 +157,7 @@ pub struct AttachOptions {
     /// Keep a descriptor even where a mapping would do.
     pub descriptor: bool,
     /// Losing that descriptor is an ordinary end where a death releases the lock.
-    pub ends_by_closing: bool,
+    pub release_on_close: bool,
     /// For the calling thread alone.
     pub of_thread: bool,
 }
@@ -168,7 +168,7 @@ impl Attachment {
         if !file.is_intact() {
             return Err(file.not_intact());
         }
-        let kind = if options.ends_by_closing {
+        let kind = if options.release_on_close {
             LivenessLockKind::Shared
         } else if options.inherited || options.descriptor {
             LivenessLockKind::Descriptor

@@ -20,7 +20,7 @@ use turnlock_core::algorithm::{
 };
 use turnlock_core::sync::Ordering::Relaxed;
 
-pub use turnlock_core::acquire::fast_path::Left;
+pub use turnlock_core::acquire::fast_path::UnlockOutcome;
 
 /// Where a lock is: its open file's key, its region, and that region's address.
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ impl<'a> At<'a> {
     }
 
     #[inline(always)]
-    fn leave_as_owner(&self, token: Option<u64>) -> Option<Left> {
+    fn leave_as_owner(&self, token: Option<u64>) -> Option<UnlockOutcome> {
         self.path().leave_as_owner(registers::bias(self.words), self.cached.mark, token)
     }
 
@@ -95,7 +95,7 @@ impl<'a> At<'a> {
     }
 
     #[inline(always)]
-    fn leave_as_reader(&self, readers: ReadersMark, token: Option<u64>) -> Option<Left> {
+    fn leave_as_reader(&self, readers: ReadersMark, token: Option<u64>) -> Option<UnlockOutcome> {
         self.path().leave_as_reader(registers::shared_bias(self.words, readers), token)
     }
 
@@ -106,7 +106,7 @@ impl<'a> At<'a> {
     }
 
     #[inline(always)]
-    fn leave_reserved(&self, relation: Relation, token: Option<u64>) -> Option<Left> {
+    fn leave_reserved(&self, relation: Relation, token: Option<u64>) -> Option<UnlockOutcome> {
         self.path().leave_reserved(self.reservation(), (self.claims(relation), 0), token)
     }
 
@@ -150,7 +150,7 @@ pub unsafe fn take_as(lock: LockPointer, attachment: &Attachment) -> Option<u64>
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<Left> {
+pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
     unsafe { At::of_thread(lock)? }.leave_as_owner(token)
 }
@@ -160,7 +160,11 @@ pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<Left> {
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn leave_as(lock: LockPointer, attachment: &Attachment, token: Option<u64>) -> Option<Left> {
+pub unsafe fn leave_as(
+    lock: LockPointer,
+    attachment: &Attachment,
+    token: Option<u64>,
+) -> Option<UnlockOutcome> {
     let _call = attachment.calls.begin_at_home(ThisThread, Doing::Leaving(lock.region))?;
     // SAFETY: the caller's promise.
     unsafe { At::of(lock, attachment)? }.leave_as_owner(token)
@@ -205,7 +209,11 @@ pub unsafe fn take_shared_as(
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn leave_in_mode(lock: LockPointer, readers: ReadersMark, token: Option<u64>) -> Option<Left> {
+pub unsafe fn leave_in_mode(
+    lock: LockPointer,
+    readers: ReadersMark,
+    token: Option<u64>,
+) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
     let at = unsafe { At::of_thread(lock)? };
     at.leave_reserved(Relation::Modes, token).or_else(|| at.leave_as_reader(readers, token))
@@ -221,7 +229,7 @@ pub unsafe fn leave_shared_as(
     attachment: &Attachment,
     readers: ReadersMark,
     token: Option<u64>,
-) -> Option<Left> {
+) -> Option<UnlockOutcome> {
     let _call = attachment.calls.begin_at_home(ThisThread, Doing::Leaving(lock.region))?;
     // SAFETY: the caller's promise.
     unsafe { At::of(lock, attachment)? }.leave_as_reader(readers, token)
@@ -243,7 +251,7 @@ pub unsafe fn take_permits(lock: LockPointer, weight: u32) -> Option<u64> {
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn leave_permits(lock: LockPointer, token: Option<u64>) -> Option<Left> {
+pub unsafe fn leave_permits(lock: LockPointer, token: Option<u64>) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
     unsafe { At::of_thread(lock)? }.leave_reserved(Relation::Permits, token)
 }
@@ -253,7 +261,7 @@ pub unsafe fn leave_permits(lock: LockPointer, token: Option<u64>) -> Option<Lef
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn release_permits(lock: LockPointer, permits: u32) -> Option<Left> {
+pub unsafe fn release_permits(lock: LockPointer, permits: u32) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
     let at = unsafe { At::of_thread(lock)? };
     if thread::has_more() || at.cached.mode_word.load(Relaxed) >> 32 != u64::from(permits) {

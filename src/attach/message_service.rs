@@ -86,8 +86,8 @@ impl MessageService {
     /// Returns the attachment's membership in the lock of `region`, whose name has this generation; taken now if there is none.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the lock was removed; [`Error::Capacity`]: the slot is none of those that have mailboxes;
-    /// [`Error::System`]: no thread is to be had; [`Error::Damaged`].
+    /// [`Error::NotFound`] if the lock was removed; [`Error::FileTooSmall`]: the slot is none of those that have
+    /// mailboxes; [`Error::System`]: no thread is to be had; [`Error::Damaged`].
     pub fn membership(
         &self,
         file: &Arc<OpenFile>,
@@ -181,7 +181,7 @@ fn join(file: &Arc<OpenFile>, slot: usize, (region, generation): (usize, u64)) -
     if slot >= has as usize {
         // Those with the lowest slots have some.
         let (path, wanted, most) = (file.reopen().path(), slot as u32 + 1, MAX_MAIL_PARTICIPANTS);
-        return Err(Error::Capacity { path, what: "participants with mailboxes", has, wanted, most });
+        return Err(Error::FileTooSmall { path, what: "participants with mailboxes", has, wanted, most });
     }
     let named = || if file.still_exists(region, generation) { Ok(()) } else { Err(file.removed()) };
     named()?;

@@ -57,8 +57,8 @@ pub struct turnlock_file_options {
     /// opened from it: when a signal handler has interrupted a sleep, and every 20 to 70 milliseconds. Not 0: the wait
     /// ends with TURNLOCK_ERROR_INTERRUPTED and leaves nothing in the queue. It is called on the waiting thread, takes
     /// no lock of this file, and neither throws nor jumps.
-    pub is_wait_to_end: Option<unsafe extern "C" fn(context: *mut c_void) -> i32>,
-    /// What `is_wait_to_end` is called with.
+    pub should_stop_waiting: Option<unsafe extern "C" fn(context: *mut c_void) -> i32>,
+    /// What `should_stop_waiting` is called with.
     pub context: *mut c_void,
     /// How many of the latest events the file keeps (which participant asked, acquired, released, died, and when), for
     /// `turnlock trace` and `turnlock report`: 64 to 16777216, rounded up to a power of two, of 32 bytes each; 0 =
@@ -71,7 +71,7 @@ pub struct turnlock_file_options {
 
 /// What the caller's function needs.
 struct Asked {
-    is_to_end: unsafe extern "C" fn(*mut c_void) -> i32,
+    should_stop: unsafe extern "C" fn(*mut c_void) -> i32,
     context: *mut c_void,
 }
 
@@ -81,9 +81,9 @@ unsafe impl Send for Asked {}
 unsafe impl Sync for Asked {}
 
 impl Asked {
-    fn is_to_end(&self) -> bool {
+    fn should_stop(&self) -> bool {
         // SAFETY: the caller of `turnlock_file_open` gave the two for this.
-        unsafe { (self.is_to_end)(self.context) != 0 }
+        unsafe { (self.should_stop)(self.context) != 0 }
     }
 }
 
@@ -94,7 +94,7 @@ impl Asked {
 /// (see TURNLOCK_FILE_FULL_FENCES).
 ///
 /// TURNLOCK_ERROR_NOT_A_LOCK_FILE, _VERSION, _DAMAGED: something else lies there, and was left as it is. _FILESYSTEM,
-/// _PERMISSION, _NOT_FOUND, _NO_SPACE, _CAPACITY, _INVALID_ARGUMENT, _UNSUPPORTED, _SYSTEM: as they say.
+/// _PERMISSION, _NOT_FOUND, _NO_SPACE, _FILE_TOO_SMALL, _INVALID_ARGUMENT, _UNSUPPORTED, _SYSTEM: as they say.
 ///
 /// # Safety
 /// `path` is a NUL-terminated string, `options` NULL or a struct whose `size` is right, `file` NULL or writable.
@@ -167,9 +167,9 @@ unsafe fn open(
     }
     wanted.must_exist(given.flags & TURNLOCK_FILE_MUST_EXIST != 0);
     wanted.full_fences(given.flags & TURNLOCK_FILE_FULL_FENCES != 0);
-    if let Some(is_to_end) = given.is_wait_to_end {
-        let asked = Asked { is_to_end, context: given.context };
-        wanted.interrupted_by(move || asked.is_to_end());
+    if let Some(should_stop) = given.should_stop_waiting {
+        let asked = Asked { should_stop, context: given.context };
+        wanted.interrupted_by(move || asked.should_stop());
     }
     if given.mode != 0 {
         wanted.mode(given.mode);

@@ -10,7 +10,7 @@ use super::{
     operations::{Opened, told_alone},
     request::turnlock_request,
 };
-use crate::attach::{attachment::AttachOptions, fast_path::Left};
+use crate::attach::{attachment::AttachOptions, fast_path::UnlockOutcome};
 use crate::kind::{AnyHandleRef, Hold, of_any};
 use std::{ffi::c_char, mem::offset_of};
 use turnlock_core::error::{Result, status::TURNLOCK_OK};
@@ -28,7 +28,7 @@ pub struct turnlock_hold {
 
 /// `turnlock_hold_options.flags`: programs that this process starts from now on keep the slot alive, even when
 /// this process is killed: they inherit the descriptor that does.
-pub const TURNLOCK_HOLD_INHERITED: u32 = 1;
+pub const TURNLOCK_HOLD_INHERIT_TO_CHILDREN: u32 = 1;
 /// `turnlock_hold_options.flags`: keep the slot by an open descriptor, as on file systems where a mapping does not:
 /// a `close` of it (a stray one, `closefrom`) is then taken for the hold's death.
 pub const TURNLOCK_HOLD_BY_DESCRIPTOR: u32 = 2;
@@ -36,7 +36,7 @@ pub const TURNLOCK_HOLD_BY_DESCRIPTOR: u32 = 2;
 /// ordinary end where the lock was created with TURNLOCK_..._RELEASE_ON_DEATH: no participant is told of a death, as
 /// with flock(2). For a hold that is transferred to an open file (`turnlock_hold_transfer_to_fd`). Implies
 /// TURNLOCK_HOLD_BY_DESCRIPTOR.
-pub const TURNLOCK_HOLD_ENDS_BY_CLOSING: u32 = 4;
+pub const TURNLOCK_HOLD_RELEASE_ON_CLOSE: u32 = 4;
 
 /// How to open a hold. Set `size` to `sizeof(struct turnlock_hold_options)` and everything else that you do not care about to 0.
 /// All 0 is as no options: its slots come from those that the open file keeps, and go back to them.
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn turnlock_hold_open(
         // SAFETY: the caller's promise.
         let given = unsafe { self::options(options, offset_of!(turnlock_hold_options, reserved) + 4) }?;
         const FLAGS: u32 =
-            TURNLOCK_HOLD_INHERITED | TURNLOCK_HOLD_BY_DESCRIPTOR | TURNLOCK_HOLD_ENDS_BY_CLOSING;
+            TURNLOCK_HOLD_INHERIT_TO_CHILDREN | TURNLOCK_HOLD_BY_DESCRIPTOR | TURNLOCK_HOLD_RELEASE_ON_CLOSE;
         if given.flags & !FLAGS != 0 {
             return Err(invalid(
                 "a flag is set that this version of turnlock does not know: use a newer one",
@@ -128,9 +128,9 @@ pub unsafe extern "C" fn turnlock_hold_open(
             return Err(invalid("the reserved member of the options struct is not 0"));
         }
         let mut wanted = AttachOptions {
-            inherited: given.flags & TURNLOCK_HOLD_INHERITED != 0,
+            inherited: given.flags & TURNLOCK_HOLD_INHERIT_TO_CHILDREN != 0,
             descriptor: given.flags & TURNLOCK_HOLD_BY_DESCRIPTOR != 0,
-            ends_by_closing: given.flags & TURNLOCK_HOLD_ENDS_BY_CLOSING != 0,
+            release_on_close: given.flags & TURNLOCK_HOLD_RELEASE_ON_CLOSE != 0,
             ..AttachOptions::default()
         };
         if !given.label.is_null() {
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn turnlock_hold_open(
 /// # Safety
 /// `file` is a file handle; `hold` is NULL or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_hold_current(
+pub unsafe extern "C" fn turnlock_hold_of_thread(
     file: *const turnlock_file,
     hold: *mut *mut turnlock_hold,
 ) -> i32 {
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn turnlock_hold_current(
 }
 
 /// Closes a hold; its slots go back to those that the open file keeps, or are given up.
-/// TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _PARTICIPANT_BUSY, likewise, while it is in
+/// TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _HOLD_BUSY, likewise, while it is in
 /// another call.
 ///
 /// # Safety
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn turnlock_hold_close(hold: *mut turnlock_hold) -> i32 {
 /// keys it tells the largest fencing token, which stands for all of them.
 ///
 /// TURNLOCK_ERROR_DEADLOCK if something of this lock is held by it already, _STILL_HELD if something of another lock
-/// is; _PARTICIPANT_BUSY while it is in another call;
+/// is; _HOLD_BUSY while it is in another call;
 /// _INVALID_ARGUMENT for a request of another size, a mode that the kind of the lock does not have, parts that do not fit it, and
 /// a lock of another file than the hold's; _WOULD_BLOCK, _TIMED_OUT if the request does not wait so long; _PERMITS, _EMPTY_RANGE;
 /// _PARTICIPANTS_FULL if there is not a slot for each of several parts; others as `turnlock_mutex_lock`. Nothing is held then.
@@ -258,7 +258,7 @@ unsafe extern "C" fn acquire_slowly(
 /// mutex, a ring, or a reader/writer lock that was held exclusively, for everyone until a reset, if deaths are informed of there
 /// (its death policy is *inform*). Of other locks the next holder is told again.
 ///
-/// TURNLOCK_ERROR_NOT_OWNER if nothing is held. _PARTICIPANT_BUSY, and nothing is done, while it is in another call: one that
+/// TURNLOCK_ERROR_NOT_OWNER if nothing is held. _HOLD_BUSY, and nothing is done, while it is in another call: one that
 /// waits, or one of this thread, which a signal handler has interrupted. It is held still then: release it again when that call
 /// is over. (A brief call of another thread is waited for, for a second or a little more.) _DAMAGED, _REPLACED if something
 /// happened to the file (it is released all the same).
@@ -269,9 +269,9 @@ unsafe extern "C" fn acquire_slowly(
 pub unsafe extern "C" fn turnlock_hold_release(hold: *const turnlock_hold) -> i32 {
     // SAFETY: the caller's promise.
     match unsafe { peek(hold) }.and_then(Hold::release_biased) {
-        Some((Left::Quietly, _)) => TURNLOCK_OK,
+        Some((UnlockOutcome::Done, _)) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
-        Some((Left::Revoked, region)) => unsafe { complete_release(hold, region) },
+        Some((UnlockOutcome::WasRevoked, region)) => unsafe { complete_release(hold, region) },
         // SAFETY: the caller's promise.
         None => unsafe { release_slowly(hold) },
     }
@@ -298,7 +298,7 @@ unsafe extern "C" fn release_slowly(hold: *const turnlock_hold) -> i32 {
 /// Gives `permits` of the permits back that are held of a semaphore.
 ///
 /// TURNLOCK_ERROR_NOT_OWNER if none are held; _TOO_MANY_RELEASED if fewer are; _INVALID_ARGUMENT for none, and if what is held
-/// is not of a semaphore; _PARTICIPANT_BUSY.
+/// is not of a semaphore; _HOLD_BUSY.
 ///
 /// # Safety
 /// `hold` is a hold handle.

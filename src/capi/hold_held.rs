@@ -17,7 +17,7 @@ use turnlock_core::error::status::TURNLOCK_OK;
 /// an error it is held upgradable as before.
 ///
 /// TURNLOCK_ERROR_NOT_UPGRADABLE if it is not held upgradable; _WOULD_BLOCK, _TIMED_OUT, _CANCELLED, _INTERRUPTED; _NOT_OWNER;
-/// _PARTICIPANT_BUSY.
+/// _HOLD_BUSY.
 ///
 /// # Safety
 /// `hold` is a hold handle; `acquired` is NULL, or writable as far as its `size` says.
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn turnlock_hold_upgrade(
 
 /// `turnlock_rwlock_downgrade` of what is held, to `mode`: TURNLOCK_MODE_UPGRADABLE or TURNLOCK_MODE_SHARED.
 ///
-/// TURNLOCK_ERROR_NOT_UPGRADABLE if that is not less than it is held as; _NOT_OWNER; _INVALID_ARGUMENT; _PARTICIPANT_BUSY.
+/// TURNLOCK_ERROR_NOT_UPGRADABLE if that is not less than it is held as; _NOT_OWNER; _INVALID_ARGUMENT; _HOLD_BUSY.
 ///
 /// # Safety
 /// `hold` is a hold handle.
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn turnlock_hold_abandon(hold: *const turnlock_hold) -> i3
 
 /// Says, while the lock is held after TURNLOCK_OWNER_DEAD, that the data are consistent again; of several ranges or keys, that
 /// those of all are. TURNLOCK_ERROR_NOT_INCONSISTENT if no holder died; _NOT_EXCLUSIVE if it is held beside others;
-/// _NOT_OWNER; _PARTICIPANT_BUSY.
+/// _NOT_OWNER; _HOLD_BUSY.
 ///
 /// # Safety
 /// `hold` is a hold handle.
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn turnlock_hold_mark_consistent(hold: *const turnlock_hol
 }
 
 /// Puts into `fencing_token` that of what is held: of several ranges or keys, the largest. TURNLOCK_ERROR_NOT_OWNER if nothing is;
-/// _PARTICIPANT_BUSY.
+/// _HOLD_BUSY.
 ///
 /// # Safety
 /// `hold` is a hold handle; `fencing_token` is NULL or writable.
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn turnlock_hold_fencing_token(
 }
 
 /// Whether another participant waits while the lock is held: TURNLOCK_CONTENDED, or TURNLOCK_OK. As `turnlock_lock_is_contended`,
-/// from any thread; TURNLOCK_ERROR_PARTICIPANT_BUSY while it is in another call.
+/// from any thread; TURNLOCK_ERROR_HOLD_BUSY while it is in another call.
 ///
 /// # Safety
 /// `hold` is a hold handle.
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn turnlock_hold_is_contended(hold: *const turnlock_hold) 
 }
 
 /// The hold, if it is a member of the ring, leaves it, as `turnlock_ring_leave`: it is passed over until its next turn is asked
-/// for. TURNLOCK_ERROR_STILL_HELD while it has the turn; _PARTICIPANT_BUSY.
+/// for. TURNLOCK_ERROR_STILL_HELD while it has the turn; _HOLD_BUSY.
 ///
 /// # Safety
 /// `hold` is a hold handle and `ring` a ring handle.
@@ -149,14 +149,14 @@ pub unsafe extern "C" fn turnlock_hold_clear_cancel(hold: *const turnlock_hold) 
 /// Transfers the hold's slot, and what it holds, to the open file that this process has as `descriptor`: it stays held
 /// as long as any copy of that descriptor is open, in whichever process (a shell's own, which its commands inherit; one
 /// that came over a socket), as with flock(2). What `turnlock lock --fd` does. The hold is opened with
-/// TURNLOCK_HOLD_ENDS_BY_CLOSING or _BY_DESCRIPTOR. `pid` is the process whose it is shown as; 0 = the calling one's.
+/// TURNLOCK_HOLD_RELEASE_ON_CLOSE or _BY_DESCRIPTOR. `pid` is the process whose it is shown as; 0 = the calling one's.
 ///
 /// From here on calls by the hold give TURNLOCK_ERROR_CLOSED; close it as ever. What it held is released by
 /// `turnlock_file_unlock_transferred`, or passes on when the last copy is closed: as from a dead owner or, with
-/// TURNLOCK_HOLD_ENDS_BY_CLOSING and a lock that was created with TURNLOCK_..._RELEASE_ON_DEATH, with no more ado.
+/// TURNLOCK_HOLD_RELEASE_ON_CLOSE and a lock that was created with TURNLOCK_..._RELEASE_ON_DEATH, with no more ado.
 ///
 /// TURNLOCK_ERROR_INVALID_ARGUMENT: `descriptor` is none of this lock file that is open for reading, the hold is not kept
-/// by a descriptor, or holds several parts; _PARTICIPANT_BUSY: it is in another call; _CLOSED, _FILESYSTEM, _SYSTEM. All
+/// by a descriptor, or holds several parts; _HOLD_BUSY: it is in another call; _CLOSED, _FILESYSTEM, _SYSTEM. All
 /// is as before then.
 ///
 /// # Safety

@@ -178,8 +178,8 @@ impl From<&Waiter> for turnlock_participant_info {
     fn from(waiter: &Waiter) -> Self {
         let state = match waiter.state {
             WaiterState::Queued => TURNLOCK_STATE_QUEUED,
-            WaiterState::StandingBy => TURNLOCK_STATE_BACKED_OFF,
-            WaiterState::Standing => TURNLOCK_STATE_RING_MEMBER,
+            WaiterState::BackedOff => TURNLOCK_STATE_BACKED_OFF,
+            WaiterState::RingMember => TURNLOCK_STATE_RING_MEMBER,
         };
         let activity = match waiter.activity {
             Activity::Unknown => TURNLOCK_ACTIVITY_UNKNOWN,

@@ -8,7 +8,7 @@ use super::{
     operations::{self, OpaqueLock},
     slow_way,
 };
-use crate::attach::fast_path::Left;
+use crate::attach::fast_path::UnlockOutcome;
 use crate::kind::{MutexAlgorithm, MutexKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 use turnlock_core::error::status::TURNLOCK_OK;
@@ -153,8 +153,8 @@ pub unsafe extern "C" fn turnlock_mutex_close(mutex: *mut turnlock_mutex) -> i32
 /// previous holder died inside, so repair the data and call `turnlock_mutex_mark_consistent`. `acquired` may be NULL.
 ///
 /// TURNLOCK_ERROR_DEADLOCK if this thread has it already; _RECURSION_LIMIT if it is recursive and the thread has it 65,535
-/// times; _NOT_RECOVERABLE; _CANCELLED; _INTERRUPTED if `is_wait_to_end` of the file's options ended the wait; _NOT_FOUND if the
-/// lock was removed; _PARTICIPANTS_FULL at a thread's first lock; _NO_MEMORY; _DAMAGED, _REPLACED if something happened to the
+/// times; _NOT_RECOVERABLE; _CANCELLED; _INTERRUPTED if `should_stop_waiting` of the file's options ended the wait; _NOT_FOUND
+/// if the lock was removed; _PARTICIPANTS_FULL at a thread's first lock; _NO_MEMORY; _DAMAGED, _REPLACED if something happened to the
 /// file; _PERMISSION, _SYSTEM if it can no longer be opened to see whether those before us are alive, say because no descriptor
 /// is free.
 ///
@@ -228,9 +228,9 @@ pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> 
     // SAFETY: the caller's promise.
     let handle = unsafe { operations::peek(mutex) };
     match handle.and_then(|mutex| mutex.unlock_biased(None)) {
-        Some(Left::Quietly) => TURNLOCK_OK,
+        Some(UnlockOutcome::Done) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
-        Some(Left::Revoked) => unsafe { slow_way::complete_unlock(mutex) },
+        Some(UnlockOutcome::WasRevoked) => unsafe { slow_way::complete_unlock(mutex) },
         // SAFETY: the caller's promise.
         None => unsafe { slow_way::unlock_slowly(mutex) },
     }

@@ -5,7 +5,7 @@ use super::{
     boundary::{invalid, status, status_in_handler},
     handle::{Marked, OpaqueHandle},
 };
-use crate::attach::fast_path::Left;
+use crate::attach::fast_path::UnlockOutcome;
 use crate::kind::{Acquired, Handle, LockKind};
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::error::{Error, Result, status::TURNLOCK_OK};
@@ -176,7 +176,7 @@ pub unsafe fn lock<L: OpaqueLock>(lock: *const L, limit: Limit, acquired: *mut t
 ///
 /// # Safety
 /// As [`opened`].
-pub unsafe fn unlock<L: OpaqueLock>(lock: *const L, left: Option<Left>) -> i32 {
+pub unsafe fn unlock<L: OpaqueLock>(lock: *const L, left: Option<UnlockOutcome>) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { act(lock, |lock| lock.unlock_slowly(left, None)) }
 }

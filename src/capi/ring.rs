@@ -114,7 +114,7 @@ pub unsafe extern "C" fn turnlock_ring_open(
         if let Some(death_policy) = death_policy {
             options.death_policy(death_policy);
         }
-        options.standing(given.flags & TURNLOCK_RING_MEMBER != 0);
+        options.member(given.flags & TURNLOCK_RING_MEMBER != 0);
         options.must_exist(given.flags & TURNLOCK_RING_MUST_EXIST != 0);
         // SAFETY: the caller's promise.
         unsafe { operations::open(ring, || Ok(options.open(name)?.into_handle())) }

@@ -7,7 +7,7 @@ use super::{
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
 };
-use crate::attach::fast_path::Left;
+use crate::attach::fast_path::UnlockOutcome;
 use crate::kind::RwLockKind;
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 use turnlock_core::acquire::site::Limit;
@@ -151,7 +151,7 @@ unsafe fn lock_in_mode(
 /// As `turnlock_rwlock_unlock`.
 #[cold]
 #[inline(never)]
-unsafe fn unlock_slowly(rwlock: *const turnlock_rwlock, left: Option<Left>) -> i32 {
+unsafe fn unlock_slowly(rwlock: *const turnlock_rwlock, left: Option<UnlockOutcome>) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { operations::unlock(rwlock, left) }
 }
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn turnlock_rwlock_unlock(rwlock: *const turnlock_rwlock) 
     // SAFETY: the caller's promise.
     let left = unsafe { operations::peek(rwlock) }.and_then(|rwlock| rwlock.unlock_biased(None));
     match left {
-        Some(Left::Quietly) => TURNLOCK_OK,
+        Some(UnlockOutcome::Done) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
         left => unsafe { unlock_slowly(rwlock, left) },
     }

@@ -6,7 +6,7 @@ use super::{
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
 };
-use crate::attach::fast_path::Left;
+use crate::attach::fast_path::UnlockOutcome;
 use crate::kind::{Handle, SemaphoreKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 use turnlock_core::acquire::site::Limit;
@@ -138,7 +138,11 @@ unsafe fn acquire_slowly(
 /// As `turnlock_semaphore_release`.
 #[cold]
 #[inline(never)]
-unsafe fn release_slowly(semaphore: *const turnlock_semaphore, permits: u32, left: Option<Left>) -> i32 {
+unsafe fn release_slowly(
+    semaphore: *const turnlock_semaphore,
+    permits: u32,
+    left: Option<UnlockOutcome>,
+) -> i32 {
     let release = |lock: &Handle<SemaphoreKind>| match left {
         Some(_) => lock.unlock_slowly(left, None),
         None => lock.release_permits(permits),
@@ -210,7 +214,7 @@ pub unsafe extern "C" fn turnlock_semaphore_release(
     // SAFETY: the caller's promise.
     let left = unsafe { operations::peek(semaphore) }.and_then(|lock| lock.release_by_reservation(permits));
     match left {
-        Some(Left::Quietly) => TURNLOCK_OK,
+        Some(UnlockOutcome::Done) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
         left => unsafe { release_slowly(semaphore, permits, left) },
     }

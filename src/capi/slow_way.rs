@@ -7,7 +7,7 @@ use super::{
     acquired::turnlock_acquired,
     operations::{self, OpaqueLock},
 };
-use crate::attach::fast_path::Left;
+use crate::attach::fast_path::UnlockOutcome;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
 
@@ -62,7 +62,7 @@ pub(super) unsafe extern "C" fn lock_for_slowly<L: OpaqueLock>(
 #[inline(never)]
 pub(super) unsafe extern "C" fn complete_unlock<L: OpaqueLock>(lock: *const L) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::unlock(lock, Some(Left::Revoked)) }
+    unsafe { operations::unlock(lock, Some(UnlockOutcome::WasRevoked)) }
 }
 
 /// Unlocks.

@@ -173,7 +173,7 @@ impl<'a> Observer<'a> {
         let participant = |slot: usize| self.participant(slot, &self.view.slots()[slot]);
         let takes_part = |slot: usize| {
             rule.map(|rule| match ring(rule).machines.membership(slot) {
-                Membership::EveryTurn => "standing",
+                Membership::EveryTurn => "member",
                 _ => "on demand",
             })
         };
@@ -212,8 +212,8 @@ impl<'a> Observer<'a> {
             Ok(Waiter {
                 participant: participant(seen.slot)?,
                 state: match takes_part {
-                    Some("standing") if !seen.waits => WaiterState::Standing,
-                    None if named.patience != 0 && has_patience(seen.slot) => WaiterState::StandingBy,
+                    Some("member") if !seen.waits => WaiterState::RingMember,
+                    None if named.patience != 0 && has_patience(seen.slot) => WaiterState::BackedOff,
                     _ => WaiterState::Queued,
                 },
                 activity: self.activity(&lock, rule.is_some(), seen),

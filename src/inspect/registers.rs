@@ -82,7 +82,7 @@ pub struct MachineRegisters {
     pub left: Option<usize>,
     /// Raynal's k: so many machines between it and its left neighbour are absent.
     pub absent: usize,
-    /// Its participant's membership: "none", "one turn" or "standing".
+    /// Its participant's membership: "none", "one turn" or "member".
     pub membership: &'static str,
     /// Whether the states and links say that it has the privilege.
     pub privilege: bool,
@@ -104,7 +104,7 @@ pub(super) fn read(view: View<'_>, named: Named) -> Result<LockRegisters> {
             membership: match ring.machines.membership(slot) {
                 Membership::None => "none",
                 Membership::OneTurn => "one turn",
-                Membership::EveryTurn => "standing",
+                Membership::EveryTurn => "member",
             },
             privilege: ring.has_privilege(slot),
         })

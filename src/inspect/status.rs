@@ -229,7 +229,7 @@ pub struct Holder {
     /// Its fencing token. A decimal string in JSON.
     #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
     pub fencing_token: u64,
-    /// How it takes part in a ring: "standing" or "on demand".
+    /// How it takes part in a ring: "member" or "on demand".
     pub takes_part: Option<&'static str>,
     /// For how long it has held the lock, in seconds, to a few milliseconds; `None` if it came just now. Of a dead one: how
     /// long ago it entered.
@@ -255,7 +255,7 @@ pub struct Waiter {
     pub claim: Claim,
     /// The slot of the first of those that it waits for, holding or waiting, if it is in the queue.
     pub blocked_by: Option<usize>,
-    /// How it takes part in a ring: "standing" or "on demand".
+    /// How it takes part in a ring: "member" or "on demand".
     pub takes_part: Option<&'static str>,
     /// For how long it has waited, in seconds, to a few microseconds; `None` if it came just now, or does not wait. Of a dead
     /// one: how long ago it came.
@@ -270,9 +270,9 @@ pub enum WaiterState {
     /// Queued for good, or next in the standby queue to be so: its patience is over. On a ring: waiting for its turn.
     Queued,
     /// It still has patience and lets others pass.
-    StandingBy,
-    /// On a ring, standing, and not waiting now: the ring waits for it when its turn comes.
-    Standing,
+    BackedOff,
+    /// A member of the ring that does not wait now: the ring waits for it when its turn comes.
+    RingMember,
 }
 
 /// What a waiter does just now.

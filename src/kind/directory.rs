@@ -165,7 +165,7 @@ pub(super) fn with_directory_lock<R>(attachment: &Attachment, act: impl FnOnce()
     done
 }
 
-/// What a file may have no room for, in [`Error::Capacity`].
+/// What a file may have no room for, in [`Error::FileTooSmall`].
 const WITH_MAILBOXES: &str = "participants with mailboxes";
 
 /// Names the lock called `name`, or finds it if another was faster. With the directory's lock.
@@ -177,7 +177,7 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     let view = file.view();
     let known = view.locks_bound();
     if plan.algorithm.is_by_messages() && view.geometry().mail_participants() == 0 {
-        return Err(Error::Capacity {
+        return Err(Error::FileTooSmall {
             path: file.reopen().path(),
             what: WITH_MAILBOXES,
             has: 0,

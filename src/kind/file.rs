@@ -137,13 +137,13 @@ impl LockFileOptions {
         self
     }
 
-    /// Has a thread that waits through the handle, or through a lock that comes from it, ask `is_to_end` between its sleeps:
+    /// Has a thread that waits through the handle, or through a lock that comes from it, ask `should_stop` between its sleeps:
     /// when a signal handler has interrupted one, and every 20 to 70 milliseconds. If it returns `true`, the wait ends with
     /// [`Error::Interrupted`] and leaves nothing in the queue.
     ///
     /// For programs that must act on signals while they wait, such as interpreters.
-    pub fn interrupted_by(&mut self, is_to_end: impl Fn() -> bool + Send + Sync + 'static) -> &mut Self {
-        self.interrupt = Some(Interrupt::new(is_to_end));
+    pub fn interrupted_by(&mut self, should_stop: impl Fn() -> bool + Send + Sync + 'static) -> &mut Self {
+        self.interrupt = Some(Interrupt::new(should_stop));
         self
     }
 
@@ -152,7 +152,7 @@ impl LockFileOptions {
     /// # Errors
     /// [`Error::NotALockFile`], [`Error::Version`], [`Error::Damaged`]: something else is there; it is left as it is.
     /// [`Error::FileSystem`]: the file system cannot have a lock file. [`Error::Permission`], [`Error::NotFound`],
-    /// [`Error::NoSpace`], [`Error::Capacity`], [`Error::InvalidArgument`], [`Error::System`]: as their names say.
+    /// [`Error::NoSpace`], [`Error::FileTooSmall`], [`Error::InvalidArgument`], [`Error::System`]: as their names say.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<LockFile> {
         let (geometry, permissions) = self.checked()?;
         let file =
@@ -253,7 +253,7 @@ impl LockFileOptions {
             ("recorded events", geometry.recorded_events(), self.places(), MAX_RECORDED_EVENTS),
         ] {
             if wanted > has {
-                return Err(Error::Capacity { path: file.reopen().path(), what, has, wanted, most });
+                return Err(Error::FileTooSmall { path: file.reopen().path(), what, has, wanted, most });
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use super::{acquired::Acquired, directory::Found};
 use crate::attach::{
     attachment::{Attachment, FileKey},
-    fast_path::{self, Left, LockPointer},
+    fast_path::{self, LockPointer, UnlockOutcome},
     file_handle::FileHandle,
     names::Name,
     open_file::OpenFile,
@@ -198,7 +198,7 @@ impl<K: LockKind> Handle<K> {
     #[inline]
     pub fn unlock(&self, token: Option<u64>) -> Result<()> {
         match self.unlock_biased(token) {
-            Some(Left::Quietly) => Ok(()),
+            Some(UnlockOutcome::Done) => Ok(()),
             left => self.unlock_slowly(left, token),
         }
     }
@@ -206,7 +206,7 @@ impl<K: LockKind> Handle<K> {
     /// Unlocks a biased acquisition of the calling thread. `None`: it has the lock otherwise, or not at all. If waiters may be
     /// parked, [`Handle::unlock_slowly`] does the rest. Neither panics nor calls anything.
     #[inline(always)]
-    pub fn unlock_biased(&self, token: Option<u64>) -> Option<Left> {
+    pub fn unlock_biased(&self, token: Option<u64>) -> Option<UnlockOutcome> {
         match K::BIAS {
             BiasUse::None => None,
             // SAFETY: this handle keeps the file open.
@@ -221,7 +221,7 @@ impl<K: LockKind> Handle<K> {
     /// Unlocks where [`Handle::unlock_biased`] did not, or not to the end. `Some`: the fast path unlocked, and found the bias or the
     /// reservation gone, so waiters are to be unparked. `None`: all of it is left to do.
     #[cold]
-    pub fn unlock_slowly(&self, left: Option<Left>, token: Option<u64>) -> Result<()> {
+    pub fn unlock_slowly(&self, left: Option<UnlockOutcome>, token: Option<u64>) -> Result<()> {
         match left {
             Some(_) => with_thread_attachment_if_any(&self.file.open, |attachment| {
                 self.attempt_of_holder(attachment).complete_unlock()
@@ -265,14 +265,14 @@ impl<K: LockKind> Handle<K> {
     #[inline(always)]
     pub fn unlock_unheard(&self, token: u64) {
         match self.unlock_biased(Some(token)) {
-            Some(Left::Quietly) => {}
+            Some(UnlockOutcome::Done) => {}
             left => self.unlock_slowly_unheard(left, token),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn unlock_slowly_unheard(&self, left: Option<Left>, token: u64) {
+    fn unlock_slowly_unheard(&self, left: Option<UnlockOutcome>, token: u64) {
         let _ = self.unlock_slowly(left, Some(token));
     }
 

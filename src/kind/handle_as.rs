@@ -7,7 +7,7 @@ use super::{
 };
 use crate::attach::{
     attachment::Attachment,
-    fast_path::{self, Left},
+    fast_path::{self, UnlockOutcome},
     site::FileSite,
 };
 use crate::registers::FileClaims;
@@ -60,14 +60,14 @@ impl<K: LockKind> Handle<K> {
     #[inline(always)]
     pub fn unlock_as(&self, participant: &Participant, token: Option<u64>) -> Result<()> {
         match self.unlock_biased_as(participant, token) {
-            Some(Left::Quietly) => Ok(()),
+            Some(UnlockOutcome::Done) => Ok(()),
             left => self.unlock_slowly_as(participant, left, token),
         }
     }
 
     /// Does what [`Handle::unlock_biased`] does, as `participant`, if the calling thread is its home thread.
     #[inline(always)]
-    pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<Left> {
+    pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<UnlockOutcome> {
         match K::BIAS {
             // Only threads have reservations.
             BiasUse::None | BiasUse::Reservations => None,
@@ -86,7 +86,7 @@ impl<K: LockKind> Handle<K> {
     pub fn unlock_slowly_as(
         &self,
         participant: &Participant,
-        left: Option<Left>,
+        left: Option<UnlockOutcome>,
         token: Option<u64>,
     ) -> Result<()> {
         match left {
@@ -111,7 +111,7 @@ impl<K: LockKind> Handle<K> {
         let _call = attachment.begin_taking(self.lock.region)?;
         match self.owned(attachment) {
             Ok(attempt) => attempt.depart(),
-            // A standing member had left before the ring was removed.
+            // A member had left before the ring was removed.
             Err(_) => Ok(()),
         }
     }

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::attach::{
     attachment::{AttachOptions, FileKey},
-    fast_path::{self, Left, LockPointer},
+    fast_path::{self, LockPointer, UnlockOutcome},
     file_handle::FileHandle,
     idle,
     site::FileSite,
@@ -220,7 +220,7 @@ impl Hold {
     /// Releases a mutex that was taken by its bias, on the home thread. `None`: it is held otherwise, or not at all. Where the bias was
     /// revoked meanwhile, the number of the mutex is for [`Hold::complete_release`].
     #[inline(always)]
-    pub fn release_biased(&self) -> Option<(Left, usize)> {
+    pub fn release_biased(&self) -> Option<(UnlockOutcome, usize)> {
         if self.serial.load(Relaxed) == 0 {
             return None;
         }
@@ -235,7 +235,7 @@ impl Hold {
     /// thread may be taking something by the hold by now.
     pub fn complete_release(&self, region: usize) -> Result<()> {
         let site = FileSite::new(&self.own.attachment, region, 0, Exclusively, None);
-        site.lock().unpark(site.me());
+        site.lock().unpark_waiters_of(site.me());
         site.check_after_unlock()
     }
 
@@ -275,10 +275,10 @@ impl Hold {
             (AnyHandleRef::RangeLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
             (AnyHandleRef::KeyedLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
             (AnyHandleRef::RangeLock(handle), Wanted::Parts(mode, parts)) => {
-                self.take_parts(&mut taken.more, handle, mode, parts, limit)
+                self.acquire_parts(&mut taken.more, handle, mode, parts, limit)
             }
             (AnyHandleRef::KeyedLock(handle), Wanted::Parts(mode, parts)) => {
-                self.take_parts(&mut taken.more, handle, mode, parts, limit)
+                self.acquire_parts(&mut taken.more, handle, mode, parts, limit)
             }
             _ => Err(Error::InvalidArgument("a lock of this kind is not taken like this".into())),
         }

@@ -87,17 +87,17 @@ impl KeyedLock {
     /// # Errors
     /// [`Error::Deadlock`] if this thread holds what conflicts with it; others as [`super::Mutex::lock`].
     pub fn read(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::Forever)
+        self.0.lock_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::Forever)
     }
 
     /// Does what [`KeyedLock::read`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_read(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::Never)
+        self.0.lock_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::Never)
     }
 
     /// Does what [`KeyedLock::read`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn read_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<KeyGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::For(limit))
+        self.0.lock_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::For(limit))
     }
 
     /// Does what [`KeyedLock::read`] does, as `participant`, which holds one key at a time.
@@ -106,7 +106,7 @@ impl KeyedLock {
         participant: &'a Participant,
         key: impl AsRef<[u8]>,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::Forever)
+        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::Forever)
     }
 
     /// Does what [`KeyedLock::try_read`] does, as `participant`.
@@ -115,7 +115,7 @@ impl KeyedLock {
         participant: &'a Participant,
         key: impl AsRef<[u8]>,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::Never)
+        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::Never)
     }
 
     /// Does what [`KeyedLock::read_for`] does, as `participant`.
@@ -125,7 +125,7 @@ impl KeyedLock {
         key: impl AsRef<[u8]>,
         limit: Duration,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::For(limit))
+        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::For(limit))
     }
 
     /// Does what [`KeyedLock::read`] does, for several parts at once. They are taken in an order that all such calls share, so
@@ -133,22 +133,22 @@ impl KeyedLock {
     /// them cannot be had, none is held.
     pub fn read_all(&self, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<KeyGuard<'_>>> {
         let extents = keys.into_iter().map(extent_of_key).collect();
-        self.0.take_parts(Mode::Shared, keys_apart(extents))
+        self.0.lock_parts(Mode::Shared, keys_apart(extents))
     }
 
     /// Takes a key exclusively, waiting without a limit. Errors as [`KeyedLock::read`].
     pub fn write(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Forever)
+        self.0.lock_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Forever)
     }
 
     /// Does what [`KeyedLock::write`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_write(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Never)
+        self.0.lock_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Never)
     }
 
     /// Does what [`KeyedLock::write`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn write_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<KeyGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::For(limit))
+        self.0.lock_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::For(limit))
     }
 
     /// Does what [`KeyedLock::write`] does, as `participant`, which holds one key at a time.
@@ -157,7 +157,7 @@ impl KeyedLock {
         participant: &'a Participant,
         key: impl AsRef<[u8]>,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Forever)
+        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Forever)
     }
 
     /// Does what [`KeyedLock::try_write`] does, as `participant`.
@@ -166,7 +166,7 @@ impl KeyedLock {
         participant: &'a Participant,
         key: impl AsRef<[u8]>,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Never)
+        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Never)
     }
 
     /// Does what [`KeyedLock::write_for`] does, as `participant`.
@@ -176,7 +176,7 @@ impl KeyedLock {
         key: impl AsRef<[u8]>,
         limit: Duration,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::For(limit))
+        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::For(limit))
     }
 
     /// Does what [`KeyedLock::write`] does, for several parts at once. They are taken in an order that all such calls share, so
@@ -184,7 +184,7 @@ impl KeyedLock {
     /// them cannot be had, none is held.
     pub fn write_all(&self, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<KeyGuard<'_>>> {
         let extents = keys.into_iter().map(extent_of_key).collect();
-        self.0.take_parts(Mode::Exclusive, keys_apart(extents))
+        self.0.lock_parts(Mode::Exclusive, keys_apart(extents))
     }
 
     /// Returns what a writer's death means for this lock.

@@ -68,9 +68,9 @@ pub const DEFAULT_PATIENCE: Duration = Duration::from_millis(1);
 ///
 /// Those *by messages* need the feature `messages`, without which opening one is an error, and a file that was made with
 /// mailboxes ([`super::LockFileOptions::mailboxes`]). Only participants that have mailboxes can take such a lock: others get
-/// [`Error::Capacity`]. Each attachment that has taken one has a thread that answers messages, from its first entry until it
-/// is detached. A stopped process answers nothing, so others wait for it where the algorithm does; `docs/messages.md` says
-/// which. [`Mutex::try_lock`] gives up at once if another participant is inside, and else waits for the answers of the others,
+/// [`Error::FileTooSmall`]. Each attachment that has taken one has a thread that answers messages, from its first entry
+/// until it is detached. A stopped process answers nothing, so others wait for it where the algorithm does;
+/// `docs/messages.md` says which. [`Mutex::try_lock`] gives up at once if another participant is inside, and else waits for the answers of the others,
 /// at most a second; so does a limit that is shorter than that. Patience means nothing to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -217,7 +217,7 @@ impl<'a> MutexOptions<'a> {
     ///
     /// # Errors
     /// [`Error::BadName`], [`Error::LocksFull`], [`Error::Kind`] if the name belongs to another kind of lock, another
-    /// algorithm, or one with another patience or death policy than was asked for; [`Error::Capacity`] if it is to run an
+    /// algorithm, or one with another patience or death policy than was asked for; [`Error::FileTooSmall`] if it is to run an
     /// algorithm by messages and the file has no mailboxes; [`Error::NotFound`], [`Error::ParticipantsFull`] (naming a lock
     /// takes a slot), [`Error::Damaged`].
     pub fn open(&self, name: &str) -> Result<Mutex> {

@@ -50,7 +50,7 @@ impl Participant {
     /// as long as any copy of that descriptor, in whichever process (a shell's own, which its commands inherit). It is shown
     /// as process `pid`'s, and this participant is closed. What it holds is unlocked by [`crate::LockFile::unlock_transferred`], or
     /// passes on when the last copy is closed: as from a dead owner or, with
-    /// [`ParticipantOptions::ends_by_closing`] and [`crate::DeathPolicy::Release`], with no more ado.
+    /// [`ParticipantOptions::release_on_close`] and [`crate::DeathPolicy::Release`], with no more ado.
     ///
     /// Forget the guards of what it holds before: one that is dropped afterwards unlocks nothing.
     ///
@@ -102,8 +102,8 @@ impl<'a> ParticipantOptions<'a> {
     /// Sets whether closing the last copy of the descriptor that keeps the slot is an ordinary end, as with flock(2), where the
     /// lock's death policy is [`crate::DeathPolicy::Release`]: the next holder is not told of a death. Implies
     /// [`ParticipantOptions::kept_by_descriptor`].
-    pub fn ends_by_closing(&mut self, ends_by_closing: bool) -> &mut Self {
-        self.options.ends_by_closing = ends_by_closing;
+    pub fn release_on_close(&mut self, release_on_close: bool) -> &mut Self {
+        self.options.release_on_close = release_on_close;
         self
     }
 

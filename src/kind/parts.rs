@@ -71,11 +71,11 @@ impl<K: GranuleKind> Handle<K> {
         take_in_order(claims, limit, take, give_back)
     }
 
-    pub(super) fn take_part(&self, claim: Claim, limit: Limit) -> Result<Guard<'_, K>> {
+    pub(super) fn lock_part(&self, claim: Claim, limit: Limit) -> Result<Guard<'_, K>> {
         Ok(Guard::new(self, self.acquire_part(claim, limit)?))
     }
 
-    pub(super) fn take_part_as<'a>(
+    pub(super) fn lock_part_as<'a>(
         &'a self,
         participant: &'a Participant,
         claim: Claim,
@@ -85,7 +85,7 @@ impl<K: GranuleKind> Handle<K> {
     }
 
     /// Takes disjoint parts, in this order.
-    pub(super) fn take_parts(&self, mode: Mode, extents: Vec<Extent>) -> Result<Vec<Guard<'_, K>>> {
+    pub(super) fn lock_parts(&self, mode: Mode, extents: Vec<Extent>) -> Result<Vec<Guard<'_, K>>> {
         let claims = extents.into_iter().map(|extent| claim_of(mode, extent)).collect();
         let acquired = self.acquire_parts(claims, Limit::Forever)?;
         Ok(acquired.into_iter().map(|acquired| Guard::new(self, acquired)).collect())

@@ -95,17 +95,17 @@ impl RangeLock {
     /// [`Error::EmptyRange`]; [`Error::Deadlock`] if this thread holds what conflicts with it; others as
     /// [`super::Mutex::lock`].
     pub fn read(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Shared, extent_of(range)?), Limit::Forever)
+        self.0.lock_part(claim_of(Mode::Shared, extent_of(range)?), Limit::Forever)
     }
 
     /// Does what [`RangeLock::read`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_read(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Shared, extent_of(range)?), Limit::Never)
+        self.0.lock_part(claim_of(Mode::Shared, extent_of(range)?), Limit::Never)
     }
 
     /// Does what [`RangeLock::read`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn read_for(&self, range: impl RangeBounds<u64>, limit: Duration) -> Result<RangeGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Shared, extent_of(range)?), Limit::For(limit))
+        self.0.lock_part(claim_of(Mode::Shared, extent_of(range)?), Limit::For(limit))
     }
 
     /// Does what [`RangeLock::read`] does, as `participant`, which holds one range at a time.
@@ -114,7 +114,7 @@ impl RangeLock {
         participant: &'a Participant,
         range: impl RangeBounds<u64>,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::Forever)
+        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::Forever)
     }
 
     /// Does what [`RangeLock::try_read`] does, as `participant`.
@@ -123,7 +123,7 @@ impl RangeLock {
         participant: &'a Participant,
         range: impl RangeBounds<u64>,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::Never)
+        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::Never)
     }
 
     /// Does what [`RangeLock::read_for`] does, as `participant`.
@@ -133,7 +133,7 @@ impl RangeLock {
         range: impl RangeBounds<u64>,
         limit: Duration,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::For(limit))
+        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::For(limit))
     }
 
     /// Does what [`RangeLock::read`] does, for several parts at once. They are taken in an order that all such calls share, so
@@ -144,22 +144,22 @@ impl RangeLock {
         ranges: impl IntoIterator<Item = impl RangeBounds<u64>>,
     ) -> Result<Vec<RangeGuard<'_>>> {
         let extents = ranges.into_iter().map(extent_of).collect::<Result<Vec<_>>>()?;
-        self.0.take_parts(Mode::Shared, ranges_apart(extents))
+        self.0.lock_parts(Mode::Shared, ranges_apart(extents))
     }
 
     /// Takes a range exclusively, waiting without a limit. Errors as [`RangeLock::read`].
     pub fn write(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::Forever)
+        self.0.lock_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::Forever)
     }
 
     /// Does what [`RangeLock::write`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_write(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::Never)
+        self.0.lock_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::Never)
     }
 
     /// Does what [`RangeLock::write`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn write_for(&self, range: impl RangeBounds<u64>, limit: Duration) -> Result<RangeGuard<'_>> {
-        self.0.take_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::For(limit))
+        self.0.lock_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::For(limit))
     }
 
     /// Does what [`RangeLock::write`] does, as `participant`, which holds one range at a time.
@@ -168,7 +168,7 @@ impl RangeLock {
         participant: &'a Participant,
         range: impl RangeBounds<u64>,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::Forever)
+        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::Forever)
     }
 
     /// Does what [`RangeLock::try_write`] does, as `participant`.
@@ -177,7 +177,7 @@ impl RangeLock {
         participant: &'a Participant,
         range: impl RangeBounds<u64>,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::Never)
+        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::Never)
     }
 
     /// Does what [`RangeLock::write_for`] does, as `participant`.
@@ -187,7 +187,7 @@ impl RangeLock {
         range: impl RangeBounds<u64>,
         limit: Duration,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.take_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::For(limit))
+        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::For(limit))
     }
 
     /// Does what [`RangeLock::write`] does, for several parts at once. They are taken in an order that all such calls share, so
@@ -198,7 +198,7 @@ impl RangeLock {
         ranges: impl IntoIterator<Item = impl RangeBounds<u64>>,
     ) -> Result<Vec<RangeGuard<'_>>> {
         let extents = ranges.into_iter().map(extent_of).collect::<Result<Vec<_>>>()?;
-        self.0.take_parts(Mode::Exclusive, ranges_apart(extents))
+        self.0.lock_parts(Mode::Exclusive, ranges_apart(extents))
     }
 
     /// Returns what a writer's death means for this lock.

@@ -257,7 +257,7 @@ fn make_generation_even<F: FileClaims>(site: &FileSite<F>, generation: u64) {
 fn leave_the_queue<F: FileClaims>(lock: &FileLock<F>, me: usize) {
     Eviction::step_back(lock.held(me));
     lock.queue().leave(me);
-    lock.unpark(me);
+    lock.unpark_waiters_of(me);
     // Waiters that let others pass find out for themselves: none of them would call the next one.
     lock.standby().unpark_all::<Linux>();
 }

@@ -35,13 +35,14 @@ impl LockKind for RingKind {
 
 /// A lock whose turn goes round: a participant gets it again only after all others that want it.
 ///
-/// A handle takes part in one of two ways ([`RingOptions::standing`]). *On demand*: in the ring only while a call waits or
-/// holds. *Standing*: in the ring from its first turn until [`TurnRing::leave`], the end of its thread or its death; the ring
-/// waits for it, so the order among standing participants is exact: by slot, or as the sum ring's step says. A dead participant
+/// A handle takes part in one of two ways ([`RingOptions::member`]). *On demand*: in the ring only while a call waits or
+/// holds. *As a member*: in the ring from its first turn until [`TurnRing::leave`], the end of its thread or its death;
+/// the ring waits for it, so the order among members is exact: by slot, or as the sum ring's step says. A dead participant
 /// is skipped, and so is one on demand that is stopped when its turn comes (within some milliseconds; it asks again when it
-/// goes on); a standing one that is slow or stopped is waited for.
+/// goes on); a member that is slow or stopped is waited for.
 ///
-/// The participant stands, not the handle: a turn that it takes through a handle on demand is its last one standing.
+/// The participant is the member, not the handle: a turn that it takes through a handle on demand is its last one as a
+/// member.
 ///
 /// All else is as with a [`super::Mutex`]: the turn belongs to the thread (or [`Participant`]) that took it, the next holder is
 /// told of a holder's death, fencing tokens rise, waits can be limited and cancelled.
@@ -87,7 +88,7 @@ pub enum RingAlgorithm {
 /// # let folder = tempfile::tempdir()?;
 /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
 /// use turnlock::RingAlgorithm;
-/// let ring = file.ring_options().algorithm(RingAlgorithm::KState).standing(true).open("relay")?;
+/// let ring = file.ring_options().algorithm(RingAlgorithm::KState).member(true).open("relay")?;
 /// drop(ring.lock()?); // in the ring from here on
 /// ring.leave()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -96,7 +97,7 @@ pub enum RingAlgorithm {
 pub struct RingOptions<'a> {
     file: &'a FileHandle,
     algorithm: Option<RingAlgorithm>,
-    standing: bool,
+    member: bool,
     settings: SettingOptions,
     must_exist: bool,
 }
@@ -105,7 +106,7 @@ impl<'a> RingOptions<'a> {
     pub(super) fn new(file: &'a FileHandle) -> Self {
         // Waiters of a ring let no others pass.
         let settings = SettingOptions::new(Duration::ZERO);
-        Self { file, algorithm: None, standing: false, settings, must_exist: false }
+        Self { file, algorithm: None, member: false, settings, must_exist: false }
     }
 
     /// Sets the algorithm that the ring must have. By default whichever it has, and [`RingAlgorithm::Raynal`] if it is created
@@ -115,9 +116,9 @@ impl<'a> RingOptions<'a> {
         self
     }
 
-    /// Sets whether participants are standing members, for which the ring waits; on demand by default.
-    pub fn standing(&mut self, standing: bool) -> &mut Self {
-        self.standing = standing;
+    /// Sets whether participants are members of the ring, for which the ring waits; on demand by default.
+    pub fn member(&mut self, member: bool) -> &mut Self {
+        self.member = member;
         self
     }
 
@@ -172,7 +173,7 @@ impl<'a> RingOptions<'a> {
         };
         let found = directory::find_or_name(&self.file.open, name, &plan)?;
         let rule = found.rule.ok_or_else(|| Error::Internal("a ring without a rule".into()))?;
-        let membership = if self.standing { Membership::EveryTurn } else { Membership::OneTurn };
+        let membership = if self.member { Membership::EveryTurn } else { Membership::OneTurn };
         Ok(TurnRing(Handle::new(self.file.clone(), found, Discipline::Ring { rule, membership })))
     }
 }
@@ -193,7 +194,7 @@ impl TurnRing {
         Ok(TurnGuard::new(&self.0, self.0.lock(Limit::Never)?))
     }
 
-    /// Takes the turn, waiting for at most `limit`; then [`Error::TimedOut`]. A standing participant stays in the ring, and the
+    /// Takes the turn, waiting for at most `limit`; then [`Error::TimedOut`]. A member stays in the ring, and the
     /// ring waits for it when its turn comes. Other errors as [`super::Mutex::lock`].
     pub fn lock_for(&self, limit: Duration) -> Result<TurnGuard<'_>> {
         Ok(TurnGuard::new(&self.0, self.0.lock(Limit::For(limit))?))
@@ -218,7 +219,7 @@ impl TurnRing {
         Ok(TurnParticipantGuard::new(&self.0, participant, self.0.lock_as(participant, Limit::For(limit))?))
     }
 
-    /// Ends the standing membership of the calling thread: the ring does not wait for it until it asks for its next turn.
+    /// Ends the membership of the calling thread: the ring does not wait for it until it asks for its next turn.
     /// [`Error::StillHeld`] while it has the turn.
     pub fn leave(&self) -> Result<()> {
         self.0.depart()

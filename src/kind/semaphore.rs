@@ -8,7 +8,7 @@ use super::{
     participant::Participant,
 };
 use crate::attach::{
-    fast_path::{self, Left},
+    fast_path::{self, UnlockOutcome},
     file_handle::FileHandle,
 };
 use crate::layout::Kind;
@@ -203,7 +203,7 @@ impl Handle<SemaphoreKind> {
     /// Gives back `permits` permits that the calling thread has by its reservation, if these are all that it has. `None`: they
     /// are not, and nothing was done. Neither panics nor calls anything.
     #[inline(always)]
-    pub fn release_by_reservation(&self, permits: u32) -> Option<Left> {
+    pub fn release_by_reservation(&self, permits: u32) -> Option<UnlockOutcome> {
         // SAFETY: this handle keeps the file open.
         unsafe { fast_path::release_permits(self.lock, permits) }
     }

@@ -27,7 +27,7 @@ impl LockFile {
     /// let accounts = file.mutex("accounts")?;
     /// let descriptor = std::fs::File::open(&path)?; // or one that was inherited
     ///
-    /// let participant = file.participant_options().ends_by_closing(true).open()?;
+    /// let participant = file.participant_options().release_on_close(true).open()?;
     /// std::mem::forget(accounts.lock_as(&participant)?);
     /// participant.transfer_to_fd(descriptor.as_raw_fd(), std::process::id())?;
     /// // Held from here on, whatever becomes of this process, until the descriptor's last copy is closed, or:

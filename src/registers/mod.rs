@@ -342,14 +342,14 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     }
 
     #[inline]
-    fn unpark(&self, slot: usize) -> Unparked {
+    fn unpark_waiters_of(&self, slot: usize) -> Unparked {
         let unparked = self.spot(slot).unpark::<Linux>();
         if let Unparked::Awake(successor) = unparked
             && successor < self.lock.cells.len()
         {
             self.spot(successor).unpark_early::<Linux>();
         }
-        // After the fence in `unpark`.
+        // After the fence in `unpark_waiters_of`.
         if self.claims.relation() == Relation::Permits {
             self.unpark_first_waiter();
         }

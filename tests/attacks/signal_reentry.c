@@ -69,11 +69,11 @@ static void handler(int signal)
         status = unlock(locked);
         if (status != 0)
             FAIL("the handler's unlock gave %d (%s)", status, turnlock_status_text(status));
-    } else if (status == TURNLOCK_ERROR_DEADLOCK || (both != NULL && status == TURNLOCK_ERROR_PARTICIPANT_BUSY)) {
+    } else if (status == TURNLOCK_ERROR_DEADLOCK || (both != NULL && status == TURNLOCK_ERROR_HOLD_BUSY)) {
         shared->deadlock++;
         /* The outer call's lock, or nobody's while it is on the way in or out. */
         status = is_contended(locked);
-        if (status != 0 && status != TURNLOCK_ERROR_NOT_OWNER && !(both != NULL && status == TURNLOCK_ERROR_PARTICIPANT_BUSY))
+        if (status != 0 && status != TURNLOCK_ERROR_NOT_OWNER && !(both != NULL && status == TURNLOCK_ERROR_HOLD_BUSY))
             FAIL("is_contended gave the handler %d (%s)", status, turnlock_status_text(status));
     } else {
         FAIL("the handler's try_lock gave %d (%s), signal %d", status, turnlock_status_text(status), signal);

@@ -125,7 +125,7 @@ impl<L> AtLock<L> {
 pub fn unless_busy(act: impl Fn() -> i32) -> i32 {
     loop {
         match act() {
-            TURNLOCK_ERROR_PARTICIPANT_BUSY => std::thread::yield_now(),
+            TURNLOCK_ERROR_HOLD_BUSY => std::thread::yield_now(),
             status => return status,
         }
     }
@@ -214,8 +214,8 @@ impl<L: Functions> Party for AtLock<L> {
         assert_eq!(status, TURNLOCK_OK);
         let state = |state| match state {
             TURNLOCK_STATE_QUEUED => WaiterState::Queued,
-            TURNLOCK_STATE_BACKED_OFF => WaiterState::StandingBy,
-            TURNLOCK_STATE_RING_MEMBER => WaiterState::Standing,
+            TURNLOCK_STATE_BACKED_OFF => WaiterState::BackedOff,
+            TURNLOCK_STATE_RING_MEMBER => WaiterState::RingMember,
             other => panic!("{other} is no state of a waiter"),
         };
         for waiter in &waiters[..count] {

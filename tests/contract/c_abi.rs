@@ -54,11 +54,8 @@ where
         let marks = threads.spawn(|| {
             while !done.load(SeqCst) {
                 let told = party.mark_consistent_without_asking().err();
-                let expected = [
-                    TURNLOCK_ERROR_NOT_OWNER,
-                    TURNLOCK_ERROR_NOT_INCONSISTENT,
-                    TURNLOCK_ERROR_PARTICIPANT_BUSY,
-                ];
+                let expected =
+                    [TURNLOCK_ERROR_NOT_OWNER, TURNLOCK_ERROR_NOT_INCONSISTENT, TURNLOCK_ERROR_HOLD_BUSY];
                 assert!(expected.contains(&told.unwrap()), "{told:?}");
             }
         });
@@ -67,7 +64,7 @@ where
                 loop {
                     match party.lock(Wait::Forever) {
                         Ok(held) => break std::mem::forget(held),
-                        Err(told) => assert_eq!(told, TURNLOCK_ERROR_PARTICIPANT_BUSY),
+                        Err(told) => assert_eq!(told, TURNLOCK_ERROR_HOLD_BUSY),
                     }
                 }
                 party.unlock_without_asking().unwrap();
@@ -156,7 +153,7 @@ pub fn every_call_with_a_closed_handle_says_so() {
             turnlock_file_close(f),
             turnlock_mutex_open(f, c"b".as_ptr(), ptr::null(), &mut other_mutex),
             turnlock_hold_open(f, ptr::null(), &mut other_hold),
-            turnlock_hold_current(f, &mut other_hold),
+            turnlock_hold_of_thread(f, &mut other_hold),
         ] {
             assert_eq!(told, TURNLOCK_ERROR_CLOSED);
         }
@@ -211,7 +208,7 @@ pub fn null_is_an_invalid_argument() {
             turnlock_hold_release(null),
             turnlock_hold_open(ptr::null(), ptr::null(), ptr::null_mut()),
             turnlock_hold_open(file.handle, ptr::null(), ptr::null_mut()),
-            turnlock_hold_current(file.handle, ptr::null_mut()),
+            turnlock_hold_of_thread(file.handle, ptr::null_mut()),
             turnlock_hold_close(null),
             turnlock_hold_cancel(null),
         ] {
@@ -246,7 +243,7 @@ pub fn options_of_another_version_are_taken_or_refused_but_never_misread() {
         unsafe { turnlock_file_open(path.as_ptr(), (&raw const *newer).cast(), &mut file) }
     };
     // As the first version had them.
-    let smallest = std::mem::offset_of!(turnlock_file_options, is_wait_to_end);
+    let smallest = std::mem::offset_of!(turnlock_file_options, should_stop_waiting);
     for size in [0, 1, smallest - 1, 1 << 20] {
         newer.known.size = size;
         assert_eq!(open(&newer), TURNLOCK_ERROR_INVALID_ARGUMENT);
@@ -440,7 +437,7 @@ pub fn a_wait_is_ended_by_what_it_asks_between_its_sleeps() {
         i32::from(ASKED.fetch_add(1, SeqCst) == 2)
     }
     let options = turnlock_file_options {
-        is_wait_to_end: Some(third_time),
+        should_stop_waiting: Some(third_time),
         context: ptr::without_provenance_mut(77),
         ..sized()
     };

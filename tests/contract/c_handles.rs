@@ -60,7 +60,7 @@ pub fn file_options(participants: u32, locks: u32) -> turnlock_file_options {
         flags: 0,
         mailboxes: 0,
         label: ptr::null(),
-        is_wait_to_end: None,
+        should_stop_waiting: None,
         context: ptr::null_mut(),
         recorded_events: 0,
         reserved: 0,
@@ -88,7 +88,7 @@ pub fn open_hold(file: &Owned<turnlock_file>) -> Result<Owned<turnlock_hold>, i3
 
 pub fn current_hold(file: &Owned<turnlock_file>) -> Result<Owned<turnlock_hold>, i32> {
     // SAFETY: a file handle and a place for the handle.
-    opened(turnlock_hold_close, |hold| unsafe { turnlock_hold_current(file.handle, hold) })
+    opened(turnlock_hold_close, |hold| unsafe { turnlock_hold_of_thread(file.handle, hold) })
 }
 
 /// The sentence of this thread's last failure.

@@ -303,12 +303,12 @@ pub fn while_one_thread_waits_by_it_a_hold_is_busy() {
         let waits = threads.spawn(|| acquire(&hold, &scene.of_mutex()));
         until("somebody waits", || scene.waiting("mutex") == 1);
         for request in [scene.of_mutex(), scene.of_permits(1)] {
-            assert_eq!(attempt(&hold, &request), TURNLOCK_ERROR_PARTICIPANT_BUSY);
-            assert_eq!(acquire(&hold, &request), TURNLOCK_ERROR_PARTICIPANT_BUSY);
+            assert_eq!(attempt(&hold, &request), TURNLOCK_ERROR_HOLD_BUSY);
+            assert_eq!(acquire(&hold, &request), TURNLOCK_ERROR_HOLD_BUSY);
         }
-        assert_eq!(release(&hold), TURNLOCK_ERROR_PARTICIPANT_BUSY);
+        assert_eq!(release(&hold), TURNLOCK_ERROR_HOLD_BUSY);
         // SAFETY: an open handle.
-        assert_eq!(unsafe { turnlock_hold_close(hold.handle) }, TURNLOCK_ERROR_PARTICIPANT_BUSY);
+        assert_eq!(unsafe { turnlock_hold_close(hold.handle) }, TURNLOCK_ERROR_HOLD_BUSY);
         // A hint: not before the waiter is queued for good.
         until("it is contended", || call(&holder, turnlock_hold_is_contended) == TURNLOCK_CONTENDED);
         assert_eq!(release(&holder), TURNLOCK_OK);
@@ -334,7 +334,7 @@ pub fn while_it_waits_for_an_upgrade_a_hold_is_busy() {
         until("it waits", || call(&reader, turnlock_hold_is_contended) == TURNLOCK_CONTENDED);
         // So often that there is no time for a wait in each.
         for _ in 0..100 {
-            assert_eq!(release(&hold), TURNLOCK_ERROR_PARTICIPANT_BUSY);
+            assert_eq!(release(&hold), TURNLOCK_ERROR_HOLD_BUSY);
         }
         assert_eq!(release(&reader), TURNLOCK_OK);
         assert_eq!(join(waits), TURNLOCK_OK);

@@ -128,7 +128,7 @@ pub fn a_hold_is_opened_with_options() {
     for (flags, kept_by) in [
         (0, None),
         (TURNLOCK_HOLD_BY_DESCRIPTOR, Some("descriptor")),
-        (TURNLOCK_HOLD_INHERITED, Some("descriptor")),
+        (TURNLOCK_HOLD_INHERIT_TO_CHILDREN, Some("descriptor")),
     ] {
         let (status, hold) = open(&turnlock_hold_options { flags, ..usual });
         assert_eq!(status, TURNLOCK_OK);

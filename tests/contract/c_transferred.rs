@@ -79,7 +79,7 @@ impl Scene {
 
 pub fn what_was_transferred_is_released_by_the_descriptor() {
     let scene = Scene::new();
-    let holder = scene.holder(TURNLOCK_HOLD_ENDS_BY_CLOSING);
+    let holder = scene.holder(TURNLOCK_HOLD_RELEASE_ON_CLOSE);
     let descriptor = scene.shared.as_raw_fd();
     assert_eq!(scene.count(descriptor), (TURNLOCK_OK, 0));
     assert_eq!(scene.transfer(&holder, descriptor), TURNLOCK_OK);
@@ -113,7 +113,7 @@ pub fn what_was_transferred_is_released_by_the_descriptor() {
 
 pub fn closing_is_an_ordinary_end_only_where_both_said_so() {
     for (flags, next) in
-        [(TURNLOCK_HOLD_ENDS_BY_CLOSING, TURNLOCK_OK), (TURNLOCK_HOLD_BY_DESCRIPTOR, TURNLOCK_OWNER_DEAD)]
+        [(TURNLOCK_HOLD_RELEASE_ON_CLOSE, TURNLOCK_OK), (TURNLOCK_HOLD_BY_DESCRIPTOR, TURNLOCK_OWNER_DEAD)]
     {
         let mut scene = Scene::new();
         let holder = scene.holder(flags);
@@ -131,7 +131,7 @@ pub fn what_cannot_be_transferred_stays_as_it_was() {
     assert!(last_message().contains("kept by a descriptor"), "{}", last_message());
     // SAFETY: open handles.
     unsafe { turnlock_hold_release(by_mapping.handle) };
-    let holder = scene.holder(TURNLOCK_HOLD_ENDS_BY_CLOSING);
+    let holder = scene.holder(TURNLOCK_HOLD_RELEASE_ON_CLOSE);
     let of_another = tempfile::tempfile().unwrap();
     for descriptor in [-1, i32::MIN, i32::MAX, of_another.as_raw_fd()] {
         assert_eq!(scene.transfer(&holder, descriptor), TURNLOCK_ERROR_INVALID_ARGUMENT, "{descriptor}");

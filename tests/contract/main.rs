@@ -299,9 +299,9 @@ mod only_in_rust {
         }
     }
 
-    /// Whose patience lasts, stands by: at a holder with a number in the queue, and at one with a bias.
+    /// Whose patience lasts, backs off: at a holder with a number in the queue, and at one with a bias.
     #[test]
-    fn one_who_lets_others_pass_is_seen_standing_by() {
+    fn one_who_lets_others_pass_is_seen_backed_off() {
         let _no_hang = NoHang::for_seconds(60);
         for times in [1, 64] {
             let place = Place::new();
@@ -318,8 +318,8 @@ mod only_in_rust {
                     mutex.lock().map(drop)
                 });
                 let seen = || inspect::snapshot(place.lock_file()).unwrap().locks.remove(0);
-                until("it stands by", || {
-                    seen().queue.first().is_some_and(|waiter| waiter.state == WaiterState::StandingBy)
+                until("it backs off", || {
+                    seen().queue.first().is_some_and(|waiter| waiter.state == WaiterState::BackedOff)
                 });
                 let waiter_seen = seen().queue.remove(0);
                 assert_eq!(waiter_seen.claim.mode, ClaimMode::Exclusive);

@@ -43,8 +43,8 @@ where
         let waiter = threads.spawn(|| party.lock(Wait::Forever).unwrap().unlock());
         stage.until_waiting("a", 1);
         for wait in [Wait::Never, Wait::Forever] {
-            assert_eq!(same_elsewhere.lock(wait).err(), Some(TURNLOCK_ERROR_PARTICIPANT_BUSY));
-            assert_eq!(party.lock(wait).err(), Some(TURNLOCK_ERROR_PARTICIPANT_BUSY));
+            assert_eq!(same_elsewhere.lock(wait).err(), Some(TURNLOCK_ERROR_HOLD_BUSY));
+            assert_eq!(party.lock(wait).err(), Some(TURNLOCK_ERROR_HOLD_BUSY));
         }
         // Giving back is allowed, or two who wait for each other's lock could not be helped.
         own.unlock().unwrap();
@@ -108,7 +108,7 @@ where
                 held.unlock().unwrap();
                 true
             }
-            Err(TURNLOCK_ERROR_PARTICIPANT_BUSY | TURNLOCK_ERROR_DEADLOCK) => false,
+            Err(TURNLOCK_ERROR_HOLD_BUSY | TURNLOCK_ERROR_DEADLOCK) => false,
             Err(error) => panic!("{error}"),
         };
         let many = |count: u64| (0..count).filter(|_| turn()).count() as u64;

@@ -94,9 +94,9 @@ fn mode_and_group_of_a_memfd_are_set_if_they_are_asked_for() {
 fn a_ring_is_opened_again_by_descriptor_as_it_was() {
     let given = memfd();
     let file = LockFile::open_descriptor(&given).unwrap();
-    let ring = file.ring_options().algorithm(RingAlgorithm::KState).standing(true).open("r").unwrap();
+    let ring = file.ring_options().algorithm(RingAlgorithm::KState).member(true).open("r").unwrap();
     drop(ring.reopened().unwrap().lock().unwrap());
-    assert_eq!(status_of(&given).locks[0].queue[0].takes_part, Some("standing"));
+    assert_eq!(status_of(&given).locks[0].queue[0].takes_part, Some("member"));
 }
 
 /// An successor of its memory, not of its lock: the open file behind the descriptor is one for all who have it.

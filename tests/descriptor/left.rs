@@ -15,7 +15,7 @@ use turnlock::{DeathPolicy, Error, LockFile, Participant, inspect, status::*};
 type Take<'a> = (&'static str, &'a dyn Fn(&Participant));
 
 fn participant(file: &LockFile) -> Participant {
-    file.participant_options().label("shell").ends_by_closing(true).open().unwrap()
+    file.participant_options().label("shell").release_on_close(true).open().unwrap()
 }
 
 fn opened(place: &Place) -> (LockFile, File) {

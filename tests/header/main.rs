@@ -89,7 +89,7 @@ const MOST_FUNCTIONS: usize = 110;
 /// The functions of a kind, and of holds, stand in this order: what comes after the beginning that all of the section have. One that
 /// is not among these comes after them.
 const ORDER: [&[&str]; 7] = [
-    &["open", "current"],
+    &["open", "of_thread"],
     &["close"],
     // With `try_` before it, `_for`, `_shared` and so on behind it.
     &["lock", "acquire"],

@@ -47,7 +47,7 @@ fn open_file(place: &Place) -> (Shared<turnlock_file>, Shared<turnlock_hold>) {
 fn unless_busy(act: impl Fn() -> i32) -> i32 {
     loop {
         match act() {
-            TURNLOCK_ERROR_PARTICIPANT_BUSY => thread::yield_now(),
+            TURNLOCK_ERROR_HOLD_BUSY => thread::yield_now(),
             status => return status,
         }
     }
@@ -152,7 +152,7 @@ fn a_release_beside_a_change_of_mode_is_done_or_the_hold_busy() {
                             TURNLOCK_OK,
                             TURNLOCK_ERROR_NOT_OWNER,
                             TURNLOCK_ERROR_NOT_UPGRADABLE,
-                            TURNLOCK_ERROR_PARTICIPANT_BUSY,
+                            TURNLOCK_ERROR_HOLD_BUSY,
                         ];
                         assert!(expected.contains(&told), "{told}");
                     }

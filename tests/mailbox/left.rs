@@ -14,7 +14,7 @@ fn who_leaves_what_it_holds_to_a_descriptor_is_in_nobodys_way_elsewhere_and_take
         let place = Place::new();
         let (file, held) = lock(&place, algorithm);
         let other = file.mutex_options().algorithm(algorithm).open("b").unwrap();
-        let task = file.participant_options().ends_by_closing(true).open().unwrap();
+        let task = file.participant_options().release_on_close(true).open().unwrap();
         drop(other.lock_as(&task).unwrap());
         std::mem::forget(held.lock_as(&task).unwrap());
         let descriptor = File::options().read(true).write(true).open(place.lock_file()).unwrap();

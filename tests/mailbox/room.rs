@@ -11,14 +11,14 @@ fn a_file_that_was_made_without_mailboxes_has_none() {
     let file = LockFile::open(place.lock_file()).unwrap();
     for algorithm in ALL {
         match file.mutex_options().algorithm(algorithm).open("a") {
-            Err(Error::Capacity { what, has: 0, .. }) => assert_eq!(what, "participants with mailboxes"),
+            Err(Error::FileTooSmall { what, has: 0, .. }) => assert_eq!(what, "participants with mailboxes"),
             other => panic!("{:?}", other.map(drop)),
         }
     }
     // Nor is anything of the name left.
     file.mutex("a").unwrap().lock().unwrap().unlock().unwrap();
     let more = LockFile::options().mailboxes(1).open(place.lock_file());
-    assert!(matches!(more, Err(Error::Capacity { has: 0, wanted: 1, .. })));
+    assert!(matches!(more, Err(Error::FileTooSmall { has: 0, wanted: 1, .. })));
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn only_so_many_participants_have_mailboxes() {
     drop(mutex.lock_as(&other).unwrap());
     drop(mutex.lock().unwrap());
     elsewhere(|| match mutex.lock() {
-        Err(error @ Error::Capacity { what, has: 2, wanted: 3, .. }) => {
+        Err(error @ Error::FileTooSmall { what, has: 2, wanted: 3, .. }) => {
             assert_eq!(what, "participants with mailboxes");
             assert!(error.to_string().contains("make it larger"), "{error}");
         }
@@ -57,7 +57,7 @@ fn the_17th_participant_is_not_told_to_make_the_file_larger() {
             let (wanted, told) = (participant.slot() as u32 + 1, mutex.lock_as(participant).map(drop));
             match told {
                 Ok(()) => assert!(wanted <= mailboxes),
-                Err(error @ Error::Capacity { .. }) => {
+                Err(error @ Error::FileTooSmall { .. }) => {
                     let (text, helps) = (error.to_string(), wanted <= 16);
                     assert!(
                         wanted > mailboxes && text.contains(&format!("{wanted} were asked for")),

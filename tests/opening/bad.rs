@@ -284,7 +284,7 @@ fn a_file_that_is_too_small_for_what_was_asked_is_refused() {
         (4096, 4096, ["room for 4 participants", "4096 were asked for"]),
     ] {
         let opened = LockFile::options().participants(participants).locks(locks).open(&path);
-        told(opened, &path, TURNLOCK_ERROR_CAPACITY, &words);
+        told(opened, &path, TURNLOCK_ERROR_FILE_TOO_SMALL, &words);
     }
     for (participants, locks) in [(0, 0), (4, 3), (1, 1)] {
         let file = LockFile::options().participants(participants).locks(locks).open(&path).unwrap();

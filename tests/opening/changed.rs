@@ -111,8 +111,7 @@ fn a_ring_is_opened_again_as_it_was() {
     let place = Place::new();
     let path = sound_file(&place);
     let file = LockFile::options().must_exist(true).open(&path).unwrap();
-    let ring =
-        file.ring_options().algorithm(RingAlgorithm::Sum { step: 3 }).standing(true).open("r").unwrap();
+    let ring = file.ring_options().algorithm(RingAlgorithm::Sum { step: 3 }).member(true).open("r").unwrap();
     fs::remove_file(&path).unwrap();
     let again = ring.reopened().unwrap();
     drop(again.lock().unwrap());
@@ -121,7 +120,7 @@ fn a_ring_is_opened_again_as_it_was() {
         (status.locks[0].name.as_str(), status.locks[0].algorithm, status.locks[0].ring_step),
         ("r", "sum", Some(3))
     );
-    assert_eq!(status.locks[0].queue[0].takes_part, Some("standing"));
+    assert_eq!(status.locks[0].queue[0].takes_part, Some("member"));
 }
 
 /// Every way to take part in `file` fails closed.

@@ -88,12 +88,12 @@ fn one_killed_while_it_stands_by_leaves_nothing() {
     let guard = mutex.lock().unwrap();
     let mut puppet = Puppet::at(&path, "a");
     puppet.0.tell("lock");
-    let standing_by = || {
+    let backed_off = || {
         let line = support::queue_at(&path, "a");
-        line.first().filter(|one| one.state == WaiterState::StandingBy).map(|one| one.participant.slot)
+        line.first().filter(|one| one.state == WaiterState::BackedOff).map(|one| one.participant.slot)
     };
-    until("it stands by", || standing_by().is_some());
-    let slot = standing_by().unwrap();
+    until("it backs off", || backed_off().is_some());
+    let slot = backed_off().unwrap();
     let shape = Format { participants: 4, locks: 1 };
     // Now and then it stands in the queue for a moment, to look.
     until("it is stopped outside of the queue", || {

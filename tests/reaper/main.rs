@@ -162,7 +162,7 @@ fn who_leaves_a_ring_does_not_wait_for_one_that_is_stopped_with_the_reconfigurat
     let place = Place::new();
     let path = place.lock_file();
     let file = LockFile::open(&path).unwrap();
-    let ring = file.ring_options().standing(true).open("a").unwrap();
+    let ring = file.ring_options().member(true).open("a").unwrap();
     drop(ring.lock().unwrap());
     let asks = Actor::start("asks_for_a_turn", &[path.to_str().unwrap()]);
     until_stopped(&asks);
@@ -275,7 +275,7 @@ static LEAVES: Mutex<Option<(LockFile, File)>> = Mutex::new(None);
 fn leaves_to_a_closed_one(words: &[String]) {
     let file = LockFile::options().participants(2).open(&words[0]).unwrap();
     let mutex = file.mutex("a").unwrap();
-    let shell = file.participant_options().ends_by_closing(true).label("shell").open().unwrap();
+    let shell = file.participant_options().release_on_close(true).label("shell").open().unwrap();
     std::mem::forget(mutex.lock_as(&shell).unwrap());
     let given = File::open(&words[0]).unwrap();
     let number = given.as_raw_fd();

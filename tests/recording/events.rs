@@ -290,7 +290,7 @@ fn what_is_left_to_an_open_file_is_released_by_whoever_unlocks_for_it() {
     let path = place.lock_file();
     let file = recorded(&place, 1024);
     let mutex = file.mutex("a").unwrap();
-    let task = file.participant_options().ends_by_closing(true).open().unwrap();
+    let task = file.participant_options().release_on_close(true).open().unwrap();
     std::mem::forget(mutex.lock_as(&task).unwrap());
     let descriptor = std::fs::File::options().read(true).write(true).open(&path).unwrap();
     let number = std::os::fd::AsRawFd::as_raw_fd(&descriptor);

@@ -23,7 +23,7 @@ fn a_file_has_the_recording_that_it_was_created_with() {
     drop(LockFile::options().recorded_events(1024).open(place.lock_file()).unwrap());
     for (path, has) in [(place.lock_file(), 1024), (without.path(), 0)] {
         match LockFile::options().recorded_events(1025).open(path) {
-            Err(Error::Capacity { what, has: found, wanted: 2048, .. }) => {
+            Err(Error::FileTooSmall { what, has: found, wanted: 2048, .. }) => {
                 assert_eq!((what, found), ("recorded events", has))
             }
             other => panic!("{:?}", other.map(drop)),

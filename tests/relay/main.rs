@@ -87,7 +87,7 @@ fn each_program_repairs_an_unfinished_line() {
         for (text, whole) in [("1 relay.c leg 1\n2 rel", "1 relay.c leg 1\n"), ("3 half", "")] {
             // One who stood in the ring dies in its turn.
             let file = LockFile::options().label("one.who.dies").open(place.at("relay.lock")).unwrap();
-            let ring = file.ring_options().standing(true).open("relay").unwrap();
+            let ring = file.ring_options().member(true).open("relay").unwrap();
             elsewhere(|| {
                 let mut turn = ring.lock().unwrap();
                 if turn.acquired().previous_owner_died {

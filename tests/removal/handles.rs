@@ -124,7 +124,7 @@ fn a_region_is_as_good_as_new_whatever_it_was() {
         stale.0.push(mutex);
         file.remove_lock("a").unwrap();
 
-        let ring = file.ring_options().algorithm(algorithm).standing(true).open("a").unwrap();
+        let ring = file.ring_options().algorithm(algorithm).member(true).open("a").unwrap();
         assert!(ring.previous_owner().is_none());
         for _ in 0..3 {
             let turn = ring.lock().unwrap();
@@ -148,7 +148,7 @@ fn a_participant_that_stands_in_the_next_ring_is_not_taken_out_by_a_handle_of_th
     let place = Place::new();
     let file = LockFile::options().participants(4).locks(1).open(place.lock_file()).unwrap();
     let task = file.participant().unwrap();
-    let open = || file.ring_options().standing(true).open("r").unwrap();
+    let open = || file.ring_options().member(true).open("r").unwrap();
     let stale = open();
     drop(stale.lock_as(&task).unwrap());
     stale.leave_as(&task).unwrap();

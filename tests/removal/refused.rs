@@ -81,7 +81,7 @@ fn while_somebody_stands_in_the_ring() {
     let file = LockFile::open(place.lock_file()).unwrap();
     let mut options = file.ring_options();
     options.algorithm(RingAlgorithm::KState);
-    let ring = options.clone().standing(true).open("r").unwrap();
+    let ring = options.clone().member(true).open("r").unwrap();
     let turn = ring.lock().unwrap();
     in_use(&file, "r", &["this thread has"]);
     drop(turn);
@@ -95,7 +95,7 @@ fn while_somebody_stands_in_the_ring() {
     drop(turn);
     elsewhere(|| file.remove_lock("r")).unwrap();
     // One that stands and ends has left.
-    let ring = file.ring_options().standing(true).open("r").unwrap();
+    let ring = file.ring_options().member(true).open("r").unwrap();
     elsewhere(|| drop(ring.lock().unwrap()));
     file.remove_lock("r").unwrap();
     assert!(!is_there(&place, "r"));

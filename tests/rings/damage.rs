@@ -27,7 +27,7 @@ fn the_turn_goes_on_whatever_is_written_over_it() {
     for algorithm in algorithms(SLOTS) {
         let place = Place::new();
         let file = open(&place);
-        let ring = file.ring_options().algorithm(algorithm).standing(true).open("a").unwrap();
+        let ring = file.ring_options().algorithm(algorithm).member(true).open("a").unwrap();
         let (turns, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let (inside, watched, crowds) = (AtomicU64::new(0), AtomicBool::new(false), AtomicU64::new(0));
         thread::scope(|threads| {
@@ -110,19 +110,19 @@ fn several_turns_at_once_close_raynals_ring_until_a_reset() {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let file = open(&place);
-    let standing = file.ring_options().standing(true).open("a").unwrap();
+    let member = file.ring_options().member(true).open("a").unwrap();
     let others = [0; 3].map(|_| file.participant().unwrap());
     let slots = || -> Vec<u64> {
         let status = inspect::snapshot(place.lock_file()).unwrap();
         status.locks[0].queue.iter().map(|entry| entry.participant.slot as u64).collect()
     };
     // They come in one after the other; whoever has its turn passes it on, so that all are on the ring.
-    drop(standing.lock_as(&others[0]).unwrap());
+    drop(member.lock_as(&others[0]).unwrap());
     for late in &others[1..] {
-        assert!(matches!(standing.lock_for_as(late, Duration::ZERO), Err(Error::TimedOut)));
+        assert!(matches!(member.lock_for_as(late, Duration::ZERO), Err(Error::TimedOut)));
     }
     for turn in &others {
-        drop(standing.lock_as(turn).unwrap());
+        drop(member.lock_as(turn).unwrap());
     }
     let slots = slots();
     assert_eq!(slots.len(), 3);
@@ -133,14 +133,14 @@ fn several_turns_at_once_close_raynals_ring_until_a_reset() {
     poke_u64(&place.lock_file(), at, (peek_u64(&place.lock_file(), at) + n * n - n) % (n * n));
     let refused = elsewhere(|| file.turn_ring("a").unwrap().lock().map(drop));
     assert!(matches!(refused, Err(Error::NotRecoverable)), "{refused:?}");
-    assert!(matches!(standing.lock_as(&others[0]).map(drop), Err(Error::NotRecoverable)));
+    assert!(matches!(member.lock_as(&others[0]).map(drop), Err(Error::NotRecoverable)));
     let status = inspect::snapshot(place.lock_file()).unwrap();
     assert_eq!(status.locks[0].state, "not_recoverable");
     assert_eq!(status.locks[0].previous_owner.as_ref().unwrap().label, "somebody who overwrote the ring");
     for other in &others {
-        standing.leave_as(other).unwrap();
+        member.leave_as(other).unwrap();
     }
-    standing.reset().unwrap();
-    standing.leave().unwrap();
+    member.reset().unwrap();
+    member.leave().unwrap();
     elsewhere(|| drop(file.turn_ring("a").unwrap().try_lock().unwrap()));
 }

@@ -9,48 +9,48 @@ use std::{
 use support::{NoHang, Place, elsewhere, shared::Plain, until};
 use turnlock::{Error, LockFile, inspect};
 
-/// A standing participant that is alive and has no need of its turn is waited for; one that leaves is passed over.
+/// A member that is alive and has no need of its turn is waited for; one that leaves is passed over.
 #[test]
 fn the_ring_waits_for_one_who_stands_and_not_for_one_who_left() {
     let _no_hang = NoHang::for_seconds(60);
     for algorithm in algorithms(8) {
         let place = Place::new();
         let file = LockFile::options().participants(8).open(place.lock_file()).unwrap();
-        let standing = file.ring_options().algorithm(algorithm).standing(true).open("a").unwrap();
+        let member = file.ring_options().algorithm(algorithm).member(true).open("a").unwrap();
         let on_demand = file.ring_options().algorithm(algorithm).open("a").unwrap();
-        drop(standing.lock().unwrap());
+        drop(member.lock().unwrap());
         elsewhere(|| {
-            // One turn is its own only after the standing one had its own.
+            // One turn is its own only after the member had its own.
             assert!(matches!(on_demand.lock_for(Duration::from_millis(20)), Err(Error::TimedOut)));
             assert!(matches!(on_demand.try_lock(), Err(Error::WouldBlock)));
         });
         let status = inspect::snapshot(place.lock_file()).unwrap();
         let lock = &status.locks[0];
         assert_eq!((lock.kind, lock.turn_of), ("ring", Some(lock.queue[0].participant.slot)));
-        assert_eq!(lock.queue[0].takes_part, Some("standing"));
-        drop(standing.lock().unwrap());
-        standing.leave().unwrap();
+        assert_eq!(lock.queue[0].takes_part, Some("member"));
+        drop(member.lock().unwrap());
+        member.leave().unwrap();
         elsewhere(|| drop(on_demand.try_lock().unwrap()));
         // And comes back.
-        drop(standing.lock().unwrap());
+        drop(member.lock().unwrap());
         elsewhere(|| assert!(matches!(on_demand.try_lock(), Err(Error::WouldBlock))));
     }
 }
 
-/// A standing participant that is dead is passed over, and is told of only if it had the turn.
+/// A member that is dead is passed over, and is told of only if it had the turn.
 #[test]
-fn a_dead_standing_participant_is_passed_over() {
+fn a_dead_member_is_passed_over() {
     let _no_hang = NoHang::for_seconds(60);
     for algorithm in algorithms(8) {
         for inside in [false, true] {
             let place = Place::new();
             let file = LockFile::options().participants(8).open(place.lock_file()).unwrap();
-            let standing = file.ring_options().algorithm(algorithm).standing(true).open("a").unwrap();
+            let member = file.ring_options().algorithm(algorithm).member(true).open("a").unwrap();
             let ends_here = elsewhere(|| {
                 let participant = file.participant().unwrap();
-                drop(standing.lock_as(&participant).unwrap());
+                drop(member.lock_as(&participant).unwrap());
                 if inside {
-                    std::mem::forget(standing.lock_as(&participant).unwrap());
+                    std::mem::forget(member.lock_as(&participant).unwrap());
                 }
                 participant
             });
@@ -99,7 +99,7 @@ fn one_at_a_time_whoever_comes_and_goes() {
                     for round in 0..300u64 {
                         let way = (round * 7 + thread * 3) % 11;
                         let ring =
-                            file.ring_options().algorithm(algorithm).standing(way == 0).open("a").unwrap();
+                            file.ring_options().algorithm(algorithm).member(way == 0).open("a").unwrap();
                         match way {
                             0 => {
                                 for _ in 0..5 {

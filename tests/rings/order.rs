@@ -20,11 +20,11 @@ fn turns() -> u64 {
 }
 
 /// The order in which a ring serves the slots that stand in it.
-fn order_of(algorithm: RingAlgorithm, standing: &[usize]) -> Vec<usize> {
+fn order_of(algorithm: RingAlgorithm, members: &[usize]) -> Vec<usize> {
     let step = if let RingAlgorithm::Sum { step } = algorithm { step as usize } else { 1 };
     let n = PARTICIPANTS as usize;
     let all = (0..n).map(|turn| turn * step % n);
-    all.filter(|slot| standing.contains(slot)).collect()
+    all.filter(|slot| members.contains(slot)).collect()
 }
 
 fn my_slot(file: &LockFile) -> usize {
@@ -35,25 +35,25 @@ fn my_slot(file: &LockFile) -> usize {
 
 /// P1, P2, ..., Pn, P1, ...: exactly, turn after turn, whichever the ring.
 #[test]
-fn the_turn_goes_round_exactly_among_standing_participants() {
+fn the_turn_goes_round_exactly_among_members() {
     let _no_hang = NoHang::for_seconds(600);
     for algorithm in algorithms(PARTICIPANTS) {
         for how_many in [2, 3, 5] {
             let place = Place::new();
             let file = LockFile::options().participants(PARTICIPANTS).open(place.lock_file()).unwrap();
-            let ring = file.ring_options().algorithm(algorithm).standing(true).open("a").unwrap();
+            let ring = file.ring_options().algorithm(algorithm).member(true).open("a").unwrap();
             let (turn, all_in) = (AtomicU64::new(0), Barrier::new(how_many));
-            let (last, standing) = (AtomicUsize::new(usize::MAX), Mutex::new(Vec::new()));
+            let (last, members) = (AtomicUsize::new(usize::MAX), Mutex::new(Vec::new()));
             let turns = turns();
             thread::scope(|threads| {
                 for _ in 0..how_many {
                     threads.spawn(|| {
                         drop(ring.lock_for(Duration::ZERO));
                         let me = my_slot(&file);
-                        standing.lock().unwrap().push(me);
+                        members.lock().unwrap().push(me);
                         // Everybody is in the ring, and nobody has had a turn that counts.
                         all_in.wait();
-                        let order = order_of(algorithm, &standing.lock().unwrap());
+                        let order = order_of(algorithm, &members.lock().unwrap());
                         loop {
                             let guard = ring.lock().unwrap();
                             let before = last.swap(me, Relaxed);

@@ -1,4 +1,4 @@
-//! Participants that are stopped: one that takes part on demand is passed over, a standing one is waited for, and from
+//! Participants that are stopped: one that takes part on demand is passed over, a member is waited for, and from
 //! whoever has its turn nothing is taken.
 
 use super::algorithms;
@@ -27,8 +27,8 @@ fn with_a_holder(place: &Place, algorithm: RingAlgorithm) -> Puppet {
 }
 
 /// Waits for its turn, and sleeps.
-fn one_waits(path: &Path, standing: bool, waiting: usize) -> Puppet {
-    let mut puppet = Puppet::at_ring(path, "a", standing);
+fn one_waits(path: &Path, member: bool, waiting: usize) -> Puppet {
+    let mut puppet = Puppet::at_ring(path, "a", member);
     puppet.0.tell("lock");
     until_waiting(path, "a", waiting);
     until("it sleeps", || activities(path).iter().all(|activity| *activity != Activity::Running));
@@ -98,20 +98,20 @@ fn whose_turn(others: &mut [Puppet], path: &Path) -> usize {
 }
 
 #[test]
-fn a_standing_one_is_waited_for() {
+fn a_member_is_waited_for() {
     let _no_hang = NoHang::for_seconds(60);
     for algorithm in algorithms(PARTICIPANTS) {
         let place = Place::new();
         let path = place.lock_file();
         let mut holder = with_a_holder(&place, algorithm);
-        let mut standing = one_waits(&path, true, 1);
-        stop(&path, &standing);
+        let mut member = one_waits(&path, true, 1);
+        stop(&path, &member);
         assert_eq!(holder.ask("unlock"), Said::Done);
         // A good deal longer than it takes to pass somebody over.
         assert_eq!(holder.ask("for 300"), Said::Error(TURNLOCK_ERROR_TIMED_OUT));
-        standing.0.signal(Signal::SIGCONT);
-        assert!(matches!(standing.hear(), Said::Taken(_, false)));
-        assert_eq!(standing.ask("unlock"), Said::Done);
+        member.0.signal(Signal::SIGCONT);
+        assert!(matches!(member.hear(), Said::Taken(_, false)));
+        assert_eq!(member.ask("unlock"), Said::Done);
     }
 }
 

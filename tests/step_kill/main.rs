@@ -3,7 +3,7 @@
 //!
 //! Step stop: a victim that takes a lock, waits for it or gives it back is stopped there instead ([`stopped`]). Unless it is
 //! inside, the others must go on while it stands; then it goes on too, and must come to its end. On a ring it takes part on
-//! demand: a standing one is waited for.
+//! demand: a member is waited for.
 //!
 //! A death right after an instruction that changed nothing that others can see leaves behind what a death right before it
 //! does, to the last byte. So only one of the two is played: after each instruction that changed something ([`seen`]),

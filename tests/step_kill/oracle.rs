@@ -61,9 +61,9 @@ impl Stage {
         Self { file, lock, kind, own }
     }
 
-    /// The ring, to take part standing.
-    pub fn standing(&self) -> Lock {
-        self.kind.open_standing(&self.file, LOCK).unwrap()
+    /// The ring, to take part as a member.
+    pub fn member(&self) -> Lock {
+        self.kind.open_as_member(&self.file, LOCK).unwrap()
     }
 }
 

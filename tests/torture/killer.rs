@@ -57,9 +57,9 @@ const BY_REGISTERS_ONLY: [Step; 8] = [
 /// Steps that no worker comes to.
 const OF_NOBODY: [Step; 3] = [Step::Make, Step::Remove, Step::Removed];
 
-/// Which workers take part in a ring standing; the others do on demand.
+/// Which workers take part in a ring as members; the others do on demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Members {
     Nobody,
     EveryOther,
     Everybody,
@@ -80,7 +80,7 @@ pub struct Round {
     pub name: &'static str,
     pub workers: usize,
     pub lock: Subject,
-    pub standing: Standing,
+    pub members: Members,
     /// How long workers are stopped too.
     pub stops: Stops,
     /// What the lock has learnt of biases that did not pay is cleared all the time, so that there are many.
@@ -167,7 +167,7 @@ const FREE_FOR_AT_MOST: u64 = 3;
 
 /// The lock of a round, open.
 enum Open {
-    Exclusive { on_demand: Lock, standing: Lock },
+    Exclusive { on_demand: Lock, member: Lock },
     Claims(claims::Lock),
 }
 
@@ -209,7 +209,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
     let lock = match round.lock {
         Subject::Exclusive(kind) => Open::Exclusive {
             on_demand: kind.open(&file, "torture").unwrap(),
-            standing: kind.open_standing(&file, "torture").unwrap(),
+            member: kind.open_as_member(&file, "torture").unwrap(),
         },
         Subject::Claims(kind) => Open::Claims(kind.open(&file, "torture")),
     };
@@ -434,16 +434,16 @@ impl Killer<'_> {
                 }
             }
             mutants::switch_on(self.round.mutant);
-            let (on_demand, standing) = match self.lock {
-                Open::Exclusive { on_demand, standing } => (on_demand, standing),
+            let (on_demand, member) = match self.lock {
+                Open::Exclusive { on_demand, member } => (on_demand, member),
                 Open::Claims(lock) => claims::work(&self.post(worker), lock, dice),
             };
-            let stands = match self.round.standing {
-                Standing::Nobody => false,
-                Standing::EveryOther => worker.is_multiple_of(2),
-                Standing::Everybody => true,
+            let stands = match self.round.members {
+                Members::Nobody => false,
+                Members::EveryOther => worker.is_multiple_of(2),
+                Members::Everybody => true,
             };
-            let lock = if stands { standing } else { on_demand };
+            let lock = if stands { member } else { on_demand };
             worker::work(self.arena, worker, &Post { file: self.file, lock, stands }, dice);
         }
         let now = monotonic_ns();

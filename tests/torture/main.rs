@@ -15,7 +15,7 @@ mod report;
 mod worker;
 
 use arena::Fault;
-use killer::{Outcome, Round, Standing, Stops, Subject};
+use killer::{Members, Outcome, Round, Stops, Subject};
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -89,7 +89,7 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
         workers,
         stops,
         lock: Subject::Exclusive(Kind::Mutex { patience }),
-        standing: Standing::Nobody,
+        members: Members::Nobody,
         biased,
         mutant: None,
         mostly_at: None,
@@ -116,9 +116,9 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
         round("workers = cores + 2, strict, biased, long stops", cores + 2, Stops::Long, strict, true),
         round("workers = 3 x cores, patient, long stops", 3 * cores, Stops::Long, DEFAULT_PATIENCE, false),
     ];
-    let round = |name, workers, stops, algorithm, standing| Round {
+    let round = |name, workers, stops, algorithm, members| Round {
         lock: Subject::Exclusive(Kind::Ring(algorithm)),
-        standing,
+        members,
         ..round(name, workers, stops, strict, false)
     };
     let (raynal, k_state, reverse) = (RingAlgorithm::Raynal, RingAlgorithm::KState, in_reverse(cores + 1));
@@ -128,35 +128,35 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
             cores + 1,
             Stops::Never,
             raynal,
-            Standing::Nobody,
+            Members::Nobody,
         ),
         round(
-            "Raynal's ring, standing, workers = cores + 1",
+            "Raynal's ring, members, workers = cores + 1",
             cores + 1,
             Stops::Never,
             raynal,
-            Standing::Everybody,
+            Members::Everybody,
         ),
         round(
             "K-state ring, on demand, workers = cores, stops",
             cores,
             Stops::Short,
             k_state,
-            Standing::Nobody,
+            Members::Nobody,
         ),
         round(
-            "sum ring in reverse, standing and not, stops",
+            "sum ring in reverse, members and not, stops",
             cores + 1,
             Stops::Short,
             reverse,
-            Standing::EveryOther,
+            Members::EveryOther,
         ),
         round(
             "Raynal's ring, on demand, workers = cores + 2, long stops",
             cores + 2,
             Stops::Long,
             raynal,
-            Standing::Nobody,
+            Members::Nobody,
         ),
         Round {
             slots: MANY_SLOTS,
@@ -165,7 +165,7 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
                 2 * cores,
                 Stops::Never,
                 raynal,
-                Standing::Nobody,
+                Members::Nobody,
             )
         },
     ];
@@ -201,7 +201,7 @@ fn nobody_hangs_or_enters_twice_by_messages_whoever_is_killed_wherever() {
         workers: (cores + more).min(7),
         stops,
         lock: Subject::Exclusive(Kind::Messages(algorithm)),
-        standing: Standing::Nobody,
+        members: Members::Nobody,
         biased: false,
         mutant: None,
         mostly_at: None,
@@ -242,7 +242,7 @@ fn nobody_of_those_who_share_hangs_or_enters_beside_whom_it_must_not() {
         name,
         workers,
         lock: Subject::Claims(kind),
-        standing: Standing::Nobody,
+        members: Members::Nobody,
         stops,
         biased: false,
         mutant: None,
@@ -325,7 +325,7 @@ mod with_mutants {
                 name: "mutant",
                 workers,
                 lock,
-                standing: Standing::Nobody,
+                members: Members::Nobody,
                 stops: match mutant {
                     Mutant::NeverEvicts | Mutant::EvictsHolder | Mutant::EntersUnasked => Stops::Long,
                     _ if attempt % 2 == 0 => Stops::Short,

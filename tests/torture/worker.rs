@@ -22,7 +22,7 @@ static QUEUED: AtomicBool = AtomicBool::new(false);
 pub struct Post<'a> {
     pub file: &'a LockFile,
     pub lock: &'a Lock,
-    /// Whether it takes part standing.
+    /// Whether it takes part as a member.
     pub stands: bool,
 }
 

@@ -68,7 +68,7 @@ TEST(objects_without_a_handle)
     EXPECT_FAILURE(none.path(), errc::invalid_argument);
     EXPECT_FAILURE(turnlock::mutex(none, "mutex"), errc::invalid_argument);
     EXPECT_FAILURE(turnlock::hold{none}, errc::invalid_argument);
-    EXPECT_FAILURE(turnlock::hold::current(none), errc::invalid_argument);
+    EXPECT_FAILURE(turnlock::hold::of_thread(none), errc::invalid_argument);
     EXPECT_FAILURE(unopened.lock(), errc::invalid_argument);
     EXPECT_FAILURE(unopened.try_lock(), errc::invalid_argument);
     EXPECT_FAILURE(unopened.unlock(), errc::invalid_argument);

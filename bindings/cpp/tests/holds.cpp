@@ -35,7 +35,7 @@ TEST(a_hold_has_its_turn_in_a_ring)
 {
     turnlock::file file("lock");
     turnlock::ring_options options;
-    options.standing = true;
+    options.member = true;
     turnlock::turn_ring ring(file, "ring", options);
     turnlock::hold task(file);
     auto turn = turnlock::by(task, ring);
@@ -72,7 +72,7 @@ TEST(a_threads_wait_is_cancelled)
     turnlock::hold its;
     std::atomic<bool> is_there{false};
     std::thread waiter([&] {
-        its = turnlock::hold::current(file);
+        its = turnlock::hold::of_thread(file);
         is_there = true;
         EXPECT_FAILURE(mutex.lock(), turnlock::errc::cancelled);
     });
@@ -85,7 +85,7 @@ TEST(a_threads_wait_is_cancelled)
 TEST(a_wait_is_ended_by_what_the_file_asks)
 {
     turnlock::file_options options;
-    options.is_wait_to_end = [](void *end) { return static_cast<std::int32_t>(*static_cast<std::atomic<bool> *>(end)); };
+    options.should_stop_waiting = [](void *end) { return static_cast<std::int32_t>(*static_cast<std::atomic<bool> *>(end)); };
     std::atomic<bool> end{true};
     options.context = &end;
     turnlock::file file("lock", options);

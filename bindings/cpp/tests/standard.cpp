@@ -143,7 +143,7 @@ TEST(a_ring_goes_round_and_is_left)
     turnlock::ring_options options;
     options.algorithm = turnlock::ring_algorithm::sum;
     options.step = 3;
-    options.standing = true;
+    options.member = true;
     turnlock::turn_ring ring(file, "ring", options);
     ring.lock();
     ring.unlock();

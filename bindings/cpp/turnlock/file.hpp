@@ -22,7 +22,7 @@ struct file_options {
     // What this process calls itself in `turnlock status` and in the owner-dead notice; empty = the program's name.
     std::string label = {};
     // Asked between the sleeps of a wait: not 0 ends it with errc::interrupted (turnlock.h has the conditions).
-    std::int32_t (*is_wait_to_end)(void *context) = nullptr;
+    std::int32_t (*should_stop_waiting)(void *context) = nullptr;
     void *context = nullptr;
 };
 
@@ -144,7 +144,7 @@ private:
                        (options.must_exist ? TURNLOCK_FILE_MUST_EXIST : 0) |
                        (options.full_fences ? TURNLOCK_FILE_FULL_FENCES : 0);
         native.label = options.label.empty() ? nullptr : options.label.c_str();
-        native.is_wait_to_end = options.is_wait_to_end;
+        native.should_stop_waiting = options.should_stop_waiting;
         native.context = options.context;
         return native;
     }

@@ -38,7 +38,7 @@ struct hold_options {
     // What it calls itself; empty = the file's label.
     std::string label = {};
     // Programs that this process starts from now on keep the slot alive.
-    bool inherited = false;
+    bool inherit_to_children = false;
     // Keep the slot by an open descriptor (TURNLOCK_HOLD_BY_DESCRIPTOR).
     bool by_descriptor = false;
 };
@@ -67,7 +67,7 @@ public:
             return opened;
         auto native = detail::sized<turnlock_hold_options>();
         native.label = options.label.empty() ? nullptr : options.label.c_str();
-        native.flags = (options.inherited ? TURNLOCK_HOLD_INHERITED : 0) |
+        native.flags = (options.inherit_to_children ? TURNLOCK_HOLD_INHERIT_TO_CHILDREN : 0) |
                        (options.by_descriptor ? TURNLOCK_HOLD_BY_DESCRIPTOR : 0);
         detail::succeeded(
             turnlock_hold_open(in.native_handle(), &native, opened.handle_.place()), code);
@@ -75,17 +75,17 @@ public:
     }
 
     // The calling thread's own, for another thread to cancel; for nothing else.
-    static hold current(const file &in, std::error_code &code) noexcept
+    static hold of_thread(const file &in, std::error_code &code) noexcept
     {
         hold found;
-        detail::succeeded(turnlock_hold_current(in.native_handle(), found.handle_.place()), code);
+        detail::succeeded(turnlock_hold_of_thread(in.native_handle(), found.handle_.place()), code);
         return found;
     }
 
-    static hold current(const file &in)
+    static hold of_thread(const file &in)
     {
         std::error_code code;
-        auto found = current(in, code);
+        auto found = of_thread(in, code);
         detail::check(code);
         return found;
     }

@@ -22,7 +22,7 @@ struct ring_options {
     // Of the sum ring: from one slot to the next in order of turns; 0 = 1.
     std::uint32_t step = 0;
     // Who takes a turn through this object stays in the ring, and the ring waits for it, until `leave`.
-    bool standing = false;
+    bool member = false;
     // What a holder's death means.
     death_policy on_death = death_policy::any;
     bool must_exist = false;
@@ -70,7 +70,7 @@ public:
         auto native = detail::sized<turnlock_ring_options>();
         native.algorithm = static_cast<std::uint32_t>(options.algorithm);
         native.step = options.step;
-        native.flags = (options.standing ? TURNLOCK_RING_MEMBER : 0) |
+        native.flags = (options.member ? TURNLOCK_RING_MEMBER : 0) |
                        detail::ring_calls::on_death.of(options.on_death) |
                        (options.must_exist ? TURNLOCK_RING_MUST_EXIST : 0);
         detail::succeeded(

@@ -134,7 +134,7 @@ export interface ParticipantInfo {
   pid: number;
   thread: number;
   life: 'unknown' | 'alive' | 'stopped' | 'dead';
-  state: 'holding' | 'queued' | 'standing by' | 'standing' | 'unknown';
+  state: 'holding' | 'queued' | 'backed off' | 'ring member' | 'unknown';
   /** What it has of the lock, or wants. */
   mode: Mode | 'upgrading' | 'unknown';
   /** Of a semaphore: how many it has, or wants. */

@@ -57,11 +57,11 @@ class Mutex extends ExclusiveLock {
 
 class TurnRing extends ExclusiveLock {
   constructor(file, lockName, given) {
-    const known = ['algorithm', 'step', 'standing', 'mustExist', 'onDeath', 'label'];
+    const known = ['algorithm', 'step', 'member', 'mustExist', 'onDeath', 'label'];
     const chosen = object('the options of a ring', given, known);
     const algorithm = optional(chosen, 'algorithm', 0, ringAlgorithm);
     const step = optional(chosen, 'step', 0, uint32);
-    const flags = settings('ring', chosen).flags | (optional(chosen, 'standing', false, boolean) ? FLAGS.RING_MEMBER : 0);
+    const flags = settings('ring', chosen).flags | (optional(chosen, 'member', false, boolean) ? FLAGS.RING_MEMBER : 0);
     super('ring', file, lockName, { algorithm, flags, step }, optional(chosen, 'label', null, text));
   }
 

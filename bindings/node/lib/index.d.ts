@@ -50,7 +50,7 @@ export interface RingOptions extends LockOptions {
   /** Of the sum ring: from one slot to the next in order of turns; 1. */
   step?: number;
   /** After its first turn the participant stays in the ring, and the ring waits for it, until `leave`. */
-  standing?: boolean;
+  member?: boolean;
 }
 
 export interface SemaphoreOptions extends OpenOptions, PatienceOptions {

@@ -59,7 +59,7 @@ const fileOptions = koffi.struct({
   flags: 'uint32_t',
   mailboxes: 'uint32_t',
   label: string,
-  is_wait_to_end: 'void *',
+  should_stop_waiting: 'void *',
   context: 'void *',
   recorded_events: 'uint32_t',
   reserved: 'uint32_t',

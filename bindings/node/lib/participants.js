@@ -6,7 +6,7 @@ const { STATUS } = require('./errors');
 
 const LIVES = ['unknown', 'alive', 'stopped', 'dead'];
 const MODE_NAMES = Object.keys(MODES);
-const STATES = [undefined, 'holding', 'queued', 'standing by', 'standing'];
+const STATES = [undefined, 'holding', 'queued', 'backed off', 'ring member'];
 
 function participantInfo(native) {
   return {

@@ -16,7 +16,7 @@ export class Owner {
 export class RecursiveMutex {
   private constructor();
   /**
-   * At once, if `owner` has it already; else waits off the main thread. ERR_TURNLOCK_PARTICIPANT_BUSY if that owner waits
+   * At once, if `owner` has it already; else waits off the main thread. ERR_TURNLOCK_HOLD_BUSY if that owner waits
    * here already, ERR_TURNLOCK_RECURSION_LIMIT if it has the lock 65,535 times.
    */
   lock(owner: Owner, options?: WaitOptions): Promise<RecursiveHeld>;

@@ -86,7 +86,7 @@ class RecursiveMutex {
     }
     if (this.#waiting.has(owner)) {
       const story = 'this owner waits for the lock already: give each chain of calls an Owner of its own';
-      throw new TurnlockError(STATUS.PARTICIPANT_BUSY, story);
+      throw new TurnlockError(STATUS.HOLD_BUSY, story);
     }
     this.#waiting.add(owner);
     try {

@@ -154,13 +154,13 @@ test('holders and waiters are seen', async (t) => {
 });
 
 test('a ring is stood in and left', (t) => {
-  const ring = newFile(t).turnRing('ring', { algorithm: 'sum', step: 3, standing: true });
+  const ring = newFile(t).turnRing('ring', { algorithm: 'sum', step: 3, member: true });
   ring.leave();
   const held = ring.lockSync();
   assert.throws(() => ring.leave(), failure('STILL_HELD'));
   held.unlock();
   assert.ok(!held.isHeld);
-  assert.deepEqual(ring.waiters().map(({ state }) => state), ['standing']);
+  assert.deepEqual(ring.waiters().map(({ state }) => state), ['ring member']);
   ring.leave();
   assert.deepEqual(ring.waiters(), []);
 });

@@ -58,7 +58,7 @@ test('recursive: a wait is ended, and an owner does not wait twice', async (t) =
   const held = lock.tryLock(mine);
   const end = new AbortController();
   const wait = lock.lock(another, { signal: end.signal });
-  await assert.rejects(lock.lock(another), failure('PARTICIPANT_BUSY'));
+  await assert.rejects(lock.lock(another), failure('HOLD_BUSY'));
   const again = await lock.lock(mine);
   end.abort();
   await assert.rejects(wait, { name: 'AbortError' });

@@ -4,7 +4,7 @@ import { Held, LockFile, LockOptions, Mutex, Owner, RecursiveHeld, RecursiveMute
 async function program(signal: AbortSignal): Promise<string> {
   const file = new LockFile('app.lock', { participants: 500, label: 'types' });
   const accounts: Mutex = file.mutex('accounts', { patience: 0.5, onDeath: 'release' });
-  const ring: TurnRing = file.turnRing('turns', { algorithm: 'k-state', standing: true });
+  const ring: TurnRing = file.turnRing('turns', { algorithm: 'k-state', member: true });
   const token: bigint = await accounts.withLock((held) => held.fencingToken, { signal, timeout: 50 });
   const held: Held | null = ring.tryLock();
   if (held?.ownerDied) held.markConsistent();

@@ -27,7 +27,7 @@ pub enum Limit {
 #[derive(Clone)]
 pub enum Kind {
     Mutex { patience: Option<Duration>, recursive: bool },
-    Ring { algorithm: Option<RingAlgorithm>, standing: bool },
+    Ring { algorithm: Option<RingAlgorithm>, member: bool },
     RwLock { patience: Option<Duration> },
     Semaphore { permits: u32, patience: Option<Duration> },
     Range,
@@ -140,13 +140,13 @@ impl Plan {
                 as_asked!(options, patience);
                 AnyLock::Mutex(options.recursive(*recursive).open(&self.name)?)
             }
-            Kind::Ring { algorithm, standing } => {
+            Kind::Ring { algorithm, member } => {
                 let mut options = file.ring_options();
                 if let Some(algorithm) = algorithm {
                     options.algorithm(*algorithm);
                 }
                 as_asked!(options);
-                AnyLock::Ring(options.standing(*standing).open(&self.name)?)
+                AnyLock::Ring(options.member(*member).open(&self.name)?)
             }
             Kind::RwLock { patience } => {
                 let mut options = file.rwlock_options();

@@ -36,8 +36,8 @@ pub fn waiters<'py>(py: Python<'py>, status: &LockStatus) -> PyResult<Bound<'py,
         let who = &waiter.participant;
         let state = match waiter.state {
             WaiterState::Queued => "queued",
-            WaiterState::StandingBy => "standing by",
-            WaiterState::Standing => "standing",
+            WaiterState::BackedOff => "backed off",
+            WaiterState::RingMember => "ring member",
             _ => "unknown",
         };
         made(py, "Waiter", (&who.label, who.pid, who.thread, state, life(who.life), waiter.for_seconds))

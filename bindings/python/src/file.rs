@@ -34,7 +34,7 @@ impl FileOptions {
     pub fn open(self, py: Python) -> turnlock::Result<OpenFile> {
         let mut options = LockFile::options();
         options.participants(self.participants.unwrap_or(0)).locks(self.locks.unwrap_or(0));
-        options.must_exist(self.must_exist).interrupted_by(thread::is_wait_to_end);
+        options.must_exist(self.must_exist).interrupted_by(thread::should_stop_waiting);
         if let Some(mode) = self.mode {
             options.mode(mode);
         }

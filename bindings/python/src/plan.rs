@@ -51,9 +51,7 @@ pub fn of(path: PathBuf, name: String, options: Option<&Bound<PyDict>>) -> PyRes
         must_exist: options.flag("must_exist")?,
     };
     let kind = match options.get::<String>("kind")?.as_deref() {
-        Some("ring") => {
-            Kind::Ring { algorithm: ring_algorithm(&options)?, standing: options.flag("standing")? }
-        }
+        Some("ring") => Kind::Ring { algorithm: ring_algorithm(&options)?, member: options.flag("member")? },
         Some("rwlock") => Kind::RwLock { patience: patience(&options)? },
         Some("semaphore") => {
             let permits = options.get("value")?.unwrap_or(1);
@@ -137,7 +135,7 @@ pub fn arguments<'py>(py: Python<'py>, plan: &Plan) -> PyResult<(Bound<'py, PyTu
             }
         }
         Kind::Range | Kind::Keyed => {}
-        Kind::Ring { algorithm, standing } => {
+        Kind::Ring { algorithm, member } => {
             let name = match algorithm {
                 None => None,
                 Some(RingAlgorithm::KState) => Some("k-state"),
@@ -150,8 +148,8 @@ pub fn arguments<'py>(py: Python<'py>, plan: &Plan) -> PyResult<(Bound<'py, PyTu
             if let Some(RingAlgorithm::Sum { step }) = algorithm {
                 options.set_item("step", step)?;
             }
-            if standing {
-                options.set_item("standing", true)?;
+            if member {
+                options.set_item("member", true)?;
             }
         }
     }

@@ -109,7 +109,7 @@ pub fn forget(file: &Arc<SharedFile>) {
 
 /// Asked by a waiting thread, without the GIL, between its sleeps: whether a signal handler raised an exception. Only the
 /// main thread runs signal handlers, so only that takes the GIL.
-pub fn is_wait_to_end() -> bool {
+pub fn should_stop_waiting() -> bool {
     if this_thread() != MAIN.load(Relaxed) {
         return false;
     }

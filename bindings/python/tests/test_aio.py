@@ -234,8 +234,8 @@ def test_spare_participants_are_given_back(path):
 
 
 def test_a_task_cannot_stand_in_a_ring(path):
-    with pytest.raises(ValueError, match="standing"):
-        turnlock.aio.TurnRing(path, standing=True)
+    with pytest.raises(ValueError, match="member"):
+        turnlock.aio.TurnRing(path, member=True)
 
 
 def test_file_locks(path):

@@ -91,7 +91,7 @@ def test_bad_patience(options, error, path):
         ({"algorithm": "sum", "step": 0}, ValueError),
         ({"algorithm": "sum", "step": -1}, ValueError),
         ({"algorithm": "sum", "step": "one"}, TypeError),
-        ({"standing": 1}, TypeError),
+        ({"member": 1}, TypeError),
         ({"patience": 1}, TypeError),
     ],
 )

@@ -262,11 +262,11 @@ def test_copies_are_objects_of_their_own(kind, path):
                 other.release()
 
 
-def test_a_standing_ring_passes_the_turn_round(path):
+def test_a_ring_of_members_passes_the_turn_round(path):
     order, turns, done = [], 20, threading.Event()
 
     def take_part(name):
-        ring = turnlock.TurnRing(path, algorithm="k-state", standing=True)
+        ring = turnlock.TurnRing(path, algorithm="k-state", member=True)
         while not done.is_set():
             with ring:
                 if not done.is_set():

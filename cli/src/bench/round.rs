@@ -52,13 +52,13 @@ impl Drop for Workers {
     }
 }
 
-/// Runs one, below `folder`, for so long in each phase; or until it `is_to_end`, which is an error.
+/// Runs one, below `folder`, for so long in each phase; or until it `should_stop`, which is an error.
 pub fn run(
     contender: Contender,
     cell: Cell,
     folder: &Path,
     phase: Duration,
-    is_to_end: impl Fn() -> bool,
+    should_stop: impl Fn() -> bool,
 ) -> Result<Outcome, String> {
     let place = tempfile::tempdir_in(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let shared = SharedWords::open(&place.path().join("words")).map_err(|error| error.to_string())?;
@@ -81,10 +81,10 @@ pub fn run(
     // Release. Partner: the acquire load of the phase in `worker`: whatever was made ready comes before it.
     let tell = |phase: Phase| shared.word(words::PHASE).store(phase as u64, Release);
     tell(Phase::Count);
-    last(phase, &is_to_end)?;
+    last(phase, &should_stop)?;
     if cell.timed {
         tell(Phase::Time);
-        last(phase, &is_to_end)?;
+        last(phase, &should_stop)?;
     }
     tell(Phase::End);
     let mut done: Vec<Done> = Vec::new();
@@ -104,10 +104,10 @@ pub fn run(
 }
 
 /// Lets the workers work.
-fn last(phase: Duration, is_to_end: impl Fn() -> bool) -> Result<(), String> {
+fn last(phase: Duration, should_stop: impl Fn() -> bool) -> Result<(), String> {
     let began = Instant::now();
     while let Some(left) = phase.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
-        if is_to_end() {
+        if should_stop() {
             return Err("it was ended".into());
         }
         std::thread::sleep(left.min(Duration::from_millis(50)));

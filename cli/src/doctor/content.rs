@@ -135,7 +135,7 @@ fn lock_findings(lock: &LockStatus, path: &str) -> Vec<Finding> {
             format!("repair the data, then: turnlock reset --lock {word} {path}"),
         )),
     }
-    let waiting = lock.queue.iter().filter(|waiter| waiter.state != WaiterState::Standing).count();
+    let waiting = lock.queue.iter().filter(|waiter| waiter.state != WaiterState::RingMember).count();
     let stopped = lock.holders.iter().filter(|holder| holder.participant.life == Life::Stopped);
     for holder in stopped.filter(|_| waiting > 0) {
         let who = describe::without_colours(&describe::who(&holder.participant));

@@ -93,7 +93,7 @@ pub const FAMILIES: [Family; 32] = [
     gauge(
         "turnlock_lock_waiters",
         &["file", "lock", "state"],
-        "How many wait for the lock: queued for good, or standing by, which still let others pass",
+        "How many wait for the lock: queued for good, or backed off, which still let others pass",
     ),
     gauge(
         "turnlock_lock_longest_wait_seconds",
@@ -122,7 +122,7 @@ pub const FAMILIES: [Family; 32] = [
     ),
     gauge("turnlock_lock_permits", LOCK, "Of a semaphore: how many permits it has, taken or not"),
     gauge("turnlock_lock_permits_taken", LOCK, "Of a semaphore: how many permits are taken"),
-    gauge("turnlock_lock_ring_standing", LOCK, "Of a ring: how many stand in it and do not wait"),
+    gauge("turnlock_lock_ring_idle_members", LOCK, "Of a ring: how many members do not wait"),
     counter(
         "turnlock_lock_acquisitions_total",
         LOCK,

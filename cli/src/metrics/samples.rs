@@ -57,13 +57,13 @@ fn of_lock(to: &mut Samples, file: &str, lock: &LockStatus) {
     to.add("turnlock_lock_info", &[file, &lock.name, lock.kind, lock.algorithm, lock.death_policy], 1.0);
     to.add("turnlock_lock_holders", labels, lock.holders.len() as f64);
     let waiting = |state: WaiterState| lock.queue.iter().filter(move |waiter| waiter.state == state);
-    for (name, state) in [("queued", WaiterState::Queued), ("standing_by", WaiterState::StandingBy)] {
+    for (name, state) in [("queued", WaiterState::Queued), ("backed_off", WaiterState::BackedOff)] {
         to.add("turnlock_lock_waiters", &[file, &lock.name, name], waiting(state).count() as f64);
     }
     let longest = |times: &mut dyn Iterator<Item = (Life, Option<f64>)>| {
         times.filter(|(life, _)| *life != Life::Dead).filter_map(|(_, seconds)| seconds).fold(0.0, f64::max)
     };
-    let waits = lock.queue.iter().filter(|waiter| waiter.state != WaiterState::Standing);
+    let waits = lock.queue.iter().filter(|waiter| waiter.state != WaiterState::RingMember);
     let mut waits = waits.map(|waiter| (waiter.participant.life, waiter.for_seconds));
     to.add("turnlock_lock_longest_wait_seconds", labels, longest(&mut waits));
     let mut holds = lock.holders.iter().map(|holder| (holder.participant.life, holder.for_seconds));
@@ -77,7 +77,7 @@ fn of_lock(to: &mut Samples, file: &str, lock: &LockStatus) {
         to.add("turnlock_lock_permits_taken", labels, taken as f64);
     }
     if lock.kind == "ring" {
-        to.add("turnlock_lock_ring_standing", labels, waiting(WaiterState::Standing).count() as f64);
+        to.add("turnlock_lock_ring_idle_members", labels, waiting(WaiterState::RingMember).count() as f64);
     }
     let counters = lock.counters;
     for (name, value) in [

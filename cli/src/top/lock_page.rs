@@ -142,7 +142,7 @@ fn waiter(lock: &LockStatus, at: usize, waiter: &Waiter) -> Line<'static> {
     let has_turn = Some(waiter.participant.slot) == lock.turn_of;
     let text = describe::without_colours(&describe::waiter(waiter, has_turn));
     let place = match waiter.state {
-        WaiterState::StandingBy => "  ~ ".into(),
+        WaiterState::BackedOff => "  ~ ".into(),
         _ => format!("{:>3} ", at + 1),
     };
     let ill = waiter.activity == Activity::PassedOver;

@@ -145,7 +145,7 @@ fn of_lock(found: &mut Vec<Change>, (old, new): (&LockStatus, &LockStatus), elap
 
 /// Returns those in the queue that wait: of a ring not all.
 pub fn waiting(lock: &LockStatus) -> impl Iterator<Item = &Waiter> {
-    lock.queue.iter().filter(|waiter| waiter.state != WaiterState::Standing)
+    lock.queue.iter().filter(|waiter| waiter.state != WaiterState::RingMember)
 }
 
 /// Returns whether both are the same participant: a slot changes hands.

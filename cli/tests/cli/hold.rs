@@ -178,7 +178,7 @@ fn what_cannot_be_locked_is_an_error_and_not_a_hang() {
         ("exec 9<>\"$F\"; turnlock lock --fd 9; turnlock lock -w 0.1 --fd 8 8<>\"$F\"", 1, ""),
         ("turnlock lock", 64, "--fd"),
         ("turnlock lock --fd -1", 64, ""),
-        ("turnlock lock --standing --fd 9 9<>\"$F\"", 64, "--standing is for rings"),
+        ("turnlock lock --member --fd 9 9<>\"$F\"", 64, "--member is for rings"),
     ] {
         let output = fixture.script(script);
         assert_eq!(output.status.code(), Some(code), "{script}: {}", errors(&output));

@@ -209,14 +209,14 @@ fn a_killed_command_releases_the_lock_or_closes_it_as_its_creator_said() {
 }
 
 #[test]
-fn one_who_lets_others_pass_is_shown_as_standing_by() {
+fn one_who_lets_others_pass_is_shown_as_backed_off() {
     let fixture = Fixture::new();
     let (mut holder, _output) = fixture.hold(&["--patience", "3600"], "echo inside; exec sleep 60");
     let mut waiter = fixture.command("run", &["--label", "patient"], &["true"]).spawn().unwrap();
-    let status = fixture.until(|status| status["locks"][0]["queue"][0]["state"] == "standing_by");
+    let status = fixture.until(|status| status["locks"][0]["queue"][0]["state"] == "backed_off");
     assert_eq!(status["locks"][0]["queue"][0]["label"], "patient");
     fixture.until(|_| fixture.status_text().contains("  1. patient, run by turnlock (pid "));
-    assert!(fixture.status_text().contains("), standing by for "), "{}", fixture.status_text());
+    assert!(fixture.status_text().contains("), backed off for "), "{}", fixture.status_text());
     signal("TERM", holder.id());
     holder.wait().unwrap();
     assert!(waiter.wait().unwrap().success());
@@ -284,17 +284,17 @@ fn a_ring_is_a_ring_whichever_it_is() {
     let fixture = Fixture::new();
     assert!(fixture.run(&["--lock", "new", "--turn"], &["true"]).status.success());
     assert!(fixture.run(&["--lock", "old", "--algorithm", "k-state"], &["true"]).status.success());
-    assert!(fixture.run(&["--lock", "old", "--turn", "--standing"], &["true"]).status.success());
+    assert!(fixture.run(&["--lock", "old", "--turn", "--member"], &["true"]).status.success());
     let shown = fixture.status_text();
     assert!(shown.contains("new (ring, raynal, ") && shown.contains("old (ring, k-state, "), "{shown}");
-    // Standing, a waiter is in the ring as long as it waits, and is out of it when it has had its turn.
+    // As a member, a waiter is in the ring as long as it waits, and is out of it when it has had its turn.
     let (mut holder, _output) = fixture.hold(&["--lock", "old"], "echo inside; sleep 60");
     let mut waiter =
-        fixture.command("run", &["--lock", "old", "--turn", "--standing"], &["true"]).spawn().unwrap();
+        fixture.command("run", &["--lock", "old", "--turn", "--member"], &["true"]).spawn().unwrap();
     let lock_of = |status: &serde_json::Value| -> serde_json::Value {
         status["locks"].as_array().unwrap().iter().find(|lock| lock["name"] == "old").unwrap().clone()
     };
-    fixture.until(|status| lock_of(status)["queue"][0]["takes_part"] == "standing");
+    fixture.until(|status| lock_of(status)["queue"][0]["takes_part"] == "member");
     signal("TERM", holder.id());
     limit::end_of(&mut holder, "the holder");
     assert!(limit::end_of(&mut waiter, "the waiter").success());
@@ -305,7 +305,7 @@ fn a_ring_is_a_ring_whichever_it_is() {
     for options in [
         &["--turn", "--algorithm", "sum"][..],
         &["--turn", "-s"],
-        &["--standing"],
+        &["--member"],
         &["--turn", "--patience", "1"],
     ] {
         assert_eq!(fixture.run(options, &["true"]).status.code(), Some(64), "{options:?}");

@@ -188,7 +188,7 @@ fn locks_by_messages_go_on_in_a_larger_file() {
             }
             assert_eq!(mutex.status().unwrap().by_messages.unwrap().members.len(), mailboxes, "{options:?}");
             let one_too_many = file.participant().unwrap();
-            assert!(matches!(mutex.lock_as(&one_too_many), Err(Error::Capacity { .. })), "{options:?}");
+            assert!(matches!(mutex.lock_as(&one_too_many), Err(Error::FileTooSmall { .. })), "{options:?}");
         }
     }
     // And a file that had none.

@@ -176,8 +176,8 @@ fn inconsistent_closed_and_semaphores_and_rings_have_their_numbers() {
     assert_eq!((of("inconsistent", "sad"), of("not_recoverable", "sad")), (Some(1.0), Some(0.0)));
     assert_eq!((of("inconsistent", "closed"), of("not_recoverable", "closed")), (Some(0.0), Some(1.0)));
     assert_eq!((of("permits", "jobs"), of("permits_taken", "jobs")), (Some(5.0), Some(2.0)));
-    assert_eq!((of("permits", "sad"), of("ring_standing", "sad")), (None, None));
-    assert_eq!(of("ring_standing", "turns"), Some(0.0));
+    assert_eq!((of("permits", "sad"), of("ring_idle_members", "sad")), (None, None));
+    assert_eq!(of("ring_idle_members", "turns"), Some(0.0));
     assert_eq!(metrics.get("turnlock_recording_capacity", &[]), Some(0.0));
 }
 

@@ -95,7 +95,7 @@ impl<S: Site> Attempt<S> {
         Eviction::step_back(lock.held(me));
         lock.queue().withdraw(me);
         lock.set_since(me, 0);
-        lock.unpark(me);
+        lock.unpark_waiters_of(me);
     }
 
     /// Returns whether another participant is queued for good. Those that still let others pass only look in, and leave

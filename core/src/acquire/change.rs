@@ -93,7 +93,7 @@ where
             lock.set_since(me, site.now());
         } else {
             lock.shared_bias().cancel(self.is_another_waiting());
-            lock.unpark(me);
+            lock.unpark_waiters_of(me);
         }
         token
     }
@@ -122,7 +122,7 @@ where
             lock.queue().1.set_mode(me, mode, held.claim.weight);
             self.site.note_claim(Claim { mode, ..held.claim });
             self.note_as(Event::Acquired, true, holding.token);
-            lock.unpark(me);
+            lock.unpark_waiters_of(me);
             lock.unpark_standby(me, true);
         }
         // By the new mode no place is retained: it leaves as one that came in by the queue.
@@ -149,7 +149,7 @@ where
         let (lock, me) = (self.site.lock(), self.site.me());
         lock.queue().1.set_mode(me, claim.mode, claim.weight);
         self.site.note_claim(claim);
-        lock.unpark(me);
+        lock.unpark_waiters_of(me);
         lock.unpark_standby(me, true);
         // As in `downgrade`.
         self.site.local().record(Some(Holding { unbiased: true, ..holding }));

@@ -86,7 +86,7 @@ pub fn pass_over<S: Site>(
     }
     if overdue == Overdue::Call {
         lock.queue().each_before(me, number, |slot, _| {
-            lock.unpark(slot);
+            lock.unpark_waiters_of(slot);
         });
     } else if overdue == Overdue::Yes || site.is_stopped(first) {
         evict(attempt, number, skipped, |slot| slot == first || site.is_stopped(slot));

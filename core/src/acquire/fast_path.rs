@@ -37,17 +37,17 @@ pub struct FastPath<'a, L> {
 
 /// How an unlock by the fast path came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum UnlockOutcome {
     /// No participant minded.
-    Quietly,
+    Done,
     /// The bias or the reservation was revoked meanwhile: the participants that wait for that have to be unparked.
-    Revoked,
+    WasRevoked,
 }
 
-impl Left {
+impl UnlockOutcome {
     #[inline(always)]
     fn of(is_unrevoked: bool) -> Self {
-        if is_unrevoked { Left::Quietly } else { Left::Revoked }
+        if is_unrevoked { UnlockOutcome::Done } else { UnlockOutcome::WasRevoked }
     }
 }
 
@@ -71,13 +71,13 @@ impl<L: LightBarrier> FastPath<'_, L> {
         bias: Bias<'_, W>,
         mark: Mark,
         token: Option<u64>,
-    ) -> Option<Left> {
+    ) -> Option<UnlockOutcome> {
         self.local.is_held_biased(token).then(|| self.end_as_owner(bias, mark, false))
     }
 
     /// [`FastPath::leave_as_owner`], where an unlock has begun. `is_shared`: several threads use the participant.
     #[inline(always)]
-    pub fn end_as_owner<W: BiasWord>(&self, bias: Bias<'_, W>, mark: Mark, is_shared: bool) -> Left {
+    pub fn end_as_owner<W: BiasWord>(&self, bias: Bias<'_, W>, mark: Mark, is_shared: bool) -> UnlockOutcome {
         self.end_leaving(is_shared, |local| local.record_biased(), || bias.leave(self.held, mark))
     }
 
@@ -105,13 +105,17 @@ impl<L: LightBarrier> FastPath<'_, L> {
         &self,
         shared_bias: SharedBias<'_, W>,
         token: Option<u64>,
-    ) -> Option<Left> {
+    ) -> Option<UnlockOutcome> {
         self.local.is_held_biased(token).then(|| self.end_as_reader(shared_bias, false))
     }
 
     /// [`FastPath::leave_as_reader`], where an unlock has begun. As [`FastPath::end_as_owner`].
     #[inline(always)]
-    pub fn end_as_reader<W: BiasWord>(&self, shared_bias: SharedBias<'_, W>, is_shared: bool) -> Left {
+    pub fn end_as_reader<W: BiasWord>(
+        &self,
+        shared_bias: SharedBias<'_, W>,
+        is_shared: bool,
+    ) -> UnlockOutcome {
         self.end_leaving(is_shared, |local| local.record_biased(), || shared_bias.leave(self.held))
     }
 
@@ -145,14 +149,14 @@ impl<L: LightBarrier> FastPath<'_, L> {
         reservation: Reservation<'_>,
         (claims, me): (C, usize),
         token: Option<u64>,
-    ) -> Option<Left> {
+    ) -> Option<UnlockOutcome> {
         let is_so = self.local.is_held_biased(token) && claims.is_reserved(me);
         is_so.then(|| self.end_reserved(reservation, false))
     }
 
     /// [`FastPath::leave_reserved`], where an unlock has begun. As [`FastPath::end_as_owner`].
     #[inline(always)]
-    pub fn end_reserved(&self, reservation: Reservation<'_>, is_shared: bool) -> Left {
+    pub fn end_reserved(&self, reservation: Reservation<'_>, is_shared: bool) -> UnlockOutcome {
         self.end_leaving(is_shared, |local| local.record_reservation(), || reservation.leave())
     }
 
@@ -187,16 +191,16 @@ impl<L: LightBarrier> FastPath<'_, L> {
         is_shared: bool,
         record: impl FnOnce(LocalState<'_>),
         leave: impl FnOnce() -> bool,
-    ) -> Left {
+    ) -> UnlockOutcome {
         if is_shared {
             trace::at(Step::Exit);
-            let left = Left::of(leave());
+            let left = UnlockOutcome::of(leave());
             record(self.local);
             left
         } else {
             record(self.local);
             trace::at(Step::Exit);
-            Left::of(leave())
+            UnlockOutcome::of(leave())
         }
     }
 }

@@ -65,6 +65,6 @@ pub fn clear<L: Lock>(lock: &L, slot: usize) {
     // machine; one that does not leaves the machine alone.
     lock.machines().set_membership(slot, Membership::None);
     trace::at(Step::ReapCleared);
-    lock.unpark(slot);
+    lock.unpark_waiters_of(slot);
     lock.unpark_standby(slot, false);
 }

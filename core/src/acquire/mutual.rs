@@ -3,7 +3,7 @@
 
 use super::{
     bias, eviction,
-    fast_path::Left,
+    fast_path::UnlockOutcome,
     local::{Holding, Idle},
     site::{Attempt, Lock, Overwritten, Progress, QueueHead, RevokeOutcome, Site},
 };
@@ -36,7 +36,7 @@ impl QueueHead for Always {
             // head waits for the section before it to end, and we would wait for the queue head.
             Eviction::step_back(lock.held(me));
             // And it may have seen us try, and sleep.
-            lock.unpark(me);
+            lock.unpark_waiters_of(me);
         }
     }
 
@@ -96,8 +96,9 @@ impl QueueHead for Always {
             site.bias_begins(token);
             site.lock().bias().begin(site.mark());
             site.lock().queue().leave(me);
-            site.lock().unpark(me);
-            // It was the queue that they backed off from, and no holder will leave it now. The fence is in `unpark`.
+            site.lock().unpark_waiters_of(me);
+            // It was the queue that they backed off from, and no holder will leave it now. The fence is in
+            // `unpark_waiters_of`.
             site.lock().unpark_standby(me, true);
         }
         trace::at(Step::Section);
@@ -163,8 +164,8 @@ impl QueueHead for Always {
     fn leave_retaken<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) {
         let (site, lock) = (&attempt.site, attempt.site.lock());
         let left = attempt.fast_path().end_as_owner(lock.bias(), site.mark(), site.is_shared());
-        if left == Left::Revoked {
-            lock.unpark(site.me());
+        if left == UnlockOutcome::WasRevoked {
+            lock.unpark_waiters_of(site.me());
         }
     }
 

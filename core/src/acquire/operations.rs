@@ -155,7 +155,7 @@ impl<S: Site> Attempt<S> {
         if !self.site.is_shared() {
             HeadOf::<S>::complete_leave(self);
         }
-        self.site.lock().unpark(self.site.me());
+        self.site.lock().unpark_waiters_of(self.site.me());
         self.site.check_after_unlock()
     }
 

@@ -54,7 +54,7 @@ pub enum Overdue {
     Yes,
 }
 
-/// What [`super::site::Lock::unpark`] found at a slot.
+/// What [`super::site::Lock::unpark_waiters_of`] found at a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unparked {
     /// No waiter, or one that has just come.

@@ -37,8 +37,8 @@ pub fn acquire<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Resul
 #[cold]
 fn give_up<S: Site>(attempt: &Attempt<S>) {
     let (lock, me) = (attempt.site.lock(), attempt.site.me());
-    // Partner: the fence in the `unpark` of `leave`. If ours comes first, the participant that leaves sees that we are not in the
-    // queue, and unparks the designated waker; if theirs does, we see that it has left.
+    // Partner: the fence in the `unpark_waiters_of` of `leave`. If ours comes first, the participant that leaves sees that
+    // we are not in the queue, and unparks the designated waker; if theirs does, we see that it has left.
     full_fence();
     let is_free = !lock.queue().is_another_queued(me, |_| true);
     lock.unpark_standby(me, is_free);
@@ -293,7 +293,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) {
     site.lock().queue().leave(me);
     HeadOf::<S>::record_left(attempt);
     trace::at(Step::Wake);
-    let unparked = site.lock().unpark(me);
+    let unparked = site.lock().unpark_waiters_of(me);
     // The designated waker is not woken if a successor is queued: it would back off again. If that successor gives up, it wakes the
     // designated waker itself, in `give_up`.
     let is_free = match unparked {

@@ -3,7 +3,7 @@
 
 use super::{
     bias, eviction,
-    fast_path::Left,
+    fast_path::UnlockOutcome,
     local::Holding,
     reservation,
     site::{Attempt, Limit, Lock, Overwritten, Progress, Site, Waiter},
@@ -40,14 +40,14 @@ pub fn forgo<S: Site>(attempt: &Attempt<S>) {
     // writer waits for the section before it to end; and we would wait for that writer.
     Eviction::step_back(lock.held(me));
     // And a writer may have seen us try, and sleep.
-    lock.unpark(me);
+    lock.unpark_waiters_of(me);
 }
 
 /// Unlocks what [`retake`] took.
 pub fn leave_retaken<S: Site>(attempt: &Attempt<S>) {
     let (site, lock) = (&attempt.site, attempt.site.lock());
-    if attempt.fast_path().end_as_reader(lock.shared_bias(), site.is_shared()) == Left::Revoked {
-        lock.unpark(site.me());
+    if attempt.fast_path().end_as_reader(lock.shared_bias(), site.is_shared()) == UnlockOutcome::WasRevoked {
+        lock.unpark_waiters_of(site.me());
     }
 }
 
@@ -139,7 +139,7 @@ fn has_capacity_now<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skippe
 /// Takes an entry step back, and unparks the participants that may have seen it.
 fn step_back<S: Site>(attempt: &Attempt<S>) {
     eviction::step_back(attempt);
-    attempt.site.lock().unpark(attempt.site.me());
+    attempt.site.lock().unpark_waiters_of(attempt.site.me());
 }
 
 fn take_as_writer<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<Progress<bool>> {
@@ -272,8 +272,8 @@ pub fn let_others_in<S: Site>(attempt: &Attempt<S>) {
     match attempt.hold_class() {
         HoldClass::Alone => return,
         // They wait for this one to be inside.
-        HoldClass::Permits => drop(lock.unpark(me)),
-        // Partner: the fences of those that are backed off, as in `Lock::unpark`. If theirs comes first, we see that they sleep and wake
+        HoldClass::Permits => drop(lock.unpark_waiters_of(me)),
+        // Partner: the fences of those that are backed off, as in `Lock::unpark_waiters_of`. If theirs comes first, we see that they sleep and wake
         // them; if ours does, they see that we are inside, and which claims are beside us.
         _ => full_fence(),
     }

@@ -3,7 +3,7 @@
 
 use super::{
     bias, eviction,
-    fast_path::Left,
+    fast_path::UnlockOutcome,
     local::Idle,
     site::{Attempt, BlockedBy, Limit, Lock, RevokeOutcome, Site, Waiter},
 };
@@ -42,7 +42,7 @@ pub fn give_up<S: Site>(attempt: &Attempt<S>) {
         attempt.withdraw();
     } else {
         // The waiter that revoked it has gone on; but others may have seen us try, or inside, and sleep.
-        lock.unpark(me);
+        lock.unpark_waiters_of(me);
     }
     lock.unpark_standby(me, true);
 }
@@ -78,7 +78,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
     }
     trace::at(Step::Wake);
     // A waiter that came before the place was reserved waits for its number to go; those that come from now on revoke it instead.
-    lock.unpark(me);
+    lock.unpark_waiters_of(me);
     lock.unpark_standby(me, true);
     site.local().record_reservation();
     true
@@ -87,7 +87,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
 /// Unlocks what [`retake`] took.
 pub fn leave_retaken<S: Site>(attempt: &Attempt<S>) {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    if attempt.fast_path().end_reserved(place_of(lock, me), site.is_shared()) == Left::Revoked {
+    if attempt.fast_path().end_reserved(place_of(lock, me), site.is_shared()) == UnlockOutcome::WasRevoked {
         complete_leave(attempt);
     }
 }

@@ -73,7 +73,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>, rule: Rule, membership: Membership) 
     trace::at(Step::Leave);
     site.lock().set_since(me, 0);
     let passed = ring.pass(me, |left| {
-        site.lock().unpark(left);
+        site.lock().unpark_waiters_of(left);
     });
     trace::at(Step::Passed);
     if membership == Membership::OneTurn {
@@ -84,7 +84,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>, rule: Rule, membership: Membership) 
     eviction::step_back(attempt);
     trace::at(Step::Wake);
     // Its fence comes before the looks below. Partner: the fence in `RingWait::depart` and that in `RingWait::join`.
-    site.lock().unpark(me);
+    site.lock().unpark_waiters_of(me);
     let stranded = match passed {
         Passed::To(next) => ring.machines.membership(next) == Membership::None,
         Passed::ToNobody => membership == Membership::OneTurn && ring.is_wanted_beside(me),
@@ -193,7 +193,7 @@ impl<'a, S: Site> RingWait<'a, S> {
             let _ = RingWait::new(self.attempt, self.ring.rule, limit, false).settle();
         }
         // Those behind us were parked at our slot.
-        site.lock().unpark(me);
+        site.lock().unpark_waiters_of(me);
     }
 
     /// The nearest slot below that of the participant, round the table, of which the ring has a member, or is to have one: each
@@ -284,7 +284,7 @@ impl<'a, S: Site> RingWait<'a, S> {
                 // It is parked beside its left neighbour.
                 let left = machines.link(machine).link(machines.count()).map(|link| link.left);
                 left.into_iter().for_each(|left| {
-                    lock.unpark(left);
+                    lock.unpark_waiters_of(left);
                 });
                 return Ok(());
             }
@@ -348,7 +348,7 @@ impl<'a, S: Site> RingWait<'a, S> {
         }
         eviction::step_back(self.attempt);
         site.lock().queue().leave(site.me());
-        site.lock().unpark(site.me());
+        site.lock().unpark_waiters_of(site.me());
         named
     }
 
@@ -359,12 +359,12 @@ impl<'a, S: Site> RingWait<'a, S> {
         for _ in 0..ring.machines.count() {
             let Some(absent) = ring.absent_with_privilege() else { break };
             let passed = ring.pass(absent, |slot| {
-                site.lock().unpark(slot);
+                site.lock().unpark_waiters_of(slot);
             });
             if passed == Passed::ToNobody {
                 return;
             }
-            site.lock().unpark(absent);
+            site.lock().unpark_waiters_of(absent);
         }
         let is_member = ring.machines.membership(me) != Membership::None;
         if !is_member || ring.who().is_some_and(|slot| ring.has_privilege(slot)) {

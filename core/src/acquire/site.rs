@@ -93,14 +93,14 @@ pub trait Lock: Copy {
 
     /// Unparks the waiters parked at slot `slot`, after the store that they wait for; and has the successor's own
     /// followers awake in time. Contains a full fence, which comes before its first look. Returns what was found.
-    fn unpark(&self, _slot: usize) -> Unparked {
+    fn unpark_waiters_of(&self, _slot: usize) -> Unparked {
         Unparked::Nobody
     }
     /// Unparks the waiter parked at slot `slot` if it asked to be awake ahead of its turn.
     fn unpark_early(&self, _slot: usize) {}
     /// Ends the time of `slot` in the standby queue. If it was the designated waker, the oldest member of the passive set is it
     /// from now on, and is called. Else, if `next` says that the lock is free for it, unparks the designated waker, after the full
-    /// fence of an [`Lock::unpark`].
+    /// fence of an [`Lock::unpark_waiters_of`].
     fn unpark_standby(&self, _slot: usize, _next: bool) {}
 }
 

@@ -25,7 +25,7 @@ impl Error {
             }
             Error::FileSystem { .. } | Error::Unsupported(_) => ErrorKind::Unsupported,
             Error::ParticipantBusy | Error::InUse { .. } | Error::StillHeld => ErrorKind::ResourceBusy,
-            Error::ParticipantsFull { .. } | Error::LocksFull { .. } | Error::Capacity { .. } => {
+            Error::ParticipantsFull { .. } | Error::LocksFull { .. } | Error::FileTooSmall { .. } => {
                 ErrorKind::QuotaExceeded
             }
             Error::InvalidArgument(_)

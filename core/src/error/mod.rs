@@ -136,7 +136,7 @@ pub enum Error {
     /// There is nothing to mark consistent.
     NotInconsistent,
     /// The file exists and is smaller than the capacities asked for.
-    Capacity {
+    FileTooSmall {
         /// The lock file.
         path: PathBuf,
         /// Such as "participants" or "locks".
@@ -259,7 +259,7 @@ impl fmt::Display for Error {
             Error::Internal(what) => write!(f, "a defect in turnlock, please report it: {what}"),
             Error::StillHeld => write!(f, "something is still held by it: release that first"),
             Error::NotInconsistent => write!(f, "the lock is not inconsistent, so there is nothing to mark"),
-            Error::Capacity { path, what, has, wanted, most } => write!(
+            Error::FileTooSmall { path, what, has, wanted, most } => write!(
                 f,
                 "{}: the file has room for {has} {what} and {wanted} were asked for: {}",
                 path.display(),
@@ -343,7 +343,7 @@ impl Error {
             TURNLOCK_ERROR_NOT_OWNER => Error::NotOwner,
             TURNLOCK_ERROR_NOT_RECOVERABLE => Error::NotRecoverable,
             TURNLOCK_ERROR_CLOSED => Error::Closed,
-            TURNLOCK_ERROR_PARTICIPANT_BUSY => Error::ParticipantBusy,
+            TURNLOCK_ERROR_HOLD_BUSY => Error::ParticipantBusy,
             TURNLOCK_ERROR_STILL_HELD => Error::StillHeld,
             TURNLOCK_ERROR_NOT_INCONSISTENT => Error::NotInconsistent,
             TURNLOCK_ERROR_INTERRUPTED => Error::Interrupted,
@@ -381,11 +381,11 @@ impl Error {
             Error::NoSpace { .. } => TURNLOCK_ERROR_NO_SPACE,
             Error::System { .. } => TURNLOCK_ERROR_SYSTEM,
             Error::Kind { .. } => TURNLOCK_ERROR_KIND,
-            Error::ParticipantBusy => TURNLOCK_ERROR_PARTICIPANT_BUSY,
+            Error::ParticipantBusy => TURNLOCK_ERROR_HOLD_BUSY,
             Error::Internal(_) => TURNLOCK_ERROR_INTERNAL,
             Error::StillHeld => TURNLOCK_ERROR_STILL_HELD,
             Error::NotInconsistent => TURNLOCK_ERROR_NOT_INCONSISTENT,
-            Error::Capacity { .. } => TURNLOCK_ERROR_CAPACITY,
+            Error::FileTooSmall { .. } => TURNLOCK_ERROR_FILE_TOO_SMALL,
             Error::Interrupted => TURNLOCK_ERROR_INTERRUPTED,
             Error::OutOfMemory => TURNLOCK_ERROR_NO_MEMORY,
             Error::Unsupported(_) => TURNLOCK_ERROR_UNSUPPORTED,

@@ -55,7 +55,7 @@ pub const TURNLOCK_ERROR_SYSTEM: i32 = -20;
 /// The name belongs to a lock of another kind or algorithm, or one with another patience or death policy than was asked for.
 pub const TURNLOCK_ERROR_KIND: i32 = -21;
 /// The hold is in another call at this moment: of another thread, or of the thread that a signal handler has interrupted.
-pub const TURNLOCK_ERROR_PARTICIPANT_BUSY: i32 = -22;
+pub const TURNLOCK_ERROR_HOLD_BUSY: i32 = -22;
 /// A defect of turnlock itself, caught before it could reach the caller.
 pub const TURNLOCK_ERROR_INTERNAL: i32 = -23;
 /// The handle cannot be closed, nor a hold acquire anything, while something is held through it.
@@ -63,7 +63,7 @@ pub const TURNLOCK_ERROR_STILL_HELD: i32 = -24;
 /// `mark_consistent` on a lock whose previous holder did not die.
 pub const TURNLOCK_ERROR_NOT_INCONSISTENT: i32 = -25;
 /// The file exists and is smaller than the capacities asked for.
-pub const TURNLOCK_ERROR_CAPACITY: i32 = -26;
+pub const TURNLOCK_ERROR_FILE_TOO_SMALL: i32 = -26;
 /// The kernel refuses what turnlock needs: the message says what.
 pub const TURNLOCK_ERROR_UNSUPPORTED: i32 = -27;
 
@@ -119,11 +119,11 @@ pub fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_ERROR_NO_SPACE => c"no room on the disk",
         TURNLOCK_ERROR_SYSTEM => c"a call to the operating system failed",
         TURNLOCK_ERROR_KIND => c"the name belongs to a lock of another kind, or with other settings",
-        TURNLOCK_ERROR_PARTICIPANT_BUSY => c"the hold or participant is in another call, of another thread or of the one that a signal handler has interrupted",
+        TURNLOCK_ERROR_HOLD_BUSY => c"the hold is in another call, of another thread or of the one that a signal handler has interrupted",
         TURNLOCK_ERROR_INTERNAL => c"a defect in turnlock; please report it",
         TURNLOCK_ERROR_STILL_HELD => c"something is still held through this handle",
         TURNLOCK_ERROR_NOT_INCONSISTENT => c"the lock is not inconsistent, so there is nothing to mark",
-        TURNLOCK_ERROR_CAPACITY => c"the file is smaller than the capacities asked for",
+        TURNLOCK_ERROR_FILE_TOO_SMALL => c"the file is smaller than the capacities asked for",
         TURNLOCK_ERROR_UNSUPPORTED => c"the kernel refuses what turnlock needs",
         TURNLOCK_ERROR_INTERRUPTED => c"the wait was interrupted",
         TURNLOCK_ERROR_NO_MEMORY => c"no memory",

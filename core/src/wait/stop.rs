@@ -22,7 +22,7 @@ impl Interrupt {
 
     /// Asks it. A panic of it ends the wait likewise: it must not leave a number in the queue behind.
     #[inline]
-    pub fn is_to_end(&self) -> bool {
+    pub fn should_stop(&self) -> bool {
         catch_unwind(AssertUnwindSafe(|| (self.0)())).unwrap_or(true)
     }
 }

@@ -289,18 +289,18 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
     /// Returns what ends the wait, if the interrupt says so, or if a handler or the interrupt has forked and we are the
     /// child. `by_signal`: a signal handler has just run.
     fn is_interrupted(&mut self, by_signal: bool) -> Option<Outcome> {
-        let mut is_to_end = false;
+        let mut should_stop = false;
         if let Some(interrupt) = self.stop.interrupt {
             let now = P::coarse_monotonic_ns();
             if by_signal || now.saturating_sub(self.asked) >= ASK_INTERRUPT {
                 self.asked = now;
-                is_to_end = interrupt.is_to_end();
+                should_stop = interrupt.should_stop();
             }
         }
         if P::process_mark() != self.process {
             return Some(Outcome::Forked);
         }
-        is_to_end.then_some(Outcome::Interrupted)
+        should_stop.then_some(Outcome::Interrupted)
     }
 
     fn park(

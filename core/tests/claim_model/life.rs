@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
-    fast_path::Left,
+    fast_path::UnlockOutcome,
     operations::Acquisition,
     site::{Limit, Lock, Site},
 };
@@ -301,8 +301,8 @@ fn unlock(attempt: &Try) {
         _ => by_reservation(),
     };
     match left {
-        Some(Left::Quietly) => Ok(()),
-        Some(Left::Revoked) => attempt.complete_unlock(),
+        Some(UnlockOutcome::Done) => Ok(()),
+        Some(UnlockOutcome::WasRevoked) => attempt.complete_unlock(),
         None => attempt.unlock(None),
     }
     .unwrap();

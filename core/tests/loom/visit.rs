@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
-    fast_path::Left,
+    fast_path::UnlockOutcome,
     operations::Acquisition,
     site::{Limit, Lock, Site},
 };
@@ -119,8 +119,8 @@ impl Scene {
         let (bias, mark) = (attempt.site.lock().bias(), attempt.site.mark());
         let fast = if visit.fast { attempt.fast_path().leave_as_owner(bias, mark, None) } else { None };
         match fast {
-            Some(Left::Quietly) => Ok(()),
-            Some(Left::Revoked) => attempt.complete_unlock(),
+            Some(UnlockOutcome::Done) => Ok(()),
+            Some(UnlockOutcome::WasRevoked) => attempt.complete_unlock(),
             None => attempt.unlock(None),
         }
         .unwrap();

@@ -74,7 +74,7 @@ fn one_that_is_passed_over_asks_again() {
 }
 
 #[test]
-fn a_standing_one_passes_over_one_on_demand() {
+fn a_member_passes_over_one_on_demand() {
     let turns = if cfg!(loom) { 1 } else { 6 };
     all_hold("stands and evicts", 2, Some(3), 7000, &[evicts(stands(turns)), on_demand(turns)]);
 }
@@ -117,7 +117,7 @@ fn four_of_both_kinds_with_gaps_between_them() {
 #[cfg(shuttle)]
 #[test]
 fn everyone_passes_over_everyone() {
-    let [one, standing] = [evicts(on_demand(4)), evicts(stands(3))];
+    let [one, member] = [evicts(on_demand(4)), evicts(stands(3))];
     all_hold("three evict", 3, None, 0, &[one, one, one]);
-    all_hold("four evict, one of them stands", 8, None, 0, &[standing, one, one, on_demand(4)]);
+    all_hold("four evict, one of them stands", 8, None, 0, &[member, one, one, on_demand(4)]);
 }

@@ -46,7 +46,7 @@ pub fn rules(machines: usize) -> [Rule; 3] {
 /// Searches through the plan for each rule, which must hold.
 pub fn all_hold(name: &str, machines: usize, preemptions: Option<usize>, least: usize, visits: &[Visit]) {
     let _alone = alone();
-    let standing = visits.iter().filter(|visit| visit.membership == Membership::EveryTurn).count();
+    let members = visits.iter().filter(|visit| visit.membership == Membership::EveryTurn).count();
     for rule in rules(machines) {
         let evicts = visits.iter().any(|visit| visit.evicts);
         for count in [&ROUNDS, &EVICTIONS, &LOST] {
@@ -64,7 +64,7 @@ pub fn all_hold(name: &str, machines: usize, preemptions: Option<usize>, least: 
         };
         let (rounds, seconds) = (ROUNDS.load(SeqCst), began.elapsed().as_secs_f64());
         println!("{name}, {rule:?}: {executions} executions, {rounds} rounds, {seconds:.1} s");
-        assert!(rounds > 0 || standing < 2, "the turn never went round");
+        assert!(rounds > 0 || members < 2, "the turn never went round");
         let [evictions, lost] = [&EVICTIONS, &LOST].map(|count| count.load(SeqCst));
         if evicts {
             println!("  passed over {evictions} times, seen by the one that lost its turn {lost} times");

@@ -331,7 +331,7 @@ impl<'a> Lock for RingLock<'a> {
 
     /// Nobody is parked: waiters look again and again. Of the real one the full fence is left, and nothing else orders
     /// anything here.
-    fn unpark(&self, _: usize) -> Unparked {
+    fn unpark_waiters_of(&self, _: usize) -> Unparked {
         full_fence();
         Unparked::Nobody
     }

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 use turnlock_core::acquire::attempt::{Attempt, Discipline, LockConfig};
-use turnlock_core::acquire::fast_path::Left;
+use turnlock_core::acquire::fast_path::UnlockOutcome;
 use turnlock_core::acquire::liveness;
 use turnlock_core::acquire::operations::Acquisition;
 use turnlock_core::acquire::site::{Host, Limit, Lock, Site};
@@ -162,8 +162,8 @@ impl World {
         attempt.check_owner(Some(token)).unwrap();
         let named = Some(token).filter(|_| thread_rng().gen_ratio(1, 2));
         match leave_by_fast_path(attempt, named) {
-            Some(Left::Quietly) => Ok(()),
-            Some(Left::Revoked) => attempt.complete_unlock(),
+            Some(UnlockOutcome::Done) => Ok(()),
+            Some(UnlockOutcome::WasRevoked) => attempt.complete_unlock(),
             None => attempt.unlock(named),
         }
         .unwrap();
@@ -266,7 +266,7 @@ fn take_by_fast_path(attempt: &Attempt<Participant>) -> Option<u64> {
 }
 
 /// Unlocks likewise.
-fn leave_by_fast_path(attempt: &Attempt<Participant>, token: Option<u64>) -> Option<Left> {
+fn leave_by_fast_path(attempt: &Attempt<Participant>, token: Option<u64>) -> Option<UnlockOutcome> {
     let (site, lock) = (&attempt.site, attempt.site.lock());
     if site.is_shared() {
         return None;

@@ -306,7 +306,7 @@ impl<'a> Lock for TheLock<'a> {
     }
 
     // Where no waiter sleeps they look again and again, and there is none to wake.
-    fn unpark(&self, slot: usize) -> Unparked {
+    fn unpark_waiters_of(&self, slot: usize) -> Unparked {
         if self.0.plan().sleep { self.0.unpark(slot) } else { self.0.oracle.watch(Unparked::Nobody) }
     }
     fn unpark_early(&self, slot: usize) {

@@ -17,7 +17,7 @@ use turnlock_core::error::{Error, Result};
 impl Hold {
     /// Takes several parts, each by a participant. A wait beside parts that are held is short; the long ones, with none held, are
     /// those of the hold's own participant, which is the one that is cancelled.
-    pub(super) fn take_parts<K: LockKind<Claims = Claimed>>(
+    pub(super) fn acquire_parts<K: LockKind<Claims = Claimed>>(
         &self,
         more: &mut Vec<Participant>,
         handle: &Handle<K>,
@@ -28,7 +28,7 @@ impl Hold {
         let has = more.len();
         let taken = self
             .attach_more(more, parts.len())
-            .and_then(|()| self.take_parts_by(more, handle, mode, parts, limit));
+            .and_then(|()| self.acquire_parts_by(more, handle, mode, parts, limit));
         if taken.is_err() {
             // It has nothing now, and others may want the slots.
             more.drain(has..).for_each(|one| self.give_up(one));
@@ -49,7 +49,7 @@ impl Hold {
         Ok(())
     }
 
-    fn take_parts_by<K: LockKind<Claims = Claimed>>(
+    fn acquire_parts_by<K: LockKind<Claims = Claimed>>(
         &self,
         more: &[Participant],
         handle: &Handle<K>,

@@ -17,7 +17,7 @@ use turnlock::{Error, Participant};
 
 /// Holds the lock, as a participant that can be left.
 fn holder(trial: &Trial, stage: &Stage) -> Participant {
-    let me = stage.file.participant_options().ends_by_closing(true).open().unwrap();
+    let me = stage.file.participant_options().release_on_close(true).open().unwrap();
     let guard = stage.lock.lock_as(&me).unwrap();
     trial.arena.token.fetch_max(guard.fencing_token(), Relaxed);
     forget(guard);

@@ -97,7 +97,7 @@ pub const ALL: &[Scenario] = &[
         ring::renews_the_links(trial, K_STATE)
     }),
     LINKS_RENEWED_IN_SUM_RING,
-    alone("ring: standing, two turns", |trial| ring::stands(trial, RAYNALS)),
+    alone("ring: a member, two turns", |trial| ring::stands(trial, RAYNALS)),
     alone("ring: leaves to another that stands", |trial| ring::leaves(trial, RAYNALS)),
     stopping("rwlock: read, by the queue", rwlock::reads_by_the_queue),
     READ_BIASED,

@@ -71,22 +71,22 @@ pub fn takes_a_dead_ones_place(trial: &Trial, algorithm: RingAlgorithm) {
 }
 
 /// Somebody stands, has its turn, and dies outside; the privilege is with it.
-fn one_dies_standing(trial: &Trial, stage: &Stage) {
-    trial.dead_one(|| stage.standing().lock().unwrap().unlock().unwrap());
+fn a_member_dies(trial: &Trial, stage: &Stage) {
+    trial.dead_one(|| stage.member().lock().unwrap().unlock().unwrap());
 }
 
 /// By a try, which does not spin before it asks whether the dead one is alive: most points of a wait on a ring lie in
 /// that loop.
 pub fn takes_over(trial: &Trial, algorithm: RingAlgorithm) {
     let stage = stage(trial, algorithm);
-    one_dies_standing(trial, &stage);
+    a_member_dies(trial, &stage);
     its_life_is_a_turn(trial, stage, Lock::try_lock);
 }
 
 /// Likewise, and the victim has its slot and so its place on the ring.
 pub fn comes_in_a_dead_ones_slot(trial: &Trial, algorithm: RingAlgorithm) {
     let stage = stage(trial, algorithm);
-    one_dies_standing(trial, &stage);
+    a_member_dies(trial, &stage);
     let others: Vec<_> = (2..PARTICIPANTS).map(|_| stage.file.participant().unwrap()).collect();
     usual(trial, stage, others, |stage| {
         begin();
@@ -131,10 +131,10 @@ pub fn renews_the_links(trial: &Trial, algorithm: RingAlgorithm) {
 pub fn stands(trial: &Trial, algorithm: RingAlgorithm) {
     usual(trial, stage(trial, algorithm), (), |stage| {
         let _attached = stage.file.current_participant().unwrap();
-        let standing = stage.standing();
+        let member = stage.member();
         begin();
-        takes_its_turn(trial, &standing, Lock::lock);
-        takes_its_turn(trial, &standing, Lock::lock);
+        takes_its_turn(trial, &member, Lock::lock);
+        takes_its_turn(trial, &member, Lock::lock);
         end(trial.arena)
     });
 }
@@ -143,16 +143,16 @@ pub fn stands(trial: &Trial, algorithm: RingAlgorithm) {
 /// over whenever it looks, and the victim would never go the same way twice.
 pub fn leaves(trial: &Trial, algorithm: RingAlgorithm) {
     usual(trial, stage(trial, algorithm), (), |stage| {
-        let standing = stage.standing();
+        let member = stage.member();
         let other = stage.file.participant().unwrap();
-        standing.lock().unwrap().unlock().unwrap();
+        member.lock().unwrap().unlock().unwrap();
         // It stands from here on, and its turn comes after the next one.
-        let in_vain = standing.lock_for_as(&other, Duration::ZERO).err();
+        let in_vain = member.lock_for_as(&other, Duration::ZERO).err();
         assert!(matches!(in_vain, Some(Error::TimedOut)), "{in_vain:?}");
-        standing.lock().unwrap().unlock().unwrap();
-        standing.lock_as(&other).unwrap().unlock().unwrap();
+        member.lock().unwrap().unlock().unwrap();
+        member.lock_as(&other).unwrap().unlock().unwrap();
         begin();
-        standing.leave().unwrap();
+        member.leave().unwrap();
         end(trial.arena)
     });
 }

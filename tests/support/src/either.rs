@@ -30,19 +30,19 @@ impl Kind {
         self.open_to_take_part(false, file, name)
     }
 
-    /// On a ring, to take part standing.
-    pub fn open_standing(self, file: &LockFile, name: &str) -> Result<Lock> {
+    /// On a ring, to take part as a member.
+    pub fn open_as_member(self, file: &LockFile, name: &str) -> Result<Lock> {
         self.open_to_take_part(true, file, name)
     }
 
-    fn open_to_take_part(self, standing: bool, file: &LockFile, name: &str) -> Result<Lock> {
+    fn open_to_take_part(self, member: bool, file: &LockFile, name: &str) -> Result<Lock> {
         match self {
             Kind::Mutex { patience } => file.mutex_options().patience(patience).open(name).map(Lock::Mutex),
             Kind::Messages(algorithm) => {
                 file.mutex_options().algorithm(algorithm).open(name).map(Lock::Mutex)
             }
             Kind::Ring(algorithm) => {
-                file.ring_options().algorithm(algorithm).standing(standing).open(name).map(Lock::Ring)
+                file.ring_options().algorithm(algorithm).member(member).open(name).map(Lock::Ring)
             }
         }
     }
@@ -148,7 +148,7 @@ impl Lock {
         acquire!(self, HeldAs, lock_for_as(participant, limit))
     }
 
-    /// A mutex has nobody standing.
+    /// A mutex has no members.
     pub fn leave(&self) -> Result<()> {
         match self {
             Lock::Mutex(_) => Ok(()),

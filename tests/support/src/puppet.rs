@@ -9,7 +9,7 @@ use std::{path::Path, time::Duration};
 use turnlock::LockFile;
 
 /// The role, to be named in `roles!`. Words: the lock file (its path, or what [`descriptor::open`] knows), the lock's
-/// name, and what it is: `mutex`; or a ring, to take part `on-demand` or `standing`.
+/// name, and what it is: `mutex`; or a ring, to take part `on-demand` or as `member`.
 ///
 /// It hears `lock`, `try`, `for <milliseconds>`, `mark`, `unlock`, and says `taken <fencing token> <owner-dead or well>`,
 /// `done` or `error <number>`.
@@ -17,7 +17,7 @@ pub fn puppet(words: &[String]) {
     let file = descriptor::open(LockFile::options().label("puppet"), &words[0]).unwrap();
     let lock = match words[2].as_str() {
         "mutex" => Lock::Mutex(file.mutex(&words[1]).unwrap()),
-        how => Lock::Ring(file.ring_options().standing(how == "standing").open(&words[1]).unwrap()),
+        how => Lock::Ring(file.ring_options().member(how == "member").open(&words[1]).unwrap()),
     };
     let mut guard: Option<Held> = None;
     say("ready");
@@ -67,9 +67,9 @@ impl Puppet {
         Self::by_words(path.to_str().unwrap(), name)
     }
 
-    /// Likewise, at a ring, whichever it is: `standing`, or on demand.
-    pub fn at_ring(path: &Path, name: &str, standing: bool) -> Self {
-        Self::start(path.to_str().unwrap(), name, if standing { "standing" } else { "on-demand" })
+    /// Likewise, at a ring, whichever it is: as `member`, or on demand.
+    pub fn at_ring(path: &Path, name: &str, member: bool) -> Self {
+        Self::start(path.to_str().unwrap(), name, if member { "member" } else { "on-demand" })
     }
 
     /// One that is told by `file` how to come by the lock file.

@@ -36,7 +36,7 @@ class Waiter(NamedTuple):
     pid: int
     thread: int
     state: str
-    """"queued", "standing by" (it still lets others pass), "standing" (on a ring, not waiting now) or "unknown"."""
+    """"queued", "backed off" (it still lets others pass), "ring member" (on a ring, not waiting now) or "unknown"."""
     life: str
     """"alive", "stopped", "dead" or "unknown"."""
     for_seconds: float | None

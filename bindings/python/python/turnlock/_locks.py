@@ -137,13 +137,13 @@ class TurnRing(_native.Exclusive):
     """A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it.
 
     Acquired and released as a `Lock`. `algorithm` is "raynal" (if the ring is created now), "k-state" or "sum", which has a
-    `step`; None is whichever it is. With `standing` a thread that takes its turn stays in the ring, and the ring waits for
+    `step`; None is whichever it is. With `member` a thread that takes its turn stays in the ring, and the ring waits for
     it every round, until `leave`, the thread's end or its death; else it is in the ring only while it waits or has the turn.
     The other arguments are as for `Lock`.
 
     >>> import os, tempfile, turnlock
     >>> path = os.path.join(tempfile.mkdtemp(), "relay.lock")
-    >>> stages = turnlock.TurnRing(path, "stages", standing=True)
+    >>> stages = turnlock.TurnRing(path, "stages", member=True)
     >>> with stages:
     ...     print("my turn")
     my turn
@@ -159,7 +159,7 @@ class TurnRing(_native.Exclusive):
         *,
         algorithm: Literal["raynal", "k-state", "sum"] | None = None,
         step: int | None = None,
-        standing: bool = False,
+        member: bool = False,
         death_policy: Literal["inform", "release"] | None = None,
         participants: int | None = None,
         locks: int | None = None,
@@ -175,7 +175,7 @@ class TurnRing(_native.Exclusive):
             kind="ring",
             algorithm=algorithm,
             step=step,
-            standing=standing,
+            member=member,
             death_policy=death_policy,
             participants=participants,
             locks=locks,

@@ -140,8 +140,8 @@ class TurnRing(_Async):
     """`turnlock.TurnRing` for asyncio, on demand: each wait takes part until its turn is over."""
 
     def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
-        if options.get("standing"):
-            raise ValueError("a task cannot stand in a ring, since it has no participant of its own: leave standing out")
+        if options.get("member"):
+            raise ValueError("a task cannot be a member of a ring, since it has no participant of its own: leave member out")
         self.lock = _locks.TurnRing(path, name, **options)
 
 

@@ -5,7 +5,7 @@
 //! ```text
 //! lock:   membership[i] = 1, under the reconfiguration lock; wait until i has the privilege: `Rule::has_privilege`
 //!         entry step (`super::eviction`)
-//! unlock: renew the links; state[i] = `Rule::passed`; membership[i] = 0, unless it is standing
+//! unlock: renew the links; state[i] = `Rule::passed`; membership[i] = 0, unless it is a member
 //! ```
 //! Raynal leaves the virtual ring (which machines are on it, VG and k) to "the software that provides it". Here that is
 //! one rule about the writer of each word, and needs no notices:

@@ -60,7 +60,7 @@ impl Table {
         Ring { rule, machines: self }
     }
 
-    /// All of them on the ring and standing, the first with the privilege: as the papers begin.
+    /// All of them members of the ring, the first with the privilege: as the papers begin.
     fn full(n: usize, rule: Rule) -> Self {
         let table = Self::new(n);
         table.membership.iter().for_each(|membership| membership.set(Membership::EveryTurn));

@@ -44,9 +44,9 @@ final class Native {
 
     private Native() {}
 
-    /** {@code is_wait_to_end} of a file's options. */
+    /** {@code should_stop_waiting} of a file's options. */
     interface WaitToEnd extends Callback {
-        int isWaitToEnd(Pointer context);
+        int shouldStopWaiting(Pointer context);
     }
 
     static native int turnlock_file_open(byte[] path, Pointer options, PointerByReference file);

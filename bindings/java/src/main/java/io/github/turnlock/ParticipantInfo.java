@@ -27,9 +27,9 @@ public final class ParticipantInfo {
         /** It is in line. */
         QUEUED,
         /** It has backed off: it still has patience, and lets others pass. */
-        STANDING_BY,
+        BACKED_OFF,
         /** It is a member of the ring, and does not wait now. */
-        STANDING
+        RING_MEMBER
     }
 
     /** What a participant has of a lock, or wants. */

@@ -44,7 +44,7 @@ public final class TurnRing extends TurnLock {
         }
 
         /** After its first turn the object stays a member of the ring, and the ring waits for it, until {@link TurnRing#leave}. */
-        public Options standing() {
+        public Options member() {
             flags |= Native.RING_MEMBER;
             return this;
         }

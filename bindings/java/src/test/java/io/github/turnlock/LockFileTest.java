@@ -123,9 +123,9 @@ public class LockFileTest {
             expect(Status.KIND, () -> file.mutex("strict", new Mutex.Options().recursive()));
             TurnRing.Options sum = new TurnRing.Options().algorithm(TurnRing.Algorithm.SUM);
             expect(Status.INVALID_ARGUMENT, () -> file.turnRing("ring", sum.step(2)));
-            TurnRing ring = file.turnRing("ring", sum.step(3).standing());
+            TurnRing ring = file.turnRing("ring", sum.step(3).member());
             ring.acquire().close();
-            assertEquals(ParticipantInfo.State.STANDING, ring.waiters().get(0).state());
+            assertEquals(ParticipantInfo.State.RING_MEMBER, ring.waiters().get(0).state());
             ring.leave();
             assertEquals(List.of(), ring.waiters());
         }
