@@ -44,23 +44,27 @@ fn is_running(word: &str) -> bool {
 #[test]
 fn a_rung_that_hangs_is_ended_and_named_with_where_it_stood() {
     let began = Instant::now();
-    // One that heeds no request to end, and one in a process group of its own, which keeps the output open.
-    let hangs = r#"
+    // One that heeds no request to end, and one in a process group of its own, which keeps the output open. Another `./check` may
+    // run on this machine.
+    let [longer, shorter] = [75, 25].map(|end| format!("1000.{}{end}", std::process::id()));
+    let hangs = format!(
+        r#"
         rung "the first" 60 echo fine
-        rung "one that hangs" 5 bash -c 'echo so far; trap "" TERM; set -m; sleep 1000.25 & sleep 1000.75'
-        rung "the last" 60 echo never"#;
-    let output = limit::output(&mut check_with(hangs)).unwrap();
+        rung "one that hangs" 5 bash -c 'echo so far; trap "" TERM; set -m; sleep {shorter} & sleep {longer}'
+        rung "the last" 60 echo never"#
+    );
+    let output = limit::output(&mut check_with(&hangs)).unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("== the first: passed, "), "{said}");
     assert!(said.contains("== one that hangs hangs. It stood here:\n    so far\n"), "{said}");
-    assert!(said.contains(" sleep 1000.75 : sleep;"), "the process that it stood in: {said}");
+    assert!(said.contains(&format!(" sleep {longer} : sleep;")), "the process that it stood in: {said}");
     assert!(said.contains("== one that hangs: FAILED, ended after "), "{said}");
     assert!(said.contains(": its limit is 5 s, with TURNLOCK_CHECK_PATIENCE=1"), "{said}");
     assert!(said.contains("not run, or not to the end: the last\n") && !said.contains("never"), "{said}");
     assert_eq!(last_line(&output), "1 passed, 1 failed", "{said}");
     assert!(began.elapsed() < limit::seconds(60), "{:?}", began.elapsed());
-    assert!(!is_running("1000.25") && !is_running("1000.75"), "both are ended");
+    assert!(!is_running(&shorter) && !is_running(&longer), "both are ended");
 }
 
 /// A rung that its sources decide is not run a second time with the same ones, and is after any of them has changed.
@@ -143,13 +147,14 @@ fn what_a_rung_left_behind_does_not_make_it_hang() {
 
 #[test]
 fn an_interrupted_check_ends_its_rung() {
-    let (place, mut check) = (Place::new(), check_with("rung slow 600 sleep 1000.5"));
+    let long = format!("1000.5{}", std::process::id());
+    let (place, mut check) = (Place::new(), check_with(&format!("rung slow 600 sleep {long}")));
     let printed = File::create(place.at("printed")).unwrap();
     let mut check = check.stdin(Stdio::null()).stdout(printed).spawn().unwrap();
-    until("the rung runs", || is_running("1000.5"));
+    until("the rung runs", || is_running(&long));
     kill(Pid::from_raw(check.id() as i32), Signal::SIGTERM).unwrap();
     assert_eq!(limit::end_of(&mut check, "check").code(), Some(130));
-    assert!(!is_running("1000.5"));
+    assert!(!is_running(&long));
     let printed = std::fs::read_to_string(place.at("printed")).unwrap();
     assert!(printed.ends_with("\n0 passed, 1 failed\n"), "{printed}");
 }
