@@ -205,15 +205,16 @@ rung_stood() { # rung_stood NAME PID
     done
 }
 
-# The processes of a session. In /proc/PID/stat the session is the fourth field after the name, which may contain
-# anything.
+# The processes of a session, and the one that is about to begin it: a rung may be ended before `setsid` has come so far. In
+# /proc/PID/stat the parent is the second field after the name, which may contain anything, and the session the fourth.
 in_session() { # in_session SESSION
     local stat fields
     for stat in /proc/[0-9]*/stat; do
         { read -r fields <"$stat"; } 2>/dev/null || continue
         # shellcheck disable=SC2086 # several words
         set -- "$1" ${fields##*) }
-        [ "$5" = "$1" ] && [ "$2" != Z ] && echo "${fields%% *}"
+        [ "$2" != Z ] || continue
+        [ "$5" != "$1" ] && [ "${fields%% *} $3" != "$1 $$" ] || echo "${fields%% *}"
     done
     return 0
 }

@@ -5,7 +5,8 @@ use nix::{
     unistd::Pid,
 };
 use std::{
-    fs::File,
+    fs::{File, Permissions},
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
@@ -157,6 +158,23 @@ fn an_interrupted_check_ends_its_rung() {
     assert!(!is_running(&long));
     let printed = std::fs::read_to_string(place.at("printed")).unwrap();
     assert!(printed.ends_with("\n0 passed, 1 failed\n"), "{printed}");
+}
+
+/// It is found by its session, which `setsid` is about to begin.
+#[test]
+fn an_interrupted_check_ends_a_rung_that_has_hardly_begun() {
+    let long = format!("1000.6{}", std::process::id());
+    let (place, mut check) = (Place::new(), check_with(&format!("rung slow 600 sleep {long}")));
+    let slow = place.at("setsid");
+    std::fs::write(&slow, "#!/bin/sh\nsleep 5\n").unwrap();
+    std::fs::set_permissions(&slow, Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", slow.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    check.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut check = check.spawn().unwrap();
+    until("the rung begins", || is_running(&long));
+    kill(Pid::from_raw(check.id() as i32), Signal::SIGTERM).unwrap();
+    assert_eq!(limit::end_of(&mut check, "check").code(), Some(130));
+    assert!(!is_running(&long));
 }
 
 #[test]
