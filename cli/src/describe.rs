@@ -100,10 +100,11 @@ pub fn holder_in_short(entry: &Holder) -> String {
     let how = claim(&entry.claim).map(|claim| format!(" ({claim})")).unwrap_or_default();
     let time =
         entry.for_seconds.filter(|_| *life != Life::Dead).map(|seconds| format!(" for {}", span(seconds)));
-    let end = match life {
-        Life::Dead => ", dead",
-        Life::Stopped => ", stopped",
-        _ => "",
+    let end = match (life, keepers(&entry.participant)) {
+        (Life::Dead, _) => ", dead".into(),
+        (Life::Stopped, _) => ", stopped".into(),
+        (_, Some(keepers)) => format!(", ended; kept by {keepers}"),
+        _ => String::new(),
     };
     format!("held{how}{} by {} (pid {pid}){end}", time.unwrap_or_default(), escape::text(label))
 }
@@ -177,8 +178,22 @@ pub fn life(participant: &ParticipantStatus) -> String {
     }
 }
 
+/// Returns the processes that keep a slot whose own process has ended: "sleep (pid 4712)". `None`: none does.
+pub fn keepers(participant: &ParticipantStatus) -> Option<String> {
+    let mut keepers = participant.keepers.iter();
+    let first = keepers.next()?;
+    let text = format!("{} (pid {})", escape::text(&first.program), first.pid);
+    Some(match keepers.len() {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    })
+}
+
 fn state(participant: &ParticipantStatus) -> String {
     let mut text = String::new();
+    if let Some(keepers) = keepers(participant) {
+        let _ = write!(text, ", {BAD}which has ended{BAD:#}: {keepers} keeps it held");
+    }
     if participant.life == Life::Stopped {
         let _ = write!(text, ", {BAD}stopped{BAD:#} at the moment");
     }

@@ -200,6 +200,9 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path, columns: usi
                 lock.holders.iter().map(|holder| u64::from(holder.claim.permits.unwrap_or(0))).sum();
             format!("{taken} of {permits} permits taken")
         }
+        (None, None) if lock.holders.is_empty() && lock.state == "not_recoverable" => {
+            format!("{BAD}closed{BAD:#}, last fencing token {}", lock.fencing_token)
+        }
         (None, None) if lock.holders.is_empty() => format!("free, last fencing token {}", lock.fencing_token),
         (None, None) => format!("{} inside", lock.holders.len()),
     };
@@ -243,7 +246,7 @@ fn describe_deaths(text: &mut String, lock: &LockStatus, path: &Path, columns: u
         }
         "inconsistent" => Some(format!("{BAD}owner dead{BAD:#}: {dead}; it is not yet marked consistent")),
         _ => Some(format!(
-            "{BAD}not recoverable{BAD:#}: {dead}, and nobody repaired its data. Repair them, then:"
+            "{BAD}not recoverable{BAD:#}: {dead}, and its data were not repaired. Repair them, then open the lock again:"
         )),
     };
     if let Some(line) = line {

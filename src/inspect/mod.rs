@@ -15,8 +15,8 @@ pub use registers::{Held, LockRegisters, MachineRegisters, SlotRegisters};
 pub use turnlock_core::event::Event;
 
 pub use status::{
-    Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, FileStatus, Holder, Life, LockStatus, Part,
-    ParticipantStatus, Waiter, WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, FileStatus, Holder, Keeper, Life,
+    LockStatus, Part, ParticipantStatus, Waiter, WaiterState,
 };
 
 use crate::attach::new_file::header_of;
@@ -176,7 +176,7 @@ fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
         let alive = liveness_lock::is_alive_seen_from_outside(&opened, slot)?;
         Ok(if alive { Seen::Alive } else { Seen::Dead })
     };
-    let observer = Observer::new(view, &look);
+    let observer = Observer::new(view, &look).with_keepers(file::inode(&opened, &path)?);
     let participants = observer.participants()?;
     Ok(FileStatus {
         format: format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),

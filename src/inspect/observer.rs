@@ -1,14 +1,14 @@
 //! The observer, which puts the registers of a mapped file into words. Never writes.
 
 use super::status::{
-    Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, Holder, Life, LockStatus, Part,
+    Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, Holder, Keeper, Life, LockStatus, Part,
     ParticipantStatus, Waiter, WaiterState,
 };
 use crate::kind::{Named, names_of};
 use crate::layout::{Kind, LivenessLockKind, LockWords, SlotRecord, SlotState, View};
 use crate::os::{
     clock,
-    liveness_lock::Seen,
+    liveness_lock::{self, Seen},
     memory,
     process::{self, ProcessState},
 };
@@ -34,6 +34,8 @@ use turnlock_core::sync::{
 pub struct Observer<'a> {
     view: View<'a>,
     look: &'a dyn Fn(usize) -> Result<Seen>,
+    /// The file's inode number, where the processes are to be found that keep the slots of those that have ended.
+    inode: Option<u64>,
     namespace: u64,
 }
 
@@ -53,7 +55,12 @@ struct Registers {
 impl<'a> Observer<'a> {
     /// Returns an observer of `view`, whose `look` asks whether the byte lock of a slot is held.
     pub fn new(view: View<'a>, look: &'a dyn Fn(usize) -> Result<Seen>) -> Self {
-        Self { view, look, namespace: process::pid_namespace() }
+        Self { view, look, inode: None, namespace: process::pid_namespace() }
+    }
+
+    /// Has it look for the keepers of slots whose process has ended, in the file with this inode number.
+    pub fn with_keepers(self, inode: u64) -> Self {
+        Self { inode: Some(inode), ..self }
     }
 
     /// Returns all participants.
@@ -103,12 +110,24 @@ impl<'a> Observer<'a> {
             life,
             attached_unix_seconds: record.attached_realtime_ns.load(Relaxed) / 1_000_000_000,
             cannot_probe: record.cannot_probe.load(Relaxed) != 0,
+            keepers: if life == Life::Alive && same_pid_namespace {
+                self.keepers(slot, pid)
+            } else {
+                Vec::new()
+            },
             kept_by: if record.liveness_lock.load(Relaxed) == LivenessLockKind::Mapping as u32 {
                 "mapping"
             } else {
                 "descriptor"
             },
         })
+    }
+
+    /// Returns the processes that keep a slot whose process `pid` has ended.
+    fn keepers(&self, slot: usize, pid: u32) -> Vec<Keeper> {
+        let Some(inode) = self.inode.filter(|_| process::has_ended(pid)) else { return Vec::new() };
+        let keeper = |pid| Keeper { pid, program: process::program_of(pid).unwrap_or_default() };
+        liveness_lock::keepers_of(inode, slot).into_iter().map(keeper).collect()
     }
 
     /// Returns every named lock.

@@ -76,6 +76,21 @@ pub struct ParticipantStatus {
     /// Whether it waits and cannot see whether those ahead are alive, since it can open no descriptor of the file (none is
     /// free, or it gave up the right to): it waits for a dead one too, until another participant finds out.
     pub cannot_probe: bool,
+    /// The processes that keep its slot though its own has ended: they inherited the descriptor, as the command does that a killed
+    /// `turnlock run` leaves behind. Told by [`super::snapshot`]; empty as long as its own process lives, and where they cannot be
+    /// seen.
+    pub keepers: Vec<Keeper>,
+}
+
+/// A process that keeps the slot of a participant whose own process has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Keeper {
+    /// The process.
+    pub pid: u32,
+    /// The name of its program, as the kernel cut it.
+    pub program: String,
 }
 
 /// One named lock.

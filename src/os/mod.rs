@@ -13,6 +13,7 @@ pub mod fork;
 pub mod futex;
 pub mod given;
 pub mod identity;
+pub mod keepers;
 #[cfg(feature = "command")]
 pub mod kernel_lock;
 pub mod linux;
@@ -27,7 +28,7 @@ pub mod wipe_on_fork;
 /// See the real one.
 #[cfg(not(feature = "capi"))]
 pub mod memory {
-    /// Returns the program's own allocator decides.
+    /// Does nothing: what happens when memory runs out is for the program's own allocator.
     pub fn check() -> turnlock_core::error::Result<()> {
         Ok(())
     }

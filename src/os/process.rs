@@ -34,6 +34,18 @@ pub fn program_of(pid: u32) -> Option<String> {
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }
 
+/// Returns whether there is no such process any more, as far as /proc shows: it has ended, whether or not its parent knows it yet.
+pub fn has_ended(pid: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])),
+        // Where not even this process is to be seen, /proc says nothing.
+        Err(error) => {
+            error.kind() == std::io::ErrorKind::NotFound
+                && std::fs::exists("/proc/self/stat").unwrap_or(false)
+        }
+    }
+}
+
 /// What the kernel says of a process of our own PID namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessState {

@@ -145,6 +145,19 @@ fn lock_findings(lock: &LockStatus, path: &str) -> Vec<Finding> {
             format!("continue it (kill -CONT {}), or end it", holder.participant.pid),
         ));
     }
+    found.extend(lock.holders.iter().filter_map(|holder| {
+        let keepers = describe::keepers(&holder.participant)?;
+        let who = describe::without_colours(&describe::who(&holder.participant));
+        let pids = holder.participant.keepers.iter().map(|keeper| keeper.pid.to_string());
+        Some(Finding::problem(
+            "lock",
+            format!("{name:?} is held by {who}, which has ended: {keepers} inherited the lock and keeps it"),
+            format!(
+                "wait until it ends, or end it: kill {}; the next holder is told of the death then (`turnlock reap` cannot help)",
+                pids.collect::<Vec<_>>().join(" ")
+            ),
+        ))
+    }));
     found
 }
 

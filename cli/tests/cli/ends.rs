@@ -156,3 +156,31 @@ fn ctrl_c_ends_a_running_and_a_waiting_command_and_the_script_around_it() {
     assert_eq!(told(&fixture), "0");
     terminal.press("exit\n");
 }
+
+#[test]
+fn a_command_that_outlives_its_killed_run_is_named_as_what_keeps_the_lock() {
+    let fixture = Fixture::new();
+    let output = fixture.script(
+        "turnlock run \"$F\" sh -c 'echo $$; exec sleep 60' >out & run=$!; until [ -s out ]; do sleep 0.01; done; kill -9 $run; \
+         wait $run 2>/dev/null; echo $run; cat out; turnlock status --json \"$F\" >json; turnlock status \"$F\" >words; \
+         turnlock doctor \"$F\" >doctor; turnlock run -v -w 1.5 \"$F\" true 2>waits; kill $(cat out)",
+    );
+    let folder = fixture.file.parent().unwrap();
+    let said = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let (pids, json) = (text(&output), said("json"));
+    let (run, sleep) = pids.trim().split_once('\n').unwrap();
+    let status: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let holder = &status["locks"][0]["holders"][0];
+    assert_eq!((holder["pid"].to_string().as_str(), &holder["life"]), (run, &"alive".into()));
+    let keeper = serde_json::json!([{"pid": sleep.parse::<u32>().unwrap(), "program": "sleep"}]);
+    assert_eq!(holder["keepers"], keeper);
+    let words = said("words").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("which has ended: sleep (pid {sleep}) keeps it held")), "{words}");
+    let doctor = said("doctor");
+    assert!(
+        doctor.contains("inherited the lock and keeps it") && doctor.contains(&format!("kill {sleep};")),
+        "{doctor}"
+    );
+    let waits = said("waits");
+    assert!(waits.contains(&format!("ended; kept by sleep (pid {sleep})")), "{waits}");
+}

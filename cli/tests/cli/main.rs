@@ -322,6 +322,7 @@ fn reset_opens_a_lock_that_is_not_recoverable() {
     assert!(errors(&closed).contains("turnlock reset"), "{}", errors(&closed));
     assert_eq!(fixture.status()["locks"][0]["state"], "not_recoverable");
     let plain = fixture.status_text();
+    assert!(plain.contains("): closed, last fencing token ") && !plain.contains("free"), "{plain}");
     assert!(plain.contains("\n    turnlock reset --lock default "), "{plain}");
     assert!(limit::status(&mut fixture.command("reset", &[], &[])).unwrap().success());
     assert_eq!(fixture.run(&[], &["true"]).status.code(), Some(0));
