@@ -7,8 +7,8 @@ use super::status::{
 use crate::kind::{Named, names_of};
 use crate::layout::{Kind, LivenessLockKind, LockWords, SlotRecord, SlotState, View};
 use crate::os::{
-    clock,
-    liveness_lock::{self, Seen},
+    clock, keepers,
+    liveness_lock::Seen,
     memory,
     process::{self, ProcessState},
 };
@@ -127,7 +127,7 @@ impl<'a> Observer<'a> {
     fn keepers(&self, slot: usize, pid: u32) -> Vec<Keeper> {
         let Some(inode) = self.inode.filter(|_| process::has_ended(pid)) else { return Vec::new() };
         let keeper = |pid| Keeper { pid, program: process::program_of(pid).unwrap_or_default() };
-        liveness_lock::keepers_of(inode, slot).into_iter().map(keeper).collect()
+        keepers::keepers_of(inode, slot).into_iter().map(keeper).collect()
     }
 
     /// Returns every named lock.

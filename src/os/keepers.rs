@@ -1,16 +1,21 @@
 //! The processes that have a byte lock by an open descriptor, as /proc shows them: for people to read, never to decide.
 
+use super::liveness_lock;
 use std::fs;
 
-/// Returns the processes that have the lock of this byte, in the file with this inode number, by a descriptor of theirs: those
-/// that inherited a descriptor share its lock. None where /proc does not show them: processes of another user, or of a namespace
-/// that is not seen from here.
-pub fn keepers_of(inode: u64, byte: u64) -> Vec<u32> {
+/// Returns the processes that keep a slot of the file with this inode number by a descriptor of theirs: those that inherited a
+/// descriptor share its lock. None where /proc does not show them: processes of another user, or of a namespace that is not seen
+/// from here.
+pub fn keepers_of(inode: u64, slot: usize) -> Vec<u32> {
+    holders_of(inode, liveness_lock::slot_byte(slot))
+}
+
+fn holders_of(inode: u64, byte: u64) -> Vec<u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let mut keepers: Vec<u32> = pids.filter(|pid| has_lock(*pid, inode, byte)).collect();
-    keepers.sort_unstable();
-    keepers
+    let mut holders: Vec<u32> = pids.filter(|pid| has_lock(*pid, inode, byte)).collect();
+    holders.sort_unstable();
+    holders
 }
 
 /// Returns whether one of the process's descriptors has the lock.
@@ -46,10 +51,10 @@ mod tests {
     fn a_process_with_a_byte_lock_by_a_descriptor_is_found() {
         let file = tempfile::tempfile().unwrap();
         let inode = file.metadata().unwrap().ino();
-        assert_eq!(keepers_of(inode, 7), []);
+        assert_eq!(holders_of(inode, 7), []);
         assert!(byte_lock::try_lock(&file, 5..8).unwrap());
-        assert_eq!(keepers_of(inode, 7), [std::process::id()]);
-        assert_eq!((keepers_of(inode, 8), keepers_of(inode + 1, 7)), (vec![], vec![]));
+        assert_eq!(holders_of(inode, 7), [std::process::id()]);
+        assert_eq!((holders_of(inode, 8), holders_of(inode + 1, 7)), (vec![], vec![]));
     }
 
     #[test]

@@ -44,13 +44,8 @@ fn slot_bytes(slots: Range<usize>) -> Range<u64> {
     SLOT_BYTES_START + slots.start as u64..SLOT_BYTES_START + slots.end as u64
 }
 
-fn slot_byte(slot: usize) -> u64 {
+pub(super) fn slot_byte(slot: usize) -> u64 {
     SLOT_BYTES_START + slot as u64
-}
-
-/// Returns the processes that keep a slot of the file with this inode number by a descriptor; see [`super::keepers`].
-pub fn keepers_of(inode: u64, slot: usize) -> Vec<u32> {
-    super::keepers::keepers_of(inode, slot_byte(slot))
 }
 
 /// Returns what keeps byte locks on this file's file system: tried out, not guessed.
