@@ -4,7 +4,7 @@ use super::{
     create::Creation,
     exit,
     failed::Failure,
-    lock::{Algorithm, OnDeath, OpenOptions},
+    lock::{Algorithm, DEFAULT, OnDeath, OpenOptions},
     wanted::{Parts, Wanted},
 };
 use std::{ffi::OsStr, time::Duration};
@@ -13,7 +13,7 @@ use std::{ffi::OsStr, time::Duration};
 #[derive(Debug, clap::Args)]
 pub struct Asked {
     /// The name of the lock in the file, 1 to 63 bytes
-    #[arg(long, short = 'l', value_name = "NAME", default_value = "default")]
+    #[arg(long, short = 'l', value_name = "NAME", default_value = DEFAULT)]
     pub lock: String,
     /// Do not wait: end at once if the lock is taken
     #[arg(
@@ -93,7 +93,7 @@ impl Asked {
     /// Returns what of a rwlock called "default" a flock(1) wants.
     pub fn as_flock(shared: bool, limit: Option<Duration>, conflict_exit_code: u8) -> Self {
         Self {
-            lock: "default".into(),
+            lock: DEFAULT.into(),
             try_once: false,
             timeout: limit,
             conflict_exit_code,

@@ -9,6 +9,9 @@ use turnlock::{
     TurnParticipantGuard, TurnRing,
 };
 
+/// The name of the lock that is meant where none is said.
+pub const DEFAULT: &str = "default";
+
 /// A named lock.
 pub enum Lock {
     Mutex(Mutex),
@@ -240,6 +243,8 @@ impl Lock {
             return Err(error);
         }
         let kinds: &[Kind] = match asked.wanted {
+            // As with flock(1), whose first use decides nothing: a mutex is taken alone, by readers too.
+            Wanted::Shared if name == DEFAULT => &[Kind::Ranges, Kind::Mutex(None)],
             Wanted::Shared => &[Kind::Ranges],
             _ => &[
                 Kind::Mutex(None),

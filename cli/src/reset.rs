@@ -26,7 +26,7 @@ EXAMPLES
   turnlock reset --timeout 0.5 app.lock")]
 pub struct Reset {
     /// The name of the lock in the file
-    #[arg(long, short = 'l', value_name = "NAME", default_value = "default")]
+    #[arg(long, short = 'l', value_name = "NAME", default_value = super::lock::DEFAULT)]
     lock: String,
     /// Wait at most so long for the turn, in seconds; fractions allowed
     #[arg(long, short = 'w', value_name = "SECONDS", value_parser = super::seconds::seconds, default_value = "10")]

@@ -2,7 +2,7 @@
 
 use super::{
     describe, escape, file,
-    lock::{Guard, Lock},
+    lock::{DEFAULT, Guard, Lock},
     processes,
     wait_line::WaitLine,
     wanted::Wanted,
@@ -148,7 +148,7 @@ impl Waiting<'_> {
 
     /// Returns what is waited for, in few words: the lock or, if it has the default name, its file.
     fn called(&self) -> String {
-        let file = self.path.file_name().filter(|_| self.name == "default");
+        let file = self.path.file_name().filter(|_| self.name == DEFAULT);
         escape::text(&file.map_or(self.name.into(), |file| file.to_string_lossy()))
     }
 

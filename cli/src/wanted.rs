@@ -24,7 +24,7 @@ pub enum Wanted {
 #[derive(Debug, clap::Args)]
 pub struct Parts {
     /// Beside others that hold it shared too: as a reader of a rwlock, which it is to be if it is created now; with --range
-    /// or --key, of that part
+    /// or --key, of that part. The default lock that was created without -s and -x is a mutex, and is taken alone
     #[arg(long, short = 's', conflicts_with_all = ["exclusive", "permits", "algorithm"])]
     shared: bool,
     /// Beside nobody, which is what happens without it too; but a lock that is created now is to be a rwlock, so that

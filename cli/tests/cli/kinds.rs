@@ -370,3 +370,18 @@ fn the_page_about_status_has_every_field_of_its_json() {
         table.split('`').skip(1).step_by(2).map(String::from).filter(|word| word != "false").collect();
     assert_eq!(printed, documented);
 }
+
+#[test]
+fn the_default_lock_is_taken_shared_and_exclusively_in_any_order() {
+    for first in [&[][..], &["-s"], &["-x"]] {
+        let fixture = Fixture::new();
+        for options in [first, &["-s"], &["-x"], &[], &["-s"]] {
+            let output = fixture.run(options, &["true"]);
+            assert!(output.status.success(), "first {first:?}, now {options:?}: {}", errors(&output));
+        }
+    }
+    // One that was named is what its creator made it.
+    let fixture = Fixture::new();
+    assert!(fixture.run(&["--lock", "cache"], &["true"]).status.success());
+    assert_eq!(fixture.run(&["--lock", "cache", "-s"], &["true"]).status.code(), Some(66));
+}
