@@ -35,7 +35,7 @@ fn is_no_flocks<'a>(given: &'a File, path: &Path) -> Result<Option<Unlocks<'a>>>
     }
     match given.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Err(Error::InvalidArgument(format!(
-            "{} is an empty file that somebody has locked by flock(1) or flock(2): a lock file cannot be made of it now",
+            "{} is an empty file that is locked by flock(1) or flock(2): a lock file cannot be made of it now",
             path.display()
         ))),
         // Where it cannot be locked, no other has locked it.

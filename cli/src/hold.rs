@@ -25,8 +25,8 @@ use turnlock::{Error, LockFile, ParticipantOptions};
 /// descriptor is closed: by `exec N>&-`, by the end of the shell, whatever ends it, and of what it left in the background
 /// (start that with `N>&-`). A kill -9 of the shell therefore loses nothing.
 ///
-/// Closing is an ordinary end, of which nobody is told, unless the lock was created with --on-death inform: then only
-/// `turnlock unlock` is an ordinary end, with which what a dead holder left counts as repaired.
+/// Closing is an ordinary end, of which no holder is told, unless the lock was created with --on-death inform: then
+/// only `turnlock unlock` is an ordinary end, with which what a dead holder left counts as repaired.
 ///
 /// Open the descriptor by `exec N<>FILE`, which creates the file if it is not there. Not by `N>FILE`, which empties it.
 #[derive(clap::Args)]

@@ -20,7 +20,7 @@ use turnlock::inspect::{FileStatus, Life, LockStatus, WaiterState};
 #[command(after_help = "\
 COLUMNS
   locks   how many locks the file has, of how many it has room for
-  held    so many of them somebody holds; of one lock: so many hold it
+  held    so many of them have a holder; of one lock: so many hold it
   wait    so many wait
   slots   so many take part, of how many can
   dead    so many of those died and were not removed yet; who has to wait for one does it

@@ -144,7 +144,7 @@ impl Narrator {
     /// The victim is about to be killed.
     pub fn killing(&self, stop: &Stop, stayed: Duration) {
         let entered = match stop.entered_meanwhile {
-            0 => "nobody got in".into(),
+            0 => "no program got in".into(),
             turns => format!("{BAD}others had {turns} turns{BAD:#}"),
         };
         self.line(&format!(

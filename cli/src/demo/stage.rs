@@ -65,7 +65,7 @@ impl Stage {
         guards.collect::<Result<_, _>>().map_err(|error| error.to_string())
     }
 
-    /// Returns the labels of those who wait, in the order of the queue.
+    /// Returns the labels of the waiters, in the order of the queue.
     pub fn waiting(&self) -> Vec<String> {
         self.places.iter().flat_map(Place::waiting).collect()
     }

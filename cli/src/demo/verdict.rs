@@ -239,7 +239,7 @@ fn check_death(
         Some(_) => {}
     }
     match &seen.notices[..] {
-        [] => problems.push(format!("nobody was told that {name} died inside")),
+        [] => problems.push(format!("no holder was told that {name} died inside")),
         [notice] => {
             if notice.dead != name || notice.pid != stop.pid {
                 problems.push(format!(
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn the_death_and_its_news() {
-        finds("nobody was told", |seen| seen.notices.clear());
+        finds("no holder was told", |seen| seen.notices.clear());
         finds("2 programs were told", |seen| seen.notices.push(seen.notices[0].clone()));
         finds("was told that counter.rs (process 4711) died", |seen| {
             seen.notices[0].dead = "counter.rs".into()

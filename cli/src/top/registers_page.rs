@@ -70,7 +70,7 @@ pub fn lines(app: &App) -> Vec<Line<'static>> {
     let what = match ring {
         true => [
             " S: the machine's state. LEFT: its left neighbour on the ring (VG), and K absent between.",
-            " States and links say who has the turn; nobody is told. HELD: with which fencing token.",
+            " States and links say who has the turn; no message is sent. HELD: with which fencing token.",
         ],
         false => [
             " The smallest (NUMBER, SLOT) that is not 0 is next. CHOOSING: in the doorway, taking one.",
