@@ -16,7 +16,7 @@ pub struct Entrant {
     pub patience: Option<Duration>,
 }
 
-/// Everybody, in the order of the tables; turnlock also with each of these patiences.
+/// All contenders, in the order of the tables; turnlock also with each of these patiences.
 pub fn all(patiences: &[Duration]) -> Vec<Entrant> {
     let pthread = |variant| boxed(pthread::Family(variant));
     let mut all = vec![

@@ -39,7 +39,7 @@ impl fmt::Display for Child {
     }
 }
 
-/// What the one who is killed is like.
+/// What the killed holder is like.
 pub struct Holder {
     pub mebibytes: u64,
     pub keeping: Keeping,
