@@ -10,7 +10,7 @@ repairs. Then all count to their end. The result is right if
 - the fencing tokens of the journal increase from line to line;
 - every language had its turns, every killed program its last one, and for each death a program said that it was told.
 
-Then the programs of contend/ do so under a reader/writer lock, where each turn also reads beside others and none may see
+Then the programs of contend/ do so under a reader/writer lock, where each turn also reads beside others; none may see
 half a turn, and under a semaphore of one permit, which comes back when its holder is killed; there is no such notice and no
 token, and a killed one had not begun its last turn.
 

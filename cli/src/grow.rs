@@ -9,7 +9,7 @@ use turnlock::{Error, LockFile, Result};
 /// Puts a larger file in its place that holds the same: locks, fencing tokens, what is known of deaths; owner, group and
 /// mode. Refused while a process uses the file, which would go on in the old one: end its programs first. A program
 /// that only has it open is told when it locks next that the file was replaced, and opens it anew.
-/// Who comes meanwhile waits for it, a third of a second at most.
+/// A newcomer waits for it meanwhile, a third of a second at most.
 ///
 /// Whatever happens on the way, kill -9 and a full disk included, the old file is there as it was, or the new one whole. (A
 /// file called .turnlock- and a number that was left beside it is unused, and may be deleted.)

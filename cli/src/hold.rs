@@ -156,7 +156,7 @@ impl LockByDescriptor {
         let is_whole =
             matches!(self.asked.wanted()?, Wanted::Everything | Wanted::Exclusively | Wanted::Shared);
         let held = || existing(self.fd).and_then(|file| file.count_transferred(self.fd, &self.asked.lock));
-        // What is wrong with the file or the descriptor is said by who takes the lock.
+        // What is wrong with the file or the descriptor is said by the call that takes the lock.
         if is_whole && held().is_ok_and(|held| held > 0) {
             let (name, fd) = (&self.asked.lock, self.fd);
             let why =

@@ -371,8 +371,8 @@ impl Guard<'_> {
         matches!(self, Guard::Range(_) | Guard::Key(_))
     }
 
-    /// Marks the data as consistent, as far as this one may: a reader has repaired nothing, and who holds another part than
-    /// the dead one has not repaired all of it.
+    /// Marks the data as consistent, as far as this one may: a reader has repaired nothing, and a holder of another
+    /// part than the dead one has not repaired all of it.
     pub fn mark_consistent(&mut self) -> Result<()> {
         match whichever!(self: held => held.mark_consistent()) {
             Err(Error::NotExclusive) => Ok(()),

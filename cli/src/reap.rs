@@ -6,9 +6,9 @@ use turnlock::{LockFile, Reaped, Result};
 
 /// Remove the participants of a lock file that are dead
 ///
-/// Not needed as a rule: who has to wait for a dead one removes it, and newcomers take its slot. It tells the next holder
-/// of what the dead held as always, so nothing is lost; and a live participant is left alone, however long it has been
-/// stopped.
+/// Not needed as a rule: a waiter removes a dead participant in its way, and newcomers take its slot. It tells the next
+/// holder of what the dead held as always, so nothing is lost; and a live participant is left alone, however long it
+/// has been stopped.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES

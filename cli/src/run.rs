@@ -43,8 +43,9 @@ use turnlock::{Error, ParticipantOptions};
 /// the lock was created with --on-death inform. (TURNLOCK_INSIDE is how a run inside a run of the same lock is noticed.)
 ///
 /// What is held is all of the lock, whichever kind it is (of a semaphore, all permits), or what --shared, --permits, --range
-/// or --key say. A command that dies while it only reads, or has permits, leaves nothing to repair. Who holds a range or a
-/// key is told of a death in what it holds; what it holds exclusively, and all of, counts as repaired when it succeeds.
+/// or --key say. A command that dies while it only reads, or has permits, leaves nothing to repair. A holder of a range
+/// or a key is told of a death in what it holds; what it holds exclusively, and all of, counts as repaired when it
+/// succeeds.
 ///
 /// On a terminal, a wait of more than a second says who is waited for, and for how long. A lock file that is deleted or
 /// replaced during the wait is opened again; while the command runs, it is reported at the end, since newcomers will not

@@ -51,7 +51,7 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "biased to readers",
-        meaning: "who has read before enters again without asking anyone",
+        meaning: "an earlier reader enters again without asking the others",
         is_used: |file| any(file, |lock| lock.biased_to_readers),
     },
     Term {
@@ -84,7 +84,7 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "dead",
-        meaning: "its process or thread is gone; who has to wait for it removes it, and so does turnlock reap",
+        meaning: "its process or thread is gone; a waiter removes it, and so does turnlock reap",
         is_used: |file| any_participant(file, |one| one.life == Life::Dead),
     },
     Term {

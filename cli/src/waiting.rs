@@ -130,7 +130,7 @@ impl Waiting<'_> {
         let queued = |entry: &&Waiter| entry.state == WaiterState::Queued;
         let place = lock.queue.iter().filter(queued).position(is_own);
         let place = place.map_or(String::new(), |before| format!("; you are {}", ordinal(before + 1)));
-        // All who have permits are in the way of who wants some.
+        // All holders of permits are in the way of a waiter for some.
         let is_in_the_way = |holder: &&Holder| {
             lock.permits.is_some() || own.is_none_or(|own| keep_out(lock, [*holder], own.claim))
         };

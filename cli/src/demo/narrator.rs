@@ -83,7 +83,7 @@ impl Narrator {
         }
     }
 
-    /// Who takes part, and who does not.
+    /// The programs that take part, and those that do not.
     pub fn cast(&self, programs: &[(&Built, &Expected)], left_out: &[LeftOut]) {
         for (program, expected) in programs {
             let end = expected.die_at.map_or(String::new(), |turn| format!(", killed in turn {turn}"));

@@ -70,7 +70,7 @@ impl Stage {
         self.places.iter().flat_map(Place::waiting).collect()
     }
 
-    /// Returns who holds and who waits, for a hang.
+    /// Returns the holders and the waiters, for a hang.
     pub fn in_words(&self) -> String {
         self.places.iter().map(Place::in_words).collect::<Vec<_>>().join("; ")
     }

@@ -23,9 +23,9 @@ pub struct Verdict {
     pub programs: Vec<Part>,
     /// Every program that did not.
     pub left_out: Vec<Absent>,
-    /// The death, and who was told.
+    /// The death, and the holder that was told.
     pub owner_dead: Option<OwnerDead>,
-    /// Who came after whom.
+    /// The order of the turns.
     pub order: Order,
     /// How long the programs ran.
     pub seconds: f64,
@@ -55,7 +55,7 @@ pub struct Absent {
     pub why: String,
 }
 
-/// A holder's death, and who was told.
+/// A holder's death, and the holder that was told.
 #[derive(Debug, serde::Serialize)]
 pub struct OwnerDead {
     /// The name of the dead.
@@ -72,7 +72,7 @@ pub struct OwnerDead {
     pub after_milliseconds: Option<f64>,
 }
 
-/// Who came after whom: a letter for a turn.
+/// The order of the turns: a letter for each.
 #[derive(Debug, Default, serde::Serialize)]
 pub struct Order {
     /// Each fencing token is larger than the one before.

@@ -5,7 +5,7 @@ use super::{
     stage::{Stage, Stop},
 };
 
-/// Who takes part, in the order of their slots.
+/// The participants, in the order of their slots.
 pub const LABELS: [&str; 3] = ["ada", "ben", "cleo"];
 const ADA: usize = 0;
 const BEN: usize = 1;
@@ -18,8 +18,8 @@ pub fn bakery(stage: &mut Stage) -> Result<(), Stop> {
         &[
             "Three processes share a lock in a file. Each has a slot, and in it a register that only it writes: its number. \
              0 means: I do not want the lock.",
-            "Who wants it takes a number larger than all it sees, and the smallest goes first. No instruction does two \
-             things at once; reading and writing is enough.",
+            "A process that wants it takes a number larger than all it sees, and the smallest goes first. No \
+             instruction does two things at once; reading and writing is enough.",
         ],
     )?;
     stage.tell(ADA, "lock")?;
@@ -123,7 +123,7 @@ pub fn ring(stage: &mut Stage) -> Result<(), Stop> {
     stage.chapter("Killed with the privilege", &["ben has the turn. It is killed there: kill -9."])?;
     stage.kill(BEN)?;
     stage.say(&[
-        "The privilege is with a dead machine. cleo, who waits, finds out that ben is dead, takes its membership back, and \
+        "The privilege is with a dead machine. cleo waits, finds out that ben is dead, takes its membership back, and \
          passes the privilege on for it.",
     ])?;
     stage.play_to_the_end(CLEO)?;

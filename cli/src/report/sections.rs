@@ -279,8 +279,8 @@ fn deaths(recorded: &Recorded, numbers: &Numbers) -> String {
         ]
     });
     let table = Table::new("Who died holding a lock, and who repaired what it left", &columns);
-    let said = "A death is found by who comes next, or waits: it happened before. Recovered is a lock when its next holder says so, or at \
-                once if a death there needs no repair. – is said of readers and of holders of permits: they leave nothing to repair.";
+    let said = "A death is found by the next participant, or by a waiter: it happened before. Recovered is a lock when \
+                its next holder says so, or at once if a death there needs no repair. – is said of readers and of holders of permits: they leave nothing to repair.";
     format!("<p class=\"faint\">{said}</p>\n{}", table.rows(rows, ROWS).html())
 }
 

@@ -240,8 +240,8 @@ class _Parts(_Claims):
 
 
 class RangeLock(_Parts):
-    """A lock of ranges of numbers: records of a file, pages, hours. A caller that wants a range waits for those that have, or wanted
-    earlier, one that overlaps with it, unless both only read.
+    """A lock of ranges of numbers: records of a file, pages, hours. A caller waits for the holders
+    and the earlier waiters of ranges that overlap with its own, unless both only read.
 
     A range is the first number and the first that is not in it (None: no end). Each that is held is a participant of the file.
 
