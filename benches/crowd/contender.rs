@@ -1,4 +1,4 @@
-//! Who takes part: turnlock's mutex, and the peers beside it.
+//! The contenders: turnlock's mutex, and the peers beside it.
 
 use harness::{
     contender::{Contender, Group, Kind, boxed, file_lock, pthread, ticket, turnlock_rust},

@@ -1,4 +1,4 @@
-//! Who is killed: this program again, as a process of its own.
+//! The killed holder: this program again, as a process of its own.
 
 use crate::robust_futex::RobustFutex;
 use std::{

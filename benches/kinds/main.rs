@@ -35,9 +35,9 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 /// since reading the clock costs more than some locks; a wait that began before that part is not counted, and one that
 /// began in it lasts at most until the round is over and the others have left.
 ///
-/// Readers compare two words that writers change one after the other; who has a permit says so, and now and then counts the
-/// others that do; each part has two words of its own. If exclusion is violated, the run ends with an error. That it would be
-/// noticed is shown first, with a lock that locks nothing.
+/// Readers compare two words that writers change one after the other; a holder of a permit says so, and now and then
+/// counts the others that do; each part has two words of its own. If exclusion is violated, the run ends with an error.
+/// That it would be noticed is shown first, with a lock that locks nothing.
 ///
 /// Absolute numbers belong to the machine. Compare rows of one run, on a machine that does nothing else.
 #[derive(Parser)]

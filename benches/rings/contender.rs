@@ -1,4 +1,4 @@
-//! Who takes part: the three rings, as members and on demand, and the bakery beside them.
+//! The contenders: the three rings, as members and on demand, and the bakery beside them.
 
 use harness::{
     contender::{Contender, Family, Group, Kind, Lock, boxed, patience, turnlock_rust},

@@ -1,4 +1,4 @@
-//! Who takes part: turnlock in its forms, its peers, and the physical limit.
+//! The contenders: turnlock in its forms, its peers, and the physical limit.
 
 mod boost;
 mod ping_pong;

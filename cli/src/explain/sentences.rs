@@ -11,7 +11,11 @@ pub fn of(
     labels: &[(usize, &str)],
 ) -> Vec<String> {
     let name = |slot: usize| {
-        labels.iter().find(|(other, _)| *other == slot).map_or("no participant", |(_, label)| label).to_owned()
+        labels
+            .iter()
+            .find(|(other, _)| *other == slot)
+            .map_or("no participant", |(_, label)| label)
+            .to_owned()
     };
     let mut said = Vec::new();
     let (old, new) = (slot_in(before, slot), slot_in(now, slot));

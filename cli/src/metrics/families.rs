@@ -89,7 +89,11 @@ pub const FAMILIES: [Family; 32] = [
         &["file", "lock", "kind", "algorithm", "death_policy"],
         "Always 1: what the lock is",
     ),
-    gauge("turnlock_lock_holders", LOCK, "How many hold the lock, the dead included that were not removed yet"),
+    gauge(
+        "turnlock_lock_holders",
+        LOCK,
+        "How many hold the lock, the dead included that were not removed yet",
+    ),
     gauge(
         "turnlock_lock_waiters",
         &["file", "lock", "state"],

@@ -179,9 +179,7 @@ fn waits(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
             recorded.lock(lock.lock)
         )
     });
-    let about = format!(
-        "Half, nine tenths and 99 hundredths of the holders waited so long at most.{worst}"
-    );
+    let about = format!("Half, nine tenths and 99 hundredths of the holders waited so long at most.{worst}");
     let legend = "<li><i class=\"round c-hold\"></i>p50</li><li><i class=\"round c-good\"></i>p90</li>\
                   <li><i class=\"round c-end\"></i>p99</li><li><b class=\"t-bad\">×</b>longest</li>";
     let columns = [
