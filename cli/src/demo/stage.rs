@@ -92,7 +92,7 @@ impl Place {
         let holder =
             self.status().and_then(|lock| lock.holders.into_iter().next()).map(|holder| holder.participant);
         let holder =
-            holder.map_or("nobody".into(), |holder| format!("{} (pid {})", holder.label, holder.pid));
+            holder.map_or("no program".into(), |holder| format!("{} (pid {})", holder.label, holder.pid));
         format!("held by {holder}; waiting: {}", self.waiting().join(", "))
     }
 }

@@ -408,6 +408,6 @@ mod tests {
             seen.complaint(Language::Python, "out of ink".into());
         });
         finds("counter.rs did not end", |seen| seen.endings.truncate(2));
-        finds("it stood still", |seen| seen.hang = Some("held by nobody".into()));
+        finds("it stood still", |seen| seen.hang = Some("held by no program".into()));
     }
 }

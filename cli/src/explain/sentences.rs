@@ -273,7 +273,7 @@ fn of_others(
         if let (Some(before), Some(after)) = (old.machine, new.machine) {
             if before.privilege && !after.privilege && before.state != after.state {
                 let to = now.slots.iter().find(|seen| seen.machine.is_some_and(|machine| machine.privilege));
-                let to = to.map_or_else(|| "nobody".into(), |to| name(to.slot));
+                let to = to.map_or_else(|| "no participant".into(), |to| name(to.slot));
                 said.push(format!(
                     "{label} passes the privilege on for {who}, as {who} would have done: S[{}] = {}. It is at {to} now.",
                     old.slot, after.state
