@@ -177,7 +177,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
 
-    /* Whoever comes first creates the file, and the lock in it. The label is what others read when we die. */
+    /* The first process creates the file, and the lock in it. The label is what others read when we die. */
     options.size = sizeof options;
     options.label = ME;
     check(turnlock_file_open("demo.lock", &options, &file));

@@ -179,7 +179,7 @@ void run(const std::string &folder, unsigned long turns, unsigned long die_at)
     if (turnlock_abi_version() != TURNLOCK_ABI_VERSION)
         throw std::runtime_error(std::string("compiled for another version of libturnlock than ") + turnlock_version());
 
-    // Whoever comes first creates the file, and the lock in it.
+    // The first process creates the file, and the lock in it.
     const File file = open_file("demo.lock");
     const Mutex mutex = open_mutex(file, "counter");
     for (unsigned long turn = 1; turn <= turns; ++turn)

@@ -37,7 +37,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     };
     std::env::set_current_dir(folder)?;
 
-    // Whoever comes first creates the file, and the lock in it. The label is what others read when we die.
+    // The first process creates the file, and the lock in it. The label is what others read when we die.
     let file = LockFile::options().label(ME).open("demo.lock")?;
     let mutex = file.mutex("counter")?;
     for turn in 1..=turns {

@@ -4,8 +4,8 @@
     python3 leader.py FOLDER        three candidates, whose leader is killed twice
     python3 leader.py FOLDER NAME   one candidate, by hand: start several, and kill the leader with kill -9
 
-Needs the Python package turnlock (`pip install ./bindings/python`). Whoever has the lock leads, for as long as it lives.
-Its term is the fencing token, which is larger than that of every leader before it: whoever takes orders can turn away
+Needs the Python package turnlock (`pip install ./bindings/python`). The lock's holder leads, for as long as it lives.
+Its term is the fencing token, which is larger than that of every leader before it: a follower can turn away
 those of a leader that was, by remembering the largest term it has seen.
 """
 
@@ -53,7 +53,7 @@ def leader(lock, candidates):
     """The name of the candidate that leads, as soon as one does."""
     while True:
         for holder in lock.holders():
-            # The dead one is shown until somebody has cleared its place.
+            # The dead one is shown until another has cleared its place.
             if holder.label in candidates:
                 return holder.label
 

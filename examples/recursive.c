@@ -4,9 +4,9 @@
  *     cc -std=c99 -o recursive recursive.c -lturnlock
  *     ./recursive FILE
  *
- * Each node of a tree is looked at under the lock, by a function that may also be called from outside, where nobody has
- * locked yet. All acquisitions of the thread, one inside the other, have one fencing token, and the lock is free when the
- * last of them is unlocked.
+ * Each node of a tree is looked at under the lock, by a function that may also be called from outside, where no caller
+ * has locked yet. All acquisitions of the thread, one inside the other, have one fencing token, and the lock is free
+ * when the last of them is unlocked.
  */
 
 #include <turnlock.h>
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     check(turnlock_file_open(argv[1], NULL, &file));
     check(turnlock_mutex_open(file, "tree", &options, &mutex));
     visit(mutex, 1);
-    /* As often unlocked as locked: it is nobody's now, so there is nothing to unlock. */
+    /* As often unlocked as locked: it has no holder now, so there is nothing to unlock. */
     if (turnlock_mutex_unlock(mutex) != TURNLOCK_ERROR_NOT_OWNER) {
         fprintf(stderr, "recursive.c: it is still locked\n");
         return EXIT_FAILURE;

@@ -197,7 +197,7 @@ class Lock:
 
 @contextmanager
 def opened(path, label, kind, name, options=None):
-    """The lock `name` in the lock file `path`. Whoever comes first creates them. Others read the label when we die."""
+    """The lock `name` in the lock file `path`. The first process creates them. Others read the label when we die."""
     library = load_library()
     file, handle = c_void_p(), c_void_p()
     file_options = FileOptions(label=label.encode(), should_stop_waiting=ctrl_c.ask)

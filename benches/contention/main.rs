@@ -37,8 +37,8 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 /// error. That it would be noticed is shown first, with a lock that locks nothing.
 ///
 /// Reading the clock costs more than some locks, so where sections are short the waits are timed in a part of the
-/// round of their own. Lock + unlock alone is measured in processor time, since nobody waits, and three times in each
-/// round.
+/// round of their own. Lock + unlock alone is measured in processor time, since no process waits, and three times in
+/// each round.
 ///
 /// Work inside and outside of sections is counted in processor time, not in steps: a core whose neighbour is busy for
 /// a while is slower, and long sections would measure that.

@@ -147,7 +147,7 @@ impl Judge<'_> {
         Line { bar: format!("{scenario}, {processes} processes: {RUST}'s p99.9 wait <= {ROBUST}'s"), outcome }
     }
 
-    /// Nobody waits longer than the patience plus, for each one ahead, a section and a hand-over.
+    /// No process waits longer than the patience plus, for each one ahead, a section and a hand-over.
     fn promised_waits(&self, scenario: &str, processes: usize) -> Line {
         let row = self.0.row(scenario, processes, processes, RUST);
         let sleeping = self.0.row("hand-over-asleep", processes, processes, RUST);

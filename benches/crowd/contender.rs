@@ -1,4 +1,4 @@
-//! Who takes part: turnlock's mutex, and the peers beside it.
+//! The contenders: turnlock's mutex, and the peers beside it.
 
 use harness::{
     contender::{Contender, Group, Kind, boxed, file_lock, pthread, ticket, turnlock_rust},
@@ -16,7 +16,7 @@ pub struct Entrant {
     pub patience: Option<Duration>,
 }
 
-/// Everybody, in the order of the tables; turnlock also with each of these patiences.
+/// All contenders, in the order of the tables; turnlock also with each of these patiences.
 pub fn all(patiences: &[Duration]) -> Vec<Entrant> {
     let pthread = |variant| boxed(pthread::Family(variant));
     let mut all = vec![

@@ -1,4 +1,4 @@
-//! Every run as one line of comma-separated values, for whoever wants to do other sums. Times are in nanoseconds.
+//! Every run as one line of comma-separated values, for a reader who wants to do other sums. Times are in nanoseconds.
 
 use crate::{results::Results, run::Members};
 use std::{

@@ -57,8 +57,8 @@ Examples:
 ///
 /// The wake-up in the bar of the longest wait is measured first: the robust mutex's hand-over to a sleeper, p99.
 ///
-/// Nobody is pinned to a core. Absolute numbers belong to the machine. Compare rows of one run, on a machine that does
-/// nothing else; for a number to be kept, with --rounds 20.
+/// No process is pinned to a core. Absolute numbers belong to the machine. Compare rows of one run, on a machine that
+/// does nothing else; for a number to be kept, with --rounds 20.
 #[derive(Parser)]
 #[command(
     name = "crowd",

@@ -27,9 +27,9 @@ pub const WINDOW: Duration = Duration::from_secs(1);
 /// Processes run for so long before they are counted.
 const WARM_UP: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(1);
-/// Until everybody is attached and has been in once.
+/// Until every process is attached and has been in once.
 const LONGEST_START: Duration = Duration::from_secs(60);
-/// Until everybody has left after the stop.
+/// Until every process has left after the stop.
 pub const LONGEST_END: Duration = Duration::from_secs(20);
 /// A file has room for 128 participants by default. Larger crowds have a file that is made for so many.
 const LARGE: (usize, u32) = (100, 512);
@@ -74,7 +74,7 @@ pub enum End {
     Done,
     /// The time was over before the work was done.
     NotDone,
-    /// [`LONGEST_END`] after the stop not everybody had left: killed.
+    /// [`LONGEST_END`] after the stop not every process had left: killed.
     Hangs,
 }
 
@@ -266,7 +266,7 @@ impl Running<'_> {
         (0..=windows).map(at).collect()
     }
 
-    /// When the last one was done; now, if somebody is not.
+    /// When the last one was done; now, if one is not.
     fn ended_at(&self) -> u64 {
         let ends = self.notes().map(|note| note.ended_at.load(Relaxed));
         ends.map(|end| if end == 0 { clock::now() } else { end }).max().unwrap_or(0)

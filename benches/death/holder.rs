@@ -1,4 +1,4 @@
-//! Who is killed: this program again, as a process of its own.
+//! The killed holder: this program again, as a process of its own.
 
 use crate::robust_futex::RobustFutex;
 use std::{
@@ -39,7 +39,7 @@ impl fmt::Display for Child {
     }
 }
 
-/// What the one who is killed is like.
+/// What the killed holder is like.
 pub struct Holder {
     pub mebibytes: u64,
     pub keeping: Keeping,

@@ -24,7 +24,7 @@ use trial::{Moments, NAMES};
 ///
 /// - futex: a robust futex that the holder's thread had, too, is marked by the kernel as its dead owner's
 ///
-/// - byte lock: the holder's slot is free for everybody to see
+/// - byte lock: the holder's slot is free for every process to see
 ///
 /// - waiter: the waiter has the lock, and is told of the death
 ///

@@ -252,7 +252,7 @@ fn die_one_by_one(ask: Ask, number: usize, is_last: bool) -> Result<Duration, St
     Ok(hear(&waiter)?.saturating_duration_since(unlocked))
 }
 
-/// When somebody was last inside, in a file.
+/// When a process was last inside, in a file.
 pub struct Clock(NonNull<AtomicU64>);
 
 impl Clock {
@@ -265,12 +265,12 @@ impl Clock {
         unsafe { self.0.as_ref() }
     }
 
-    /// Somebody is inside now.
+    /// A process is inside now.
     pub fn tick(&self) {
         self.word().store(now(), Relaxed);
     }
 
-    /// For how long nobody has been.
+    /// For how long no process has been.
     fn silent(&self) -> Duration {
         Duration::from_nanos(now().saturating_sub(self.word().load(Relaxed)))
     }

@@ -20,7 +20,7 @@ impl RobustFutex {
     pub fn open(path: &Path) -> Result<Self, String> {
         let (mutex, is_new) = page::open::<libc::pthread_mutex_t>(path)?;
         if is_new {
-            // SAFETY: room for it, of which nobody else knows yet.
+            // SAFETY: room for it, of which no other process knows yet.
             unsafe {
                 let mut kind = std::mem::zeroed();
                 libc::pthread_mutexattr_init(&mut kind);

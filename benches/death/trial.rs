@@ -25,7 +25,8 @@ pub type Moments = [Duration; NAMES.len()];
 const LIMIT: Duration = Duration::from_secs(20);
 const BETWEEN_LOOKS: Duration = Duration::from_micros(20);
 
-/// How long the waiter has waited when the holder is killed. Not long: who has waited for long looks less often.
+/// How long the waiter has waited when the holder is killed. Not long: a waiter that has waited for long looks less
+/// often.
 const WAITED: Duration = Duration::from_millis(4);
 
 /// From docs/format.md: the byte of slot 0.

@@ -1,4 +1,4 @@
-//! Who is killed among many: this program again, as a process of its own, at one lock of any kind.
+//! The killed process among many: this program again, as a process of its own, at one lock of any kind.
 
 use crate::robust_futex::RobustFutex;
 use std::{

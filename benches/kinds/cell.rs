@@ -9,7 +9,7 @@ pub enum Task {
     ReadWrite { reads: u64 },
     /// Takes one of so many permits.
     Permit { permits: u32 },
-    /// Takes so many parts at once that nobody else wants.
+    /// Takes so many parts at once that no other process wants.
     Parts { count: usize },
 }
 
@@ -20,7 +20,7 @@ pub struct Cell {
     pub processes: usize,
     /// The length of a section, in processor time, where it is more than a few words.
     pub inside: Duration,
-    /// Measured as the processor time for an entry, since nobody waits; else as entries each second.
+    /// Measured as the processor time for an entry, since no process waits; else as entries each second.
     pub alone: bool,
 }
 
@@ -102,7 +102,7 @@ impl Cell {
         }
     }
 
-    /// Whether waits are timed: where somebody may have to wait.
+    /// Whether waits are timed: where a process may have to wait.
     pub fn times_waits(&self) -> bool {
         !self.alone && !matches!(self.task, Task::ReadWrite { reads: 1000 } | Task::Parts { .. })
     }

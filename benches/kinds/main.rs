@@ -30,14 +30,14 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 /// machine. Tables go to standard output.
 ///
 /// A table shows, for each contender: the median of the rounds with the least and the most; its ratio to the best peer; how
-/// many cores the processes kept busy, and the processor time for one entry; where somebody may wait, how long writers (or
-/// those that want a permit) waited, of all rounds together. Waits are timed in a part of the round of their own, since
-/// reading the clock costs more than some locks; a wait that began before that part is not counted, and one that began in
-/// it lasts at most until the round is over and the others have left.
+/// many cores the processes kept busy, and the processor time for one entry; where a process may wait, how long writers
+/// (or those that want a permit) waited, of all rounds together. Waits are timed in a part of the round of their own,
+/// since reading the clock costs more than some locks; a wait that began before that part is not counted, and one that
+/// began in it lasts at most until the round is over and the others have left.
 ///
-/// Readers compare two words that writers change one after the other; who has a permit says so, and now and then counts the
-/// others that do; each part has two words of its own. If exclusion is violated, the run ends with an error. That it would be
-/// noticed is shown first, with a lock that locks nothing.
+/// Readers compare two words that writers change one after the other; a holder of a permit says so, and now and then
+/// counts the others that do; each part has two words of its own. If exclusion is violated, the run ends with an error.
+/// That it would be noticed is shown first, with a lock that locks nothing.
 ///
 /// Absolute numbers belong to the machine. Compare rows of one run, on a machine that does nothing else.
 #[derive(Parser)]

@@ -141,7 +141,7 @@ struct Sample {
 }
 
 impl Crew<'_> {
-    /// Waits until everybody `is` as `done` says.
+    /// Waits until every process `is` as `done` says.
     fn until(&mut self, is: &str, done: impl Fn(&mut Self) -> bool) -> Result<(), String> {
         let began = Instant::now();
         while !done(self) {

@@ -11,7 +11,7 @@ use harness::{
 };
 use std::time::Duration;
 
-/// Times the faster of the two `pthread_rwlock`s, where everybody reads: from Rust, and through the C ABI.
+/// Times the faster of the two `pthread_rwlock`s, where every process reads: from Rust, and through the C ABI.
 const READS_ONLY: [f64; 2] = [3.0, 2.0];
 /// Times the POSIX semaphore's time.
 const MOST_TIME: f64 = 1.5;

@@ -185,8 +185,8 @@ impl Counts<'_> {
 }
 
 impl Floor {
-    /// By one who has a permit: notes if more have one than there are. Who is seen in the same section by two looks, one after
-    /// the other at all of them, had it between the two.
+    /// By a process that has a permit: notes if more have one than there are. A process that is seen in the same
+    /// section by two looks, one after the other at all of them, had it between the two.
     fn count(&self, permits: u32) {
         let look = || {
             fence(SeqCst);
@@ -199,7 +199,7 @@ impl Floor {
         }
     }
 
-    /// What is wrong, once everybody has left.
+    /// What is wrong, once every process has left.
     pub fn wrong(&self, arena: &Arena, cell: &Cell) -> Option<String> {
         let sections = |worker: usize| arena.notes[worker].0.sections.load(Relaxed);
         match cell.task {

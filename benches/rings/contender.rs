@@ -1,4 +1,4 @@
-//! Who takes part: the three rings, as members and on demand, and the bakery beside them.
+//! The contenders: the three rings, as members and on demand, and the bakery beside them.
 
 use harness::{
     contender::{Contender, Family, Group, Kind, Lock, boxed, patience, turnlock_rust},
@@ -46,7 +46,7 @@ impl Lock for Attached {
         drop(held);
     }
 
-    /// One who stands is waited for: nobody else would get ready.
+    /// A member is waited for: no other process would get ready.
     fn rest(&self) {
         self.leave();
     }
@@ -56,7 +56,7 @@ impl Lock for Attached {
     }
 }
 
-/// Everybody, in the order of the tables.
+/// All contenders, in the order of the tables.
 pub fn all() -> Vec<Contender> {
     use RingAlgorithm::{KState, Raynal, Sum};
     let ring = |name, about, algorithm, member| contender(name, about, boxed(Ring { algorithm, member }));

@@ -26,8 +26,8 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 /// in use), or they are attached and want no turn, which makes every look at all slots longer.
 ///
 /// Each table has, for each n, the median of the rounds and the least and the most of them. The time for a hand-over is
-/// the time of the round through the number of turns that came from somebody else, so it includes lock, section, unlock
-/// and the way to the other processor. Members hand over at every turn; on demand one may come again
+/// the time of the round through the number of turns that came from another process, so it includes lock, section,
+/// unlock and the way to the other processor. Members hand over at every turn; on demand one may come again
 /// before the other has asked, and a bakery with patience mostly lets the same one in again: compare both tables.
 ///
 /// The contenders follow each other directly, round after round. Absolute numbers belong to the machine. Compare rows

@@ -141,7 +141,7 @@ impl CMutex {
         assert_eq!((locked, unsafe { (self.c.release)(hold) }), (0, 0));
     }
 
-    /// Nobody uses it, or a copy of it, afterwards.
+    /// It is not used, nor is a copy of it, afterwards.
     pub fn close(&self) {
         for (close, handle) in self.c.close.iter().zip([self.hold, self.mutex, self.file]) {
             // SAFETY: opened by `CAbi::open`, and closed once.

@@ -1,5 +1,5 @@
-//! What each call costs where nobody is in the way, beside peers, by criterion. With one slot in use our process is the only one
-//! that takes part in the file, and entries have no fence; with more, another process has the others.
+//! What each call costs without another contender, beside peers, by criterion. With one slot in use our process is the
+//! only one that takes part in the file, and entries have no fence; with more, another process has the others.
 //!
 //! `cargo bench --bench uncontended` measures everything in under a minute and prints, at the end, every call's
 //! median and its ratio to the robust mutex in the same run. `cargo bench --bench uncontended -- TEXT` measures what has

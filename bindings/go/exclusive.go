@@ -9,7 +9,7 @@ import (
 )
 
 // exclusive is an open lock of any kind that one holds at a time, always by the same hold: a member of a ring stays one, and a
-// mutex that nobody else wants is biased to it.
+// mutex that no other process wants is biased to it.
 type exclusive struct {
 	base
 	// acquired belongs to the holder.
@@ -134,10 +134,10 @@ func (l *exclusive) TryReset() error {
 	return err
 }
 
-// PreviousOwner is who died holding the lock, last; nil if nobody ever did.
+// PreviousOwner is the participant that died holding the lock last; nil if no holder ever did.
 func (l *exclusive) PreviousOwner() (*DeadOwner, error) { return l.previousOwner() }
 
-// Holder is who has the lock now, dead or alive; nil if nobody has.
+// Holder is the participant that has the lock now, dead or alive; nil if it has no holder.
 func (l *exclusive) Holder() (*ParticipantInfo, error) {
 	holders, err := l.holders()
 	if len(holders) == 0 {

@@ -98,7 +98,7 @@ func open(options *FileOptions, opens func(*C.turnlock_file_options, **C.turnloc
 	return file, nil
 }
 
-// with calls the library with the file's handle, which nobody closes meanwhile.
+// with calls the library with the file's handle, which stays open meanwhile.
 func (file *File) with(function func(*C.turnlock_file) C.int32_t) error {
 	if file == nil {
 		return closed("lock file")
@@ -168,7 +168,8 @@ func (file *File) Path() (string, error) {
 	}
 }
 
-// RemoveLock removes a lock that nobody uses, of whatever kind. One that is open is used while it is held or waited for.
+// RemoveLock removes a lock that no process uses, of whatever kind. One that is open is used while it is held or waited
+// for.
 func (file *File) RemoveLock(name string) error {
 	return file.named(name, func(handle *C.turnlock_file, name *C.char) C.int32_t {
 		return C.turnlock_file_remove_lock(handle, name)

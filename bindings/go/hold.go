@@ -26,8 +26,8 @@ func (held *acquisition) Acquired() Acquired {
 	return held.acquired
 }
 
-// Release unlocks. What a dead owner left and nobody marked consistent is told to the next one of a part; a reader/writer lock
-// that is held exclusively then is closed for everyone until Reset.
+// Release unlocks. Without MarkConsistent, what a dead owner left is told to the next holder of a part; a
+// reader/writer lock that is held exclusively then is closed for everyone until Reset.
 func (held *acquisition) Release() error {
 	return held.release(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_release(hold) })
 }
@@ -79,7 +79,7 @@ func (hold *Hold) Abandon() error {
 	return hold.release(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_abandon(hold) })
 }
 
-// mustRelease is Release for Unlock and RUnlock; a nil Hold is a lock that nobody has.
+// mustRelease is Release for Unlock and RUnlock; a nil Hold is a lock without a holder.
 func (hold *Hold) mustRelease() {
 	if hold == nil {
 		panic(&Error{ErrNotOwner, "the lock is not held"})
@@ -90,8 +90,8 @@ func (hold *Hold) mustRelease() {
 	}
 }
 
-// Upgrade makes an upgradable hold exclusive, or waits for the readers to leave until ctx is done. Nobody writes in between.
-// Where it fails the lock is held upgradable as before.
+// Upgrade makes an upgradable hold exclusive, or waits for the readers to leave until ctx is done. No other holder
+// writes in between. Where it fails the lock is held upgradable as before.
 func (hold *Hold) Upgrade(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -129,8 +129,8 @@ func (hold *Hold) upgrade(limit C.uint32_t, by func(upgrade func() C.int32_t) er
 	return err
 }
 
-// Downgrade makes the hold less than it is: exclusive to upgradable or shared, upgradable to shared. Nobody writes in
-// between.
+// Downgrade makes the hold less than it is: exclusive to upgradable or shared, upgradable to shared. No other holder
+// writes in between.
 func (hold *Hold) Downgrade(mode Mode) error {
 	_, err := hold.with(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_downgrade(hold, C.uint32_t(mode)) })
 	return err

@@ -63,7 +63,7 @@ type ParticipantInfo struct {
 	Label, Program string
 	// FencingToken is a holder's; else 0.
 	FencingToken uint64
-	// Duration is for how long it has held or waited; 0 where nobody knows.
+	// Duration is for how long it has held or waited; 0 where that is unknown.
 	Duration    time.Duration
 	Slot        uint32
 	Pid, Thread uint32

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// KeyedLock is a lock for each key in a lock file. Keys need not be created, and take no room while nobody wants them; they are
-// told apart by a hash of 128 bits.
+// KeyedLock is a lock for each key in a lock file. Keys need not be created, and take no room while they are not
+// wanted; they are told apart by a hash of 128 bits.
 type KeyedLock struct{ parts }
 
 // KeyedLock opens the keyed lock of this name (1 to 63 bytes of UTF-8), or creates it. options may be nil.

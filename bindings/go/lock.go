@@ -71,7 +71,7 @@ type base struct {
 	// goroutines takes one slot more than those that are inside. It is nil where each of them waits in the library.
 	turnstile chan struct{}
 
-	// Over what follows. closing is closed before the handles are: nobody goes in after it, and those inside go out.
+	// Over what follows. closing is closed before the handles are: no call goes in after it, and the calls inside go out.
 	mutex   sync.Mutex
 	held    int
 	closing chan struct{}
@@ -166,7 +166,7 @@ func (l *base) take(ctx context.Context, wanted wanted, waits bool) (hold *C.tur
 	}
 	var native C.turnlock_acquired
 	native.size = C.sizeof_turnlock_acquired
-	// Most locks are free, and need nobody to watch over the wait.
+	// Most locks are free, and need no thread to watch over the wait.
 	status, err := call(func() C.int32_t { return l.acquire(hold, wanted, C.TURNLOCK_WAIT_NEVER, &native) })
 	if status == ErrWouldBlock && waits {
 		_, err = wait(ctx, l.closing, hold, func() C.int32_t {

@@ -17,7 +17,7 @@ type parts struct{ base }
 
 func (l *parts) open(file *File, handle unsafe.Pointer, label string, closeHandle func() C.int32_t) error {
 	err := l.base.open(file, handle, label, closeHandle)
-	// Who waits for one part is in nobody's way who wants another.
+	// A waiter for one part does not hinder a caller that wants another.
 	l.turnstile = nil
 	return err
 }
@@ -34,14 +34,15 @@ func (l *parts) take(ctx context.Context, wanted wanted, waits bool) (*Part, err
 	return &Part{acquisition{of: &l.base, hold: hold, acquired: acquired}}, nil
 }
 
-// Reset marks all parts consistent that dead participants left, beside nobody: the data were looked after, or given up.
+// Reset marks all parts consistent that dead participants left, while no part is held: the data were looked after, or
+// given up.
 func (l *parts) Reset(ctx context.Context) error { return l.reset(ctx) }
 
-// PreviousOwner is who died holding a part exclusively, last; nil if nobody ever did.
+// PreviousOwner is the participant that died holding a part exclusively last; nil if no holder ever did.
 func (l *parts) PreviousOwner() (*DeadOwner, error) { return l.previousOwner() }
 
-// Holders is who has a part now, and as what.
+// Holders are the participants that have a part now, and as what.
 func (l *parts) Holders() ([]ParticipantInfo, error) { return l.holders() }
 
-// Waiters is who waits for a part now.
+// Waiters are the participants that wait for a part now.
 func (l *parts) Waiters() ([]ParticipantInfo, error) { return l.waiters() }

@@ -83,7 +83,7 @@ func TestPartsThatOverlapExcludeEachOtherAndOthersDoNot(t *testing.T) {
 		waitFor(func() bool { waiters, _ := lock.Waiters(); return len(waiters) == 1 })
 		// Not before the waiter parks.
 		waitFor(func() bool { is, err := mine.IsContended(); must(err); return is })
-		// Who waits for one part does not keep another from being taken by the same object.
+		// A waiter for one part does not keep another from being taken by the same object.
 		other, err := take.other(anywhere, turnlock.Exclusive, true)
 		must(err)
 		if holders, err := lock.Holders(); len(holders) != 2 || err != nil {

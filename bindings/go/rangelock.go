@@ -8,8 +8,9 @@ import (
 	"unsafe"
 )
 
-// RangeLock is a lock of ranges of numbers in a lock file: who wants a range waits for the earlier ones that overlap with it,
-// unless both only read. Goroutines that have a part by one object exclude each other as those of several objects do.
+// RangeLock is a lock of ranges of numbers in a lock file: a caller waits for the earlier ranges that overlap with its
+// own, unless both only read. Goroutines that have a part by one object exclude each other as those of several objects
+// do.
 type RangeLock struct{ parts }
 
 // RangeLock opens the range lock of this name (1 to 63 bytes of UTF-8), or creates it. options may be nil.

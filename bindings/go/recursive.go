@@ -29,7 +29,7 @@ type RecursiveMutex struct {
 
 	// Over what follows.
 	state sync.Mutex
-	// owner is nil while nobody has the lock by this object.
+	// owner is nil while no owner has the lock by this object.
 	owner *Owner
 	// depth is how often the owner has it.
 	depth int
@@ -200,13 +200,13 @@ func (mutex *RecursiveMutex) Reset(ctx context.Context) error { return mutex.mut
 // TryReset is Reset if that needs no waiting; else the error is ErrTimedOut.
 func (mutex *RecursiveMutex) TryReset() error { return mutex.mutex.TryReset() }
 
-// PreviousOwner is who died holding the lock, last; nil if nobody did.
+// PreviousOwner is the participant that died holding the lock last; nil if no holder did.
 func (mutex *RecursiveMutex) PreviousOwner() (*DeadOwner, error) { return mutex.mutex.PreviousOwner() }
 
-// Holder is who has the lock now, dead or alive; nil if nobody has.
+// Holder is the participant that has the lock now, dead or alive; nil if it has no holder.
 func (mutex *RecursiveMutex) Holder() (*ParticipantInfo, error) { return mutex.mutex.Holder() }
 
-// Waiters are those who wait now, first the one that is next.
+// Waiters are the participants that wait now, first the one that is next.
 func (mutex *RecursiveMutex) Waiters() ([]ParticipantInfo, error) { return mutex.mutex.Waiters() }
 
 // Close closes the lock. Owners that wait get ErrClosed. While it is held it fails with ErrStillHeld, and nothing is done; to

@@ -101,7 +101,7 @@ func TestAWaitForARecursiveMutexIsEnded(t *testing.T) {
 		_, err := mutex.TryAcquire(another)
 		return errors.Is(err, turnlock.ErrHoldBusy)
 	})
-	// Whoever has it does not wait, but for a context that is done.
+	// The holder does not wait, but for a context that is done.
 	_, err := mutex.Acquire(anywhere, mine)
 	must(err)
 	end()
@@ -125,7 +125,7 @@ func TestADeathInARecursiveMutex(t *testing.T) {
 	acquired, err := mutex.Acquire(anywhere, owner)
 	must(err)
 	if !acquired.OwnerDied {
-		t.Fatal("nobody told of the death")
+		t.Fatal("no holder told of the death")
 	}
 	// Once is enough.
 	again, err := mutex.Acquire(anywhere, owner)
@@ -159,7 +159,7 @@ func TestARecursiveMutexThatIsGivenUpWithinIsAbandonedAtTheEnd(t *testing.T) {
 	acquired, err := mutex.Acquire(anywhere, owner)
 	must(err)
 	if !acquired.OwnerDied {
-		t.Fatal("nobody told")
+		t.Fatal("no holder told")
 	}
 	// Unlocked without a repair it is closed until a reset.
 	must(mutex.Release(owner))

@@ -27,8 +27,8 @@ type RingOptions struct {
 	Member bool
 }
 
-// TurnRing is a lock whose turn goes round: whoever had it gets it again only after everybody else who wants it. It is a
-// sync.Locker.
+// TurnRing is a lock whose turn goes round: a holder gets it again only after every other participant that wants it. It
+// is a sync.Locker.
 type TurnRing struct{ exclusive }
 
 // TurnRing opens the ring of this name (1 to 63 bytes of UTF-8), or creates it. options may be nil.

@@ -21,8 +21,8 @@ type RWMutexOptions struct {
 }
 
 // RWMutex is a reader/writer lock in a lock file: several goroutines of all processes that read, or one that writes.
-// Everybody waits for the earlier ones that stand in its way. Lock and the like are those of a sync.RWMutex; Acquire gives
-// a Hold, which can be upgraded and downgraded.
+// A caller waits for the earlier ones that stand in its way. Lock and the like are those of a sync.RWMutex; Acquire
+// gives a Hold, which can be upgraded and downgraded.
 type RWMutex struct {
 	base
 	// writer and readers are the holds of Lock and RLock; guarded by the mutex of base.
@@ -114,7 +114,8 @@ func (mutex *RWMutex) setWriter(hold *Hold) bool {
 	return hold != nil
 }
 
-// Writer is the hold of Lock, for who has it: to ask what came with it, and to mark consistent. Nil if nobody has.
+// Writer is the hold of Lock, for its holder: to ask what came with it, and to mark consistent. Nil if it has no
+// writer.
 func (mutex *RWMutex) Writer() *Hold {
 	mutex.base.mutex.Lock()
 	defer mutex.base.mutex.Unlock()
@@ -164,10 +165,10 @@ type readLocker RWMutex
 func (reader *readLocker) Lock()   { (*RWMutex)(reader).RLock() }
 func (reader *readLocker) Unlock() { (*RWMutex)(reader).RUnlock() }
 
-// Reset opens a lock that is not recoverable again, beside nobody, after the data were repaired or given up.
+// Reset opens a lock that is not recoverable again, with no other holder, after the data were repaired or given up.
 func (mutex *RWMutex) Reset(ctx context.Context) error { return mutex.reset(ctx) }
 
-// PreviousOwner is who died writing, last; nil if nobody ever did.
+// PreviousOwner is the writer that died last; nil if no holder ever did.
 func (mutex *RWMutex) PreviousOwner() (*DeadOwner, error) { return mutex.previousOwner() }
 
 // Holders is who has the lock now, and as what.

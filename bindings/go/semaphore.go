@@ -171,7 +171,7 @@ func (semaphore *Semaphore) Permits() (uint32, error) {
 	return uint32(count), err
 }
 
-// Resize makes the semaphore have so many permits, for everybody and at once. Those that are taken stay taken.
+// Resize makes the semaphore have so many permits, for all processes and at once. Those that are taken stay taken.
 func (semaphore *Semaphore) Resize(permits uint32) error {
 	_, err := semaphore.with(func() C.int32_t {
 		return C.turnlock_semaphore_resize(semaphore.native(), C.uint32_t(permits))

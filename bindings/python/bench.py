@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What `with lock: pass` costs, beside the locks that Python has: processor time with nobody else there, and how often two
+"""What `with lock: pass` costs, beside the locks that Python has: processor time without contention, and how often two
 processes enter that share it.
 
     python bench.py [--quick]
 
 All in one run, a little of each in turn, the medians of it. For ctypes it needs libturnlock.so (`cargo build --release
---lib`, or TURNLOCK_LIBRARY); for filelock that package. The bar: with nobody else there at most 1.2 times what
+--lib`, or TURNLOCK_LIBRARY); for filelock that package. The bar: without another contender at most 1.2 times what
 `threading.Lock` costs, and less than `multiprocessing.Lock`.
 """
 
@@ -92,7 +92,7 @@ def candidates():
 
 
 def timer_of(lock):
-    """Counts processor time, which is the same on a busy machine; as nobody waits, no other time passes."""
+    """Counts processor time, which is the same on a busy machine; as no thread waits, no other time passes."""
     if isinstance(lock, Each):
         return timeit.Timer("with lock(): pass", globals={"lock": lock.call}, timer=time.thread_time)
     return timeit.Timer("with lock: pass", globals={"lock": lock}, timer=time.thread_time)
@@ -138,7 +138,7 @@ def main():
     quick = "--quick" in sys.argv[1:]
     times = uncontended(5 if quick else 41)
     unit = times["threading.Lock"]
-    print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors; processor time of with lock: pass, nobody else there")
+    print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors; processor time of with lock: pass, uncontended")
     for name, time_of_it in times.items():
         print(f"  {name:<48} {time_of_it:10.0f} ns   {time_of_it / unit:7.2f} x threading.Lock")
     ours = times["turnlock.Lock"]

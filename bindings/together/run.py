@@ -3,14 +3,14 @@
 
 Each language has a counter program (examples/counter.c has the story): a turn reads a number, adds a line to a journal and
 writes the number plus one, under the lock `counter` of `demo.lock`. First one of each language after the other is started
-with --die-at among the others that count, and killed with SIGKILL in the midst of its turn; whoever comes next is told, and
+with --die-at among the others that count, and killed with SIGKILL in the midst of its turn; the next holder is told and
 repairs. Then all count to their end. The result is right if
 
 - the counter is the number of lines of the journal, which is that of all turns, finished and not;
 - the fencing tokens of the journal increase from line to line;
-- every language had its turns, every killed program its last one, and for each death somebody said that it was told.
+- every language had its turns, every killed program its last one, and for each death a program said that it was told.
 
-Then the programs of contend/ do so under a reader/writer lock, where each turn also reads beside others and nobody may see
+Then the programs of contend/ do so under a reader/writer lock, where each turn also reads beside others; none may see
 half a turn, and under a semaphore of one permit, which comes back when its holder is killed; there is no such notice and no
 token, and a killed one had not begun its last turn.
 
@@ -114,7 +114,7 @@ def play(kind, present, folder, turns, separate):
             os.kill(pid, signal.SIGKILL)
             player.wait()
             killed.append((player, pid))
-        # Whoever is left repairs what the last one left.
+        # The program that is left repairs what the last one left.
         counting.append(start(present[0], 2 * len(present)))
         for player in counting:
             status = player.wait()
@@ -131,7 +131,7 @@ def judge(kind, folder, turns, present, counting, killed):
     wrong = []
     lines = (folder / "journal").read_text().splitlines()
     count = int((folder / "counter").read_text())
-    # Who is killed with a permit has done two turns and not begun the third.
+    # A program that is killed with a permit has done two turns and not begun the third.
     done = 2 if kind == "semaphore" else 3
     expected = sum(one.program.turns(turns) for one in counting) + done * len(killed)
     if not count == len(lines) == expected:
@@ -150,7 +150,7 @@ def judge(kind, folder, turns, present, counting, killed):
     for player, pid in killed:
         dead, label = str(pid), player.program.label
         if not any(one["dead"] == label and (one["pid"] == dead or player.program.is_shell) for one in told):
-            wrong.append(f"nobody was told of the death of {player.program.language}, process {pid}")
+            wrong.append(f"no holder was told of the death of {player.program.language}, process {pid}")
     return wrong
 
 
@@ -168,7 +168,7 @@ def main():
     several = contenders(arguments.built, arguments.prefix, arguments.work)
     kinds = {"mutex": programs(arguments.built, arguments.prefix, arguments.work), "rwlock": several, "semaphore": several}
     if arguments.separate_locks:
-        # Permits have nobody to be told, so that what goes wrong there is left to chance.
+        # For permits no holder is told, so that what goes wrong there is left to chance.
         del kinds["semaphore"]
     for kind, languages in kinds.items():
         present = []

@@ -168,7 +168,7 @@ pub fn tell_of_death(guard: &Guard, name: &str) {
     let Some(dead) = guard.previous_owner() else { return };
     if guard.is_part() {
         print::message(&format_args!(
-            "somebody who held this part of {name:?} died meanwhile; of that lock's holders {} (pid {}) died last",
+            "a holder of this part of {name:?} died meanwhile; of that lock's holders {} (pid {}) died last",
             dead.label, dead.pid
         ));
     } else {

@@ -32,8 +32,8 @@ pub struct Asked {
     pub conflict_exit_code: u8,
     #[command(flatten)]
     parts: Parts,
-    /// A ring, whose turn goes round: whoever had it gets it again only after everybody else who wants it. Whichever ring it
-    /// is, for whoever does not care which algorithm; Raynal's if it is created now
+    /// A ring, whose turn goes round: a holder gets it again only after every other participant that wants it.
+    /// Whichever ring it is, for a caller that does not care which algorithm; Raynal's if it is created now
     #[arg(long, conflicts_with_all = ["algorithm", "shared", "exclusive", "permits", "range", "key"])]
     turn: bool,
     /// What the lock must be, and is to be if it is created now: a mutex (bakery), a ring, whose turn goes round, or a mutex by
@@ -47,7 +47,7 @@ pub struct Asked {
     /// is exact; else it is passed over then, and asks again when it goes on
     #[arg(long)]
     member: bool,
-    /// Of a mutex, a rwlock or a semaphore: how long those who wait for it let others pass before they queue for good, in
+    /// Of a mutex, a rwlock or a semaphore: how long waiters let others pass before they queue for good, in
     /// seconds; 0 is strict first come first served. A lock keeps what it was created with, and one that exists with another
     /// patience is refused. If not said, whatever it has, and one millisecond if it is created now
     #[arg(long, value_name = "SECONDS", value_parser = super::seconds::seconds)]
@@ -120,7 +120,7 @@ impl Asked {
         }
         let is_ring = self.turn || !(by_messages || matches!(self.algorithm, None | Some(Algorithm::Bakery)));
         if is_ring && self.patience.is_some() {
-            return Err("--patience is not for rings; on a ring nobody overtakes, so leave it out".into());
+            return Err("--patience is not for rings; on a ring no waiter overtakes, so leave it out".into());
         }
         if self.member && !is_ring {
             return Err("--member is for rings: say --turn too, or which ring by --algorithm".into());

@@ -112,13 +112,13 @@ impl Create {
     }
 
     /// Made whole under another name, and then given its own if nothing has it: whatever happens, a file that was there
-    /// is left as it is, and nobody finds one of another size.
+    /// is left as it is, and no process finds one of another size.
     fn try_run(&self) -> Result<(), String> {
         let path = escape::path(&self.file);
         let exists = || {
             format!(
-                "{path} exists already, and is left as it is: `turnlock status` shows what it is; while nobody uses it, \
-                 `turnlock grow` makes it larger, and `turnlock rm` deletes it"
+                "{path} exists already, and is left as it is: `turnlock status` shows what it is; while no process \
+                 uses it, `turnlock grow` makes it larger, and `turnlock rm` deletes it"
             )
         };
         let mut options = self.creation.options();

@@ -27,15 +27,15 @@ pub fn open(options: &LockFileOptions, path: &Path) -> Result<LockFile> {
     }
 }
 
-/// Sees to it that an empty file, of which a lock file is to be made, is not locked by flock(1): who waits for that would not
-/// wait for turnlock's locks. Until what is returned is dropped, no other locks it so, alone.
+/// Sees to it that an empty file, of which a lock file is to be made, is not locked by flock(1): a waiter for that
+/// would not wait for turnlock's locks. Until what is returned is dropped, no other locks it so, alone.
 fn is_no_flocks<'a>(given: &'a File, path: &Path) -> Result<Option<Unlocks<'a>>> {
     if given.metadata().is_ok_and(|meta| meta.len() > 0) {
         return Ok(None);
     }
     match given.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Err(Error::InvalidArgument(format!(
-            "{} is an empty file that somebody has locked by flock(1) or flock(2): a lock file cannot be made of it now",
+            "{} is an empty file that is locked by flock(1) or flock(2): a lock file cannot be made of it now",
             path.display()
         ))),
         // Where it cannot be locked, no other has locked it.

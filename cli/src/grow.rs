@@ -7,17 +7,17 @@ use turnlock::{Error, LockFile, Result};
 /// Make room in a lock file for more participants, locks or mailboxes, or for a recording
 ///
 /// Puts a larger file in its place that holds the same: locks, fencing tokens, what is known of deaths; owner, group and
-/// mode. Refused while anybody uses the file, who would go on in the old one: end its programs first. A program that only has
-/// it open is told when it locks next that the file was replaced, and opens it anew.
-/// Who comes meanwhile waits for it, a third of a second at most.
+/// mode. Refused while a process uses the file, which would go on in the old one: end its programs first. A program
+/// that only has it open is told when it locks next that the file was replaced, and opens it anew.
+/// A newcomer waits for it meanwhile, a third of a second at most.
 ///
 /// Whatever happens on the way, kill -9 and a full disk included, the old file is there as it was, or the new one whole. (A
-/// file called .turnlock- and a number that was left beside it is nobody's, and may be deleted.)
+/// file called .turnlock- and a number that was left beside it is unused, and may be deleted.)
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
   0  the file is larger
-  1  somebody uses it, it is as large already, or a ring in it does not allow that number of participants
+  1  a process uses it, it is as large already, or a ring in it does not allow that number of participants
   64  the command line is wrong
   66  no such lock file, or it cannot be opened
   71  something else went wrong (no room on the disk), or standard output cannot be written to

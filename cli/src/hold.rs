@@ -25,8 +25,8 @@ use turnlock::{Error, LockFile, ParticipantOptions};
 /// descriptor is closed: by `exec N>&-`, by the end of the shell, whatever ends it, and of what it left in the background
 /// (start that with `N>&-`). A kill -9 of the shell therefore loses nothing.
 ///
-/// Closing is an ordinary end, of which nobody is told, unless the lock was created with --on-death inform: then only
-/// `turnlock unlock` is an ordinary end, with which what a dead holder left counts as repaired.
+/// Closing is an ordinary end, of which no holder is told, unless the lock was created with --on-death inform: then
+/// only `turnlock unlock` is an ordinary end, with which what a dead holder left counts as repaired.
 ///
 /// Open the descriptor by `exec N<>FILE`, which creates the file if it is not there. Not by `N>FILE`, which empties it.
 #[derive(clap::Args)]
@@ -156,7 +156,7 @@ impl LockByDescriptor {
         let is_whole =
             matches!(self.asked.wanted()?, Wanted::Everything | Wanted::Exclusively | Wanted::Shared);
         let held = || existing(self.fd).and_then(|file| file.count_transferred(self.fd, &self.asked.lock));
-        // What is wrong with the file or the descriptor is said by who takes the lock.
+        // What is wrong with the file or the descriptor is said by the call that takes the lock.
         if is_whole && held().is_ok_and(|held| held > 0) {
             let (name, fd) = (&self.asked.lock, self.fd);
             let why =

@@ -20,10 +20,10 @@ use turnlock::inspect::{FileStatus, Life, LockStatus, WaiterState};
 #[command(after_help = "\
 COLUMNS
   locks   how many locks the file has, of how many it has room for
-  held    so many of them somebody holds; of one lock: so many hold it
+  held    so many of them have a holder; of one lock: so many hold it
   wait    so many wait
   slots   so many take part, of how many can
-  dead    so many of those died and were not removed yet; who has to wait for one does it
+  dead    so many of those died and were not removed yet; a waiter for one does it
   state   well; owner dead: the next holder is told; closed: until `turnlock reset`
 
 EXIT CODES

@@ -185,7 +185,7 @@ impl Kind {
     /// What such a lock has none of is not ignored.
     fn refuse_what_it_has_not(&self, file: &LockFile, name: &str, asked: &OpenOptions) -> Result<()> {
         let (is, option) = match self {
-            Kind::Ring(_) if asked.patience.is_some() => ("ring, on which nobody overtakes", "--patience"),
+            Kind::Ring(_) if asked.patience.is_some() => ("ring, on which no waiter overtakes", "--patience"),
             Kind::Ranges if asked.patience.is_some() => ("range lock, whose order is strict", "--patience"),
             Kind::Keys if asked.patience.is_some() => ("keyed lock, whose order is strict", "--patience"),
             Kind::Semaphore { .. } if asked.on_death.is_some() => {
@@ -315,7 +315,7 @@ impl Lock {
                 within_limit!(keys: write_as try_write_as write_for_as, key).map(Guard::Key)
             }
             (Lock::Keys(_), _) => Err(Error::InvalidArgument(
-                "this is a keyed lock, of which nobody holds more than single keys: say which one, with --key".into(),
+                "this is a keyed lock, which is held by single keys only: say which one, with --key".into(),
             )),
         }
     }
@@ -376,8 +376,8 @@ impl Guard<'_> {
         matches!(self, Guard::Range(_) | Guard::Key(_))
     }
 
-    /// Marks the data as consistent, as far as this one may: a reader has repaired nothing, and who holds another part than
-    /// the dead one has not repaired all of it.
+    /// Marks the data as consistent, as far as this one may: a reader has repaired nothing, and a holder of another
+    /// part than the dead one has not repaired all of it.
     pub fn mark_consistent(&mut self) -> Result<()> {
         match whichever!(self: held => held.mark_consistent()) {
             Err(Error::NotExclusive) => Ok(()),

@@ -55,9 +55,9 @@ use std::{ffi::OsString, path::Path, process::ExitCode};
 
 /// Locks in a file: first come first served, safe against kill -9, no daemon
 ///
-/// A lock file is created by whoever opens it first, and holds any number of named locks. Every program that opens the
-/// same file takes turns with the others, whatever language it is written in. When a holder dies, the next one gets the
-/// lock and is told.
+/// A lock file is created by the first process that opens it, and holds any number of named locks. Every program that
+/// opens the same file takes turns with the others, whatever language it is written in. When a holder dies, the next
+/// one gets the lock and is told.
 #[derive(Parser)]
 #[command(name = "turnlock", version, max_term_width = 100)]
 struct Cli {

@@ -6,13 +6,13 @@ use turnlock::{LockFile, Reaped, Result};
 
 /// Remove the participants of a lock file that are dead
 ///
-/// Not needed as a rule: who has to wait for a dead one removes it, and newcomers take its slot. It tells the next holder
-/// of what the dead held as always, so nothing is lost; and whoever is alive is left alone, however long it has been
-/// stopped.
+/// Not needed as a rule: a waiter removes a dead participant in its way, and newcomers take its slot. It tells the next
+/// holder of what the dead held as always, so nothing is lost; and a live participant is left alone, however long it
+/// has been stopped.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
-  0  nobody dead is left in it
+  0  no dead participant is left in it
   64  the command line is wrong
   66  no such lock file, or it cannot be opened
   71  something else went wrong, or standard output cannot be written to
@@ -35,7 +35,7 @@ struct Done {
     reaped: Vec<Dead>,
 }
 
-/// One who was dead.
+/// A dead participant.
 #[derive(serde::Serialize)]
 struct Dead {
     slot: usize,
@@ -67,7 +67,7 @@ impl Reap {
 fn in_words(done: &Done) -> String {
     let path = escape::text(&done.path);
     let mut text = match done.reaped.len() {
-        0 => format!("{path}: nobody in it is dead\n"),
+        0 => format!("{path}: no participant in it is dead\n"),
         1 => format!("{path}: 1 dead participant is removed\n"),
         many => format!("{path}: {many} dead participants are removed\n"),
     };

@@ -133,7 +133,7 @@ fn has_none(path: &Path) -> String {
     let file = super::describe::quoted(path);
     let how = match file::descriptor(path) {
         true => "`turnlock grow --record 100000` gives the file one by its path".into(),
-        false => format!("`turnlock grow --record 100000 {file}` gives it one, while nobody uses it"),
+        false => format!("`turnlock grow --record 100000 {file}` gives it one, while no process uses it"),
     };
     format!(
         "{shown} keeps no recording of what happens: {how}; or create it by `turnlock create --record 100000`"

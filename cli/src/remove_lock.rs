@@ -4,17 +4,17 @@ use super::{escape, exit, file, print, reset::OfALock};
 use std::{path::PathBuf, process::ExitCode};
 use turnlock::{LockFile, Result};
 
-/// Remove a named lock that nobody uses, so that there is room for another one
+/// Remove a named lock that no process uses, so that there is room for another one
 ///
-/// Waits for nobody: a lock that somebody holds or waits for is left as it is. Programs that have it open are told that it
-/// was removed when they lock it next; whoever opens it again by its name creates a new one.
+/// Does not wait: a lock that has a holder or a waiter is left as it is. Programs that have it open are told that it
+/// was removed when they lock it next; a program that opens it again by its name creates a new one.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
   0  the lock is removed
-  1  somebody uses it, or is still to be told of a death
+  1  a process uses it, or is still to be told of a death
   64  the command line is wrong
-  65  it is closed, since a holder died and nobody repaired its data: see turnlock reset
+  65  it is closed, since a holder died and its data was not repaired: see turnlock reset
   66  no such file or lock
   71  something else went wrong, or standard output cannot be written to
 

@@ -8,10 +8,10 @@ use super::{
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 use turnlock::{LockFile, Result};
 
-/// Open a lock again that is closed because a holder died and nobody repaired its data
+/// Open a lock again that is closed because a holder died and its data was not repaired
 ///
 /// Repair the data first, or give them up. Waits for its turn like everyone else; a lock that is well is left as it is. Of a
-/// range lock or a keyed lock, every part that the dead left is marked consistent, once nobody holds any.
+/// range lock or a keyed lock, every part that the dead left is marked consistent, once none has a holder.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES

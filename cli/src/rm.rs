@@ -4,16 +4,16 @@ use super::{escape, exit, file, print};
 use std::{path::PathBuf, process::ExitCode};
 use turnlock::{Error, LockFile};
 
-/// Delete a lock file, if nobody uses it
+/// Delete a lock file, if no process uses it
 ///
 /// Deleted by rm(1) while it is used, a lock file goes on without a name, and newcomers create another one: two files are
-/// two locks, and both sides are alone in theirs. This refuses while anybody takes part, and keeps newcomers out meanwhile.
-/// What is not a lock file is left alone.
+/// two locks, and both sides are alone in theirs. This refuses while a process takes part, and keeps newcomers out
+/// meanwhile. What is not a lock file is left alone.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
   0  the file is deleted
-  1  somebody uses it; it is left as it is
+  1  a process uses it; it is left as it is
   64  the command line is wrong
   66  no such lock file, or it cannot be opened
   71  something else went wrong, or standard output cannot be written to

@@ -39,12 +39,13 @@ use turnlock::{Error, ParticipantOptions};
 /// TURNLOCK_PREVIOUS_OWNER_DIED ("0" or "1") and, after a death, TURNLOCK_PREVIOUS_OWNER and
 /// TURNLOCK_PREVIOUS_OWNER_PID. A command that succeeds is taken to have repaired what a dead holder left. A command
 /// that is killed by a signal counts as a holder that died inside; so does one that fails after it was told of a death.
-/// An exception: Ctrl-C, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE are an ordinary end, of which nobody is told, unless
+/// An exception: Ctrl-C, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE are an ordinary end, of which no holder is told, unless
 /// the lock was created with --on-death inform. (TURNLOCK_INSIDE is how a run inside a run of the same lock is noticed.)
 ///
 /// What is held is all of the lock, whichever kind it is (of a semaphore, all permits), or what --shared, --permits, --range
-/// or --key say. A command that dies while it only reads, or has permits, leaves nothing to repair. Who holds a range or a
-/// key is told of a death in what it holds; what it holds exclusively, and all of, counts as repaired when it succeeds.
+/// or --key say. A command that dies while it only reads, or has permits, leaves nothing to repair. A holder of a range
+/// or a key is told of a death in what it holds; what it holds exclusively, and all of, counts as repaired when it
+/// succeeds.
 ///
 /// On a terminal, a wait of more than a second says who is waited for, and for how long. A lock file that is deleted or
 /// replaced during the wait is opened again; while the command runs, it is reported at the end, since newcomers will not
@@ -73,7 +74,7 @@ EXAMPLES
   turnlock run --permits 4 --lock jobs /run/app.lock ./convert  four at a time
   turnlock run --lock rows --range 100-199 /run/app.lock ./fix
   turnlock run --lock users --key ada /run/app.lock ./move-home
-  turnlock run --turn --lock stages /run/app.lock ./stage       each in turn, whoever was first
+  turnlock run --turn --lock stages /run/app.lock ./stage       each in turn, in whatever order they came
   */5 * * * *  turnlock run -n /run/app/poll.lock ./poll        in a crontab: not twice at once
   exec turnlock run -F /run/app.lock ./server                   one process, that keeps the lock as long as it lives")]
 pub struct Run {
@@ -82,7 +83,7 @@ pub struct Run {
     string: Option<OsString>,
     /// Become the command, in the place of starting it: it is one process, which keeps the lock until it has ended, and what
     /// it left in the background. Its end is an ordinary one, unless the lock was created with --on-death inform: then the
-    /// next holder is told that it died, since nobody saw how it ended
+    /// next holder is told that it died, since no process saw how it ended
     #[arg(long, short = 'F', conflicts_with = "close")]
     no_fork: bool,
     /// Do not let the command inherit what keeps the slot alive. It makes a difference only if turnlock itself is
@@ -142,8 +143,8 @@ impl Run {
             let ended = self.run_command(&command, guard, path, opened, &signals);
             if identity(path) != Some(opened.identity) {
                 print::message(&format_args!(
-                    "{} was deleted or replaced while the command ran: whoever came since did not wait for it, and may have \
-                     run beside it",
+                    "{} was deleted or replaced while the command ran: newcomers since then did not wait for it, and \
+                     may have run beside it",
                     escape::path(&self.file)
                 ));
             }

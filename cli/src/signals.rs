@@ -160,7 +160,7 @@ impl Drop for Signals {
     fn drop(&mut self) {
         self.handle.close();
         if let Some(thread) = self.thread.take() {
-            // It does not panic; and if it did, nobody needs it any more.
+            // It does not panic; and if it did, it is not needed any more.
             let _ = thread.join();
         }
     }

@@ -15,8 +15,8 @@ use turnlock::inspect::{DeadOwner, FileStatus, Life, LockStatus, ParticipantStat
 
 /// Show who holds each lock of a file, who waits, and since when
 ///
-/// Only looks: it takes no slot, waits for nobody and changes nothing, so it works while everything is stuck, and for who may
-/// only read the file.
+/// Only looks: it takes no slot, does not wait and changes nothing, so it works while everything is stuck, and for who
+/// may only read the file.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
@@ -139,8 +139,8 @@ fn in_words(status: &FileStatus, locks: usize, all: bool, columns: usize) -> Str
         text += &fit::fit(&about_the_file(status), "", MORE, columns);
     }
     if !status.of_this_boot {
-        let before = "nobody has opened it since this computer booted: what stands here is from before, and the next one to \
-                      open it clears it";
+        let before = "no process has opened it since this computer booted: what stands here is from before, and the \
+                      next one to open it clears it";
         text += &fit::fit(before, "", MORE, columns);
     }
     for lock in &status.locks {
@@ -150,8 +150,8 @@ fn in_words(status: &FileStatus, locks: usize, all: bool, columns: usize) -> Str
         }
     }
     if all {
-        let nobody = if status.participants.is_empty() { ": nobody" } else { "" };
-        let _ = writeln!(text, "\nparticipants{nobody}");
+        let none = if status.participants.is_empty() { ": none" } else { "" };
+        let _ = writeln!(text, "\nparticipants{none}");
         for participant in &status.participants {
             let line = format!(
                 "slot {:<4} {}{}{FAINT}, kept by a {}{FAINT:#}",

@@ -45,8 +45,8 @@ impl Ending {
         Some(self.0.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
-    /// Ends this process by the signal where nobody has heard of it for a while: crossterm does not come back from a terminal
-    /// that is gone, and takes a whole processor for that.
+    /// Ends this process by the signal where no thread has heard of it for a while: crossterm does not come back from a
+    /// terminal that is gone, and takes a whole processor for that.
     fn end_even_so(&self) {
         let signal = self.0.clone();
         std::thread::spawn(move || {
@@ -114,8 +114,8 @@ impl Screen {
         self.terminal.draw(draw).map(|_| ())
     }
 
-    /// Waits for something from outside, until `deadline`. Ctrl-Z stops this process, as in a terminal that nobody has
-    /// taken over.
+    /// Waits for something from outside, until `deadline`. Ctrl-Z stops this process, as in a terminal that no program
+    /// has taken over.
     pub fn next(&mut self, deadline: Instant) -> io::Result<Input> {
         loop {
             if let Some(signal) = self.ending.signal() {

@@ -36,7 +36,7 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "in turn",
-        meaning: "who had it gets it again after everybody else who wants it",
+        meaning: "a holder gets it again after every other participant that wants it",
         is_used: |file| any(file, |lock| lock.kind == "ring"),
     },
     Term {
@@ -51,7 +51,7 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "biased to readers",
-        meaning: "who has read before enters again without asking anyone",
+        meaning: "an earlier reader enters again without asking the others",
         is_used: |file| any(file, |lock| lock.biased_to_readers),
     },
     Term {
@@ -84,7 +84,7 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "dead",
-        meaning: "its process or thread is gone; who has to wait for it removes it, and so does turnlock reap",
+        meaning: "its process or thread is gone; a waiter removes it, and so does turnlock reap",
         is_used: |file| any_participant(file, |one| one.life == Life::Dead),
     },
     Term {
@@ -94,12 +94,12 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "sees no deaths",
-        meaning: "it waits for a dead one too, until somebody else finds out",
+        meaning: "it waits for a dead one too, until another process finds out",
         is_used: |file| any_participant(file, |one| one.cannot_probe),
     },
     Term {
         word: "owner dead",
-        meaning: "a holder died inside: the data may be half-done, and whoever is next is told",
+        meaning: "a holder died inside: the data may be half-done, and the next holder is told",
         is_used: |file| any(file, |lock| lock.state == "inconsistent"),
     },
     Term {

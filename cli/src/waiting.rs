@@ -130,7 +130,7 @@ impl Waiting<'_> {
         let queued = |entry: &&Waiter| entry.state == WaiterState::Queued;
         let place = lock.queue.iter().filter(queued).position(is_own);
         let place = place.map_or(String::new(), |before| format!("; you are {}", ordinal(before + 1)));
-        // All who have permits are in the way of who wants some.
+        // All holders of permits are in the way of a waiter for some.
         let is_in_the_way = |holder: &&Holder| {
             lock.permits.is_some() || own.is_none_or(|own| keep_out(lock, [*holder], own.claim))
         };
@@ -156,7 +156,7 @@ impl Waiting<'_> {
         let (name, path, who) = (self.name, escape::path(self.path), describe::who(&holder.participant));
         describe::without_colours(&format!(
             "{name:?} in {path} is held by {who}, and this runs inside it: waiting would never end. Use another lock \
-             inside, or leave this `turnlock run` out (or give --timeout, if this runs in the background and nobody \
+             inside, or leave this `turnlock run` out (or give --timeout, if this runs in the background and no user \
              waits for it)"
         ))
     }
@@ -171,7 +171,7 @@ pub fn acquisition((device, inode): (u64, u64), slot: usize, fencing_token: u64)
     format!("{device}:{inode}:{slot}:{fencing_token}")
 }
 
-/// Returns whether those who hold a lock keep one out that wants this of it, together, as long as they hold it.
+/// Returns whether the holders of a lock, together, keep out a waiter that wants this of it, as long as they hold it.
 fn keep_out<'a>(lock: &LockStatus, holders: impl IntoIterator<Item = &'a Holder>, wanted: Claim) -> bool {
     if let (Some(permits), Some(wanted)) = (lock.permits, wanted.permits) {
         let held =

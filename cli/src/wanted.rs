@@ -27,7 +27,7 @@ pub struct Parts {
     /// or --key, of that part. The default lock that was created without -s and -x is a mutex, and is taken alone
     #[arg(long, short = 's', conflicts_with_all = ["exclusive", "permits", "algorithm"])]
     shared: bool,
-    /// Beside nobody, which is what happens without it too; but a lock that is created now is to be a rwlock, so that
+    /// Alone, which is what happens without it too; but a lock that is created now is to be a rwlock, so that
     /// others can hold it --shared
     #[arg(long, short = 'x', visible_alias = "ex", visible_short_alias = 'e', conflicts_with_all = ["permits", "algorithm"])]
     exclusive: bool,

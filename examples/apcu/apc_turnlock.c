@@ -3,7 +3,7 @@
  *
  * The locks are in a file without a name, which ends with the last process of the server. A reader that is killed is found
  * dead by the next writer, and nothing has to be done. A writer that is killed may have left the cache's lists half-done,
- * which nobody can repair: its lock is closed then, and every later call fails with a warning, as a cache that is full
+ * which cannot be repaired: its lock is closed then, and every later call fails with a warning, as a cache that is full
  * does, in place of going on with broken lists or waiting for ever.
  */
 

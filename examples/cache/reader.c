@@ -4,9 +4,9 @@
  *     cc -std=c99 -o reader-c reader.c -lturnlock
  *     ./reader-c FOLDER SECONDS [--die-inside]
  *
- * The cache is a file that everybody maps: FOLDER/cache, 4096 numbers of 64 bits. The writer fills all of them with its
- * fencing token. So a reader that sees two different numbers has read beside a writer; and all numbers must be the fencing
- * token that comes with its own hold, which is that of the last writer.
+ * The cache is a file that every process maps: FOLDER/cache, 4096 numbers of 64 bits. The writer fills all of them with
+ * its fencing token. So a reader that sees two different numbers has read beside a writer; and all numbers must be the
+ * fencing token that comes with its own hold, which is that of the last writer.
  *
  * With --die-inside the program stops inside, as a reader, and waits to be killed.
  */

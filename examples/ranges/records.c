@@ -6,11 +6,11 @@
  *
  * FOLDER/records has 64 records of 8 numbers each, all 0 at first. An edit takes a range of 1 to 8 records, adds 1 to every
  * number of them, one after the other, and lets the range go. Edits of ranges that do not overlap happen at the same time.
- * The program counts its own edits of each record in FOLDER/edits.SEED, so that whoever looks afterwards can check that none
+ * The program counts its own edits of each record in FOLDER/edits.SEED, so that a check afterwards can show that none
  * is lost: all 8 numbers of a record are what the programs' counts add up to.
  *
- * With --die-inside the program stops half-way through its first edit and waits to be killed. Whoever takes one of its
- * records next, and all of them, is told: it makes the numbers of each agree.
+ * With --die-inside the program stops half-way through its first edit and waits to be killed. The program that takes
+ * one of its records next, and all of them, is told: it makes the numbers of each agree.
  */
 
 #define _POSIX_C_SOURCE 200809L /* mmap */
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
             end = RECORDS;
         /* In other ranges others edit meanwhile. */
         if (check(turnlock_rangelock_lock_exclusive(lock, start, end, NULL)) == TURNLOCK_OWNER_DEAD) {
-            /* Somebody died in a part of it, which may be more than we have: to repair it, take all. */
+            /* A holder died in a part of it, which may be more than we have: to repair it, take all. */
             check(turnlock_rangelock_unlock(lock, start, end));
             if (check(turnlock_rangelock_lock_exclusive(lock, 0, TURNLOCK_RANGE_END, NULL)) == TURNLOCK_OWNER_DEAD)
                 repair(lock, records);

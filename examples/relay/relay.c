@@ -4,13 +4,13 @@
  *     cc -std=c99 -o relay-c relay.c -lturnlock
  *     ./relay-c FOLDER LEGS [--pace MICROSECONDS]
  *
- * The folder has a text file, `text`, to which everybody adds lines: one for each leg, in turn. A line says with which
- * fencing token, who, and the how manieth leg of that program it is:
+ * The folder has a text file, `text`, to which every program adds lines: one for each leg, in turn. A line says with
+ * which fencing token, who, and the how manieth leg of that program it is:
  *
  *     4711 relay.c leg 12
  *
- * Whose turn it is says a turn ring in `relay.lock`. Unlike a mutex, which serves whoever comes first, a ring goes round:
- * who stands in it is waited for, and gets its next turn after everybody else who stands there had one. relay.py and relay.rs
+ * Whose turn it is says a turn ring in `relay.lock`. Unlike a mutex, which serves the first to come, a ring goes round:
+ * a member is waited for, and gets its next turn after every other member had one. relay.py and relay.rs
  * do the same in the same folder. One that dies is passed over; started again, it is back in its place.
  *
  * A line is written in two halves, with a pause of MICROSECONDS between them (none by default), so that one can die there:
@@ -174,7 +174,7 @@ int main(int argc, char **argv)
     if (text < 0)
         give_up("text");
 
-    /* Whoever comes first creates the file, and the ring in it. The label is what others read when we die. */
+    /* The first process creates the file, and the ring in it. The label is what others read when we die. */
     options.size = sizeof options;
     options.label = ME;
     check(turnlock_file_open("relay.lock", &options, &file));

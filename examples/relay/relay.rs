@@ -37,7 +37,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     };
     std::env::set_current_dir(folder)?;
 
-    // Whoever comes first creates the file, and the ring in it. The label is what others read when we die.
+    // The first process creates the file, and the ring in it. The label is what others read when we die.
     let file = LockFile::options().label(ME).open("relay.lock")?;
     // As a member: from our first turn on the ring waits for us, until we leave it or die.
     let ring = file.ring_options().member(true).open("relay")?;

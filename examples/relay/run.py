@@ -4,7 +4,7 @@ moment, starts it again, and checks the text that they wrote together.
 
 The text is in order if
 - every line is whole, and its fencing token larger than that of the line before;
-- between two lines of a program, everybody else who stood in the ring all that time has exactly one line, and nobody has two;
+- between two lines of a program, every other member of the ring all that time has exactly one line, and none has two;
 - the one that was killed is absent for a while, comes back with its first leg, and stands beside both others again.
 
 The exit code is 0 if it is, 1 if it is not, 2 if the relay could not be run.
@@ -290,7 +290,7 @@ def main():
     for problem in problems:
         say(f"NOT IN ORDER: {problem}")
     if not problems:
-        say(f"in order: {len(text.splitlines())} lines, strictly in turn among those who stood; {killed} was absent and came back")
+        say(f"in order: {len(text.splitlines())} lines, strictly in turn among the members; {killed} was absent and came back")
     return 1 if problems else 0
 
 

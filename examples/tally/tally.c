@@ -45,7 +45,7 @@ static struct tally read_tally(void)
     return tally;
 }
 
-/* In place: whoever reads beside it, without the lock, sees half a file. */
+/* In place: a process that reads beside it, without the lock, sees half a file. */
 static void write_tally(struct tally tally)
 {
     FILE *file = fopen("tally.json", "w");
@@ -71,8 +71,8 @@ int main(int count, char **arguments)
         struct tally tally;
 
         if (check(turnlock_mutex_lock(mutex, NULL)) == TURNLOCK_OWNER_DEAD) {
-            /* The file may be half written. tally.py knows how to make it anew; this one leaves it to somebody who does. */
-            fprintf(stderr, "tally.c: somebody died while it wrote tally.json\n");
+            /* The file may be half written. tally.py knows how to make it anew; this one does not. */
+            fprintf(stderr, "tally.c: a holder died while it wrote tally.json\n");
             check(turnlock_mutex_abandon(mutex));
             return EXIT_FAILURE;
         }

@@ -74,7 +74,7 @@ impl super::Family for Family {
     type Lock = Attached;
 
     fn prepare(&self, place: &Place) {
-        // SAFETY: the place is for one mutex, and nobody uses it yet.
+        // SAFETY: the place is for one mutex, and it is not used yet.
         unsafe { (self.make)(place.page()) };
     }
 

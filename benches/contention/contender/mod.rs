@@ -1,4 +1,4 @@
-//! Who takes part: turnlock in its forms, its peers, and the physical limit.
+//! The contenders: turnlock in its forms, its peers, and the physical limit.
 
 mod boost;
 mod ping_pong;
@@ -19,7 +19,7 @@ pub const PI: &str = "pthread PI";
 pub const TICKET: &str = "ticket spin lock";
 pub const PING_PONG: &str = "cache-line ping-pong";
 
-/// Everybody, in the order of the tables.
+/// All contenders, in the order of the tables.
 pub fn all() -> Vec<Contender> {
     let patient = |patience| Ok(boxed(turnlock_rust::Family::new(Some(patience))));
     let pthread = |variant| Ok(boxed(pthread::Family(variant)));

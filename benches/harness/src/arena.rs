@@ -19,7 +19,7 @@ pub const VIOLATED: &str = "MUTUAL EXCLUSION VIOLATED";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Phase {
-    /// Everybody attaches and waits for the start gun.
+    /// Every process attaches and waits for the start gun.
     Attach = 0,
     /// Enter and leave; no clock is read, since that costs more than some locks.
     Run,
@@ -85,7 +85,7 @@ impl Section {
         self.second.store(self.second.load(Relaxed) + 1, Relaxed);
     }
 
-    /// What is wrong, when nobody is inside and so many sections were gone through.
+    /// What is wrong, when no process is inside and so many sections were gone through.
     pub fn wrong(&self, sections: u64) -> Option<String> {
         let (first, second) = (self.first.load(Relaxed), self.second.load(Relaxed));
         let seen = self.violations.load(Relaxed);

@@ -1,4 +1,5 @@
-//! Every round as one line of comma-separated values, for whoever wants to do other sums. Times are in nanoseconds.
+//! Every round as one line of comma-separated values, for a reader who wants to do other sums. Times are in
+//! nanoseconds.
 
 use crate::results::{Results, RoundResult, Row};
 use crate::statistics::{mean, spread};

@@ -1,5 +1,5 @@
 //! What the benches share: forks the processes of a round, checks exclusion, counts and times, writes the rounds down.
-#![allow(missing_docs, reason = "nobody but the benches sees it")]
+#![allow(missing_docs, reason = "only the benches see it")]
 
 pub mod align;
 pub mod arena;

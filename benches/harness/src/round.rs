@@ -97,8 +97,8 @@ impl Ground {
         let mut crew = Crew { arena: &arena, workers: Vec::new(), others: Vec::new() };
         self.muster(&mut crew, kind, cell, place).map_err(|error| format!("fork: {error}"))?;
         let counted = if cell.scenario.times_apart { Phase::Run } else { Phase::RunTimed };
-        // Whoever waits since the start gun is timed from there, where that is possible: a lock that starves somebody
-        // should not look better for it.
+        // A process that waits since the start gun is timed from there, where that is possible: a lock that starves a
+        // process should not look better for it.
         let hands_over = matches!(cell.scenario.shape, Shape::HandOver | Shape::Sleepers);
         let warm_up = if hands_over { Phase::Run } else { counted };
         let before = crew.sample().hand_overs;
@@ -126,7 +126,7 @@ impl Ground {
         })
     }
 
-    /// Forks everybody and waits until all are ready for the start gun.
+    /// Forks every process and waits until all are ready for the start gun.
     fn muster(&self, crew: &mut Crew, kind: &dyn Kind, cell: &Cell, place: &Place) -> std::io::Result<()> {
         let arena = crew.arena;
         let mut expected = 0;
@@ -208,7 +208,7 @@ impl Sample {
 }
 
 impl Crew<'_> {
-    /// Whoever fails to get ready is found by [`Crew::dismiss`].
+    /// A process that fails to get ready is found by [`Crew::dismiss`].
     fn wait_until_ready(&mut self, expected: u32) {
         let began = Instant::now();
         while self.arena.ready() < expected && began.elapsed() < PATIENCE && !self.anyone_ended() {
@@ -244,7 +244,7 @@ impl Crew<'_> {
         }
     }
 
-    /// Has everybody leave, and checks that all went well.
+    /// Has every process leave, and checks that all went well.
     fn dismiss(mut self) -> Result<(), String> {
         self.arena.set_phase(Phase::Stop);
         let began = Instant::now();

@@ -3,16 +3,16 @@
 /// What a worker does over and over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Lock and unlock, nobody else about.
+    /// Lock and unlock, without another contender.
     Alone,
     /// Lock, section, unlock, think.
     Turns,
-    /// Lock, section, unlock, nothing between; it is counted how often the lock came from somebody else.
+    /// Lock, section, unlock, nothing between; it is counted how often the lock came from another process.
     Relay,
     /// Hold until all others want the lock, then for the section, and time from the unlock to the next one's entry.
     HandOver,
-    /// Lock, section, unlock, and a sleep shorter than the section, so that the lock goes to somebody who waits; time from
-    /// the unlock to the next one's entry. Nobody spins but in the lock.
+    /// Lock, section, unlock, and a sleep shorter than the section, so that the lock goes to a waiter; time from
+    /// the unlock to the next one's entry. No process spins but in the lock.
     Sleepers,
     /// Lock, section, unlock, and a short sleep after every few entries, until the worker's share of the entries is done.
     Crowd { share: u64 },
@@ -30,8 +30,8 @@ pub enum Hogs {
 /// The number by which contenders of a cell are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Processor time for lock + unlock, in nanoseconds: less is better. Nobody waits, so this is the time it takes,
-    /// less what other programs took from us.
+    /// Processor time for lock + unlock, in nanoseconds: less is better. No process waits, so this is the time it
+    /// takes, less what other programs took from us.
     Cost,
     /// Entries each second, of all processes together: more is better.
     Rate,

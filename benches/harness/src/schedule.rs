@@ -58,7 +58,7 @@ impl Schedule<'_> {
 }
 
 /// The order of so many contenders in a round. It begins elsewhere in every round, and goes backwards in every other, so
-/// that nobody always follows the same one.
+/// that no process always follows the same one.
 pub fn order(contenders: usize, round: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..contenders).collect();
     order.rotate_left(round * 4 % contenders.max(1));

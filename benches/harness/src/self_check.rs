@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// # Errors
-/// If it is not caught, or reading the clock takes too long. Numbers that nobody checked are not worth printing.
+/// If it is not caught, or reading the clock takes too long. Unchecked numbers are not worth printing.
 pub fn run(ground: &Ground) -> Result<(), String> {
     let reading = median(
         (0..1000).map(|_| clock::now()).collect::<Vec<_>>().windows(2).map(|two| (two[1] - two[0]) as f64),

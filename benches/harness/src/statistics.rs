@@ -22,7 +22,7 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Jain's fairness index (Jain, Chiu, Hawe 1984): 1 if all have the same, 1/n if one has everything. NaN if nobody has
+/// Jain's fairness index (Jain, Chiu, Hawe 1984): 1 if all have the same, 1/n if one has everything. NaN if none has
 /// anything.
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();

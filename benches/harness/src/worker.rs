@@ -154,7 +154,8 @@ impl Counts<'_> {
     }
 
     /// Waits for the others to do something, but not for ever: some may have stopped. Looks often, so that a section
-    /// is not longer than it should be; and yields its core now and then, since one who is waited for may need it.
+    /// is not longer than it should be; and yields its core now and then, since a process that is waited for may need
+    /// it.
     fn until(&self, done: impl Fn() -> bool) {
         let until = clock::now() + WAITS_FOR_OTHERS_NS;
         while clock::now() < until && self.task.arena.phase() != Phase::Stop {

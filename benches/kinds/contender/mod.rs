@@ -1,4 +1,4 @@
-//! Who takes part: turnlock's locks of each kind, from Rust and through the C ABI, and what else a program could take.
+//! The contenders: turnlock's locks of each kind, from Rust and through the C ABI, and what else a program could take.
 
 mod c_abi;
 mod parts;
@@ -63,7 +63,7 @@ pub struct Contender {
     pub kind: Result<Box<dyn Kind>, String>,
 }
 
-/// The cells of one kind of lock, and who is measured in them.
+/// The cells of one kind of lock, and the contenders measured in them.
 pub struct Field {
     pub name: &'static str,
     pub cells: Vec<Cell>,

@@ -49,7 +49,7 @@ impl Family for Pthread {
 
     fn prepare(&self, place: &Place, _: &Cell) {
         let mut attributes = MaybeUninit::uninit();
-        // SAFETY: attributes are initialised before use; the place is for one rwlock, and nobody uses it yet.
+        // SAFETY: attributes are initialised before use; the place is for one rwlock, and it is not used yet.
         unsafe {
             assert_eq!(libc::pthread_rwlockattr_init(attributes.as_mut_ptr()), 0);
             let attributes = attributes.as_mut_ptr();

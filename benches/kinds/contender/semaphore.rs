@@ -48,7 +48,7 @@ impl Family for Posix {
     type Lock = PosixAttached;
 
     fn prepare(&self, place: &Place, cell: &Cell) {
-        // SAFETY: the place is for one semaphore, and nobody uses it yet.
+        // SAFETY: the place is for one semaphore, and it is not used yet.
         assert_eq!(unsafe { libc::sem_init(place.page(), 1, permits(cell)) }, 0);
     }
 
@@ -70,7 +70,7 @@ impl Lock for PosixAttached {
     }
 }
 
-/// A set of one. Its number is kept in the page, for whoever attaches.
+/// A set of one. Its number is kept in the page, for the processes that attach.
 pub struct SysV;
 
 impl Family for SysV {
@@ -81,7 +81,7 @@ impl Family for SysV {
         let set = unsafe { libc::semget(libc::IPC_PRIVATE, 1, 0o600) };
         assert!(set >= 0, "semget: {}", io::Error::last_os_error());
         SysVAttached(set).add(permits(cell) as i16);
-        // SAFETY: the place is ours, and nobody reads it yet.
+        // SAFETY: the place is ours, and it is not read yet.
         unsafe { place.page::<i32>().write(set) };
     }
 

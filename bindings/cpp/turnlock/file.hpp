@@ -90,7 +90,7 @@ public:
         std::size_t length = 0;
         std::error_code code;
         std::string path;
-        // Again if somebody has moved it to a longer one meanwhile.
+        // Again if another process has moved it to a longer one meanwhile.
         do {
             path.resize(length + 1);
             detail::succeeded(turnlock_file_path(handle_.get(), path.size(), path.data(), &length), code);
@@ -100,7 +100,7 @@ public:
         return path;
     }
 
-    // Removes a lock that nobody uses, of whatever kind.
+    // Removes a lock that no process uses, of whatever kind.
     void remove_lock(detail::text name, std::error_code &code) noexcept
     {
         if (detail::is_whole(name, errc::bad_name, code))

@@ -58,7 +58,7 @@ public:
         check(code);
     }
 
-    // Whether it was taken at once; if not, `code` is without an error where somebody else has it.
+    // Whether it was taken at once; if not, `code` is without an error where another holder has it.
     [[nodiscard]] bool try_lock(std::error_code &code) noexcept
     {
         auto acquired = sized<turnlock_acquired>();
@@ -114,7 +114,7 @@ public:
     // all the same.
     void unlock(std::error_code &code) noexcept { succeeded(self().native_unlock(), code); }
 
-    // Unlocks. Who holds the lock gets no exception, as the named requirements want it; what happened to the file is
+    // Unlocks. The holder gets no exception, as the named requirements want it; what happened to the file is
     // what the next lock fails with.
     void unlock()
     {
@@ -152,7 +152,7 @@ public:
         return status == TURNLOCK_CONTENDED;
     }
 
-    // Of the acquisition that was made through this object last. Its holder may ask, and nobody else: the lock itself
+    // Of the acquisition that was made through this object last. Only its holder may ask: the lock itself
     // keeps these from being read while they are written.
     [[nodiscard]] std::uint64_t fencing_token() const noexcept { return acquired_.fencing_token; }
     // Whether the holder before died inside. Repair the data and `mark_consistent` before you unlock.
@@ -193,7 +193,7 @@ private:
     turnlock_acquired acquired_ = sized<turnlock_acquired>();
 };
 
-// All the participants that a function of the C ABI lists: those who wait, say.
+// All the participants that a function of the C ABI lists: the waiters, say.
 template <class Handle, class Function>
 std::vector<participant_info> listed(const Handle *handle, Function list)
 {
@@ -262,7 +262,7 @@ public:
         return true;
     }
 
-    // Who died holding the lock, last; none if nobody ever did.
+    // The last participant that died holding the lock; none if no holder ever did.
     std::optional<previous_owner> last_dead_owner() const
     {
         auto owner = sized<previous_owner>();
@@ -274,7 +274,7 @@ public:
         return owner;
     }
 
-    // Who has the lock now, dead or alive. A look at one moment.
+    // The holder, dead or alive. A look at one moment.
     std::optional<participant_info> holder() const
     {
         auto found = listed(handle_.get(), turnlock_lock_holders);
@@ -283,7 +283,7 @@ public:
         return found.front();
     }
 
-    // Who waits, first the one that is next. A look at one moment.
+    // The waiters, first the one that is next. A look at one moment.
     std::vector<participant_info> waiters() const
     {
         return listed(handle_.get(), turnlock_lock_waiters);

@@ -218,7 +218,8 @@ template <class Calls> class parts {
 public:
     using native_handle_type = typename Calls::handle *;
 
-    // Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or given up.
+    // Marks all parts consistent that dead participants left, while no part is held: the data were looked after, or
+    // given up.
     void reset(std::error_code &code) noexcept { succeeded(turnlock_lock_reset(any(handle_.get())), code); }
     void reset()
     {
@@ -235,7 +236,7 @@ public:
         return is_reset(turnlock_lock_reset_for(any(handle_.get()), nanoseconds(time)), errc::timed_out);
     }
 
-    // Who died holding a part exclusively, last; none if nobody ever did.
+    // The last participant that died holding a part exclusively; none if no holder ever did.
     std::optional<previous_owner> last_dead_owner() const
     {
         auto owner = sized<previous_owner>();
@@ -247,7 +248,7 @@ public:
         return owner;
     }
 
-    // Who has a part, and who waits for one; `first` and `last` say which: of a key the halves of its hash.
+    // The holders of parts, and the waiters; `first` and `last` say which: of a key the halves of its hash.
     std::vector<participant_info> holders() const { return listed(native_handle(), turnlock_lock_holders); }
     std::vector<participant_info> waiters() const { return listed(native_handle(), turnlock_lock_waiters); }
 
@@ -297,7 +298,7 @@ private:
 
 } // namespace detail
 
-// A lock of ranges of numbers: who wants a range waits for the earlier ones that overlap with it, unless both only read.
+// A lock of ranges of numbers: a caller waits for the earlier ranges that overlap with its own, unless both only read.
 //
 //     auto header = bytes.range(0, 512);
 //     std::scoped_lock held(header);
@@ -342,7 +343,7 @@ public:
     }
 };
 
-// A lock for each key, which is any bytes. Keys need not be created, and take no room while nobody wants them.
+// A lock for each key, which is any bytes. Keys need not be created, and take no room while they are not wanted.
 class keyed_lock : public detail::parts<detail::keyedlock_calls> {
 public:
     using part = detail::part<detail::keyedlock_calls>;

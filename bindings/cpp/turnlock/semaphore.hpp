@@ -59,7 +59,7 @@ public:
         return opened;
     }
 
-    // Takes so many, all at once, waiting as long as it takes; nobody who comes later goes before.
+    // Takes so many, all at once, waiting as long as it takes; no later caller goes before.
     void acquire(std::uint32_t permits, std::error_code &code) noexcept
     {
         detail::succeeded(turnlock_semaphore_acquire(native_handle(), permits, nullptr), code);
@@ -137,7 +137,7 @@ public:
         return permits;
     }
 
-    // Makes it have so many, for everybody and at once. Those that are taken stay taken.
+    // Makes it have so many, for all processes and at once. Those that are taken stay taken.
     void resize(std::uint32_t permits)
     {
         std::error_code code;
@@ -145,11 +145,11 @@ public:
         detail::check(code);
     }
 
-    // Who has permits now, and who waits for some: `permits` says how many.
+    // The holders of permits, and the waiters: `permits` says how many.
     std::vector<participant_info> holders() const { return detail::listed(native_handle(), turnlock_lock_holders); }
     std::vector<participant_info> waiters() const { return detail::listed(native_handle(), turnlock_lock_waiters); }
 
-    // Whether somebody waits, while the calling thread has permits.
+    // Whether another participant waits, while the calling thread has permits.
     [[nodiscard]] bool is_contended() const
     {
         const auto status = turnlock_lock_is_contended(detail::any(native_handle()));

@@ -24,7 +24,7 @@ struct shared_mutex_options {
 struct shared_acquisition {
     // That of the last writer: two readers with the same one read the same.
     std::uint64_t fencing_token = 0;
-    // A writer died inside, and nobody has marked consistent yet what it left.
+    // A writer died inside, and what it left is not marked consistent yet.
     bool owner_died = false;
 };
 
@@ -157,7 +157,8 @@ public:
 
     void unlock_upgradable() { unlock(); }
 
-    // Makes an upgradable hold exclusive; nobody writes in between. Where it fails the lock is held upgradable as before.
+    // Makes an upgradable hold exclusive; no other holder writes in between. Where it fails the lock is held upgradable
+    // as before.
     void upgrade()
     {
         auto acquired = detail::sized<turnlock_acquired>();
@@ -191,7 +192,8 @@ public:
         return is_kept(status, acquired, errc::timed_out);
     }
 
-    // Makes the hold less than it is: exclusive to upgradable or shared, upgradable to shared. Nobody writes in between.
+    // Makes the hold less than it is: exclusive to upgradable or shared, upgradable to shared. No other holder writes
+    // in between.
     void downgrade(lock_mode mode)
     {
         std::error_code code;
@@ -199,7 +201,7 @@ public:
         detail::check(code);
     }
 
-    // Who has the lock now, dead or alive; `mode` says as what.
+    // The holders, dead or alive; `mode` says as what.
     std::vector<participant_info> holders() const { return detail::listed(native_handle(), turnlock_lock_holders); }
     // There may be several.
     void holder() const = delete;

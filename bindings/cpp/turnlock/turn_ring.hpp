@@ -21,7 +21,7 @@ struct ring_options {
     ring_algorithm algorithm = ring_algorithm::any;
     // Of the sum ring: from one slot to the next in order of turns; 0 = 1.
     std::uint32_t step = 0;
-    // Who takes a turn through this object stays in the ring, and the ring waits for it, until `leave`.
+    // A thread that takes a turn through this object stays in the ring, and the ring waits for it, until `leave`.
     bool member = false;
     // What a holder's death means.
     death_policy on_death = death_policy::any;
@@ -46,7 +46,7 @@ struct ring_calls {
 
 } // namespace detail
 
-// A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it. TimedLockable.
+// A lock whose turn goes round: a holder gets it again only after every other participant that wants it. TimedLockable.
 class turn_ring : public detail::exclusive<detail::ring_calls> {
 public:
     // Not open: to be assigned to.

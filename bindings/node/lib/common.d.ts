@@ -54,9 +54,9 @@ export interface PatienceOptions {
 
 /** A lock of any kind that is open. */
 export interface Lock {
-  /** Who waits now, first the one that is next; of a ring also who stands in it. */
+  /** The waiters, first the one that is next; of a ring also its other members. */
   waiters(): ParticipantInfo[];
-  /** Who holds something of it now, dead or alive. */
+  /** The holders of something of it, dead or alive. */
   holders(): ParticipantInfo[];
   /** Ends the waits of this object with ERR_TURNLOCK_CLOSED. ERR_TURNLOCK_STILL_HELD while it holds anything. */
   close(): void;
@@ -67,18 +67,18 @@ export interface Lock {
 export interface TellingLock extends Lock {
   /**
    * Opens a lock that is not recoverable again, after the data were repaired or given up. Of a lock of parts: marks all of them
-   * consistent that dead participants left, beside nobody.
+   * consistent that dead participants left, while no part is held.
    */
   reset(options?: WaitOptions): Promise<void>;
   /** What a holder's death means here, as its creator said. */
   readonly deathPolicy: DeathPolicy;
-  /** Who died holding it exclusively, last. */
+  /** The participant that died last while it held it exclusively. */
   previousOwner(): DeadOwner | null;
 }
 
-/** One that somebody holds alone. */
+/** A lock with one holder at a time. */
 export interface LockOfOne extends TellingLock {
-  /** Who has the lock now, dead or alive. */
+  /** The holder of the lock, dead or alive. */
   holder(): ParticipantInfo | null;
 }
 
@@ -99,8 +99,8 @@ export interface Holding {
 /** Of a lock whose next holder is told when a holder died. */
 export interface TellingHolding extends Holding {
   /**
-   * The previous holder died inside, and nobody has marked consistent yet what it left: repair the data and `markConsistent`
-   * before you unlock.
+   * The previous holder died inside, and what it left is not marked consistent yet: repair the data and
+   * `markConsistent` before you unlock.
    */
   readonly ownerDied: boolean;
   readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
@@ -128,7 +128,7 @@ export interface ParticipantInfo {
   program: string;
   /** Of a holder; else 0n. */
   fencingToken: bigint;
-  /** For how long it has held or waited, in milliseconds; 0 where nobody knows. */
+  /** For how long it has held or waited, in milliseconds; 0 where that is unknown. */
   durationMs: number;
   slot: number;
   pid: number;

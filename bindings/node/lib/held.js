@@ -89,7 +89,7 @@ class Hold {
     this.end('hold_release');
   }
 
-  // Ends it, where it came too late: nobody wants it any more.
+  // Ends it, where it came too late: it is not wanted any more.
   giveBack() {
     this.leave({ failed: false });
   }
@@ -132,7 +132,7 @@ class TellingHold extends Hold {
   }
 
   giveBack() {
-    // Who died before is still to be told of.
+    // The notice of an earlier death is still to be given.
     this.leave({ failed: this.#isToBeMarked });
   }
 

@@ -78,7 +78,7 @@ export class LockFile {
   rangeLock(name: string, options?: LockOptions): RangeLock;
   /** Opens the keyed lock of this name, or creates it. */
   keyedLock(name: string, options?: LockOptions): KeyedLock;
-  /** Removes a lock that nobody uses, of whatever kind. */
+  /** Removes a lock that no process uses, of whatever kind. */
   removeLock(name: string): void;
   /** The path by which the file was opened last, its folder resolved. */
   readonly path: string;
@@ -112,7 +112,7 @@ export class Mutex {
 }
 export interface Mutex extends ExclusiveLock {}
 
-/** A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it. */
+/** A lock whose turn goes round: a holder gets it again only after every other participant that wants it. */
 export class TurnRing {
   private constructor();
   /** The participant, if it stands in the ring, leaves it until its next turn is asked for. */
@@ -128,8 +128,8 @@ export class Held {
 export interface Held extends TellingHolding {}
 
 /**
- * A reader/writer lock: several that read, or one that writes. Everybody waits for the earlier ones that stand in its way.
- * Those who wait by the same object stand in line as one.
+ * A reader/writer lock: several that read, or one that writes. A caller waits for the earlier ones that stand in its
+ * way. Callers that wait by the same object stand in line as one.
  */
 export class RwLock {
   private constructor();
@@ -152,11 +152,11 @@ export interface RwLock extends TellingLock {}
 export class RwHeld {
   private constructor();
   readonly mode: Mode;
-  /** Makes an upgradable hold exclusive; nobody writes in between. Where it fails it is held upgradable as before. */
+  /** Makes an upgradable hold exclusive; no writer enters in between. On failure it stays held upgradable. */
   upgrade(options?: WaitOptions): Promise<void>;
   /** Whether it was upgraded, without waiting. */
   tryUpgrade(): boolean;
-  /** Makes the hold less than it is; nobody writes in between. */
+  /** Makes the hold less than it is; no writer enters in between. */
   downgrade(mode: 'upgradable' | 'shared'): void;
 }
 export interface RwHeld extends TellingHolding {}
@@ -181,7 +181,7 @@ export class Semaphore {
   ): Promise<Result>;
   /** How many permits there are, taken or not. */
   readonly permits: number;
-  /** Makes it have so many, for everybody and at once. Those that are taken stay taken. */
+  /** Makes it have so many, for all processes and at once. Those that are taken stay taken. */
   resize(permits: number): void;
 }
 export interface Semaphore extends Lock {}
@@ -200,9 +200,9 @@ export interface Permits extends Holding {}
 export type PartMode = 'exclusive' | 'shared';
 
 /**
- * A lock of ranges of numbers: who wants a range waits for the earlier ones that overlap with it, unless both only read. A range
- * goes from `start` to before `end`; Infinity is the end of all, the last number included. An empty one, or a reversed one, is
- * ERR_TURNLOCK_EMPTY_RANGE. Each wait by the same object takes a slot.
+ * A lock of ranges of numbers: a caller waits for the earlier ranges that overlap with its own, unless both only read.
+ * A range goes from `start` to before `end`; Infinity is the end of all, the last number included. An empty one, or a
+ * reversed one, is ERR_TURNLOCK_EMPTY_RANGE. Each wait by the same object takes a slot.
  */
 export class RangeLock {
   private constructor();

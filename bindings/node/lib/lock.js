@@ -1,8 +1,8 @@
 'use strict';
 // What locks of every kind have in common. Each acquisition has a hold of its own (a slot in the file), so that it may be waited
-// for on another thread. Those who wait by the same object stand in line here, and only the first of them waits in the library,
-// so that a crowd takes one slot more than those inside; of locks of parts each waits there, since who waits for one part is in
-// nobody's way who wants another.
+// for on another thread. Callers that wait by the same object stand in line here, and only the first of them waits in
+// the library, so that a crowd takes one slot more than those inside; of locks of parts each waits there, since a
+// waiter for one part does not hinder a caller that wants another.
 
 const { check, native, openHold, openLock } = require('./native');
 const { STATUS, TurnlockError, name, waitOptions, wrongType } = require('./errors');
@@ -181,7 +181,7 @@ class Lock {
     return new Acquisition({ handles: this.#handles, lock: this, Held: this.#Held, request, freed });
   }
 
-  // Of a lock that is closed, when nobody waits in the library any more.
+  // Of a lock that is closed, when no call waits in the library any more.
   #closeIfLeft() {
     if (!this.#isClosed || [...this.#lines].some((line) => line.isInLibrary)) return;
     garbage.unregister(this);
@@ -201,7 +201,7 @@ class TellingLock extends Lock {
     return deadOwner((owner) => this.call('lock_previous_owner', owner));
   }
 
-  // On this thread, since it waits for nobody: it asks again and again.
+  // On this thread, since it does not wait: it asks again and again.
   async reset(given) {
     const { timeout, signal } = waitOptions(given);
     const limit = performance.now() + timeout;

@@ -24,7 +24,7 @@ function participantInfo(native) {
   };
 }
 
-// Who died, as `ask` fills it in; null if nobody did.
+// The dead participant, as `ask` fills it in; null if no holder did.
 function deadOwner(ask) {
   const bytes = room(structs.previousOwner);
   const status = ask(bytes);

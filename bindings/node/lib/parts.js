@@ -10,7 +10,7 @@ const KNOWN = ['exclusive', 'shared'];
 const RANGE_END = 2n ** 64n - 1n;
 
 class PartHeld extends TellingHold {
-  // What a dead owner left, and nobody marks consistent, closes nothing: the next one is told again.
+  // What a dead owner left, and is not marked consistent, closes nothing: the next one is told again.
   unlock() {
     this.end('hold_release');
   }

@@ -62,7 +62,7 @@ class RecursiveHeld {
 
 class RecursiveMutex {
   #mutex;
-  // Who has it by this object, the acquisition, and the times that it is taken.
+  // The owner by this object, the acquisition, and the times that it is taken.
   #owner = null;
   #first = null;
   #held = new Set();

@@ -24,7 +24,7 @@ function settings(kind, chosen) {
   // To the library 0 is what the lock has.
   if (patience === 0) flags |= LOCK_FLAGS.STRICT;
   const policy = optional(chosen, 'onDeath', null, deathPolicy);
-  // A new one releases: who takes a lock by `withLock` is not shown the notice.
+  // A new one releases: a holder by `withLock` is not shown the notice.
   if (kind !== 'semaphore') flags |= LOCK_FLAGS[policy === null ? 'RELEASE_BY_DEFAULT' : `${policy.toUpperCase()}_ON_DEATH`];
   if (patience === null) return { flags };
   return { flags, patience_ns: nanoseconds(Math.max(patience, 1e-6)) };

@@ -29,7 +29,7 @@ for (const [kind, { mine, same, other }] of Object.entries(KINDS)) {
     end.abort();
     await ends;
     assert.equal(lock.waiters().length, 1);
-    // Who waits for one part does not keep another from being taken by the same object.
+    // A waiter for one part does not keep another from being taken by the same object.
     const beside = await lock.lock(...other, kind === 'rangeLock' ? 'shared' : 'exclusive', { timeout: 0 }).catch(() => null);
     if (kind === 'keyedLock') assert.ok(beside);
     // Not before the waiter parks.

@@ -178,7 +178,7 @@ test('what is held has the label of its lock, and its slots are used again', asy
   }
 });
 
-test('a lock that nobody holds takes no slot', (t) => {
+test('a lock without a holder takes no slot', (t) => {
   const file = newFile(t, { participants: 8 });
   const locks = Array.from({ length: 20 }, (_, i) => file.rwLock(`${i}`));
   for (const lock of locks) lock.lockSync('exclusive').unlock();

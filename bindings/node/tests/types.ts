@@ -35,7 +35,7 @@ async function program(signal: AbortSignal): Promise<string> {
   tree.tryLock('ada');
   // @ts-expect-error: what looks like one is none
   tree.tryLock({});
-  // @ts-expect-error: a recursive mutex is taken by somebody
+  // @ts-expect-error: a recursive mutex is taken by an owner
   tree.lockSync();
   // @ts-expect-error: a part is not held so
   file.keyedLock('users').tryLock('ada', 'upgradable');

@@ -276,7 +276,7 @@ impl AnyLock {
         self.status().is_ok_and(|status| status.state == "not_recoverable")
     }
 
-    /// Returns who has the lock, and who waits for it.
+    /// Returns the holders of the lock, and its waiters.
     pub fn status(&self) -> Result<LockStatus> {
         match self {
             Self::Mutex(lock) => lock.status(),
@@ -378,7 +378,7 @@ impl AnyGuard<'_> {
             // A reader has changed nothing.
             Self::Read(guard) => guard.unlock(),
             Self::Upgradable(guard) => guard.unlock(),
-            // What a panic does; this one is heard by nobody.
+            // What a panic does; this one is not reported.
             Self::Write(guard) => {
                 let dies = AssertUnwindSafe(|| {
                     let _guard = guard;

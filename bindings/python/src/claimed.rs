@@ -308,7 +308,7 @@ impl Hold {
         self.with_guard(|guard| Ok(guard.acquired().previous_owner_died)).unwrap_or(false)
     }
 
-    /// Who died, where `previous_owner_died`; else `None`.
+    /// The participant that died, where `previous_owner_died`; else `None`.
     #[getter]
     fn previous_owner<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let owner = self.with_guard(|guard| Ok(guard.previous_owner())).ok().flatten();
@@ -320,7 +320,7 @@ impl Hold {
         self.with_guard(|guard| guard.mark_consistent()).or_raise(py)
     }
 
-    /// Returns whether somebody waits for what it holds.
+    /// Returns whether another participant waits for what it holds.
     fn is_contended(&self, py: Python) -> PyResult<bool> {
         self.with_guard(|guard| Ok(guard.is_contended())).or_raise(py)
     }

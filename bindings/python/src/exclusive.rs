@@ -152,7 +152,7 @@ impl Exclusive {
         self.release_now(py)
     }
 
-    /// Returns whether anybody holds the lock, in this process or another. It may be out of date at once.
+    /// Returns whether the lock has a holder, in this process or another. It may be out of date at once.
     fn locked(&self, py: Python) -> PyResult<bool> {
         if locked(&self.state).held().is_ok() {
             return Ok(true);
@@ -175,7 +175,7 @@ impl Exclusive {
         state.held().and_then(Held::guard).is_ok_and(|guard| guard.acquired().previous_owner_died)
     }
 
-    /// Who died, where `previous_owner_died`; else `None`.
+    /// The participant that died, where `previous_owner_died`; else `None`.
     #[getter]
     fn previous_owner<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let owner = {
@@ -204,7 +204,7 @@ impl Exclusive {
         held.and_then(Held::abandon).or_raise(py)
     }
 
-    /// Returns whether somebody waits for the lock that this object holds.
+    /// Returns whether another participant waits for the lock that this object holds.
     fn is_contended(&self, py: Python) -> PyResult<bool> {
         let contended = locked(&self.state).held().and_then(Held::guard).map(|guard| guard.is_contended());
         contended.or_raise(py)
@@ -225,7 +225,7 @@ impl Exclusive {
         facts::holders(py, &self.lock(py)?.lock.status().or_raise(py)?)
     }
 
-    /// Returns who waits for the lock, first the one who is next: a list of `Waiter`.
+    /// Returns the waiters of the lock, first the one that is next: a list of `Waiter`.
     fn waiters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         facts::waiters(py, &self.lock(py)?.lock.status().or_raise(py)?)
     }

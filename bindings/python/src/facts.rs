@@ -14,12 +14,12 @@ fn made<'py>(
     py.import("turnlock._facts")?.getattr(class)?.call1(values)
 }
 
-/// Who died.
+/// A participant that died.
 pub fn previous_owner(py: Python<'_>, owner: PreviousOwner) -> PyResult<Bound<'_, PyAny>> {
     made(py, "PreviousOwner", (owner.label, owner.pid, owner.thread, owner.fencing_token))
 }
 
-/// Who has the lock.
+/// A holder of the lock.
 pub fn holders<'py>(py: Python<'py>, status: &LockStatus) -> PyResult<Bound<'py, PyList>> {
     let one = |holder: &Holder| {
         let who = &holder.participant;
@@ -30,7 +30,7 @@ pub fn holders<'py>(py: Python<'py>, status: &LockStatus) -> PyResult<Bound<'py,
     PyList::new(py, status.holders.iter().map(one).collect::<PyResult<Vec<_>>>()?)
 }
 
-/// Who waits for it.
+/// A waiter.
 pub fn waiters<'py>(py: Python<'py>, status: &LockStatus) -> PyResult<Bound<'py, PyList>> {
     let one = |waiter: &Waiter| {
         let who = &waiter.participant;
@@ -45,7 +45,7 @@ pub fn waiters<'py>(py: Python<'py>, status: &LockStatus) -> PyResult<Bound<'py,
     PyList::new(py, status.queue.iter().map(one).collect::<PyResult<Vec<_>>>()?)
 }
 
-/// Returns whether somebody who lives has the lock.
+/// Returns whether a live holder has the lock.
 pub fn is_held(status: &LockStatus) -> bool {
     status.holders.iter().any(|holder| holder.participant.life != Life::Dead)
 }

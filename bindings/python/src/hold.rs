@@ -50,7 +50,7 @@ impl Held {
     }
 
     /// Takes the lock, waiting for it without the GIL; but with it where this process's own locks are touched, since a
-    /// child may be forked whenever nobody has it.
+    /// child may be forked whenever no thread has it.
     pub fn wait(py: Python, lock: &Arc<OpenLock>, want: &Want, limit: Limit) -> Result<Self> {
         let slot = lock.file.with_slot_of_thread(|slot| Ok(slot.clone()))?;
         match py.detach(|| Self::acquire(lock, want, &slot, false, limit)) {
@@ -107,7 +107,7 @@ impl Held {
         told.map_or(Ok(()), |lock| warn_if_closed(py, &lock))
     }
 
-    /// Unlocks what nobody is going to use: if the previous owner died, the next one is told in this one's place.
+    /// Unlocks what is not going to be used: if the previous owner died, the next one is told in this one's place.
     pub fn give_back(self) -> Result<()> {
         match &self.guard {
             Some(guard) if guard.acquired().previous_owner_died => self.abandon(),
@@ -141,7 +141,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Nobody released it: the next one is to be told.
+        // It was not released: the next one is to be told.
         if let Some(guard) = self.guard.take() {
             let _ = guard.abandon();
         }

@@ -73,7 +73,7 @@ impl Owned {
         if !self.is_mine() {
             return None;
         }
-        // SAFETY: `self` is forgotten, so nobody takes it a second time; `lock` is handed on likewise, and once.
+        // SAFETY: `self` is forgotten, so it is not taken a second time; `lock` is handed on likewise, and once.
         let taken = unsafe { (ManuallyDrop::take(&mut self.guard), std::ptr::read(&self.lock)) };
         mem::forget(self);
         Some(taken)
@@ -85,7 +85,7 @@ impl Drop for Owned {
         if self.is_mine() {
             // SAFETY: it is dropped here, or taken by `into_guard`, which forgets all of this.
             let guard = unsafe { ManuallyDrop::take(&mut self.guard) };
-            // Nobody released it: the next one is to be told.
+            // It was not released: the next one is to be told.
             let _ = guard.abandon();
         }
     }
@@ -232,7 +232,7 @@ impl Recursive {
         self.release_now(py)
     }
 
-    /// Returns whether anybody holds the lock, in this process or another. It may be out of date at once.
+    /// Returns whether the lock has a holder, in this process or another. It may be out of date at once.
     fn locked(&self, py: Python) -> PyResult<bool> {
         if locked(&self.state).owned().is_ok() {
             return Ok(true);
@@ -282,7 +282,7 @@ impl Recursive {
         locked(&self.state).owned().is_ok_and(|owned| owned.guard.acquired().previous_owner_died)
     }
 
-    /// Who died, where `previous_owner_died`; else `None`.
+    /// The participant that died, where `previous_owner_died`; else `None`.
     #[getter]
     fn previous_owner<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let owner = locked(&self.state).owned().ok().and_then(|owned| owned.guard.previous_owner());
@@ -307,7 +307,7 @@ impl Recursive {
         owned.and_then(|(guard, _lock)| guard.abandon()).or_raise(py)
     }
 
-    /// Returns whether somebody waits for the lock that this thread has.
+    /// Returns whether another participant waits for the lock that this thread has.
     fn is_contended(&self, py: Python) -> PyResult<bool> {
         let contended = locked(&self.state).owned().map(|owned| owned.guard.is_contended());
         contended.or_raise(py)
@@ -328,7 +328,7 @@ impl Recursive {
         facts::holders(py, &self.lock(py)?.lock.status().or_raise(py)?)
     }
 
-    /// Returns who waits for the lock, first the one who is next: a list of `Waiter`.
+    /// Returns the waiters of the lock, first the one that is next: a list of `Waiter`.
     fn waiters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         facts::waiters(py, &self.lock(py)?.lock.status().or_raise(py)?)
     }

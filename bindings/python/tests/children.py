@@ -73,7 +73,7 @@ def count_by_path(path, counter, times):
 
 
 def is_refused(lock):
-    """Whether the lock is somebody else's."""
+    """Whether another holder has the lock."""
     return not lock.acquire(blocking=False)
 
 

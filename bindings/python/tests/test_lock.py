@@ -183,7 +183,7 @@ def test_a_holder_sees_that_somebody_waits(kind, path):
         other = kind(path)
         waiter = threading.Thread(target=lambda: other.acquire(timeout=PATIENCE) and other.release())
         waiter.start()
-        until(lock.is_contended, "somebody waits")
+        until(lock.is_contended, "a waiter")
     waiter.join(PATIENCE)
 
 

@@ -98,7 +98,7 @@ def test_what_a_forked_child_remembers_is_not_its_own(kind, path):
     with lock:
         assert forked(in_child) == 0
         assert lock.fencing_token is not None
-    # And when it is free the child has it as anybody.
+    # And when it is free the child has it as any process.
     assert forked(lambda: lock.acquire(timeout=PATIENCE) and lock.release() is None) == 0
     with lock:
         assert not lock.previous_owner_died

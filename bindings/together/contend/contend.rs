@@ -37,7 +37,7 @@ fn write_and_read(lock: &RwLock, dies: bool) -> Done {
     let mut writer = lock.write()?;
     if writer.acquired().previous_owner_died {
         write_counter(journal_lines()?)?;
-        let dead = writer.previous_owner().ok_or("nobody died")?;
+        let dead = writer.previous_owner().ok_or("no holder died")?;
         println!("{ME}: told that {} (process {}) died inside", dead.label, dead.pid);
         writer.mark_consistent()?;
     }

@@ -189,7 +189,7 @@ impl Bench {
     /// What is done just now, on a terminal.
     fn busy(&self, with: &str) {
         if stderr().is_terminal() {
-            // Nobody reads it: it goes on.
+            // No process reads it: it goes on.
             let _ = write!(stderr(), "\r\x1b[K{with}");
         }
     }

@@ -102,7 +102,7 @@ pub fn text(results: &Results, columns: usize) -> String {
          outside of more"
     );
     for meaning in [
-        "ns: nanoseconds for lock and unlock where nobody else is",
+        "ns: nanoseconds for lock and unlock without another contender",
         &last,
         "worst ms: the longest wait that was seen, in milliseconds (each wait is timed then, which takes longer than some locks)",
         "fair: Jain's index, 1.00 if all processes entered equally often",

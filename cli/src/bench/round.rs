@@ -36,7 +36,7 @@ pub struct Outcome {
     pub waits: Histogram<u64>,
 }
 
-/// Who is not ready, or does not end, after so long, hangs.
+/// A program that is not ready, or does not end, after so long, hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Workers, which are killed when this is dropped.

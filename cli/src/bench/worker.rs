@@ -59,7 +59,7 @@ pub struct Done {
 /// Takes part: `NAME FOLDER STEPS PARENT`, where STEPS says how much is done between two entries, and PARENT who started it.
 pub fn take_part(arguments: &[String]) -> Result<(), String> {
     let [name, folder, steps, parent] = arguments else { return Err("four words are expected".into()) };
-    let contender = all_and_none().find(|one| one.name == *name).ok_or("nobody of that name")?;
+    let contender = all_and_none().find(|one| one.name == *name).ok_or("no contender of that name")?;
     let number = |text: &str| text.parse::<u64>().map_err(|_| format!("{text:?} is not a number"));
     let (steps, parent) = (number(steps)?, number(parent)?);
     let folder = Path::new(folder);

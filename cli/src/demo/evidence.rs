@@ -28,7 +28,7 @@ pub struct Evidence {
     pub journal: String,
     /// The victim's stop inside.
     pub stop: Option<Stop>,
-    /// Who was told of a death.
+    /// The holder that was told of a death.
     pub notices: Vec<Notice>,
     /// How each program ended.
     pub endings: Vec<Ending>,
@@ -74,7 +74,7 @@ pub struct Stop {
 /// A program was told of a holder's death.
 #[derive(Clone, Debug)]
 pub struct Notice {
-    /// Who was told.
+    /// The holder that was told.
     pub told: Language,
     /// The label of the dead.
     pub dead: String,

@@ -93,7 +93,7 @@ pub struct Demo {
     take_part: Vec<String>,
 }
 
-/// Who can be killed. Not the shell program, whose turn is several processes.
+/// The programs that can be killed. Not the shell program, whose turn is several processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Victim {
     C,

@@ -83,7 +83,7 @@ impl Narrator {
         }
     }
 
-    /// Who takes part, and who does not.
+    /// The programs that take part, and those that do not.
     pub fn cast(&self, programs: &[(&Built, &Expected)], left_out: &[LeftOut]) {
         for (program, expected) in programs {
             let end = expected.die_at.map_or(String::new(), |turn| format!(", killed in turn {turn}"));
@@ -144,7 +144,7 @@ impl Narrator {
     /// The victim is about to be killed.
     pub fn killing(&self, stop: &Stop, stayed: Duration) {
         let entered = match stop.entered_meanwhile {
-            0 => "nobody got in".into(),
+            0 => "no program got in".into(),
             turns => format!("{BAD}others had {turns} turns{BAD:#}"),
         };
         self.line(&format!(

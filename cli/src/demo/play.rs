@@ -1,4 +1,4 @@
-//! The run itself: start the programs, let them go, kill one inside, see how it ends. Whatever happens, nobody
+//! The run itself: start the programs, let them go, kill one inside, see how it ends. Whatever happens, no program
 //! survives.
 
 use super::{

@@ -125,7 +125,7 @@ impl Player {
 impl Drop for Player {
     fn drop(&mut self) {
         self.kill();
-        // Leaves no zombie; there is nobody to tell of an error.
+        // Leaves no zombie; an error cannot be reported.
         let _ = self.child.wait_timeout(SOON);
     }
 }

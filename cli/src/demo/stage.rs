@@ -65,12 +65,12 @@ impl Stage {
         guards.collect::<Result<_, _>>().map_err(|error| error.to_string())
     }
 
-    /// Returns the labels of those who wait, in the order of the queue.
+    /// Returns the labels of the waiters, in the order of the queue.
     pub fn waiting(&self) -> Vec<String> {
         self.places.iter().flat_map(Place::waiting).collect()
     }
 
-    /// Returns who holds and who waits, for a hang.
+    /// Returns the holders and the waiters, for a hang.
     pub fn in_words(&self) -> String {
         self.places.iter().map(Place::in_words).collect::<Vec<_>>().join("; ")
     }
@@ -92,7 +92,7 @@ impl Place {
         let holder =
             self.status().and_then(|lock| lock.holders.into_iter().next()).map(|holder| holder.participant);
         let holder =
-            holder.map_or("nobody".into(), |holder| format!("{} (pid {})", holder.label, holder.pid));
+            holder.map_or("no program".into(), |holder| format!("{} (pid {})", holder.label, holder.pid));
         format!("held by {holder}; waiting: {}", self.waiting().join(", "))
     }
 }

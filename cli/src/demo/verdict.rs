@@ -23,9 +23,9 @@ pub struct Verdict {
     pub programs: Vec<Part>,
     /// Every program that did not.
     pub left_out: Vec<Absent>,
-    /// The death, and who was told.
+    /// The death, and the holder that was told.
     pub owner_dead: Option<OwnerDead>,
-    /// Who came after whom.
+    /// The order of the turns.
     pub order: Order,
     /// How long the programs ran.
     pub seconds: f64,
@@ -55,7 +55,7 @@ pub struct Absent {
     pub why: String,
 }
 
-/// A holder's death, and who was told.
+/// A holder's death, and the holder that was told.
 #[derive(Debug, serde::Serialize)]
 pub struct OwnerDead {
     /// The name of the dead.
@@ -72,7 +72,7 @@ pub struct OwnerDead {
     pub after_milliseconds: Option<f64>,
 }
 
-/// Who came after whom: a letter for a turn.
+/// The order of the turns: a letter for each.
 #[derive(Debug, Default, serde::Serialize)]
 pub struct Order {
     /// Each fencing token is larger than the one before.
@@ -239,7 +239,7 @@ fn check_death(
         Some(_) => {}
     }
     match &seen.notices[..] {
-        [] => problems.push(format!("nobody was told that {name} died inside")),
+        [] => problems.push(format!("no holder was told that {name} died inside")),
         [notice] => {
             if notice.dead != name || notice.pid != stop.pid {
                 problems.push(format!(
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn the_death_and_its_news() {
-        finds("nobody was told", |seen| seen.notices.clear());
+        finds("no holder was told", |seen| seen.notices.clear());
         finds("2 programs were told", |seen| seen.notices.push(seen.notices[0].clone()));
         finds("was told that counter.rs (process 4711) died", |seen| {
             seen.notices[0].dead = "counter.rs".into()
@@ -408,6 +408,6 @@ mod tests {
             seen.complaint(Language::Python, "out of ink".into());
         });
         finds("counter.rs did not end", |seen| seen.endings.truncate(2));
-        finds("it stood still", |seen| seen.hang = Some("held by nobody".into()));
+        finds("it stood still", |seen| seen.hang = Some("held by no program".into()));
     }
 }

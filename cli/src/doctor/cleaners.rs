@@ -1,4 +1,4 @@
-//! Those who delete what looks old: rules of systemd-tmpfiles, tmpreaper, tmpwatch, logind.
+//! Programs that delete what looks old: rules of systemd-tmpfiles, tmpreaper, tmpwatch, logind.
 
 use std::{
     collections::BTreeMap,

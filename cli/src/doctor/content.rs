@@ -30,7 +30,7 @@ fn boot(status: &FileStatus) -> Finding {
         true => Finding::good("boot", "it was used since this computer booted"),
         false => Finding::note(
             "boot",
-            "nobody has opened it since this computer booted: what stands in it is from before",
+            "no process has opened it since this computer booted: what stands in it is from before",
             "nothing: the next one to open it clears it, and fencing tokens go on above those of before",
         ),
     }
@@ -46,7 +46,7 @@ fn fences(status: &FileStatus) -> Finding {
             "membarrier",
             "the process that uses the file may rely on it, and it is refused here (a kernel before Linux 4.14, or a seccomp \
              filter)",
-            "allow it in the filter; or open the file from here while nobody uses it, and everybody will do without",
+            "allow it in the filter; or open the file from here while no process uses it, and all will do without",
         ),
         (_, true) => Finding::good(
             "membarrier",
@@ -64,7 +64,7 @@ fn dead(status: &FileStatus, path: &str) -> Finding {
         _ => Finding::note(
             "dead participants",
             format!(
-                "{dead}, which nobody has removed yet; who has to wait for one removes it, and newcomers take their slots"
+                "{dead}, not removed yet; a waiter removes the one it has to wait for, and newcomers take their slots"
             ),
             format!("turnlock reap {path}"),
         ),
@@ -124,7 +124,7 @@ fn lock_findings(lock: &LockStatus, path: &str) -> Vec<Finding> {
         "inconsistent" if lock.death_policy == "release" => {}
         "inconsistent" => found.push(Finding::note(
             "lock",
-            format!("a holder of {name:?} died, and nobody has marked its data consistent since"),
+            format!("a holder of {name:?} died, and its data has not been marked consistent since"),
             "nothing, if its programs repair the data: the next holder is told",
         )),
         _ => found.push(Finding::problem(

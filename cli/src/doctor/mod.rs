@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `finding` | one thing that was looked at |
 //! | `mounts` | on which file system a path lies |
-//! | `cleaners` | rules of those who delete what looks old |
+//! | `cleaners` | rules of programs that delete what looks old |
 //! | `place` | file system, folder, permissions, cleaners |
 //! | `content` | what the file holds: deaths, want of room, fences |
 
@@ -29,7 +29,7 @@ use turnlock::Error;
 /// Look for what is wrong with a lock file, or with the place for one, and say what to do about it
 ///
 /// Looks at: file system, folder, permissions, cleaners that may delete it, version, boot, membarrier, dead participants, room,
-/// locks that are closed or held by somebody who is stopped. Changes nothing. If there is no such file yet, it looks at the
+/// locks that are closed or held by a stopped process. Changes nothing. If there is no such file yet, it looks at the
 /// place where it would be.
 #[derive(clap::Args)]
 #[command(after_help = "\

@@ -55,7 +55,7 @@ fn file_system(mount: Option<Mount>) -> Finding {
     if read_only {
         return Finding::problem(
             ABOUT,
-            format!("it lies on {kind}, mounted at {at} for reading only: nobody can take part"),
+            format!("it lies on {kind}, mounted at {at} for reading only: no process can take part"),
             "put it elsewhere, or mount that for writing",
         );
     }
@@ -97,8 +97,8 @@ fn permissions(path: &Path, file: &Metadata) -> Finding {
         return Finding::problem(
             ABOUT,
             format!(
-                "everyone on this machine may open it (mode {mode:03o}), and whoever can open a lock file can block the \
-                     clean-up after a death: programs refuse it"
+                "every user of this machine may open it (mode {mode:03o}), and a user who can open a lock file can \
+                     block the clean-up after a death: programs refuse it"
             ),
             format!("chmod o= {}", quoted(path)),
         );
@@ -176,7 +176,7 @@ fn cleaners(path: &Path, file: Option<&Metadata>) -> Finding {
                 "systemd-tmpfiles deletes it when the rules for removal are applied, which is at boot, by \"{}\"",
                 shown(&rule.line)
             ),
-            "nothing, if nobody applies them at another time (systemd-tmpfiles --remove)",
+            "nothing, if they are not applied at another time (systemd-tmpfiles --remove)",
         );
     }
     if let Some(finding) = of_a_session(path, file) {
@@ -237,7 +237,7 @@ fn leftovers(folder: &Path) -> Option<Finding> {
         "leftovers",
         format!(
             "beside it lie {} of the names that a lock file has while it is made: if they are not made at this moment, \
-                 somebody was killed at it, and they are nobody's",
+                 a process was killed at it, and no process uses them",
             left.len()
         ),
         format!("rm {}", quoted(&first.path())),

@@ -34,7 +34,7 @@ use std::{process::ExitCode, time::Duration};
 ///
 /// Starts three processes of this very command at a lock file in a temporary folder and has them lock and unlock, stopping
 /// each after every store that moves one of the lock's registers. Nothing is acted: what is shown is read from the file,
-/// and what runs is the code that every program runs, single-stepped as a debugger does. Where the system lets nobody do
+/// and what runs is the code that every program runs, single-stepped as a debugger does. Where the system forbids
 /// that, it goes from call to call.
 ///
 /// bakery: a number for each who comes, two that draw the same, a holder that is killed. ring: a privilege that goes round.

@@ -23,7 +23,7 @@ fn read(path: &Path) -> io::Result<LockRegisters> {
 pub fn registers(path: &Path) -> io::Result<LockRegisters> {
     let mut registers = read(path)?;
     for slot in &mut registers.slots {
-        // Said only to those who wake others, and not shown.
+        // Read only by a thread that wakes others, and not shown.
         (slot.parked, slot.waits) = (false, false);
     }
     Ok(registers)

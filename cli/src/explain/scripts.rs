@@ -5,7 +5,7 @@ use super::{
     stage::{Stage, Stop},
 };
 
-/// Who takes part, in the order of their slots.
+/// The participants, in the order of their slots.
 pub const LABELS: [&str; 3] = ["ada", "ben", "cleo"];
 const ADA: usize = 0;
 const BEN: usize = 1;
@@ -18,8 +18,8 @@ pub fn bakery(stage: &mut Stage) -> Result<(), Stop> {
         &[
             "Three processes share a lock in a file. Each has a slot, and in it a register that only it writes: its number. \
              0 means: I do not want the lock.",
-            "Who wants it takes a number larger than all it sees, and the smallest goes first. No instruction does two \
-             things at once; reading and writing is enough.",
+            "A process that wants it takes a number larger than all it sees, and the smallest goes first. No \
+             instruction does two things at once; reading and writing is enough.",
         ],
     )?;
     stage.tell(ADA, "lock")?;
@@ -89,15 +89,15 @@ fn come_at_the_same_time(stage: &mut Stage) -> Result<(), Stop> {
     Ok(())
 }
 
-/// A ring: who has the turn is known from states and links, and nobody is told.
+/// A ring: who has the turn is known from states and links, and no message is sent.
 pub fn ring(stage: &mut Stage) -> Result<(), Stop> {
     stage.chapter(
         "A ring on which a privilege goes round",
         &[
             "Each slot has a machine with a state S and a link: its left neighbour on the ring, and how many absent machines \
              lie between. From its own state and its neighbour's a machine knows whether it has the privilege.",
-            "Nobody is told whose turn it is: who has had it changes its own state, and the next one's comparison comes out \
-             otherwise. At first nobody is on the ring.",
+            "No message says whose turn it is: the holder changes its own state when it leaves, and the next one's \
+             comparison comes out otherwise. At first the ring is empty.",
         ],
     )?;
     stage.tell(ADA, "lock")?;
@@ -123,7 +123,7 @@ pub fn ring(stage: &mut Stage) -> Result<(), Stop> {
     stage.chapter("Killed with the privilege", &["ben has the turn. It is killed there: kill -9."])?;
     stage.kill(BEN)?;
     stage.say(&[
-        "The privilege is with a dead machine. cleo, who waits, finds out that ben is dead, takes its membership back, and \
+        "The privilege is with a dead machine. cleo waits, finds out that ben is dead, takes its membership back, and \
          passes the privilege on for it.",
     ])?;
     stage.play_to_the_end(CLEO)?;
@@ -153,7 +153,7 @@ pub fn bias(stage: &mut Stage) -> Result<(), Stop> {
     }
     stage.chapter(
         "A second time in a row",
-        &["ada takes it again, and nobody else has wanted it in between."],
+        &["ada takes it again, and no other program has wanted it in between."],
     )?;
     for order in ["lock", "unlock"] {
         stage.tell(ADA, order)?;
@@ -180,12 +180,12 @@ pub fn bias(stage: &mut Stage) -> Result<(), Stop> {
     }
     stage.tell(ADA, "unlock")?;
     stage.play(ADA)?;
-    stage.say(&["ada has woken ben, and nobody can be inside by the bias any more."])?;
+    stage.say(&["ada has woken ben, and no program can be inside by the bias any more."])?;
     stage.play_to_the_end(BEN)?;
     stage.chapter("Back to the queue", &["ada wants the lock again. It is not biased to it any more."])?;
     stage.tell(ADA, "lock")?;
     if stage.play(ADA)? == Still::Asleep {
-        stage.say(&["ada waits in the queue like everybody else."])?;
+        stage.say(&["ada waits in the queue like every other program."])?;
     }
     stage.tell(BEN, "unlock")?;
     stage.play(BEN)?;

@@ -11,7 +11,11 @@ pub fn of(
     labels: &[(usize, &str)],
 ) -> Vec<String> {
     let name = |slot: usize| {
-        labels.iter().find(|(other, _)| *other == slot).map_or("nobody", |(_, label)| label).to_owned()
+        labels
+            .iter()
+            .find(|(other, _)| *other == slot)
+            .map_or("no participant", |(_, label)| label)
+            .to_owned()
     };
     let mut said = Vec::new();
     let (old, new) = (slot_in(before, slot), slot_in(now, slot));
@@ -44,7 +48,7 @@ pub fn of(
         && new.number == 0
     {
         said.push(format!(
-            "{label} gives its number back: number[{slot}] = 0. It is in nobody's way any more."
+            "{label} gives its number back: number[{slot}] = 0. It is in no other's way any more."
         ));
     }
     if before.state != now.state {
@@ -72,7 +76,7 @@ fn of_number(
     name: &impl Fn(usize) -> String,
 ) {
     let slot = new.slot;
-    // A ring has a small bakery too, for those who come onto it.
+    // A ring has a small bakery too, for members that join it.
     let queue = if new.machine.is_some() {
         "the ring's reconfiguration lock, which is a bakery"
     } else {
@@ -80,7 +84,7 @@ fn of_number(
     };
     if new.choosing && !old.choosing {
         said.push(format!(
-            "{label} enters {queue}: choosing[{slot}] = 1. Whoever looks now waits until {label} has its number."
+            "{label} enters {queue}: choosing[{slot}] = 1. A participant that looks waits until {label} has its number."
         ));
     }
     if new.number != old.number && new.number != 0 {
@@ -122,11 +126,11 @@ fn of_held(
     match (old.held, new.held) {
         (Held::Outside, Held::Trying) if by_bias => said.push(format!(
             "{label} takes no number: the lock is biased to it. It says held[{slot}] = trying, and then looks whether the bias \
-             word still names it. No system call, and nobody else's register is read."
+             word still names it. No system call, and no other register is read."
         )),
         (Held::Outside, Held::Trying) if on_ring && new.number != 0 => said.push(format!(
-            "{label} has the reconfiguration lock. (held[{slot}] = trying is the last step into that too; it lets nobody into \
-             the section.)"
+            "{label} has the reconfiguration lock. (held[{slot}] = trying is the last step into that too; it admits \
+             none to the section.)"
         )),
         (Held::Outside, Held::Trying) if on_ring => said.push(format!(
             "{label}'s own state and its left neighbour's say that the privilege is here. It says held[{slot}] = trying, and \
@@ -137,25 +141,25 @@ fn of_held(
              bias word."
         )),
         (Held::Outside, Held::Trying) => said.push(format!(
-            "Nobody is before {label}: its pair (number, slot) is the smallest. It says held[{slot}] = trying, and looks \
-             whether others passed over it in the meantime."
+            "No waiter is before {label}: its pair (number, slot) is the smallest. It says held[{slot}] = trying, and \
+             looks whether others passed over it in the meantime."
         )),
         (Held::Outside | Held::Trying, Held::Inside(_)) => {
             said.push(format!("{label} writes itself down as the holder: held[{slot}] = its fencing token. It is INSIDE."));
         }
         (Held::Inside(_), Held::Outside) if by_bias && (now.bias_revoked || now.bias_owner != Some(slot)) => said.push(format!(
-            "{label} is outside: held[{slot}] = 0. Then it looks at the bias word once more, and finds it marked: somebody \
-             waits."
+            "{label} is outside: held[{slot}] = 0. Then it looks at the bias word once more, and finds it marked: \
+             another waits."
         )),
         (Held::Inside(_), Held::Outside) if by_bias => said.push(format!(
             "{label} is outside: held[{slot}] = 0. That one store is its whole unlock; the bias stays."
         )),
         (Held::Inside(_), Held::Outside) => {
             let stays = if on_ring { "The privilege is still here" } else { "Its number still stands" };
-            said.push(format!("{label}'s section is over: held[{slot}] = 0. {stays}, so nobody else enters yet."));
+            said.push(format!("{label}'s section is over: held[{slot}] = 0. {stays}, so no other enters yet."));
         }
         (Held::Inside(_), Held::Trying) => said.push(format!(
-            "{label}'s section is over: held[{slot}] = trying, so that nobody passes over it while it leaves."
+            "{label}'s section is over: held[{slot}] = trying, so that none passes over it while it leaves."
         )),
         (Held::Trying, Held::Outside) if new.number == 0 && !on_ring => said.push(format!(
             "The bias word does not name {label} any more. It takes its word back, held[{slot}] = 0, and goes to the queue."
@@ -193,8 +197,8 @@ fn of_bias(
             let head = now.slots.iter().filter(|seen| seen.number != 0).min_by_key(|seen| (seen.number, seen.slot));
             let head = head.map_or_else(|| label.to_owned(), |head| name(head.slot));
             said.push(format!(
-                "The bias word says nobody: {head} takes the lock by its number, as in the paper, and the next one goes by \
-                 the queue."
+                "The bias word names no participant: {head} takes the lock by its number, as in the paper, and the \
+                 next one goes by the queue."
             ));
         }
     }
@@ -209,10 +213,10 @@ fn of_machine(
 ) {
     if old.membership != new.membership {
         said.push(match new.membership {
-            "none" => format!("{label} wants nothing of the ring now; the next one who passes the turn on leaves it out."),
+            "none" => format!("{label} wants nothing of the ring now; the next one that passes the turn on leaves it out."),
             wanted => format!(
-                "{label} says what it wants of the ring: {wanted}. It is not linked yet: whoever has the privilege does that \
-                 when it passes it on."
+                "{label} says what it wants of the ring: {wanted}. It is not linked yet: the privilege holder does \
+                 that when it passes it on."
             ),
         });
     }
@@ -231,7 +235,8 @@ fn of_machine(
     }
 }
 
-/// Returns what `label` writes into the registers of others: whoever has the privilege links machines; a reaper clears.
+/// Returns what `label` writes into the registers of others: the holder of the privilege links machines; a reaper
+/// clears.
 fn of_others(
     said: &mut Vec<String>,
     before: &LockRegisters,
@@ -250,7 +255,7 @@ fn of_others(
             continue;
         };
         if let (Held::Outside | Held::Trying, Held::Inside(_)) = (old.held, new.held) {
-            said.push(format!("{who} was woken, found nobody before it, and is INSIDE now."));
+            said.push(format!("{who} was woken, found none before it, and is INSIDE now."));
         }
         if let (Held::Inside(token), Held::Outside) = (old.held, new.held) {
             said.push(format!(
@@ -268,7 +273,7 @@ fn of_others(
         if let (Some(before), Some(after)) = (old.machine, new.machine) {
             if before.privilege && !after.privilege && before.state != after.state {
                 let to = now.slots.iter().find(|seen| seen.machine.is_some_and(|machine| machine.privilege));
-                let to = to.map_or_else(|| "nobody".into(), |to| name(to.slot));
+                let to = to.map_or_else(|| "no participant".into(), |to| name(to.slot));
                 said.push(format!(
                     "{label} passes the privilege on for {who}, as {who} would have done: S[{}] = {}. It is at {to} now.",
                     old.slot, after.state

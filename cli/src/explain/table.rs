@@ -43,7 +43,7 @@ pub fn rows(picture: &Picture) -> Vec<Vec<Cell>> {
 pub fn of_the_lock(registers: &LockRegisters, picture: &Picture) -> Vec<Cell> {
     let line = |registers: &LockRegisters| {
         let bias = match (registers.bias_owner, registers.bias_revoked) {
-            (None, _) => "nobody".to_owned(),
+            (None, _) => "none".to_owned(),
             (Some(slot), false) => format!("slot {slot}"),
             (Some(slot), true) => format!("slot {slot}, revoked"),
         };

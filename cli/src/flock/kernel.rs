@@ -62,7 +62,7 @@ pub fn flock(flock: &Flock, job: &Job) -> Result<ExitCode, Failed> {
     {
         let _ = kernel_lock::change(descriptor, lock, Change::Unlock, None);
         let why = format!(
-            "{name} was a lock file of turnlock's, is in use, and somebody emptied it: a shell does that by N>FILE, so open it \
+            "{name} was a lock file of turnlock's, is in use, and was emptied: a shell does that by N>FILE, so open it \
              by N<>FILE"
         );
         return Err(Failure { code: exit::NO_FILE, why }.into());

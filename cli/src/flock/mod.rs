@@ -62,7 +62,7 @@ pub struct Flock {
     /// Beside others that have it shared
     #[arg(long, short = 's', overrides_with = "exclusive")]
     shared: bool,
-    /// Beside nobody, which is what happens without it too
+    /// Alone, which is what happens without it too
     #[arg(long, short = 'x', visible_short_alias = 'e', overrides_with = "shared")]
     exclusive: bool,
     /// Unlock what a descriptor holds

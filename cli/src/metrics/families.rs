@@ -60,7 +60,7 @@ pub const FAMILIES: [Family; 32] = [
     gauge(
         "turnlock_file_of_this_boot",
         FILE,
-        "0: nobody has opened the file since the machine was started, and what it says is from before",
+        "0: no process has opened the file since the machine was started, and what it says is from before",
     ),
     gauge(
         "turnlock_file_created_timestamp_seconds",
@@ -89,7 +89,11 @@ pub const FAMILIES: [Family; 32] = [
         &["file", "lock", "kind", "algorithm", "death_policy"],
         "Always 1: what the lock is",
     ),
-    gauge("turnlock_lock_holders", LOCK, "How many hold the lock, the dead included that nobody has removed"),
+    gauge(
+        "turnlock_lock_holders",
+        LOCK,
+        "How many hold the lock, the dead included that were not removed yet",
+    ),
     gauge(
         "turnlock_lock_waiters",
         &["file", "lock", "state"],
@@ -98,12 +102,12 @@ pub const FAMILIES: [Family; 32] = [
     gauge(
         "turnlock_lock_longest_wait_seconds",
         LOCK,
-        "For how long the one has waited that has waited longest and is alive; 0: nobody waits",
+        "For how long the one has waited that has waited longest and is alive; 0: no waiter",
     ),
     gauge(
         "turnlock_lock_longest_hold_seconds",
         LOCK,
-        "For how long the one has held the lock that has held it longest and is alive, as far as that was written down; 0: nobody holds it",
+        "For how long the one has held the lock that has held it longest and is alive, as far as that was written down; 0: no holder",
     ),
     gauge(
         "turnlock_lock_inconsistent",

@@ -48,7 +48,7 @@ fn each_way_to_give_up_ends_the_wait_alone() {
         assert_eq!(told(&seen)[0], (Wait, Some(0), Some(1), end));
         assert_eq!((seen.len(), seen[2].asked), (3, Some(2)));
     }
-    // Who holds it and asks again is refused, and holds it still.
+    // A holder that asks again is refused, and holds it still.
     let refused = spans(&[(Acquired, 1, 0), (Asked, 1, 0), (GaveUp, 1, 0), (Released, 1, 0)]);
     assert_eq!(told(&refused)[1], (Hold, Some(0), Some(3), End::Released));
 }
@@ -135,7 +135,7 @@ fn told_of(events: &[(Event, bool, Option<u64>)]) -> Vec<Span> {
     }))
 }
 
-/// Who reads may ask for more, and who writes be content with less: it holds the lock throughout.
+/// A reader may ask for more, and a writer be content with less: it holds the lock throughout.
 #[test]
 fn an_upgrade_and_a_downgrade_end_a_hold_and_begin_another() {
     let seen = told_of(&[

@@ -26,7 +26,7 @@ use std::{path::PathBuf, process::ExitCode};
 /// percentiles), who asked when and was served when, who held each lock for how long, what happened last, who died, and the
 /// numbers of all plots as tables. It is one file that loads nothing and runs nothing, for a screen of any width, light or dark.
 ///
-/// Only looks, as `turnlock status` does: who may read the file may do it, at any time.
+/// Only looks, as `turnlock status` does: permission to read the file is enough, at any time.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES

@@ -35,7 +35,7 @@ pub struct LockNumbers {
     pub durations: OfLock,
     /// How many of its events say each, in the order of [`Event::ALL`].
     events: Counted,
-    /// Who was served, in the order of asking: only those of which both is recorded.
+    /// The acquisitions, in the order of asking: only those of which both is recorded.
     pub served: Vec<Served>,
 }
 

@@ -68,12 +68,12 @@ fn about(recorded: &Recorded) -> String {
     text += &match recording.unreadable {
         0 => "all could be read. ".into(),
         unreadable => format!(
-            "{unreadable} could not be read, because somebody wrote them just then, or was killed in the midst of it. "
+            "{unreadable} could not be read, because a process wrote them just then, or was killed in the midst of it. "
         ),
     };
     if !recorded.status.of_this_boot {
-        text += "<strong>Nobody has opened the file since this machine was started:</strong> the events are from before that, and what \
-                 is said here of wall clock is not when they were. ";
+        text += "<strong>No process has opened the file since this machine was started:</strong> the events are from \
+                 before that, and what is said here of wall clock is not when they were. ";
     }
     text += "Times were taken by CLOCK_MONOTONIC, which does not run while the machine is suspended, and are translated to wall \
              clock by what both say now.</p>\n";

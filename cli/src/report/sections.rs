@@ -179,9 +179,7 @@ fn waits(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
             recorded.lock(lock.lock)
         )
     });
-    let about = format!(
-        "Half, nine tenths and 99 hundredths of those who got the lock waited so long at most.{worst}"
-    );
+    let about = format!("Half, nine tenths and 99 hundredths of the holders waited so long at most.{worst}");
     let legend = "<li><i class=\"round c-hold\"></i>p50</li><li><i class=\"round c-good\"></i>p90</li>\
                   <li><i class=\"round c-end\"></i>p99</li><li><b class=\"t-bad\">×</b>longest</li>";
     let columns = [
@@ -253,7 +251,7 @@ fn holders(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
 
 fn deaths(recorded: &Recorded, numbers: &Numbers) -> String {
     if numbers.deaths.is_empty() {
-        return "<p>Nobody was found dead who held a lock.</p>\n".into();
+        return "<p>No holder was found dead.</p>\n".into();
     }
     let columns = [
         ("Found (UTC)", Left),
@@ -267,7 +265,7 @@ fn deaths(recorded: &Recorded, numbers: &Numbers) -> String {
         let (by, after) = match death.recovered {
             Some((who, at)) => (recorded.who(who), times::span(at.saturating_sub(death.at))),
             None if death.shared => ("–".into(), String::new()),
-            None => ("nobody yet".into(), String::new()),
+            None => ("not yet".into(), String::new()),
         };
         vec![
             times::moment(wall(recorded, death.at)),
@@ -279,8 +277,8 @@ fn deaths(recorded: &Recorded, numbers: &Numbers) -> String {
         ]
     });
     let table = Table::new("Who died holding a lock, and who repaired what it left", &columns);
-    let said = "A death is found by who comes next, or waits: it happened before. Recovered is a lock when its next holder says so, or at \
-                once if a death there needs no repair. – is said of readers and of holders of permits: they leave nothing to repair.";
+    let said = "A death is found by the next participant, or by a waiter: it happened before. Recovered is a lock when \
+                its next holder says so, or at once if a death there needs no repair. – is said of readers and of holders of permits: they leave nothing to repair.";
     format!("<p class=\"faint\">{said}</p>\n{}", table.rows(rows, ROWS).html())
 }
 

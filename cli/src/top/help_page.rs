@@ -23,7 +23,7 @@ const COLUMNS: [(&str, &str); 8] = [
         "before a name: not consistent, see the lock; biased, so that who had it last takes it again unasked",
     ),
     ("HELD BY", "the holder's label and pid, or how many are inside"),
-    ("SINCE", "for how long; > at least that long, ? nobody wrote down when (it entered by its bias)"),
+    ("SINCE", "for how long; > at least that long, ? it was not written down when (it entered by its bias)"),
     ("WAIT", "how many wait; red: one of them is stopped, passed over or dead"),
     (
         "ACQ/S",
@@ -38,7 +38,7 @@ const COLUMNS: [(&str, &str); 8] = [
     ),
     (
         "stands by",
-        "of a waiter: it has patience and lets others pass; after that it is queued for good, and nobody \
+        "of a waiter: it has patience and lets others pass; after that it is queued for good, and no waiter \
       overtakes it",
     ),
     ("passed over", "of a waiter: it was stopped when its turn came; it queues again when it goes on"),

@@ -36,10 +36,10 @@ use std::{
 /// Watch the locks of files on a live screen: who holds, who waits, since when
 ///
 /// Shows each lock with its holder and since when, how many wait and how often it is acquired; one lock in full, with its
-/// queue in order and what happened to it; and, for whoever wants to see the algorithm, its registers. The key ? says what
-/// the columns mean and what the keys do. Only looks: it takes no slot, waits for nobody and writes nothing, so it needs
-/// permission to read the files only, and works while everything is stuck. It goes on when a file is deleted, replaced or
-/// truncated, and says so.
+/// queue in order and what happened to it; and, for a reader who wants to see the algorithm, its registers. The key ?
+/// says what the columns mean and what the keys do. Only looks: it takes no slot, does not wait and writes nothing, so
+/// it needs permission to read the files only, and works while everything is stuck. It goes on when a file is deleted,
+/// replaced or truncated, and says so.
 ///
 /// Waits are sampled: those that begin and end between two looks are not seen, so that p50 and p99 are those of longer
 /// waits.

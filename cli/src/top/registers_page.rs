@@ -22,7 +22,7 @@ pub fn lines(app: &App) -> Vec<Line<'static>> {
     let participants = source.status().map(|status| &status.participants[..]).unwrap_or_default();
     let who = |slot: usize| {
         let label = participants.iter().find(|one| one.slot == slot).map(|one| escape::text(&one.label));
-        label.unwrap_or_else(|| "nobody".into())
+        label.unwrap_or_else(|| "none".into())
     };
     let ring = registers.slots.iter().any(|slot| slot.machine.is_some());
     let mut lines = vec![of_the_lock(registers)];
@@ -70,7 +70,7 @@ pub fn lines(app: &App) -> Vec<Line<'static>> {
     let what = match ring {
         true => [
             " S: the machine's state. LEFT: its left neighbour on the ring (VG), and K absent between.",
-            " States and links say who has the turn; nobody is told. HELD: with which fencing token.",
+            " States and links say who has the turn; no message is sent. HELD: with which fencing token.",
         ],
         false => [
             " The smallest (NUMBER, SLOT) that is not 0 is next. CHOOSING: in the doorway, taking one.",
@@ -87,7 +87,7 @@ fn of_the_lock(registers: &LockRegisters) -> Line<'static> {
         (Some(slot), false) => format!("   bias: slot {slot}"),
         (Some(slot), true) => format!("   bias: slot {slot}, being revoked"),
         (None, _) if registers.biased_to_readers => "   bias: readers".into(),
-        (None, _) => "   bias: nobody".into(),
+        (None, _) => "   bias: none".into(),
     };
     if let Some(slot) = registers.designated_waker {
         text += &format!("   designated waker: slot {slot}");

@@ -97,7 +97,7 @@ fn compare(one: &Key, other: &Key) -> Ordering {
     }
 }
 
-/// Returns whether the lock's name or kind has the filter in it, or the label, the program or the pid of one who is there.
+/// Returns whether the lock's name or kind has the filter in it, or the label, the program or the pid of a participant.
 fn fits(lock: &LockStatus, filter: &str) -> bool {
     let has = |text: &str| text.to_lowercase().contains(filter);
     let is = |one: &ParticipantStatus| has(&one.label) || has(&one.program) || one.pid.to_string() == filter;

@@ -19,7 +19,7 @@ use std::{path::PathBuf, process::ExitCode};
 /// for deaths, recoveries, time-outs and the like; and for each lock how many wait and hold. What goes on now is drawn until
 /// now. Several files come into one trace.
 ///
-/// Only looks, as `turnlock status` does: who may read the file may do it, at any time.
+/// Only looks, as `turnlock status` does: permission to read the file is enough, at any time.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES

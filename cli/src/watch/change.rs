@@ -189,7 +189,7 @@ impl Change {
             },
             Event::Bias => match self.biased_to.flatten() {
                 Some(_) => format!("biased to {who}"),
-                None => "biased to nobody".into(),
+                None => "biased to no participant".into(),
             },
             Event::Unseen => match self.acquisitions.unwrap_or(0) {
                 1 => "1 acquisition more, between two looks".into(),

@@ -21,16 +21,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Print a line whenever somebody acquires a lock, releases it, waits or dies
+/// Print a line whenever a process acquires a lock, releases it, waits or dies
 ///
-/// Looks at the file again and again, as `turnlock status` does: it takes no slot, waits for nobody and changes nothing. So it
-/// sees what lasts at least as long as the interval between two looks; how many acquisitions came and went in between is
-/// told by the fencing tokens (of a rwlock, those of writers), in a line of their own. It goes on when the file is deleted,
-/// replaced or truncated, and says so. Ends by Ctrl-C, or when it has something to say and nobody reads its lines any more.
+/// Looks at the file again and again, as `turnlock status` does: it takes no slot, does not wait and changes nothing.
+/// So it sees what lasts at least as long as the interval between two looks; how many acquisitions came and went in
+/// between is told by the fencing tokens (of a rwlock, those of writers), in a line of their own. It goes on when the
+/// file is deleted, replaced or truncated, and says so. Ends by Ctrl-C, or when it has something to say and its lines
+/// are not read any more.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
-  0  whoever read the lines has closed the pipe
+  0  the reader of the lines has closed the pipe
   64  the command line is wrong
   66  the file cannot be read or is not a lock file when it begins
   71  standard output cannot be written to

@@ -51,7 +51,7 @@ fn without_a_common_lock_it_is_off() {
     assert_eq!(verdict["in_order"], false);
     let problems = verdict["problems"].to_string();
     assert!(problems.contains("the fencing tokens do not increase"), "{problems}");
-    assert!(problems.contains("nobody was told"), "{problems}");
+    assert!(problems.contains("no holder was told"), "{problems}");
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn reap_removes_the_dead_and_the_next_holder_is_told_all_the_same() {
     ]));
     assert_eq!(text(&told.unwrap()), "1 victim\n");
     let again = fixture.turnlock("reap", &[]);
-    assert!(text(&again).ends_with(": nobody in it is dead\n"), "{}", text(&again));
+    assert!(text(&again).ends_with(": no participant in it is dead\n"), "{}", text(&again));
     drop(alive);
     let missing = new_fixture().turnlock("reap", &[]);
     assert_eq!(missing.status.code(), Some(66));

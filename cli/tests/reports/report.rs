@@ -95,7 +95,7 @@ fn its_numbers_are_those_of_what_happened() {
             // The hand-over, by its tokens, and nobody was overtaken.
             scene.handed_on[0].to_string(),
             scene.handed_on[1].to_string(),
-            "Nobody was overtaken.".into(),
+            "No waiter was overtaken.".into(),
         ] {
             assert!(squeezed.contains(&part), "{part}: {squeezed}");
         }
@@ -131,7 +131,7 @@ fn who_was_overtaken_is_counted() {
             limit::status(Command::new("kill").args([signal, &late.id().to_string()])).unwrap().success()
         );
     };
-    assert!(report_of(&path).contains("Nobody was overtaken."));
+    assert!(report_of(&path).contains("No waiter was overtaken."));
     signal("-STOP");
     drop(held);
     drop(mutex.lock_as(&two).unwrap());
@@ -155,11 +155,11 @@ fn after_a_boot_it_says_that_the_times_are_of_another_clock() {
     run.args(["run", "--close"]).arg(&path).args(["sh", "-c", "kill -9 $PPID"]).stderr(Stdio::null());
     assert_eq!(limit::status(&mut run).unwrap().code(), None);
     assert!(printed(turnlock(&["trace", path.to_str().unwrap()])).contains("dead, and not found yet"));
-    assert!(!report_of(&path).contains("Nobody has opened the file since"));
+    assert!(!report_of(&path).contains("No process has opened the file since"));
     // docs/format.md: `boot_id`.
     let hand = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&hand, &[7; 16], 64).unwrap();
-    assert!(report_of(&path).contains("Nobody has opened the file since this machine was started:"));
+    assert!(report_of(&path).contains("No process has opened the file since this machine was started:"));
     let trace = printed(turnlock(&["trace", path.to_str().unwrap()]));
     assert!(
         trace.contains("\"of_this_boot\":false") && trace.contains("\"outcome\":\"not recorded\""),
@@ -188,8 +188,8 @@ fn who_shared_a_lock_and_died_leaves_nothing_to_recover() {
         let row = deaths.split(who).nth(1).unwrap_or_else(|| panic!("no {who}: {page}"));
         row.split("(UTC)").next().unwrap().chars().take(80).collect::<String>()
     };
-    assert!(row("the reader").contains('–') && !row("the reader").contains("nobody yet"), "{page}");
-    assert!(row("the writer").contains("nobody yet"), "{page}");
+    assert!(row("the reader").contains('–') && !row("the reader").contains("not yet"), "{page}");
+    assert!(row("the writer").contains("not yet"), "{page}");
 }
 
 /// A page is for a browser, however much has happened.

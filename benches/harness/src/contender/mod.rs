@@ -71,8 +71,8 @@ pub struct Contender {
     pub name: &'static str,
     pub about: &'static str,
     pub group: Group,
-    /// Why not, if it cannot run here: a few words for the tables (nobody is left out of them), and after a colon the
-    /// rest.
+    /// Why not, if it cannot run here: a few words for the tables (no contender is left out of them), and after a colon
+    /// the rest.
     pub kind: Result<Box<dyn Kind>, String>,
 }
 
@@ -99,7 +99,7 @@ pub fn boxed<F: Family + 'static>(family: F) -> Box<dyn Kind> {
     Box::new(family)
 }
 
-/// Nobody's contender: what the check of exclusion must catch.
+/// A contender that does not exclude: what the check of exclusion must catch.
 pub fn nothing() -> Box<dyn Kind> {
     boxed(nothing::Family)
 }

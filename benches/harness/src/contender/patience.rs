@@ -4,7 +4,7 @@ use crate::place::Place;
 use std::time::Duration;
 use turnlock::{DEFAULT_PATIENCE, LockFile, Mutex, Result};
 
-/// The file that the processes of a round share, made by whoever comes first.
+/// The file that the processes of a round share, made by the first of them.
 pub fn file(place: &Place) -> Result<LockFile> {
     let mut options = LockFile::options();
     if let Some(machines) = place.machines {

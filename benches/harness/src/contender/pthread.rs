@@ -19,7 +19,7 @@ impl super::Family for Family {
 
     fn prepare(&self, place: &Place) {
         let mut attributes = MaybeUninit::uninit();
-        // SAFETY: attributes are initialised before use; the place is for one mutex, and nobody uses it yet.
+        // SAFETY: attributes are initialised before use; the place is for one mutex, and it is not used yet.
         unsafe {
             assert_eq!(libc::pthread_mutexattr_init(attributes.as_mut_ptr()), 0);
             let attributes = attributes.as_mut_ptr();

@@ -10,7 +10,7 @@ impl super::Family for Posix {
     type Lock = PosixAttached;
 
     fn prepare(&self, place: &Place) {
-        // SAFETY: the place is for one semaphore, and nobody uses it yet.
+        // SAFETY: the place is for one semaphore, and it is not used yet.
         assert_eq!(unsafe { libc::sem_init(place.page(), 1, 1) }, 0);
     }
 
@@ -39,7 +39,7 @@ impl Lock for PosixAttached {
     }
 }
 
-/// A System V semaphore set of one. Its number is kept in the page, for whoever attaches.
+/// A System V semaphore set of one. Its number is kept in the page, for the processes that attach.
 pub struct SysV;
 
 impl super::Family for SysV {
@@ -51,7 +51,7 @@ impl super::Family for SysV {
         assert!(set >= 0, "semget: {}", io::Error::last_os_error());
         let attached = SysVAttached(set);
         attached.add(1);
-        // SAFETY: the place is ours, and nobody reads it yet.
+        // SAFETY: the place is ours, and it is not read yet.
         unsafe { place.page::<i32>().write(set) };
     }
 

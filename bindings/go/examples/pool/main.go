@@ -4,8 +4,8 @@
 //	go run . FOLDER JOBS [AT-ONCE]
 //
 // Start it several times with the same FOLDER: the semaphore jobs of pool.lock has AT-ONCE permits (2, if nothing is said
-// by whoever comes first). Kill one of the processes, and its permits come back. Ctrl-C ends the waits and lets the jobs at
-// work finish. Each job writes two lines into the file log, as it begins and as it ends.
+// by the first process). Kill one of the processes, and its permits come back. Ctrl-C ends the waits and lets the jobs
+// at work finish. Each job writes two lines into the file log, as it begins and as it ends.
 package main
 
 import (

@@ -1,5 +1,5 @@
 'use strict';
-// build.js FOLDER: makes FOLDER/dist anew, while nobody else builds or packs it.
+// build.js FOLDER: makes FOLDER/dist anew, while no other process builds or packs it.
 
 const fs = require('node:fs');
 const path = require('node:path');

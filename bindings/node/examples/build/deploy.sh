@@ -1,5 +1,5 @@
 #!/bin/sh
-# deploy.sh FOLDER: packs FOLDER/dist into FOLDER/package.tar, while nobody builds it.
+# deploy.sh FOLDER: packs FOLDER/dist into FOLDER/package.tar, while no process builds it.
 set -eu
 if [ "${1-}" != --inside ]; then
     [ $# = 1 ] || { echo "usage: deploy.sh FOLDER" >&2; exit 64; }
@@ -10,7 +10,7 @@ cd "$2"
 [ -e dist/manifest ] || { echo "deploy.sh: nothing is built yet"; exit 0; }
 parts=$(find dist -name 'part-*' | wc -l)
 if [ "$parts" != "$(cat dist/manifest)" ]; then
-    echo "deploy.sh: dist has $parts parts, and not $(cat dist/manifest): somebody builds it" >&2
+    echo "deploy.sh: dist has $parts parts, and not $(cat dist/manifest): another process builds it" >&2
     exit 1
 fi
 tar -cf package.tar dist

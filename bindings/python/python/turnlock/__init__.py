@@ -9,7 +9,7 @@
 `Lock`, `RLock` and `Semaphore` are used as those of `threading`; `RWLock`, `RangeLock` and `KeyedLock` have readers and
 writers, of all, of a range, of a key; `TurnRing` is a lock whose turn goes round; `lock` and `FileLock` are
 used as the package filelock's; `turnlock.aio` has the forms for asyncio. A process that is killed with a lock leaves it to
-the next one, who is told (`previous_owner_died`).
+the next holder, which is told (`previous_owner_died`).
 
 There is no `Condition`, `Event` or `Barrier`: Python's own over these locks are for the threads of one process only.
 """

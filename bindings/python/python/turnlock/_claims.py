@@ -104,7 +104,7 @@ class RWLock(_Claims):
         return self._hold(("upgradable",), blocking, timeout)
 
     def write(self, blocking: bool = True, timeout: float = -1) -> Hold:
-        """Writes, beside nobody."""
+        """Writes, alone."""
         return self._hold(("write",), blocking, timeout)
 
 
@@ -196,7 +196,7 @@ class Semaphore(_Claims):
         return self._permits()
 
     def resize(self, permits: int) -> None:
-        """Makes it have so many, for everybody and at once. Those that are taken stay taken."""
+        """Makes it have so many, for all processes and at once. Those that are taken stay taken."""
         self._resize(permits)
 
 
@@ -240,8 +240,8 @@ class _Parts(_Claims):
 
 
 class RangeLock(_Parts):
-    """A lock of ranges of numbers: records of a file, pages, hours. Who wants a range waits for those who have, or wanted
-    earlier, one that overlaps with it, unless both only read.
+    """A lock of ranges of numbers: records of a file, pages, hours. A caller waits for the holders
+    and the earlier waiters of ranges that overlap with its own, unless both only read.
 
     A range is the first number and the first that is not in it (None: no end). Each that is held is a participant of the file.
 
@@ -252,8 +252,8 @@ class RangeLock(_Parts):
     ...     try:
     ...         records.read(5, 15, blocking=False)
     ...     except turnlock.Timeout:
-    ...         print("somebody writes there")
-    somebody writes there
+    ...         print("another process writes there")
+    another process writes there
     """
 
     __slots__ = ()
@@ -265,7 +265,7 @@ class RangeLock(_Parts):
         return self._hold(("range", False, *_range(first, end)), blocking, timeout)
 
     def write(self, first: int = 0, end: int | None = None, *, blocking: bool = True, timeout: float = -1) -> Hold:
-        """Writes a range, beside nobody in it."""
+        """Writes a range, alone in it."""
         return self._hold(("range", True, *_range(first, end)), blocking, timeout)
 
 
@@ -291,5 +291,5 @@ class KeyedLock(_Parts):
         return self._hold(("key", False, _key(key)), blocking, timeout)
 
     def write(self, key: str | bytes, blocking: bool = True, timeout: float = -1) -> Hold:
-        """Writes what a key stands for, beside nobody with the same key."""
+        """Writes what a key stands for, beside no other holder of the same key."""
         return self._hold(("key", True, _key(key)), blocking, timeout)

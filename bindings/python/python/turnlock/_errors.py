@@ -29,7 +29,7 @@ class Timeout(Error, TimeoutError):
         return self.__class__, (self._lock_file,)
 
     def __str__(self) -> str:
-        return f"The file lock '{self._lock_file}' could not be acquired: somebody else has it; wait longer, or try later"
+        return f"The file lock '{self._lock_file}' could not be acquired: another has it; wait longer, or try later"
 
     @property
     def lock_file(self) -> str:

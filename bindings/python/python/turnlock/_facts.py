@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class PreviousOwner(NamedTuple):
-    """Who died holding the lock."""
+    """The participant that died holding the lock."""
 
     label: str
     """What it called itself: `label=`, or the name of its program."""
@@ -17,7 +17,7 @@ class PreviousOwner(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """Who holds the lock."""
+    """A holder of the lock."""
 
     label: str
     pid: int
@@ -30,7 +30,7 @@ class Holder(NamedTuple):
 
 
 class Waiter(NamedTuple):
-    """Who waits for the lock."""
+    """A waiter for the lock."""
 
     label: str
     pid: int

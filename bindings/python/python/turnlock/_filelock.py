@@ -65,14 +65,14 @@ def _seconds(timeout: float | None, default: float) -> float:
 def permissions(mode: int) -> int:
     """The permissions of a lock file for filelock's `mode`: what it says of its owner's group, and nothing for others.
 
-    Whoever can open a lock file of turnlock can block it, so one that everybody may write is refused.
+    A user who can open a lock file of turnlock can block it, so one that every user may write is refused.
     """
     if not isinstance(mode, int):
         raise TypeError(f"mode is a number such as 0o660, not {type(mode).__name__}")
     if mode & 0o002:
         raise ValueError(
-            f"mode {mode:#o} lets everybody write the lock file, and so block it: "
-            "use 0o660 and a group that those who share it belong to (turnlock.Lock(..., group=))"
+            f"mode {mode:#o} lets every user write the lock file, and so block it: "
+            "use 0o660 and a group that the users who share it belong to (turnlock.Lock(..., group=))"
         )
     return 0o660 if mode & 0o020 else 0o600
 
@@ -92,7 +92,7 @@ class FileLock:
 
     With `thread_local` (the default, as in filelock) each thread that uses the object acquires the lock by itself; without,
     the threads of the process share one acquisition and its counter. `poll_interval` is accepted and means nothing.
-    A holder's death frees the lock, and nobody has to be told.
+    A holder's death frees the lock, and the next holder is not told.
 
     The path must be turnlock's alone: an empty file that filelock has left is no lock file (`turnlock.FileError`), since
     two schemes on one file would not exclude each other. Not there: `is_singleton`, `lifetime`, `SoftFileLock`.
@@ -241,7 +241,7 @@ def lock(
     ...     try:
     ...         turnlock.lock(path, blocking=False).acquire()
     ...     except turnlock.Timeout:
-    ...         print("somebody else is busy")
-    somebody else is busy
+    ...         print("another process is busy")
+    another process is busy
     """
     return FileLock(path, timeout, mode, blocking=blocking)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 class Lock(_native.Exclusive):
     """A mutex between all threads of all processes that name it: `threading.Lock`, in a file.
 
-    `path` is the lock file, created if it is not there; `name` one of the locks in it. Whoever waits is served in the order
+    `path` is the lock file, created if it is not there; `name` one of the locks in it. Waiters are served in the order
     of arrival, after a moment of patience. As with `threading.Lock`, any thread of the process may release what another
-    one acquired, and who acquires it twice waits for itself.
+    one acquired, and a caller that acquires it twice waits for itself.
 
     >>> import os, tempfile, turnlock
     >>> path = os.path.join(tempfile.mkdtemp(), "app.lock")
@@ -134,7 +134,7 @@ class RLock(_native.Recursive):
 
 
 class TurnRing(_native.Exclusive):
-    """A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it.
+    """A lock whose turn goes round: a holder gets it again only after every other participant that wants it.
 
     Acquired and released as a `Lock`. `algorithm` is "raynal" (if the ring is created now), "k-state" or "sum", which has a
     `step`; None is whichever it is. With `member` a thread that takes its turn stays in the ring, and the ring waits for

@@ -28,7 +28,7 @@ __all__ = ["Lock", "TurnRing", "RWLock", "Semaphore", "BoundedSemaphore", "Range
 
 
 async def _wait_for(wait: _native.Wait, timeout: float, give_back: Callable[[Any], None]) -> Any:
-    """Has a thread of its own wait, and gives what it got. What comes for nobody any more is given back."""
+    """Has a thread of its own wait, and gives what it got. What comes after the caller has gone is given back."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
@@ -47,7 +47,7 @@ async def _wait_for(wait: _native.Wait, timeout: float, give_back: Callable[[Any
         try:
             loop.call_soon_threadsafe(tell, got, failed)
         except RuntimeError:
-            # The loop is closed: nobody is left who would release it.
+            # The loop is closed: no task is left that would release it.
             if got:
                 give_back(got)
 
@@ -56,7 +56,8 @@ async def _wait_for(wait: _native.Wait, timeout: float, give_back: Callable[[Any
         return await asyncio.shield(done)
     except asyncio.CancelledError:
         wait.cancel()
-        # The thread is done within microseconds, with the lock or without it. Whoever cancels again has to wait, too.
+        # The thread is done within microseconds, with the lock or without it. A caller that cancels again has to wait,
+        # too.
         while not done.done():
             try:
                 await asyncio.shield(done)
@@ -95,7 +96,7 @@ class _Async:
         self.lock.release()
 
     def locked(self) -> bool:
-        """Returns whether anybody holds the lock, in this process or another."""
+        """Returns whether the lock has a holder, in this process or another."""
         return self.lock.locked()
 
     async def __aenter__(self) -> Self:
@@ -202,7 +203,7 @@ class RWLock:
         return _Holding(self.lock, ("upgradable",), blocking, timeout)
 
     def write(self, blocking: bool = True, timeout: float = -1) -> _Holding:
-        """Writes, beside nobody."""
+        """Writes, alone."""
         return _Holding(self.lock, ("write",), blocking, timeout)
 
 
@@ -217,7 +218,7 @@ class RangeLock:
         return _Holding(self.lock, ("range", False, *_claims._range(first, end)), blocking, timeout)
 
     def write(self, first: int = 0, end: int | None = None, *, blocking: bool = True, timeout: float = -1) -> _Holding:
-        """Writes a range, beside nobody in it."""
+        """Writes a range, alone in it."""
         return _Holding(self.lock, ("range", True, *_claims._range(first, end)), blocking, timeout)
 
 
@@ -232,7 +233,7 @@ class KeyedLock:
         return _Holding(self.lock, ("key", False, _claims._key(key)), blocking, timeout)
 
     def write(self, key: str | bytes, blocking: bool = True, timeout: float = -1) -> _Holding:
-        """Writes what a key stands for, beside nobody with the same key."""
+        """Writes what a key stands for, beside no other holder of the same key."""
         return _Holding(self.lock, ("key", True, _claims._key(key)), blocking, timeout)
 
 

@@ -42,7 +42,7 @@ pub mod colour {
     pub const WAIT: RGBColor = RGBColor(0xE0, 0x9B, 0x2D);
     /// Holding.
     pub const HOLD: RGBColor = RGBColor(0x2F, 0x6D, 0xB5);
-    /// Deaths; and who was overtaken.
+    /// Deaths; and the waiters that were overtaken.
     pub const BAD: RGBColor = RGBColor(0xC6, 0x28, 0x28);
     /// Recoveries.
     pub const GOOD: RGBColor = RGBColor(0x1E, 0x8E, 0x3E);

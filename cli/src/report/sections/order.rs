@@ -20,7 +20,7 @@ const SHOWN: [usize; 2] = [32, 20];
 pub fn of(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
     let mut served: Vec<&LockNumbers> = numbers.locks.iter().filter(|lock| !lock.served.is_empty()).collect();
     if served.is_empty() {
-        return super::nothing("Nobody was served of whom it is recorded when it asked.");
+        return super::nothing("No acquisition has a recorded request.");
     }
     let mut text = String::from(
         "<p class=\"faint\">Each row is one that asked for the lock and got it, in the order of asking: if the holds form a staircase, \
@@ -82,7 +82,7 @@ fn of_lock(recorded: &Recorded, lock: &LockNumbers) -> Result<String, Failure> {
         recorded.lock(lock.lock),
         match (lock.has_one_order(), overtaken) {
             (false, _) => format!("Order: {}.", why_not(lock)),
-            (true, 0) => "Nobody was overtaken.".into(),
+            (true, 0) => "No waiter was overtaken.".into(),
             (true, 1) => "One was overtaken.".into(),
             (true, overtaken) => format!("{overtaken} were overtaken."),
         },

@@ -24,7 +24,7 @@ const EVENTS: usize = 200;
 /// Returns the plot and the table.
 pub fn of(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
     if recorded.spans.is_empty() {
-        return super::nothing("Nobody waited or held a lock.");
+        return super::nothing("No lock was waited for or held.");
     }
     // The busiest locks have colours of their own.
     let own = colour::LOCKS.len() - 1;

@@ -5,7 +5,7 @@ import com.sun.jna.Pointer;
 import java.util.Optional;
 import java.util.function.ToIntFunction;
 
-/** Who died holding a lock. */
+/** A participant that died holding a lock. */
 public final class DeadOwner {
     static final long SIZE = 88;
 

@@ -30,7 +30,7 @@ class Handle {
         }
     }
 
-    /** Nobody goes in any more; whoever goes out last closes it. */
+    /** No call goes in any more; the last call to go out closes it. */
     synchronized void close() {
         if (isClosing) {
             return;

@@ -22,7 +22,7 @@ abstract class Held implements AutoCloseable {
         return taken().fencingToken();
     }
 
-    /** One died that held it exclusively, or some of it, and nobody has marked consistent yet what that one left. */
+    /** One died that held it exclusively, or some of it, and what that one left is not marked consistent yet. */
     public synchronized boolean ownerDied() {
         return taken().ownerDied();
     }
@@ -32,7 +32,7 @@ abstract class Held implements AutoCloseable {
         return taken().deadOwnerPid();
     }
 
-    /** Unlocks. What a dead owner left of a part, and nobody marked consistent, the next one is told of again. */
+    /** Unlocks. The next holder of a part is told again of what a dead owner left, unless it was marked consistent. */
     public synchronized void unlock() {
         end(Native::turnlock_hold_release);
     }

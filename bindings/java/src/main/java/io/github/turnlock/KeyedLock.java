@@ -6,7 +6,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.TimeoutException;
 
-/** A lock for each key, which is any bytes. Keys need not be created, and take no room while nobody wants them. */
+/** A lock for each key, which is any bytes. Keys need not be created, and take no room while they are not wanted. */
 public final class KeyedLock extends PartsLock {
     KeyedLock(Handle.Shared file, String name, Options options) {
         super(file, name, options, Native::turnlock_keyedlock_open, Native::turnlock_keyedlock_close);

@@ -183,7 +183,7 @@ public final class LockFile implements AutoCloseable {
         return handle.use(file -> new KeyedLock(shared, name, options));
     }
 
-    /** Removes a lock that nobody uses, of whatever kind. */
+    /** Removes a lock that no process uses, of whatever kind. */
     public void removeLock(String name) {
         byte[] bytes = Texts.name(name);
         handle.use(file -> Native.check(Native.turnlock_file_remove_lock(file, bytes)));

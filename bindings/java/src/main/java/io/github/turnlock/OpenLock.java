@@ -142,7 +142,7 @@ final class OpenLock extends Handle {
         boolean waits = false;
         boolean isTaken = false;
         try {
-            // Most locks are free, and need nobody to watch over the wait.
+            // Most locks are free, and need no thread to watch over the wait.
             int status = request.by(hold, lock, 0);
             if (status == Status.WOULD_BLOCK.number() && limit > 0) {
                 waits = true;
@@ -158,7 +158,7 @@ final class OpenLock extends Handle {
             }
             Native.check(status);
             if (!mayHold()) {
-                // It came all the same. Who died before is still to be told of.
+                // It came all the same. The notice of an earlier death is still to be given.
                 int ignored = status == Native.OWNER_DEAD
                         ? Native.turnlock_hold_abandon(hold) : Native.turnlock_hold_release(hold);
                 throw closed();

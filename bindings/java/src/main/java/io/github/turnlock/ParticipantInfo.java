@@ -114,7 +114,7 @@ public final class ParticipantInfo {
         return fencingToken;
     }
 
-    /** For how long it has held or waited; 0 where nobody knows. */
+    /** For how long it has held or waited; 0 where that is unknown. */
     public Duration duration() {
         return Duration.ofNanos(durationNs);
     }

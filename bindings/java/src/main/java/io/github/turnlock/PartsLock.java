@@ -95,22 +95,22 @@ public abstract class PartsLock extends SeveralLock {
         return Optional.ofNullable(tryTake(request)).map(taken -> new Part(taken, mode));
     }
 
-    /** Marks all parts consistent that dead participants left, beside nobody: the data were looked after, or given up. */
+    /** Marks all parts consistent that dead participants left, while no part is held: the data were repaired or given up. */
     public final void reset() {
         use(open -> open.call(lock -> Native.turnlock_lock_reset_for(lock, Long.MAX_VALUE)));
     }
 
-    /** Who died holding a part exclusively, last. */
+    /** The participant that died last while it held a part exclusively. */
     public final Optional<DeadOwner> previousOwner() {
         return use(OpenLock::previousOwner);
     }
 
-    /** Who has a part now, dead or alive. */
+    /** The holders of parts, dead or alive. */
     public final List<ParticipantInfo> holders() {
         return use(OpenLock::holders);
     }
 
-    /** Who waits for a part now. */
+    /** The waiters for parts. */
     public final List<ParticipantInfo> waiters() {
         return use(OpenLock::waiters);
     }

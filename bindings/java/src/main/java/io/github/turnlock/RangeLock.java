@@ -5,9 +5,9 @@ import java.util.Optional;
 import java.util.concurrent.TimeoutException;
 
 /**
- * A lock of ranges of numbers: who wants a range waits for the earlier ones that overlap with it, unless both only read. A
- * range goes from {@code start} to before {@code end}; an empty or reversed one is {@link Status#EMPTY_RANGE}, a negative number
- * {@link Status#INVALID_ARGUMENT}.
+ * A lock of ranges of numbers: a caller waits for the earlier ranges that overlap with its own, unless both only read.
+ * A range goes from {@code start} to before {@code end}; an empty or reversed one is {@link Status#EMPTY_RANGE}, a
+ * negative number {@link Status#INVALID_ARGUMENT}.
  */
 public final class RangeLock extends PartsLock {
     /** The end of a range that reaches to the end, the last number of 64 bits included. */

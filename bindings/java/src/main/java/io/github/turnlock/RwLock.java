@@ -9,8 +9,8 @@ import java.util.Optional;
 import java.util.concurrent.TimeoutException;
 
 /**
- * A reader/writer lock: several that read, or one that writes. Everybody waits for the earlier ones that stand in its way.
- * What is taken is a {@link Hold}, which any thread may let go; it is not reentrant.
+ * A reader/writer lock: several that read, or one that writes. A caller waits for the earlier ones that stand in its
+ * way. What is taken is a {@link Hold}, which any thread may let go; it is not reentrant.
  */
 public final class RwLock extends SeveralLock {
     /** How the lock is held. */
@@ -114,7 +114,7 @@ public final class RwLock extends SeveralLock {
             isMarked = true;
         }
 
-        /** Makes an upgradable hold exclusive; nobody writes in between. Where it fails it is held as before. */
+        /** Makes an upgradable hold exclusive; no writer enters in between. Where it fails it is held as before. */
         public synchronized void upgrade(Duration limit) throws InterruptedException, TimeoutException {
             long nanoseconds = Texts.nanoseconds(Objects.requireNonNull(limit, "limit"));
             Pointer hold = hold();
@@ -143,7 +143,7 @@ public final class RwLock extends SeveralLock {
             return true;
         }
 
-        /** Makes the hold less than it is; nobody writes in between. */
+        /** Makes the hold less than it is; no writer enters in between. */
         public synchronized void downgrade(Mode mode) {
             Objects.requireNonNull(mode, "mode");
             call(hold -> Native.turnlock_hold_downgrade(hold, mode.number));
@@ -183,22 +183,22 @@ public final class RwLock extends SeveralLock {
         return Request.inMode(Objects.requireNonNull(mode, "mode").number);
     }
 
-    /** Opens a lock that is not recoverable again, beside nobody, after the data were repaired or given up. */
+    /** Opens a lock that is not recoverable again, with no other holder, after the data were repaired or given up. */
     public void reset() {
         use(open -> open.call(lock -> Native.turnlock_lock_reset_for(lock, Long.MAX_VALUE)));
     }
 
-    /** Who died writing, last. */
+    /** The writer that died last. */
     public Optional<DeadOwner> previousOwner() {
         return use(OpenLock::previousOwner);
     }
 
-    /** Who has the lock now, dead or alive. */
+    /** The holder of the lock, dead or alive. */
     public List<ParticipantInfo> holders() {
         return use(OpenLock::holders);
     }
 
-    /** Who waits now. Threads that wait for this object are one. */
+    /** The waiters. Threads that wait for this object are one. */
     public List<ParticipantInfo> waiters() {
         return use(OpenLock::waiters);
     }

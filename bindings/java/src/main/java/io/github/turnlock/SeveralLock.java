@@ -7,8 +7,8 @@ import java.util.concurrent.TimeoutException;
 
 /**
  * What the kinds have in common that several threads may hold at once by one object. Only one thread at a time waits in the library,
- * in order, so that a crowd takes one slot more than those inside; of locks of parts each does, since who waits for one part is in
- * nobody's way who wants another.
+ * in order, so that a crowd takes one slot more than those inside; of locks of parts each does, since a waiter for one
+ * part does not hinder a caller that wants another.
  */
 abstract class SeveralLock extends AnyLock {
     private final Semaphore turnstile;
@@ -19,7 +19,7 @@ abstract class SeveralLock extends AnyLock {
         turnstile = new Semaphore(waits, true);
     }
 
-    /** Takes the lock without waiting; null if somebody else has it, or waits for it. */
+    /** Takes the lock without waiting; null if another holder has it, or a waiter waits for it. */
     final Taken tryTake(Request request) {
         return turnstile.tryAcquire() ? takeInTurn(open -> open.take(request, 0)) : null;
     }

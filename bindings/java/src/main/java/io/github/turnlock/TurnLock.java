@@ -152,17 +152,17 @@ public abstract class TurnLock extends AnyLock implements Lock {
         return use(OpenLock::deathPolicy);
     }
 
-    /** Who died holding the lock, last. */
+    /** The participant that died last while it held the lock. */
     public Optional<DeadOwner> previousOwner() {
         return use(OpenLock::previousOwner);
     }
 
-    /** Who has the lock now, dead or alive. */
+    /** The holder of the lock, dead or alive. */
     public Optional<ParticipantInfo> holder() {
         return use(OpenLock::holders).stream().findFirst();
     }
 
-    /** Who waits now, first the one that is next; of a ring also who else is a member of it. */
+    /** The waiters, first the one that is next; of a ring also its other members. */
     public List<ParticipantInfo> waiters() {
         return use(OpenLock::waiters);
     }

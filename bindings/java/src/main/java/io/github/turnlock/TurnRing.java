@@ -3,7 +3,7 @@ package io.github.turnlock;
 import com.sun.jna.Memory;
 import java.util.Objects;
 
-/** A lock whose turn goes round: whoever had it gets it again only after everybody else who wants it. */
+/** A lock whose turn goes round: a holder gets it again only after every other participant that wants it. */
 public final class TurnRing extends TurnLock {
     /** The algorithm of a ring. */
     public enum Algorithm {

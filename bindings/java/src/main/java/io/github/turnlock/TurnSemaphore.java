@@ -137,17 +137,17 @@ public final class TurnSemaphore extends SeveralLock {
         return permits.getValue();
     }
 
-    /** Makes it have so many, for everybody and at once. Those that are taken stay taken. */
+    /** Makes it have so many, for all processes and at once. Those that are taken stay taken. */
     public void resize(int permits) {
         use(open -> open.call(lock -> Native.turnlock_semaphore_resize(lock, some(permits))));
     }
 
-    /** Who has permits now. */
+    /** The holders of permits. */
     public List<ParticipantInfo> holders() {
         return use(OpenLock::holders);
     }
 
-    /** Who waits for permits now. Threads that wait for this object are one. */
+    /** The waiters for permits. Threads that wait for this object are one. */
     public List<ParticipantInfo> waiters() {
         return use(OpenLock::waiters);
     }

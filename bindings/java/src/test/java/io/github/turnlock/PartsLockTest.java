@@ -80,7 +80,7 @@ public class PartsLockTest {
         assertThrows(TimeoutException.class, () -> lock.acquire(9, 20, Mode.EXCLUSIVE, MOMENT));
         Future<Part> later = others.submit(() -> lock.acquire(0, 1, Mode.EXCLUSIVE));
         until(() -> lock.waiters().size() == 1);
-        // Who waits for one part does not keep another from being taken by the same object.
+        // A waiter for one part does not keep another from being taken by the same object.
         try (Part beside = lock.acquire(10, RangeLock.END, Mode.EXCLUSIVE, LONG);
                 Part last = file.rangeLock("ranges").tryAcquire(1, 2, Mode.SHARED).orElse(beside)) {
             assertEquals(2, lock.holders().size());
