@@ -134,10 +134,8 @@ impl Signals {
             seen.child = Some(child.clone());
             std::mem::take(&mut seen.early)
         };
-        for origin in early {
-            // The command was not there yet to get it too.
-            let _ = child.send_signal(origin.signal);
-        }
+        // The command was not there yet to get them too.
+        pass_on(&early, &child, |_| true);
         let status = child.wait();
         locked(&self.seen).child = None;
         let by_it = matches!(&status, Ok(status) if status.signal() == Some(INTERRUPT));
@@ -188,14 +186,15 @@ fn take(seen: &Mutex<Seen>, arrived: Vec<Origin>) {
         seen.child.clone()
     };
     if let Some(child) = child {
-        pass_on(&arrived, &child);
+        // What the terminal sends (Ctrl-C, Ctrl-Z), the kernel sends to the whole foreground group: the command too.
+        pass_on(&arrived, &child, |origin| !matches!(origin.cause, Cause::Kernel));
     }
 }
 
-fn pass_on(arrived: &[Origin], child: &SharedChild) {
+/// Passes on to the command what it `misses`, and stops this process where it was asked to.
+fn pass_on(arrived: &[Origin], child: &SharedChild, misses: impl Fn(&Origin) -> bool) {
     let send = |origin: &Origin| {
-        // What the terminal sends (Ctrl-C, Ctrl-Z), the kernel sends to the whole foreground group: the command too.
-        if !matches!(origin.cause, Cause::Kernel) {
+        if misses(origin) {
             // A command that has just ended needs no signal.
             let _ = child.send_signal(origin.signal);
         }
