@@ -8,7 +8,8 @@
 //! death at any step blocks nobody, and is told if it was a writer's inside. Nobody waits for ever: an execution that gets too
 //! long is a failure. Both sides of the heavy barrier pass full fences: neither checker has a membarrier.
 //!
-//! Under loom all with 1 to 3 preemptions, under shuttle at random; each search says how many executions it made.
+//! Under loom all with 1 to 3 preemptions, under shuttle at random; each search says how many executions it made. With
+//! `TURNLOCK_LOOM_LONG` or `TURNLOCK_SHUTTLE_LONG` set, further.
 //!
 //! With the feature `mutants`, under loom, and in a copy of the sources that has the patches of `tests/mutants/`, the mutants of
 //! `with_mutants` must be caught.

@@ -81,12 +81,13 @@ fn who_gives_up_leaves_nothing_behind() {
         let usually = if is_try { 3 } else { 4 };
         let twice_in_two_words = [Some(usually - 2), Some(3)];
         let once_in_two_words = [Some(usually - 1), Some(5)];
-        let plans = Plan::queue(&[&[LOCK], &[hurried]]).in_each_slot();
-        both_ways(both_hold(&format!("a {name} beside a locker"), &plans, once_in_two_words, [7000, 5000]));
+        let beside = Plan::queue(&[&[LOCK], &[hurried]]).preemptions(4).long(Plan::unbounded);
+        let plans = beside.in_each_slot();
+        both_ways(both_hold(&format!("a {name} beside a locker"), &plans, once_in_two_words, [6000, 5000]));
         let twice = Plan::queue(&[&[hurried], &[hurried]]);
-        let twice = if is_try { twice.preemptions(4).long(Plan::unbounded) } else { twice };
+        let twice = twice.preemptions(usually).long(Plan::unbounded);
         let name_of_both = format!("a {name} beside another");
-        both_ways(both_hold(&name_of_both, &twice.in_each_slot(), once_in_two_words, [40_000, 5000]));
+        both_ways(both_hold(&name_of_both, &twice.in_each_slot(), once_in_two_words, [12_000, 5000]));
         for (then, again) in [(hurried, "and again"), (LOCK, "and then a lock")] {
             let plan = Plan::queue(&[&[LOCK], &[hurried, then]]);
             let plans = plan.preemptions(3).long(|plan| plan.preemptions(4)).in_each_slot();
@@ -121,7 +122,7 @@ fn who_is_passed_over_queues_again() {
     let plans =
         Plan::queue(&[&[EVICT], &[EVICT]]).preemptions(2).long(|plan| plan.preemptions(3)).in_each_slot();
     all_hold("two who pass over each other", &plans, 1000);
-    let plan = Plan::queue(&[&[LOCK], &[LOCK], &[EVICT]]).preemptions(2);
+    let plan = Plan::queue(&[&[LOCK], &[LOCK], &[EVICT]]).usual_preemptions(1);
     let plans = if is_long() { plan.in_each_slot() } else { vec![plan] };
     let tally = all_hold("two lockers and one who passes over them", &plans, 1000);
     assert!(

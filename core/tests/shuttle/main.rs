@@ -16,8 +16,8 @@
 //! it sleep; with deaths, a bias or stops, which nothing tells a sleeper of, not for long.
 //!
 //! Each search prints its seed and what came up in it, deaths and all. Half of its schedules are random, half by PCT
-//! (probabilistic concurrency testing: few preemptions, at any place). Some 135,000 schedules in all; half a minute of one core. With
-//! `TURNLOCK_SHUTTLE_LONG` set, twenty times as many schedules.
+//! (probabilistic concurrency testing: few preemptions, at any place). Some 84,000 schedules in all; half a minute of one core. With
+//! `TURNLOCK_SHUTTLE_LONG` set, forty times as many schedules.
 //!
 //! Shuttle runs everything sequentially consistent: a missing fence or a missing release order it cannot show, which is
 //! what the searches under loom are for. Mutants of other kinds are caught, with the feature `mutants` and in a copy of the
@@ -61,37 +61,37 @@ fn five_participants_enter_one_at_a_time_in_the_order_of_their_arrival() {
 
 #[test]
 fn a_waiter_that_gives_up_leaves_nothing_behind() {
-    let tally = all_hold("withdrawals", Plan { withdraw: true, ..Plan::new(4, 4) }, 2000);
+    let tally = all_hold("withdrawals", Plan { withdraw: true, ..Plan::new(4, 4) }, 1000);
     assert!(came_up(&[&tally.withdrawals]));
 }
 
 #[test]
 fn deaths_anywhere_block_nobody_and_are_told_if_they_were_inside() {
-    let tally = all_hold("deaths among three", Plan::mortal(3, 4), 10_000);
+    let tally = all_hold("deaths among three", Plan::mortal(3, 4), 5000);
     assert!(all_deaths_came_up(&tally));
 }
 
 #[test]
 fn deaths_among_five_block_nobody_and_are_told_if_they_were_inside() {
-    let tally = all_hold("deaths among five", Plan::mortal(5, 4), 4000);
+    let tally = all_hold("deaths among five", Plan::mortal(5, 4), 2000);
     assert!(all_deaths_came_up(&tally));
 }
 
 #[test]
 fn a_lock_that_was_left_without_repair_stays_closed_through_deaths_until_a_reset() {
-    let tally = all_hold("no repair", Plan { careless: true, ..Plan::mortal(4, 4) }, 4000);
+    let tally = all_hold("no repair", Plan { careless: true, ..Plan::mortal(4, 4) }, 2000);
     assert!(came_up(&[&tally.notices, &tally.refused_when_closed, &tally.resets]));
 }
 
 #[test]
 fn a_biased_lock_has_one_holder_at_a_time() {
-    let tally = all_hold("bias among three", Plan { bias: true, ..Plan::new(3, 5) }, 4000);
+    let tally = all_hold("bias among three", Plan { bias: true, ..Plan::new(3, 5) }, 2000);
     assert!(came_up(&[&tally.biased, &tally.revocations]));
 }
 
 #[test]
 fn deaths_and_withdrawals_at_a_biased_lock_block_nobody() {
-    let tally = all_hold("bias and deaths among three", Plan { bias: true, ..Plan::mortal(3, 5) }, 7500);
+    let tally = all_hold("bias and deaths among three", Plan { bias: true, ..Plan::mortal(3, 5) }, 3750);
     assert!(all_deaths_came_up(&tally));
     assert!(came_up(&[&tally.biased, &tally.revocations, &tally.deaths_biased, &tally.withdrawals]));
 }
@@ -99,14 +99,14 @@ fn deaths_and_withdrawals_at_a_biased_lock_block_nobody() {
 #[test]
 fn waiters_that_let_others_pass_come_back() {
     let plan = Plan { patient: true, bias: true, careless: true, ..Plan::mortal(4, 4) };
-    let tally = all_hold("bias, patience and deaths among four", plan, 5000);
+    let tally = all_hold("bias, patience and deaths among four", plan, 2500);
     assert!(all_deaths_came_up(&tally));
     assert!(came_up(&[&tally.back_offs, &tally.biased, &tally.deaths_biased, &tally.resets]));
 }
 
 #[test]
 fn waiters_that_are_passed_over_queue_again() {
-    let tally = all_hold("evictions among three", Plan { evict: true, ..Plan::new(3, 5) }, 2000);
+    let tally = all_hold("evictions among three", Plan { evict: true, ..Plan::new(3, 5) }, 1000);
     assert!(came_up(&[&tally.evictions]));
     let tally =
         all_hold("evictions among five", Plan { evict: true, withdraw: true, ..Plan::new(5, 3) }, 1000);
@@ -116,18 +116,18 @@ fn waiters_that_are_passed_over_queue_again() {
 #[test]
 fn evictions_and_deaths_at_a_biased_lock_block_nobody() {
     let plan = Plan { evict: true, bias: true, patient: true, ..Plan::mortal(4, 5) };
-    let tally = all_hold("evictions, bias, patience and deaths among four", plan, 4000);
+    let tally = all_hold("evictions, bias, patience and deaths among four", plan, 2000);
     assert!(all_deaths_came_up(&tally));
     assert!(came_up(&[&tally.evictions, &tally.biased, &tally.revocations, &tally.back_offs]));
     let plan = Plan { evict: true, bias: true, ..Plan::mortal(3, 5) };
-    let tally = all_hold("evictions, bias and deaths among three", plan, 4000);
+    let tally = all_hold("evictions, bias and deaths among three", plan, 2000);
     assert!(all_deaths_came_up(&tally) && came_up(&[&tally.evictions, &tally.deaths_biased]));
 }
 
 #[test]
 fn on_a_ring_deaths_and_withdrawals_block_nobody() {
     let plan = Plan { ring: true, careless: true, ..Plan::mortal(4, 4) };
-    let tally = all_hold("rings and deaths among four", plan, 3000);
+    let tally = all_hold("rings and deaths among four", plan, 1500);
     assert!(all_deaths_came_up(&tally));
     assert!(came_up(&[&tally.withdrawals, &tally.refused_when_closed, &tally.resets]));
 }
@@ -135,54 +135,54 @@ fn on_a_ring_deaths_and_withdrawals_block_nobody() {
 #[test]
 fn evictions_and_deaths_on_a_ring_block_nobody() {
     let plan = Plan { ring: true, evict: true, ..Plan::mortal(4, 4) };
-    let tally = all_hold("rings, evictions and deaths among four", plan, 3000);
+    let tally = all_hold("rings, evictions and deaths among four", plan, 1500);
     assert!(all_deaths_came_up(&tally) && came_up(&[&tally.evictions, &tally.withdrawals]));
 }
 
 #[test]
 fn sleepers_are_woken_when_the_lock_is_free() {
-    all_hold("sleep among three", Plan { sleep: true, ..Plan::new(3, 5) }, 2000);
+    all_hold("sleep among three", Plan { sleep: true, ..Plan::new(3, 5) }, 1000);
 }
 
 #[test]
 fn sleepers_that_let_others_pass_are_woken_when_the_lock_is_free() {
     let plan = Plan { sleep: true, patient: true, ..Plan::new(4, 4) };
-    let tally = all_hold("sleep and patience among four", plan, 3000);
+    let tally = all_hold("sleep and patience among four", plan, 1500);
     assert!(came_up(&[&tally.back_offs]));
 }
 
 #[test]
 fn sleepers_that_give_up_leave_no_wake_up_unused() {
     let plan = Plan { sleep: true, patient: true, withdraw: true, ..Plan::new(4, 4) };
-    let tally = all_hold("sleep, patience and withdrawals among four", plan.clone(), 3000);
+    let tally = all_hold("sleep, patience and withdrawals among four", plan.clone(), 1500);
     assert!(came_up(&[&tally.withdrawals, &tally.cancelled]));
     let plan = Plan { some_strict: true, ..plan };
-    let tally = all_hold("sleep, patience of some and withdrawals among four", plan, 3000);
+    let tally = all_hold("sleep, patience of some and withdrawals among four", plan, 1500);
     assert!(came_up(&[&tally.withdrawals, &tally.cancelled, &tally.back_offs]));
 }
 
 #[test]
 fn sleepers_find_deaths_soon() {
     let plan = Plan { sleep: true, ..Plan::mortal(4, 4) };
-    let tally = all_hold("sleep and deaths among four", plan, 3000);
+    let tally = all_hold("sleep and deaths among four", plan, 1500);
     assert!(all_deaths_came_up(&tally) && came_up(&[&tally.all_asleep]));
     let plan = Plan { sleep: true, patient: true, bias: true, ..Plan::mortal(5, 4) };
-    let tally = all_hold("sleep, bias, patience and deaths among five", plan, 3000);
+    let tally = all_hold("sleep, bias, patience and deaths among five", plan, 1500);
     assert!(all_deaths_came_up(&tally) && came_up(&[&tally.deaths_biased, &tally.all_asleep]));
 }
 
 #[test]
 fn sleepers_pass_over_those_that_are_stopped() {
     let plan = Plan { sleep: true, patient: true, stop: true, bias: true, ..Plan::mortal(4, 4) };
-    let tally = all_hold("sleep, bias, patience, stops and deaths among four", plan, 3000);
+    let tally = all_hold("sleep, bias, patience, stops and deaths among four", plan, 1500);
     assert!(came_up(&[&tally.evictions, &tally.stopped, &tally.all_asleep]));
-    let tally = all_hold("sleep, patience and stops among four", Plan::stopped(4, 4), 2000);
+    let tally = all_hold("sleep, patience and stops among four", Plan::stopped(4, 4), 1000);
     assert!(came_up(&[&tally.evictions, &tally.stopped, &tally.all_asleep]));
 }
 
 #[test]
 fn sleepers_on_a_ring_find_deaths_soon() {
     let plan = Plan { sleep: true, ring: true, ..Plan::mortal(4, 4) };
-    let tally = all_hold("rings, sleep and deaths among four", plan, 3000);
+    let tally = all_hold("rings, sleep and deaths among four", plan, 1500);
     assert!(all_deaths_came_up(&tally) && came_up(&[&tally.all_asleep]));
 }

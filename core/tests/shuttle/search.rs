@@ -74,7 +74,7 @@ pub const PCT_DEPTH: usize = 4;
 pub fn all_hold(name: &str, plan: Plan, schedules: usize) -> Arc<Tally> {
     let _field = Field::without_mutant();
     let schedules =
-        if std::env::var_os("TURNLOCK_SHUTTLE_LONG").is_some() { 20 * schedules } else { schedules };
+        if std::env::var_os("TURNLOCK_SHUTTLE_LONG").is_some() { 40 * schedules } else { schedules };
     let tally = Arc::<Tally>::default();
     let started = Instant::now();
     let seed = RandomState::new().hash_one(());

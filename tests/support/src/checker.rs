@@ -56,14 +56,14 @@ pub fn check(preemptions: Option<usize>, scene: impl Fn() + Send + Sync + 'stati
     let mut config = shuttle::Config::new();
     // What it would warn of, no weak memory, is said above.
     config.silence_warnings = true;
-    let schedules = if *IS_LONG { 60_000 } else { 500 };
+    let schedules = if *IS_LONG { 60_000 } else { 250 };
     let for_mutant = FOR_MUTANT.load(SeqCst);
     match preemptions {
+        // As many as a mutant takes, at least; so below.
         None if for_mutant => {
-            shuttle::Runner::new(RandomScheduler::new_from_seed(SEED, schedules), config).run(scene)
+            shuttle::Runner::new(RandomScheduler::new_from_seed(SEED, 500), config).run(scene)
         }
         None => shuttle::Runner::new(RandomScheduler::new(schedules), config).run(scene),
-        // As many as a mutant takes, at least.
         Some(preemptions) if for_mutant => {
             let scheduler = PctScheduler::new_from_seed(SEED, preemptions, 60_000);
             shuttle::Runner::new(scheduler, config).run(scene)
