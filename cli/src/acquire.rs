@@ -87,7 +87,7 @@ impl Acquisition<'_> {
                 }
                 Err(NotAcquired::Error(Error::WouldBlock | Error::TimedOut)) => {
                     if *verbose {
-                        print::message(&format_args!("{name:?} in {shown} is taken"));
+                        print::message(&format_args!("{name:?} in {shown} is taken{}", wait.by_whom()));
                     }
                     (messages.taken)(messages.waits);
                     return Err(Failed::Quietly(*conflict_exit_code));
@@ -163,17 +163,20 @@ pub fn environment(
     ]
 }
 
-/// Says that the last holder died, if this one was told so.
+/// Says that the last holder died, if this one was told so. The file does not say whether it was killed, or a `turnlock run` gave the
+/// lock on that way.
 pub fn tell_of_death(guard: &Guard, name: &str) {
     let Some(dead) = guard.previous_owner() else { return };
     if guard.is_part() {
         print::message(&format_args!(
-            "a holder of this part of {name:?} died meanwhile; of that lock's holders {} (pid {}) died last",
+            "a holder of this part of {name:?} died meanwhile, or failed without having repaired what a dead holder left; of that \
+             lock's holders {} (pid {}) was the last",
             dead.label, dead.pid
         ));
     } else {
         print::message(&format_args!(
-            "the previous holder of {name:?}, {} (pid {}), died while it had the lock",
+            "the previous holder of {name:?}, {} (pid {}), did not end well while it had the lock: it died, or failed without \
+             having repaired what a dead holder left",
             dead.label, dead.pid
         ));
     }

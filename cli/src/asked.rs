@@ -25,7 +25,8 @@ pub struct Asked {
     )]
     try_once: bool,
     /// Wait at most so long, in seconds; fractions allowed, and 0 is --try
-    #[arg(long, short = 'w', visible_alias = "wait", value_name = "SECONDS", value_parser = super::seconds::seconds)]
+    #[arg(long, short = 'w', visible_alias = "wait", value_name = "SECONDS", value_parser = super::seconds::seconds,
+        allow_negative_numbers = true)]
     timeout: Option<Duration>,
     /// The exit code when the lock was taken or the time limit passed
     #[arg(long, short = 'E', value_name = "CODE", default_value_t = 1)]
@@ -50,7 +51,7 @@ pub struct Asked {
     /// Of a mutex, a rwlock or a semaphore: how long waiters let others pass before they queue for good, in
     /// seconds; 0 is strict first come first served. A lock keeps what it was created with, and one that exists with another
     /// patience is refused. If not said, whatever it has, and one millisecond if it is created now
-    #[arg(long, value_name = "SECONDS", value_parser = super::seconds::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = super::seconds::seconds, allow_negative_numbers = true)]
     patience: Option<Duration>,
     /// What the death of a holder means. A lock keeps what it was created with, and one that exists with the other is
     /// refused. If not said, whatever it has, and `release` if it is created now, since no command repairs another one's

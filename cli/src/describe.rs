@@ -94,8 +94,8 @@ pub fn holder(entry: &Holder) -> String {
 }
 
 /// Returns what a holder does, in a line that may not be long: "held for 12 s by make (pid 4711)". The process may be
-/// turnlock's, which runs make.
-pub fn holder_in_short(entry: &Holder) -> String {
+/// turnlock's, which runs make. Of its label no more than so many letters.
+pub fn holder_in_short(entry: &Holder, of_label: usize) -> String {
     let ParticipantStatus { label, pid, life, .. } = &entry.participant;
     let how = claim(&entry.claim).map(|claim| format!(" ({claim})")).unwrap_or_default();
     let time =
@@ -106,7 +106,16 @@ pub fn holder_in_short(entry: &Holder) -> String {
         (_, Some(keepers)) => format!(", ended; kept by {keepers}"),
         _ => String::new(),
     };
-    format!("held{how}{} by {} (pid {pid}){end}", time.unwrap_or_default(), escape::text(label))
+    let label = shortened(&escape::text(label), of_label);
+    format!("held{how}{} by {label} (pid {pid}){end}", time.unwrap_or_default())
+}
+
+/// Returns the text, or as much of it as fits into so many letters.
+pub fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+        None => text.into(),
+    }
 }
 
 /// Returns what a participant has of a lock, or wants, in a few words: "shared", "2 permits", "10-19, shared"; nothing for an

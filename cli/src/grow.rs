@@ -14,6 +14,7 @@ use turnlock::{Error, LockFile, Result};
 /// Whatever happens on the way, kill -9 and a full disk included, the old file is there as it was, or the new one whole. (A
 /// file called .turnlock- and a number that was left beside it is unused, and may be deleted.)
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("larger").required(true).multiple(true))]
 #[command(after_help = "\
 EXIT CODES
   0  the file is larger
@@ -28,18 +29,18 @@ EXAMPLES
   turnlock grow --record 100000 app.lock                  from now on it records what happens")]
 pub struct Grow {
     /// Room for so many participants at once (threads and processes), 1 to 4096; as it is if not said
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096),
-        required_unless_present_any = ["locks", "mailboxes", "record"])]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), group = "larger")]
     participants: Option<u32>,
     /// Room for so many named locks, 1 to 4096; as it is if not said
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), group = "larger")]
     locks: Option<u32>,
     /// So many participants can take locks by messages, at most 16: those in the lowest slots; as it is if not said
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16), group = "larger")]
     mailboxes: Option<u32>,
     /// Record what happens: the file keeps so many of the latest events, 64 to 16777216, rounded up to a power of two, of 32
     /// bytes each, for `turnlock trace` and `turnlock report`. What was recorded in a shorter recording is lost
-    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(64..=16_777_216))]
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(64..=16_777_216),
+        group = "larger")]
     record: Option<u32>,
     /// Print what it is now as JSON
     #[arg(long)]

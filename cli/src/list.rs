@@ -53,6 +53,14 @@ pub struct List {
 #[derive(serde::Serialize)]
 struct Found {
     files: Vec<FoundFile>,
+    errors: Vec<NotFound>,
+}
+
+/// What was named and cannot be read.
+#[derive(serde::Serialize)]
+struct NotFound {
+    path: String,
+    error: String,
 }
 
 /// A lock file.
@@ -85,14 +93,12 @@ const DEPTH: usize = 32;
 impl List {
     /// Runs it.
     pub fn run(&self) -> ExitCode {
-        let mut found = Found { files: Vec::new() };
-        let mut code = 0;
+        let mut found = Found { files: Vec::new(), errors: Vec::new() };
         for path in &self.paths {
             if path.is_dir() {
                 let mut below = Vec::new();
                 if let Err(error) = self.lock_files_in(path, DEPTH, &mut below) {
-                    code = exit::NO_FILE;
-                    print::fail(code, &format!("{}: {error}", path.display()));
+                    found.fail(path, format!("{}: {error}", path.display()));
                 }
                 below.sort();
                 // What is gone by now, or is not for us to read, is left out.
@@ -101,13 +107,11 @@ impl List {
             } else {
                 match file::snapshot(path) {
                     Ok(status) => found.files.push(FoundFile::of(&status, true)),
-                    Err(error) => {
-                        code = exit::NO_FILE;
-                        print::fail(code, &error);
-                    }
+                    Err(error) => found.fail(path, error.to_string()),
                 }
             }
         }
+        let code = if found.errors.is_empty() { 0 } else { exit::NO_FILE };
         match self.json {
             true => print::json_and_end(&found, code),
             false => print::and_end(&text(&found, code == 0), code),
@@ -127,6 +131,13 @@ impl List {
             }
         }
         Ok(())
+    }
+}
+
+impl Found {
+    fn fail(&mut self, path: &Path, error: String) {
+        print::complain(&error);
+        self.errors.push(NotFound { path: path.to_string_lossy().into_owned(), error });
     }
 }
 

@@ -6,6 +6,7 @@ mod acquire;
 mod asked;
 mod bench;
 mod completions;
+mod conflict;
 mod create;
 mod demo;
 mod describe;
@@ -120,9 +121,21 @@ fn words() -> Vec<OsString> {
     words
 }
 
+/// Returns whether a command that can print JSON is given --json.
+fn asks_for_json(words: &[OsString]) -> bool {
+    let cli = Cli::command();
+    let command = words.get(1).and_then(|name| cli.find_subcommand(name));
+    command.is_some_and(|command| command.get_arguments().any(|argument| argument.get_id() == "json"))
+        && words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
+}
+
 /// Parses the command line and runs the command.
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(words()).and_then(Cli::checked) {
+    let words = words();
+    if asks_for_json(&words) {
+        print::errors_as_json();
+    }
+    let cli = match Cli::try_parse_from(words).and_then(Cli::checked) {
         Ok(cli) => cli,
         Err(error) => return print::usage(&error),
     };

@@ -11,7 +11,16 @@ use std::{
     fmt::Display,
     io::{self, ErrorKind, Write},
     process::ExitCode,
+    sync::OnceLock,
 };
+
+/// Whether errors are printed as JSON too. Set once, before anything is printed.
+static ERRORS_AS_JSON: OnceLock<()> = OnceLock::new();
+
+/// From now on an error is printed on standard output too, as JSON: the command was given --json.
+pub fn errors_as_json() {
+    ERRORS_AS_JSON.get_or_init(|| ());
+}
 
 /// Prints a result, with colours if standard output is a terminal.
 pub fn result(text: &str) -> io::Result<()> {
@@ -67,11 +76,13 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         // The message quotes what was typed: without colours, if something in it has to be escaped.
         let fit =
             |argument: OsString| argument.to_str().is_some_and(|argument| escape::text(argument) == argument);
+        let text = error.render().to_string();
         let _ = if std::env::args_os().all(fit) {
             error.print()
         } else {
-            write(io::stderr().lock(), &escape::lines(&error.render().to_string()))
+            write(io::stderr().lock(), &escape::lines(&text))
         };
+        error_as_json(code, text.lines().next().unwrap_or_default().trim_start_matches("error: "));
         return ExitCode::from(code);
     }
     printed(enough_read(error.print().and_then(|()| io::stdout().flush())), code)
@@ -84,18 +95,35 @@ pub fn message(what: &dyn Display) {
 
 /// Says what went wrong, in one line, and gives the exit code.
 pub fn fail(code: u8, error: &dyn Display) -> ExitCode {
-    failed(code, &escape::text(&error.to_string()))
+    let text = error.to_string();
+    failed(code, &text, &escape::text(&text))
 }
 
 /// Says what went wrong, in several lines, and gives the exit code.
 pub fn fail_in_lines(code: u8, error: &str) -> ExitCode {
-    failed(code, &escape::lines(error))
+    failed(code, error, &escape::lines(error))
 }
 
-fn failed(code: u8, escaped: &str) -> ExitCode {
+/// Says what went wrong, in one line, where the command goes on, and says in its JSON what that was.
+pub fn complain(error: &dyn Display) {
+    let bad = AnsiColor::Red.on_default().bold();
+    let text = escape::text(&error.to_string());
+    let _ = write(anstream::stderr().lock(), &format!("{bad}turnlock:{bad:#} {text}\n"));
+}
+
+fn failed(code: u8, text: &str, escaped: &str) -> ExitCode {
     let bad = AnsiColor::Red.on_default().bold();
     let _ = write(anstream::stderr().lock(), &format!("{bad}turnlock:{bad:#} {escaped}\n"));
+    error_as_json(code, text);
     ExitCode::from(code)
+}
+
+/// Prints an error for machines, in a line, if the command was given --json.
+fn error_as_json(code: u8, text: &str) {
+    if ERRORS_AS_JSON.get().is_some() {
+        let error = serde_json::json!({"error": text, "exit_code": code});
+        let _ = write(io::stdout().lock(), &format!("{error}\n"));
+    }
 }
 
 /// Writes all of it, past every buffer, so that an error is seen here and not lost at the end of the process.

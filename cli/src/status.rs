@@ -27,7 +27,7 @@ EXIT CODES
 
 A line with a dash is a holder, one with a number is in the queue, first the one that is next. Each names what it has or wants:
 shared, so many permits, a range (100-199, both included), the beginning of the hash of a key; where it is all of the lock,
-nothing. Below it stand what the words mean that were used; --terse leaves that out. --json has the whole: docs/status.md lists
+nothing. --glossary adds what the words mean that were used. --json has the whole: docs/status.md lists
 its fields, docs/turnlock.schema.json is their JSON Schema.
 
 EXAMPLES
@@ -46,9 +46,9 @@ pub struct Status {
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1",
         value_parser = super::seconds::seconds)]
     watch: Option<Duration>,
-    /// Do not say what the words mean
-    #[arg(long, short = 't')]
-    terse: bool,
+    /// Say what the words mean that were used
+    #[arg(long, short = 'g')]
+    glossary: bool,
     /// Print JSON (fencing tokens as decimal strings, since they exceed 2^53)
     #[arg(long)]
     json: bool,
@@ -111,7 +111,7 @@ impl Status {
 
     fn text(&self, Look { status, locks }: &Look, columns: usize) -> String {
         let mut text = in_words(status, *locks, self.all, columns);
-        if !self.terse && self.watch.is_none() {
+        if self.glossary {
             let _ = write!(text, "\n{}", terms::meanings(status, columns));
         }
         text

@@ -12,6 +12,8 @@ pub struct WaitLine {
     shown: bool,
 }
 
+/// What each line begins with.
+const PREFIX: &str = "turnlock: ";
 /// Where a terminal does not tell how wide it is.
 const USUAL_WIDTH: usize = 80;
 
@@ -22,21 +24,22 @@ impl WaitLine {
         Self { live: !keeps && !dumb && io::stderr().is_terminal(), shown: false }
     }
 
-    /// Shows `text`. Returns whether it is worth showing again what has changed.
-    pub fn show(&mut self, text: &str) -> bool {
+    /// Shows what `text` makes for so many columns. Returns whether it is worth showing again what has changed.
+    pub fn show(&mut self, text: impl Fn(usize) -> String) -> bool {
         // What runs in the background does not write into another process's line.
         if self.live && processes::is_in_foreground() {
             let width = terminal_size::terminal_size_of(io::stderr())
                 .map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0));
-            let line: String =
-                format!("turnlock: {}", escape::text(text)).chars().take(width.saturating_sub(1)).collect();
+            let columns = width.saturating_sub(1);
+            let text = escape::text(&text(columns.saturating_sub(PREFIX.len())));
+            let line: String = format!("{PREFIX}{text}").chars().take(columns).collect();
             write(&format!("\r{line}\x1b[K"));
             self.shown = true;
             return true;
         }
         self.live = false;
         self.clear();
-        print::message(&text);
+        print::message(&text(usize::MAX));
         false
     }
 

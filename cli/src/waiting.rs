@@ -1,6 +1,7 @@
 //! Waiting for a lock: for people, who for; and not at all where it could never end.
 
 use super::{
+    conflict::keep_out,
     describe, escape, file,
     lock::{DEFAULT, Guard, Lock},
     processes,
@@ -17,9 +18,7 @@ use std::{
 };
 use turnlock::{
     Error, Participant,
-    inspect::{
-        Claim, ClaimMode, FileStatus, Holder, Life, LockStatus, Part, ParticipantStatus, Waiter, WaiterState,
-    },
+    inspect::{FileStatus, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState},
 };
 
 /// One wait.
@@ -108,8 +107,11 @@ impl Waiting<'_> {
                 self.participant.cancel();
                 return;
             }
-            let goes_on =
-                if look > 1 && self.tell { line.show(&self.in_words(lock, own)) } else { look == 1 };
+            let goes_on = if look > 1 && self.tell {
+                line.show(|columns| self.in_words(lock, own, columns))
+            } else {
+                look == 1
+            };
             if !goes_on {
                 return;
             }
@@ -125,25 +127,54 @@ impl Waiting<'_> {
         status.participants.iter().any(own).then_some(status)
     }
 
-    fn in_words(&self, lock: &LockStatus, own: Option<&Waiter>) -> String {
+    /// Returns who has the lock, for one that did not get it: ": held for 12 s by make (pid 4711)". Nothing, if it is free by now.
+    pub fn by_whom(&self) -> String {
+        let status = self.snapshot();
+        let lock = status.iter().flat_map(|status| &status.locks).find(|lock| lock.name == self.name);
+        let holders =
+            lock.and_then(|lock| holders_in_short(&lock.holders.iter().collect::<Vec<_>>(), usize::MAX));
+        holders.map_or(String::new(), |holders| describe::without_colours(&format!(": {holders}")))
+    }
+
+    /// In so many columns, if that can be: a long label is shortened first, then the sentence, then a long name; a pid never.
+    fn in_words(&self, lock: &LockStatus, own: Option<&Waiter>, columns: usize) -> String {
         let is_own = |entry: &Waiter| entry.participant.slot == self.participant.slot();
         let queued = |entry: &&Waiter| entry.state == WaiterState::Queued;
         let place = lock.queue.iter().filter(queued).position(is_own);
-        let place = place.map_or(String::new(), |before| format!("; you are {}", ordinal(before + 1)));
+        let place = place.map(|before| ordinal(before + 1));
         // All holders of permits are in the way of a waiter for some.
         let is_in_the_way = |holder: &&Holder| {
             lock.permits.is_some() || own.is_none_or(|own| keep_out(lock, [*holder], own.claim))
         };
         let in_the_way: Vec<&Holder> = lock.holders.iter().filter(is_in_the_way).collect();
-        let holders = match in_the_way[..] {
-            // Those before it want what others hold.
-            [] => "its turn".into(),
-            [holder] => describe::holder_in_short(holder),
-            [holder, ref others @ ..] => {
-                format!("{}, and by {} more", describe::holder_in_short(holder), others.len())
-            }
+        // Without a holder: those before it want what others hold.
+        let (name, length) = (self.called(), |text: &str| text.chars().count());
+        let label = in_the_way.first().map_or(0, |holder| length(&escape::text(&holder.participant.label)));
+        let text = |is_short: bool, of_name, of_label| {
+            let holders = holders_in_short(&in_the_way, of_label).unwrap_or_else(|| "its turn".into());
+            let name = describe::shortened(&name, of_name);
+            let text = match (&place, is_short) {
+                (Some(place), false) => format!("waiting for {name}, {place} in the queue: {holders}"),
+                (Some(place), true) => format!("{name}, {place}: {holders}"),
+                (None, _) => format!("waiting for {name}: {holders}"),
+            };
+            describe::without_colours(&text)
         };
-        describe::without_colours(&format!("waiting for {}: {holders}{place}", self.called()))
+        let over = |text: &str| length(text).saturating_sub(columns);
+        // In each way the label is shortened as far as is needed, and as it can be read then.
+        let in_label = |is_short, of_name, least| {
+            let over = over(&text(is_short, of_name, usize::MAX));
+            let of_label = if over == 0 { usize::MAX } else { label.saturating_sub(over).max(least) };
+            text(is_short, of_name, of_label)
+        };
+        let mut line = in_label(false, usize::MAX, 12);
+        if over(&line) > 0 {
+            line = in_label(true, usize::MAX, 6);
+        }
+        if over(&line) > 0 {
+            line = in_label(true, length(&name).saturating_sub(over(&line)).max(6), 6);
+        }
+        line
     }
 
     /// Returns what is waited for, in few words: the lock or, if it has the default name, its file.
@@ -162,6 +193,13 @@ impl Waiting<'_> {
     }
 }
 
+/// Returns the holders: the first, with so much of its label, and how many more. `None` if there is none.
+fn holders_in_short(holders: &[&Holder], of_label: usize) -> Option<String> {
+    let (first, others) = holders.split_first()?;
+    let first = describe::holder_in_short(first, of_label);
+    Some(if others.is_empty() { first } else { format!("{first}, and by {} more", others.len()) })
+}
+
 /// The environment variable that says which acquisitions a command is inside: words, made by [`acquisition`].
 pub const INSIDE: &str = "TURNLOCK_INSIDE";
 
@@ -169,35 +207,6 @@ pub const INSIDE: &str = "TURNLOCK_INSIDE";
 /// the fencing token.
 pub fn acquisition((device, inode): (u64, u64), slot: usize, fencing_token: u64) -> String {
     format!("{device}:{inode}:{slot}:{fencing_token}")
-}
-
-/// Returns whether the holders of a lock, together, keep out a waiter that wants this of it, as long as they hold it.
-fn keep_out<'a>(lock: &LockStatus, holders: impl IntoIterator<Item = &'a Holder>, wanted: Claim) -> bool {
-    if let (Some(permits), Some(wanted)) = (lock.permits, wanted.permits) {
-        let held =
-            holders.into_iter().map(|holder| u64::from(holder.claim.permits.unwrap_or(0))).sum::<u64>();
-        return held + u64::from(wanted) > u64::from(permits);
-    }
-    holders.into_iter().any(|holder| {
-        let held = holder.claim;
-        let both_read = matches!(
-            (held.mode, wanted.mode),
-            (ClaimMode::Shared, ClaimMode::Shared | ClaimMode::Upgradable)
-                | (ClaimMode::Upgradable, ClaimMode::Shared)
-        );
-        !both_read && have_in_common(held.part, wanted.part)
-    })
-}
-
-/// Returns whether two parts of a lock, or the whole of it, have something in common.
-fn have_in_common(one: Option<Part>, other: Option<Part>) -> bool {
-    match (one, other) {
-        (Some(Part::Range { first, last }), Some(Part::Range { first: begin, last: end })) => {
-            first <= end && begin <= last
-        }
-        (Some(Part::Key(one)), Some(Part::Key(other))) => one == other,
-        _ => true,
-    }
 }
 
 /// Returns whether a `turnlock run` made this acquisition for a command that this very process is part of.

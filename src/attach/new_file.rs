@@ -38,7 +38,8 @@ pub fn header_of(opened: &File, path: &Path) -> Result<HeaderPrefix> {
     if size == 0 {
         return Err(Error::NotALockFile {
             path,
-            why: "it is an empty file and not a turnlock file: delete it, and turnlock will create it whole"
+            why: "it is an empty file and not a turnlock file, such as flock(1) and filelock leave: delete it when no process \
+                  uses it, and turnlock will create it whole; or lock it by `turnlock flock`"
                 .into(),
         });
     }

@@ -29,6 +29,7 @@ TEST(readers_are_beside_each_other_and_writers_alone)
         });
         EXPECT_FAILURE(lock.lock_shared(), errc::deadlock);
         EXPECT_FAILURE(lock.lock(), errc::deadlock);
+        EXPECT(!lock.try_lock() && !lock.try_lock_shared() && !lock.try_lock_upgradable());
         EXPECT_FAILURE(lock.upgrade(), errc::not_upgradable);
         EXPECT_FAILURE(lock.mark_consistent(), errc::not_exclusive);
     }
@@ -98,9 +99,7 @@ TEST(a_hold_writes)
 TEST(permits_are_taken_and_come_back)
 {
     turnlock::file file("lock");
-    turnlock::semaphore_options three;
-    three.permits = 3;
-    turnlock::semaphore permits(file, "permits", three);
+    turnlock::semaphore permits(file, "permits", 3);
     EXPECT(permits.permits() == 3);
     permits.acquire(2);
     elsewhere([&] {
@@ -110,6 +109,7 @@ TEST(permits_are_taken_and_come_back)
     });
     EXPECT(permits.try_acquire_until(std::chrono::steady_clock::now() + 1s));
     EXPECT_FAILURE(permits.acquire(), errc::deadlock);
+    EXPECT(!permits.try_acquire());
     EXPECT_FAILURE(permits.acquire(0), errc::permits);
     EXPECT_FAILURE(permits.acquire(4), errc::permits);
     EXPECT_FAILURE(permits.release(4), errc::too_many_released);

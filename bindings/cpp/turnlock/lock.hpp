@@ -58,18 +58,21 @@ public:
         check(code);
     }
 
-    // Whether it was taken at once; if not, `code` is without an error where another holder has it.
+    // Whether it was taken at once; if not, `code` is without an error where another holder has it, and errc::deadlock where the
+    // caller has it already.
     [[nodiscard]] bool try_lock(std::error_code &code) noexcept
     {
         auto acquired = sized<turnlock_acquired>();
         return taken(self().native_try_lock(&acquired), acquired, errc::would_block, code);
     }
 
+    // Whether it was taken at once. Its holder gets `false`, as from the standard library's mutexes.
     [[nodiscard]] bool try_lock()
     {
         std::error_code code;
         const bool is_taken = try_lock(code);
-        check(code);
+        if (code != errc::deadlock)
+            check(code);
         return is_taken;
     }
 

@@ -174,7 +174,8 @@ private:
     {
         std::error_code code;
         const bool is = succeeded(status, code);
-        if (code != not_now)
+        // A try of one that has it already fails like that of any other.
+        if (code != not_now && !(not_now == errc::would_block && code == errc::deadlock))
             check(code);
         return is;
     }
@@ -288,7 +289,8 @@ private:
     {
         std::error_code code;
         const bool is = succeeded(status, code);
-        if (code != not_now)
+        // A try of one that has it already fails like that of any other.
+        if (code != not_now && !(not_now == errc::would_block && code == errc::deadlock))
             check(code);
         return is;
     }

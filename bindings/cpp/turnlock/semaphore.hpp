@@ -39,6 +39,12 @@ public:
         detail::check(code);
     }
 
+    // The same, of so many permits if it is created now.
+    semaphore(const file &in, detail::text name, std::uint32_t permits)
+        : semaphore(in, name, semaphore_options{permits, std::chrono::nanoseconds::zero(), false, false})
+    {
+    }
+
     static semaphore
     open(const file &in, detail::text name, const semaphore_options &options, std::error_code &code) noexcept
     {
@@ -194,7 +200,8 @@ private:
     {
         std::error_code code;
         const bool is = detail::succeeded(status, code);
-        if (code != not_now)
+        // A try of one that has it already fails like that of any other.
+        if (code != not_now && !(not_now == errc::would_block && code == errc::deadlock))
             detail::check(code);
         return is;
     }

@@ -229,7 +229,8 @@ private:
     {
         std::error_code code;
         const bool is = detail::succeeded(status, code);
-        if (code != not_now)
+        // A try of one that has it already fails like that of any other.
+        if (code != not_now && !(not_now == errc::would_block && code == errc::deadlock))
             detail::check(code);
         return is;
     }

@@ -2,6 +2,7 @@
 
 use super::{
     super::{describe, escape},
+    deadlock,
     finding::Finding,
 };
 use std::path::Path;
@@ -21,6 +22,7 @@ pub fn findings(status: &FileStatus) -> Vec<Finding> {
     ];
     found.extend(rooms(status, &path));
     found.extend(status.locks.iter().flat_map(|lock| lock_findings(lock, &path)));
+    found.extend(deadlock::findings(status));
     found.extend(cannot_probe(status));
     found
 }
@@ -173,9 +175,9 @@ fn cannot_probe(status: &FileStatus) -> Option<Finding> {
     ))
 }
 
-/// The oldest Linux that turnlock runs on.
 /// As many participants, or locks, as any file has.
 const MOST: u32 = 4096;
+/// The oldest Linux that turnlock runs on.
 const OLDEST_LINUX: (u32, u32) = (4, 14);
 
 /// Of the machine, whatever is in the file.

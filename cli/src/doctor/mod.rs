@@ -7,9 +7,11 @@
 //! | `cleaners` | rules of programs that delete what looks old |
 //! | `place` | file system, folder, permissions, cleaners |
 //! | `content` | what the file holds: deaths, want of room, fences |
+//! | `deadlock` | participants that wait for one another |
 
 mod cleaners;
 mod content;
+mod deadlock;
 mod finding;
 mod mounts;
 mod place;
@@ -29,7 +31,7 @@ use turnlock::Error;
 /// Look for what is wrong with a lock file, or with the place for one, and say what to do about it
 ///
 /// Looks at: file system, folder, permissions, cleaners that may delete it, version, boot, membarrier, dead participants, room,
-/// locks that are closed or held by a stopped process. Changes nothing. If there is no such file yet, it looks at the
+/// locks that are closed or held by a stopped process, deadlocks. Changes nothing. If there is no such file yet, it looks at the
 /// place where it would be.
 #[derive(clap::Args)]
 #[command(after_help = "\

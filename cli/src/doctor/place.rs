@@ -6,8 +6,13 @@ use super::{
     finding::Finding,
     mounts::{self, Mount},
 };
+use nix::{
+    errno::Errno,
+    unistd::{AccessFlags, access},
+};
 use std::{
     fs::{Metadata, OpenOptions},
+    io::ErrorKind,
     os::unix::fs::MetadataExt,
     path::Path,
 };
@@ -15,6 +20,21 @@ use std::{
 /// File systems that two computers, or a program in between, may see differently, as mount(8) calls them.
 const UNFIT: [&str; 13] =
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "lustre", "afs", "coda", "gfs2", "ocfs2", "gpfs"];
+/// File systems that are the kernel's own, where no program can create a lock file.
+const OF_THE_KERNEL: [&str; 12] = [
+    "proc",
+    "sysfs",
+    "cgroup",
+    "cgroup2",
+    "devpts",
+    "securityfs",
+    "debugfs",
+    "tracefs",
+    "configfs",
+    "pstore",
+    "bpf",
+    "efivarfs",
+];
 const STICKY: u32 = 0o1000;
 /// From here on user numbers are those of people: logind(8) clears up after them.
 const FIRST_OF_PEOPLE: u32 = 1000;
@@ -23,9 +43,12 @@ const FIRST_OF_PEOPLE: u32 = 1000;
 pub fn findings(path: &Path, file: Option<&Metadata>) -> Vec<Finding> {
     let mut found = vec![file_system(mounts::of(path))];
     found.extend(path.parent().and_then(folder));
-    if let Some(file) = file {
-        found.push(permissions(path, file));
-        found.extend(names(file));
+    match file {
+        Some(file) => {
+            found.push(permissions(path, file));
+            found.extend(names(file));
+        }
+        None => found.extend(path.parent().and_then(may_not_create)),
     }
     found.push(cleaners(path, file));
     found.extend(path.parent().and_then(leftovers));
@@ -50,6 +73,15 @@ fn file_system(mount: Option<Mount>) -> Finding {
                      the same for everyone"
             ),
             "put it on a local one: in a folder of its own below /run or /dev/shm, or beside the data",
+        );
+    }
+    if OF_THE_KERNEL.contains(&kind.as_str()) {
+        return Finding::problem(
+            ABOUT,
+            format!(
+                "it would lie on {kind}, mounted at {at}, which is the kernel's own: no file can be created there"
+            ),
+            "put it elsewhere: in a folder of its own below /run or /dev/shm, or beside the data",
         );
     }
     if read_only {
@@ -90,6 +122,19 @@ fn folder(folder: &Path) -> Option<Finding> {
     })
 }
 
+/// Of a file that is still to be created.
+fn may_not_create(folder: &Path) -> Option<Finding> {
+    let refused = access(folder, AccessFlags::W_OK | AccessFlags::X_OK).err()?;
+    // That is said of the file system.
+    (refused != Errno::EROFS).then(|| {
+        Finding::problem(
+            "folder",
+            format!("you may not create a file in {}: {}", quoted(folder), refused.desc()),
+            "run as a user who may write there, have that user create it (`turnlock create --group`), or put it elsewhere",
+        )
+    })
+}
+
 fn permissions(path: &Path, file: &Metadata) -> Finding {
     const ABOUT: &str = "permissions";
     let mode = file.mode() & 0o777;
@@ -106,6 +151,11 @@ fn permissions(path: &Path, file: &Metadata) -> Finding {
     let who = format!("mode {mode:03o}, owner {}, group {}", user(file.uid()), group(file.gid()));
     match OpenOptions::new().read(true).write(true).open(path) {
         Ok(_) => Finding::good(ABOUT, format!("{who}: you may take part")),
+        Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem => Finding::note(
+            ABOUT,
+            format!("{who}: the file system is mounted for reading only, so you may look, and not take part"),
+            "put it elsewhere, or mount that for writing",
+        ),
         Err(_) => Finding::note(
             ABOUT,
             format!("{who}: you may look, and not take part"),

@@ -29,6 +29,11 @@ use std::{
 /// as flock(1) does, by flock(2): so both exclude each other, and a script may go over to turnlock at any time that it is
 /// not running.
 ///
+/// On a file of turnlock's it differs from flock(1) in three ways. The lock is held until the command ends: what the command left
+/// in the background does not keep it (with flock(2) an inherited descriptor does). A FILE that is a symbolic link is refused: give
+/// the path of the file itself. And what is in the file is turnlock's: a script that keeps something of its own there, a pid for
+/// example, keeps it elsewhere.
+///
 /// A file of turnlock's is opened by `N<>FILE`, or `N<FILE`. `N>FILE`, which flock(1) puts up with, empties it: in use, it is
 /// not locked then, with an error.
 ///
@@ -72,7 +77,8 @@ pub struct Flock {
     #[arg(long = "nonblock", short = 'n', visible_aliases = ["nonblocking", "nb"])]
     nonblocking: bool,
     /// Wait at most so long, in seconds; fractions allowed, and 0 is -n
-    #[arg(long, short = 'w', visible_alias = "wait", value_name = "SECONDS", value_parser = seconds::seconds)]
+    #[arg(long, short = 'w', visible_alias = "wait", value_name = "SECONDS", value_parser = seconds::seconds,
+        allow_negative_numbers = true)]
     timeout: Option<Duration>,
     /// The exit code when it is locked or the time limit passed
     #[arg(long, short = 'E', value_name = "CODE", default_value_t = 1)]

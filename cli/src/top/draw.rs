@@ -2,13 +2,14 @@
 
 use super::{
     app::{App, Page},
+    columns::{Column, Columns},
     help_page, lock_page,
     measured::Measured,
     registers_page,
     rows::Sort,
     words::{self, BAD, FAINT, STRONG},
 };
-use crate::{escape, spans};
+use crate::{describe, escape, spans};
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
@@ -152,26 +153,13 @@ fn table(frame: &mut Frame, app: &App, area: Rect) {
         head.push(Cell::from("F"));
         widths.push(Constraint::Length(2));
     }
-    head.extend([
-        header("LOCK", Some(Sort::Name)),
-        header("KIND", Some(Sort::Kind)),
-        header("HELD BY", None),
-        number("SINCE", Some(Sort::Since)),
-        number("WAIT", Some(Sort::Waiting)),
-        number("ACQ/S", Some(Sort::Rate)),
-        number("P50", Some(Sort::Median)),
-        number("P99", Some(Sort::Tail)),
-    ]);
-    widths.extend([
-        Constraint::Fill(2),
-        Constraint::Length(10),
-        Constraint::Fill(3),
-        Constraint::Length(8),
-        Constraint::Length(5),
-        Constraint::Length(6),
-        Constraint::Length(7),
-        Constraint::Length(7),
-    ]);
+    let longest = app.rows.iter().map(|row| escape::text(&row.lock).chars().count()).max().unwrap_or(0);
+    let columns = Columns::of(usize::from(area.width), several, longest);
+    for column in &columns.shown {
+        let (name, sort, _) = column.head();
+        head.push(if column.is_number() { number(name, sort) } else { header(name, sort) });
+        widths.push(Constraint::Length(columns.width(*column) as u16));
+    }
     let rows = app.rows.iter().filter_map(|row| {
         let lock = row.status(&app.sources)?;
         let measured = row.measured(&app.sources);
@@ -181,16 +169,16 @@ fn table(frame: &mut Frame, app: &App, area: Rect) {
         if several {
             cells.push(Cell::from((row.file + 1).to_string()));
         }
-        cells.extend([
-            Cell::from(escape::text(&lock.name)),
-            Cell::from(lock.kind),
-            Cell::from(words::held_by(lock)),
-            right(words::since(lock).into()),
-            right(words::wait(lock)),
-            right(words::rate(measured.and_then(Measured::rate)).into()),
-            right(waited(0.5).unwrap_or_default().into()),
-            right(waited(0.99).unwrap_or_default().into()),
-        ]);
+        cells.extend(columns.shown.iter().map(|column| match column {
+            Column::Lock => Cell::from(describe::shortened(&escape::text(&lock.name), columns.lock)),
+            Column::Kind => Cell::from(lock.kind),
+            Column::HeldBy => Cell::from(words::held_by(lock, columns.held_by)),
+            Column::Since => right(words::since(lock).into()),
+            Column::Wait => right(words::wait(lock)),
+            Column::Rate => right(words::rate(measured.and_then(Measured::rate)).into()),
+            Column::Median => right(waited(0.5).unwrap_or_default().into()),
+            Column::Tail => right(waited(0.99).unwrap_or_default().into()),
+        }));
         Some(TableRow::new(cells).style(if lost { FAINT } else { Style::new() }))
     });
     let table = Table::new(rows, widths)

@@ -5,12 +5,14 @@
 //! | `source` | one of the files: what it says now, what was measured |
 //! | `measured` | acquisitions a second, waits |
 //! | `rows` | the list: sorted, filtered |
+//! | `columns` | which columns there is room for |
 //! | `app` | what is shown, and what keys do |
 //! | `draw` | the screen: the line of each file, the list, the keys |
 //! | `lock_page`, `registers_page`, `help_page` | the pages |
 //! | `words` | what stands in the cells |
 
 mod app;
+mod columns;
 mod draw;
 mod help_page;
 mod lock_page;

@@ -16,14 +16,26 @@ pub const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
 
 /// Returns a participant in a few words: "make (4711)".
 pub fn who(participant: &ParticipantStatus) -> String {
-    format!("{} ({})", escape::text(&participant.label), participant.pid)
+    who_in(participant, usize::MAX)
 }
 
-/// Returns who holds a lock, or what its state is without a holder.
-pub fn held_by(lock: &LockStatus) -> Span<'static> {
+/// Returns the same in so many columns: a long label is shortened, the pid never.
+fn who_in(participant: &ParticipantStatus, columns: usize) -> String {
+    let pid = format!(" ({})", participant.pid);
+    let label = escape::text(&participant.label);
+    format!("{}{pid}", describe::shortened(&label, columns.saturating_sub(pid.len()).max(1)))
+}
+
+/// Returns who holds a lock, or what its state is without a holder, for so many columns.
+pub fn held_by(lock: &LockStatus, columns: usize) -> Span<'static> {
+    const DEAD: &str = "DEAD: ";
+    const STOPPED: &str = "stopped: ";
+    let who_behind = |what: &str, one: &ParticipantStatus| {
+        format!("{what}{}", who_in(one, columns.saturating_sub(what.len())))
+    };
     let dead = lock.holders.iter().find(|holder| holder.participant.life == Life::Dead);
     match (&lock.holders[..], lock.permits, dead) {
-        (_, _, Some(dead)) => Span::styled(format!("DEAD: {}", who(&dead.participant)), BAD),
+        (_, _, Some(dead)) => Span::styled(who_behind(DEAD, &dead.participant), BAD),
         ([], ..) if lock.state == "not_recoverable" => Span::styled("closed: not recoverable", BAD),
         ([], ..) if lock.state == "inconsistent" => Span::styled("free, owner dead", BAD),
         ([], ..) => Span::styled("free", FAINT),
@@ -32,11 +44,11 @@ pub fn held_by(lock: &LockStatus) -> Span<'static> {
             Span::raw(format!("{taken} of {permits} permits"))
         }
         ([holder], None, _) if holder.participant.life == Life::Stopped => {
-            Span::styled(format!("stopped: {}", who(&holder.participant)), BAD)
+            Span::styled(who_behind(STOPPED, &holder.participant), BAD)
         }
         ([holder], None, _) => match describe::claim(&holder.claim) {
-            Some(claim) => Span::raw(format!("{}, {claim}", who(&holder.participant))),
-            None => Span::raw(who(&holder.participant)),
+            Some(claim) => Span::raw(format!("{}, {claim}", who_in(&holder.participant, columns))),
+            None => Span::raw(who_in(&holder.participant, columns)),
         },
         (holders, None, _) => Span::raw(format!("{} inside", holders.len())),
     }

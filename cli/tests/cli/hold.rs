@@ -48,7 +48,7 @@ fn closing_is_an_ordinary_end_unless_the_lock_wants_to_be_told() {
     let closed = fixture.script(&[next, "exec 9>&-"].concat());
     assert!(errors(&closed).contains("import (pid "), "{}", errors(&closed));
     let repaired = fixture.script(&[next, "turnlock unlock --fd 9;", DIED].concat());
-    assert!(errors(&repaired).contains("died while it had the lock"), "{}", errors(&repaired));
+    assert!(errors(&repaired).contains("did not end well while it had the lock"), "{}", errors(&repaired));
     assert_eq!(text(&repaired), "died 0\n");
 }
 

@@ -110,7 +110,7 @@ fn names_and_labels_cannot_write_to_the_terminal() {
     assert_eq!(fixture.status()["locks"][0]["holders"][0]["label"], HOSTILE);
 
     let taken = errors(&fixture.run(&["--try", "--verbose", "--lock", HOSTILE], &["true"]));
-    assert!(harmless(&taken) && taken.contains("is taken"), "{taken:?}");
+    assert!(harmless(&taken) && taken.contains("is taken: held for "), "{taken:?}");
     end_group(&mut holder);
     let told = fixture.run(&["--lock", HOSTILE], &["sh", "-c", "printf %s \"$TURNLOCK_PREVIOUS_OWNER\""]);
     assert_eq!(text(&told), HOSTILE, "the command gets it as it is");

@@ -171,7 +171,7 @@ fn only_if_turnlock_is_killed_do_background_processes_keep_the_lock() {
         signal("KILL", background);
         let next = fixture.run(&["--timeout", "20"], &["true"]);
         assert_eq!(next.status.code(), Some(0), "{}", errors(&next));
-        assert_eq!(errors(&next).contains("died while it had the lock"), !unlocked, "told once");
+        assert_eq!(errors(&next).contains("did not end well while it had the lock"), !unlocked, "told once");
     }
 }
 

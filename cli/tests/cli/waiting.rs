@@ -74,38 +74,46 @@ fn the_environment_says_which_lock_it_is() {
 fn who_is_waited_for_is_said_on_a_terminal_only() {
     let fixture = Fixture::new();
     let (mut holder, _output) =
-        fixture.hold(&["--lock", "build", "--label", "make"], "echo inside; sleep 60");
+        fixture.hold(&["--lock", "build", "--label", "a-build-of-everything"], "echo inside; sleep 60");
     let mut first = fixture.command("run", &["--lock", "build"], &["true"]).spawn().unwrap();
     fixture.until_queued(1);
-    let said = format!(" s by make (pid {}); you are 2nd", holder.id());
+    let line = "turnlock: waiting for build, 2nd in the queue: held for ";
+    let said = format!(" s by a-build-of-everything (pid {})", holder.id());
     let wait = ["--lock", "build", "--timeout", "2.5"];
 
     let silent = fixture.run(&wait, &["true"]);
     assert_eq!((silent.status.code(), errors(&silent)), (Some(1), String::new()));
     let verbose = errors(&fixture.run(&[&wait[..], &["--verbose"]].concat(), &["true"]));
-    assert!(
-        verbose.contains("turnlock: waiting for build: held for ") && verbose.contains(&said),
-        "{verbose}"
-    );
-    assert_eq!(verbose.matches("you are 2nd\n").count(), 1, "once: {verbose}");
+    assert!(verbose.contains(line) && verbose.contains(&said), "{verbose}");
+    assert_eq!(verbose.matches("2nd in the queue").count(), 1, "once: {verbose}");
+    // At the end it says who has it still.
+    let (_, end) = verbose.rsplit_once("is taken: held for ").unwrap_or_else(|| panic!("{verbose}"));
+    assert!(end.contains(&said), "{verbose}");
 
     let on_a_terminal = fixture.command("run", &wait, &["true"]);
     let words: Vec<_> = std::iter::once(on_a_terminal.get_program())
         .chain(on_a_terminal.get_args())
         .map(|word| word.to_str().unwrap())
         .collect();
-    let mut script = Command::new("script");
-    script.args(["-qec", &words.join(" "), "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
-    match script.output() {
-        Ok(terminal) if terminal.status.code() == Some(1) => {
-            let shown = text(&terminal);
-            // A line that is kept up to date, and taken away in the end.
-            let line = "\rturnlock: waiting for build: held for ";
-            assert!(shown.starts_with(line) && shown.contains(&said), "{shown:?}");
-            assert!(shown.matches(line).count() >= 2, "after one second and after two: {shown:?}");
-            assert!(shown.ends_with("\r\u{1b}[K") && !shown.contains('\n'), "{shown:?}");
+    let pid = format!(" (pid {})", holder.id());
+    // In a narrow one the label is shortened, then the sentence; the place and the pid never.
+    for columns in [120, 90, 80] {
+        let mut script = Command::new("script");
+        let shell = format!("stty rows 24 cols {columns} && exec {}", words.join(" "));
+        script.args(["-qec", &shell, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
+        match script.output() {
+            Ok(terminal) if terminal.status.code() == Some(1) => {
+                let shown = text(&terminal);
+                // A line that is kept up to date, and taken away in the end.
+                let line =
+                    if columns == 80 { "\rturnlock: build, 2nd: held for " } else { &format!("\r{line}") };
+                assert!(shown.starts_with(line) && shown.contains(&pid), "{shown:?}");
+                assert_eq!(shown.contains(&said), columns != 90, "{columns}: {shown:?}");
+                assert!(shown.matches(line).count() >= 2, "after one second and after two: {shown:?}");
+                assert!(shown.ends_with("\r\u{1b}[K") && !shown.contains('\n'), "{shown:?}");
+            }
+            left_out => println!("the terminal is left out: script(1) does not work: {left_out:?}"),
         }
-        left_out => println!("the terminal is left out: script(1) does not work: {left_out:?}"),
     }
     end_group(&mut holder);
     assert!(first.wait().unwrap().success());

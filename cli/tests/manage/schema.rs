@@ -136,6 +136,47 @@ fn a_field_that_is_missing_wrong_or_new_is_noticed() {
     }
 }
 
+#[test]
+fn an_error_is_an_object_too() {
+    let fixture = new_fixture();
+    fixture.turnlock("create", &[]);
+    let missing = || ["/nonexistent/a.lock"].map(String::from);
+    let of = |command: &str, options: &[&str], path: bool| {
+        let mut words: Vec<String> =
+            [command, "--json"].iter().chain(options).map(|word| (*word).into()).collect();
+        if path {
+            words.extend(missing());
+        }
+        limit::output(Command::new(TURNLOCK).args(words)).unwrap()
+    };
+    for (command, options, path, code) in [
+        ("status", &[][..], true, 66),
+        ("watch", &[], true, 66),
+        ("reap", &[], true, 66),
+        ("reset", &[], true, 66),
+        ("grow", &["--locks", "100"], true, 66),
+        ("grow", &[], true, 64),
+        ("status", &["--no-such-option"], false, 64),
+    ] {
+        let output = of(command, options, path);
+        assert_eq!(output.status.code(), Some(code), "{command} {options:?}: {}", errors(&output));
+        let told = json(&output);
+        check("error", &told);
+        assert_eq!(told["exit_code"], code);
+        let said = told["error"].as_str().unwrap().lines().next().unwrap().to_owned();
+        assert!(errors(&output).contains(&said), "{said}");
+    }
+    // Of several files some can be listed.
+    let list = of("list", &[], true);
+    assert_eq!(list.status.code(), Some(66));
+    check("list", &json(&list));
+    assert_eq!(json(&list)["errors"][0]["path"], "/nonexistent/a.lock");
+    // The command's own option is not turnlock's.
+    let run =
+        limit::output(Command::new(TURNLOCK).args(["run", "/nonexistent/a.lock", "ls", "--json"])).unwrap();
+    assert_eq!((run.status.code(), text(&run)), (Some(66), String::new()));
+}
+
 /// Readers of the schema itself may be given any command's output.
 #[test]
 fn every_command_with_json_is_in_the_schema() {
@@ -153,6 +194,7 @@ fn every_command_with_json_is_in_the_schema() {
     let names = commands.lines().filter(|line| !line.starts_with("   "));
     let names = names.map(|line| line.split_whitespace().next().unwrap().to_owned());
     let has_json = |name: &String| name != "help" && help(&[name, "--help"]).contains("--json\n");
-    assert_eq!(names.filter(has_json).collect::<BTreeSet<_>>(), documented);
+    let errors = ["error".to_owned()];
+    assert_eq!(names.filter(has_json).chain(errors).collect::<BTreeSet<_>>(), documented);
     assert!(jsonschema::is_valid(&schema, &json!({"deleted": []})));
 }

@@ -13,7 +13,7 @@ fn every_line_fits_80_columns_whatever_people_call_themselves() {
     let mut waiter =
         fixture.command("run", &["--lock", "cache", "-x", "--label", label]).arg("true").spawn().unwrap();
     until("it waits", || json_of(&fixture, "status").to_string().contains("\"queued\""));
-    for options in [&["--all"][..], &["--terse"], &["--lock", "cache"]] {
+    for options in [&["--all"][..], &["--glossary"], &["--lock", "cache"]] {
         let shown = text(&fixture.turnlock("status", options));
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     }
@@ -32,14 +32,14 @@ fn words_are_explained_where_they_are_used() {
             .filter_map(|line| Some(line.strip_prefix("  ")?.split_once(": ")?.0.to_owned()))
             .collect()
     };
-    assert_eq!(explained(&[]), ["slot", "fencing token", "patience"]);
-    assert_eq!(explained(&["--terse"]), [] as [&str; 0]);
+    assert_eq!(explained(&["--glossary"]), ["slot", "fencing token", "patience"]);
+    assert_eq!(explained(&[]), [] as [&str; 0]);
     with_everything(&new_fixture());
     assert_eq!(fixture.run(&["--lock", "sad"], &["sh", "-c", "kill -9 $$"]), Some(137));
     assert_eq!(fixture.run(&["--lock", "turns", "--algorithm", "raynal"], &["true"]), Some(0));
-    let all = explained(&[]);
+    let all = explained(&["--glossary"]);
     assert_eq!(all, ["slot", "fencing token", "patience", "in turn", "a death releases it", "owner dead"]);
-    assert_eq!(explained(&["--lock", "plain"]), ["slot", "fencing token", "patience"]);
+    assert_eq!(explained(&["--glossary", "--lock", "plain"]), ["slot", "fencing token", "patience"]);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn one_lock_alone() {
     for lock in ["a", "b"] {
         assert_eq!(fixture.run(&["--lock", lock], &["true"]), Some(0));
     }
-    let one = text(&fixture.turnlock("status", &["--lock", "b", "--terse"]));
+    let one = text(&fixture.turnlock("status", &["--lock", "b"]));
     assert!(
         one.contains(" 2 of 64 locks\n") && one.contains("\nb (mutex") && !one.contains("\na (mutex"),
         "{one}"
