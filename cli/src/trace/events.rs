@@ -293,6 +293,7 @@ fn arguments(files: &[Recorded], recorded: &Recorded, span: &Span) -> Value {
     if files.len() > 1 {
         args.insert("file".into(), recorded.path().to_string_lossy().into());
     }
+    args.insert("by".into(), recorded.who(span.participant).into());
     args.insert("outcome".into(), recorded.outcome(span).into());
     args.insert("shared".into(), span.shared.into());
     // A string: it exceeds what a double can tell apart.

@@ -43,7 +43,8 @@ pub struct Tracks {
     pub of_participant: BTreeMap<(usize, usize), (u64, u64)>,
 }
 
-/// Those participants that one row is for: one, or several of one name, one after the other, of the same thread.
+/// Those participants that one row is for: one, or several of one name, one after the other, of the same thread or of one process
+/// each, as commands are that run one after the other.
 struct Group {
     pid: u64,
     tid: u64,
@@ -60,6 +61,7 @@ pub fn of(files: &[Recorded]) -> Tracks {
     let mut groups: Vec<Group> = Vec::new();
     // By process and thread.
     let mut of_thread: BTreeMap<(u64, u64), Vec<usize>> = BTreeMap::new();
+    let mut of_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let mut of_participant = BTreeMap::new();
     for (file, recorded) in files.iter().enumerate() {
         let mut group_of = Vec::new();
@@ -75,14 +77,22 @@ pub fn of(files: &[Recorded]) -> Tracks {
                 }
             };
             let of_thread = of_thread.entry(thread).or_default();
-            let fitting =
-                of_thread.iter().find(|group| groups[**group].name == name && groups[**group].last <= first);
+            let of_name = of_name.entry(name.clone()).or_default();
+            let is_over = |group: &&usize| groups[**group].last <= first;
+            let of_own = of_thread.iter().filter(|group| groups[**group].name == name).find(is_over);
+            // Another process's: a thread that goes on has a row of its own beside its siblings'.
+            let others = || of_name.iter().filter(|group| groups[**group].pid != thread.0).find(is_over);
+            let is_named = participant.process.is_some() && !participant.name.is_empty();
+            let fitting = of_own.or_else(|| if is_named && of_thread.is_empty() { others() } else { None });
             let group = fitting.copied().unwrap_or_else(|| {
                 let tid = if of_thread.is_empty() { thread.1 } else { next() };
                 groups.push(Group { pid: thread.0, tid, name, last, slices: Vec::new() });
-                of_thread.push(groups.len() - 1);
+                of_name.push(groups.len() - 1);
                 groups.len() - 1
             });
+            if !of_thread.contains(&group) {
+                of_thread.push(group);
+            }
             groups[group].last = last;
             of_participant.insert((file, at), (groups[group].pid, groups[group].tid));
             group_of.push(group);

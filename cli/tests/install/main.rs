@@ -84,16 +84,25 @@ fn a_relative_prefix_is_written_down_absolute_and_what_it_says_works() {
     assert!(printed.ends_with(&format!("{prefix}/bin/turnlock\n")), "{printed}");
 }
 
-/// A CMake project with the README's program in C, linked both ways, and that in C++.
-const CMAKE_PROJECT: &str = "\
-cmake_minimum_required(VERSION 3.16)
-project(program LANGUAGES C CXX)
+/// What finds it where it is installed.
+const FIND_PACKAGE: &str = "\
 find_package(turnlock 0.1 REQUIRED)
 find_package(turnlock 0.1 REQUIRED) # twice is once
 find_package(turnlock 99 QUIET)
 if(turnlock_FOUND)
   message(FATAL_ERROR \"version 99 was found\")
 endif()
+";
+
+/// What takes it from its sources.
+const FETCH_CONTENT: &str = "\
+include(FetchContent)
+FetchContent_Declare(turnlock SOURCE_DIR \"${TURNLOCK_SOURCES}\")
+FetchContent_MakeAvailable(turnlock)
+";
+
+/// A CMake project with the README's program in C, linked both ways, and that in C++; behind what has the targets.
+const CMAKE_PROJECT: &str = "\
 foreach(way turnlock static)
   add_executable(program-${way} program.c)
   target_link_libraries(program-${way} PRIVATE turnlock::${way})
@@ -112,15 +121,38 @@ fn cmake_finds_it_and_so_does_a_cpp_program() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     // What CMake reads says no path of its own.
     fs::rename(here.join("moved-from"), here.join("prefix")).unwrap();
-    fs::write(here.join("CMakeLists.txt"), CMAKE_PROJECT).unwrap();
+    cmake_builds(&here, FIND_PACKAGE, "-DCMAKE_PREFIX_PATH=$PWD/prefix");
+}
+
+#[test]
+fn cmake_takes_it_from_its_sources() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().canonicalize().unwrap();
+    built_folder(&here);
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let options = format!("-DTURNLOCK_SOURCES={} -DTURNLOCK_BUILT=$PWD/built", sources.display());
+    cmake_builds(&here, FETCH_CONTENT, &options);
+    // cargo builds it where nothing was built: that takes a minute.
+    if std::env::var_os("TURNLOCK_CARGO_C").is_some() {
+        fs::remove_dir_all(here.join("build")).unwrap();
+        cmake_builds(&here, FETCH_CONTENT, &format!("-DTURNLOCK_SOURCES={}", sources.display()));
+    }
+}
+
+/// Builds the project below `here`, and runs its programs.
+fn cmake_builds(here: &Path, begin: &str, options: &str) {
+    let project = ["cmake_minimum_required(VERSION 3.16)\nproject(program LANGUAGES C CXX)\n", begin, CMAKE_PROJECT];
+    fs::write(here.join("CMakeLists.txt"), project.concat()).unwrap();
     fs::write(here.join("program.c"), c_program()).unwrap();
     let readme = include_str!("../../../bindings/cpp/README.md");
     let program = readme.split("```cpp\n").nth(1).unwrap().split("```").next().unwrap();
     fs::write(here.join("program.cpp"), program).unwrap();
-    let script = "cmake -S . -B build -DCMAKE_PREFIX_PATH=$PWD/prefix -DCMAKE_BUILD_TYPE=Release
+    let script = format!(
+        "cmake -S . -B build {options} -DCMAKE_BUILD_TYPE=Release
         cmake --build build
-        for way in turnlock static cpp; do build/program-$way; done";
-    let ran = limit::output(Command::new("sh").args(["-ec", script]).current_dir(&here)).unwrap();
+        for way in turnlock static cpp; do build/program-$way; done"
+    );
+    let ran = limit::output(Command::new("sh").args(["-ec", &script]).current_dir(here)).unwrap();
     let printed = text(&ran.stdout);
     assert!(ran.status.success(), "is cmake installed? {printed}{}", text(&ran.stderr));
     assert_eq!(printed.matches("alone, with fencing token ").count(), 3, "{printed}");

@@ -186,6 +186,32 @@ fn holds_that_overlap_are_on_tracks_of_their_own() {
     });
 }
 
+/// Each by a process of its own, one after the other; those of another label beside them.
+#[test]
+fn commands_of_one_label_that_follow_each_other_share_a_track() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("commands.lock");
+    LockFile::options().recorded_events(4096).open(&path).unwrap();
+    let run = |label: &str| {
+        let words = ["run", "--lock", "jobs", "--label", label, path.to_str().unwrap(), "true"];
+        printed(turnlock(&words));
+    };
+    for _ in 0..3 {
+        run("import");
+        run("export");
+    }
+    let events = parse(&printed(turnlock(&["trace", path.to_str().unwrap()])));
+    let slices = slices(&events).unwrap();
+    let holds = of(&slices, "hold", "jobs");
+    assert_eq!(holds.len(), 6);
+    let tracks: BTreeSet<(u64, u64)> = holds.iter().map(|slice| slice.track).collect();
+    assert_eq!(tracks.len(), 2, "{holds:?}");
+    let whose: BTreeSet<&str> = holds.iter().map(|slice| slice.begin["args"]["by"].as_str().unwrap()).collect();
+    assert_eq!(whose.len(), 6, "each process is named: {whose:?}");
+    let threads = names(&events, "thread_name");
+    assert!(holds.iter().all(|slice| slice.begin["args"]["by"].as_str().unwrap().starts_with(&threads[&slice.track])));
+}
+
 /// The reader above would notice.
 #[test]
 fn slices_that_are_not_inside_each_other_are_noticed() {
