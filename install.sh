@@ -121,7 +121,7 @@ endif()
 unset(_turnlock_series)
 EOF
 
-# A page of section 1, which each command is a link to; and of section 3 for each noun, whose functions are.
+# A page of section 1 for each command; and of section 3 for each noun, which its functions are links to.
 for page in man/*; do
     name=$(basename "$page")
     section=${name##*.}

@@ -28,22 +28,56 @@ fn printed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// turnlock(1): the help of the command and of each of its subcommands.
-fn command_page() -> String {
+/// turnlock(1), and a page for each command: what their help says.
+fn command_pages() -> BTreeMap<String, String> {
     let help = printed(&["--help"]);
     let (about, rest) = help.split_once('\n').unwrap();
-    let mut page = roff::Page::new("turnlock", 1, about);
-    page.section("Synopsis").code("turnlock COMMAND ...\nturnlock COMMAND --help");
-    page.section("Description").code(rest.trim());
+    let mut general = roff::Page::new("turnlock", 1, about);
+    general.section("Synopsis").code("turnlock COMMAND ...\nturnlock COMMAND --help");
+    general.section("Description").code(rest.trim());
     let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     // A description that goes on in another line is further in than a name.
     let lines = commands.lines().filter(|line| !line.starts_with("   "));
-    let names: Vec<&str> = lines.map(|line| line.split_whitespace().next().unwrap()).collect();
-    for name in names.iter().filter(|name| **name != "help") {
-        page.links([format!("turnlock-{name}").as_str()].into_iter());
-        page.section(&format!("turnlock {name}")).code(printed(&[name, "--help"]).trim());
+    let names = lines.map(|line| line.split_whitespace().next().unwrap()).filter(|name| *name != "help");
+    let names: Vec<&str> = names.collect();
+    let mut pages: BTreeMap<String, String> =
+        names.iter().map(|name| (format!("turnlock-{name}.1"), command_page(name))).collect();
+    let see: Vec<String> = names.iter().map(|name| format!("turnlock-{name}(1)")).collect();
+    general.section("See also").paragraph(&format!("{}, turnlock(3), flock(1)", see.join(", ")));
+    pages.insert("turnlock.1".into(), general.text());
+    pages
+}
+
+/// A page of what the help of a command says: a sentence, a text, how it is called, and lists below titles.
+fn command_page(name: &str) -> String {
+    let help = printed(&[name, "--help"]);
+    let (about, rest) = help.split_once("\n\n").unwrap();
+    let mut page = roff::Page::new(&format!("turnlock-{name}"), 1, &about.replace('\n', " "));
+    let mut sections = vec![("Description".to_owned(), String::new())];
+    for line in rest.lines() {
+        let is_title = line.ends_with(':') && line.starts_with(|letter: char| letter.is_ascii_uppercase());
+        let is_capital =
+            !line.is_empty() && line.chars().all(|letter| letter.is_ascii_uppercase() || letter == ' ');
+        match line.strip_prefix("Usage: ") {
+            Some(usage) => sections.push(("Synopsis".into(), format!("{usage}\n"))),
+            None if is_title || is_capital => {
+                sections.push((line.trim_end_matches(':').into(), String::new()));
+            }
+            None => {
+                let text = &mut sections.last_mut().unwrap().1;
+                // What stood below "Usage: " begins further left here.
+                let line = if text.starts_with("turnlock ") { line.trim_start() } else { line };
+                *text += &format!("{line}\n");
+            }
+        }
     }
-    page.section("See also").paragraph("turnlock(3), flock(1)");
+    // In the order of manual pages.
+    let synopsis = sections.iter().position(|(title, _)| title == "Synopsis").unwrap();
+    sections[..=synopsis].rotate_right(1);
+    for (title, text) in sections.iter().filter(|(_, text)| !text.trim().is_empty()) {
+        page.section(title).code(text.trim_matches('\n'));
+    }
+    page.section("See also").paragraph("turnlock(1), turnlock(3)");
     page.text()
 }
 
@@ -99,7 +133,7 @@ fn items(page: &mut roff::Page, all: &[Item]) {
 fn pages() -> BTreeMap<String, String> {
     let text = fs::read_to_string(root().join("include/turnlock.h")).unwrap();
     let mut pages = library_pages(&Header::read(&text));
-    pages.insert("turnlock.1".into(), command_page());
+    pages.extend(command_pages());
     pages
 }
 

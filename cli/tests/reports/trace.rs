@@ -206,10 +206,15 @@ fn commands_of_one_label_that_follow_each_other_share_a_track() {
     assert_eq!(holds.len(), 6);
     let tracks: BTreeSet<(u64, u64)> = holds.iter().map(|slice| slice.track).collect();
     assert_eq!(tracks.len(), 2, "{holds:?}");
-    let whose: BTreeSet<&str> = holds.iter().map(|slice| slice.begin["args"]["by"].as_str().unwrap()).collect();
+    let whose: BTreeSet<&str> =
+        holds.iter().map(|slice| slice.begin["args"]["by"].as_str().unwrap()).collect();
     assert_eq!(whose.len(), 6, "each process is named: {whose:?}");
     let threads = names(&events, "thread_name");
-    assert!(holds.iter().all(|slice| slice.begin["args"]["by"].as_str().unwrap().starts_with(&threads[&slice.track])));
+    assert!(
+        holds
+            .iter()
+            .all(|slice| slice.begin["args"]["by"].as_str().unwrap().starts_with(&threads[&slice.track]))
+    );
 }
 
 /// The reader above would notice.
