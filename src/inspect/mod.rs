@@ -24,7 +24,7 @@ use crate::kind::names_of;
 use crate::layout::{FORMAT_MAJOR, FORMAT_MINOR, Fences, View};
 use crate::os::{
     file::{self, Access},
-    given,
+    given, identity,
     liveness_lock::{self, Seen},
     map::Mapping,
     membarrier, process,
@@ -176,7 +176,7 @@ fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
         let alive = liveness_lock::is_alive_seen_from_outside(&opened, slot)?;
         Ok(if alive { Seen::Alive } else { Seen::Dead })
     };
-    let observer = Observer::new(view, &look).with_keepers(file::inode(&opened, &path)?);
+    let observer = Observer::new(view, &look).with_keepers(identity::of(&opened, &path)?);
     let participants = observer.participants()?;
     Ok(FileStatus {
         format: format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),

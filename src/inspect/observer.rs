@@ -7,7 +7,9 @@ use super::status::{
 use crate::kind::{Named, names_of};
 use crate::layout::{Kind, LivenessLockKind, LockWords, SlotRecord, SlotState, View};
 use crate::os::{
-    clock, keepers,
+    clock,
+    identity::Identity,
+    keepers,
     liveness_lock::Seen,
     memory,
     process::{self, ProcessState},
@@ -34,8 +36,8 @@ use turnlock_core::sync::{
 pub struct Observer<'a> {
     view: View<'a>,
     look: &'a dyn Fn(usize) -> Result<Seen>,
-    /// The file's inode number, where the processes are to be found that keep the slots of those that have ended.
-    inode: Option<u64>,
+    /// Which file it is, where the processes are to be found that keep the slots of those that have ended.
+    file: Option<Identity>,
     namespace: u64,
 }
 
@@ -55,12 +57,12 @@ struct Registers {
 impl<'a> Observer<'a> {
     /// Returns an observer of `view`, whose `look` asks whether the byte lock of a slot is held.
     pub fn new(view: View<'a>, look: &'a dyn Fn(usize) -> Result<Seen>) -> Self {
-        Self { view, look, inode: None, namespace: process::pid_namespace() }
+        Self { view, look, file: None, namespace: process::pid_namespace() }
     }
 
-    /// Has it look for the keepers of slots whose process has ended, in the file with this inode number.
-    pub fn with_keepers(self, inode: u64) -> Self {
-        Self { inode: Some(inode), ..self }
+    /// Has it look for the keepers of slots whose process has ended, in this file.
+    pub fn with_keepers(self, file: Identity) -> Self {
+        Self { file: Some(file), ..self }
     }
 
     /// Returns all participants.
@@ -125,9 +127,9 @@ impl<'a> Observer<'a> {
 
     /// Returns the processes that keep a slot whose process `pid` has ended.
     fn keepers(&self, slot: usize, pid: u32) -> Vec<Keeper> {
-        let Some(inode) = self.inode.filter(|_| process::has_ended(pid)) else { return Vec::new() };
+        let Some(file) = self.file.filter(|_| process::has_ended(pid)) else { return Vec::new() };
         let keeper = |pid| Keeper { pid, program: process::program_of(pid).unwrap_or_default() };
-        keepers::keepers_of(inode, slot).into_iter().map(keeper).collect()
+        keepers::keepers_of(file, slot).into_iter().map(keeper).collect()
     }
 
     /// Returns every named lock.

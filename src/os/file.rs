@@ -39,11 +39,6 @@ impl Access {
     }
 }
 
-/// Returns the file's inode number.
-pub fn inode(file: &File, path: &Path) -> Result<u64> {
-    metadata(file, path).map(|metadata| metadata.ino())
-}
-
 pub(super) fn metadata(file: &File, path: &Path) -> Result<std::fs::Metadata> {
     file.metadata().map_err(|source| Error::System { what: format!("{}: fstat", path.display()), source })
 }

@@ -3,10 +3,13 @@
 
 use std::{
     ffi::CStr,
-    fs::File,
+    fs::{File, Metadata},
     mem::ManuallyDrop,
     ops::Deref,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, RawFd},
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, RawFd},
+        unix::fs::MetadataExt,
+    },
     path::Path,
 };
 use turnlock_core::error::Result;
@@ -77,6 +80,22 @@ impl Identity {
     /// That of the file which the kernel says this of.
     pub(super) fn of_stat(stat: &libc::stat) -> Self {
         Self { device: stat.st_dev, inode: stat.st_ino }
+    }
+
+    /// That of the file which this was read of.
+    pub fn of_metadata(metadata: &Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino() }
+    }
+
+    /// Returns its inode number. A file of another file system may have the same.
+    pub fn inode(self) -> u64 {
+        self.inode
+    }
+
+    /// Returns that of a file of another file system with the same inode number.
+    #[cfg(test)]
+    pub fn elsewhere(self) -> Self {
+        Self { device: !self.device, ..self }
     }
 
     /// Returns whether `descriptor` is one of this file.
