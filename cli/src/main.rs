@@ -132,6 +132,7 @@ fn asks_for_json(words: &[OsString]) -> bool {
 /// Parses the command line and runs the command.
 fn main() -> ExitCode {
     let words = words();
+    print::paths_as_typed(&words);
     if asks_for_json(&words) {
         print::errors_as_json();
     }

@@ -10,6 +10,7 @@ use std::{
     ffi::OsString,
     fmt::Display,
     io::{self, ErrorKind, Write},
+    path::Path,
     process::ExitCode,
     sync::OnceLock,
 };
@@ -20,6 +21,40 @@ static ERRORS_AS_JSON: OnceLock<()> = OnceLock::new();
 /// From now on an error is printed on standard output too, as JSON: the command was given --json.
 pub fn errors_as_json() {
     ERRORS_AS_JSON.get_or_init(|| ());
+}
+
+/// Paths with their folder resolved, as the library names files, and as they were typed.
+static TYPED: OnceLock<Vec<(String, String)>> = OnceLock::new();
+
+/// From now on messages name files as these words of the command line do.
+pub fn paths_as_typed(words: &[OsString]) {
+    let resolved = |word: &OsString| {
+        let path = Path::new(word);
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        let resolved = folder.join(path.file_name()?).to_str()?.to_owned();
+        Some((resolved, word.to_str()?.to_owned())).filter(|(resolved, typed)| resolved != typed)
+    };
+    TYPED.get_or_init(|| words.iter().skip(1).filter_map(resolved).collect());
+}
+
+/// Returns the text with each path as it was typed.
+fn as_typed(text: &str) -> String {
+    let typed = TYPED.get().map_or(&[][..], Vec::as_slice);
+    typed.iter().fold(text.to_owned(), |text, (resolved, typed)| replace_path(&text, resolved, typed))
+}
+
+/// Returns the text with a path replaced wherever it is not the beginning of a longer one.
+fn replace_path(text: &str, path: &str, by: &str) -> String {
+    let mut parts = text.split(path);
+    let mut replaced = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let goes_on = part.starts_with(|letter: char| letter.is_alphanumeric() || "/-_~".contains(letter))
+            || (part.starts_with('.') && part[1..].starts_with(char::is_alphanumeric));
+        replaced += if goes_on { path } else { by };
+        replaced += part;
+    }
+    replaced
 }
 
 /// Prints a result, with colours if standard output is a terminal.
@@ -90,24 +125,26 @@ pub fn usage(error: &clap::Error) -> ExitCode {
 
 /// Prints one line on standard error: "turnlock: ..." Control characters in it are escaped.
 pub fn message(what: &dyn Display) {
-    let _ = write(anstream::stderr().lock(), &format!("turnlock: {}\n", escape::text(&what.to_string())));
+    let text = escape::text(&as_typed(&what.to_string()));
+    let _ = write(anstream::stderr().lock(), &format!("turnlock: {text}\n"));
 }
 
 /// Says what went wrong, in one line, and gives the exit code.
 pub fn fail(code: u8, error: &dyn Display) -> ExitCode {
-    let text = error.to_string();
+    let text = as_typed(&error.to_string());
     failed(code, &text, &escape::text(&text))
 }
 
 /// Says what went wrong, in several lines, and gives the exit code.
 pub fn fail_in_lines(code: u8, error: &str) -> ExitCode {
-    failed(code, error, &escape::lines(error))
+    let text = as_typed(error);
+    failed(code, &text, &escape::lines(&text))
 }
 
 /// Says what went wrong, in one line, where the command goes on, and says in its JSON what that was.
 pub fn complain(error: &dyn Display) {
     let bad = AnsiColor::Red.on_default().bold();
-    let text = escape::text(&error.to_string());
+    let text = escape::text(&as_typed(&error.to_string()));
     let _ = write(anstream::stderr().lock(), &format!("{bad}turnlock:{bad:#} {text}\n"));
 }
 
@@ -143,5 +180,18 @@ fn printed(written: io::Result<()>, code: u8) -> ExitCode {
     match written {
         Ok(()) => ExitCode::from(code),
         Err(error) => fail(exit::OS, &format!("cannot write to standard output: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_replaced_where_it_is_whole() {
+        let text = "/a/b.lock: in use; /a/b.lock.new, /a/b.lock-2 and (/a/b.lock). See /a/b.lock.";
+        let replaced = "b.lock: in use; /a/b.lock.new, /a/b.lock-2 and (b.lock). See b.lock.";
+        assert_eq!(replace_path(text, "/a/b.lock", "b.lock"), replaced);
+        assert_eq!(replace_path("nothing", "/a", "b"), "nothing");
     }
 }

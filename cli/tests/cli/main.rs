@@ -161,6 +161,27 @@ fn holder_command(pid: u32) -> Vec<u32> {
 }
 
 #[test]
+fn messages_name_the_file_as_it_was_typed() {
+    let fixture = Fixture::new();
+    let folder = fixture.file.parent().unwrap();
+    std::fs::write(folder.join("other"), "something else").unwrap();
+    std::fs::create_dir(folder.join("below")).unwrap();
+    let said = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_turnlock"));
+        errors(&limit::output(command.args(words).current_dir(folder)).unwrap())
+    };
+    for (words, begin) in [
+        (&["status", "other"][..], "turnlock: other: it is only"),
+        (&["run", "./other", "true"], "turnlock: ./other: it is only"),
+        (&["reap", "below/../other"], "turnlock: below/../other: it is only"),
+        (&["rm", "none"], "turnlock: none: it does not exist"),
+        (&["run", "none/here", "true"], "turnlock: none/here: the folder none does not exist"),
+    ] {
+        assert!(said(words).starts_with(begin), "{words:?}: {}", said(words));
+    }
+}
+
+#[test]
 fn errors_name_the_path_and_have_flocks_codes() {
     let fixture = Fixture::new();
     let turnlock = |arguments: &[&str]| {
