@@ -139,6 +139,12 @@ finish_rung() { # finish_rung NAME
     local name=$1 status=0 watched=0 took pid
     pid=${rung_pid[$name]-}
     [ -n "$pid" ] || return 0
+    # Once a rung has failed, those beside it are not waited for.
+    if [ "$failed" -gt 0 ] && [ -z "$(cat "$rung_notes/ended: $name" 2>/dev/null)" ]; then
+        end_rung "$name"
+        not_run+=("$name")
+        return
+    fi
     printf '\n== %s\n' "$name"
     # Behind us, since a signal to us is dealt with at once only while we `wait`.
     timeout "$(rung_time_left "$name")" tail -n +1 -s 0.1 --pid="$pid" -f "$rung_notes/$name" &
@@ -243,6 +249,8 @@ end_rung() { # end_rung NAME
 # When check ends, however it does: the last line says how many rungs passed and failed.
 end_all_rungs() {
     local status=$? name processor
+    # A process of ours that was ended before it became what it was begun for has our traps still.
+    [ "$BASHPID" = "$$" ] || return
     trap '' INT TERM HUP
     set +e
     # Of this shell, and so not in one of its own.

@@ -166,7 +166,7 @@ fn an_interrupted_check_ends_a_rung_that_has_hardly_begun() {
     let long = format!("1000.6{}", std::process::id());
     let (place, mut check) = (Place::new(), check_with(&format!("rung slow 600 sleep {long}")));
     let slow = place.at("setsid");
-    std::fs::write(&slow, "#!/bin/sh\nsleep 5\n").unwrap();
+    std::fs::write(&slow, "#!/bin/sh\ntrap 'kill $!; exit' TERM\nsleep 300 & wait\n").unwrap();
     std::fs::set_permissions(&slow, Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", slow.parent().unwrap().display(), std::env::var("PATH").unwrap());
     check.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null());
