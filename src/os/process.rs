@@ -36,14 +36,30 @@ pub fn program_of(pid: u32) -> Option<String> {
 
 /// Returns whether there is no such process any more, as far as /proc shows: it has ended, whether or not its parent knows it yet.
 pub fn has_ended(pid: u32) -> bool {
+    let is_over = |stat: &str| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']));
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])),
-        // Where not even this process is to be seen, /proc says nothing.
+        // Its first thread may have ended before the others.
+        Ok(stat) if is_over(&stat) => {
+            let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+            let mut stats =
+                threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
+            stats.all(|stat| is_over(&stat))
+        }
+        Ok(_) => false,
+        // Processes of other users may be hidden (hidepid, proc(5)), and the kernel still knows them.
         Err(error) => {
             error.kind() == std::io::ErrorKind::NotFound
                 && std::fs::exists("/proc/self/stat").unwrap_or(false)
+                && !is_known(pid)
         }
     }
+}
+
+/// Returns whether the kernel knows such a process, whether or not it may be sent signals.
+fn is_known(pid: u32) -> bool {
+    // SAFETY: takes numbers only, and signal 0 is none.
+    let asked = unsafe { libc::kill(pid as libc::pid_t, 0) };
+    asked == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
 /// What the kernel says of a process of our own PID namespace.
@@ -115,4 +131,24 @@ pub fn random() -> u64 {
     }
     // Interrupted or forbidden: unlikely, and time and pid still tell one creation, or one process, from another.
     (super::clock::realtime_ns() ^ (u64::from(pid()) << 40)) | 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio, id};
+
+    #[test]
+    fn a_process_has_ended_when_it_is_gone_or_waits_for_its_parent() {
+        assert!(!has_ended(id()) && is_known(id()) && is_known(1));
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        assert!(!has_ended(child.id()));
+        drop(child.stdin.take());
+        // Not waited for yet.
+        while !has_ended(child.id()) {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(has_ended(child.id()) && !is_known(child.id()));
+    }
 }
