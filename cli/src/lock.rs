@@ -25,6 +25,8 @@ pub enum Lock {
 /// A lock that is held, or a part of it.
 pub enum Guard<'a> {
     Mutex(ParticipantGuard<'a>),
+    /// A mutex that is held for one that only reads.
+    ReaderOfMutex(ParticipantGuard<'a>),
     Ring(TurnParticipantGuard<'a>),
     Reader(RwLockReadParticipantGuard<'a>),
     Writer(RwLockWriteParticipantGuard<'a>),
@@ -279,8 +281,10 @@ impl Lock {
             };
         }
         match (self, wanted) {
-            (Lock::Mutex(mutex), _) => {
-                within_limit!(mutex: lock_as try_lock_as lock_for_as).map(Guard::Mutex)
+            (Lock::Mutex(mutex), wanted) => {
+                let held = within_limit!(mutex: lock_as try_lock_as lock_for_as);
+                let only_reads = matches!(wanted, Wanted::Shared);
+                held.map(|held| if only_reads { Guard::ReaderOfMutex(held) } else { Guard::Mutex(held) })
             }
             (Lock::Ring(ring), _) => within_limit!(ring: lock_as try_lock_as lock_for_as).map(Guard::Ring),
             (Lock::RwLock(rwlock), Wanted::Shared) => {
@@ -346,10 +350,16 @@ impl Lock {
     }
 }
 
+/// Unlocks a mutex as a reader, however that one ended: it leaves nothing to repair, and has repaired nothing. Of a death that it was
+/// told of, the next holder is told too.
+fn end_as_reader(held: ParticipantGuard) -> Result<()> {
+    if held.acquired().previous_owner_died { held.abandon() } else { held.unlock() }
+}
+
 macro_rules! whichever {
     ($guard:ident: $held:ident => $what:expr) => {
         match $guard {
-            Guard::Mutex($held) => $what,
+            Guard::Mutex($held) | Guard::ReaderOfMutex($held) => $what,
             Guard::Ring($held) => $what,
             Guard::Reader($held) => $what,
             Guard::Writer($held) => $what,
@@ -379,6 +389,9 @@ impl Guard<'_> {
     /// Marks the data as consistent, as far as this one may: a reader has repaired nothing, and a holder of another
     /// part than the dead one has not repaired all of it.
     pub fn mark_consistent(&mut self) -> Result<()> {
+        if matches!(self, Guard::ReaderOfMutex(_)) {
+            return Ok(());
+        }
         match whichever!(self: held => held.mark_consistent()) {
             Err(Error::NotExclusive) => Ok(()),
             Err(Error::NotInconsistent) if self.is_part() => Ok(()),
@@ -388,11 +401,17 @@ impl Guard<'_> {
 
     /// Unlocks.
     pub fn unlock(self) -> Result<()> {
-        whichever!(self: held => held.unlock())
+        match self {
+            Guard::ReaderOfMutex(held) => end_as_reader(held),
+            guard => whichever!(guard: held => held.unlock()),
+        }
     }
 
     /// Unlocks as a dying owner does.
     pub fn abandon(self) -> Result<()> {
-        whichever!(self: held => held.abandon())
+        match self {
+            Guard::ReaderOfMutex(held) => end_as_reader(held),
+            guard => whichever!(guard: held => held.abandon()),
+        }
     }
 }

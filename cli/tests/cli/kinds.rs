@@ -380,6 +380,20 @@ fn the_default_lock_is_taken_shared_and_exclusively_in_any_order() {
             assert!(output.status.success(), "first {first:?}, now {options:?}: {}", errors(&output));
         }
     }
+    // A reader has repaired nothing, and leaves nothing to repair.
+    for (policy, code) in [("release", "0"), ("inform", "0"), ("release", "1"), ("inform", "1")] {
+        let fixture = Fixture::new();
+        let tell = "echo \"$TURNLOCK_PREVIOUS_OWNER_DIED\"; exit ";
+        let run = |options: &[&str], script: &str| text(&fixture.run(options, &["sh", "-c", script]));
+        run(&["--on-death", policy], "kill -9 $$");
+        for _ in 0..2 {
+            assert_eq!(run(&["-s"], &format!("{tell}{code}")), "1\n", "{policy}: readers");
+        }
+        assert_eq!(run(&["-s"], &format!("{tell}0; kill -9 $$")), "1\n", "{policy}: and another");
+        assert_eq!(run(&["-x"], &format!("{tell}0")), "1\n", "{policy}: one that may repair");
+        run(&["-s"], "kill -9 $$");
+        assert_eq!(run(&["-x"], &format!("{tell}0")), "0\n", "{policy}: it only read");
+    }
     // One that was named is what its creator made it.
     let fixture = Fixture::new();
     assert!(fixture.run(&["--lock", "cache"], &["true"]).status.success());
